@@ -1,0 +1,44 @@
+# Two commands from a fresh clone: `make figure` and `make test`. Needs GNU make, Python 3.11 or newer, and a package registry.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help install figure test lab clean
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+# Written last, so that it stands for a finished installation and nothing less.
+READY  := $(VENV)/.ready
+# Present while pip is at work. Finding it means that an earlier installation was cut short, so that one starts over.
+BUSY   := $(VENV)/.installing
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install: $(READY)  ## create .venv and install the lab with pinned dependencies
+
+figure: $(READY)  ## train what Figure 2 of the transformers paper needs, and draw it
+	$(BIN)/lab figure transformers/fig2
+
+test: $(READY)  ## lint, then run every test (browser tests need Chromium)
+	$(BIN)/ruff check .
+	$(BIN)/python -m pytest
+
+lab: $(READY)  ## open JupyterLab on the first notebook
+	$(BIN)/jupyter lab notebooks/00_start_here.ipynb
+
+clean:  ## remove .venv; what you trained stays
+	rm -rf $(VENV)
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "The lab needs Python 3.11 or newer, and '$(PYTHON)' is $$($(PYTHON) --version 2>&1 || true)." \
+	       "Install one and name it: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "$(PYTHON) lacks venv or ensurepip; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@if [ -e $(BUSY) ]; then echo "An earlier installation did not finish; starting over."; rm -rf $(VENV); fi
+	@rm -f $(READY); mkdir -p $(VENV); touch $(BUSY)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt --editable '.[dev,export]'
+	@rm $(BUSY)
+	@touch $(READY)

@@ -1,0 +1,32 @@
+"""What every test shares: no test touches the user's store, and torch leaves a core to the others."""
+
+import os
+
+# Before torch is imported, and inherited by every process that a test starts: two processes with two
+# threads each stall each other on two cores.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import pytest
+import torch
+from hypothesis import settings
+
+torch.set_num_threads(1)
+# The same examples in every run, so that a red test is red again; no deadline, because machines differ.
+settings.register_profile("lab", derandomize=True, deadline=None)
+settings.load_profile("lab")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _not_the_users_store(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LAB_STORE", str(tmp_path_factory.mktemp("store")))
+        yield
+
+
+@pytest.fixture
+def store_folder(tmp_path, monkeypatch):
+    """An empty folder that is the store for one test, here and in the processes it starts."""
+    folder = tmp_path / "store"
+    folder.mkdir()
+    monkeypatch.setenv("LAB_STORE", str(folder))
+    return folder

@@ -1,0 +1,83 @@
+"""Laws of the repository: what is committed, what is pinned, how long modules are, what an import loads."""
+
+import ast
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parent.parent
+LONGEST = 400  # lines of a module, past which it should be two
+IMPORTED_WHERE_USED = {"umap", "sklearn", "numba", "plotly", "dask"}  # each costs a notebook's first second
+
+
+def committed(pattern="*"):
+    """The files under version control (and the new ones git would not ignore), as paths."""
+    # safe.directory: a container's checkout often belongs to another user than the one who runs the tests
+    git = ["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run([*git, "--", pattern], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [ROOT / name for name in names.split("\0") if name and (ROOT / name).is_file()]
+
+
+def name_of(path):
+    return path.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("path", committed("*.ipynb"), ids=name_of)
+def test_notebooks_are_committed_without_outputs(path):
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    assert "widgets" not in notebook["metadata"], "widget state: 5 MB for each figure"
+    for number, cell in enumerate(notebook["cells"]):
+        if cell["cell_type"] == "code":
+            assert not cell["outputs"] and cell["execution_count"] is None, f"cell {number} was saved run"
+            assert "execution" not in cell["metadata"], f"cell {number} carries the times of a run"
+
+
+def test_no_file_names_a_path_of_somebodys_machine():
+    homes = "|".join(["home", "work", "root", "Users"])
+    absolute = re.compile(rf"(?<![\w.~/:-])/(?:{homes})/\w")
+    found = []
+    for path in committed():
+        content = path.read_bytes()
+        if b"\0" in content:  # binary
+            continue
+        for number, line in enumerate(content.decode("utf-8", errors="replace").splitlines(), 1):
+            if absolute.search(line):
+                found.append(f"{name_of(path)}:{number}")
+    assert found == []
+
+
+def test_every_dependency_is_pinned_inside_its_range():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    pins = {}
+    for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith("#"):
+            name, version = line.split("==")
+            pins[canonicalize_name(name)] = version
+    wanted = sum(project["optional-dependencies"].values(), project["dependencies"])
+    for requirement in map(Requirement, wanted):
+        pin = pins.get(canonicalize_name(requirement.name))
+        assert pin, f"{requirement.name} is not in constraints.txt"
+        assert requirement.specifier.contains(pin), f"{requirement} excludes its own pin {pin}"
+
+
+@pytest.mark.parametrize("path", committed("lab/*.py"), ids=name_of)
+def test_modules_say_what_they_are_and_stay_short(path):
+    source = path.read_text(encoding="utf-8")
+    assert ast.get_docstring(ast.parse(source)), "no docstring"
+    assert len(source.splitlines()) < LONGEST
+
+
+def test_importing_the_lab_leaves_the_slow_libraries_alone():
+    script = "import torch, sys; before = set(sys.modules); import lab; print(*(set(sys.modules) - before))"
+    command = [sys.executable, "-c", script]
+    loaded = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    packages = {module.partition(".")[0] for module in loaded.split()}
+    assert "lab" in packages
+    assert packages.isdisjoint(IMPORTED_WHERE_USED)

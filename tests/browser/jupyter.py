@@ -1,0 +1,263 @@
+"""A real JupyterLab and a notebook open in it, for tests that use the lab as a person does.
+
+What a person does goes through mouse and keyboard; what a person sees is read from the page. Only "has it
+finished?" is asked of JupyterLab's own objects, which its server exposes to the page on request.
+"""
+
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import nbformat
+from playwright.sync_api import Locator, Page
+
+START = 60.0  # seconds for the server to answer
+RUN = 180.0  # seconds for a notebook at smoke scale, imports of torch and plotly included
+LOOK = 30.0  # seconds for something to appear on the page
+
+
+@dataclass
+class Server:
+    """A running JupyterLab: its address, its token, and the folder it serves."""
+
+    url: str
+    token: str
+    folder: Path
+    opened: int = 0
+
+    def place(self, notebook, name: str) -> str:
+        """Write a notebook into a folder of its own, away from other tests'; its path on the server."""
+        self.opened += 1
+        path = f"{self.opened}/{name}"
+        (self.folder / path).parent.mkdir()
+        nbformat.write(notebook, self.folder / path)
+        return path
+
+
+@contextmanager
+def serve(folder: Path):
+    """Start JupyterLab on a free port of the loopback, with settings of its own instead of the user's."""
+    served, config, log = folder / "served", folder / "config", folder / "jupyter.log"
+    served.mkdir()
+    (config / "labconfig").mkdir(parents=True)
+    # the plugin that asks for consent to fetch news covers the notebook with a pop-up
+    news = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}
+    (config / "labconfig" / "page_config.json").write_text(json.dumps(news))
+    places = {
+        "JUPYTER_CONFIG_DIR": config,
+        "JUPYTER_DATA_DIR": folder / "data",
+        "JUPYTER_RUNTIME_DIR": folder / "runtime",
+        "JUPYTERLAB_SETTINGS_DIR": folder / "settings",
+        "JUPYTERLAB_WORKSPACES_DIR": folder / "workspaces",
+        "IPYTHONDIR": folder / "ipython",
+    }
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    server = Server(f"http://127.0.0.1:{port}", secrets.token_hex(16), served)
+    command = [
+        *[sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--expose-app-in-browser"],
+        *[f"--port={port}", "--ServerApp.ip=127.0.0.1", "--ServerApp.port_retries=0"],
+        *[f"--IdentityProvider.token={server.token}", f"--ServerApp.root_dir={served}"],
+    ]
+    environment = os.environ | {name: str(path) for name, path in places.items()}
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output
+        )
+        try:
+            _wait_until_answers(server, process, log)
+            yield server
+        finally:
+            process.send_signal(signal.SIGTERM)  # stops the kernels, too
+            try:
+                process.wait(15)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def _wait_until_answers(server: Server, process: subprocess.Popen, log: Path):
+    end = time.monotonic() + START
+    while process.poll() is None and time.monotonic() < end:
+        try:
+            with urllib.request.urlopen(f"{server.url}/api/status?token={server.token}", timeout=5):
+                return
+        except urllib.error.HTTPError as error:
+            error.close()
+        except OSError:
+            pass
+        time.sleep(0.1)
+    raise RuntimeError(f"JupyterLab did not answer within {START:.0f} s:\n{log.read_text()[-3000:]}")
+
+
+# What is drawn, as text: shapes, words, images of all layers but what follows the mouse; canvases as data.
+DRAWN = """plot => {
+  const parts = [];
+  for (const node of plot.querySelectorAll('path, text, image, rect, circle'))
+    if (!node.closest('.hoverlayer, .zoomlayer, .modebar, .dragcover'))
+      parts.push(node.tagName, ...['d', 'transform', 'style', 'href'].map(name => node.getAttribute(name)),
+                 node.tagName === 'text' ? node.textContent : '');
+  for (const canvas of plot.querySelectorAll('canvas')) parts.push(canvas.toDataURL());
+  return parts.join(' ');
+}"""
+
+# Clock from the first key or mouse press to the frame after the first change of what is drawn.
+WATCH = """plot => {
+  const drawn = DRAWN;
+  const before = drawn(plot);
+  let pressed = null;
+  const press = () => { pressed ??= performance.now(); };
+  for (const kind of ['keydown', 'mousedown']) document.addEventListener(kind, press, {capture: true});
+  window.labRedraw = new Promise(resolve => {
+    const look = () => {
+      if (pressed === null || drawn(plot) === before) return;
+      observer.disconnect();
+      for (const kind of ['keydown', 'mousedown']) document.removeEventListener(kind, press, {capture: true});
+      requestAnimationFrame(() => resolve(performance.now() - pressed));
+    };
+    const observer = new MutationObserver(look);
+    observer.observe(plot, {subtree: true, childList: true, attributes: true, characterData: true});
+  });
+}""".replace("DRAWN", DRAWN)
+
+AWAIT = """limit => Promise.race([
+  window.labRedraw, new Promise(resolve => setTimeout(() => resolve(null), limit))])"""
+
+# A point of a plot's data, in pixels of the page.
+PIXEL = """(plot, [x, y, subplot]) => {
+  const {xaxis, yaxis} = plot._fullLayout._plots[subplot];
+  const box = plot.getBoundingClientRect();
+  return [box.x + xaxis._offset + xaxis.d2p(x), box.y + yaxis._offset + yaxis.d2p(y)];
+}"""
+
+STATE = """() => {
+  const panel = window.jupyterapp?.shell.currentWidget;
+  const cells = panel?.content?.widgets ?? [];
+  const code = cells.filter(c => c.model.type === 'code' && c.model.sharedModel.getSource().trim());
+  return {
+    kernel: panel?.sessionContext?.session?.kernel?.status ?? 'none',
+    cells: code.map(c => ({
+      count: c.model.executionCount ?? 0,
+      failed: c.model.outputs.toJSON().some(output => output.output_type === 'error'),
+    })),
+  };
+}"""
+
+ERRORS = """() => {
+  const kinds = ['stderr', 'error'].map(kind => `[data-mime-type="application/vnd.jupyter.${kind}"]`);
+  const red = [...document.querySelectorAll([...kinds, '.jupyter-widgets-error-widget'].join())];
+  const broken = [...document.querySelectorAll('.jupyter-widgets')].filter(
+    node => /^Error (displaying|creating) widget/.test(node.textContent));
+  return [...red, ...broken].map(node => node.textContent.trim());
+}"""
+
+
+@dataclass
+class Notebook:
+    """A notebook open in JupyterLab on a browser's page. Waits in seconds, redraw times in milliseconds."""
+
+    page: Page
+    thrown: list[str] = field(default_factory=list)  # exceptions of the page's own scripts
+
+    def open(self, server: Server, path: str):
+        """Open the notebook at a path of the server, in an empty workspace; ready when its kernel is idle."""
+        self.page.on("pageerror", lambda error: self.thrown.append(f"page script: {error}"))
+        workspace = path.split("/")[0]
+        self.page.goto(f"{server.url}/lab/workspaces/{workspace}/tree/{path}?reset&token={server.token}")
+        self._until(lambda state: state["kernel"] == "idle", START, "the kernel")
+        return self
+
+    def run_all(self, timeout: float = RUN):
+        """Run → Run All Cells; returns when the last cell has finished, or one has failed."""
+        last = max((cell["count"] for cell in self._state()["cells"]), default=0)
+        self.page.get_by_role("menuitem", name="Run", exact=True).click()
+        self.page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+
+        def finished(state):
+            run = [cell for cell in state["cells"] if cell["count"] > last]
+            complete = len(run) == len(state["cells"]) or any(cell["failed"] for cell in run)
+            return state["kernel"] == "idle" and complete
+
+        self._until(finished, timeout, "all cells to finish")
+
+    def errors(self) -> list[str]:
+        """All that shows as an error: tracebacks and red text in cells and widgets, script errors."""
+        return self.page.evaluate(ERRORS) + self.thrown
+
+    def figure(self, index: int = 0) -> Locator:
+        """The Plotly figure with this number on the page, drawn."""
+        plot = self.page.locator(".js-plotly-plot").nth(index)
+        plot.locator(".main-svg").first.wait_for(timeout=LOOK * 1000)
+        plot.scroll_into_view_if_needed()
+        return plot
+
+    def slider(self, label: str) -> Locator:
+        """The handle of the ipywidgets slider with this description; `.press("ArrowRight")` is one step."""
+        return self._control(label).locator(".noUi-handle").first
+
+    def dropdown(self, label: str) -> Locator:
+        """The ipywidgets drop-down with this description; `.select_option("…")` chooses."""
+        return self._control(label).locator("select")
+
+    def button(self, text: str) -> Locator:
+        """The ipywidgets button with this text."""
+        return self.page.locator("button.widget-button").filter(has_text=text)
+
+    def drawn(self, plot: Locator) -> str:
+        """What a figure shows, as text: equal texts look the same."""
+        return plot.evaluate(DRAWN)
+
+    def redraw(self, plot: Locator, action, timeout: float = LOOK) -> float:
+        """Milliseconds from the key or mouse press in `action()` to the frame that shows `plot` changed."""
+        plot.evaluate(WATCH)
+        action()
+        took = self.page.evaluate(AWAIT, timeout * 1000)
+        assert took is not None, f"the figure did not change in {timeout:.0f} s; errors: {self.errors()}"
+        return took
+
+    def click_point(self, plot: Locator, x, y, subplot: str = "xy"):
+        """Click a figure where its data say (x, y); categories by name."""
+        plot.scroll_into_view_if_needed()
+        across, down = plot.evaluate(PIXEL, [x, y, subplot])
+        self.page.mouse.move(across - 3, down - 3)  # Plotly clicks on what it hovers over
+        self.page.mouse.move(across, down, steps=3)
+        self.page.mouse.click(across, down)
+
+    def screenshot(self, path: Path):
+        """The whole notebook as a PNG, however long."""
+        size = self.page.viewport_size
+        length = "document.querySelector('.jp-WindowedPanel-inner')?.scrollHeight ?? 800"
+        height = self.page.evaluate(length)
+        self.page.set_viewport_size({"width": size["width"], "height": min(height + 200, 16_000)})
+        self.page.wait_for_timeout(300)  # figures follow the size of the window
+        self.page.screenshot(path=path)
+        self.page.set_viewport_size(size)
+
+    def close(self):
+        """Stop the kernel."""
+        self.page.evaluate("() => window.jupyterapp?.shell.currentWidget?.sessionContext?.shutdown()")
+
+    def _control(self, label: str) -> Locator:
+        boxes = self.page.locator(".widget-inline-hbox, .widget-inline-vbox")
+        return boxes.filter(has=self.page.get_by_text(label, exact=True))
+
+    def _state(self) -> dict:
+        return self.page.evaluate(STATE)
+
+    def _until(self, condition, timeout: float, what: str):
+        end = time.monotonic() + timeout
+        while not condition(state := self._state()):
+            if time.monotonic() > end:
+                raise TimeoutError(f"waited {timeout:.0f} s for {what}: {state}; errors: {self.errors()}")
+            self.page.wait_for_timeout(50)

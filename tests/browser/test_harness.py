@@ -1,0 +1,100 @@
+"""The browser harness, on small notebooks of its own: it must see what a person sees, errors above all."""
+
+import nbformat
+import pytest
+
+SLIDER = '''
+import ipywidgets
+import plotly.graph_objects as go
+
+figure = go.FigureWidget(go.Scatter(x=[0, 1, 2, 3], y=[0, 0, 0, 0]))
+slider = ipywidgets.IntSlider(description="power", min=0, max=9)
+
+def draw(change):
+    figure.data[0].y = [x ** change["new"] for x in figure.data[0].x]
+
+slider.observe(draw, "value")
+ipywidgets.VBox([slider, figure])
+'''
+
+CLICK = '''
+import ipywidgets
+import plotly.graph_objects as go
+
+table = go.FigureWidget(go.Heatmap(x=["a", "b", "c"], y=["p", "q"], z=[[1, 2, 3], [4, 5, 6]]))
+curve = go.FigureWidget(go.Scatter(y=[0, 0]), layout_title="none")
+
+def show(trace, points, state):
+    with curve.batch_update():
+        curve.layout.title.text = f"{points.ys[0]} {points.xs[0]}"
+        curve.data[0].y = [0, points.xs[0] == "b"]
+
+table.data[0].on_click(show)
+ipywidgets.HBox([table, curve])
+'''
+
+CONTROLS = '''
+import ipywidgets
+
+menu = ipywidgets.Dropdown(description="task", options=["add", "mano"])
+button = ipywidgets.Button(description="Train")
+output = ipywidgets.Output()
+
+def train(_):
+    with output:
+        raise RuntimeError(f"no store for {menu.value}")
+
+button.on_click(train)
+ipywidgets.VBox([menu, button, output])
+'''
+
+
+def notebook(*cells):
+    made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source.strip()) for source in cells])
+    made.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    return made
+
+
+def test_a_slider_key_redraws_the_figure(open_notebook):
+    lab = open_notebook(notebook(SLIDER))
+    lab.run_all()
+    plot = lab.figure()
+    flat = lab.drawn(plot)
+    times = [lab.redraw(plot, lambda: lab.slider("power").press("ArrowRight")) for _ in range(5)]
+    assert lab.drawn(plot) != flat
+    assert plot.evaluate("plot => plot.data[0].y[3]") == 3**5
+    assert all(0 < took < 5000 for took in times)  # milliseconds: a wrong unit or clock would be outside
+    lab.slider("power").press("End")
+    plot.page.wait_for_function("plot => plot.data[0].y[3] === 3 ** 9", arg=plot.element_handle())
+    with pytest.raises(AssertionError, match="did not change"):
+        lab.redraw(plot, lambda: lab.slider("power").press("ArrowRight"), timeout=1)
+    assert lab.errors() == []
+
+
+def test_a_click_on_a_cell_of_a_heatmap_reaches_python(open_notebook):
+    lab = open_notebook(notebook(CLICK))
+    lab.run_all()
+    table, curve = lab.figure(0), lab.figure(1)
+    lab.redraw(curve, lambda: lab.click_point(table, "b", "q"))
+    assert "q b" in curve.text_content()
+    assert lab.errors() == []
+
+
+def test_errors_are_seen_in_cells_and_in_widgets(open_notebook):
+    warn = "import warnings; warnings.warn('old habit')"
+    lab = open_notebook(notebook(CONTROLS, warn, "1 / 0", "after = 1"))
+    lab.run_all()
+    warning, failure = lab.errors()
+    assert "old habit" in warning and "ZeroDivisionError" in failure
+    lab.dropdown("task").select_option("mano")
+    lab.button("Train").click()
+    lab.page.get_by_text("no store for mano").first.wait_for()
+    assert any("no store for mano" in error for error in lab.errors())
+
+
+def test_parameters_are_set_in_the_copy(open_notebook):
+    parameters = notebook("scale = 'laptop'  # smoke, laptop or paper\nseeds = 6", "print(scale, seeds)")
+    parameters.cells[0].metadata.tags = ["parameters"]
+    lab = open_notebook(parameters, scale="smoke")
+    lab.run_all()
+    assert lab.page.locator(".jp-OutputArea-output").first.text_content().strip() == "smoke 6"

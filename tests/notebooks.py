@@ -1,0 +1,25 @@
+"""Reading a committed notebook and setting its parameters, for the tests that run notebooks."""
+
+import re
+
+import nbformat
+
+
+def read(path):
+    """The notebook at `path`, as nbformat's newest minor version of 4."""
+    return nbformat.read(path, as_version=4)
+
+
+def set_parameters(notebook, **values):
+    """Replace assignments `name = …` in the cell tagged `parameters`, where each must stand exactly once.
+
+    Returns the notebook, changed in place.
+    """
+    cells = [cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", [])]
+    assert len(cells) == 1, f"{len(cells)} cells are tagged `parameters`, one should be"
+    for name, value in values.items():
+        assignment = re.compile(rf"^{name} = .*?(?=\s*(#|$))", re.MULTILINE)  # up to a comment, if any
+        line = f"{name} = {value!r}"
+        cells[0].source, found = assignment.subn(lambda _, line=line: line, cells[0].source)
+        assert found == 1, f"`{name} = …` stands {found} times in the parameters cell"
+    return notebook

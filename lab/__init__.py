@@ -1,0 +1,1 @@
+"""The lab: learn non-linearities, train with them, look at what they do."""

@@ -1,0 +1,181 @@
+"""The `lab` command. Exit codes: 0 done; 1 failed, with one line that says what and what to try; 2 wrong arguments."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal, Union
+
+import tyro
+
+from lab.errors import ArgumentError, LabError
+from lab.scale import SCALES
+
+
+@dataclass(frozen=True)
+class Figures:
+    """List the catalogue: every figure, what it shows, its minutes at each scale, whether results are here."""
+
+    json: bool = False
+    """Print JSON instead of a table."""
+
+    def run(self) -> None:
+        """Print the list."""
+        from lab.figures.listing import listing
+
+        rows = listing()
+        if self.json:
+            print(json.dumps(rows, indent=1))
+            return
+        for row in rows:
+            minutes = ", ".join(f"{scale} {value:g} min" for scale, value in row["minutes"].items())
+            print(f"{row['name']}  (section {row['section']})\n  {row['shows']}")
+            print(f"  {minutes}\n  results here: {', '.join(row['results']) or 'none'}")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Make a figure: train what is missing, measure, draw, and write figure, table and provenance."""
+
+    name: Annotated[str, tyro.conf.Positional]
+    """Entry of the catalogue, e.g. transformers/fig5 (`lab figures` lists them)."""
+    scale: str = "laptop"
+    """smoke, laptop or paper."""
+    device: str = "auto"
+    """cpu, cuda or auto."""
+    seeds: int | None = None
+    """Runs of each kind. Default: 6 (smoke: 2)."""
+    out: Path | None = None
+    """Folder to write into. Default: out/NAME/SCALE."""
+    force: bool = False
+    """Train everything again, also what the store has."""
+
+    def run(self) -> None:
+        """Make it and print what was written."""
+        from lab.figures.build import figure
+
+        out = self.out or Path("out") / self.name / self.scale
+        if out.exists() and not out.is_dir():
+            raise ArgumentError(f"--out {out} is a file; name a folder")
+        made = figure(self.name, self.scale, device=self.device, seeds=self.seeds, force=self.force)
+        for line in made.write(out):
+            print(line)
+        if made.summary:
+            print(made.summary)
+
+
+@dataclass(frozen=True)
+class Search:
+    """Learn a non-linearity for a task (stage I)."""
+
+    task: Annotated[str, tyro.conf.Positional]
+    """memorize, addmod, add, addreversed, mano, haystack, copy or parentheses."""
+    scale: str = "laptop"
+    """smoke, laptop or paper."""
+    learn: tuple[Literal["mlp", "attention"], ...] = ("mlp",)
+    """What to learn: mlp, attention, or both."""
+    seed: int = 0
+    """Seed of the search."""
+    device: str = "auto"
+    """cpu, cuda or auto."""
+    out: Path = Path("out/zoo")
+    """Folder for the learned function(s) as JSON, with provenance."""
+
+    def run(self) -> None:
+        """Search and write the splines."""
+        from lab.nonlinearity.zoo import publish
+        from lab.run import search
+
+        for path in publish(search(self.task, self.scale, self.learn, self.seed, self.device), self.out):
+            print(path)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Tune the baseline of tasks on `val`: train at each rate of the grid, print and write the table."""
+
+    tasks: tyro.conf.Positional[tuple[str, ...]] = ()
+    """Tasks; none means all."""
+    scale: str = "laptop"
+    """smoke, laptop or paper."""
+    device: str = "auto"
+    """cpu, cuda or auto."""
+    out: Path = Path("out/sweep")
+    """Folder for sweep.csv."""
+
+    def run(self) -> None:
+        """Sweep and write."""
+        from lab.figures.sweep import sweep
+
+        print(sweep(self.tasks, self.scale, self.device, self.out))
+
+
+@dataclass(frozen=True)
+class StoreCommand:
+    """Look after the store of trained runs."""
+
+    action: tyro.conf.Positional[Literal["list", "verify", "clean"]] = "list"
+    """list: what is there; verify: read every file and compare digests; clean: remove what is damaged or left over."""
+    json: bool = False
+    """Print JSON (list)."""
+
+    def run(self) -> None:
+        """Do it."""
+        from lab.figures.listing import stored
+        from lab.store import Store
+
+        store = Store()
+        if self.action == "list":
+            rows = stored(store)
+            print(json.dumps(rows, indent=1) if self.json else "\n".join(" ".join(map(str, row.values())) for row in rows))
+            print(f"{len(rows)} results in {store.folder}", file=sys.stderr)
+        elif self.action == "clean":
+            removed = store.clean()
+            print("\n".join(removed) if removed else f"nothing to remove in {store.folder}")
+        elif damaged := store.verify():
+            print("\n".join(damaged))
+            raise LabError(f"{len(damaged)} damaged; `lab store clean` removes them, and they are trained again when needed")
+        else:
+            print(f"every result in {store.folder} is as it was written")
+
+
+@dataclass(frozen=True)
+class Doctor:
+    """Say what is here: versions, device, kernels in use, browser, store."""
+
+    json: bool = False
+    """Print JSON."""
+
+    def run(self) -> None:
+        """Print the findings."""
+        from lab.doctor import examine
+
+        found = examine()
+        print(json.dumps(found, indent=1) if self.json else "\n".join(f"{name:16} {text}" for name, text in found.items()))
+
+
+COMMANDS = {"figures": Figures, "figure": Figure, "search": Search, "sweep": Sweep, "store": StoreCommand, "doctor": Doctor}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Entry point of the `lab` command."""
+    kinds = [Annotated[kind, tyro.conf.subcommand(name=name)] for name, kind in COMMANDS.items()]
+    scales = "; ".join(f"{name}: {what}" for name, what in SCALES.items())
+    command = tyro.cli(Union[tuple(kinds)], prog="lab", description=f"{__doc__}\n\nScales. {scales}", args=arguments)
+    try:
+        command.run()
+    except ArgumentError as error:
+        _fail(error, 2)
+    except LabError as error:
+        _fail(error, 1)
+    except KeyboardInterrupt:
+        _fail("stopped; what was finished is kept, and the same command goes on from there", 1)
+    except BrokenPipeError:  # `lab figures | head`
+        sys.stderr.close()
+
+
+def _fail(error: object, code: int) -> None:
+    print(f"lab: {error}", file=sys.stderr)
+    raise SystemExit(code)

@@ -1,0 +1,53 @@
+"""What is here: versions, device, kernels in use, browser, zoo, store."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from itertools import islice
+
+import torch
+
+from lab import engine
+from lab.nonlinearity import native
+from lab.nonlinearity.zoo import zoo_names
+from lab.store import Store
+
+PACKAGES = ("numpy", "pandas", "scikit-learn", "umap-learn", "plotly", "ipywidgets", "anywidget", "jupyterlab", "kaleido")
+
+
+def examine() -> dict[str, str]:
+    """Findings by name, in words.
+
+    >>> "torch" in examine()
+    True
+    """
+    device = engine.choose_device("auto")
+    found = {"python": platform.python_version(), "torch": str(torch.__version__)}
+    found |= {name: _version(name) for name in PACKAGES}
+    found["device"] = f"{device} ({engine.device_name(device)})"
+    why = native.why_not()
+    found["spline kernel"] = "compiled C" if why is None else f"torch formula, several times slower: {why}"
+    found["browser"] = browser() or "none found: figures come without PNG and SVG; install Chromium or Chrome"
+    found["zoo"] = f"{len(zoo_names())} learned functions"
+    store = Store()
+    found["store"] = f"{sum(1 for _ in store.results())} results in {store.folder}"
+    damaged = list(islice(store.verify(), 3))
+    found["store health"] = "; ".join(damaged) if damaged else "every result is as it was written"
+    return found
+
+
+def browser() -> str | None:
+    """Path of the Chrome or Chromium that draws PNG and SVG, or None."""
+    try:
+        from choreographer.browsers.chromium import Chromium
+    except ImportError:
+        return None
+    return Chromium.find_browser(skip_local=False)
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

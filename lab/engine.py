@@ -1,0 +1,258 @@
+"""The engine: which runs are missing from the store, and training them.
+
+Specs that differ only in seed and in the values of their non-linearity form a fleet. On a GPU a whole fleet trains at
+once; on a CPU, processes with one thread each take fleets of the size that is fastest for their shape. Two torch
+processes with two threads each would stall each other tenfold, and one thread makes results independent of the core count.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from dataclasses import dataclass
+
+import torch
+
+from lab import tasks
+from lab.errors import ArgumentError
+from lab.spec import Knots, Learned, ModelSpec, RunSpec, SearchSpec, needs, replace
+from lab.store import Store
+from lab.training.fleet import Fleet
+from lab.training.loop import train as train_fleet
+from lab.training.two_loss import Search
+from lab.training.two_loss import search as run_search
+
+CHECKPOINT_SECONDS = 30.0
+CPU_FLEET_TOKENS = 4_000  # see fleet_size
+GPU_BYTES = 400  # memory a fleet needs for each token × layer × channel of a step: activations kept for the backward pass
+Spec = RunSpec | SearchSpec
+Report = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One call's worth of work: a search, or a fleet of runs."""
+
+    specs: tuple[Spec, ...]
+    device: str
+    store: str
+
+    @property
+    def steps(self) -> int:
+        """Training steps, for the progress bar; those of a fleet count once for each run."""
+        models = self.specs[0].models if isinstance(self.specs[0], SearchSpec) else 1
+        return sum(spec.recipe.last for spec in self.specs) * models
+
+    @property
+    def name(self) -> str:
+        """What the progress bar calls it."""
+        spec = self.specs[0]
+        what = f"search {' + '.join(spec.learn)}" if isinstance(spec, SearchSpec) else f"{len(self.specs)} runs"
+        return f"{spec.task}: {what}"
+
+
+def complete(specs: Iterable[Spec], store: Store, device: str = "auto", workers: int | None = None,
+             report: Report | None = None) -> None:  # fmt: skip
+    """Train whatever is missing, searches before the runs that need them. Everything finished is kept at once.
+
+    workers: processes on a CPU (default: one a core). report(done, total, what) counts training steps.
+    """
+    device, specs = choose_device(device), list(dict.fromkeys(specs))
+    searches = list(dict.fromkeys(search for spec in specs for search in _all_searches(spec)))
+    waves = [[s for s in searches if not needs(s)], [s for s in searches if needs(s)], [s for s in specs if s not in searches]]
+    jobs = [_jobs([spec for spec in wave if not store.has(spec)], device, store) for wave in waves]
+    progress = _Progress(sum(job.steps for wave in jobs for job in wave), report)
+    for wave in jobs:
+        _perform(wave, device, workers, progress)
+
+
+def choose_device(device: str) -> str:
+    """"auto" is cuda where torch finds it, else cpu."""
+    if device not in ("auto", "cpu", "cuda"):
+        raise ArgumentError(f"unknown device {device!r}; known: auto, cpu, cuda")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ArgumentError("device 'cuda' was asked for, but torch finds no CUDA device; use cpu or auto")
+    return ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
+
+
+def resolve(part: str | Knots | Learned, store: Store) -> str | Knots:
+    """A non-linearity with its values: what a search found is read from the store."""
+    if not isinstance(part, Learned):
+        return part
+    _, weights, _ = store.load(part.search)
+    search = part.search
+    return Knots(search.low, search.high, tuple(weights[part.part].tolist()))
+
+
+def fleet_size(model: ModelSpec, batch: int, length: int, device: str) -> int:
+    """How many runs of this shape train side by side fastest.
+
+    CPU: stacking saves Python's overhead, which matters only while a step's tensors are small; past CPU_FLEET_TOKENS
+    (tokens × width / 32; `benchmarks/fleet.py` measures the crossing) one run after the other is as fast, and
+    leaves more fleets to share between the processes.
+    """
+    if device == "cuda":
+        memory = torch.cuda.get_device_properties(0).total_memory
+        return max(1, int(0.7 * memory / (GPU_BYTES * batch * length * model.layers * model.width)))
+    return max(1, int(CPU_FLEET_TOKENS / (batch * length * model.width / 32)))
+
+
+def perform(job: Job, report: Callable[[int], None] | None = None) -> None:
+    """Do a job, from its last checkpoint where there is one, and store its results. report(steps done)."""
+    store, first = Store(job.store), job.specs[0]
+    searching = isinstance(first, SearchSpec)
+    if searching:
+        state: Fleet = Search(first, job.device)
+        loop = run_search
+    else:
+        parts = [(resolve(s.model.mlp, store), resolve(s.model.attention, store)) for s in job.specs]
+        state, loop = Fleet(job.specs, parts, job.device), train_fleet
+    saved = store.checkpoint(job.specs)
+    if saved is not None:
+        state.restore(saved)
+    start, clock = time.perf_counter(), [time.monotonic()]
+
+    def each_step(fleet: Fleet) -> bool:
+        if report is not None:
+            report(fleet.step * len(fleet.specs))
+        if time.monotonic() - clock[0] > CHECKPOINT_SECONDS and fleet.step < fleet.recipe.last:
+            store.keep_checkpoint(job.specs, fleet.state())
+            clock[0] = time.monotonic()
+        return True
+
+    loop(state, each_step)
+    seconds = time.perf_counter() - start
+    notes = {"device": job.device, "device_name": device_name(job.device), "torch": str(torch.__version__), "seconds": seconds}
+    if searching:
+        _save_search(store, state, notes)
+    else:
+        if len(job.specs) > 1:  # a kill between two of the saves below must not leave the rest to another fleet
+            store.keep_checkpoint(job.specs, state.state())
+        _save_runs(store, state, notes)
+    store.drop_checkpoint(job.specs)
+
+
+def device_name(device: str) -> str:
+    """The device in words."""
+    if device == "cuda":
+        return torch.cuda.get_device_name()
+    return f"CPU, {os.cpu_count()} cores"
+
+
+def _save_search(store: Store, state: Search, notes: dict) -> None:
+    knots = {part: spline.values.detach().cpu() for part, spline in state.splines.items()}
+    history = state.history.arrays() | {"search_loss": torch.tensor(state.search_loss).numpy(), "died": state.died}
+    store.save(state.spec, history, knots, notes)
+
+
+def _save_runs(store: Store, fleet: Fleet, notes: dict) -> None:
+    arrays = fleet.history.arrays()
+    for run, spec in enumerate(fleet.specs):
+        history = {name: array if name == "steps" else array[:, run] for name, array in arrays.items()}
+        diverged = None if fleet.died[run] < 0 else [int(fleet.died[run]), repr(float(fleet.last_value[run]))]
+        own = notes | {"seconds": notes["seconds"] / len(fleet.specs), "fleet": len(fleet.specs), "diverged": diverged}
+        store.save(spec, history, fleet.run_weights(run), own)
+
+
+def _all_searches(spec: Spec) -> list[SearchSpec]:
+    below = [search for need in needs(spec) for search in [*_all_searches(need), need]]
+    return below + ([spec] if isinstance(spec, SearchSpec) else [])
+
+
+def _jobs(specs: Sequence[Spec], device: str, store: Store) -> list[Job]:
+    """Group specs into jobs. Fleets that were under way when the process ended go on as they were: their results then
+    have the bits of an uninterrupted training, in whatever company they are asked for now."""
+    left, jobs = set(specs), []
+    for members in store.checkpoints():
+        if left & set(members):
+            jobs.append(Job(members, device, str(store.folder)))
+            left -= set(members)
+    fleets: dict[Spec, list[Spec]] = {}
+    for spec in specs:
+        if spec in left:
+            group = spec if isinstance(spec, SearchSpec) else replace(spec, seed=0, model=_shape(spec.model))
+            fleets.setdefault(group, []).append(spec)
+    for group, members in fleets.items():
+        size = 1
+        if isinstance(group, RunSpec):
+            length = tasks.load(group.task, group.task_seed).training.tokens.shape[1]
+            size = fleet_size(group.model, group.recipe.batch, length, device)
+        jobs += [Job(tuple(members[i : i + size]), device, str(store.folder)) for i in range(0, len(members), size)]
+    return sorted(jobs, key=lambda job: -job.steps)  # the longest first: no core waits at the end
+
+
+def _shape(model: ModelSpec) -> ModelSpec:
+    """The model with the values of its non-linearities left out: what runs of one fleet have in common."""
+
+    def form(part: str | Knots | Learned) -> str:
+        if isinstance(part, str):
+            return part
+        grid = part.search if isinstance(part, Learned) else part
+        count = grid.knots if isinstance(part, Learned) else len(grid.values)
+        return f"spline {grid.low} {grid.high} {count}"
+
+    return replace(model, mlp=form(model.mlp), attention=form(model.attention))
+
+
+class _Progress:
+    """Steps done over all jobs."""
+
+    def __init__(self, total: int, report: Report | None):
+        self.total, self.report, self.steps = total, report, {}
+
+    def set(self, job: Job, steps: int) -> None:
+        self.steps[job] = steps
+        if self.report is not None:
+            self.report(sum(self.steps.values()), self.total, job.name)
+
+
+def _perform(jobs: list[Job], device: str, workers: int | None, progress: _Progress) -> None:
+    workers = min(len(jobs), workers or os.cpu_count() or 1)
+    if device != "cpu" or workers < 2:
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1 if device == "cpu" else threads)
+        try:
+            for job in jobs:
+                perform(job, lambda steps, job=job: progress.set(job, steps))
+        finally:
+            torch.set_num_threads(threads)
+        return
+    context = multiprocessing.get_context("spawn")  # fork would copy torch's threads in an undefined state
+    queue = context.Manager().Queue()
+    with ProcessPoolExecutor(workers, context, _start_worker, (queue,)) as pool:
+        waiting = {pool.submit(_work, index, job): job for index, job in enumerate(jobs)}
+        try:
+            while waiting:
+                done, _ = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
+                while not queue.empty():
+                    index, steps = queue.get()
+                    progress.set(jobs[index], steps)
+                for future in done:
+                    job = waiting.pop(future)
+                    future.result()
+                    progress.set(job, job.steps)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in list(pool._processes.values()):  # an error or Ctrl-C must not wait for running fleets
+                process.terminate()
+            raise
+
+
+def _start_worker(queue) -> None:
+    global _queue
+    _queue = queue
+    torch.set_num_threads(1)
+
+
+def _work(index: int, job: Job) -> None:
+    last = [0.0]
+
+    def report(steps: int) -> None:
+        if time.monotonic() - last[0] > 0.25:
+            _queue.put((index, steps))
+            last[0] = time.monotonic()
+
+    perform(job, report)

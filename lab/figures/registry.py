@@ -1,0 +1,54 @@
+"""The catalogue: which figures there are, what each shows, what it needs, how its table is measured and drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lab.errors import ArgumentError
+from lab.run import Run
+from lab.spec import RunSpec
+
+if TYPE_CHECKING:  # pandas and plotly are imported where they are used
+    import pandas as pd
+    import plotly.graph_objects as go
+
+Planned = tuple[dict, RunSpec]  # labels (task, method, …) of a run, and the run
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A figure of a paper."""
+
+    name: str  # "transformers/fig5"
+    section: str  # of the paper
+    title: str
+    shows: str
+    paper_says: str
+    minutes: dict[str, float]  # from an empty store, by scale: measured on 2 cores, `paper` estimated for a GPU
+    plan: Callable[[str, int], list[Planned]]  # (scale, seeds) → runs with their labels
+    measure: Callable[[Sequence[tuple[dict, Run]]], pd.DataFrame]  # tidy: one row per run and measurement
+    plot: Callable[[pd.DataFrame], go.Figure]  # pure
+    notes: Callable[[str], list[str]]  # departures from the paper at a scale, in words
+    summary: Callable[[pd.DataFrame], str] = lambda table: ""  # the result in a sentence, numbers from the table
+
+
+def entries() -> dict[str, Entry]:
+    """All entries by name, in the order of the papers."""
+    from lab.figures import algorithmic, compatibility
+
+    found = [*algorithmic.ENTRIES, *compatibility.ENTRIES]
+    return {entry.name: entry for entry in sorted(found, key=lambda e: (e.name.split("fig")[0], int(e.name.split("fig")[1])))}
+
+
+def entry(name: str) -> Entry:
+    """The entry of that name.
+
+    >>> entry("transformers/fig5").section
+    '3.2'
+    """
+    known = entries()
+    if name not in known:
+        raise ArgumentError(f"unknown figure {name!r}; known: {', '.join(known)}")
+    return known[name]

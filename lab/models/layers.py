@@ -1,0 +1,56 @@
+"""Layers with a run axis: R independent copies of a layer, one batched operation.
+
+R runs, B batch, T tokens, C channels, V vocabulary. The layers hold uninitialised parameters; `initialize` in
+`transformer.py` fills each run's slice from that run's own seed.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+class Linear(nn.Module):
+    """x (R, …, in) → (R, …, out); weight (R, in, out), bias (R, 1, out)."""
+
+    def __init__(self, runs: int, inputs: int, outputs: int, bias: bool = True):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(runs, inputs, outputs))
+        self.bias = nn.Parameter(torch.empty(runs, 1, outputs)) if bias else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Affine map of the last axis, run by run."""
+        flat = x.flatten(1, -2)  # (R, N, in)
+        y = torch.bmm(flat, self.weight) if self.bias is None else torch.baddbmm(self.bias, flat, self.weight)
+        return y.view(*x.shape[:-1], -1)
+
+
+class Norm(nn.Module):
+    """Layer normalization over the last axis; weight and bias (R, C), one pair a run."""
+
+    def __init__(self, runs: int, width: int):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(runs, width))
+        self.bias = nn.Parameter(torch.empty(runs, width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x (R, …, C) → the same shape, mean 0 and variance 1 over C before weight and bias."""
+        if len(x) == 1:  # one run: torch's fused affine form
+            return F.layer_norm(x, x.shape[-1:], self.weight[0], self.bias[0])
+        shape = (len(x), *[1] * (x.dim() - 2), x.shape[-1])
+        return torch.addcmul(self.bias.view(shape), F.layer_norm(x, x.shape[-1:]), self.weight.view(shape))
+
+
+class Embedding(nn.Module):
+    """A table (R, V, C) for each run."""
+
+    def __init__(self, runs: int, entries: int, width: int):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(runs, entries, width))
+
+    def forward(self, index: Tensor) -> Tensor:
+        """index (R, …) int64 → (R, …, C)."""
+        runs, entries, width = self.weight.shape
+        offset = torch.arange(runs, device=index.device).mul_(entries).view(-1, *[1] * (index.dim() - 1))
+        return F.embedding(index + offset, self.weight.view(runs * entries, width))

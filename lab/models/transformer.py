@@ -1,0 +1,109 @@
+"""The GPT-2-style decoder of the transformers paper (App. B), R copies side by side.
+
+Post-norm blocks (x ← norm(x + f(x))), MLP four times as wide as the stream, learned absolute positions or ALiBi,
+optional Canon layers, tied or untied unembedding. One non-linearity serves the MLPs of all layers, another, if it is
+not softmax, the attention of all layers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from lab.errors import ArgumentError
+from lab.models.attention import Attention
+from lab.models.canon import KERNEL, Canon
+from lab.models.layers import Embedding, Linear, Norm
+from lab.spec import ModelSpec
+
+
+class Block(nn.Module):
+    """Attention and MLP, each with its residual and, after it, its norm."""
+
+    def __init__(self, runs: int, spec: ModelSpec, length: int, mlp: nn.Module, attention: nn.Module | None):
+        super().__init__()
+        width = spec.width
+        self.phi = mlp
+        self.attention = Attention(runs, width, spec.heads, length, spec.positions == "alibi", spec.canon, attention)
+        self.norm1, self.norm2 = Norm(runs, width), Norm(runs, width)
+        self.up, self.down = Linear(runs, width, 4 * width), Linear(runs, 4 * width, width)
+        widths = (width, width, 4 * width) if spec.canon else ()
+        self.canon = nn.ModuleList(Canon(runs, w) for w in widths)  # A, C, D; B is inside the attention
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x (R, B, T, C) → the same shape."""
+        before, inside, hidden = self.canon or (nn.Identity(),) * 3
+        x = self.norm1(x + self.attention(before(x)))
+        return self.norm2(x + self.down(self.phi(hidden(self.up(inside(x))))))
+
+
+class Transformer(nn.Module):
+    """R decoders for next-token prediction, one a seed.
+
+    spec: shape; its `mlp` and `attention` only say what is asked for, the modules come in as arguments.
+    vocabulary, length: number of tokens known, longest input. mlp: the non-linearity. attention: None for softmax.
+    seeds: one a run; a run's weights depend on its own seed alone.
+
+    >>> model = Transformer(ModelSpec(width=8), vocabulary=5, length=4, seeds=[0, 1], mlp=nn.GELU())
+    >>> model(torch.zeros(2, 3, 4, dtype=torch.long)).shape  # (runs, batch, tokens, vocabulary)
+    torch.Size([2, 3, 4, 5])
+    """
+
+    def __init__(self, spec: ModelSpec, vocabulary: int, length: int, seeds: Sequence[int], mlp: nn.Module,
+                 attention: nn.Module | None = None):  # fmt: skip
+        super().__init__()
+        if spec.width % spec.heads:
+            raise ArgumentError(f"width {spec.width} does not divide into {spec.heads} heads")
+        if spec.positions not in ("learned", "alibi"):
+            raise ArgumentError(f"unknown positions {spec.positions!r}; known: learned, alibi")
+        runs = len(seeds)
+        self.embedding = Embedding(runs, vocabulary, spec.width)
+        self.position = Embedding(runs, length, spec.width) if spec.positions == "learned" else None
+        self.blocks = nn.ModuleList(Block(runs, spec, length, mlp, attention) for _ in range(spec.layers))
+        self.unembedding = None if spec.tied else Linear(runs, spec.width, vocabulary, bias=False)
+        initialize(self, seeds)
+
+    def forward(self, tokens: Tensor, positions: Tensor | None = None) -> Tensor:
+        """Logits of the next token: tokens (R, B, T) → (R, B, T, V).
+
+        positions (R, B, K): compute the logits at these tokens only → (R, B, K, V).
+        """
+        x = self.embedding(tokens)
+        if self.position is not None:
+            index = torch.arange(tokens.shape[-1], device=tokens.device).expand(len(tokens), 1, -1)
+            x = x + self.position(index)
+        for block in self.blocks:
+            x = block(x)
+        if positions is not None:
+            x = x.gather(2, positions[..., None].expand(*positions.shape, x.shape[-1]))
+        if self.unembedding is not None:
+            return self.unembedding(x)
+        return (x.flatten(1, 2) @ self.embedding.weight.mT).unflatten(1, x.shape[1:3])
+
+
+def initialize(model: nn.Module, seeds: Sequence[int]) -> None:
+    """Fill run r of every parameter from seed r: truncated normal (0.02, cut at 2 standard deviations) for weights,
+    zero biases, unit norms, and Canon's own uniform (torch's Conv1d default)."""
+    owners = [module for module in model.modules() if isinstance(module, (Embedding, Linear, Norm, Canon))]
+    for run, seed in enumerate(seeds):
+        generator = torch.Generator().manual_seed(stream(seed, "weights"))
+        for module in owners:
+            for name, parameter in module.named_parameters(recurse=False):
+                slice_ = parameter.data[run]
+                if isinstance(module, Norm):
+                    slice_.fill_(1.0 if name == "weight" else 0.0)
+                elif name == "bias":
+                    slice_.zero_()
+                elif isinstance(module, Canon):
+                    slice_.uniform_(-1 / math.sqrt(KERNEL), 1 / math.sqrt(KERNEL), generator=generator)
+                else:
+                    nn.init.trunc_normal_(slice_, std=0.02, a=-0.04, b=0.04, generator=generator)
+
+
+def stream(seed: int, purpose: str) -> int:
+    """An independent 63-bit seed for each use of a run's seed, so that weights and batches never share numbers."""
+    return int(np.random.SeedSequence([seed, *purpose.encode()]).generate_state(1, np.uint64)[0] >> 1)

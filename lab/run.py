@@ -1,0 +1,210 @@
+"""What training gives back: one run, several runs, a search; and `train` and `search`, which make them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from torch import Tensor, nn
+
+from lab import engine, tasks
+from lab.errors import ArgumentError
+from lab.figures.settings import setting
+from lab.models.transformer import Transformer
+from lab.nonlinearity.named import named
+from lab.nonlinearity.spline import Spline
+from lab.spec import Knots, Learned, RunSpec, SearchSpec, key, replace
+from lab.store import Store
+from lab.training.fleet import build
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One trained model, read from the store when asked."""
+
+    spec: RunSpec
+    store: Store
+
+    @property
+    def key(self) -> str:
+        """The name of the run in the store."""
+        return key(self.spec)
+
+    @property
+    def steps(self) -> np.ndarray:
+        """Steps at which it was evaluated, (T,)."""
+        return self._stored[0]["steps"]
+
+    @property
+    def loss(self) -> np.ndarray:
+        """Mean training loss since the evaluation before, in nats, (T,)."""
+        return self._stored[0]["loss"]
+
+    @property
+    def accuracy(self) -> np.ndarray:
+        """Accuracy on the first evaluated split (`test`, unless asked otherwise), 0 to 1, (T,)."""
+        return self.accuracy_on(self.spec.evaluate[0])
+
+    def accuracy_on(self, split: str) -> np.ndarray:
+        """Accuracy on a split that was followed during training, (T,)."""
+        if split not in self.spec.evaluate:
+            raise ArgumentError(f"split {split!r} was not evaluated during training; there are: {self.spec.evaluate}")
+        return self._stored[0][f"accuracy_{split}"]
+
+    @property
+    def diverged(self) -> tuple[int, float] | None:
+        """Step and value of the first loss that was not finite, or None."""
+        found = self._stored[2]["diverged"]
+        return None if found is None else (found[0], float(found[1]))
+
+    @property
+    def notes(self) -> dict:
+        """Device, wall time in seconds and size of the fleet it was trained in."""
+        return self._stored[2]
+
+    def model(self) -> Transformer:
+        """The trained model, with a run axis of length 1."""
+        task, spec = tasks.load(self.spec.task, self.spec.task_seed), self.spec.model
+        mlp, attention = (build([engine.resolve(part, self.store)]) for part in (spec.mlp, spec.attention))
+        model = Transformer(spec, len(task.vocabulary), task.max_length, [self.spec.seed], mlp, attention)
+        weights = self._stored[1]
+        missing, unexpected = model.load_state_dict(weights, strict=False)
+        if unexpected or any(not name.endswith("phi.values") for name in missing):
+            raise ValueError(f"run {self.key}: its weights do not fit its spec (missing {missing}, unexpected {unexpected})")
+        return model.requires_grad_(False)
+
+    @cached_property
+    def _stored(self) -> tuple[dict[str, np.ndarray], dict[str, Tensor], dict]:
+        return self.store.load(self.spec)
+
+
+class Runs(Sequence[Run]):
+    """Runs of one task and shape, one a seed."""
+
+    def __init__(self, runs: Sequence[Run]):
+        self._runs = list(runs)
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def __getitem__(self, index: int) -> Run:
+        return self._runs[index]
+
+    def __iter__(self) -> Iterator[Run]:
+        return iter(self._runs)
+
+    @property
+    def steps(self) -> np.ndarray:
+        """Steps of evaluation, (T,)."""
+        return self[0].steps
+
+    @property
+    def accuracy(self) -> np.ndarray:
+        """Accuracy by run and step, (R, T), 0 to 1."""
+        return np.stack([run.accuracy for run in self])
+
+
+@dataclass(frozen=True, eq=False)
+class SearchResult:
+    """What a stage-I search found."""
+
+    spec: SearchSpec
+    store: Store
+
+    @property
+    def spline(self) -> Spline:
+        """The learned function for the MLP, frozen; for the attention where only that was searched for."""
+        return self.splines.get("mlp") or next(iter(self.splines.values()))
+
+    @cached_property
+    def splines(self) -> dict[str, Spline]:
+        """The learned functions by part: "mlp", "attention"."""
+        return {part: Spline(values, self.spec.low, self.spec.high) for part, values in self._stored[1].items()}
+
+    @property
+    def history(self) -> dict[str, np.ndarray]:
+        """search_loss (steps,): mean over models of the loss on `search`; loss (T, M): training losses at steps (T,)."""
+        return self._stored[0]
+
+    @property
+    def provenance(self) -> dict:
+        """Key, spec, device, wall time."""
+        from lab.spec import to_json
+
+        return {"key": key(self.spec), "spec": to_json(self.spec)} | self._stored[2]
+
+    @cached_property
+    def _stored(self) -> tuple[dict[str, np.ndarray], dict[str, Tensor], dict]:
+        return self.store.load(self.spec)
+
+
+def search(task: str, scale: str = "laptop", learn: Sequence[str] = ("mlp",), seed: int = 0, device: str = "auto",
+           store: Store | None = None, progress: bool = True) -> SearchResult:  # fmt: skip
+    """Learn a non-linearity for a task (stage I), or read it from the store.
+
+    >>> found = search("memorize", scale="smoke", progress=False)
+    >>> found.spline
+    Spline((361,) knots on [-20, 20])
+    """
+    store = store or Store()
+    spec = replace(setting(_known(task), scale).search(tuple(learn)), seed=seed)
+    complete([spec], store, device, progress)
+    return SearchResult(spec, store)
+
+
+def train(task: str, mlp: str | nn.Module | Knots | Learned = "gelu", attention: str | Knots | Learned = "softmax",
+          seeds: int = 6, scale: str = "laptop", steps: int | None = None, width: int | None = None, device: str = "auto",
+          store: Store | None = None, progress: bool = True) -> Runs:  # fmt: skip
+    """Train a task's model from scratch (stage II, or a baseline), one run a seed, or read the runs from the store.
+
+    mlp: a name ("gelu", "identity", …) or a `Spline`. steps: stop after so many. width: of the residual stream.
+
+    >>> runs = train("memorize", mlp="relu", seeds=2, scale="smoke", progress=False)
+    >>> runs.accuracy.shape == (2, len(runs.steps))
+    True
+    """
+    if seeds < 1:
+        raise ArgumentError(f"seeds={seeds}: give a whole number of runs, 1 or more")
+    base = setting(_known(task), scale)
+    changes = {"mlp": as_part(mlp), "attention": as_part(attention)} | ({"width": width} if width else {})
+    specs = base.runs(seeds, **changes)
+    if steps is not None:
+        specs = [replace(spec, recipe=replace(spec.recipe, stop=steps)) for spec in specs]
+    store = store or Store()
+    complete(specs, store, device, progress)
+    return Runs([Run(spec, store) for spec in specs])
+
+
+def as_part(part: str | nn.Module | Knots | Learned) -> str | Knots | Learned:
+    """A non-linearity as a spec names it."""
+    if isinstance(part, Spline):
+        if part.values.dim() != 1:
+            raise ArgumentError("this spline has one function a run; give one function, of shape (knots,)")
+        return Knots(part.low, part.high, tuple(part.values.detach().cpu().tolist()))
+    if isinstance(part, nn.Module):
+        raise ArgumentError(f"{part} is neither a name nor a lab.Spline; for other modules name them as torch.nn does: 'gelu'")
+    if isinstance(part, str) and part != "softmax":
+        named(part)  # says what is known where this name is not
+    return part
+
+
+def complete(specs: Sequence[RunSpec | SearchSpec], store: Store, device: str = "auto", progress: bool = True,
+             workers: int | None = None) -> None:  # fmt: skip
+    """`engine.complete` with a progress bar in training steps."""
+    from tqdm.auto import tqdm
+
+    with tqdm(total=0, unit="step", unit_scale=True, disable=not progress, leave=False, dynamic_ncols=True) as bar:
+
+        def report(done: int, total: int, what: str) -> None:
+            bar.total, bar.desc = total, what
+            bar.update(done - bar.n)
+
+        engine.complete(specs, store, device, workers, report)
+
+
+def _known(task: str) -> str:
+    if task not in tasks.NAMES:
+        raise ArgumentError(f"unknown task {task!r}; known: {', '.join(tasks.NAMES)}")
+    return task

@@ -1,0 +1,121 @@
+"""Stage I: search for a non-linearity with two losses (transformers paper, Algorithm 1).
+
+M models with seeds of their own share the spline(s). Each step, at the same point: the weights of each model follow the
+loss on that model's own batch of `train`, the shared knots follow the sum over models of the loss on one batch of
+`search`, data that the weights never see. So the function cannot lean on particular weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lab.errors import ArgumentError
+from lab.nonlinearity.spline import Spline
+from lab.spec import Knots, RunSpec, SearchSpec, replace
+from lab.training.batches import Data, Order
+from lab.training.fleet import Fleet, History
+from lab.training.schedules import factor
+
+START = {"mlp": 0.0, "attention": 1.0}  # attention: at zero every kernel value is zero, and so is its gradient
+
+
+class Search(Fleet):
+    """A fleet of M models around shared, learnable splines."""
+
+    def __init__(self, spec: SearchSpec, device: str = "cpu"):
+        if not spec.learn or not set(spec.learn) <= set(START):
+            raise ArgumentError(f"learn={spec.learn}: name what to search for, mlp or attention or both")
+        self.spec = spec
+        start = {p: Knots(spec.low, spec.high, (START[p],) * spec.knots) for p in spec.learn}
+        model = replace(spec.model, **start)
+        seeds = [10_000 * (spec.seed + 1) + m for m in range(spec.models)]  # none that a stage-II run uses
+        runs = [RunSpec(spec.task, model, spec.recipe, seed, ("search",), spec.task_seed) for seed in seeds]
+        super().__init__(runs, [(model.mlp, model.attention)] * spec.models, device)
+        block = self.model.blocks[0]
+        found = {"mlp": block.phi, "attention": block.attention.phi}
+        self.splines: dict[str, Spline] = {part: found[part] for part in spec.learn}
+        self.knots = [spline.values for spline in self.splines.values()]
+        self.knot_optimizer = torch.optim.Adam(self.knots, lr=0.0, betas=spec.recipe.betas)
+        self.train_data = Data(self.task.splits["train"], self.device)
+        self.order = Order(seeds, len(self.train_data), spec.recipe.batch)
+        self.search_data = self.evaluation["search"]
+        self.search_order = Order([spec.seed], len(self.search_data), spec.recipe.batch, "search batches")
+        self.evaluation = {}  # a search is followed by its own search loss
+        self.history = History(spec.models, ())
+        self.search_loss: list[float] = []
+
+    def search_batch(self, step: int):
+        """One batch of the `search` split, the same for all models."""
+        index = self.search_order.at(step).to(self.device)
+        return self.search_data.at(index.expand(self.spec.models, -1))
+
+    def state(self) -> dict[str, Tensor]:
+        """As Fleet.state, with the knots and their optimizer."""
+        tensors = super().state() | {"search_loss": torch.tensor(self.search_loss, dtype=torch.float64)}
+        for i, knots in enumerate(self.knots):
+            tensors[f"knots.{i}"] = knots.detach()
+            tensors |= {f"knot_adam.{i}.{name}": value for name, value in self.knot_optimizer.state[knots].items()}
+        return tensors
+
+    def restore(self, tensors: dict[str, Tensor]) -> None:
+        """Take up the state that `state` gave."""
+        super().restore(tensors)
+        self.search_loss = tensors["search_loss"].tolist()
+        with torch.no_grad():
+            for i, knots in enumerate(self.knots):
+                knots.copy_(tensors[f"knots.{i}"])
+                saved = {n.split(".")[2]: v for n, v in tensors.items() if n.startswith(f"knot_adam.{i}.")}
+                self.knot_optimizer.state[knots] = {
+                    name: v.clone() if name == "step" else v.to(knots.device, copy=True) for name, v in saved.items()
+                }
+
+    def found(self) -> dict[str, Knots]:
+        """The learned functions, by part."""
+        return {
+            part: Knots(s.low, s.high, tuple(s.values.detach().cpu().tolist())) for part, s in self.splines.items()
+        }
+
+
+def search(state: Search, report: Callable[[Fleet], bool] | None = None) -> Search:
+    """Run a search from where it stands to its end (Algorithm 1's loop)."""
+    recipe, model = state.recipe, state.model
+    for step in range(state.step, recipe.last):
+        rate = factor(step, recipe)
+        state.optimizer.param_groups[0]["lr"] = recipe.rate * rate
+        state.knot_optimizer.param_groups[0]["lr"] = state.spec.spline_rate * rate
+
+        batch = state.batch(step)  # D¹ … Dᴹ, from `train`
+        _differentiate(weights=state.weights, knots=state.knots, which="weights")
+        weight_loss = batch.loss(model(batch.tokens, batch.positions))  # (M,)
+        state.optimizer.zero_grad()
+        state.watch(weight_loss, step).backward()
+
+        batch = state.search_batch(step)  # D⁰, from `search`
+        _differentiate(weights=state.weights, knots=state.knots, which="knots")
+        search_loss = batch.loss(model(batch.tokens, batch.positions))  # (M,), at the same weights and knots
+        state.knot_optimizer.zero_grad()
+        state.watch(search_loss, step).backward()
+
+        state.freeze()
+        state.optimizer.step()
+        state.knot_optimizer.step()
+
+        state.history.add(weight_loss)
+        state.search_loss.append(float(np.nanmean(search_loss.detach().cpu().numpy())))
+        state.step = step + 1
+        if state.step % recipe.every == 0 or state.step == recipe.last:
+            state.history.close(state.step, {})
+        if report is not None and not report(state):
+            break
+    return state
+
+
+def _differentiate(weights: list[Tensor], knots: list[Tensor], which: str) -> None:
+    """Ask autograd for one of the two gradients only: the other would cost time and be thrown away."""
+    for tensors, wanted in ((weights, which == "weights"), (knots, which == "knots")):
+        for tensor in tensors:
+            tensor.requires_grad_(wanted)

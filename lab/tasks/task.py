@@ -1,0 +1,149 @@
+"""What a task is: sequences of tokens in named splits, and which tokens a model has to predict.
+
+A sequence is an input part, the separator "<sep>" and an output part, padded on the right with token 0.
+Loss and metric are computed on the whole output part, its first token included (that one is predicted
+from the separator).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from lab.errors import ArgumentError
+
+PAD, SEPARATOR = "<pad>", "<sep>"
+METRICS = ("token", "sequence")
+REQUIRED_SPLITS = ("train", "search", "val", "test")
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Examples of one split, pre-generated. Shared between callers: do not write into the tensors.
+
+    tokens   (examples, length) int64, padded on the right with 0
+    output   (examples, length) bool, True where a token belongs to the output part
+    latents  ground truth of each example, by name; every tensor's leading axis is (examples,)
+    """
+
+    tokens: Tensor
+    output: Tensor
+    latents: Mapping[str, Tensor] = field(default_factory=dict)
+
+    def __post_init__(self):
+        tokens, output = self.tokens, self.output
+        if tokens.ndim != 2 or tokens.dtype != torch.int64 or 0 in tokens.shape:
+            raise ArgumentError(
+                f"tokens are {_describe(tokens)}; give int64 of shape (examples, length), not empty"
+            )
+        if output.shape != tokens.shape or output.dtype != torch.bool:
+            raise ArgumentError(
+                f"output is {_describe(output)}; give bool of the shape of tokens, {tuple(tokens.shape)}"
+            )
+        padding = tokens == 0
+        if (padding[:, :-1] & ~padding[:, 1:]).any():
+            raise ArgumentError("a token follows padding (token 0); pad sequences on the right only")
+        if (output & padding).any() or output[:, 0].any() or not output.any(1).all():
+            raise ArgumentError(
+                "output has a row without a token, or marks padding or the first token of a sequence;"
+                " mark one token or more in every example, each with a token before it"
+            )
+        for name, latent in self.latents.items():
+            if len(latent) != len(tokens):
+                raise ArgumentError(
+                    f"latent {name!r} has {len(latent)} rows; give one an example, {len(tokens)}"
+                )
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def targets(self) -> tuple[Tensor, Tensor, Tensor]:
+        """What to predict, and from where: (positions, targets, weights), each (examples, K).
+
+        K is the largest number of output tokens in the split. `positions` (int64) is the index of the token
+        before each output token, `targets` (int64) the output token, `weights` (float32) 1. Where an example
+        has fewer than K output tokens, all three are 0 at its end.
+        """
+        rows, columns = self.output.nonzero(as_tuple=True)
+        rank = self.output.cumsum(1)[rows, columns] - 1  # 0, 1, 2, … along the output part of each example
+        shape = len(self), int(rank.max()) + 1
+        positions, targets = torch.zeros(2, *shape, dtype=torch.int64)
+        weights = torch.zeros(shape)
+        positions[rows, rank] = columns - 1
+        targets[rows, rank] = self.tokens[rows, columns]
+        weights[rows, rank] = 1.0
+        return positions, targets, weights
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A named dataset: its vocabulary, its splits, and how it is measured.
+
+    vocabulary          the index of a name is the token's id; id 0 is "<pad>"
+    splits              "train", "search" (the non-linearity's data in stage I), "val", "test", maybe more
+    metric              "token" (accuracy over output tokens) or "sequence" (all tokens of an example right)
+    search_in_training  stage II trains on train + search: so for tasks whose splits are drawn alike; not
+                        where the search split holds longer sequences than training may see
+    held_out            False where nothing can be held out: then all splits are the same object
+    """
+
+    name: str
+    vocabulary: tuple[str, ...]
+    splits: Mapping[str, Split]
+    metric: str = "token"
+    search_in_training: bool = True
+    held_out: bool = True
+
+    def __post_init__(self):
+        if self.vocabulary[:1] != (PAD,) or len(set(self.vocabulary)) != len(self.vocabulary):
+            raise ArgumentError(
+                f"vocabulary {self.vocabulary} of {self.name}: let names differ, the first be {PAD!r}"
+            )
+        if self.metric not in METRICS:
+            raise ArgumentError(
+                f"unknown metric {self.metric!r} of {self.name}; choose one of {', '.join(METRICS)}"
+            )
+        missing = [name for name in REQUIRED_SPLITS if name not in self.splits]
+        if missing:
+            raise ArgumentError(f"{self.name} has no {missing[0]!r} split; give {', '.join(REQUIRED_SPLITS)}")
+        for name, split in self.splits.items():
+            low, high = split.tokens.aminmax()
+            if low < 0 or high >= len(self.vocabulary):
+                last = len(self.vocabulary) - 1
+                raise ArgumentError(
+                    f"{self.name} has tokens {low}..{high} in {name!r}; its vocabulary is 0..{last}"
+                )
+
+    @property
+    def max_length(self) -> int:
+        """The longest sequence of any split, in tokens."""
+        return max(split.tokens.shape[1] for split in self.splits.values())
+
+    @cached_property
+    def training(self) -> Split:
+        """What stage II trains on: train, followed by search where `search_in_training` says so."""
+        train, search = self.splits["train"], self.splits["search"]
+        if not self.search_in_training:
+            return train
+        width = max(train.tokens.shape[1], search.tokens.shape[1])
+        tokens, output = (
+            torch.cat([torch.nn.functional.pad(part, (0, width - part.shape[1])) for part in parts])
+            for parts in ((train.tokens, search.tokens), (train.output, search.output))
+        )
+        latents = {name: torch.cat([train.latents[name], search.latents[name]]) for name in train.latents}
+        return Split(tokens, output, latents)
+
+    def show(self, split: str, i: int) -> str:
+        """Example `i` of the split so named, as readable tokens between blanks, without padding."""
+        if split not in self.splits:
+            raise ArgumentError(f"{self.name} has no split {split!r}; choose one of {', '.join(self.splits)}")
+        rows = self.splits[split].tokens
+        if not -len(rows) <= i < len(rows):
+            raise ArgumentError(f"{self.name} has no example {i} in {split!r}; choose 0..{len(rows) - 1}")
+        return " ".join(self.vocabulary[token] for token in rows[i].tolist() if token)
+
+
+def _describe(tensor: Tensor) -> str:
+    return f"{str(tensor.dtype).removeprefix('torch.')} of shape {tuple(tensor.shape)}"

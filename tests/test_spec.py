@@ -1,0 +1,174 @@
+"""Specs: what they say survives JSON, equal specs have equal keys, and every field is part of the key."""
+
+import os
+import string
+import subprocess
+import sys
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lab.spec import (
+    Knots,
+    Learned,
+    ModelSpec,
+    Recipe,
+    RunSpec,
+    SearchSpec,
+    from_json,
+    key,
+    needs,
+    to_json,
+)
+
+ROOT = Path(__file__).resolve().parent.parent
+HAT = Knots(-1.0, 1.0, (0.0, 1.0, 0.0))
+SEARCH = SearchSpec("addmod", ModelSpec(width=8), Recipe(100, 0.003, 64), learn=("mlp", "attention"))
+NESTED = RunSpec(
+    "mano",
+    ModelSpec(mlp=Learned(SEARCH), attention=Learned(SEARCH, "attention")),
+    Recipe(400, 0.002, 16, stop=30),
+    seed=3,
+)
+
+numbers = st.floats(allow_nan=False, allow_infinity=False)
+knots = st.builds(Knots, numbers, numbers, st.lists(numbers, min_size=2, max_size=5).map(tuple))
+names = st.text(string.ascii_lowercase, min_size=1, max_size=8)
+counts = st.integers(0, 10**6)
+recipes = st.builds(Recipe, counts, numbers, counts, st.tuples(numbers, numbers), stop=st.none() | counts)
+
+
+def models(parts):
+    return st.builds(
+        ModelSpec,
+        layers=counts,
+        positions=names,
+        canon=st.booleans(),
+        tied=st.booleans(),
+        mlp=parts,
+        attention=parts,
+    )
+
+
+searches = st.builds(SearchSpec, names, models(names), recipes, low=numbers, high=numbers, seed=counts)
+runs = st.builds(RunSpec, names, models(names | knots | st.builds(Learned, searches, names)), recipes, counts)
+
+
+@given(runs)
+def test_json_gives_the_same_spec_back(spec):
+    assert from_json(to_json(spec)) == spec
+    assert hash(from_json(to_json(spec))) == hash(spec)
+    assert key(from_json(to_json(spec))) == key(spec)
+
+
+def test_nested_searches_survive_json_as_themselves():
+    back = from_json(to_json(NESTED))
+    assert isinstance(back.model.mlp, Learned) and isinstance(back.model.mlp.search, SearchSpec)
+    assert back.model.mlp.search == SEARCH
+    assert needs(back) == [SEARCH, SEARCH]
+    assert needs(SEARCH) == []
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        replace(NESTED, recipe=replace(NESTED.recipe, betas=(0.90, 0.999))),
+        replace(
+            NESTED, model=ModelSpec(mlp=Learned(replace(SEARCH)), attention=Learned(SEARCH, "attention"))
+        ),
+    ],
+)
+def test_equal_specs_have_equal_keys(same):
+    assert same == NESTED and same is not NESTED
+    assert key(same) == key(NESTED)
+
+
+def test_a_whole_number_in_a_real_field_is_the_same_real_number():
+    """Python says that -20 == -20.0 and 0.0 == -0.0, so that the specs are equal; their keys must be, too."""
+    whole, real = replace(SEARCH, low=-20, high=20), replace(SEARCH, low=-20.0, high=20.0)
+    assert whole == real and key(whole) == key(real)
+    whole, real = Recipe(9, rate=1, batch=1, betas=(0, 1)), Recipe(9, rate=1.0, batch=1, betas=(0.0, 1.0))
+    assert whole == real and key(whole) == key(real)
+    assert key(Knots(-1, 1, (0, 1, 0))) == key(Knots(-1.0, 1.0, (-0.0, 1.0, 0.0))) == key(HAT)
+
+
+def other(value):
+    """A value of the same kind that is not `value`."""
+    match value:
+        case bool():
+            return not value
+        case int() | float():
+            return value + 1
+        case str():
+            return value + "x"
+        case None:
+            return 7
+        case tuple():
+            return (*value, value[-1])
+    raise TypeError(value)
+
+
+def changes(spec):
+    """Every spec that differs from `spec` in one field, at any depth, with the path of that field."""
+    for field in fields(spec):
+        value = getattr(spec, field.name)
+        if is_dataclass(value):
+            for path, changed in changes(value):
+                yield f"{field.name}.{path}", replace(spec, **{field.name: changed})
+            if not isinstance(value, (ModelSpec, Recipe, SearchSpec)):
+                yield field.name, replace(spec, **{field.name: "gelu"})
+        else:
+            yield field.name, replace(spec, **{field.name: other(value)})
+
+
+@pytest.mark.parametrize("spec", [NESTED, replace(NESTED, model=ModelSpec(mlp=HAT)), SEARCH])
+def test_every_field_is_part_of_the_key(spec):
+    seen = {key(spec): "unchanged"}
+    for path, changed in changes(spec):
+        assert changed != spec
+        assert key(changed) not in seen, f"{path} has the key of {seen[key(changed)]}"
+        seen[key(changed)] = path
+    assert len(seen) > len(fields(spec))
+
+
+def test_types_are_part_of_the_key():
+    """A search and its result, or two parts of one search, are not the same thing."""
+    distinct = [
+        SEARCH,
+        Learned(SEARCH),
+        Learned(SEARCH, "attention"),
+        NESTED,
+        NESTED.model,
+        NESTED.recipe,
+        HAT,
+    ]
+    assert len({key(spec) for spec in distinct}) == len(distinct)
+
+
+def test_a_key_is_a_sha256_that_another_process_computes_too():
+    """Python's own hashes change with PYTHONHASHSEED; with a key that did, no store would find a run."""
+    script = f"from lab.spec import *; print(key(from_json({to_json(NESTED)!r})))"
+    for seed in ("1", "2"):
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            env=os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.strip() == key(NESTED)
+    assert len(key(NESTED)) == 64 and set(key(NESTED)) <= set(string.hexdigits.lower())
+
+
+def test_numbers_that_json_cannot_say_are_refused():
+    with pytest.raises(ValueError, match="JSON"):
+        key(Knots(-1.0, 1.0, (0.0, float("nan"))))
+
+
+def test_a_run_stops_at_its_stop_or_at_the_end_of_its_schedule():
+    assert Recipe(100, 0.1, 1).last == 100
+    assert Recipe(100, 0.1, 1, stop=30).last == 30
+    assert Recipe(100, 0.1, 1, stop=300).last == 100

@@ -16,6 +16,7 @@ help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: $(READY)  ## create .venv and install the lab with pinned dependencies
+	@echo "The lab is installed in $(VENV); its command is $(BIN)/lab"
 
 figure: $(READY)  ## train what Figure 2 of the transformers paper needs, and draw it
 	$(BIN)/lab figure transformers/fig2
@@ -32,7 +33,7 @@ clean:  ## remove .venv; what you trained stays
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
-	  echo "The lab needs Python 3.11 or newer, and '$(PYTHON)' is $$($(PYTHON) --version 2>&1 || true)." \
+	  echo "The lab needs Python 3.11 or newer, and '$(PYTHON)' is $$($(PYTHON) --version 2>/dev/null || echo missing)." \
 	       "Install one and name it: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 	  echo "$(PYTHON) lacks venv or ensurepip; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }

@@ -16,6 +16,16 @@ settings.register_profile("lab", derandomize=True, deadline=None)
 settings.load_profile("lab")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item):
+    """With LAB_REQUIRE_BROWSER=1 a skipped browser test has failed."""
+    report = yield
+    if report.skipped and item.get_closest_marker("browser") and os.environ.get("LAB_REQUIRE_BROWSER") == "1":
+        report.outcome = "failed"
+        report.longrepr = f"LAB_REQUIRE_BROWSER=1 forbids what happened: {report.longrepr[-1]}"
+    return report
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _not_the_users_store(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:

@@ -6,20 +6,20 @@ Sequence    the expression in infix notation, <sep>, and its value in 0..6. One 
 Vocabulary  <pad>, 0..6, +, -, *, (, ), <sep>; 14 tokens
 Output      the value, one token
 Splits      train 80,000 and search 20,000 (the paper's 1e5 training examples), val 1,000, test 1,000; no
-            expression of one split is in another. There are only 147 expressions with one operation and
-            6,174 with two, so these repeat inside a split: a third of test is 20 expressions with one
-            operation, over and over.
+            expression of one split is in another. All 147 expressions with one operation are in train: they
+            are the multiplication and addition tables that the others are made of, and held out they would
+            be a few expressions over and over. search, val and test have two or three operations, half each.
 Latents     operations (1..3), root (outermost operation: 0 is +, 1 is -, 2 is *), value
-Chance      1/7; a constant answer of 0, the most frequent one because of the products, is right in 18 % of
-            train and 25 % of test (seed 0).
+Chance      1/7; a constant answer of 0, the most frequent one because of the products, is right in 21 % of
+            test (seed 0)
 
 >>> from lab.tasks import load
->>> load("mano").show("train", 0)
-'5 * 0 <sep> 0'
+>>> load("mano").show("train", 3)
+'6 * 0 <sep> 0'
 >>> load("mano").show("train", 1)
-'3 * ( 4 - 4 ) <sep> 0'
+'( 4 - ( 6 - 5 ) ) - 4 <sep> 6'
 
-Each split has equally many expressions of one, two and three operations. Operators and numbers are uniform,
+Train has equally many expressions of one, two and three operations. Operators and numbers are uniform,
 save that a split draws only from its own expressions. A tree is drawn as in the reference: of the
 operations below the root, the number in the left operand is uniform (so tree shapes are not equally
 likely).
@@ -36,7 +36,7 @@ from functools import partial
 
 import numpy as np
 
-from lab.tasks.disjoint import Examples, draw_evenly
+from lab.tasks.disjoint import Examples, draw, draw_evenly
 from lab.tasks.task import PAD, SEPARATOR, Task
 
 MODULUS = 7
@@ -53,7 +53,12 @@ Shape = tuple["Shape", "Shape"] | None
 def build(seed: int) -> Task:
     """The task with the expressions of this seed."""
     generator = np.random.default_rng(seed)
-    splits = draw_evenly(partial(_propose, generator), range(1, OPERATIONS + 1), SIZES, generator)
+    propose = partial(_propose, generator)
+    facts = draw(partial(propose, level=1), {"train": SIZES["train"] // OPERATIONS}, {"train": 1.0})["train"]
+    sizes = SIZES | {"train": SIZES["train"] - len(facts)}
+    splits = draw_evenly(propose, range(2, OPERATIONS + 1), sizes, generator)
+    order = generator.permutation(SIZES["train"])
+    splits["train"] = Examples.join([facts, splits["train"]]).take(order)
     return Task(
         name="mano",
         vocabulary=VOCABULARY,

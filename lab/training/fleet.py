@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from lab import tasks
+from lab.errors import ArgumentError
 from lab.models.transformer import Transformer
 from lab.nonlinearity.named import named
 from lab.nonlinearity.spline import Spline
@@ -53,7 +54,7 @@ class Fleet:
         finite = torch.isfinite(loss)
         if not bool(finite.all()):
             for run in np.flatnonzero(~finite.cpu().numpy() & (self.died < 0)):
-                self.died[run], self.last_value[run] = step, float(loss[run])
+                self.died[run], self.last_value[run] = step, float(loss[run].detach())
         return loss[self.alive].sum()
 
     @property
@@ -165,6 +166,9 @@ class History:
 def build(parts: Sequence[str | Knots]) -> nn.Module | None:
     """The module for the non-linearity of R runs; None for softmax."""
     first = parts[0]
+    forms = {part if isinstance(part, str) else (part.low, part.high, len(part.values)) for part in parts}
+    if len(forms) > 1:
+        raise ArgumentError(f"runs of one fleet need one name, or knots at the same places; these have {forms}")
     if first == "softmax":
         return None
     if isinstance(first, str):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -52,6 +51,18 @@ class Search(Fleet):
         """One batch of the `search` split, the same for all models."""
         index = self.search_order.at(step).to(self.device)
         return self.search_data.at(index.expand(self.spec.models, -1))
+
+    @torch.no_grad()
+    def freeze(self) -> None:
+        """As Fleet.freeze, and keep diverged models away from the knots they share with the others, whose gradient
+        they would turn into 0 × inf = NaN: they lose their weights, and such a gradient counts as zero."""
+        super().freeze()
+        if (self.died >= 0).any():
+            for weight in self.weights:
+                weight[~self.alive] = 0.0
+        for knots in self.knots:
+            if not bool(torch.isfinite(knots.grad).all()):
+                knots.grad.zero_()
 
     def state(self) -> dict[str, Tensor]:
         """As Fleet.state, with the knots and their optimizer."""
@@ -105,7 +116,7 @@ def search(state: Search, report: Callable[[Fleet], bool] | None = None) -> Sear
         state.knot_optimizer.step()
 
         state.history.add(weight_loss)
-        state.search_loss.append(float(np.nanmean(search_loss.detach().cpu().numpy())))
+        state.search_loss.append(float(search_loss.detach()[state.alive].mean()))  # NaN when none is left
         state.step = step + 1
         if state.step % recipe.every == 0 or state.step == recipe.last:
             state.history.close(state.step, {})

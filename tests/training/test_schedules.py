@@ -1,0 +1,52 @@
+"""The schedule: a literal table, closed forms, and its boundaries."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lab.spec import Recipe, replace
+from lab.training.schedules import factor
+
+
+def recipe(steps, **change):
+    return replace(Recipe(steps, rate=0.1, batch=1), **change)
+
+
+def test_literal_table():
+    """20 steps: 2 of warm-up, flat, 10 of cosine, whose values at multiples of 18° are in every book of tables."""
+    cosine = [1.0, 0.975528, 0.904508, 0.793893, 0.654508, 0.5, 0.345492, 0.206107, 0.095492, 0.024472]
+    wanted = [0.5, 1.0, *[1.0] * 8, *cosine]
+    assert [factor(s, recipe(20, warmup=0.1)) for s in range(20)] == pytest.approx(wanted, abs=1e-6)
+
+
+def test_table_4_five_per_cent_warm_up_and_half_cosine():
+    r = recipe(1000)
+    assert [factor(s, r) for s in (0, 24, 49)] == pytest.approx([0.02, 0.5, 1.0])
+    assert {factor(s, r) for s in range(49, 501)} == {1.0}
+    assert factor(750, r) == pytest.approx(0.5)
+    assert factor(999, r) == pytest.approx(math.sin(math.pi / 1000) ** 2)  # (1 - cos 2a) / 2 = sin² a
+
+
+@given(st.integers(1, 3000), st.floats(0, 0.5), st.floats(0, 0.5))
+def test_shape(steps, warmup, cooldown):
+    r = recipe(steps, warmup=warmup, cooldown=cooldown)
+    values = [factor(s, r) for s in range(steps)]
+    warm, cool = max(1, round(warmup * steps)), round(cooldown * steps)
+    assert all(0 < v <= 1 for v in values), "a step at rate 0 is a step lost"
+    assert max(values) == 1.0
+    rises = [b - a for a, b in zip(values[:warm], values[1:warm], strict=False)]
+    assert rises == pytest.approx([1 / warm] * len(rises))  # linear
+    falls = values[max(warm - 1, steps - cool) :]
+    assert all(b < a for a, b in zip(falls, falls[1:], strict=False)) or not cool
+    if cool > 1 and warm + cool <= steps:
+        assert values[-1] == pytest.approx(math.sin(math.pi / (2 * cool)) ** 2)
+
+
+def test_stopping_early_leaves_the_schedule_as_it_is():
+    assert [factor(s, recipe(100, stop=10)) for s in range(10)] == [factor(s, recipe(100)) for s in range(10)]
+
+
+def test_without_warm_up_and_cool_down_the_rate_is_constant():
+    assert {factor(s, recipe(50, warmup=0.0, cooldown=0.0)) for s in range(50)} == {1.0}

@@ -76,9 +76,7 @@ def test_nested_searches_survive_json_as_themselves():
     "same",
     [
         replace(NESTED, recipe=replace(NESTED.recipe, betas=(0.90, 0.999))),
-        replace(
-            NESTED, model=ModelSpec(mlp=Learned(replace(SEARCH)), attention=Learned(SEARCH, "attention"))
-        ),
+        replace(NESTED, model=ModelSpec(mlp=Learned(replace(SEARCH)), attention=Learned(SEARCH, "attention"))),
     ],
 )
 def test_equal_specs_have_equal_keys(same):

@@ -101,9 +101,7 @@ def at(request):
     return both
 
 
-@pytest.mark.parametrize(
-    ("x", "value"), [(INF, 2.0), (-INF, 1.0), (1e30, 2.0), (-1e30, 1.0), (2.5, 2.0), (-2.5, 1.0)]
-)
+@pytest.mark.parametrize(("x", "value"), [(INF, 2.0), (-INF, 1.0), (1e30, 2.0), (-1e30, 1.0), (2.5, 2.0), (-2.5, 1.0)])
 def test_constant_outside(at, x, value):
     assert at(x) == (value, 0.0)
 

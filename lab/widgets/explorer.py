@@ -1,0 +1,103 @@
+"""The shell that all explorers share: controls in, figures out, one lock, one place where errors show.
+
+A callback of a widget runs on another thread than the cells (JupyterLab ≥ 4.4), where torch's grad mode is the default
+one and where an exception would vanish. So every callback goes through `safely`.
+"""
+
+from __future__ import annotations
+
+import html
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import ipywidgets as widgets
+import plotly.graph_objects as go
+import torch
+
+from lab.errors import LabError
+
+ROW = {"flex_flow": "row wrap", "align_items": "center", "grid_gap": "2px 14px"}
+LABEL = {"description_width": "initial"}  # labels as long as they are: ipywidgets would cut them at 80 px
+ERROR = (
+    '<div role="alert" style="border-left: 4px solid #c62828; background: #fdecea; color: #611a15;'
+    ' padding: 4px 10px; line-height: 1.4">{}</div>'
+)
+
+
+class Explorer(widgets.VBox):
+    """A column of rows of controls, the figures, a line that says what is shown, and an area for errors.
+
+    Subclasses make their controls and figures, hand them to `arrange`, and connect them with `watch` and `press`.
+    """
+
+    def __init__(self):
+        self.lock = threading.RLock()  # held by whoever changes what is shown
+        self.status = widgets.HTML()
+        self.error = widgets.HTML()
+        self.error.add_class("lab-error")
+        self._depth = 0
+        super().__init__(layout={"width": "100%", "overflow": "hidden"})
+
+    def arrange(self, *parts: widgets.Widget | list[widgets.Widget]) -> None:
+        """Show these parts below each other; a list is a row of controls that wraps where the page is narrow."""
+        rows = [widgets.HBox(part, layout=ROW) if isinstance(part, list) else part for part in parts]
+        self.children = [*rows, self.status, self.error]
+
+    def watch(self, redraw: Callable[[], None], *controls: widgets.Widget) -> None:
+        """Call `redraw` when one of the controls has a new value.
+
+        Where changes come faster than they are drawn, only the newest is: a call that finds a newer one waiting for
+        the lock leaves the work to it.
+        """
+        newest = 0
+
+        def changed(_) -> None:
+            nonlocal newest
+            newest += 1  # before the lock, so that whoever holds it or waits for it can see that it is stale
+            mine = newest
+            with self.safely():
+                if mine == newest:
+                    redraw()
+
+        for control in controls:
+            control.observe(changed, "value")
+
+    def press(self, action: Callable[[], None], button: widgets.Button) -> None:
+        """Call `action` when the button is pressed."""
+
+        def pressed(_) -> None:
+            with self.safely():
+                action()
+
+        button.on_click(pressed)
+
+    @contextmanager
+    def safely(self) -> Iterator[None]:
+        """Hold the lock, without gradients; an exception ends in the error area, the next success clears it."""
+        with self.lock, torch.no_grad():
+            self._depth += 1  # one control may set another: only the outermost of such calls clears the area
+            try:
+                if self._depth == 1:
+                    self.error.value = ""
+                yield
+            except Exception as error:
+                self.show(error)
+            finally:
+                self._depth -= 1
+
+    def show(self, error: Exception) -> None:
+        """Put an exception into the error area: the message of the lab's own, the traceback of any other."""
+        text = html.escape(str(error) or type(error).__name__)
+        if not isinstance(error, LabError):
+            trace = html.escape("".join(traceback.format_exception(error)))
+            text = f"{type(error).__name__}: {text}<details><summary>where</summary><pre>{trace}</pre></details>"
+        self.error.value = ERROR.format(text)
+
+
+def live(figure: go.Figure, height: int) -> go.FigureWidget:
+    """A figure that is changed in place from here on; as wide as the page lets it be."""
+    widget = go.FigureWidget(figure)
+    widget.update_layout(height=height, autosize=True, width=None)
+    return widget

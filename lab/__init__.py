@@ -1,1 +1,20 @@
-"""The lab: learn non-linearities, train with them, look at what they do."""
+"""The lab: learn non-linearities, train with them, look at what they do.
+
+>>> import lab
+>>> runs = lab.train("memorize", mlp="gelu", seeds=2, scale="smoke", progress=False)
+>>> runs.accuracy.shape[0]
+2
+"""
+
+from lab.errors import ArgumentError, LabError
+from lab.figures.build import figure
+from lab.nonlinearity.spline import Spline
+from lab.nonlinearity.zoo import zoo, zoo_names
+from lab.run import Run, Runs, SearchResult, search, train
+from lab.widgets import explore
+
+__all__ = [
+    "ArgumentError", "LabError", "Run", "Runs", "SearchResult", "Spline", "explore", "figure", "search", "train", "zoo",
+    "zoo_names",
+]  # fmt: skip
+__version__ = "0.1.0"

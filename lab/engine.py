@@ -7,11 +7,9 @@ processes with two threads each would stall each other tenfold, and one thread m
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from dataclasses import dataclass
 
 import torch
@@ -24,10 +22,12 @@ from lab.training.fleet import Fleet
 from lab.training.loop import train as train_fleet
 from lab.training.two_loss import Search
 from lab.training.two_loss import search as run_search
+from lab.workers import in_processes, in_this_process
 
 CHECKPOINT_SECONDS = 30.0
 CPU_FLEET_TOKENS = 4_000  # see fleet_size
 GPU_BYTES = 400  # memory a fleet needs for each token × layer × channel of a step: activations kept for the backward pass
+SMALL = 3e6  # work (see Job) that is over before a second process has started
 Spec = RunSpec | SearchSpec
 Report = Callable[[int, int, str], None]
 
@@ -47,6 +47,12 @@ class Job:
         return sum(spec.recipe.last for spec in self.specs) * models
 
     @property
+    def work(self) -> float:
+        """Rough number of values that a step's layers compute, over all steps."""
+        shapes = ((spec.model, spec.recipe) for spec in self.specs)
+        return sum(float(r.last * r.batch * m.width * m.layers) for m, r in shapes)
+
+    @property
     def name(self) -> str:
         """What the progress bar calls it."""
         spec = self.specs[0]
@@ -64,9 +70,10 @@ def complete(specs: Iterable[Spec], store: Store, device: str = "auto", workers:
     searches = list(dict.fromkeys(search for spec in specs for search in _all_searches(spec)))
     waves = [[s for s in searches if not needs(s)], [s for s in searches if needs(s)], [s for s in specs if s not in searches]]
     jobs = [_jobs([spec for spec in wave if not store.has(spec)], device, store) for wave in waves]
-    progress = _Progress(sum(job.steps for wave in jobs for job in wave), report)
+    total, before = sum(job.steps for wave in jobs for job in wave), 0
     for wave in jobs:
-        _perform(wave, device, workers, progress)
+        _perform(wave, device, workers, _counter(wave, before, total, report))
+        before += sum(job.steps for job in wave)
 
 
 def choose_device(device: str) -> str:
@@ -197,62 +204,21 @@ def _shape(model: ModelSpec) -> ModelSpec:
     return replace(model, mlp=form(model.mlp), attention=form(model.attention))
 
 
-class _Progress:
-    """Steps done over all jobs."""
+def _counter(wave: Sequence[Job], before: int, total: int, report: Report | None) -> Callable[[int, int], None]:
+    """Adds up the steps of a wave's jobs and tells the sum."""
+    done = [0] * len(wave)
 
-    def __init__(self, total: int, report: Report | None):
-        self.total, self.report, self.steps = total, report, {}
+    def progress(index: int, steps: int) -> None:
+        done[index] = steps
+        if report is not None:
+            report(before + sum(done), total, wave[index].name)
 
-    def set(self, job: Job, steps: int) -> None:
-        self.steps[job] = steps
-        if self.report is not None:
-            self.report(sum(self.steps.values()), self.total, job.name)
-
-
-def _perform(jobs: list[Job], device: str, workers: int | None, progress: _Progress) -> None:
-    workers = min(len(jobs), workers or os.cpu_count() or 1)
-    if device != "cpu" or workers < 2:
-        threads = torch.get_num_threads()
-        torch.set_num_threads(1 if device == "cpu" else threads)
-        try:
-            for job in jobs:
-                perform(job, lambda steps, job=job: progress.set(job, steps))
-        finally:
-            torch.set_num_threads(threads)
-        return
-    context = multiprocessing.get_context("spawn")  # fork would copy torch's threads in an undefined state
-    queue = context.Manager().Queue()
-    with ProcessPoolExecutor(workers, context, _start_worker, (queue,)) as pool:
-        waiting = {pool.submit(_work, index, job): job for index, job in enumerate(jobs)}
-        try:
-            while waiting:
-                done, _ = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
-                while not queue.empty():
-                    index, steps = queue.get()
-                    progress.set(jobs[index], steps)
-                for future in done:
-                    job = waiting.pop(future)
-                    future.result()
-                    progress.set(job, job.steps)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for process in list(pool._processes.values()):  # an error or Ctrl-C must not wait for running fleets
-                process.terminate()
-            raise
+    return progress
 
 
-def _start_worker(queue) -> None:
-    global _queue
-    _queue = queue
-    torch.set_num_threads(1)
-
-
-def _work(index: int, job: Job) -> None:
-    last = [0.0]
-
-    def report(steps: int) -> None:
-        if time.monotonic() - last[0] > 0.25:
-            _queue.put((index, steps))
-            last[0] = time.monotonic()
-
-    perform(job, report)
+def _perform(jobs: Sequence[Job], device: str, workers: int | None, progress: Callable[[int, int], None]) -> None:
+    count = min(len(jobs), workers or int(os.environ.get("LAB_WORKERS", 0)) or os.cpu_count() or 1)
+    if device == "cpu" and count > 1 and sum(job.work for job in jobs) > SMALL:
+        in_processes(jobs, perform, count, progress)
+    else:
+        in_this_process(jobs, perform, 1 if device == "cpu" else torch.get_num_threads(), progress)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lab.errors import ArgumentError
+from lab.figures.settings import SEEDS
 from lab.run import Run
 from lab.spec import RunSpec
 
@@ -30,8 +31,11 @@ class Entry:
     plan: Callable[[str, int], list[Planned]]  # (scale, seeds) → runs with their labels
     measure: Callable[[Sequence[tuple[dict, Run]]], pd.DataFrame]  # tidy: one row per run and measurement
     plot: Callable[[pd.DataFrame], go.Figure]  # pure
-    notes: Callable[[str], list[str]]  # departures from the paper at a scale, in words
-    summary: Callable[[pd.DataFrame], str] = lambda table: ""  # the result in a sentence, numbers from the table
+    tasks: tuple[str, ...]  # tasks it trains on
+    seeds: dict[str, int] = field(default_factory=lambda: dict(SEEDS))  # runs of each kind, by scale
+    notes: Callable[[str], list[str]] = lambda scale: []  # departures from the paper that the settings do not show
+    summary: Callable[[pd.DataFrame], str] = lambda table: ""  # the result in a sentence, its numbers from the table
+    curves: bool = False  # keep the learning curves beside the table, where the table holds one step of them
 
 
 def entries() -> dict[str, Entry]:

@@ -7,11 +7,11 @@ cores; its rates were chosen on `val` by `lab sweep` (data/results/transformers/
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lab.scale import check_scale
 from lab.spec import Learned, ModelSpec, Recipe, RunSpec, SearchSpec, replace
-from lab.tasks import NAMES as TASKS
 
 STAGE_ONE_SEED = 0
 SEEDS = {"smoke": 2, "laptop": 6, "paper": 6}
@@ -28,6 +28,7 @@ class Setting:
     models: int = 8  # M of Algorithm 1
     knots: int = 361  # spacing 1/9 on [-20, 20]
     spline_rate: float = 0.02
+    evaluate: tuple[str, ...] = ("test",)  # the split(s) that accuracy is measured on during training
     learned_rate: float | None = None  # peak rate with learned functions, where the baseline's own makes the search fail
 
     def search(self, learn: tuple[str, ...] = ("mlp",)) -> SearchSpec:
@@ -40,7 +41,7 @@ class Setting:
         learned = {part: Learned(search, part) for part in search.learn} if search else {}
         model = replace(self.model, **(learned | changes))
         recipe = replace(self._recipe(bool(learned)), stop=self.read if short else None)
-        return [RunSpec(self.task, model, recipe, seed) for seed in range(seeds)]
+        return [RunSpec(self.task, model, recipe, seed, self.evaluate) for seed in range(seeds)]
 
     def _recipe(self, learned: bool) -> Recipe:
         return replace(self.recipe, rate=self.learned_rate or self.recipe.rate) if learned else self.recipe
@@ -81,3 +82,92 @@ _TABLE_4 = {  # steps, peak rate, step of the compatibility matrix
     "copy": (2000, 0.004, 2000),
     "parentheses": (500, 0.001, 300),
 }
+
+
+def _laptop(task: str) -> Setting:
+    paper = _paper(task)
+    model, steps, rate, batch, read, models, learned_rate = _LAPTOP[task]
+    recipe = replace(paper.recipe, steps=steps, rate=rate, batch=batch, every=25 if steps <= 1000 else 50)
+    # COPY: every small model scores 0 on the test lengths 16-20; "lengths" is held out too, and has 2 to 20
+    evaluate = ("lengths",) if task == "copy" else paper.evaluate
+    changed = {"model": replace(paper.model, **model), "recipe": recipe, "evaluate": evaluate}
+    return replace(paper, read=read, models=models, learned_rate=learned_rate, **changed)
+
+
+# What differs from the paper: model, steps, peak rate, batch, step of the matrix, M, peak rate with learned functions.
+# Rates: best on `val` in data/results/transformers/sweep/laptop/sweep.csv (`lab sweep`).
+_LAPTOP: dict[str, tuple[dict, int, float, int, int, int, float | None]] = {
+    "memorize": ({}, 500, 0.01, 256, 150, 8, 0.005),  # at 0.01 the search never leaves chance
+    "addmod": ({}, 1000, 0.002, 512, 500, 8, None),
+    "add": ({"width": 32}, 1000, 0.004, 256, 700, 3, None),
+    "addreversed": ({"width": 64}, 1000, 0.002, 256, 500, 3, None),
+    "mano": ({"layers": 2, "heads": 4, "width": 32, "canon": False, "tied": False}, 1500, 0.004, 256, 1500, 3, None),
+    "haystack": ({"width": 32}, 600, 0.005, 128, 400, 3, None),
+    "copy": ({"width": 32}, 1500, 0.004, 64, 1500, 3, None),
+    "parentheses": ({"positions": "alibi"}, 400, 0.002, 64, 200, 3, None),
+}
+
+
+def _smoke(task: str) -> Setting:
+    paper = _paper(task)
+    model = replace(paper.model, layers=1, heads=2, width=8)
+    recipe = replace(paper.recipe, steps=6, rate=0.003, batch=8, every=2)
+    return replace(paper, model=model, recipe=recipe, read=4, models=2)
+
+
+_SETTINGS = {"smoke": _smoke, "laptop": _laptop, "paper": _paper}
+
+# What is not printed in the paper, or cannot be read from the text of Table 4, for every scale.
+GUESSES = (
+    "Table 4 has lost cell borders: 2 layers, untied, no Canon layers, batch 512 for all tasks but MANO (4 layers, tied, Canon,"
+    " batch 64), and Adam betas (0.92, 0.98) for ADDREVERSED and COPY are read from positions",
+    "peak rate of the splines 0.02 (a prototype's choice)",
+    "80,000 training examples + 20,000 for the search split (COPY and PARENTHESES: 100,000 + 20,000)",
+    "Canon layers at A, B, C, D with residual",
+    "attention splines start at the constant 1 and are cut at zero, so that the denominator of kernel attention stays positive",
+    "ADDMOD: 5 % of the pairs are 471, halved into val and test",
+)
+
+
+def _fields(setting: Setting) -> dict[str, object]:
+    model, recipe = setting.model, setting.recipe
+    return {
+        "width": model.width, "layers": model.layers, "heads": model.heads, "positions": model.positions,
+        "Canon": model.canon, "tied embeddings": model.tied, "steps": recipe.steps, "batch": recipe.batch,
+        "peak rate": recipe.rate, "peak rate with learned functions": setting.learned_rate or recipe.rate,
+        "betas": list(recipe.betas), "accuracy on": setting.evaluate[0], "matrix read at step": setting.read,
+        "M": setting.models, "knots": setting.knots, "peak rate of the knots": setting.spline_rate,
+    }  # fmt: skip
+
+
+def departures(names: Sequence[str], scale: str) -> list[str]:
+    """How a scale differs from the paper, task by task, read off the settings themselves.
+
+    >>> departures(("memorize",), "paper")
+    []
+    """
+    found = []
+    for task in names:
+        here, paper = _fields(setting(task, scale)), _fields(_paper(task))
+        words = [f"{name} {value} (paper {paper[name]})" for name, value in here.items() if value != paper[name]]
+        if words:
+            found.append(f"{task}: {', '.join(words)}")
+    return found
+
+
+def hyperparameters(names: Sequence[str], scale: str) -> dict[str, dict]:
+    """Every number that a figure trains with, and where it comes from: the paper, a sweep on `val`, a guess."""
+    unsure = {"layers", "batch", "betas", "Canon", "tied embeddings", "M", "knots"}
+    found = {}
+    for task in names:
+        paper = _fields(_paper(task))
+        for name, value in _fields(setting(task, scale)).items():
+            source = "paper, Table 4"
+            if name in unsure:
+                source = "paper, Table 4, whose cell borders are lost: read from positions"
+            if name == "peak rate of the knots":
+                source = "guess: not printed"
+            elif value != paper[name]:
+                source = "sweep on val (lab sweep)" if name.startswith("peak rate") else f"reduced for scale {scale}"
+            found[f"{task}: {name}"] = {"value": value, "from": source}
+    return found

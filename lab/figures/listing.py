@@ -1,0 +1,45 @@
+"""What there is: the catalogue with the results that are here, and the contents of the store."""
+
+from __future__ import annotations
+
+import json
+
+from lab.figures.build import has_results
+from lab.figures.registry import entries
+from lab.scale import SCALES
+from lab.spec import from_json
+from lab.store import Store
+
+
+def listing(store: Store | None = None) -> list[dict]:
+    """One row an entry: name, section, title, shows, paper_says, minutes by scale, and which results are here.
+
+    "laptop (shipped)" is in data/results; "laptop (trained here)" has all its runs in the store.
+    """
+    store, rows = store or Store(), []
+    for found in entries().values():
+        results = [f"{scale} (shipped)" for scale in SCALES if has_results(found.name, scale)]
+        for scale in SCALES:
+            if all(store.has(spec) for _, spec in found.plan(scale, found.seeds[scale])):
+                results.append(f"{scale} (trained here)")
+        rows.append(
+            {"name": found.name, "section": found.section, "title": found.title, "shows": found.shows,
+             "paper_says": found.paper_says, "minutes": found.minutes, "results": results}
+        )  # fmt: skip
+    return rows
+
+
+def stored(store: Store) -> list[dict]:
+    """One row a stored result: kind, key, task, seed, non-linearities. Damaged ones are listed with a question mark."""
+    rows = []
+    for folder in store.results():
+        row = {"kind": "search" if folder.parent.name == "searches" else "run", "key": folder.name[:12]}
+        try:
+            spec = from_json((folder / "spec.json").read_text())
+            parts = {name: part if isinstance(part, str) else type(part).__name__.lower()
+                     for name, part in (("mlp", spec.model.mlp), ("attention", spec.model.attention))}  # fmt: skip
+            row |= {"task": spec.task, "width": spec.model.width, "steps": spec.recipe.last, "seed": spec.seed} | parts
+        except (OSError, json.JSONDecodeError, KeyError, TypeError, AttributeError):
+            row["task"] = "? (spec.json unreadable; see `lab store verify`)"
+        rows.append(row)
+    return rows

@@ -1,0 +1,83 @@
+"""Doing jobs in several processes with one thread each.
+
+Processes come from loky, which needs no `if __name__ == "__main__"` in the user's script. They tell their progress
+through small files: nothing to set up, and a killed process leaves nothing behind that could block.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, wait
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+
+import torch
+
+from lab.errors import LabError
+
+POLL = 0.2  # seconds between two looks at the progress
+Progress = Callable[[int, int], None]  # (job's index, steps done)
+
+
+def in_processes(jobs: Sequence, work: Callable, count: int, progress: Progress) -> None:
+    """Call work(job, report) for every job, `count` at a time; report(steps) reaches `progress`.
+
+    The first error stops everything that is still running and is raised here.
+    """
+    from loky import get_reusable_executor
+
+    with tempfile.TemporaryDirectory(prefix="lab-progress-") as name:
+        folder = Path(name)
+        # OMP_NUM_THREADS is read when torch is imported; processes stay for a minute, for the next wave of jobs
+        pool = get_reusable_executor(count, timeout=60, env={"OMP_NUM_THREADS": "1"}, initializer=torch.set_num_threads,
+                                     initargs=(1,))  # fmt: skip
+        try:
+            waiting = {pool.submit(_work, work, job, folder / str(i)): i for i, job in enumerate(jobs)}
+            while waiting:
+                done, _ = wait(waiting, timeout=POLL, return_when=FIRST_COMPLETED)
+                for future in done:
+                    future.result()
+                    del waiting[future]
+                for i in range(len(jobs)):
+                    if (steps := _steps(folder / str(i))) is not None:
+                        progress(i, steps)
+        except BaseException as error:
+            pool.shutdown(kill_workers=True)  # an error or Ctrl-C must not wait for running fleets
+            if not isinstance(error, BrokenProcessPool):
+                raise
+            raise LabError(
+                "a training process was ended from outside, perhaps for lack of memory; the same command goes on from "
+                "where it was. with LAB_WORKERS=1 it needs the least memory"
+            ) from error
+
+
+def in_this_process(jobs: Sequence, work: Callable, threads: int, progress: Progress) -> None:
+    """As `in_processes`, one after the other, here; torch's number of threads is put back afterwards."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        for i, job in enumerate(jobs):
+            work(job, lambda steps, i=i: progress(i, steps))
+    finally:
+        torch.set_num_threads(before)
+
+
+def _work(work: Callable, job: object, file: Path) -> None:
+    last = [0.0]
+
+    def report(steps: int) -> None:
+        if time.monotonic() - last[0] > POLL:
+            file.with_suffix(".new").write_text(str(steps))
+            file.with_suffix(".new").replace(file)
+            last[0] = time.monotonic()
+
+    work(job, report)
+
+
+def _steps(file: Path) -> int | None:
+    try:
+        return int(file.read_text())
+    except FileNotFoundError:
+        return None

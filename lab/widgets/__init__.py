@@ -1,0 +1,49 @@
+"""Explorers: interactive views of functions, trainings and figures, one a module; `explore` chooses among them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lab.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from lab.widgets.explorer import Explorer
+
+
+def explore(x: object, scale: str | None = None) -> Explorer:
+    """The explorer that fits what it is given.
+
+    A Spline, a search's result, a name in the zoo, or Figure 6: SplineExplorer. A task's name, or runs:
+    TrainingExplorer, at `scale` (default laptop). Figure 5 or 11: CompatibilityExplorer.
+
+    >>> type(explore("memorize")).__name__
+    'TrainingExplorer'
+    """
+    # plotly and ipywidgets take a second to import: only who explores waits for them
+    from lab import tasks
+    from lab.figures.figure import Figure
+    from lab.figures.inputs import functions_of
+    from lab.nonlinearity.spline import Spline
+    from lab.nonlinearity.zoo import zoo_names
+    from lab.run import Run, Runs, SearchResult
+    from lab.widgets.compatibility import CompatibilityExplorer
+    from lab.widgets.spline import SplineExplorer
+    from lab.widgets.training import TrainingExplorer
+
+    if isinstance(x, SearchResult):
+        x = x.spline
+    if isinstance(x, Spline) or (isinstance(x, str) and x in zoo_names()):
+        return SplineExplorer(x)
+    if isinstance(x, Run):
+        x = Runs([x])
+    if isinstance(x, Runs) or (isinstance(x, str) and x in tasks.NAMES):
+        return TrainingExplorer(x, scale or "laptop")
+    if isinstance(x, Figure) and "architecture" in x.table:
+        return CompatibilityExplorer(x)
+    if isinstance(x, Figure) and "value" in x.table:
+        return SplineExplorer(*functions_of(x.table, f"{x.name}, scale {x.scale}"))
+    raise ArgumentError(
+        f"there is no explorer for {x!r}; give a lab.Spline, a name in the zoo ({', '.join(zoo_names()) or 'empty'}), "
+        f"a task ({', '.join(tasks.NAMES)}), what lab.train or lab.search returned, or a figure with an explorer "
+        "(transformers/fig5, fig6, fig11)"
+    )

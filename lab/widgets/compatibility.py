@@ -1,0 +1,137 @@
+"""CompatibilityExplorer: click a cell of Figure 5 or 11, and see the learning curves behind it."""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING
+
+import ipywidgets as widgets
+import pandas as pd
+import plotly.graph_objects as go
+
+from lab.errors import ArgumentError
+from lab.figures.cells import Cells
+from lab.figures.curves import ACCURACY, FULL, STEP
+from lab.figures.heatmap import Matrix, heatmaps
+from lab.figures.matrix import BASELINE, delta
+from lab.figures.style import GREY, METHOD_COLOURS, TEMPLATE, VERMILLION, faded, task_title
+from lab.store import Store
+from lab.widgets.explorer import LABEL, Explorer, live
+
+if TYPE_CHECKING:
+    from lab.figures.figure import Figure
+
+COLOURS = {
+    "MLP": METHOD_COLOURS["ours MLP"],
+    "attention": METHOD_COLOURS["ours attention"],
+    "both": METHOD_COLOURS["ours MLP + attention"],
+}
+SIDE = {"flex": "1 1 400px", "min_width": "0"}  # beside each other where the page is wide enough, else below
+
+
+class CompatibilityExplorer(Explorer):
+    """The matrix, and for the chosen cell one curve a seed, with the baseline's in grey.
+
+    figure: transformers/fig5 or fig11, as `lab.figure` gives it. A cell is chosen with the mouse or in the menus. Curves
+    are those of the store, where it has the runs, else those that are shipped with the figure.
+    """
+
+    def __init__(self, figure: Figure, store: Store | None = None):
+        super().__init__()
+        if "architecture" not in figure.table:
+            raise ArgumentError(f"{figure.name} has no architectures to compare; give transformers/fig5 or fig11")
+        table, self._name, self.cells = figure.table, figure.name, Cells(figure, store)
+        self._deltas = {part: delta(table[table["part"] == part]) for part in self.cells.parts}
+        self._matrices = {part: heatmaps([Matrix("", cells)]) for part, cells in self._deltas.items()}
+        first = self._matrices[self.cells.parts[0]]
+        self._rows = [cell[0][0] for cell in first.data[0].customdata]
+        self._columns = [cell[1] for cell in first.data[0].customdata[0]]
+
+        self.part = widgets.Dropdown(description="optimized part", options=self.cells.parts, style=LABEL)
+        self.part.layout.display = None if len(self.cells.parts) > 1 else "none"
+        rows, columns = ([(task_title(name), name) for name in names] for names in (self._rows, self._columns))
+        self.architecture = widgets.Dropdown(description="optimized for", options=rows, style=LABEL)
+        self.task = widgets.Dropdown(description="trained on", options=columns, style=LABEL)
+        self.matrix = live(first, height=first.layout.height)
+        self.curves = live(_frame(table["seed"].nunique()), height=400)
+        self.matrix.data[0].on_click(self._click)
+        sides = [widgets.Box([side], layout=SIDE) for side in (self.matrix, self.curves)]
+        self.arrange([self.part, self.architecture, self.task], widgets.HBox(sides, layout={"flex_flow": "row wrap"}))
+        self.watch(self._draw_matrix, self.part)
+        self.watch(self._draw_curves, self.part, self.architecture, self.task)
+        self._draw_curves()
+
+    def _click(self, trace, points, state) -> None:
+        with self.safely():
+            if points.point_inds:
+                row, column = points.point_inds[0]
+                self.architecture.value, self.task.value = self._rows[row], self._columns[column]
+
+    def _draw_matrix(self) -> None:
+        """Another part: other numbers in the same matrix."""
+        with self.matrix.batch_update():
+            for here, there in zip(self.matrix.data, self._matrices[self.part.value].data, strict=True):
+                here.update(there)
+
+    def _draw_curves(self) -> None:
+        """Another cell: it is framed in the matrix, its curves are drawn."""
+        part, architecture, task = self.part.value, self.architecture.value, self.task.value
+        ours, standard = self.cells.curves(part, architecture, task), self.cells.curves(part, BASELINE, task)
+        x, y, read = self._columns.index(task), self._rows.index(architecture), self.cells.read_step(task)
+        frame = {"type": "rect", "x0": x - 0.5, "x1": x + 0.5, "y0": y - 0.5, "y1": y + 0.5}
+        frame["line"] = {"color": VERMILLION, "width": 4}
+        with self.matrix.batch_update():
+            self.matrix.layout.shapes = [*self._matrices[part].layout.shapes, frame]
+        half = len(self.curves.data) // 2
+        with self.curves.batch_update():
+            _fill(self.curves.data[:half], standard, GREY)
+            _fill(self.curves.data[half:], ours, COLOURS.get(part, METHOD_COLOURS["ours MLP"]))
+            self.curves.data[-1].name = f"optimized for {task_title(architecture)}"
+            self.curves.layout.shapes[0].update(x0=read, x1=read)
+            self.curves.layout.annotations[0].update(x=read, text=f"the matrix reads here: step {read}")
+            self.curves.layout.title.text = f"Trained on {task_title(task)}"
+        self.status.value = html.escape(self._say(part, architecture, task, ours is None or standard is None))
+
+    def _say(self, part: str, architecture: str, task: str, missing: bool) -> str:
+        cells = self._deltas[part]
+        cell = cells[(cells["architecture"] == architecture) & (cells["task"] == task)].iloc[0]
+        half = (cell["high"] - cell["low"]) / 2
+        text = f"Optimized for {task_title(architecture)}, trained on {task_title(task)}: {cell['delta']:+.1f}"
+        text += f" ± {half:.1f}" if pd.notna(half) else ""
+        text += f" percentage points against the baseline at step {self.cells.read_step(task)}, {cell['seeds']} seeds"
+        text += f" ({cell['lost']} more diverged)" if cell["lost"] else ""
+        text = text.replace("-", "−") + ". Thin: one run a seed. Thick: mean over seeds."
+        if missing:
+            text += f" The curves are not at hand; they come with training: lab.figure('{self._name}', …, force=True)."
+        return text
+
+
+def _fill(traces: tuple[go.Scatter, ...], runs: pd.DataFrame | None, colour: str) -> None:
+    """Thin lines for the seeds, and a thick one, the last trace, for their mean; runs: steps × seeds, or None."""
+    for number, trace in enumerate(traces[:-1]):
+        here = runs is not None and number < runs.shape[1]
+        trace.x, trace.y = (runs.index, runs.iloc[:, number]) if here else ([], [])
+        trace.line.color = faded(colour, 0.45)
+    traces[-1].x, traces[-1].y = ([], []) if runs is None else (runs.index, runs.mean(axis=1))
+    traces[-1].line.color = colour
+
+
+def _frame(seeds: int) -> go.Figure:
+    """The picture of the curves, without data: the baseline's seeds and mean, then those of a cell."""
+    figure = go.Figure()
+    for kind in (BASELINE, "optimized"):
+        for number in range(seeds + 1):
+            mean = number == seeds
+            figure.add_scatter(x=[], y=[], mode="lines", name=kind, legendgroup=kind, showlegend=mean,
+                               line={"width": 2.6 if mean else 1}, hovertemplate="step %{x}: %{y:.1f} %")  # fmt: skip
+    figure.add_shape(type="line", yref="paper", y0=0, y1=1, line={"color": GREY, "width": 1, "dash": "dash"})
+    figure.add_annotation(yref="paper", y=1, yanchor="bottom", showarrow=False, font={"size": 11})
+    figure.update_layout(
+        template=TEMPLATE,
+        title={"font": {"size": 13}, "x": 0.02, "y": 0.98, "yanchor": "top"},
+        legend={"xref": "container", "yref": "container", "x": 0.01, "y": 0.92, "yanchor": "top"},
+        margin={"t": 80},
+        xaxis={"title": STEP, "rangemode": "tozero"},
+        yaxis={"title": ACCURACY, "range": FULL},
+    )
+    return figure

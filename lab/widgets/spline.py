@@ -1,0 +1,151 @@
+"""SplineExplorer: look at a learned non-linearity, at the inputs that it really receives, and at others beside it."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+from pathlib import Path
+
+import ipywidgets as widgets
+import numpy as np
+import plotly.graph_objects as go
+from torch import Tensor
+
+from lab.errors import ArgumentError, LabError
+from lab.figures.function import OTHERS, fill, frame, look, panels, reaching
+from lab.figures.inputs import inputs_of
+from lab.nonlinearity.named import named
+from lab.nonlinearity.spline import Spline
+from lab.nonlinearity.zoo import zoo, zoo_names
+from lab.probes.profile import Profile, Received, profile, received
+from lab.widgets.explorer import LABEL, Explorer, live
+
+GIVEN, GELU = "your function", "GELU"
+STEPS = 120  # of the zoom slider
+WIDEST = 1.5  # how far one can zoom out, in half-widths of the function's own range
+
+
+class SplineExplorer(Explorer):
+    """A function, its slope, its constant ends, the histogram of its inputs, and other functions behind it.
+
+    phi: a name in the zoo, a Spline, or several by name; None for the zoo's first. inputs: what it receives, any shape
+    (of several: a Received by name); where they are not given, they are looked for in shipped results and in the store.
+
+    >>> SplineExplorer(Spline.zeros()).function.value
+    'your function'
+    """
+
+    def __init__(self, phi: Spline | str | Mapping[str, Spline] | None = None,
+                 inputs: Tensor | np.ndarray | Mapping[str, Received] | None = None):  # fmt: skip
+        super().__init__()
+        self._given = {GIVEN: phi} if isinstance(phi, Spline) else dict(phi) if isinstance(phi, Mapping) else {}
+        names = [*self._given, *zoo_names()]
+        if isinstance(phi, str) and phi not in names:
+            zoo(phi)  # says which there are
+        if not names:
+            raise ArgumentError("the zoo is empty; give a lab.Spline, for example lab.search('memorize').spline")
+        first = phi if isinstance(phi, str) else names[0]
+        self._profiles: dict[str, Profile] = {}
+        self._received: dict[str, Received | None] = dict(inputs) if isinstance(inputs, Mapping) else {}
+        if inputs is not None and not self._received:
+            self._received[first] = received(inputs, self.profile(first))
+
+        self.function = widgets.Dropdown(description="function", options=names, value=first, style=LABEL)
+        self.zoom = widgets.FloatSlider(description="zoom ±", style=LABEL)
+        self.support = widgets.Button(description="zoom to support")
+        self.support.tooltip = "where 99 % of the inputs are; where these are not known, where the function is not flat"
+        self.slope = widgets.ToggleButton(description="slope", tooltip="show the slope of the function")
+        self.others = widgets.SelectMultiple(description="compare with", options=[GELU, *names], rows=4, style=LABEL)
+        self.others.tooltip = "hold Ctrl to choose several"
+        self.folder = widgets.Text(description="into", value="out/functions", style=LABEL, layout={"width": "200px"})
+        self.export = widgets.Button(description="export", tooltip="write function (JSON) and picture (HTML)")
+        self.figure = live(frame(self.others.options), height=500)
+        self.arrange(
+            [self.function, self.zoom, self.support, self.slope], self.figure, [self.others, self.export, self.folder]
+        )
+        self.watch(self._draw, self.function)
+        self.watch(self._look, self.zoom)
+        self.watch(self._panels, self.slope)
+        self.watch(self._compare, self.others)
+        self.press(self._to_support, self.support)
+        self.press(self._export, self.export)
+        self._draw()
+
+    @property
+    def shape(self) -> Profile:
+        """The function that is shown."""
+        return self.profile(self.function.value)
+
+    @property
+    def received(self) -> Received | None:
+        """The inputs of the function that is shown, where they are known."""
+        name = self.function.value
+        if name not in self._received:  # a search through results and store: once for each function
+            self._received[name] = inputs_of(self._spline(name))
+        return self._received[name]
+
+    def profile(self, name: str) -> Profile:
+        """The function of that name in the menus."""
+        if name == GELU:  # nowhere constant: as far as one can zoom out
+            return profile(named("gelu"), self._middle - self._reach, self._middle + self._reach)
+        if name not in self._profiles:
+            self._profiles[name] = profile(self._spline(name))
+        return self._profiles[name]
+
+    @property
+    def _middle(self) -> float:
+        return (self.shape.high + self.shape.low) / 2
+
+    @property
+    def _reach(self) -> float:
+        return WIDEST * (self.shape.high - self.shape.low) / 2
+
+    def _spline(self, name: str) -> Spline:
+        return self._given.get(name) or zoo(name)
+
+    def _draw(self) -> None:
+        """Another function: everything is drawn anew."""
+        shape, seen, reach = self.shape, self.received, self._reach
+        if self.zoom.max != reach:  # the first function, or one with another range
+            with self.zoom.hold_trait_notifications():
+                self.zoom.min, self.zoom.max, self.zoom.step = reach / STEPS, reach, reach / STEPS
+                self.zoom.value = reach / WIDEST
+        with self.figure.batch_update():
+            fill(self.figure, self.function.value, shape, seen, reach)
+            self._panels()
+            self._compare()
+            self._look()
+        inside = f"{len(shape.x)} knots on [{shape.low:g}, {shape.high:g}], linear between them, constant outside. "
+        known = f"Inputs: {seen.source}." if seen else "Its inputs are not shown: no model trained with it is at hand."
+        self.status.value = html.escape(inside + known)
+
+    def _look(self) -> None:
+        with self.figure.batch_update():
+            look(self.figure, self.shape, self.zoom.value)
+
+    def _panels(self) -> None:
+        with self.figure.batch_update():
+            panels(self.figure, self.slope.value, self.received is not None)
+
+    def _compare(self) -> None:
+        with self.figure.batch_update():
+            for trace, name in zip(self.figure.data[OTHERS:], self.others.options, strict=True):
+                trace.visible = chosen = name in self.others.value and name != self.function.value
+                if chosen:
+                    trace.x, trace.y = reaching(self.profile(name), self._reach)
+
+    def _to_support(self) -> None:
+        shape, seen = self.shape, self.received
+        low, high = seen.central() if seen else shape.support()
+        self.zoom.value = min(1.1 * max(high - self._middle, self._middle - low), self.zoom.max)
+
+    def _export(self) -> None:
+        folder, name = Path(self.folder.value).expanduser(), self.function.value
+        name = name.replace("/", "-").replace(" ", "-")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._spline(self.function.value).save(folder / f"{name}.json")
+            go.Figure(self.figure).write_html(folder / f"{name}.html")  # plotly.js inside: opens without a network
+        except OSError as error:
+            raise LabError(f"cannot write to {folder} ({error.strerror}); name another folder") from error
+        self.status.value = f"written: {html.escape(str(folder.resolve() / name))}.json and .html"

@@ -1,0 +1,174 @@
+"""TrainingExplorer: train a small model live, with any non-linearity, and watch its seeds learn."""
+
+from __future__ import annotations
+
+import html
+import time
+
+import ipywidgets as widgets
+import numpy as np
+import plotly.graph_objects as go
+
+from lab import engine, tasks
+from lab.errors import ArgumentError
+from lab.figures.curves import ACCURACY, FULL, STEP
+from lab.figures.settings import setting
+from lab.figures.style import SEQUENCE, TEMPLATE, task_title
+from lab.nonlinearity.spline import Spline
+from lab.nonlinearity.zoo import zoo, zoo_names
+from lab.run import Runs, as_part
+from lab.scale import SCALES, check_scale
+from lab.spec import Knots, RunSpec, replace
+from lab.training.fleet import Fleet
+from lab.training.live import Live
+from lab.widgets.explorer import LABEL, Explorer, live
+
+PLAIN = ("gelu", "relu", "identity")
+GIVEN = "your function"
+WIDTHS = (8, 16, 32, 64, 128)
+POINTS = 40  # evaluations in a training, at least: its curve should be seen to grow
+
+
+class TrainingExplorer(Explorer):
+    """Choose a task and a non-linearity, press Train, and one accuracy curve a seed grows; trainings overlay.
+
+    task: what to begin with: a task's name, or runs to compare with. phi: a function to offer beside those of the zoo;
+    the runs' own where they have one. Hyper-parameters are those of the figures at this scale, unless width or steps
+    are changed. Nothing is kept: `lab.train` keeps.
+
+    >>> TrainingExplorer("addmod", scale="smoke").task.value
+    'addmod'
+    """
+
+    def __init__(self, task: str | Runs = "memorize", scale: str = "laptop", phi: Spline | None = None):
+        super().__init__()
+        runs = task if isinstance(task, Runs) else None
+        if runs is not None and not runs:
+            raise ArgumentError("no runs were given; give at least one, for example lab.train('memorize')")
+        if runs is None and task not in tasks.NAMES:
+            raise ArgumentError(f"unknown task {task!r}; known: {', '.join(tasks.NAMES)}")
+        used = engine.resolve(runs[0].spec.model.mlp, runs[0].store) if runs else PLAIN[0]
+        if phi is None and isinstance(used, Knots):
+            phi = Spline(used.values, used.low, used.high)
+        functions = [*PLAIN, *([GIVEN] if phi else []), *(name for name in zoo_names() if "-attention" not in name)]
+        self._phi, self._live, self._lines, self._trainings = phi, None, [], 0
+
+        named_tasks = [(task_title(name), name) for name in tasks.NAMES]
+        self.task = widgets.Dropdown(description="task", options=named_tasks, style=LABEL)
+        self.task.value = runs[0].spec.task if runs else task
+        self.mlp = widgets.Dropdown(description="non-linearity", options=functions, style=LABEL)
+        self.mlp.value = GIVEN if phi else PLAIN[0]
+        self.scale = widgets.Dropdown(description="scale", options=list(SCALES), value=check_scale(scale), style=LABEL)
+        self.width = widgets.SelectionSlider(description="width", options=WIDTHS, style=LABEL)
+        self.seeds = widgets.IntSlider(description="seeds", value=3, min=1, max=8, style=LABEL)
+        self.steps = widgets.IntSlider(description="steps", min=1, style=LABEL)
+        self.train = widgets.Button(description="Train", button_style="primary")
+        self.stop = widgets.Button(description="Stop", disabled=True)
+        self.clear = widgets.Button(description="Clear", tooltip="remove all curves")
+        self.progress = widgets.FloatProgress(max=1.0, layout={"width": "200px"})
+        self.figure = live(_frame(), height=400)
+        self.arrange(
+            [self.task, self.mlp, self.scale],
+            [self.width, self.seeds, self.steps],
+            [self.train, self.stop, self.clear, self.progress],
+            self.figure,
+        )
+        self.watch(self._defaults, self.task, self.scale)
+        self.press(self._train, self.train)
+        self.press(self._stop, self.stop)
+        self.press(self._clear, self.clear)
+        self._defaults()
+        if runs:
+            name = used if isinstance(used, str) else GIVEN
+            self._begin(_label(runs[0].spec, name), [run.spec.seed for run in runs])
+            self._extend(runs.steps, runs.accuracy)
+
+    def specs(self) -> list[RunSpec]:
+        """The runs that the controls ask for, one a seed."""
+        base, name = setting(self.task.value, self.scale.value), self.mlp.value
+        mlp = name if name in PLAIN else as_part(self._phi if name == GIVEN else zoo(name))
+        recipe = base.recipe if name in PLAIN else base.search().recipe  # learned functions may have their own rate
+        every = min(recipe.every, max(1, self.steps.value // POINTS))
+        recipe = replace(recipe, stop=self.steps.value, every=every)
+        return [replace(run, recipe=recipe) for run in base.runs(self.seeds.value, mlp=mlp, width=self.width.value)]
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the training that is under way has ended; whether it has."""
+        return self._live is None or self._live.join(timeout)
+
+    def _defaults(self) -> None:
+        """Another task or scale: its own width and number of steps."""
+        base = setting(self.task.value, self.scale.value)
+        self.width.value = base.model.width
+        self.steps.max = base.recipe.steps
+        self.steps.value = base.recipe.steps
+
+    def _train(self) -> None:
+        specs = self.specs()
+        self._begin(_label(specs[0], self.mlp.value), [spec.seed for spec in specs])
+        self.train.disabled, self.clear.disabled, self.stop.disabled = True, True, False
+        self._name, self._clock = f"{len(specs)} × {_label(specs[0], self.mlp.value)}", time.monotonic()
+        self._live = Live(specs, self._report, self._end).start()
+
+    def _stop(self) -> None:
+        self._live.stop()
+
+    def _clear(self) -> None:
+        self.figure.data, self._lines, self._trainings = (), [], 0
+        self.progress.value, self.status.value = 0.0, ""
+
+    def _begin(self, label: str, seeds: list[int]) -> None:
+        """A new line for each seed, in a colour of their own."""
+        colour = SEQUENCE[self._trainings % len(SEQUENCE)]
+        group = f"training {self._trainings}"
+        traces = [
+            go.Scatter(x=[], y=[], name=label, hovertemplate=f"seed {seed}, step %{{x}}: %{{y:.1f}} %")
+            for seed in seeds
+        ]
+        for trace in traces:
+            trace.update(legendgroup=group, showlegend=trace is traces[0], mode="lines+markers", marker={"size": 4})
+            trace.line.update(color=colour, width=1.5)
+        self.figure.add_traces(traces)
+        self._lines, self._trainings = self.figure.data[-len(seeds) :], self._trainings + 1
+
+    def _extend(self, steps: np.ndarray, accuracy: np.ndarray) -> None:
+        """steps (T,), accuracy (R, T): the curves so far."""
+        if len(steps) > len(self._lines[0].x):
+            with self.figure.batch_update():
+                for line, values in zip(self._lines, accuracy, strict=True):
+                    line.x, line.y = steps, 100 * values
+
+    def _report(self, fleet: Fleet) -> None:
+        """Called from the training thread."""
+        measured = fleet.history.arrays()
+        with self.lock:
+            self._extend(measured["steps"], measured["accuracy_test"].T)
+            self.progress.value = fleet.step / fleet.recipe.last
+            text = f"{self._name}: step {fleet.step} of {fleet.recipe.last}, {time.monotonic() - self._clock:.0f} s"
+            if died := int((fleet.died >= 0).sum()):
+                text += f"; {died} diverged (their loss was no longer finite)"
+            self.status.value = html.escape(text)
+
+    def _end(self, error: Exception | None) -> None:
+        """Called from the training thread."""
+        with self.lock:
+            self.train.disabled, self.clear.disabled, self.stop.disabled = False, False, True
+            if error is not None:
+                self.show(error)
+
+
+def _label(spec: RunSpec, name: str) -> str:
+    return f"{task_title(spec.task)}, {name}, width {spec.model.width}"
+
+
+def _frame() -> go.Figure:
+    figure = go.Figure()
+    figure.update_layout(
+        template=TEMPLATE,
+        margin={"l": 60, "r": 15, "t": 10, "b": 45},
+        legend={"orientation": "h", "y": 1.01, "yanchor": "bottom", "x": 0},
+        showlegend=True,
+        xaxis={"title": STEP, "rangemode": "tozero"},
+        yaxis={"title": ACCURACY, "range": FULL},
+    )
+    return figure

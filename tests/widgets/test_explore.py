@@ -1,0 +1,50 @@
+"""`explore` finds the explorer that fits what it is given."""
+
+import pytest
+import torch
+
+from lab.errors import ArgumentError
+from lab.figures.build import figure
+from lab.nonlinearity.spline import Spline
+from lab.nonlinearity.zoo import zoo_names
+from lab.run import search, train
+from lab.widgets import explore
+from lab.widgets.compatibility import CompatibilityExplorer
+from lab.widgets.spline import GIVEN, SplineExplorer
+from lab.widgets.training import TrainingExplorer
+
+
+def test_functions_are_looked_at():
+    explorer = explore(Spline(torch.zeros(5)))
+    assert isinstance(explorer, SplineExplorer) and explorer.function.value == GIVEN
+    found = search("memorize", scale="smoke", progress=False)
+    assert torch.equal(torch.tensor(explore(found).shape.y), found.spline.values.double())
+    for name in zoo_names()[:1]:
+        assert explore(name).function.value == name
+
+
+def test_the_functions_of_figure_6_are_looked_at_with_their_inputs():
+    made = figure("transformers/fig6", scale="smoke", progress=False)
+    explorer = explore(made)
+    rows = made.table[made.table["task"] == "mano"]
+    explorer.function.value = "Mano"
+    assert explorer.shape.y == pytest.approx(rows["value"].to_numpy(), abs=1e-6)
+    assert explorer.received.share == pytest.approx(rows["density"].to_numpy(), abs=1e-6)
+
+
+def test_tasks_and_runs_are_trained():
+    assert explore("copy", scale="smoke").scale.value == "smoke"
+    runs = train("memorize", seeds=2, scale="smoke", progress=False)
+    explorer = explore(runs)
+    assert isinstance(explorer, TrainingExplorer) and len(explorer.figure.data) == 2
+    assert len(explore(runs[0]).figure.data) == 1
+
+
+def test_matrices_open_into_cells():
+    assert isinstance(explore(figure("transformers/fig5", scale="smoke", progress=False)), CompatibilityExplorer)
+
+
+def test_the_rest_is_refused_with_what_would_fit():
+    for wrong in (3, "juggle", None, figure("transformers/fig3", scale="smoke", progress=False)):
+        with pytest.raises(ArgumentError, match="memorize.*transformers/fig5"):
+            explore(wrong)

@@ -1,0 +1,114 @@
+"""SplineExplorer: what is drawn is the function and its inputs, exactly."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from lab.errors import ArgumentError
+from lab.figures.function import ENDS, INPUTS, OTHERS, PHI, SLOPE
+from lab.nonlinearity.spline import Spline
+from lab.widgets.spline import GELU, SplineExplorer
+
+X = np.linspace(-50, 50, 4001)
+
+
+@pytest.fixture
+def phi():
+    return Spline(torch.randn(73, generator=torch.Generator().manual_seed(0)).cumsum(0), low=-4.0, high=8.0)
+
+
+def test_the_line_is_the_function_between_its_ends(phi):
+    explorer = SplineExplorer(phi)
+    line, ends, slope = (explorer.figure.data[i] for i in (PHI, ENDS, SLOPE))
+    inside = X[(X >= -4) & (X <= 8)]
+    np.testing.assert_allclose(np.interp(inside, line.x, line.y), phi(torch.from_numpy(inside)), atol=1e-5)
+    assert line.x[0] == -4 and line.x[-1] == 8
+    assert list(ends.x) == [-7, -4, None, 8, 11]
+    assert list(ends.y) == [line.y[0], line.y[0], None, line.y[-1], line.y[-1]]
+    np.testing.assert_allclose(slope.y[:-1], np.diff(line.y) / phi.spacing, rtol=1e-6)
+    assert [edge.x0 for edge in explorer.figure.layout.shapes] == [-4, 8]
+    assert explorer.error.value == ""
+
+
+def test_the_histogram_has_every_input(phi):
+    inputs = torch.randn(3, 500) * 5
+    bars = SplineExplorer(phi, inputs=inputs).figure.data[INPUTS]
+    assert sum(bars.y) * 1500 / 100 == pytest.approx(1500)
+    outside = ((inputs >= 8 - phi.spacing / 2).float().mean(), (inputs < -4 + phi.spacing / 2).float().mean())
+    assert (bars.y[-1], bars.y[0]) == pytest.approx([100 * float(share) for share in outside], abs=1e-4)
+    assert bars.visible
+
+
+def test_without_inputs_it_says_so(phi):
+    explorer = SplineExplorer(phi)
+    assert not explorer.figure.data[INPUTS].visible and not explorer.figure.layout.yaxis3.visible
+    assert "not shown" in explorer.status.value
+
+
+def test_zoom_moves_the_window_and_fits_the_height(phi):
+    explorer = SplineExplorer(phi)
+    explorer.zoom.value = 1.5
+    low, high = explorer.figure.layout.xaxis.range
+    assert (low + high, high - low) == pytest.approx((4, 3))
+    seen = phi(torch.linspace(low, high, 2000))
+    bottom, top = explorer.figure.layout.yaxis.range
+    assert bottom < seen.min() and top > seen.max()
+    assert top - bottom < 1.3 * float(seen.max() - seen.min())
+
+
+def test_zoom_to_support(phi):
+    explorer = SplineExplorer(phi, inputs=2 + torch.rand(1000))
+    explorer.support.click()
+    assert explorer.zoom.value == pytest.approx(1.1, abs=0.15)  # from the middle, 2, to the last input, 3, and a tenth
+    bump = torch.zeros(81)
+    bump[38:43] = 1.0
+    explorer = SplineExplorer(Spline(bump))
+    explorer.support.click()
+    assert explorer.zoom.value == pytest.approx(1.1 * 1.5, abs=0.5)  # one slider step
+
+
+def test_panels_do_not_overlap(phi):
+    explorer = SplineExplorer(phi, inputs=torch.zeros(1))
+    layout = explorer.figure.layout
+    for shown in (True, False, True):
+        explorer.slope.value = shown
+        assert layout.yaxis2.visible == shown == explorer.figure.data[SLOPE].visible
+        axes = [layout.yaxis, *([layout.yaxis2] if shown else []), layout.yaxis3]
+        bounds = [bound for axis in axes for bound in reversed(axis.domain)]
+        assert bounds == sorted(bounds, reverse=True) and bounds[0] == 1 and bounds[-1] == pytest.approx(0)
+
+
+def test_comparisons_are_functions_to_the_ends_of_the_picture(phi):
+    explorer = SplineExplorer(phi)
+    gelu = explorer.figure.data[OTHERS]
+    assert gelu.name == GELU and not gelu.visible
+    explorer.others.value = (GELU,)
+    assert gelu.visible
+    np.testing.assert_allclose(gelu.y, torch.nn.functional.gelu(torch.tensor(gelu.x)), atol=1e-6)
+    assert gelu.x[0] <= explorer.figure.data[ENDS].x[0] and gelu.x[-1] >= explorer.figure.data[ENDS].x[-1]
+    explorer.others.value = ()
+    assert not gelu.visible
+
+
+def test_export_writes_the_function_and_the_picture(phi, tmp_path):
+    explorer = SplineExplorer(phi)
+    explorer.folder.value = str(tmp_path / "new" / "folder")
+    explorer.export.click()
+    written = tmp_path / "new" / "folder" / "your-function.json"
+    assert str(written.with_suffix("")) in explorer.status.value
+    assert torch.equal(Spline.load(written).values, phi.values)
+    page = written.with_suffix(".html").read_text()
+    assert "plotly" in page and json.dumps("your function") in page
+    (tmp_path / "file").touch()
+    explorer.folder.value = str(tmp_path / "file")
+    explorer.export.click()
+    assert "name another folder" in explorer.error.value
+
+
+def test_what_cannot_be_shown_is_refused():
+    with pytest.raises(ArgumentError, match="nonsense"):
+        SplineExplorer("nonsense")
+    with pytest.raises(ArgumentError, match="2 functions"):
+        SplineExplorer(Spline(torch.zeros(2, 5)))

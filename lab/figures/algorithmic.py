@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from lab import tasks
 from lab.figures import curves as drawing
 from lab.figures.registry import Entry, Planned
-from lab.figures.settings import setting
+from lab.figures.settings import ATTENTION_GUESS, setting
 from lab.figures.shapes import fig6 as draw_shapes
 from lab.run import Run
 
@@ -137,6 +137,11 @@ def mlp_inputs(run: Run, examples: int = 200):
     return torch.cat(seen)
 
 
+def attention_notes(scale: str) -> list[str]:
+    """What holds wherever functions are learned inside the attention, at any scale."""
+    return [ATTENTION_GUESS]
+
+
 def advantage(table: pd.DataFrame) -> str:
     """By task: mean accuracy over training and seeds, ours minus baseline, in percentage points."""
     means = table.groupby(["task", "method"], sort=False)["accuracy"].mean().unstack() * 100
@@ -193,7 +198,7 @@ ENTRIES = (
         "Test accuracy against training step on all eight tasks, one curve a seed: baseline, learned MLP non-linearity,"
         " learned MLP and attention non-linearities",
         "faster convergence and less variance everywhere; most of the gain comes from the MLP",
-        tasks=tasks.NAMES, plan=_fig10, measure=curves, plot=drawing.fig10, summary=advantage,
+        tasks=tasks.NAMES, plan=_fig10, measure=curves, plot=drawing.fig10, summary=advantage, notes=attention_notes,
         minutes={"smoke": 0.5, "laptop": 20, "paper": 10},
     ),
 )  # fmt: skip

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lab import tasks
 from lab.figures import heatmap, matrix
-from lab.figures.algorithmic import curves
+from lab.figures.algorithmic import attention_notes, curves
 from lab.figures.registry import Entry, Planned
 from lab.figures.settings import setting
 from lab.run import Run
@@ -77,7 +77,7 @@ ENTRIES = (
         "The matrix of Figure 5 with the functions of the MLP, of the attention, or of both learned",
         "optimizing the attention is hard; the best results come from the MLP alone",
         tasks=tasks.NAMES, plan=lambda scale, seeds: plan(scale, seeds, tuple(PARTS)), measure=measure, plot=heatmap.fig11,
-        notes=_notes, summary=_summary, seeds=_SEEDS, curves=True,
+        notes=lambda scale: [*attention_notes(scale), *_notes(scale)], summary=_summary, seeds=_SEEDS, curves=True,
         minutes={"smoke": 1, "laptop": 60, "paper": 40},
     ),
 )  # fmt: skip

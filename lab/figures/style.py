@@ -1,0 +1,107 @@
+"""The look of every figure: one colour a method, one scale for differences, one template, one spelling of task names.
+
+Colours are those of Okabe and Ito ("Color Universal Design", 2008), which people of every colour vision can tell apart.
+"""
+
+from __future__ import annotations
+
+BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
+YELLOW, BLUE, VERMILLION, PURPLE, GREY = "#F0E442", "#0072B2", "#D55E00", "#CC79A7", "#808080"
+
+# A method has its colour in every figure of the lab. COPY's baseline has ALiBi positions: two names, one colour.
+METHOD_COLOURS = {
+    "baseline": GREY,
+    "ours MLP": BLUE,
+    "ours MLP + attention": VERMILLION,
+    "ours attention": PURPLE,
+    "absolute positions": ORANGE,
+    "ALiBi": GREY,
+    "ALiBi + ours MLP": BLUE,
+}
+METHOD_SYMBOLS = {  # a second way to tell methods apart, where points are drawn
+    "baseline": "circle",
+    "ours MLP": "diamond",
+    "ours MLP + attention": "square",
+    "ours attention": "triangle-up",
+    "absolute positions": "square",
+    "ALiBi": "circle",
+    "ALiBi + ours MLP": "diamond",
+}
+# For what has no colour of its own; yellow is left out, it cannot be seen on white.
+SEQUENCE = (BLUE, ORANGE, GREEN, VERMILLION, PURPLE, SKY, BLACK, GREY)
+
+# Blue is better than the baseline, brown is worse, white is no difference; text can be read on every shade.
+DIVERGING = ((0.0, "#B35806"), (0.25, "#F1A340"), (0.5, "#FFFFFF"), (0.75, "#67A9CF"), (1.0, "#0571B0"))
+DELTA_RANGE = 40.0  # percentage points at which the diverging scale ends: the same in all matrices, so they compare
+
+TASK_TITLES = {  # the paper's spelling, in the order of its matrices
+    "memorize": "Memorize",
+    "addmod": "AddMod",
+    "add": "Add",
+    "addreversed": "AddReversed",
+    "mano": "Mano",
+    "haystack": "Haystack",
+    "copy": "Copy",
+    "parentheses": "Parentheses",
+}
+
+FONT = "Open Sans, Helvetica, Arial, sans-serif"
+INK, GRID = "#222222", "#E4E4E4"
+SIZE = 12  # of text, in pixels
+
+_AXIS = {
+    "automargin": False,  # margins are given, so that a caption can be placed below them
+    "gridcolor": GRID,
+    "linecolor": GREY,
+    "showline": True,
+    "ticks": "outside",
+    "ticklen": 4,
+    "tickcolor": GREY,
+    "zeroline": False,
+    "tickfont": {"size": SIZE - 1},
+    "title": {"font": {"size": SIZE}, "standoff": 6},
+}
+
+TEMPLATE = {  # for `template=` of a Plotly layout
+    "layout": {
+        "font": {"family": FONT, "size": SIZE, "color": INK},
+        "colorway": list(SEQUENCE),
+        "paper_bgcolor": "white",
+        "plot_bgcolor": "white",
+        "xaxis": _AXIS,
+        "yaxis": _AXIS,
+        "legend": {"orientation": "h", "bgcolor": "rgba(255,255,255,0)", "itemsizing": "constant"},
+        "hoverlabel": {"font": {"size": SIZE}},
+        "hovermode": "closest",
+        "margin": {"l": 62, "r": 14, "t": 30, "b": 48},
+        "annotationdefaults": {"showarrow": False},
+    }
+}
+
+
+def colour(method: str) -> str:
+    """The colour of a method in every figure.
+
+    >>> colour("baseline")
+    '#808080'
+    """
+    if method not in METHOD_COLOURS:
+        raise KeyError(
+            f"method {method!r} has no colour yet; give it one in METHOD_COLOURS (known: {list(METHOD_COLOURS)})"
+        )
+    return METHOD_COLOURS[method]
+
+
+def faded(colour: str, opacity: float) -> str:
+    """A colour that lets others through.
+
+    >>> faded("#0072B2", 0.2)
+    'rgba(0, 114, 178, 0.2)'
+    """
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red}, {green}, {blue}, {opacity})"
+
+
+def task_title(task: str) -> str:
+    """A task's name as figures spell it; names that the lab does not know stay as they are."""
+    return TASK_TITLES.get(task, task)

@@ -1,0 +1,92 @@
+"""Images of a figure: a Chrome draws them, in a process of its own, so that its failures cost the image and no more.
+
+Run as a script, `export.py FIGURE.json SCALE IMAGE...` writes the images and imports nothing of the lab.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+SECONDS = 120.0  # for Chrome to start and draw; 4 s are usual
+FORMATS = ("png", "svg")
+ADVICE = (
+    "for figure.png and figure.svg install the `export` extra (pip install kaleido) and Chrome or Chromium"
+    " (apt install chromium, or plotly_get_chrome), then run this again"
+)
+
+
+class NoImages(Exception):
+    """No image could be made; the text says why in one line."""
+
+
+def images(figure_json: str, scale: float = 2.0, seconds: float = SECONDS) -> dict[str, bytes]:
+    """The figure, which gives its width and height, as PNG (`scale` pixels to a px) and SVG, by format.
+
+    Raises NoImages.
+    """
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        (folder / "figure.json").write_text(figure_json, encoding="utf-8")
+        targets = [folder / f"figure.{kind}" for kind in FORMATS]
+        # -P: this file's folder must not come first on the module path
+        command = [sys.executable, "-P", __file__, str(folder / "figure.json"), str(scale), *map(str, targets)]
+        with (folder / "errors").open("w+b") as errors:
+            try:
+                process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=errors, stderr=errors)
+            except OSError as error:
+                raise NoImages(str(error)) from error
+            try:
+                code = process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                raise NoImages(f"Chrome did not finish in {seconds:g} s") from None
+            finally:
+                _end(process)  # on every way out, a key press included
+            errors.seek(0)
+            said = errors.read().decode(errors="replace").strip().splitlines()
+        if code or not all(target.is_file() for target in targets):
+            raise NoImages(said[-1] if said else f"exit code {code}")
+        return {kind: target.read_bytes() for kind, target in zip(FORMATS, targets, strict=True)}
+
+
+def _end(process: subprocess.Popen) -> None:
+    """End the process and whatever it started; Chrome has a session of its own, so that a group does not hold it."""
+    for pid in [*_started_by(process.pid), process.pid] if process.poll() is None else []:
+        try:
+            os.kill(pid, signal.SIGKILL if hasattr(signal, "SIGKILL") else signal.SIGTERM)
+        except (ProcessLookupError, PermissionError):
+            pass  # ended by itself
+    process.wait()
+
+
+def _started_by(pid: int) -> list[int]:
+    """Descendants of a process, on Linux. Elsewhere none are known, and Chrome ends when its pipe closes."""
+    children = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            children += [int(child) for child in task.read_text().split()]
+        except OSError:
+            pass  # the thread has ended
+    return [other for child in children for other in (*_started_by(child), child)]
+
+
+def _main(figure: str, scale: str, *targets: str) -> None:
+    import plotly.io
+
+    plot = plotly.io.from_json(Path(figure).read_text(encoding="utf-8"))
+    count, size = len(targets), plot.layout  # said again, because kaleido's own defaults would win over the layout's
+    plotly.io.write_images(
+        [plot] * count,
+        list(targets),
+        scale=[float(scale)] * count,
+        width=[size.width] * count,
+        height=[size.height] * count,
+    )
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])

@@ -1,0 +1,76 @@
+"""Tables in the shape that figures are drawn from, with known answers: numbers made up here, for tests alone."""
+
+import numpy as np
+import pandas as pd
+
+from lab.figures.style import TASK_TITLES
+
+TASKS = list(TASK_TITLES)
+METHODS = ["baseline", "ours MLP", "ours MLP + attention"]
+
+
+def walk(rng, steps, speed):
+    """A rising walk from 0 to at most 1: squashed sums of positive steps."""
+    return np.tanh(np.cumsum(rng.exponential(speed, size=steps)))
+
+
+def curves(tasks=TASKS, methods=METHODS, seeds=6, died=()):
+    """`died`: (task, method, seed) of runs without values from the middle on."""
+    rng, rows = np.random.default_rng(0), []
+    for number, task in enumerate(tasks):
+        for rank, method in enumerate(methods):
+            for seed in range(seeds):
+                lost = (task, method, seed) in died
+                accuracy = walk(rng, 20, 0.03 * (1 + 2 * rank))
+                accuracy[10:] = np.nan if lost else accuracy[10:]
+                rows += [
+                    (task, method, seed, 25 * (number + 1) * step, value, lost) for step, value in enumerate(accuracy)
+                ]
+    return pd.DataFrame(rows, columns=["task", "method", "seed", "step", "accuracy", "diverged"])
+
+
+def lengths(seeds=6):
+    rng, rows = np.random.default_rng(1), []
+    for method, reach in (("absolute positions", 10), ("ALiBi", 13), ("ALiBi + ours MLP", 17)):
+        for seed in range(seeds):
+            for length in range(2, 21):
+                rows.append((method, seed, length, 1 / (1 + np.exp(2 * (length - reach - rng.normal())))))
+    return pd.DataFrame(rows, columns=["method", "seed", "length", "accuracy"])
+
+
+def widths(seeds=6, tasks=TASKS):
+    rng, rows = np.random.default_rng(2), []
+    for task in tasks:
+        for method, half in (("baseline", 24), ("ours MLP", 12)):
+            for width in (8, 16, 32, 64, 128):
+                for seed in range(seeds):
+                    rows.append(
+                        (task, method, width, seed, np.clip(width / (width + half) + 0.05 * rng.normal(), 0, 1))
+                    )
+    return pd.DataFrame(rows, columns=["task", "method", "width", "seed", "accuracy"])
+
+
+def matrix(differences, part="MLP", noise=0.0, seeds=6):
+    """Runs whose mean differences to the baseline are exactly `differences` (architectures × tasks, in points)."""
+    rng, rows = np.random.default_rng(3), []
+    for task in differences.columns:
+        base = 0.5 + noise * rng.normal(size=seeds)
+        for architecture in ("baseline", *differences.index):
+            jitter = noise * rng.normal(size=seeds)
+            shift = (
+                0.0
+                if architecture == "baseline"
+                else differences.loc[architecture, task] / 100 + jitter - jitter.mean()
+            )
+            rows += [(part, architecture, task, seed, 100, value) for seed, value in enumerate(base + shift)]
+    return pd.DataFrame(rows, columns=["part", "architecture", "task", "seed", "step", "accuracy"])
+
+
+def shapes(tasks=TASKS):
+    x, rows = np.linspace(-20, 20, 361), []
+    for number, task in enumerate(tasks):
+        spread = 0.5 * 2 ** (number % 6)
+        density = np.exp(-((x / spread) ** 2) / 2)
+        value = np.sin((1 + number) * x / 2) * np.exp(-((x / 6) ** 2)) + 0.1 * number
+        rows += list(zip([task] * len(x), x, value, density / density.sum(), strict=True))
+    return pd.DataFrame(rows, columns=["task", "x", "value", "density"])

@@ -65,7 +65,7 @@ class Figure:
         from lab.figures.caption import reading
 
         key = reading(self.plot)
-        return self.caption if key in self.caption else f"{self.caption.rstrip()} {key}"
+        return self.caption if key in self.caption else f"{self.caption.rstrip()}\n{key}"
 
     def write(self, folder: str | Path, images: bool = True, page: bool = True) -> list[Path | str]:
         """Write the figure's files into `folder`; what was written, and how to get images where there are none.

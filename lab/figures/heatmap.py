@@ -48,7 +48,10 @@ def fig5(table: pd.DataFrame) -> go.Figure:
     figure = heatmaps(
         [Matrix(f"Ours (mean of {seeds} seeds)", cells), Matrix("Paper, Figure 5 (mean of 6 seeds)", published(cells))]
     )
-    set_reading(figure, *_key(cells), compare(cells).sentence(), f"Paper: {PAPER_SOURCE}.")
+    found = compare(cells)
+    signs = f"signs agree in {100 * found.sign_agreement_all:.0f} %, " if found.told else ""
+    above(figure, f"{signs}Spearman {found.spearman:.2f}".replace("-", "−"), 2, 1, side="right", size=SIZE - 1)
+    set_reading(figure, *_key(cells), f"Paper: {PAPER_SOURCE}.")
     return figure
 
 

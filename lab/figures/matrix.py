@@ -53,8 +53,8 @@ def delta(table: pd.DataFrame) -> pd.DataFrame:
         for task in _ordered(set(present["task"])):
             seeds = present.loc[present["task"] == task, "seed"]
             pairs = 100 * (runs[architecture] - runs[BASELINE]).loc[task].loc[seeds].to_numpy(float)
-            found = pairs[np.isfinite(pairs)]
-            mean, half = (found.mean(), half_width(found)) if len(found) else (np.nan, np.nan)
+            found = pairs[np.isfinite(pairs)].round(9)  # equal accuracies differ by 0, not by float64 rounding
+            mean, half = (found.mean().round(9), half_width(found)) if len(found) else (np.nan, np.nan)
             error = found.std(ddof=1) / np.sqrt(len(found)) if len(found) > 1 else np.nan
             rows.append(
                 {
@@ -93,27 +93,25 @@ class Comparison:
     cells: int
     clear: int  # cells whose sign both know: our interval leaves 0 out, and the paper prints another number than 0
     sign_agreement: float  # share of the clear cells with equal signs; NaN where none is clear
-    sign_agreement_all: float  # the same over all cells with numbers other than 0, noise included
-    spearman: float  # rank correlation over all cells
+    told: int  # cells where neither number is 0
+    sign_agreement_all: float  # the same over those, noise included
+    spearman: float  # rank correlation over all cells; NaN where one matrix has equal numbers only
     spearman_low: float  # 95 % interval after Fisher and Fieller; it takes cells as independent, so it is rather narrow
     spearman_high: float
     p_value: float  # share of all reorderings of our architectures that correlate as well: 1/n! at the least
-    best_on_diagonal: int  # tasks whose best architecture (ties count) is the one optimized for them
+    best_on_diagonal: int  # tasks whose own architecture is best; ties count, unless all are equal
     paper_best_on_diagonal: int
     tasks: int
 
     def sentence(self) -> str:
         """The comparison in words."""
-        if self.clear:
-            share = f"{100 * self.sign_agreement:.0f} %"
-            signs = f"Signs agree with the paper in {share} of the {self.clear} cells (of {self.cells})"
-        else:
-            signs = f"There are none among the {self.cells} cells"
+        share = f"{100 * self.sign_agreement:.0f} %" if self.clear else "none"
         p = "" if np.isnan(self.p_value) else f"; p = {self.p_value:.2g} by reordering architectures"
         return (
-            f"{signs} that are clear of seed noise here and not 0 there. Spearman correlation {self.spearman:.2f} "
-            f"(95 % interval {self.spearman_low:.2f} to {self.spearman_high:.2f}{p}). Best of its column on the "
-            f"diagonal: {self.best_on_diagonal} of {self.tasks} here, {self.paper_best_on_diagonal} in the paper."
+            f"Signs agree with the paper in {share} of the {self.clear} cells (of {self.cells}) that are clear of seed "
+            f"noise here and not 0 there. Spearman correlation {self.spearman:.2f} (95 % interval "
+            f"{self.spearman_low:.2f} to {self.spearman_high:.2f}{p}). Best of its column on the diagonal: {self.best_on_diagonal} of "
+            f"{self.tasks} here, {self.paper_best_on_diagonal} in the paper."
         ).replace("-", "−")
 
     def to_dict(self) -> dict[str, float]:
@@ -136,6 +134,7 @@ def compare(ours: pd.DataFrame, paper: pd.DataFrame = PAPER) -> Comparison:
         cells=len(both),
         clear=int(known.sum()),
         sign_agreement=_share(agree[known]),
+        told=int(told.sum()),
         sign_agreement_all=_share(agree[told]),
         spearman=rho,
         spearman_low=low,
@@ -150,10 +149,13 @@ def compare(ours: pd.DataFrame, paper: pd.DataFrame = PAPER) -> Comparison:
 def best(matrix: pd.DataFrame) -> set[tuple[str, str]]:
     """Cells (architecture, task) with the largest number of their column; all of them where several are equal.
 
+    A column of equal numbers has no best: there, the architecture made no difference.
+
     >>> sorted(best(PAPER[["addmod", "mano"]]))
     [('add', 'mano'), ('addmod', 'addmod'), ('addreversed', 'mano')]
     """
-    return {(a, t) for t in matrix for a in matrix.index if matrix.loc[a, t] == matrix[t].max()}
+    telling = [task for task in matrix if matrix[task].max() > matrix[task].min()]
+    return {(a, t) for t in telling for a in matrix.index if matrix.loc[a, t] == matrix[t].max()}
 
 
 def _ordered(names) -> list[str]:

@@ -66,7 +66,7 @@ def test_the_page_can_be_left_out(figure, tmp_path):
 
 def test_the_full_caption_says_how_to_read_the_plot_once(figure):
     key = reading(figure.plot)
-    assert key and figure.full_caption == f"{figure.caption} {key}"
+    assert key and figure.full_caption == f"{figure.caption}\n{key}"
     again = Figure(figure.plot, figure.table, {}, figure.full_caption, "a", "smoke")
     assert again.full_caption == figure.full_caption
 

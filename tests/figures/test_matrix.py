@@ -119,6 +119,13 @@ def test_the_paper_has_its_best_on_the_diagonal_four_times():
     assert diagonal == {"memorize", "addmod", "add", "copy"}
 
 
+def test_a_column_without_differences_has_no_best():
+    level = PAPER.assign(copy=3.0)
+    assert {task for _, task in best(level)} == set(PAPER) - {"copy"}
+    nothing = compare(delta(tables.matrix(PAPER * 0)))
+    assert (nothing.best_on_diagonal, nothing.clear, nothing.told) == (0, 0, 0) and np.isnan(nothing.spearman)
+
+
 def test_only_cells_that_both_have_are_compared():
     some = ["memorize", "add", "mano"]
     found = compare(as_cells(PAPER.loc[some, some]))

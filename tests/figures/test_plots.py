@@ -9,7 +9,7 @@ import pytest
 
 from lab.figures import curves, heatmap, shapes
 from lab.figures.caption import EDGE, GLYPH, captioned, reading, wrap
-from lab.figures.matrix import PAPER, delta, square
+from lab.figures.matrix import PAPER, compare, delta, square
 from lab.figures.style import DIVERGING, METHOD_COLOURS, METHOD_SYMBOLS, TASK_TITLES, faded
 from tests.figures import tables
 
@@ -33,7 +33,7 @@ SAYS = {  # what a reader must be told
     "fig2": ("one run a seed", "mean over seeds", "Add, baseline: 2 of 6", "Mano, ours MLP: 1 of 6"),
     "fig3": ("Band: 95 % confidence interval", "up to 10", "up to 15"),
     "fig4": ("Whiskers: 95 % confidence interval",),
-    "fig5": ("±: 95 % confidence interval", "Spearman", "Signs agree", "Paper: transformers paper, Figure 5"),
+    "fig5": ("±: 95 % confidence interval", "leaves 0 out", "Paper: transformers paper, Figure 5"),
     "fig6": ("inputs that the non-linearity receives", "constant beyond"),
     "fig10": ("one run a seed", "Dotted grey", "Add, baseline: 2 of 6"),
     "fig11": ("±: 95 % confidence interval",),
@@ -169,6 +169,9 @@ def test_fig5_shows_ours_and_the_paper_s_matrix():
     assert list(ours.x) == list(ours.y) == list(TASK_TITLES.values())
     assert [cell[0] for row in ours.customdata for cell in row[:1]] == list(TASK_TITLES)  # keys, for a click on a cell
     assert ours.coloraxis == paper.coloraxis, "one scale, so that the two compare"
+    found = compare(delta(MADE["fig5"][1]))
+    beside = f"signs agree in {100 * found.sign_agreement_all:.0f} %, Spearman {found.spearman:.2f}"
+    assert beside in [note.text for note in figure.layout.annotations]
     printed = [trace for trace in figure.data if trace.yaxis == "y2" and trace.type == "scatter"]
     assert len(printed) == 1 and printed[0].text[0] == "+43" and "−15" in printed[0].text
 

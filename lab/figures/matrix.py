@@ -110,8 +110,8 @@ class Comparison:
         return (
             f"Signs agree with the paper in {share} of the {self.clear} cells (of {self.cells}) that are clear of seed "
             f"noise here and not 0 there. Spearman correlation {self.spearman:.2f} (95 % interval "
-            f"{self.spearman_low:.2f} to {self.spearman_high:.2f}{p}). Best of its column on the diagonal: {self.best_on_diagonal} of "
-            f"{self.tasks} here, {self.paper_best_on_diagonal} in the paper."
+            f"{self.spearman_low:.2f} to {self.spearman_high:.2f}{p}). Best of its column on the "
+            f"diagonal: {self.best_on_diagonal} of {self.tasks} here, {self.paper_best_on_diagonal} in the paper."
         ).replace("-", "−")
 
     def to_dict(self) -> dict[str, float]:

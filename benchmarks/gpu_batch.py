@@ -1,25 +1,25 @@
 """Everything that waits for a GPU, in one resumable call within a time budget.
 
-    python benchmarks/gpu_batch.py --minutes 28 --out results
+    python benchmarks/gpu_batch.py --minutes 28 --out data/results
 
-In order of value: does training on the GPU agree with the CPU; how much faster are fleets than runs one after the other;
-the figures at scale `paper`, most valuable first. What is finished is kept in the store (LAB_STORE) and in `--out`; call it
-again to go on. Needs torch, numpy, pandas and scipy; without plotly a figure leaves its table and provenance only.
+In order of value: does training on the GPU agree with the CPU; how much faster are fleets than runs one after the
+other; the figures at scale `paper`, most valuable first. What is finished is kept in the store (LAB_STORE) and in
+`--out`; call it again to go on. Needs torch, numpy, pandas, safetensors and scipy only: it leaves tables and
+provenance, which `lab figure NAME --scale paper` draws where plotly is.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
-import tyro
 
 from lab import engine
-from lab.figures.build import figure
+from lab.figures.build import measured
 from lab.figures.settings import setting
 from lab.spec import replace
 from lab.store import Store
@@ -28,18 +28,6 @@ from lab.training.loop import train
 
 FIGURES = ("transformers/fig10", "transformers/fig5", "transformers/fig2", "transformers/fig6", "transformers/fig3",
            "transformers/fig4", "transformers/fig11")  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Arguments of the batch."""
-
-    minutes: float = 28.0
-    """Stop starting new work after this many minutes; training in progress is checkpointed."""
-    out: Path = Path("out/gpu")
-    """Folder for agreement.json, fleets.json and the figures."""
-    seeds: int = 6
-    """Runs of each kind in the figures."""
 
 
 def agreement() -> dict:
@@ -79,14 +67,14 @@ def timed(specs: list) -> float:
     return time.perf_counter() - start
 
 
-def main(arguments: Batch) -> None:
+def main(minutes: float, out: Path, seeds: int | None) -> None:
     """Do as much as the time allows."""
     engine.choose_device("cuda")  # says so where there is none
-    end = time.monotonic() + 60 * arguments.minutes
-    arguments.out.mkdir(parents=True, exist_ok=True)
+    end = time.monotonic() + 60 * minutes
     for name, measure in (("agreement", agreement), ("fleets", fleets)):
-        path = arguments.out / f"{name}.json"
+        path = out / f"gpu_{name}.json"
         if not path.exists() and time.monotonic() < end:
+            out.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps(measure(), indent=1))
             print(name, path.read_text(), flush=True)
     for name in FIGURES:
@@ -94,10 +82,18 @@ def main(arguments: Batch) -> None:
             print("time is up; call again to go on")
             return
         start = time.monotonic()
-        made = figure(name, "paper", "cuda", arguments.seeds, shipped=False, store=Store(), progress=False)
-        made.write(arguments.out / name, images=False, page=False)
+        table, facts, extras = measured(name, "paper", "cuda", seeds, store=Store(), progress=False)
+        folder = out / name / "paper"
+        folder.mkdir(parents=True, exist_ok=True)
+        for stem, frame in {"table": table, **extras}.items():
+            frame.to_csv(folder / f"{stem}.csv", index=False)
+        (folder / "provenance.json").write_text(json.dumps(facts, indent=1))
         print(f"{name}: {(time.monotonic() - start) / 60:.1f} minutes", flush=True)
 
 
 if __name__ == "__main__":
-    main(tyro.cli(Batch))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=28.0, help="start nothing new after so many minutes")
+    parser.add_argument("--out", type=Path, default=Path("out/gpu"), help="folder for tables and provenance")
+    parser.add_argument("--seeds", type=int, default=None, help="runs of each kind (default: the paper's 6)")
+    main(**vars(parser.parse_args()))

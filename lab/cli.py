@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import operator
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, Union
+from typing import Annotated, Literal
 
 import tyro
 
@@ -129,14 +131,18 @@ class StoreCommand:
         store = Store()
         if self.action == "list":
             rows = stored(store)
-            print(json.dumps(rows, indent=1) if self.json else "\n".join(" ".join(map(str, row.values())) for row in rows))
+            print(
+                json.dumps(rows, indent=1) if self.json else "\n".join(" ".join(map(str, row.values())) for row in rows)
+            )
             print(f"{len(rows)} results in {store.folder}", file=sys.stderr)
         elif self.action == "clean":
             removed = store.clean()
             print("\n".join(removed) if removed else f"nothing to remove in {store.folder}")
         elif damaged := store.verify():
             print("\n".join(damaged))
-            raise LabError(f"{len(damaged)} damaged; `lab store clean` removes them, and they are trained again when needed")
+            raise LabError(
+                f"{len(damaged)} damaged; `lab store clean` removes them, and they are trained again when needed"
+            )
         else:
             print(f"every result in {store.folder} is as it was written")
 
@@ -153,17 +159,27 @@ class Doctor:
         from lab.doctor import examine
 
         found = examine()
-        print(json.dumps(found, indent=1) if self.json else "\n".join(f"{name:16} {text}" for name, text in found.items()))
+        print(
+            json.dumps(found, indent=1) if self.json else "\n".join(f"{name:16} {text}" for name, text in found.items())
+        )
 
 
-COMMANDS = {"figures": Figures, "figure": Figure, "search": Search, "sweep": Sweep, "store": StoreCommand, "doctor": Doctor}
+COMMANDS = {
+    "figures": Figures,
+    "figure": Figure,
+    "search": Search,
+    "sweep": Sweep,
+    "store": StoreCommand,
+    "doctor": Doctor,
+}
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Entry point of the `lab` command."""
     kinds = [Annotated[kind, tyro.conf.subcommand(name=name)] for name, kind in COMMANDS.items()]
     scales = "; ".join(f"{name}: {what}" for name, what in SCALES.items())
-    command = tyro.cli(Union[tuple(kinds)], prog="lab", description=f"{__doc__}\n\nScales. {scales}", args=arguments)
+    union = functools.reduce(operator.or_, kinds)
+    command = tyro.cli(union, prog="lab", description=f"{__doc__}\n\nScales. {scales}", args=arguments)
     try:
         command.run()
     except ArgumentError as error:

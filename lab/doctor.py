@@ -13,7 +13,17 @@ from lab.nonlinearity import native
 from lab.nonlinearity.zoo import zoo_names
 from lab.store import Store
 
-PACKAGES = ("numpy", "pandas", "scikit-learn", "umap-learn", "plotly", "ipywidgets", "anywidget", "jupyterlab", "kaleido")
+PACKAGES = (
+    "numpy",
+    "pandas",
+    "scikit-learn",
+    "umap-learn",
+    "plotly",
+    "ipywidgets",
+    "anywidget",
+    "jupyterlab",
+    "kaleido",
+)
 
 
 def examine() -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 Specs that differ only in seed and in the values of their non-linearity form a fleet. On a GPU a whole fleet trains at
 once; on a CPU, processes with one thread each take fleets of the size that is fastest for their shape. Two torch
-processes with two threads each would stall each other tenfold, and one thread makes results independent of the core count.
+processes with two threads each would stall each other tenfold, and with one thread the number of cores changes no bit.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ from lab.workers import in_processes, in_this_process
 
 CHECKPOINT_SECONDS = 30.0
 CPU_FLEET_TOKENS = 4_000  # see fleet_size
-GPU_BYTES = 400  # memory a fleet needs for each token × layer × channel of a step: activations kept for the backward pass
+GPU_BYTES = (
+    400  # memory a fleet needs for each token × layer × channel of a step: activations kept for the backward pass
+)
 SMALL = 3e6  # work (see Job) that is over before a second process has started
 Spec = RunSpec | SearchSpec
 Report = Callable[[int, int, str], None]
@@ -68,7 +70,11 @@ def complete(specs: Iterable[Spec], store: Store, device: str = "auto", workers:
     """
     device, specs = choose_device(device), list(dict.fromkeys(specs))
     searches = list(dict.fromkeys(search for spec in specs for search in _all_searches(spec)))
-    waves = [[s for s in searches if not needs(s)], [s for s in searches if needs(s)], [s for s in specs if s not in searches]]
+    waves = [
+        [s for s in searches if not needs(s)],
+        [s for s in searches if needs(s)],
+        [s for s in specs if s not in searches],
+    ]
     jobs = [_jobs([spec for spec in wave if not store.has(spec)], device, store) for wave in waves]
     total, before = sum(job.steps for wave in jobs for job in wave), 0
     for wave in jobs:
@@ -77,7 +83,7 @@ def complete(specs: Iterable[Spec], store: Store, device: str = "auto", workers:
 
 
 def choose_device(device: str) -> str:
-    """"auto" is cuda where torch finds it, else cpu."""
+    """ "auto" is cuda where torch finds it, else cpu."""
     if device not in ("auto", "cpu", "cuda"):
         raise ArgumentError(f"unknown device {device!r}; known: auto, cpu, cuda")
     if device == "cuda" and not torch.cuda.is_available():
@@ -132,7 +138,12 @@ def perform(job: Job, report: Callable[[int], None] | None = None) -> None:
 
     loop(state, each_step)
     seconds = time.perf_counter() - start
-    notes = {"device": job.device, "device_name": device_name(job.device), "torch": str(torch.__version__), "seconds": seconds}
+    notes = {
+        "device": job.device,
+        "device_name": device_name(job.device),
+        "torch": str(torch.__version__),
+        "seconds": seconds,
+    }
     if searching:
         _save_search(store, state, notes)
     else:

@@ -72,7 +72,9 @@ class Run:
         weights = self._stored[1]
         missing, unexpected = model.load_state_dict(weights, strict=False)
         if unexpected or any(not name.endswith("phi.values") for name in missing):
-            raise ValueError(f"run {self.key}: its weights do not fit its spec (missing {missing}, unexpected {unexpected})")
+            raise ValueError(
+                f"run {self.key}: its weights do not fit its spec (missing {missing}, unexpected {unexpected})"
+            )
         return model.requires_grad_(False)
 
     @cached_property
@@ -125,7 +127,7 @@ class SearchResult:
 
     @property
     def history(self) -> dict[str, np.ndarray]:
-        """search_loss (steps,): mean over models of the loss on `search`; loss (T, M): training losses at steps (T,)."""
+        """search_loss (steps,): mean over models of the loss on `search`; loss (T, M): on `train`, at steps (T,)."""
         return self._stored[0]
 
     @property
@@ -154,9 +156,18 @@ def search(task: str, scale: str = "laptop", learn: Sequence[str] = ("mlp",), se
     return SearchResult(spec, store)
 
 
-def train(task: str, mlp: str | nn.Module | Knots | Learned = "gelu", attention: str | Knots | Learned = "softmax",
-          seeds: int = 6, scale: str = "laptop", steps: int | None = None, width: int | None = None, device: str = "auto",
-          store: Store | None = None, progress: bool = True) -> Runs:  # fmt: skip
+def train(
+    task: str,
+    mlp: str | nn.Module | Knots | Learned = "gelu",
+    attention: str | nn.Module | Knots | Learned = "softmax",
+    seeds: int = 6,
+    scale: str = "laptop",
+    steps: int | None = None,
+    width: int | None = None,
+    device: str = "auto",
+    store: Store | None = None,
+    progress: bool = True,
+) -> Runs:
     """Train a task's model from scratch (stage II, or a baseline), one run a seed, or read the runs from the store.
 
     mlp: a name ("gelu", "identity", …) or a `Spline`. steps: stop after so many. width: of the residual stream.
@@ -184,7 +195,9 @@ def as_part(part: str | nn.Module | Knots | Learned) -> str | Knots | Learned:
             raise ArgumentError("this spline has one function a run; give one function, of shape (knots,)")
         return Knots(part.low, part.high, tuple(part.values.detach().cpu().tolist()))
     if isinstance(part, nn.Module):
-        raise ArgumentError(f"{part} is neither a name nor a lab.Spline; for other modules name them as torch.nn does: 'gelu'")
+        raise ArgumentError(
+            f"{part} is neither a name nor a lab.Spline; for other modules name them as torch.nn does: 'gelu'"
+        )
     if isinstance(part, str) and part != "softmax":
         named(part)  # says what is known where this name is not
     return part

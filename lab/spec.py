@@ -103,7 +103,7 @@ TYPES = {kind.__name__: kind for kind in (Knots, ModelSpec, Recipe, RunSpec, Sea
 
 
 def to_json(spec: object) -> str:
-    """Canonical JSON of a spec: sorted keys, every dataclass marked with its type, floats in shortest round-trip form."""
+    """Canonical JSON of a spec: sorted keys, every dataclass marked with its type, shortest round-trip floats."""
     return json.dumps(_plain(spec), sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 

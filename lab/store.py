@@ -1,8 +1,8 @@
 """The store: finished runs and searches on disk, each a folder named by the key of its spec.
 
 A folder holds `spec.json`, `history.npz`, `weights.safetensors` and, written last, `done.json` with the digest of each
-of the others. Folders are written under a temporary name on the same file system and renamed in, so nothing half-written ever
-looks finished, and several processes may share a store. `checkpoints/` holds the state of fleets in training.
+of the others. Folders are written under a temporary name on the same file system and renamed in: nothing half-written
+ever looks finished, and several processes may share a store. `checkpoints/` holds the state of fleets in training.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-import torch
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor
@@ -116,10 +115,10 @@ class Store:
         data = save_tensors({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, members)
         with self._writing(path), _temporary(path) as folder:
             _write(folder / "state", hashlib.sha256(data).digest() + data)
-            os.replace(folder / "state", path)
+            (folder / "state").replace(path)
 
     def checkpoint(self, specs: Sequence[Spec]) -> dict[str, Tensor] | None:
-        """The last state of this fleet, or None. A damaged one counts as none: training starts over, nothing is wrong."""
+        """The last state of this fleet, or None. A damaged one counts as none: training then starts over."""
         data = _intact(self._checkpoint(specs))
         return None if data is None else load_tensors(data)
 
@@ -151,7 +150,9 @@ class Store:
             try:
                 files[name] = (folder / name).read_bytes()
             except OSError as error:
-                raise DamagedError(f"{where} in {self.folder}: {name} is unreadable ({error.strerror}); {mend}") from error
+                raise DamagedError(
+                    f"{where} in {self.folder}: {name} is unreadable ({error.strerror}); {mend}"
+                ) from error
             if hashlib.sha256(files[name]).hexdigest() != digest:
                 raise DamagedError(f"{where} in {self.folder}: {name} is damaged (its digest is another); {mend}")
         return files, notes
@@ -200,14 +201,14 @@ def _write(path: Path, data: bytes) -> None:
 
 def _move_in(folder: Path, target: Path) -> None:
     try:
-        os.rename(folder, target)
+        folder.rename(target)
     except OSError as error:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
             raise
         if (target / "done.json").is_file():
             return  # another process finished the same run first; a spec has one result
         _remove(target)
-        os.rename(folder, target)
+        folder.rename(target)
 
 
 def _remove(path: Path) -> None:

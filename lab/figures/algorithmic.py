@@ -40,7 +40,8 @@ def curves(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
 
     return pd.DataFrame(
         [
-            labels | {"seed": run.spec.seed, "step": int(step), "accuracy": float(value), "diverged": bool(run.diverged)}
+            labels
+            | {"seed": run.spec.seed, "step": int(step), "accuracy": float(value), "diverged": bool(run.diverged)}
             for labels, run in runs
             for step, value in zip(run.steps, run.accuracy, strict=True)
         ]
@@ -166,22 +167,24 @@ def _entry(name: str, section: str, title: str, shows: str, says: str, **rest) -
 ENTRIES = (
     _entry(
         "fig2", "3.1", "Learning curves with learned non-linearities",
-        "Test accuracy against training step on four tasks, one curve a seed, baseline (GELU) and our learned MLP non-linearity",
+        "Test accuracy against training step on four tasks, one curve a seed, for the baseline (GELU) and for the MLP"
+        " non-linearity learned for the task",
         "2-3 times faster convergence on ADD and MANO, less variance across seeds",
         tasks=FIG2_TASKS, plan=_fig2, measure=curves, plot=drawing.fig2, summary=advantage,
         minutes={"smoke": 0.2, "laptop": 8, "paper": 4},
     ),
     _entry(
         "fig3", "3.1", "Length generalization on COPY",
-        "Share of sequences copied without a mistake, by length: absolute positions, ALiBi, and ALiBi with a function learned"
-        " on lengths 2-15 (weights always on lengths 2-10)",
+        "Share of sequences copied without a mistake, by length: absolute positions, ALiBi (attention biased by"
+        " distance), and ALiBi with an MLP non-linearity learned on lengths 2-15; weights always learn on lengths 2-10",
         "the baseline fails beyond length 10, ALiBi helps, the learned function extends it",
         tasks=("copy",), plan=_fig3, measure=by_length, plot=drawing.fig3, summary=_length_summary,
         minutes={"smoke": 0.1, "laptop": 5, "paper": 2},
     ),
     _entry(
         "fig4", "3.1", "Smaller models",
-        "Test accuracy at the end of training against the width of the model, baseline and our learned MLP non-linearity",
+        "Test accuracy at the end of training against the width of the model, for the baseline (GELU) and for the MLP"
+        " non-linearity learned for the task at its full width",
         "on some tasks the optimized architecture keeps its accuracy at smaller widths",
         tasks=tasks.NAMES, plan=_fig4, measure=final, plot=drawing.fig4, summary=_width_summary,
         minutes={"smoke": 0.3, "laptop": 20, "paper": 8},

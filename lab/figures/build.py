@@ -27,33 +27,53 @@ if TYPE_CHECKING:
 RESULTS = Path(__file__).parents[2] / "data" / "results"
 
 
-def figure(name: str, scale: str = "laptop", device: str = "auto", seeds: int | None = None, force: bool = False,
-           shipped: bool = True, store: Store | None = None, progress: bool = True) -> Figure:  # fmt: skip
+def figure(
+    name: str,
+    scale: str = "laptop",
+    device: str = "auto",
+    seeds: int | None = None,
+    force: bool = False,
+    shipped: bool = True,
+    store: Store | None = None,
+    progress: bool = True,
+) -> Figure:
     """A figure of the catalogue, with its table and provenance.
 
-    seeds: runs of each kind (default 6, smoke 2). force: train again what the store has. shipped: where the store
+    seeds: runs of each kind (default: the entry's own). force: train again what the store has. shipped: where the store
     lacks runs, take the results in data/results if they are there, rather than train; their provenance says so.
 
     >>> figure("transformers/fig6", scale="smoke", progress=False).table.columns.tolist()
     ['task', 'x', 'value', 'density']
     """
-    check_scale(scale)
-    found, store = entry(name), store or Store()
-    if seeds is not None and seeds < 1:
-        raise ArgumentError(f"seeds={seeds}: give a whole number of runs, 1 or more")
+    found, store = _checked(name, scale, seeds), store or Store()
+    if shipped and seeds is None and not force and has_results(name, scale):
+        if not all(store.has(spec) for _, spec in found.plan(scale, found.seeds[scale])):
+            return read(found, scale)
+    return _figure(found, scale, *measured(name, scale, device, seeds, force, store, progress))
+
+
+def measured(
+    name: str,
+    scale: str,
+    device: str = "auto",
+    seeds: int | None = None,
+    force: bool = False,
+    store: Store | None = None,
+    progress: bool = True,
+) -> tuple[pd.DataFrame, dict, dict[str, pd.DataFrame]]:
+    """Train what a figure needs and measure it: its table, provenance and further tables; nothing is drawn."""
+    found, store = _checked(name, scale, seeds), store or Store()
+    device = engine.choose_device(device)
     planned = found.plan(scale, seeds or found.seeds[scale])
     specs = list(dict.fromkeys(spec for _, spec in planned))
     if force:
         for known in dict.fromkeys([*specs, *(search for spec in specs for search in needs(spec))]):
             store.forget(known)
-    elif shipped and seeds is None and not all(map(store.has, specs)) and has_results(name, scale):
-        return read(found, scale)
     start = time.perf_counter()
     complete(specs, store, device, progress)
     runs = [(labels, Run(spec, store)) for labels, spec in planned]
     table = found.measure(runs)
     extras = {"curves": curves(runs).drop(columns="read").round(4)} if found.curves else {}
-    device = engine.choose_device(device)
     facts = collect(
         name, scale, device=device, device_name=engine.device_name(device), seeds=sorted({spec.seed for spec in specs}),
         runs={run.key: f"{run.spec.task}, seed {run.spec.seed}" for _, run in runs},
@@ -65,7 +85,14 @@ def figure(name: str, scale: str = "laptop", device: str = "auto", seeds: int | 
     facts["searches"] = {key(search): search.task for spec in specs for search in needs(spec)}
     facts["training_seconds"] = round(sum({run.key: run.notes["seconds"] for _, run in runs}.values()))
     facts["diverged"] = sorted({run.key for _, run in runs if run.diverged})
-    return _figure(found, scale, table, facts, extras)
+    return table, facts, extras
+
+
+def _checked(name: str, scale: str, seeds: int | None) -> Entry:
+    found, _ = entry(name), check_scale(scale)
+    if seeds is not None and seeds < 1:
+        raise ArgumentError(f"seeds={seeds}: give a whole number of runs, 1 or more")
+    return found
 
 
 def has_results(name: str, scale: str) -> bool:

@@ -43,7 +43,10 @@ def entries() -> dict[str, Entry]:
     from lab.figures import algorithmic, compatibility
 
     found = [*algorithmic.ENTRIES, *compatibility.ENTRIES]
-    return {entry.name: entry for entry in sorted(found, key=lambda e: (e.name.split("fig")[0], int(e.name.split("fig")[1])))}
+    return {
+        entry.name: entry
+        for entry in sorted(found, key=lambda e: (e.name.split("fig")[0], int(e.name.split("fig")[1])))
+    }
 
 
 def entry(name: str) -> Entry:

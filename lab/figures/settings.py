@@ -1,8 +1,8 @@
 """Hyper-parameters of the algorithmic tasks at each scale, and where each comes from.
 
-`paper` is Table 4 of the transformers paper. Several of its cells lost their borders in the text that was available;
-what is read from a cell's position is marked (unsure) in `SOURCES`. `laptop` is reduced until all figures train on two CPU
-cores; its rates were chosen on `val` by `lab sweep` (data/results/transformers/sweep). `smoke` only runs the machinery.
+`paper` is Table 4 of the transformers paper. Several of its cells lost their borders in the text that was available:
+see `GUESSES`. `laptop` is reduced until all figures train on two CPU cores; its rates were chosen on `val` by
+`lab sweep` (data/results/transformers/sweep). `smoke` only runs the machinery.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ class Setting:
     knots: int = 361  # spacing 1/9 on [-20, 20]
     spline_rate: float = 0.02
     evaluate: tuple[str, ...] = ("test",)  # the split(s) that accuracy is measured on during training
-    learned_rate: float | None = None  # peak rate with learned functions, where the baseline's own makes the search fail
+    learned_rate: float | None = (
+        None  # peak rate with learned functions, where the baseline's own makes the search fail
+    )
 
     def search(self, learn: tuple[str, ...] = ("mlp",)) -> SearchSpec:
         """The stage-I search of this task, with the recipe of its stage II."""
@@ -119,32 +121,34 @@ _SETTINGS = {"smoke": _smoke, "laptop": _laptop, "paper": _paper}
 
 # Where the paper is silent or cannot be read, at every scale.
 GUESSES = (
-    "Table 4 has lost its cell borders. Read from positions: 2 layers, untied, no Canon layers, batch 512 for all tasks but"
-    " MANO (4 layers, tied, Canon, batch 64); Adam betas (0.92, 0.98) for ADDREVERSED and COPY",
+    "Table 4 has lost its cell borders. Read from positions: 2 layers, untied, no Canon layers, batch 512 for all tasks"
+    " but MANO (4 layers, tied, Canon, batch 64); Adam betas (0.92, 0.98) for ADDREVERSED and COPY",
     "peak rate of the knots: 0.02",
-    "size of the training data where it is not printed: 80,000 + 20,000 for the search (COPY, PARENTHESES: 100,000 + 20,000)",
+    "size of the training data where it is not printed: 80,000 and 20,000 more for the search (COPY, PARENTHESES:"
+    " 100,000 and 20,000)",
     "Canon layers at A, B, C and D, with residual",
     "ADDMOD: the 5 % of pairs that are not for training are 471, halved into val and test",
 )
 ATTENTION_GUESS = (
-    "attention functions start at the constant 1 (at 0 their gradient is 0) and are cut at zero, so that the denominator"
-    " of kernel attention stays positive"
+    "attention functions start at the constant 1 (at 0 their gradient is 0) and are cut at zero, so that the"
+    " denominator of kernel attention stays positive"
 )
 
 
 def _fields(setting: Setting) -> dict[str, object]:
     model, recipe = setting.model, setting.recipe
-    return {
+    own = {"peak rate with learned functions": setting.learned_rate} if setting.learned_rate else {}
+    return own | {
         "width": model.width, "layers": model.layers, "heads": model.heads, "positions": model.positions,
         "Canon": model.canon, "tied embeddings": model.tied, "steps": recipe.steps, "batch": recipe.batch,
-        "peak rate": recipe.rate, **({"peak rate with learned functions": setting.learned_rate} if setting.learned_rate else {}),
-        "betas": list(recipe.betas), "accuracy on": setting.evaluate[0], "matrix read at step": setting.read,
+        "peak rate": recipe.rate, "betas": list(recipe.betas), "accuracy on": setting.evaluate[0],
+        "matrix read at step": setting.read,
         "M": setting.models, "knots": setting.knots, "peak rate of the knots": setting.spline_rate,
     }  # fmt: skip
 
 
 def departures(names: Sequence[str], scale: str, matrix: bool = True) -> list[str]:
-    """How a scale differs from the paper, task by task, read off the settings themselves; `matrix`: also where it is read.
+    """How a scale differs from the paper, by task, read off the settings themselves. matrix: also where it is read.
 
     >>> departures(("memorize",), "paper")
     []

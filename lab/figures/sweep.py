@@ -16,7 +16,7 @@ from lab.store import Store
 if TYPE_CHECKING:
     import pandas as pd
 
-RATES = {"smoke": (0.003, 0.01), "laptop": (0.001, 0.002, 0.005, 0.01), "paper": (0.001, 0.002, 0.005, 0.01, 0.02)}
+RATES = {"smoke": (0.003, 0.01), "laptop": (0.001, 0.002, 0.004, 0.01), "paper": (0.001, 0.002, 0.005, 0.01, 0.02)}
 SEEDS = (100, 101)  # none that a figure uses
 
 
@@ -41,7 +41,7 @@ def measure(runs: Sequence[Run]) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {"task": run.spec.task, "rate": run.spec.recipe.rate, "seed": run.spec.seed,
-             "mean_accuracy": run.accuracy.mean(), "last_accuracy": run.accuracy[-1], "diverged": run.diverged is not None}
+             "mean_accuracy": run.accuracy.mean(), "last_accuracy": run.accuracy[-1], "diverged": bool(run.diverged)}
             for run in runs
         ]
     )  # fmt: skip

@@ -1,1 +1,1 @@
-"""Models whose every parameter has the run axis R first. Axis names: R runs, B batch, T tokens, C channels, V vocabulary."""
+"""Models whose every parameter has the run axis R first. R runs, B batch, T tokens, C channels, V vocabulary."""

@@ -36,7 +36,9 @@ class Spline(nn.Module):
         if not values.is_floating_point():
             values = values.to(torch.get_default_dtype())
         if values.dim() not in (1, 2) or values.shape[-1] < 2:
-            raise ArgumentError(f"values has shape {tuple(values.shape)}; it must be (knots,) or (runs, knots) with ≥ 2 knots")
+            raise ArgumentError(
+                f"values has shape {tuple(values.shape)}; it must be (knots,) or (runs, knots) with ≥ 2 knots"
+            )
         if not (torch.isfinite(torch.tensor([low, high])).all() and low < high):
             raise ArgumentError(f"low={low}, high={high}: low must be below high, both finite")
         self.low, self.high = float(low), float(high)

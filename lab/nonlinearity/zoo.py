@@ -1,4 +1,4 @@
-"""The zoo: learned non-linearities that are shipped with the lab, each with the provenance of the search that found it."""
+"""The zoo: learned non-linearities shipped with the lab, each with the provenance of the search that found it."""
 
 from __future__ import annotations
 

@@ -62,16 +62,12 @@ def _build(name: str, seed: int, write: Callable[[np.ndarray], np.ndarray]) -> T
 
 def _propose(generator: np.random.Generator, n: int) -> Examples:
     first, second = generator.integers(10 ** (DIGITS - 1), 10**DIGITS, size=(2, n))
-    inputs = np.concatenate(
-        [_digits(first, DIGITS) + 1, np.full((n, 1), PLUS), _digits(second, DIGITS) + 1], axis=1
-    )
+    inputs = np.concatenate([_digits(first, DIGITS) + 1, np.full((n, 1), PLUS), _digits(second, DIGITS) + 1], axis=1)
     outputs = _digits(first + second, DIGITS + 1) + 1
     outputs[first + second < 10**DIGITS, 0] = 0  # no leading zero
     powers = 10 ** np.arange(1, DIGITS + 1)
     carries = first[:, None] % powers + second[:, None] % powers >= powers
-    return Examples(
-        inputs, outputs, {"first": first, "second": second, "sum": first + second, "carries": carries}
-    )
+    return Examples(inputs, outputs, {"first": first, "second": second, "sum": first + second, "carries": carries})
 
 
 def _digits(numbers: np.ndarray, count: int) -> np.ndarray:

@@ -33,9 +33,7 @@ class Examples:
 
     def take(self, index: np.ndarray | slice) -> "Examples":
         """The examples at `index`: positions, a mask or a slice."""
-        return Examples(
-            self.inputs[index], self.outputs[index], {k: v[index] for k, v in self.latents.items()}
-        )
+        return Examples(self.inputs[index], self.outputs[index], {k: v[index] for k, v in self.latents.items()})
 
     @staticmethod
     def join(parts: "Sequence[Examples]") -> "Examples":
@@ -56,9 +54,7 @@ class Examples:
         rows, columns = self.outputs.nonzero()
         tokens[rows, lengths[rows] + 1 + columns] = self.outputs[rows, columns]
         output[rows, lengths[rows] + 1 + columns] = True
-        latents = {
-            name: torch.from_numpy(np.ascontiguousarray(value)) for name, value in self.latents.items()
-        }
+        latents = {name: torch.from_numpy(np.ascontiguousarray(value)) for name, value in self.latents.items()}
         return Split(torch.from_numpy(tokens), torch.from_numpy(output), latents)
 
 

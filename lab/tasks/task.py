@@ -35,9 +35,7 @@ class Split:
     def __post_init__(self):
         tokens, output = self.tokens, self.output
         if tokens.ndim != 2 or tokens.dtype != torch.int64 or 0 in tokens.shape:
-            raise ArgumentError(
-                f"tokens are {_describe(tokens)}; give int64 of shape (examples, length), not empty"
-            )
+            raise ArgumentError(f"tokens are {_describe(tokens)}; give int64 of shape (examples, length), not empty")
         if output.shape != tokens.shape or output.dtype != torch.bool:
             raise ArgumentError(
                 f"output is {_describe(output)}; give bool of the shape of tokens, {tuple(tokens.shape)}"
@@ -52,9 +50,7 @@ class Split:
             )
         for name, latent in self.latents.items():
             if len(latent) != len(tokens):
-                raise ArgumentError(
-                    f"latent {name!r} has {len(latent)} rows; give one an example, {len(tokens)}"
-                )
+                raise ArgumentError(f"latent {name!r} has {len(latent)} rows; give one an example, {len(tokens)}")
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -98,13 +94,9 @@ class Task:
 
     def __post_init__(self):
         if self.vocabulary[:1] != (PAD,) or len(set(self.vocabulary)) != len(self.vocabulary):
-            raise ArgumentError(
-                f"vocabulary {self.vocabulary} of {self.name}: let names differ, the first be {PAD!r}"
-            )
+            raise ArgumentError(f"vocabulary {self.vocabulary} of {self.name}: let names differ, the first be {PAD!r}")
         if self.metric not in METRICS:
-            raise ArgumentError(
-                f"unknown metric {self.metric!r} of {self.name}; choose one of {', '.join(METRICS)}"
-            )
+            raise ArgumentError(f"unknown metric {self.metric!r} of {self.name}; choose one of {', '.join(METRICS)}")
         missing = [name for name in REQUIRED_SPLITS if name not in self.splits]
         if missing:
             raise ArgumentError(f"{self.name} has no {missing[0]!r} split; give {', '.join(REQUIRED_SPLITS)}")
@@ -112,9 +104,7 @@ class Task:
             low, high = split.tokens.aminmax()
             if low < 0 or high >= len(self.vocabulary):
                 last = len(self.vocabulary) - 1
-                raise ArgumentError(
-                    f"{self.name} has tokens {low}..{high} in {name!r}; its vocabulary is 0..{last}"
-                )
+                raise ArgumentError(f"{self.name} has tokens {low}..{high} in {name!r}; its vocabulary is 0..{last}")
 
     @property
     def max_length(self) -> int:

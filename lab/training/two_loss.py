@@ -86,9 +86,7 @@ class Search(Fleet):
 
     def found(self) -> dict[str, Knots]:
         """The learned functions, by part."""
-        return {
-            part: Knots(s.low, s.high, tuple(s.values.detach().cpu().tolist())) for part, s in self.splines.items()
-        }
+        return {part: Knots(s.low, s.high, tuple(s.values.detach().cpu().tolist())) for part, s in self.splines.items()}
 
 
 def search(state: Search, report: Callable[[Fleet], bool] | None = None) -> Search:

@@ -26,7 +26,7 @@ COLOURS = {
     "attention": METHOD_COLOURS["ours attention"],
     "both": METHOD_COLOURS["ours MLP + attention"],
 }
-SIDE = {"flex": "1 1 400px", "min_width": "0"}  # beside each other where the page is wide enough, else below
+SIDE = {"flex": "1 1 400px", "min_width": "0", "overflow": "hidden"}  # beside each other where the page is wide enough, else below
 
 
 class CompatibilityExplorer(Explorer):
@@ -52,14 +52,14 @@ class CompatibilityExplorer(Explorer):
         rows, columns = ([(task_title(name), name) for name in names] for names in (self._rows, self._columns))
         self.architecture = widgets.Dropdown(description="optimized for", options=rows, style=LABEL)
         self.task = widgets.Dropdown(description="trained on", options=columns, style=LABEL)
-        self.matrix = live(first, height=first.layout.height)
-        self.curves = live(_frame(table["seed"].nunique()), height=400)
+        self.matrix, self.curves = go.Figure(first), _frame(table["seed"].nunique())
+        self._draw_curves()
+        self.matrix, self.curves = live(self.matrix, height=first.layout.height), live(self.curves, height=400)
         self.matrix.data[0].on_click(self._click)
-        sides = [widgets.Box([side], layout=SIDE) for side in (self.matrix, self.curves)]
+        sides = [widgets.VBox([side], layout=SIDE) for side in (self.matrix, self.curves)]
         self.arrange([self.part, self.architecture, self.task], widgets.HBox(sides, layout={"flex_flow": "row wrap"}))
         self.watch(self._draw_matrix, self.part)
         self.watch(self._draw_curves, self.part, self.architecture, self.task)
-        self._draw_curves()
 
     def _click(self, trace, points, state) -> None:
         with self.safely():

@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import anywidget
 import ipywidgets as widgets
 import plotly.graph_objects as go
 import torch
@@ -43,7 +44,7 @@ class Explorer(widgets.VBox):
     def arrange(self, *parts: widgets.Widget | list[widgets.Widget]) -> None:
         """Show these parts below each other; a list is a row of controls that wraps where the page is narrow."""
         rows = [widgets.HBox(part, layout=ROW) if isinstance(part, list) else part for part in parts]
-        self.children = [*rows, self.status, self.error]
+        self.children = [*rows, self.status, self.error, Fitting()]
 
     def watch(self, redraw: Callable[[], None], *controls: widgets.Widget) -> None:
         """Call `redraw` when one of the controls has a new value.
@@ -97,7 +98,28 @@ class Explorer(widgets.VBox):
 
 
 def live(figure: go.Figure, height: int) -> go.FigureWidget:
-    """A figure that is changed in place from here on; as wide as the page lets it be."""
-    widget = go.FigureWidget(figure)
-    widget.update_layout(height=height, autosize=True, width=None)
+    """A figure that is changed in place from here on; as wide as the page lets it be.
+
+    Draw it before: the page can lose changes that are made between here and the first time it is shown.
+    """
+    widget = go.FigureWidget(go.Figure(figure).update_layout(height=height, autosize=True, width=None))
+    widget._config = {"responsive": True, "displaylogo": False}
     return widget
+
+
+class Fitting(anywidget.AnyWidget):
+    """An invisible line as wide as its explorer: whenever that width changes, figures beside it fit themselves to theirs.
+
+    Plotly's widget is drawn before it is on the page, 700 px wide, and only looks again when the window is resized; it
+    would not notice that it was shown, nor that a side bar opened.
+    """
+
+    _esm = """
+    export default {
+      render({ el }) {
+        const observer = new ResizeObserver(() => window.dispatchEvent(new Event("resize")));
+        observer.observe(el);
+        return () => observer.disconnect();
+      }
+    }
+    """

@@ -59,17 +59,18 @@ class SplineExplorer(Explorer):
         self.others.tooltip = "hold Ctrl to choose several"
         self.folder = widgets.Text(description="into", value="out/functions", style=LABEL, layout={"width": "200px"})
         self.export = widgets.Button(description="export", tooltip="write function (JSON) and picture (HTML)")
-        self.figure = live(frame(self.others.options), height=500)
+        self.figure = frame(self.others.options)
+        self._draw()
+        self.figure = live(self.figure, height=500)
         self.arrange(
             [self.function, self.zoom, self.support, self.slope], self.figure, [self.others, self.export, self.folder]
         )
         self.watch(self._draw, self.function)
         self.watch(self._look, self.zoom)
         self.watch(self._panels, self.slope)
-        self.watch(self._compare, self.others)
+        self.watch(self._overlay, self.others)
         self.press(self._to_support, self.support)
         self.press(self._export, self.export)
-        self._draw()
 
     @property
     def shape(self) -> Profile:
@@ -113,7 +114,7 @@ class SplineExplorer(Explorer):
         with self.figure.batch_update():
             fill(self.figure, self.function.value, shape, seen, reach)
             self._panels()
-            self._compare()
+            self._overlay()
             self._look()
         inside = f"{len(shape.x)} knots on [{shape.low:g}, {shape.high:g}], linear between them, constant outside. "
         known = f"Inputs: {seen.source}." if seen else "Its inputs are not shown: no model trained with it is at hand."
@@ -127,7 +128,7 @@ class SplineExplorer(Explorer):
         with self.figure.batch_update():
             panels(self.figure, self.slope.value, self.received is not None)
 
-    def _compare(self) -> None:
+    def _overlay(self) -> None:
         with self.figure.batch_update():
             for trace, name in zip(self.figure.data[OTHERS:], self.others.options, strict=True):
                 trace.visible = chosen = name in self.others.value and name != self.function.value

@@ -66,7 +66,12 @@ class TrainingExplorer(Explorer):
         self.stop = widgets.Button(description="Stop", disabled=True)
         self.clear = widgets.Button(description="Clear", tooltip="remove all curves")
         self.progress = widgets.FloatProgress(max=1.0, layout={"width": "200px"})
-        self.figure = live(_frame(), height=400)
+        self.figure = _frame()
+        if runs:
+            name = used if isinstance(used, str) else GIVEN
+            self._begin(_label(runs[0].spec, name), [run.spec.seed for run in runs])
+            self._extend(runs.steps, runs.accuracy)
+        self.figure = live(self.figure, height=400)
         self.arrange(
             [self.task, self.mlp, self.scale],
             [self.width, self.seeds, self.steps],
@@ -78,10 +83,6 @@ class TrainingExplorer(Explorer):
         self.press(self._stop, self.stop)
         self.press(self._clear, self.clear)
         self._defaults()
-        if runs:
-            name = used if isinstance(used, str) else GIVEN
-            self._begin(_label(runs[0].spec, name), [run.spec.seed for run in runs])
-            self._extend(runs.steps, runs.accuracy)
 
     def specs(self) -> list[RunSpec]:
         """The runs that the controls ask for, one a seed."""

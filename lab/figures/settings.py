@@ -42,7 +42,8 @@ class Setting:
         """Baseline runs, or runs with what `search` found; `changes` go to the model, `short` stops at `read`."""
         learned = {part: Learned(search, part) for part in search.learn} if search else {}
         model = replace(self.model, **(learned | changes))
-        recipe = replace(self._recipe(bool(learned)), stop=self.read if short else None)
+        by_name = isinstance(model.mlp, str) and isinstance(model.attention, str)
+        recipe = replace(self._recipe(learned=not by_name), stop=self.read if short else None)
         return [RunSpec(self.task, model, recipe, seed, self.evaluate) for seed in range(seeds)]
 
     def _recipe(self, learned: bool) -> Recipe:
@@ -102,11 +103,11 @@ _LAPTOP: dict[str, tuple[dict, int, float, int, int, int, float | None]] = {
     "memorize": ({}, 500, 0.01, 256, 150, 8, 0.005),  # at 0.01 the search never leaves chance
     "addmod": ({}, 1000, 0.002, 512, 500, 8, None),
     "add": ({"width": 32}, 1000, 0.004, 256, 700, 3, None),
-    "addreversed": ({"width": 64}, 1000, 0.002, 256, 500, 3, None),
-    "mano": ({"layers": 2, "heads": 4, "width": 32, "canon": False, "tied": False}, 1000, 0.001, 64, 1000, 3, None),
-    "haystack": ({"width": 32}, 600, 0.005, 128, 400, 3, None),
+    "addreversed": ({"width": 32}, 1000, 0.004, 128, 350, 3, None),
+    "mano": ({"layers": 2, "heads": 4, "width": 32, "canon": False, "tied": False}, 1000, 0.004, 64, 1000, 3, None),
+    "haystack": ({"width": 32}, 600, 0.004, 128, 400, 3, None),
     "copy": ({"width": 32}, 1500, 0.004, 64, 1500, 3, None),
-    "parentheses": ({"positions": "alibi"}, 400, 0.002, 64, 200, 3, None),
+    "parentheses": ({"positions": "alibi"}, 400, 0.004, 64, 200, 3, None),
 }
 
 

@@ -1,8 +1,17 @@
 """Reading a committed notebook and setting its parameters, for the tests that run notebooks."""
 
 import re
+from pathlib import Path
 
 import nbformat
+
+FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
+
+
+def names():
+    """The notebooks of the project, as paths below their folder, in reading order."""
+    found = (path for path in FOLDER.rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts)
+    return sorted(path.relative_to(FOLDER).as_posix() for path in found)
 
 
 def read(path):

@@ -3,40 +3,24 @@
 import ast
 import re
 import time
-from pathlib import Path
 
 import pytest
 from nbclient import NotebookClient
 
 from tests import notebooks
 
-ROOT = Path(__file__).resolve().parent.parent
-NOTEBOOKS = sorted(path for path in (ROOT / "notebooks").rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts)
 LIMIT = 60.0  # seconds on one core (design, "Notebooks")
 SLACK = 3.0  # the machine of a test may be busy with other things
 LONGEST = 5  # lines of a function
 
 
-def name_of(path):
-    return path.relative_to(ROOT / "notebooks").as_posix()
-
-
 def test_there_are_notebooks():
-    assert {"00_start_here.ipynb", "transformers/3.1_individual_tasks.ipynb"} <= set(map(name_of, NOTEBOOKS))
+    assert {"00_start_here.ipynb", "transformers/3.1_individual_tasks.ipynb"} <= set(notebooks.names())
 
 
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    """A store for all notebooks: what one has trained, the next one reads."""
-    with pytest.MonkeyPatch.context() as patch:
-        folder = tmp_path_factory.mktemp("notebooks")
-        patch.setenv("LAB_STORE", str(folder))
-        yield folder
-
-
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=name_of)
-def test_it_runs_at_smoke_scale(path, store, tmp_path, record_property):
-    notebook = notebooks.set_parameters(notebooks.read(path), scale="smoke")
+@pytest.mark.parametrize("name", notebooks.names())
+def test_it_runs_at_smoke_scale(name, tmp_path, record_property):
+    notebook = notebooks.set_parameters(notebooks.read(notebooks.FOLDER / name), scale="smoke")
     client = NotebookClient(
         notebook,
         timeout=int(LIMIT * SLACK),
@@ -48,15 +32,15 @@ def test_it_runs_at_smoke_scale(path, store, tmp_path, record_property):
     client.execute()  # raises where a cell fails
     seconds = time.monotonic() - start
     record_property("seconds", seconds)
-    print(f"{name_of(path)}: {seconds:.1f} s")
+    print(f"{name}: {seconds:.1f} s")
     outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
     assert [output for output in outputs if output.output_type == "error" or output.get("name") == "stderr"] == []
     assert seconds < LIMIT * SLACK
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=name_of)
-def test_it_has_the_form_of_all_notebooks(path):
-    cells = notebooks.read(path).cells
+@pytest.mark.parametrize("name", notebooks.names())
+def test_it_has_the_form_of_all_notebooks(name):
+    cells = notebooks.read(notebooks.FOLDER / name).cells
     code = [cell for cell in cells if cell.cell_type == "code"]
     assert cells[0].cell_type == "markdown" and cells[0].source.startswith("# ")
     assert "What you will see" in cells[0].source
@@ -65,9 +49,9 @@ def test_it_has_the_form_of_all_notebooks(path):
     assert cells[-1].cell_type == "markdown" and "## What to try" in cells[-1].source
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=name_of)
-def test_it_has_no_long_functions_and_no_plotting(path):
-    for cell in notebooks.read(path).cells:
+@pytest.mark.parametrize("name", notebooks.names())
+def test_it_has_no_long_functions_and_no_plotting(name):
+    for cell in notebooks.read(notebooks.FOLDER / name).cells:
         if cell.cell_type == "code":
             tree = ast.parse(cell.source)
             for node in ast.walk(tree):
@@ -76,9 +60,9 @@ def test_it_has_no_long_functions_and_no_plotting(path):
             assert len(cell.source.splitlines()) <= 10
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=name_of)
-def test_links_lead_to_files(path):
-    for cell in notebooks.read(path).cells:
+@pytest.mark.parametrize("name", notebooks.names())
+def test_links_lead_to_files(name):
+    for cell in notebooks.read(notebooks.FOLDER / name).cells:
         if cell.cell_type == "markdown":
             for target in re.findall(r"\]\(([^)#]+)\)", cell.source):
-                assert target.startswith("https://") or (path.parent / target).is_file(), target
+                assert target.startswith("https://") or ((notebooks.FOLDER / name).parent / target).is_file(), target

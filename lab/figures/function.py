@@ -40,8 +40,8 @@ def frame(others: Sequence[str]) -> go.Figure:
         template=TEMPLATE,
         shapes=[edge, edge],
         bargap=0,
-        margin={"l": 60, "r": 15, "t": 10, "b": 45},
-        legend={"orientation": "h", "y": 1.01, "yanchor": "bottom", "x": 0},
+        margin={"t": 60},  # three lines of names
+        legend={"xref": "container", "yref": "container", "x": 0.01, "y": 1, "yanchor": "top"},
         xaxis={"title": "x, the input of the non-linearity", "anchor": "free", "position": 0},
         yaxis={"title": "φ(x)"},
         yaxis2={"title": "slope φ′(x)"},
@@ -78,11 +78,10 @@ def panels(figure: go.Figure, slope: bool, inputs: bool) -> None:
     shown = {"yaxis": 1.0, "yaxis2": 0.6 * slope, "yaxis3": 0.45 * inputs}  # shares of the height
     unit, top = (1.0 - GAP * (slope + inputs)) / sum(shown.values()), 1.0
     for axis, share in shown.items():
-        figure.layout[axis].visible = bool(share)
-        if share:
-            bottom = max(0.0, top - share * unit)
-            figure.layout[axis].domain = (bottom, top)
-            top = max(0.0, bottom - GAP)
+        bottom = max(0.0, top - share * unit)
+        # a hidden panel is still there, in front of others: so it is put away at the bottom
+        figure.layout[axis].update(visible=bool(share), domain=(bottom, top) if share else (0.0, 0.001))
+        top = max(0.0, bottom - GAP) if share else top
 
 
 def look(figure: go.Figure, shape: Profile, half: float) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from typing import TYPE_CHECKING
 
 import ipywidgets as widgets
@@ -26,14 +25,16 @@ COLOURS = {
     "attention": METHOD_COLOURS["ours attention"],
     "both": METHOD_COLOURS["ours MLP + attention"],
 }
-SIDE = {"flex": "1 1 400px", "min_width": "0", "overflow": "hidden"}  # beside each other where the page is wide enough, else below
+FRAME = {"type": "rect", "line": {"color": VERMILLION, "width": 4}}
+# Beside each other where the page is wide enough, else one below the other.
+SIDE = {"flex": "1 1 400px", "min_width": "0", "overflow": "hidden"}
 
 
 class CompatibilityExplorer(Explorer):
     """The matrix, and for the chosen cell one curve a seed, with the baseline's in grey.
 
-    figure: transformers/fig5 or fig11, as `lab.figure` gives it. A cell is chosen with the mouse or in the menus. Curves
-    are those of the store, where it has the runs, else those that are shipped with the figure.
+    figure: transformers/fig5 or fig11, as `lab.figure` gives it. A cell is chosen with the mouse or in the menus.
+    Curves are those of the store, where it has the runs, else those that are shipped with the figure.
     """
 
     def __init__(self, figure: Figure, store: Store | None = None):
@@ -53,6 +54,8 @@ class CompatibilityExplorer(Explorer):
         self.architecture = widgets.Dropdown(description="optimized for", options=rows, style=LABEL)
         self.task = widgets.Dropdown(description="trained on", options=columns, style=LABEL)
         self.matrix, self.curves = go.Figure(first), _frame(table["seed"].nunique())
+        self._drawn = None
+        self._draw_matrix()
         self._draw_curves()
         self.matrix, self.curves = live(self.matrix, height=first.layout.height), live(self.curves, height=400)
         self.matrix.data[0].on_click(self._click)
@@ -65,23 +68,25 @@ class CompatibilityExplorer(Explorer):
         with self.safely():
             if points.point_inds:
                 row, column = points.point_inds[0]
-                self.architecture.value, self.task.value = self._rows[row], self._columns[column]
+                # both before either is told, so that no cell on the way is drawn
+                with self.architecture.hold_trait_notifications(), self.task.hold_trait_notifications():
+                    self.architecture.value, self.task.value = self._rows[row], self._columns[column]
 
     def _draw_matrix(self) -> None:
-        """Another part: other numbers in the same matrix."""
+        """Another part: other numbers in the same matrix. The last shape is the frame of the chosen cell."""
+        drawn = self._matrices[self.part.value]
         with self.matrix.batch_update():
-            for here, there in zip(self.matrix.data, self._matrices[self.part.value].data, strict=True):
+            for here, there in zip(self.matrix.data, drawn.data, strict=True):
                 here.update(there)
+            self.matrix.layout.shapes = [*drawn.layout.shapes, FRAME]
 
     def _draw_curves(self) -> None:
-        """Another cell: it is framed in the matrix, its curves are drawn."""
-        part, architecture, task = self.part.value, self.architecture.value, self.task.value
-        ours, standard = self.cells.curves(part, architecture, task), self.cells.curves(part, BASELINE, task)
+        """Another cell: its curves are drawn, it is framed in the matrix."""
+        cell = part, architecture, task = self.part.value, self.architecture.value, self.task.value
+        if cell == self._drawn:
+            return
+        ours, standard = self.cells.curves(*cell), self.cells.curves(part, BASELINE, task)
         x, y, read = self._columns.index(task), self._rows.index(architecture), self.cells.read_step(task)
-        frame = {"type": "rect", "x0": x - 0.5, "x1": x + 0.5, "y0": y - 0.5, "y1": y + 0.5}
-        frame["line"] = {"color": VERMILLION, "width": 4}
-        with self.matrix.batch_update():
-            self.matrix.layout.shapes = [*self._matrices[part].layout.shapes, frame]
         half = len(self.curves.data) // 2
         with self.curves.batch_update():
             _fill(self.curves.data[:half], standard, GREY)
@@ -90,9 +95,12 @@ class CompatibilityExplorer(Explorer):
             self.curves.layout.shapes[0].update(x0=read, x1=read)
             self.curves.layout.annotations[0].update(x=read, text=f"the matrix reads here: step {read}")
             self.curves.layout.title.text = f"Trained on {task_title(task)}"
-        self.status.value = html.escape(self._say(part, architecture, task, ours is None or standard is None))
+        with self.matrix.batch_update():
+            self.matrix.layout.shapes[-1].update(x0=x - 0.5, x1=x + 0.5, y0=y - 0.5, y1=y + 0.5)
+        self._describe(part, architecture, task, ours is None or standard is None)
+        self._drawn = cell
 
-    def _say(self, part: str, architecture: str, task: str, missing: bool) -> str:
+    def _describe(self, part: str, architecture: str, task: str, missing: bool) -> None:
         cells = self._deltas[part]
         cell = cells[(cells["architecture"] == architecture) & (cells["task"] == task)].iloc[0]
         half = (cell["high"] - cell["low"]) / 2
@@ -103,7 +111,7 @@ class CompatibilityExplorer(Explorer):
         text = text.replace("-", "−") + ". Thin: one run a seed. Thick: mean over seeds."
         if missing:
             text += f" The curves are not at hand; they come with training: lab.figure('{self._name}', …, force=True)."
-        return text
+        self.say(text)
 
 
 def _fill(traces: tuple[go.Scatter, ...], runs: pd.DataFrame | None, colour: str) -> None:

@@ -88,6 +88,10 @@ class Explorer(widgets.VBox):
             finally:
                 self._depth -= 1
 
+    def say(self, text: str) -> None:
+        """Put a text below the figures."""
+        self.status.value = f'<div style="line-height: 1.4; max-width: 50rem">{html.escape(text)}</div>'
+
     def show(self, error: Exception) -> None:
         """Put an exception into the error area: the message of the lab's own, the traceback of any other."""
         text = html.escape(str(error) or type(error).__name__)
@@ -108,7 +112,7 @@ def live(figure: go.Figure, height: int) -> go.FigureWidget:
 
 
 class Fitting(anywidget.AnyWidget):
-    """An invisible line as wide as its explorer: whenever that width changes, figures beside it fit themselves to theirs.
+    """An invisible line as wide as its explorer: whenever that width changes, all figures fit themselves to theirs.
 
     Plotly's widget is drawn before it is on the page, 700 px wide, and only looks again when the window is resized; it
     would not notice that it was shown, nor that a side bar opened.

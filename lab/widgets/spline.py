@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -52,15 +51,17 @@ class SplineExplorer(Explorer):
 
         self.function = widgets.Dropdown(description="function", options=names, value=first, style=LABEL)
         self.zoom = widgets.FloatSlider(description="zoom ±", style=LABEL)
-        self.support = widgets.Button(description="zoom to support")
+        self.support = widgets.Button(description="zoom to support", layout={"width": "auto"})
         self.support.tooltip = "where 99 % of the inputs are; where these are not known, where the function is not flat"
-        self.slope = widgets.ToggleButton(description="slope", tooltip="show the slope of the function")
+        self.slope = widgets.ToggleButton(description="slope", tooltip="show the slope, too", layout={"width": "auto"})
         self.others = widgets.SelectMultiple(description="compare with", options=[GELU, *names], rows=4, style=LABEL)
         self.others.tooltip = "hold Ctrl to choose several"
         self.folder = widgets.Text(description="into", value="out/functions", style=LABEL, layout={"width": "200px"})
         self.export = widgets.Button(description="export", tooltip="write function (JSON) and picture (HTML)")
         self.figure = frame(self.others.options)
         self._draw()
+        self._to_support()
+        self._look()
         self.figure = live(self.figure, height=500)
         self.arrange(
             [self.function, self.zoom, self.support, self.slope], self.figure, [self.others, self.export, self.folder]
@@ -118,7 +119,7 @@ class SplineExplorer(Explorer):
             self._look()
         inside = f"{len(shape.x)} knots on [{shape.low:g}, {shape.high:g}], linear between them, constant outside. "
         known = f"Inputs: {seen.source}." if seen else "Its inputs are not shown: no model trained with it is at hand."
-        self.status.value = html.escape(inside + known)
+        self.say(inside + known)
 
     def _look(self) -> None:
         with self.figure.batch_update():
@@ -149,4 +150,4 @@ class SplineExplorer(Explorer):
             go.Figure(self.figure).write_html(folder / f"{name}.html")  # plotly.js inside: opens without a network
         except OSError as error:
             raise LabError(f"cannot write to {folder} ({error.strerror}); name another folder") from error
-        self.status.value = f"written: {html.escape(str(folder.resolve() / name))}.json and .html"
+        self.say(f"written: {folder.resolve() / name}.json and .html")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import time
 
 import ipywidgets as widgets
@@ -116,7 +115,8 @@ class TrainingExplorer(Explorer):
 
     def _clear(self) -> None:
         self.figure.data, self._lines, self._trainings = (), [], 0
-        self.progress.value, self.status.value = 0.0, ""
+        self.progress.value = 0.0
+        self.say("")
 
     def _begin(self, label: str, seeds: list[int]) -> None:
         """A new line for each seed, in a colour of their own."""
@@ -148,7 +148,7 @@ class TrainingExplorer(Explorer):
             text = f"{self._name}: step {fleet.step} of {fleet.recipe.last}, {time.monotonic() - self._clock:.0f} s"
             if died := int((fleet.died >= 0).sum()):
                 text += f"; {died} diverged (their loss was no longer finite)"
-            self.status.value = html.escape(text)
+            self.say(text)
 
     def _end(self, error: Exception | None) -> None:
         """Called from the training thread."""
@@ -166,8 +166,8 @@ def _frame() -> go.Figure:
     figure = go.Figure()
     figure.update_layout(
         template=TEMPLATE,
-        margin={"l": 60, "r": 15, "t": 10, "b": 45},
-        legend={"orientation": "h", "y": 1.01, "yanchor": "bottom", "x": 0},
+        margin={"t": 60},  # three lines of names
+        legend={"xref": "container", "yref": "container", "x": 0.01, "y": 1, "yanchor": "top"},
         showlegend=True,
         xaxis={"title": STEP, "rangemode": "tozero"},
         yaxis={"title": ACCURACY, "range": FULL},

@@ -15,7 +15,6 @@ from tests import notebooks
 from tests.browser.jupyter import Notebook, serve
 
 HERE = Path(__file__).parent
-NOTEBOOKS = HERE.parent.parent / "notebooks"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 ARGUMENTS = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),  # works as root, without a screen
@@ -76,7 +75,7 @@ def open_notebook(jupyter, page, request, tmp_path):
         name = "test.ipynb"
         if isinstance(notebook, str):
             name = Path(notebook).name
-            notebook = notebooks.read(NOTEBOOKS / notebook)
+            notebook = notebooks.read(notebooks.FOLDER / notebook)
         if parameters:
             notebooks.set_parameters(notebook, **parameters)
         opened.append(Notebook(page).open(jupyter, jupyter.place(notebook, name)))

@@ -72,9 +72,7 @@ def serve(folder: Path):
     ]
     environment = os.environ | {name: str(path) for name, path in places.items()}
     with log.open("wb") as output:
-        process = subprocess.Popen(
-            command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output
-        )
+        process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
         try:
             _wait_until_answers(server, process, log)
             yield server
@@ -159,7 +157,8 @@ ERRORS = """() => {
   const red = [...document.querySelectorAll([...kinds, '.jupyter-widgets-error-widget'].join())];
   const broken = [...document.querySelectorAll('.jupyter-widgets')].filter(
     node => /^Error (displaying|creating) widget/.test(node.textContent));
-  return [...red, ...broken].map(node => node.textContent.trim());
+  const shown = [...document.querySelectorAll('.lab-error')].filter(node => node.textContent.trim());
+  return [...red, ...broken, ...shown].map(node => node.textContent.trim());
 }"""
 
 

@@ -3,7 +3,7 @@
 import nbformat
 import pytest
 
-SLIDER = '''
+SLIDER = """
 import ipywidgets
 import plotly.graph_objects as go
 
@@ -15,9 +15,9 @@ def draw(change):
 
 slider.observe(draw, "value")
 ipywidgets.VBox([slider, figure])
-'''
+"""
 
-CLICK = '''
+CLICK = """
 import ipywidgets
 import plotly.graph_objects as go
 
@@ -31,9 +31,9 @@ def show(trace, points, state):
 
 table.data[0].on_click(show)
 ipywidgets.HBox([table, curve])
-'''
+"""
 
-CONTROLS = '''
+CONTROLS = """
 import ipywidgets
 
 menu = ipywidgets.Dropdown(description="task", options=["add", "mano"])
@@ -46,7 +46,7 @@ def train(_):
 
 button.on_click(train)
 ipywidgets.VBox([menu, button, output])
-'''
+"""
 
 
 def notebook(*cells):

@@ -1,7 +1,10 @@
 """`explore` finds the explorer that fits what it is given."""
 
+from types import FunctionType
+
 import pytest
 import torch
+from ipywidgets import VBox
 
 from lab.errors import ArgumentError
 from lab.figures.build import figure
@@ -10,6 +13,7 @@ from lab.nonlinearity.zoo import zoo_names
 from lab.run import search, train
 from lab.widgets import explore
 from lab.widgets.compatibility import CompatibilityExplorer
+from lab.widgets.explorer import Explorer
 from lab.widgets.spline import GIVEN, SplineExplorer
 from lab.widgets.training import TrainingExplorer
 
@@ -48,3 +52,16 @@ def test_the_rest_is_refused_with_what_would_fit():
     for wrong in (3, "juggle", None, figure("transformers/fig3", scale="smoke", progress=False)):
         with pytest.raises(ArgumentError, match="memorize.*transformers/fig5"):
             explore(wrong)
+
+
+@pytest.mark.parametrize("kind", [Explorer, SplineExplorer, TrainingExplorer, CompatibilityExplorer])
+def test_no_method_hides_one_of_ipywidgets(kind):
+    mine = [vars(base).items() for base in kind.__mro__[: kind.__mro__.index(VBox)]]
+    methods = {name for items in mine for name, value in items if isinstance(value, (FunctionType, property))}
+    assert not {name for name in methods - {"__init__"} if hasattr(VBox, name)}
+
+
+def test_no_attribute_hides_one_of_ipywidgets():
+    for explorer in (explore(Spline(torch.zeros(5))), explore("memorize")):
+        assert type(explorer).__name__ in repr(explorer)
+        assert not {name for name in vars(explorer) if hasattr(VBox, name)} - set(vars(VBox()))

@@ -77,6 +77,8 @@ def test_panels_do_not_overlap(phi):
         assert layout.yaxis2.visible == shown == explorer.figure.data[SLOPE].visible
         axes = [layout.yaxis, *([layout.yaxis2] if shown else []), layout.yaxis3]
         bounds = [bound for axis in axes for bound in reversed(axis.domain)]
+        hidden = [axis for axis in (layout.yaxis, layout.yaxis2, layout.yaxis3) if not axis.visible]
+        assert all(axis.domain[1] < 0.01 for axis in hidden)  # its white ground would cover another panel
         assert bounds == sorted(bounds, reverse=True) and bounds[0] == 1 and bounds[-1] == pytest.approx(0)
 
 

@@ -13,7 +13,7 @@ from lab.figures.settings import setting
 from lab.figures.style import task_title
 from lab.nonlinearity.spline import Spline
 from lab.probes.profile import Received, profile, received
-from lab.run import Run
+from lab.run import Run, as_part
 from lab.scale import SCALES
 from lab.store import Store
 from lab.tasks import NAMES
@@ -59,16 +59,16 @@ def _shipped(phi: Spline) -> Received | None:
 
 
 def _stored(phi: Spline, store: Store) -> Received | None:
+    part = as_part(phi)
     for scale in reversed(SCALES):  # the largest first
         for task in NAMES:
             base = setting(task, scale)
-            spec = base.runs(1, base.search(("mlp",)))[0]
-            if (
-                store.has(spec.model.mlp.search)
-                and store.has(spec)
-                and _same(build([resolve(spec.model.mlp, store)]), phi)
-            ):
-                return received(mlp_inputs(Run(spec, store)), profile(phi), f"{task} model in the store, scale {scale}")
+            learned = base.runs(1, base.search(("mlp",)))[0]  # of a figure; the other one of `lab.train`
+            for spec in (learned, base.runs(1, mlp=part)[0]):
+                if store.has(spec) and _same(build([resolve(spec.model.mlp, store)]), phi):
+                    return received(
+                        mlp_inputs(Run(spec, store)), profile(phi), f"{task} model in the store, scale {scale}"
+                    )
     return None
 
 

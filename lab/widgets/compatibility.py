@@ -108,7 +108,7 @@ class CompatibilityExplorer(Explorer):
         text += f" ± {half:.1f}" if pd.notna(half) else ""
         text += f" percentage points against the baseline at step {self.cells.read_step(task)}, {cell['seeds']} seeds"
         text += f" ({cell['lost']} more diverged)" if cell["lost"] else ""
-        text = text.replace("-", "−") + ". Thin: one run a seed. Thick: mean over seeds."
+        text = text.replace("-", "−") + ". Thin: one run a seed. Thick: mean. Black frames: best of a column."
         if missing:
             text += f" The curves are not at hand; they come with training: lab.figure('{self._name}', …, force=True)."
         self.say(text)

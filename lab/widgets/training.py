@@ -87,10 +87,9 @@ class TrainingExplorer(Explorer):
         """The runs that the controls ask for, one a seed."""
         base, name = setting(self.task.value, self.scale.value), self.mlp.value
         mlp = name if name in PLAIN else as_part(self._phi if name == GIVEN else zoo(name))
-        recipe = base.recipe if name in PLAIN else base.search().recipe  # learned functions may have their own rate
-        every = min(recipe.every, max(1, self.steps.value // POINTS))
-        recipe = replace(recipe, stop=self.steps.value, every=every)
-        return [replace(run, recipe=recipe) for run in base.runs(self.seeds.value, mlp=mlp, width=self.width.value)]
+        runs = base.runs(self.seeds.value, mlp=mlp, width=self.width.value)
+        every = min(base.recipe.every, max(1, self.steps.value // POINTS))
+        return [replace(run, recipe=replace(run.recipe, stop=self.steps.value, every=every)) for run in runs]
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the training that is under way has ended; whether it has."""
@@ -143,7 +142,7 @@ class TrainingExplorer(Explorer):
         """Called from the training thread."""
         measured = fleet.history.arrays()
         with self.lock:
-            self._extend(measured["steps"], measured["accuracy_test"].T)
+            self._extend(measured["steps"], measured[f"accuracy_{fleet.specs[0].evaluate[0]}"].T)
             self.progress.value = fleet.step / fleet.recipe.last
             text = f"{self._name}: step {fleet.step} of {fleet.recipe.last}, {time.monotonic() - self._clock:.0f} s"
             if died := int((fleet.died >= 0).sum()):

@@ -60,6 +60,11 @@ def test_start_here(open_notebook, redraws):
     lab.button("export").click()
     lab.page.get_by_text("written:").wait_for()
     assert lab.errors() == []
+    lab.page.get_by_label("into").fill("/dev/null/nowhere")
+    lab.page.get_by_label("into").press("Enter")
+    lab.button("export").click()
+    lab.page.get_by_role("alert").wait_for()
+    assert "name another folder" in lab.errors()[0]
 
 
 def test_individual_tasks(open_notebook, redraws):

@@ -7,8 +7,11 @@ import pytest
 import torch
 
 from lab.errors import ArgumentError
+from lab.figures.algorithmic import mlp_inputs
 from lab.figures.function import ENDS, INPUTS, OTHERS, PHI, SLOPE
 from lab.nonlinearity.spline import Spline
+from lab.probes.profile import counts
+from lab.run import train
 from lab.widgets.spline import GELU, SplineExplorer
 
 X = np.linspace(-50, 50, 4001)
@@ -45,6 +48,14 @@ def test_without_inputs_it_says_so(phi):
     explorer = SplineExplorer(phi)
     assert not explorer.figure.data[INPUTS].visible and not explorer.figure.layout.yaxis3.visible
     assert "not shown" in explorer.status.value
+
+
+def test_inputs_come_from_a_stored_model_that_was_trained_with_the_function(phi):
+    runs = train("addmod", mlp=phi, seeds=1, scale="smoke", progress=False)
+    explorer = SplineExplorer(phi)
+    assert "addmod model in the store" in explorer.status.value
+    expected = counts(mlp_inputs(runs[0]), -4.0, 8.0, 73)
+    np.testing.assert_allclose(explorer.figure.data[INPUTS].y, 100 * expected / expected.sum(), atol=1e-9)
 
 
 def test_zoom_moves_the_window_and_fits_the_height(phi):

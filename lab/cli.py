@@ -96,7 +96,7 @@ class Search:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Tune the baseline of tasks on `val`: train at each rate of the grid, print and write the table."""
+    """Tune on `val`: train the baseline of tasks at each rate of a grid, print the best, write the table."""
 
     tasks: tyro.conf.Positional[tuple[str, ...]] = ()
     """Tasks; none means all."""
@@ -104,14 +104,16 @@ class Sweep:
     """smoke, laptop or paper."""
     device: str = "auto"
     """cpu, cuda or auto."""
+    searches: bool = False
+    """Sweep the learning rate of the knots in the searches instead."""
     out: Path = Path("out/sweep")
-    """Folder for sweep.csv."""
+    """Folder for sweep.csv, or searches.csv."""
 
     def run(self) -> None:
         """Sweep and write."""
         from lab.figures.sweep import sweep
 
-        print(sweep(self.tasks, self.scale, self.device, self.out))
+        print(sweep(self.tasks, self.scale, self.device, self.out, self.searches))
 
 
 @dataclass(frozen=True)

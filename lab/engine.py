@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import torch
 
 from lab import tasks
-from lab.errors import ArgumentError
+from lab.errors import ArgumentError, check_whole
 from lab.spec import Knots, Learned, ModelSpec, RunSpec, SearchSpec, needs, replace
 from lab.store import Store
 from lab.training.fleet import Fleet
@@ -68,7 +68,7 @@ def complete(specs: Iterable[Spec], store: Store, device: str = "auto", workers:
 
     workers: processes on a CPU (default: one a core). report(done, total, what) counts training steps.
     """
-    device, specs = choose_device(device), list(dict.fromkeys(specs))
+    device, workers, specs = choose_device(device), workers or _workers(), list(dict.fromkeys(specs))
     searches = list(dict.fromkeys(search for spec in specs for search in _all_searches(spec)))
     waves = [
         [s for s in searches if not needs(s)],
@@ -76,6 +76,8 @@ def complete(specs: Iterable[Spec], store: Store, device: str = "auto", workers:
         [s for s in specs if s not in searches],
     ]
     jobs = [_jobs([spec for spec in wave if not store.has(spec)], device, store) for wave in waves]
+    if any(jobs):
+        store.check_writable()
     total, before = sum(job.steps for wave in jobs for job in wave), 0
     for wave in jobs:
         _perform(wave, device, workers, _counter(wave, before, total, report))
@@ -83,7 +85,7 @@ def complete(specs: Iterable[Spec], store: Store, device: str = "auto", workers:
 
 
 def choose_device(device: str) -> str:
-    """ "auto" is cuda where torch finds it, else cpu."""
+    """Where to train: "auto" is cuda where torch finds it, else cpu."""
     if device not in ("auto", "cpu", "cuda"):
         raise ArgumentError(f"unknown device {device!r}; known: auto, cpu, cuda")
     if device == "cuda" and not torch.cuda.is_available():
@@ -115,7 +117,9 @@ def fleet_size(model: ModelSpec, batch: int, length: int, device: str) -> int:
 
 def perform(job: Job, report: Callable[[int], None] | None = None) -> None:
     """Do a job, from its last checkpoint where there is one, and store its results. report(steps done)."""
-    store, first = Store(job.store), job.specs[0]
+    store, first, report = Store(job.store), job.specs[0], report or (lambda steps: None)
+    if all(map(store.has, job.specs)):  # another process was faster
+        return report(job.steps)
     searching = isinstance(first, SearchSpec)
     if searching:
         state: Fleet = Search(first, job.device)
@@ -129,8 +133,7 @@ def perform(job: Job, report: Callable[[int], None] | None = None) -> None:
     start, clock = time.perf_counter(), [time.monotonic()]
 
     def each_step(fleet: Fleet) -> bool:
-        if report is not None:
-            report(fleet.step * len(fleet.specs))
+        report(fleet.step * len(fleet.specs))
         if time.monotonic() - clock[0] > CHECKPOINT_SECONDS and fleet.step < fleet.recipe.last:
             store.keep_checkpoint(job.specs, fleet.state())
             clock[0] = time.monotonic()
@@ -151,6 +154,7 @@ def perform(job: Job, report: Callable[[int], None] | None = None) -> None:
             store.keep_checkpoint(job.specs, state.state())
         _save_runs(store, state, notes)
     store.drop_checkpoint(job.specs)
+    report(job.steps)
 
 
 def device_name(device: str) -> str:
@@ -227,8 +231,14 @@ def _counter(wave: Sequence[Job], before: int, total: int, report: Report | None
     return progress
 
 
-def _perform(jobs: Sequence[Job], device: str, workers: int | None, progress: Callable[[int, int], None]) -> None:
-    count = min(len(jobs), workers or int(os.environ.get("LAB_WORKERS", 0)) or os.cpu_count() or 1)
+def _workers() -> int:
+    """Processes on a CPU: `LAB_WORKERS`, or one a core."""
+    asked = os.environ.get("LAB_WORKERS") or os.cpu_count() or 1
+    return check_whole("LAB_WORKERS", int(asked) if str(asked).isdecimal() else asked)
+
+
+def _perform(jobs: Sequence[Job], device: str, workers: int, progress: Callable[[int, int], None]) -> None:
+    count = min(len(jobs), workers)
     if device == "cpu" and count > 1 and sum(job.work for job in jobs) > SMALL:
         in_processes(jobs, perform, count, progress)
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,14 +11,16 @@ import numpy as np
 from torch import Tensor, nn
 
 from lab import engine, tasks
-from lab.errors import ArgumentError
+from lab.errors import ArgumentError, check_whole
 from lab.figures.settings import setting
 from lab.models.transformer import Transformer
 from lab.nonlinearity.named import named
 from lab.nonlinearity.spline import Spline
-from lab.spec import Knots, Learned, RunSpec, SearchSpec, key, replace
+from lab.spec import Knots, Learned, RunSpec, SearchSpec, key, replace, to_json
 from lab.store import Store
 from lab.training.fleet import build
+
+PARTS = ("mlp", "attention")  # where a non-linearity can be learned
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,9 +136,7 @@ class SearchResult:
     @property
     def provenance(self) -> dict:
         """Key, spec, device, wall time."""
-        from lab.spec import to_json
-
-        return {"key": key(self.spec), "spec": to_json(self.spec)} | self._stored[2]
+        return {"key": key(self.spec), "spec": json.loads(to_json(self.spec))} | self._stored[2]
 
     @cached_property
     def _stored(self) -> tuple[dict[str, np.ndarray], dict[str, Tensor], dict]:
@@ -151,7 +152,7 @@ def search(task: str, scale: str = "laptop", learn: Sequence[str] = ("mlp",), se
     Spline((361,) knots on [-20, 20])
     """
     store = store or Store()
-    spec = replace(setting(_known(task), scale).search(tuple(learn)), seed=seed)
+    spec = replace(setting(_known(task), scale).search(_parts(learn)), seed=check_whole("seed", seed, 0))
     complete([spec], store, device, progress)
     return SearchResult(spec, store)
 
@@ -176,13 +177,15 @@ def train(
     >>> runs.accuracy.shape == (2, len(runs.steps))
     True
     """
-    if seeds < 1:
-        raise ArgumentError(f"seeds={seeds}: give a whole number of runs, 1 or more")
-    base = setting(_known(task), scale)
-    changes = {"mlp": as_part(mlp), "attention": as_part(attention)} | ({"width": width} if width else {})
-    specs = base.runs(seeds, **changes)
+    base, mlp, attention = setting(_known(task), scale), as_part(mlp), as_part(attention)
+    if mlp == "softmax":
+        raise ArgumentError("mlp='softmax': softmax is an attention; name a non-linearity such as 'gelu'")
+    changes = {"mlp": mlp, "attention": attention}
+    if width is not None:
+        changes["width"] = check_whole("width", width)
+    specs = base.runs(check_whole("seeds", seeds), **changes)
     if steps is not None:
-        specs = [replace(spec, recipe=replace(spec.recipe, stop=steps)) for spec in specs]
+        specs = [replace(spec, recipe=replace(spec.recipe, stop=check_whole("steps", steps))) for spec in specs]
     store = store or Store()
     complete(specs, store, device, progress)
     return Runs([Run(spec, store) for spec in specs])
@@ -208,13 +211,23 @@ def complete(specs: Sequence[RunSpec | SearchSpec], store: Store, device: str = 
     """`engine.complete` with a progress bar in training steps."""
     from tqdm.auto import tqdm
 
-    with tqdm(total=0, unit="step", unit_scale=True, disable=not progress, leave=False, dynamic_ncols=True) as bar:
+    engine.choose_device(device)  # before there is a bar
+    show = {"disable": not progress, "leave": False, "dynamic_ncols": True, "delay": 0.3}
+    with tqdm(total=0, unit="step", unit_scale=True, **show) as bar:
 
         def report(done: int, total: int, what: str) -> None:
             bar.total, bar.desc = total, what
             bar.update(done - bar.n)
 
         engine.complete(specs, store, device, workers, report)
+
+
+def _parts(learn: Sequence[str]) -> tuple[str, ...]:
+    """What to search for, in the order of figures' own searches: one search has one name."""
+    learn = (learn,) if isinstance(learn, str) else tuple(learn)
+    if not learn or not set(learn) <= set(PARTS):
+        raise ArgumentError(f"learn={learn!r}: name what to search for, mlp or attention or both")
+    return tuple(part for part in PARTS if part in learn)
 
 
 def _known(task: str) -> str:

@@ -86,7 +86,7 @@ class SearchSpec:
     low: float = -20.0
     high: float = 20.0
     knots: int = 361  # spacing 1/9 (Table 4)
-    spline_rate: float = 0.02  # peak learning rate of the knots; the paper does not print it
+    spline_rate: float = 0.005  # peak learning rate of the knots; the paper does not print it
     seed: int = 0
     task_seed: int = 0
 

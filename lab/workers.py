@@ -6,11 +6,13 @@ through small files: nothing to set up, and a killed process leaves nothing behi
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from pathlib import Path
 
 import torch
@@ -34,7 +36,7 @@ def in_processes(jobs: Sequence, work: Callable, count: int, progress: Progress)
         pool = get_reusable_executor(count, timeout=60, env={"OMP_NUM_THREADS": "1"}, initializer=torch.set_num_threads,
                                      initargs=(1,))  # fmt: skip
         try:
-            waiting = {pool.submit(_work, work, job, folder / str(i)): i for i, job in enumerate(jobs)}
+            waiting = {pool.submit(_work, work, job, folder / str(i), os.getpid()): i for i, job in enumerate(jobs)}
             while waiting:
                 done, _ = wait(waiting, timeout=POLL, return_when=FIRST_COMPLETED)
                 for future in done:
@@ -49,7 +51,7 @@ def in_processes(jobs: Sequence, work: Callable, count: int, progress: Progress)
                 raise
             raise LabError(
                 "a training process was ended from outside, perhaps for lack of memory; the same command goes on from "
-                "where it was. with LAB_WORKERS=1 it needs the least memory"
+                "where it was, and with LAB_WORKERS=1 it needs the least memory"
             ) from error
 
 
@@ -64,16 +66,24 @@ def in_this_process(jobs: Sequence, work: Callable, threads: int, progress: Prog
         torch.set_num_threads(before)
 
 
-def _work(work: Callable, job: object, file: Path) -> None:
-    last = [0.0]
+def _work(work: Callable, job: object, file: Path, parent: int) -> None:
+    clock, said = [0.0], [0]
 
-    def report(steps: int) -> None:
-        if time.monotonic() - last[0] > POLL:
+    def write(steps: int) -> None:
+        with suppress(OSError):  # a disk that is full costs the progress bar, not the training
             file.with_suffix(".new").write_text(str(steps))
             file.with_suffix(".new").replace(file)
-            last[0] = time.monotonic()
+
+    def report(steps: int) -> None:
+        said[0] = steps
+        if time.monotonic() - clock[0] > POLL:
+            if os.getppid() != parent and os.name == "posix":
+                os._exit(1)  # who asked was killed: the next call goes on from the checkpoint, and wants this core
+            write(steps)
+            clock[0] = time.monotonic()
 
     work(job, report)
+    write(said[0])
 
 
 def _steps(file: Path) -> int | None:

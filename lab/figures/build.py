@@ -67,8 +67,7 @@ def measured(
     planned = found.plan(scale, seeds or found.seeds[scale])
     specs = list(dict.fromkeys(spec for _, spec in planned))
     if force:
-        for known in dict.fromkeys([*specs, *(search for spec in specs for search in needs(spec))]):
-            store.forget(known)
+        store.forget([*specs, *(search for spec in specs for search in needs(spec))])
     start = time.perf_counter()
     complete(specs, store, device, progress)
     runs = [(labels, Run(spec, store)) for labels, spec in planned]

@@ -38,7 +38,9 @@ def zoo(name: str, folder: Path = FOLDER) -> Spline:
 
 def publish(found: SearchResult, folder: Path) -> list[Path]:
     """Write what a search found, with its provenance, in the zoo's format; return the files."""
-    written = []
+    from lab.figures.provenance import versions
+
+    written, facts = [], found.provenance | {"versions": versions()}
     for part, spline in found.splines.items():
         name = found.spec.task if part == "mlp" else f"{found.spec.task}-{part}"
         if len(found.splines) > 1:
@@ -46,7 +48,7 @@ def publish(found: SearchResult, folder: Path) -> list[Path]:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             spline.save(folder / f"{name}.json")
-            (folder / f"{name}.provenance.json").write_text(json.dumps(found.provenance | {"part": part}, indent=1))
+            (folder / f"{name}.provenance.json").write_text(json.dumps(facts | {"part": part}, indent=1))
         except OSError as error:
             raise LabError(f"cannot write to {folder} ({error.strerror}); name another folder with --out") from error
         written += [folder / f"{name}.json", folder / f"{name}.provenance.json"]

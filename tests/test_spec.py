@@ -1,5 +1,6 @@
 """Specs: what they say survives JSON, equal specs have equal keys, and every field is part of the key."""
 
+import json
 import os
 import string
 import subprocess
@@ -62,6 +63,12 @@ def test_json_gives_the_same_spec_back(spec):
     assert from_json(to_json(spec)) == spec
     assert hash(from_json(to_json(spec))) == hash(spec)
     assert key(from_json(to_json(spec))) == key(spec)
+
+
+def test_json_is_canonical():
+    """Sorted names: a field that moves to another line of its class changes no key."""
+    text = to_json(NESTED)
+    assert text == json.dumps(json.loads(text), sort_keys=True, separators=(",", ":"))
 
 
 def test_nested_searches_survive_json_as_themselves():

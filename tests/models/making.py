@@ -10,11 +10,14 @@ VOCABULARY, LENGTH = 11, 9
 
 
 def shaken(module, seed=0, scale=0.5):
-    """The module with all its weights drawn anew from N(0, scale²), each run's from a seed of its own."""
+    """The module with its weights, not its splines, drawn anew from N(0, scale²), each run's from its own seed."""
+    learned = {id(p) for part in module.modules() if isinstance(part, Spline) for p in part.parameters()}
+    weights = [parameter for parameter in module.parameters() if id(parameter) not in learned]
+    generators = [torch.Generator().manual_seed(100 * seed + run) for run in range(len(weights[0]))]
     with torch.no_grad():
-        for parameter in module.parameters():
-            for run, part in enumerate(parameter):
-                part.normal_(0, scale, generator=torch.Generator().manual_seed(100 * seed + run))
+        for weight in weights:
+            for part, generator in zip(weight, generators, strict=True):
+                part.normal_(0, scale, generator=generator)
     return module
 
 
@@ -27,13 +30,7 @@ def decoder(runs=1, mlp=None, attention=None, dtype=torch.float64, **shape):
     """A shaken transformer of width 8 with 2 heads."""
     spec = ModelSpec(**{"layers": 2, "heads": 2, "width": 8} | shape)
     model = Transformer(spec, VOCABULARY, LENGTH, list(range(runs)), mlp or torch.nn.GELU(), attention)
-    phi = [p for name, p in model.named_parameters() if "phi" in name]
-    before = [p.detach().clone() for p in phi]
-    shaken(model)
-    with torch.no_grad():
-        for parameter, value in zip(phi, before, strict=True):
-            parameter.copy_(value)  # the non-linearity is not a weight
-    return model.to(dtype), spec
+    return shaken(model).to(dtype), spec
 
 
 def words(runs, batch=3, length=LENGTH, seed=0):

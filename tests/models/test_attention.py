@@ -81,7 +81,7 @@ def test_where_phi_is_positive_it_is_the_formula_as_printed():
     module, x = bare(phi), draw()
     weights, (_, _, v) = kernels(module, x), parts(module, x)
     printed = (weights @ v) / weights.sum(-1, keepdim=True)
-    torch.testing.assert_close(heads(module(x)), printed, rtol=EPSILON / (WIDTH // HEADS), atol=0)
+    torch.testing.assert_close(heads(module(x)), printed, rtol=1e-3, atol=0)
 
 
 def visible(v, reduce):

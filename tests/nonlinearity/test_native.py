@@ -138,6 +138,30 @@ def test_a_huge_input_does_not_leave_the_table(kernel):
     assert torch.equal(Spline(values, LOW, HIGH)(x), torch.where(x > 0, values[-1], values[0]))
 
 
+@pytest.mark.parametrize("count", [1, 15, 16, 17, 31, 33])
+def test_the_kernel_reads_and_writes_inside_its_arrays(kernel, count):
+    """Arrays inside larger ones: what lies behind them is NaN where it is read, and a mark where it is written."""
+    runs, knots, behind = 2, 5, 32
+
+    def inside(*shape, fill=NAN):
+        size = int(np.prod(shape))
+        whole = torch.full((size + behind,), fill, dtype=torch.float64 if fill == 0 else torch.float32)
+        return whole[:size].view(shape), whole[size:]
+
+    x, grad, values = (inside(*shape)[0] for shape in ((runs, count), (runs, count), (runs, knots)))
+    x.copy_(torch.linspace(-5, 5, runs * count).view(runs, count)), grad.fill_(1.0), values.copy_(draw(runs, knots))
+    x[:, -1] = 4.0  # the last knot, with no value to its right
+    sizes, grid = (runs, count), (knots, LOW, (knots - 1) / (HIGH - LOW))
+    library = native.library()
+    for function, ins in ((library.spline_forward, (x, values)), (library.spline_backward_input, (x, grad, values))):
+        out, after = inside(runs, count, fill=7.0)
+        function(*(tensor.data_ptr() for tensor in (*ins, out)), *sizes, knots, *grid)
+        assert out.isfinite().all() and (after == 7).all()
+    total, after = inside(runs, knots, fill=0)
+    library.spline_backward_knots(x.data_ptr(), grad.data_ptr(), total.data_ptr(), *sizes, *grid)
+    assert (total.sum(1) == count).all() and (after == 0).all()
+
+
 def test_knot_gradient_is_summed_in_double_precision(kernel):
     """A million equal terms: float32 sums would lose the third digit or more."""
     spline = Spline(torch.zeros(3), LOW, HIGH, learnable=True)

@@ -59,6 +59,19 @@ def test_weights_follow_the_train_loss_and_knots_the_search_loss_at_the_same_poi
         assert g.abs().max() > 1e-4
 
 
+def test_weights_and_knots_follow_one_schedule():
+    """20 steps: flat for eleven, the cosine after that; each with a peak rate of its own."""
+    made, rates = search_of(stop=13), []
+
+    def note(state):
+        rates.append([o.param_groups[0]["lr"] for o in (state.optimizer, state.knot_optimizer)])
+        return True
+
+    search(made, note)
+    factors = np.array([1.0] * 11 + [0.975528, 0.904508])
+    np.testing.assert_allclose(rates, factors[:, None] * [0.003, 0.02], rtol=1e-5)
+
+
 def test_batches_come_from_their_own_splits():
     """Weights: from `train` alone, each model its own batch. Knots: from `search`, the same for all models."""
     made = search_of("addmod")

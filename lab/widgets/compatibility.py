@@ -14,7 +14,6 @@ from lab.figures.curves import ACCURACY, FULL, STEP
 from lab.figures.heatmap import Matrix, heatmaps
 from lab.figures.matrix import BASELINE, delta
 from lab.figures.style import GREY, METHOD_COLOURS, TEMPLATE, VERMILLION, faded, task_title
-from lab.store import Store
 from lab.widgets.explorer import LABEL, Explorer, live
 
 if TYPE_CHECKING:
@@ -34,14 +33,13 @@ class CompatibilityExplorer(Explorer):
     """The matrix, and for the chosen cell one curve a seed, with the baseline's in grey.
 
     figure: transformers/fig5 or fig11, as `lab.figure` gives it. A cell is chosen with the mouse or in the menus.
-    Curves are those of the store, where it has the runs, else those that are shipped with the figure.
     """
 
-    def __init__(self, figure: Figure, store: Store | None = None):
+    def __init__(self, figure: Figure):
         super().__init__()
         if "architecture" not in figure.table:
             raise ArgumentError(f"{figure.name} has no architectures to compare; give transformers/fig5 or fig11")
-        table, self._name, self.cells = figure.table, figure.name, Cells(figure, store)
+        table, self._name, self.cells = figure.table, figure.name, Cells(figure)
         self._deltas = {part: delta(table[table["part"] == part]) for part in self.cells.parts}
         self._matrices = {part: heatmaps([Matrix("", cells)]) for part, cells in self._deltas.items()}
         first = self._matrices[self.cells.parts[0]]
@@ -110,7 +108,7 @@ class CompatibilityExplorer(Explorer):
         text += f" ({cell['lost']} more diverged)" if cell["lost"] else ""
         text = text.replace("-", "−") + ". Thin: one run a seed. Thick: mean. Black frames: best of a column."
         if missing:
-            text += f" The curves are not at hand; they come with training: lab.figure('{self._name}', …, force=True)."
+            text += f" The figure came without its curves; lab.figure('{self._name}', …, force=True) trains them."
         self.say(text)
 
 

@@ -22,7 +22,7 @@ from lab.training.fleet import Fleet
 from lab.training.loop import train as train_fleet
 from lab.training.two_loss import Search
 from lab.training.two_loss import search as run_search
-from lab.workers import in_processes, in_this_process
+from lab.workers import Progress, in_processes, in_this_process
 
 CHECKPOINT_SECONDS = 30.0
 CPU_FLEET_TOKENS = 4_000  # see fleet_size
@@ -69,19 +69,15 @@ def complete(specs: Iterable[Spec], store: Store, device: str = "auto", workers:
     workers: processes on a CPU (default: one a core). report(done, total, what) counts training steps.
     """
     device, workers, specs = choose_device(device), workers or _workers(), list(dict.fromkeys(specs))
-    searches = list(dict.fromkeys(search for spec in specs for search in _all_searches(spec)))
-    waves = [
-        [s for s in searches if not needs(s)],
-        [s for s in searches if needs(s)],
-        [s for s in specs if s not in searches],
-    ]
-    jobs = [_jobs([spec for spec in wave if not store.has(spec)], device, store) for wave in waves]
-    if any(jobs):
-        store.check_writable()
-    total, before = sum(job.steps for wave in jobs for job in wave), 0
-    for wave in jobs:
-        _perform(wave, device, workers, _counter(wave, before, total, report))
-        before += sum(job.steps for job in wave)
+    searches = dict.fromkeys(search for spec in specs for search in _all_searches(spec))
+    jobs = _jobs([spec for spec in dict.fromkeys([*searches, *specs]) if not store.has(spec)], device, store)
+    if not jobs:
+        return
+    store.check_writable()
+    _drop_needless(store)
+    found_by = {spec: index for index, job in enumerate(jobs) for spec in job.specs}
+    after = [{found_by[need] for spec in job.specs for need in needs(spec) if need in found_by} for job in jobs]
+    _perform(jobs, after, device, workers, _counter(jobs, report))
 
 
 def choose_device(device: str) -> str:
@@ -122,7 +118,8 @@ def perform(job: Job, report: Callable[[int], None] | None = None) -> None:
         return report(job.steps)
     searching = isinstance(first, SearchSpec)
     if searching:
-        state: Fleet = Search(first, job.device)
+        given = {part: getattr(first.model, part) for part in ("mlp", "attention") if part not in first.learn}
+        state: Fleet = Search(first, job.device, {part: resolve(known, store) for part, known in given.items()})
         loop = run_search
     else:
         parts = [(resolve(s.model.mlp, store), resolve(s.model.attention, store)) for s in job.specs]
@@ -176,7 +173,15 @@ def _save_runs(store: Store, fleet: Fleet, notes: dict) -> None:
         history = {name: array if name == "steps" else array[:, run] for name, array in arrays.items()}
         diverged = None if fleet.died[run] < 0 else [int(fleet.died[run]), repr(float(fleet.last_value[run]))]
         own = notes | {"seconds": notes["seconds"] / len(fleet.specs), "fleet": len(fleet.specs), "diverged": diverged}
-        store.save(spec, history, fleet.run_weights(run), own)
+        if not store.has(spec):
+            store.save(spec, history, fleet.run_weights(run), own)
+
+
+def _drop_needless(store: Store) -> None:
+    """Remove states of fleets whose results are there: a kill came after the last of them."""
+    for members in store.checkpoints():
+        if all(map(store.has, members)):
+            store.drop_checkpoint(members)
 
 
 def _all_searches(spec: Spec) -> list[SearchSpec]:
@@ -203,7 +208,13 @@ def _jobs(specs: Sequence[Spec], device: str, store: Store) -> list[Job]:
             length = tasks.load(group.task, group.task_seed).training.tokens.shape[1]
             size = fleet_size(group.model, group.recipe.batch, length, device)
         jobs += [Job(tuple(members[i : i + size]), device, str(store.folder)) for i in range(0, len(members), size)]
-    return sorted(jobs, key=lambda job: -job.steps)  # the longest first: no core waits at the end
+    # the longest first, so that no core waits at the end
+    return sorted(jobs, key=lambda job: (_rank(job.specs[0]), -job.steps))
+
+
+def _rank(spec: Spec) -> int:
+    """Searches before what needs them."""
+    return 2 if isinstance(spec, RunSpec) else len(needs(spec)) > 0
 
 
 def _shape(model: ModelSpec) -> ModelSpec:
@@ -219,14 +230,14 @@ def _shape(model: ModelSpec) -> ModelSpec:
     return replace(model, mlp=form(model.mlp), attention=form(model.attention))
 
 
-def _counter(wave: Sequence[Job], before: int, total: int, report: Report | None) -> Callable[[int, int], None]:
-    """Adds up the steps of a wave's jobs and tells the sum."""
-    done = [0] * len(wave)
+def _counter(jobs: Sequence[Job], report: Report | None) -> Progress:
+    """Adds up the steps of the jobs and tells the sum."""
+    done, total = [0] * len(jobs), sum(job.steps for job in jobs)
 
     def progress(index: int, steps: int) -> None:
         done[index] = steps
         if report is not None:
-            report(before + sum(done), total, wave[index].name)
+            report(sum(done), total, jobs[index].name)
 
     return progress
 
@@ -237,9 +248,9 @@ def _workers() -> int:
     return check_whole("LAB_WORKERS", int(asked) if str(asked).isdecimal() else asked)
 
 
-def _perform(jobs: Sequence[Job], device: str, workers: int, progress: Callable[[int, int], None]) -> None:
+def _perform(jobs: Sequence[Job], after: Sequence[set[int]], device: str, workers: int, progress: Progress) -> None:
     count = min(len(jobs), workers)
     if device == "cpu" and count > 1 and sum(job.work for job in jobs) > SMALL:
-        in_processes(jobs, perform, count, progress)
+        in_processes(jobs, perform, count, progress, after)
     else:
         in_this_process(jobs, perform, 1 if device == "cpu" else torch.get_num_threads(), progress)

@@ -12,9 +12,10 @@ import hashlib
 import io
 import json
 import os
+import secrets
 import shutil
-import tempfile
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,9 +25,12 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor
 
 from lab.errors import LabError
-from lab.spec import RunSpec, SearchSpec, from_json, key, to_json
+from lab.spec import SCHEMA, RunSpec, SearchSpec, from_json, key, to_json
 
 Spec = RunSpec | SearchSpec
+FILES = ("spec.json", "history.npz", "weights.safetensors")
+ABANDONED = 3600.0  # seconds after which nobody is still writing into a temporary folder
+MEND = "run `lab store clean` to remove it; it is then trained again when it is needed"
 
 
 class DamagedError(LabError):
@@ -46,7 +50,8 @@ class Store:
 
     def has(self, spec: Spec) -> bool:
         """Whether a finished result is there. It is checked for damage when it is read."""
-        return (self.path(spec) / "done.json").is_file()
+        with self._reading():
+            return (self.path(spec) / "done.json").is_file()
 
     def save(self, spec: Spec, history: dict[str, np.ndarray], weights: dict[str, Tensor], notes: dict) -> None:
         """Keep a finished result. notes: anything else to remember (JSON), e.g. device and wall time."""
@@ -55,31 +60,37 @@ class Store:
         weights = {name: tensor.contiguous() for name, tensor in weights.items()}
         files = {"spec.json": to_json(spec).encode(), "history.npz": arrays.getvalue(),
                  "weights.safetensors": save_tensors(weights)}  # fmt: skip
-        digests = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
-        files["done.json"] = json.dumps({"files": digests, "notes": notes}, sort_keys=True).encode()
+        done = {"files": {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}, "notes": notes}
+        files["done.json"] = json.dumps(done | {"digest": _digest(done)}, sort_keys=True).encode()
         target = self.path(spec)
-        with self._writing(target), _temporary(target) as folder:
+        with self._writing(), _temporary(target.parent) as folder:
             for name, data in files.items():
                 _write(folder / name, data)
             _move_in(folder, target)
 
     def load(self, spec: Spec) -> tuple[dict[str, np.ndarray], dict[str, Tensor], dict]:
         """History, weights and notes of a finished result; DamagedError where a file is not what was written."""
-        folder = self.path(spec)
-        files, notes = self._checked(folder)
+        files, notes = self._checked(self.path(spec))
         with np.load(io.BytesIO(files["history.npz"]), allow_pickle=False) as arrays:
             history = {name: arrays[name] for name in arrays.files}
         return history, load_tensors(files["weights.safetensors"]), notes
 
-    def forget(self, spec: Spec) -> None:
-        """Remove a result, so that it is trained again."""
-        _remove(self.path(spec))
+    def forget(self, specs: Iterable[Spec]) -> None:
+        """Remove these results, and the states of fleets that train them, so that they are trained again."""
+        specs = set(specs)
+        with self._writing():
+            for members in list(self.checkpoints()):
+                if specs & set(members):
+                    self.drop_checkpoint(members)
+            for spec in specs:
+                _remove(self.path(spec))
 
     def results(self) -> Iterator[Path]:
         """Folders of all results, finished or not."""
         for kind in ("searches", "runs"):
             folder = self.folder / kind
-            names = sorted(folder.iterdir()) if folder.is_dir() else ()
+            with self._reading():
+                names = sorted(folder.iterdir()) if folder.is_dir() else ()
             yield from (path for path in names if path.is_dir() and not path.name.startswith("."))
 
     def verify(self) -> list[str]:
@@ -87,33 +98,45 @@ class Store:
         found = []
         for folder in self.results():
             try:
-                files, _ = self._checked(folder)
-                if key(from_json(files["spec.json"].decode())) != folder.name:
-                    found.append(f"{folder.parent.name}/{folder.name}: its spec has another key")
+                self._checked(folder)
             except LabError as error:
                 found.append(str(error))
         return found
 
     def clean(self) -> list[str]:
-        """Remove damaged results, checkpoints and left-over temporary folders; return what was removed."""
+        """Remove damaged results, states that no training needs, and abandoned temporary folders; return what went.
+
+        The state of a fleet that is not finished stays: to go on from it is what it was kept for.
+        """
         removed = []
-        for folder in list(self.results()):
+        for folder in self.results():
             try:
                 self._checked(folder)
             except DamagedError:
-                removed.append(f"{folder.parent.name}/{folder.name}")
-                _remove(folder)
-        for path in [*self.folder.glob("*/.tmp-*"), *self.folder.glob("checkpoints/*")]:
-            removed.append(str(path.relative_to(self.folder)))
-            _remove(path)
-        return removed
+                removed.append(folder)
+        for path in sorted(self.folder.glob("checkpoints/[!.]*")):
+            members = _members(path)
+            if members is None or all(map(self.has, members)):
+                removed.append(path)
+        now = time.time()
+        removed += [path for path in self.folder.glob("*/.tmp-*") if now - path.stat().st_mtime > ABANDONED]
+        with self._writing():
+            for path in removed:
+                _remove(path)
+        return [str(path.relative_to(self.folder)) for path in removed]
+
+    def check_writable(self) -> None:
+        """Raise LabError where nothing could be kept; to be asked before hours of training."""
+        for kind in ("searches", "runs", "checkpoints"):
+            with self._writing(), _temporary(self.folder / kind) as folder:
+                _write(folder / "test", b"test")
 
     def keep_checkpoint(self, specs: Sequence[Spec], tensors: dict[str, Tensor]) -> None:
         """Write the state of a fleet in training, in place of the state before."""
         path = self._checkpoint(specs)
         members = {"specs": json.dumps([to_json(spec) for spec in specs])}
         data = save_tensors({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, members)
-        with self._writing(path), _temporary(path) as folder:
+        with self._writing(), _temporary(path.parent) as folder:
             _write(folder / "state", hashlib.sha256(data).digest() + data)
             (folder / "state").replace(path)
 
@@ -125,49 +148,66 @@ class Store:
     def checkpoints(self) -> Iterator[tuple[Spec, ...]]:
         """The specs of each fleet that has a state here."""
         for path in sorted(self.folder.glob("checkpoints/[!.]*")):
-            if (data := _intact(path)) is not None:
-                header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])  # safetensors: length, then JSON
-                yield tuple(from_json(text) for text in json.loads(header["__metadata__"]["specs"]))
+            if (members := _members(path)) is not None:
+                yield members
 
     def drop_checkpoint(self, specs: Sequence[Spec]) -> None:
         """Remove the state of a fleet that is finished."""
-        self._checkpoint(specs).unlink(missing_ok=True)
+        with self._writing():
+            self._checkpoint(specs).unlink(missing_ok=True)
 
     def _checkpoint(self, specs: Sequence[Spec]) -> Path:
-        name = hashlib.sha256("\n".join(key(spec) for spec in specs).encode()).hexdigest()
-        return self.folder / "checkpoints" / name
+        return self.folder / "checkpoints" / _name(specs)
 
     def _checked(self, folder: Path) -> tuple[dict[str, bytes], dict]:
-        where = f"{folder.parent.name}/{folder.name}"
-        mend = "run `lab store clean` to remove it; it is then trained again when it is needed"
-        try:
-            done = json.loads((folder / "done.json").read_text())
-            digests, notes = dict(done["files"]), done["notes"]
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise DamagedError(f"{where} in {self.folder}: done.json is unreadable ({error}); {mend}") from error
+        """The files of a result and its notes, if all of them are as they were written, for the spec in its name."""
+
+        def damage(what: str) -> DamagedError:
+            return DamagedError(f"{folder.parent.name}/{folder.name} in {self.folder}: {what}; {MEND}")
+
         files = {}
-        for name, digest in digests.items():
+        for name in ("done.json", *FILES):
             try:
                 files[name] = (folder / name).read_bytes()
+            except PermissionError as error:  # somebody else's file is no damage, and not to be cleaned away
+                raise self._failed("read", error) from error
             except OSError as error:
-                raise DamagedError(
-                    f"{where} in {self.folder}: {name} is unreadable ({error.strerror}); {mend}"
-                ) from error
-            if hashlib.sha256(files[name]).hexdigest() != digest:
-                raise DamagedError(f"{where} in {self.folder}: {name} is damaged (its digest is another); {mend}")
+                raise damage(f"{name} is unreadable ({error.strerror})") from error
+        try:
+            done = json.loads(files.pop("done.json"))
+            digests, notes, own = done["files"], done["notes"], done.pop("digest", None)
+            whole = set(done) == {"files", "notes"} and set(digests) == set(FILES)
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            raise damage("done.json is damaged") from error
+        if not whole or own not in (_digest(done), None):  # None: written before notes had a digest
+            raise damage("done.json is damaged")
+        for name, data in files.items():
+            if hashlib.sha256(data).hexdigest() != digests[name]:
+                raise damage(f"{name} is damaged (its digest is another)")
+        if hashlib.sha256(f"{SCHEMA}\n".encode() + files["spec.json"]).hexdigest() != folder.name:
+            raise damage("it holds another spec than its name says, or is from another version of the lab")
         return files, notes
 
     @contextmanager
-    def _writing(self, target: Path) -> Iterator[None]:
+    def _writing(self) -> Iterator[None]:
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
             yield
         except OSError as error:
-            what = "is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else f"cannot be written ({error.strerror})"
-            raise LabError(
-                f"the store {self.folder} {what}; free space there or name another folder with LAB_STORE. "
-                "What was finished before is kept"
-            ) from error
+            raise self._failed("written", error) from error
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise self._failed("read", error) from error
+
+    def _failed(self, deed: str, error: OSError) -> LabError:
+        what, cure = f"cannot be {deed} ({error.strerror})", "mend that"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            what, cure = "is full", "free space there"
+        kept = ". What was finished before is kept" if deed == "written" else ""
+        return LabError(f"the store {self.folder} {what}; {cure}, or name another folder with LAB_STORE{kept}")
 
 
 def _default_folder() -> Path:
@@ -176,12 +216,33 @@ def _default_folder() -> Path:
 
 
 @contextmanager
-def _temporary(target: Path) -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix=".tmp-", dir=target.parent))
+def _temporary(parent: Path) -> Iterator[Path]:
+    folder = parent / f".tmp-{secrets.token_hex(8)}"
+    folder.mkdir(parents=True)  # tempfile would keep it to this user, whatever the umask says
     try:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _digest(done: dict) -> str:
+    return hashlib.sha256(json.dumps(done, sort_keys=True).encode()).hexdigest()
+
+
+def _name(specs: Sequence[Spec]) -> str:
+    return hashlib.sha256("\n".join(key(spec) for spec in specs).encode()).hexdigest()
+
+
+def _members(path: Path) -> tuple[Spec, ...] | None:
+    """The specs of a fleet's state; None where it is damaged, or from another version of the lab."""
+    if (data := _intact(path)) is None:
+        return None
+    try:
+        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])  # safetensors: length, then JSON
+        members = tuple(from_json(text) for text in json.loads(header["__metadata__"]["specs"]))
+        return members if _name(members) == path.name else None
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return None
 
 
 def _intact(path: Path) -> bytes | None:
@@ -213,7 +274,8 @@ def _move_in(folder: Path, target: Path) -> None:
 
 def _remove(path: Path) -> None:
     if path.is_dir():
-        (path / "done.json").unlink(missing_ok=True)  # first, so that a half-removed result does not look finished
+        if (path / "done.json").is_file():  # first, so that a half-removed result does not look finished
+            (path / "done.json").unlink()
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)

@@ -10,6 +10,8 @@ import pytest
 import torch
 from hypothesis import settings
 
+from tests.processes import Nursery
+
 torch.set_num_threads(1)
 # The same examples in every run, so that a red test is red again; no deadline, because machines differ.
 settings.register_profile("lab", derandomize=True, deadline=None)
@@ -40,3 +42,11 @@ def store_folder(tmp_path, monkeypatch):
     folder.mkdir()
     monkeypatch.setenv("LAB_STORE", str(folder))
     return folder
+
+
+@pytest.fixture(scope="session")
+def nursery(tmp_path_factory):
+    """Where processes come from that may be killed, starved and deprived of rights; their store is LAB_STORE."""
+    made = Nursery(tmp_path_factory.mktemp("processes"))
+    yield made
+    made.close()

@@ -7,7 +7,7 @@ loss on that model's own batch of `train`, the shared knots follow the sum over 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import torch
 from torch import Tensor
@@ -23,14 +23,17 @@ START = {"mlp": 0.0, "attention": 1.0}  # attention: at zero every kernel value 
 
 
 class Search(Fleet):
-    """A fleet of M models around shared, learnable splines."""
+    """A fleet of M models around shared, learnable splines.
 
-    def __init__(self, spec: SearchSpec, device: str = "cpu"):
+    given: values of the non-linearity that is not searched for, where `spec` names it as learned before.
+    """
+
+    def __init__(self, spec: SearchSpec, device: str = "cpu", given: Mapping[str, str | Knots] | None = None):
         if not spec.learn or not set(spec.learn) <= set(START):
             raise ArgumentError(f"learn={spec.learn}: name what to search for, mlp or attention or both")
         self.spec = spec
         start = {p: Knots(spec.low, spec.high, (START[p],) * spec.knots) for p in spec.learn}
-        model = replace(spec.model, **start)
+        model = replace(spec.model, **{**(given or {}), **start})
         seeds = [10_000 * (spec.seed + 1) + m for m in range(spec.models)]  # none that a stage-II run uses
         runs = [RunSpec(spec.task, model, spec.recipe, seed, ("search",), spec.task_seed) for seed in seeds]
         super().__init__(runs, [(model.mlp, model.attention)] * spec.models, device)

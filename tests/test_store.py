@@ -1,0 +1,398 @@
+"""The store: what goes in comes out, damage is named and never used, a failing disk costs no finished work."""
+
+import hashlib
+import json
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lab.errors import LabError
+from lab.spec import ModelSpec, Recipe, RunSpec, SearchSpec, key, replace, to_json
+from lab.store import DamagedError, Store
+
+RUN = RunSpec("memorize", ModelSpec(layers=1, width=8), Recipe(steps=6, rate=0.003, batch=8), seed=0)
+SEARCH = SearchSpec("memorize", ModelSpec(layers=1, width=8), Recipe(steps=6, rate=0.003, batch=8))
+HISTORY = {"steps": np.array([2, 4, 6]), "accuracy_test": np.array([0.25, np.nan, 1.0])}
+WEIGHTS = {"a.weight": torch.tensor([[1.5, float("nan")], [-0.0, 1e-40]]), "b": torch.arange(3.0)[:, None].mT}
+NOTES = {"seconds": 1.25, "diverged": [3, "inf"]}
+FILES = ("spec.json", "history.npz", "weights.safetensors", "done.json")
+linux = pytest.mark.skipif(sys.platform != "linux", reason="mounts and capabilities are Linux's")
+
+
+@pytest.fixture
+def store(store_folder):
+    """A store with one run."""
+    made = Store()
+    assert made.folder == store_folder
+    made.save(RUN, HISTORY, WEIGHTS, NOTES)
+    return made
+
+
+def flip(path: Path, place: int = -1, bit: int = 0) -> None:
+    """Turn one bit round."""
+    data = bytearray(path.read_bytes())
+    data[place] ^= 1 << bit
+    path.write_bytes(data)
+
+
+def named(store: Store, *words: str) -> None:
+    """The damaged run is named by `verify` and refused by `load`, each in one line that has these words."""
+    (line,) = store.verify()
+    with pytest.raises(DamagedError) as raised:
+        store.load(RUN)
+    for text in (line, str(raised.value)):
+        assert "\n" not in text
+        for word in (key(RUN), "lab store clean", *words):
+            assert word in text
+
+
+# What goes in comes out.
+
+
+def test_what_was_saved_is_loaded_to_the_bit(store):
+    history, weights, notes = Store().load(RUN)
+    assert history.keys() == HISTORY.keys() and weights.keys() == WEIGHTS.keys() and notes == NOTES
+    for name, array in HISTORY.items():
+        assert array.dtype == history[name].dtype and array.tobytes() == history[name].tobytes()
+    for name, tensor in WEIGHTS.items():
+        assert torch.equal(tensor.contiguous().view(torch.int32), weights[name].view(torch.int32))
+
+
+def test_a_result_is_a_folder_named_by_the_key_of_its_spec(store):
+    """As design section 4 says it, computed here from the words."""
+    name = hashlib.sha256(f"1\n{to_json(RUN)}".encode()).hexdigest()
+    folder = store.folder / "runs" / name
+    assert {path.name for path in folder.iterdir()} == set(FILES)
+    assert (folder / "spec.json").read_text() == to_json(RUN)
+    done = json.loads((folder / "done.json").read_text())
+    assert done["files"] == {
+        name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in FILES if name != "done.json"
+    }
+    store.save(SEARCH, {}, {}, {})
+    assert (store.folder / "searches" / key(SEARCH) / "done.json").is_file()
+    assert store.has(RUN) and store.has(SEARCH) and not store.has(replace(RUN, seed=1))
+    assert [path.name for path in store.results()] == [key(SEARCH), key(RUN)]
+
+
+def test_nothing_is_pickled(store):
+    with pytest.raises(ValueError, match="[Oo]bject arrays"):
+        store.save(replace(RUN, seed=1), {"odd": np.array([{}, []], dtype=object)}, {}, {})
+        store.load(replace(RUN, seed=1))
+
+
+def test_the_first_of_two_results_stays(store):
+    """Another process was faster: a spec has one result, and who read the first must not see it change."""
+    store.save(RUN, HISTORY, {"other": torch.ones(1)}, {})
+    assert store.load(RUN)[1].keys() == WEIGHTS.keys()
+    assert store.verify() == [] and not list(store.folder.glob("*/.tmp-*"))
+
+
+def test_a_half_removed_result_is_not_there_and_makes_room(store):
+    (store.path(RUN) / "done.json").unlink()
+    assert not store.has(RUN)
+    store.save(RUN, HISTORY, {"other": torch.ones(1)}, {})
+    assert store.load(RUN)[1].keys() == {"other"} and store.verify() == []
+
+
+def test_the_environment_names_the_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("LAB_STORE", str(tmp_path / "named"))
+    assert Store().folder == tmp_path / "named" and Store(tmp_path).folder == tmp_path
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LAB_STORE", "below/here")
+    made = Store()
+    monkeypatch.chdir("/")
+    assert made.folder == tmp_path / "below/here", "a worker with another working folder must find the same store"
+    monkeypatch.delenv("LAB_STORE")
+    assert Store().folder == Path(__file__).parents[1] / "data" / "store"
+
+
+def test_results_can_be_read_by_whom_the_umask_lets(store_folder):
+    """A store is shared between users of a machine: nothing keeps it to one of them but his umask."""
+    before = os.umask(0o027)
+    try:
+        Store().save(RUN, HISTORY, WEIGHTS, NOTES)
+    finally:
+        os.umask(before)
+    folder = Store().path(RUN)
+    assert folder.stat().st_mode & 0o777 == 0o750
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o640}
+
+
+# Damage.
+
+
+@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("place", [0, 0.3, 0.7, -1])
+def test_a_flipped_bit_is_named_and_removed_on_request(store, file, place):
+    path = store.path(RUN) / file
+    flip(path, place if place in (0, -1) else int(place * path.stat().st_size), bit=2)
+    named(store)
+    assert store.clean() == [f"runs/{key(RUN)}"]
+    assert store.verify() == [] and not store.has(RUN) and not store.path(RUN).exists()
+    store.save(RUN, HISTORY, WEIGHTS, NOTES)
+    store.load(RUN)
+
+
+@settings(max_examples=60)
+@given(file=st.sampled_from(FILES), place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
+def test_no_flipped_bit_is_overlooked(tmp_path_factory, file, place, bit):
+    store = Store(tmp_path_factory.mktemp("flipped"))
+    store.save(RUN, HISTORY, WEIGHTS, NOTES)
+    path = store.path(RUN) / file
+    flip(path, int(place * path.stat().st_size), bit)
+    named(store)
+
+
+@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("what", ["missing", "empty", "cut", "folder"])
+def test_a_file_that_is_not_whole_is_named(store, file, what):
+    path = store.path(RUN) / file
+    data = path.read_bytes()
+    path.unlink()
+    if what == "folder":
+        path.mkdir()
+    elif what != "missing":
+        path.write_bytes(data[: len(data) // 2 if what == "cut" else 0])
+    named(store, file)
+    assert store.clean() == [f"runs/{key(RUN)}"] and store.verify() == []
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", '{"files": {}, "notes": {}}', '{"files": [], "notes": {}}', "null"])
+def test_a_done_that_says_nothing_is_damage(store, text):
+    (store.path(RUN) / "done.json").write_text(text)
+    named(store, "done.json")
+
+
+def test_a_result_under_the_name_of_another_is_not_used(store):
+    other = replace(RUN, seed=1)
+    store.path(RUN).rename(store.path(other))
+    with pytest.raises(DamagedError, match="another spec"):
+        store.load(other)
+    assert "another spec" in store.verify()[0]
+    assert store.clean() == [f"runs/{key(other)}"]
+
+
+def test_results_from_before_notes_had_a_digest_are_still_read(store):
+    path = store.path(RUN) / "done.json"
+    done = json.loads(path.read_text())
+    path.write_text(json.dumps({"files": done["files"], "notes": done["notes"]}))
+    assert store.verify() == [] and store.load(RUN)[2] == NOTES
+
+
+def test_an_undamaged_store_stays_as_it_is(store):
+    store.save(SEARCH, {}, {}, {})
+    assert store.verify() == [] and store.clean() == []
+    assert store.has(RUN) and store.has(SEARCH)
+
+
+# Checkpoints.
+
+FLEET = (RUN, replace(RUN, seed=1))
+
+
+def test_a_checkpoint_is_found_by_its_fleet(store):
+    store.keep_checkpoint(FLEET, {"w": torch.ones(2)})
+    store.keep_checkpoint(FLEET, WEIGHTS)
+    assert torch.equal(store.checkpoint(FLEET)["a.weight"].nan_to_num(7), WEIGHTS["a.weight"].nan_to_num(7))
+    assert list(store.checkpoints()) == [FLEET]
+    assert store.checkpoint(FLEET[:1]) is None
+    store.drop_checkpoint(FLEET)
+    store.drop_checkpoint(FLEET)
+    assert store.checkpoint(FLEET) is None and list(store.checkpoints()) == []
+
+
+@settings(max_examples=30)
+@given(place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
+def test_a_damaged_checkpoint_counts_as_none(tmp_path_factory, place, bit):
+    store = Store(tmp_path_factory.mktemp("flipped"))
+    store.keep_checkpoint(FLEET, WEIGHTS)
+    (path,) = (store.folder / "checkpoints").iterdir()
+    flip(path, int(place * path.stat().st_size), bit)
+    assert store.checkpoint(FLEET) is None and list(store.checkpoints()) == []
+    assert store.clean() == [f"checkpoints/{path.name}"] and not path.exists()
+
+
+@pytest.mark.parametrize("keep", [0, 10, 32, 50])
+def test_a_cut_checkpoint_counts_as_none(store, keep):
+    store.keep_checkpoint(FLEET, WEIGHTS)
+    (path,) = (store.folder / "checkpoints").iterdir()
+    path.write_bytes(path.read_bytes()[:keep])
+    assert store.checkpoint(FLEET) is None and list(store.checkpoints()) == []
+
+
+@pytest.mark.parametrize("old", ['"steps":6', '"type":"Recipe"'])
+def test_a_checkpoint_of_another_version_of_the_lab_is_left_alone(store, monkeypatch, old):
+    """Whole, but its specs have a field or a type that is no longer known."""
+    path = store._checkpoint(FLEET)
+    monkeypatch.setattr("lab.store.to_json", lambda spec: to_json(spec).replace(old, old.replace('":', 'Older":', 1)))
+    store.keep_checkpoint(FLEET, WEIGHTS)
+    monkeypatch.undo()
+    assert list(store.checkpoints()) == []
+    assert store.clean() == [f"checkpoints/{path.name}"]
+
+
+def test_cleaning_costs_no_training_under_way(store):
+    """Checkpoints go when nothing needs them any more, temporary folders when nobody writes them any more."""
+    store.keep_checkpoint(FLEET, WEIGHTS)
+    young, old = store.folder / "runs/.tmp-young", store.folder / "searches/.tmp-old"
+    for folder in (young, old):
+        folder.mkdir(parents=True)
+        (folder / "spec.json").write_text("{")
+    os.utime(old, (time.time() - 7200,) * 2)
+    assert list(store.results()) == [store.path(RUN)] and store.verify() == []
+    assert store.clean() == ["searches/.tmp-old"]
+    assert store.checkpoint(FLEET) is not None and young.exists() and not old.exists()
+    store.save(FLEET[1], HISTORY, WEIGHTS, NOTES)
+    assert store.clean() == [f"checkpoints/{store._checkpoint(FLEET).name}"]
+
+
+def test_forgotten_results_take_their_checkpoints_along(store):
+    store.keep_checkpoint(FLEET, WEIGHTS)
+    store.keep_checkpoint((SEARCH,), WEIGHTS)
+    store.forget([FLEET[1]])
+    assert store.has(RUN) and list(store.checkpoints()) == [(SEARCH,)]
+    store.forget([RUN])
+    assert not store.has(RUN)
+
+
+# Disks that fail.
+
+FULL = """
+import sys
+from tests.processes import on_a_disk_of
+from tests.test_store import *
+store = Store()
+runs = [replace(RUN, seed=seed) for seed in range(30)]
+big = {"weight": torch.ones(2000)}  # 8 kB
+def until_full(size):
+    on_a_disk_of(size, str(store.folder))
+    said = None
+    try:
+        for run in runs:
+            store.has(run) or %s
+    except LabError as error:
+        said = str(error)
+    left = [str(p) for p in store.folder.glob("*/.tmp-*")]
+    return {"said": said, "there": sum(map(store.has, runs)), "damaged": store.verify(), "left": left}
+try:
+    print(json.dumps([until_full(size) for size in ("100k", "4m")]))
+except PermissionError as error:
+    print(json.dumps({"refused": str(error)}))
+"""
+SAVE, CHECKPOINT = "store.save(run, HISTORY, big, NOTES)", "store.keep_checkpoint((run,), big)"
+
+
+@linux
+@pytest.mark.parametrize("deed", [SAVE, CHECKPOINT], ids=["results", "checkpoints"])
+def test_a_full_disk_costs_nothing_that_was_finished(nursery, store_folder, deed):
+    ended = nursery.run(FULL % deed, LAB_STORE=store_folder)
+    assert ended.code == 0, ended.err
+    found = json.loads(ended.out)
+    if "refused" in found:
+        pytest.skip(f"this machine lets nobody mount a small disk: {found['refused']}")
+    full, roomy = found
+    assert str(store_folder) in full["said"] and "LAB_STORE" in full["said"] and "is full" in full["said"]
+    assert "\n" not in full["said"]
+    assert full["damaged"] == [] and full["left"] == []
+    assert roomy["said"] is None and roomy["damaged"] == []
+    if deed == SAVE:
+        assert 0 < full["there"] < 30 and roomy["there"] == 30
+
+
+def test_a_file_that_may_not_grow_is_named_too(nursery, store_folder):
+    """A quota by another name, for machines where no disk can be mounted: RLIMIT_FSIZE."""
+    code = """
+import resource
+from tests.test_store import *
+Store().save(RUN, HISTORY, WEIGHTS, NOTES)
+resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000))
+try:
+    Store().save(replace(RUN, seed=1), HISTORY, {"weight": torch.ones(2000)}, NOTES)
+except LabError as error:
+    print(error)
+"""
+    ended = nursery.run(code, LAB_STORE=store_folder)
+    assert "LAB_STORE" in ended.out and str(store_folder) in ended.out and ended.code == 0, ended
+    store = Store()
+    assert store.verify() == [] and store.has(RUN) and len(list(store.results())) == 1
+    assert not list(store.folder.glob("*/.tmp-*"))
+
+
+@linux
+def test_a_store_that_cannot_be_written_can_still_be_read(nursery, store):
+    code = """
+from tests.processes import like_an_ordinary_user
+from tests.test_store import *
+like_an_ordinary_user()
+store = Store()
+print(store.load(RUN)[2]["seconds"], store.has(replace(RUN, seed=1)), store.verify())
+deeds = (lambda: store.save(SEARCH, {}, {}, {}), lambda: store.keep_checkpoint((RUN,), {}), store.check_writable,
+         lambda: store.forget([RUN]), lambda: store.drop_checkpoint(FLEET), store.clean)
+for deed in deeds:
+    try:
+        deed()
+        print("done")
+    except LabError as error:
+        print(error)
+"""
+    store.keep_checkpoint(FLEET, WEIGHTS)
+    store._checkpoint(FLEET).write_bytes(b"damaged: so there is something to clean")
+    for folder in (store.path(RUN), store.folder / "runs", store.folder / "checkpoints", store.folder):
+        folder.chmod(0o555)
+    ended = nursery.run(code, LAB_STORE=store.folder)
+    for folder in (store.folder, store.folder / "runs", store.folder / "checkpoints", store.path(RUN)):
+        folder.chmod(0o755)
+    first, *rest = ended.out.splitlines()
+    assert ended.code == 0 and ended.err == "", ended.err
+    assert first == f"{NOTES['seconds']} False []"
+    assert len(rest) == 6
+    for line in rest:
+        assert str(store.folder) in line and "LAB_STORE" in line and "Permission denied" in line
+    store.load(RUN)
+
+
+@linux
+def test_a_store_that_cannot_be_read_is_one_line(nursery, store):
+    code = """
+from tests.processes import like_an_ordinary_user
+from tests.test_store import *
+like_an_ordinary_user()
+store = Store()
+for deed in (lambda: store.has(RUN), store.verify, store.clean, lambda: list(store.checkpoints())):
+    try:
+        print(deed())
+    except LabError as error:
+        print(error)
+"""
+    store.folder.chmod(0)
+    ended = nursery.run(code, LAB_STORE=store.folder)
+    store.folder.chmod(0o755)
+    assert ended.code == 0, ended.err
+    for line in ended.out.splitlines()[:3]:
+        assert str(store.folder) in line and "LAB_STORE" in line and "Permission denied" in line
+
+
+def test_a_store_that_is_a_file_is_one_line(tmp_path):
+    (tmp_path / "file").write_text("precious")
+    store = Store(tmp_path / "file")
+    assert not store.has(RUN) and store.verify() == []
+    for deed in (lambda: store.save(RUN, HISTORY, WEIGHTS, NOTES), store.check_writable):
+        with pytest.raises(LabError, match="LAB_STORE") as raised:
+            deed()
+        assert "\n" not in str(raised.value)
+    assert (tmp_path / "file").read_text() == "precious"
+
+
+def test_checking_leaves_nothing_behind(tmp_path):
+    store = Store(tmp_path / "new" / "store")
+    store.check_writable()
+    assert not any(path.is_file() for path in store.folder.rglob("*")) and store.clean() == []
+    shutil.rmtree(store.folder)

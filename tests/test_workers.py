@@ -1,0 +1,115 @@
+"""Processes that do jobs: everything is done, the first error stops the rest, nobody is left behind."""
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from lab.errors import LabError
+from lab.workers import in_processes, in_this_process
+
+linux = pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks for processes in /proc")
+
+
+def work(job, report):
+    """A job is (folder, name, deed)."""
+    folder, name, deed = job
+    (folder / f"{name}.pid").write_text(str(os.getpid()))
+    report(1)
+    if deed == "fail":
+        raise LabError(f"job {name} cannot be done")
+    if deed == "die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if deed == "wait":
+        while True:
+            time.sleep(0.05)
+            report(2)
+    for step in range(2, 11):
+        report(step)
+    (folder / f"{name}.done").write_text(f"{torch.get_num_threads()} {os.environ.get('OMP_NUM_THREADS')}")
+
+
+def gone(folder: Path, seconds: float = 10.0) -> bool:
+    """Whether all processes that worked below the folder have ended, or do so soon."""
+    pids = [int(path.read_text()) for path in folder.glob("*.pid")]
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if not any(_runs(pid) for pid in pids):
+            return bool(pids)
+        time.sleep(0.05)
+    return False
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_every_job_is_done_with_one_thread_and_told_to_its_end(tmp_path):
+    told = {}
+    jobs = [(tmp_path, str(i), "do") for i in range(5)]
+    in_processes(jobs, work, 2, lambda job, steps: told.setdefault(job, []).append(steps))
+    assert [(tmp_path / f"{i}.done").read_text() for i in range(5)] == ["1 1"] * 5
+    assert len({path.read_text() for path in tmp_path.glob("*.pid")}) <= 2
+    for i in range(5):
+        assert told[i][-1] == 10 and told[i] == sorted(told[i])
+    assert str(os.getpid()) not in {path.read_text() for path in tmp_path.glob("*.pid")}
+
+
+@linux
+def test_the_first_error_stops_the_rest_and_is_raised_here(tmp_path):
+    jobs = [(tmp_path, "endless", "wait"), (tmp_path, "bad", "fail"), (tmp_path, "later", "do")]
+    with pytest.raises(LabError, match="job bad cannot be done"):
+        in_processes(jobs, work, 2, lambda job, steps: None)
+    assert gone(tmp_path)
+
+
+@linux
+def test_a_killed_process_is_one_line_that_says_what_to_try(tmp_path):
+    jobs = [(tmp_path, "endless", "wait"), (tmp_path, "bad", "die")]
+    with pytest.raises(LabError, match="LAB_WORKERS=1") as raised:
+        in_processes(jobs, work, 2, lambda job, steps: None)
+    assert "\n" not in str(raised.value) and "same command" in str(raised.value)
+    assert gone(tmp_path)
+
+
+def test_there_are_new_processes_after_a_failure(tmp_path):
+    with pytest.raises(LabError):
+        in_processes([(tmp_path, "0", "fail"), (tmp_path, "1", "do")], work, 2, lambda job, steps: None)
+    in_processes([(tmp_path, "2", "do"), (tmp_path, "3", "do")], work, 2, lambda job, steps: None)
+    assert (tmp_path / "2.done").exists() and (tmp_path / "3.done").exists()
+
+
+def test_here_the_number_of_threads_is_put_back(tmp_path):
+    before, told = torch.get_num_threads(), []
+    jobs = [(tmp_path, "0", "do"), (tmp_path, "1", "fail")]
+    with pytest.raises(LabError, match="job 1"):
+        in_this_process(jobs, work, before + 1, lambda job, steps: told.append((job, steps)))
+    assert torch.get_num_threads() == before
+    assert (tmp_path / "0.done").read_text().split()[0] == str(before + 1)
+    assert told == [(0, step) for step in range(1, 11)] + [(1, 1)]
+
+
+@linux
+@pytest.mark.skipif(sys.platform == "win32", reason="a process does not learn there that its parent has ended")
+def test_when_the_caller_is_killed_its_workers_end_too(nursery, tmp_path):
+    """They would train on for minutes, beside the next call, which does the same."""
+    code = f"""
+from pathlib import Path
+from tests.test_workers import work
+from lab.workers import in_processes
+folder = Path({str(tmp_path)!r})
+in_processes([(folder, str(i), "wait") for i in range(2)], work, 2, lambda job, steps: print("busy", job, flush=True))
+"""
+    child = nursery.start(code)
+    child.has_said("busy 0")
+    child.has_said("busy 1")
+    child.kill()
+    assert child.wait().code == -signal.SIGKILL
+    assert gone(tmp_path)

@@ -60,7 +60,15 @@ def fleet(seeds=(0,), task="memorize", parts=None, wide=False, evaluate=("test",
 
 def search_of(task="memorize", wide=False, model=MODEL, learn=("mlp",), models=2, knots=21, **recipe):
     """A search with tiny models; wide: in float64."""
-    settings = {"learn": learn, "models": models, "low": -2.0, "high": 2.0, "knots": knots, "seed": 3}
+    settings = {
+        "learn": learn,
+        "models": models,
+        "low": -2.0,
+        "high": 2.0,
+        "knots": knots,
+        "spline_rate": 0.02,
+        "seed": 3,
+    }
     made = Search(SearchSpec(task, model, replace(RECIPE, **recipe), **settings))
     if wide:
         made.model.double()

@@ -23,25 +23,31 @@ POLL = 0.2  # seconds between two looks at the progress
 Progress = Callable[[int, int], None]  # (job's index, steps done)
 
 
-def in_processes(jobs: Sequence, work: Callable, count: int, progress: Progress) -> None:
+def in_processes(
+    jobs: Sequence, work: Callable, count: int, progress: Progress, after: Sequence[set[int]] | None = None
+) -> None:
     """Call work(job, report) for every job, `count` at a time; report(steps) reaches `progress`.
 
-    The first error stops everything that is still running and is raised here.
+    after: for each job, the indices of those that must be done before it. The first error stops everything that is
+    still running and is raised here.
     """
     from loky import get_reusable_executor
 
     with tempfile.TemporaryDirectory(prefix="lab-progress-") as name:
         folder = Path(name)
-        # OMP_NUM_THREADS is read when torch is imported; processes stay for a minute, for the next wave of jobs
+        # OMP_NUM_THREADS is read when torch is imported; processes stay for a minute, for the next figure
         pool = get_reusable_executor(count, timeout=60, env={"OMP_NUM_THREADS": "1"}, initializer=torch.set_num_threads,
                                      initargs=(1,))  # fmt: skip
         try:
-            waiting = {pool.submit(_work, work, job, folder / str(i), os.getpid()): i for i, job in enumerate(jobs)}
-            while waiting:
+            waiting, ended, left, after = {}, set(), set(range(len(jobs))), after or [set()] * len(jobs)
+            while waiting or left:
+                for i in sorted(i for i in left if after[i] <= ended):
+                    waiting[pool.submit(_work, work, jobs[i], folder / str(i), os.getpid())] = i
+                    left.remove(i)
                 done, _ = wait(waiting, timeout=POLL, return_when=FIRST_COMPLETED)
                 for future in done:
                     future.result()
-                    del waiting[future]
+                    ended.add(waiting.pop(future))
                 for i in range(len(jobs)):
                     if (steps := _steps(folder / str(i))) is not None:
                         progress(i, steps)
@@ -56,7 +62,7 @@ def in_processes(jobs: Sequence, work: Callable, count: int, progress: Progress)
 
 
 def in_this_process(jobs: Sequence, work: Callable, threads: int, progress: Progress) -> None:
-    """As `in_processes`, one after the other, here; torch's number of threads is put back afterwards."""
+    """As `in_processes`, one after the other in the order given, here; torch's number of threads is put back."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:

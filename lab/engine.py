@@ -192,9 +192,10 @@ def _all_searches(spec: Spec) -> list[SearchSpec]:
 def _jobs(specs: Sequence[Spec], device: str, store: Store) -> list[Job]:
     """Group specs into jobs. Fleets that were under way when the process ended go on as they were: their results then
     have the bits of an uninterrupted training, in whatever company they are asked for now."""
-    left, jobs = set(specs), []
+    asked, left, jobs = set(specs), set(specs), []
     for members in store.checkpoints():
-        if left & set(members):
+        # where a function they train with is gone, they cannot go on: whoever is asked for of them starts anew
+        if left & set(members) and all(store.has(need) or need in asked for spec in members for need in needs(spec)):
             jobs.append(Job(members, device, str(store.folder)))
             left -= set(members)
     fleets: dict[Spec, list[Spec]] = {}

@@ -165,6 +165,8 @@ class Store:
         def damage(what: str) -> DamagedError:
             return DamagedError(f"{folder.parent.name}/{folder.name} in {self.folder}: {what}; {MEND}")
 
+        if not folder.exists():
+            raise LabError(f"{folder.parent.name}/{folder.name} is not in the store {self.folder}; train it first")
         files = {}
         for name in ("done.json", *FILES):
             try:

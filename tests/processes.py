@@ -75,6 +75,8 @@ class Nursery:
         self._count += 1
         folder = self._folder / str(self._count)
         folder.mkdir()
+        for name in ("out", "err"):
+            (folder / name).touch()
         environment = {name: str(value) for name, value in environment.items()}
         return Child(self, self.ask(code=code, folder=str(folder), environment=environment)["pid"], folder)
 

@@ -23,6 +23,8 @@ RECIPE = Recipe(steps=6, rate=0.003, batch=8, every=2)
 SEARCH = SearchSpec("memorize", MODEL, RECIPE, models=2, knots=21)
 RUNS = [RunSpec("memorize", MODEL, RECIPE, seed) for seed in range(3)]
 LEARNED = [replace(run, model=replace(MODEL, mlp=Learned(SEARCH))) for run in RUNS]
+OTHER = replace(SEARCH, seed=1)
+PAIR = [LEARNED[0], replace(LEARNED[0], model=replace(MODEL, mlp=Learned(OTHER)))]
 MANO = RunSpec("mano", MODEL, RECIPE, 0)
 linux = pytest.mark.skipif(sys.platform != "linux", reason="mounts, signals and /proc are Linux's")
 
@@ -197,6 +199,19 @@ def test_a_killed_fleet_goes_on_whatever_is_asked_next(nursery, tmp_path, uninte
     assert list(store.checkpoints()) == [tuple(RUNS)] and not any(map(store.has, RUNS)), "pick another moment"
     engine.complete([MANO, RUNS[2]], store, "cpu", 1)
     assert digests(store) == {key(spec): uninterrupted[key(spec)] for spec in (MANO, *RUNS)}
+
+
+def test_a_fleet_whose_functions_are_gone_is_not_taken_up(nursery, tmp_path):
+    """It trained with the functions of two searches. One is lost, and a run is wanted that needs the other alone."""
+    store = Store(tmp_path)
+    engine.complete([SEARCH, OTHER], store, "cpu", 1)
+    assert killed(nursery, tmp_path, 40, "PAIR")
+    assert list(store.checkpoints()) == [tuple(PAIR)]
+    store.path(OTHER).rename(tmp_path / "lost")
+    engine.complete(PAIR[:1], store, "cpu", 1)
+    assert store.has(PAIR[0]) and not store.has(OTHER) and not store.has(PAIR[1])
+    engine.complete(PAIR, store, "cpu", 1)
+    assert store.has(OTHER) and store.has(PAIR[1])
 
 
 def test_kill_after_kill_comes_to_an_end(nursery, tmp_path, uninterrupted):

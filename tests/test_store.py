@@ -187,6 +187,12 @@ def test_results_from_before_notes_had_a_digest_are_still_read(store):
     assert store.verify() == [] and store.load(RUN)[2] == NOTES
 
 
+def test_what_was_never_trained_is_not_called_damaged(store):
+    with pytest.raises(LabError, match="not in the store") as raised:
+        store.load(SEARCH)
+    assert not isinstance(raised.value, DamagedError) and str(store.folder) in str(raised.value)
+
+
 def test_an_undamaged_store_stays_as_it_is(store):
     store.save(SEARCH, {}, {}, {})
     assert store.verify() == [] and store.clean() == []

@@ -62,6 +62,20 @@ def test_every_job_is_done_with_one_thread_and_told_to_its_end(tmp_path):
     assert str(os.getpid()) not in {path.read_text() for path in tmp_path.glob("*.pid")}
 
 
+def test_jobs_wait_for_those_that_they_need(tmp_path):
+    """0 needs 3, 3 needs 2 and 1: `work` below fails where they are not done."""
+    after = [{3}, set(), {1}, {1, 2}, set()]
+    jobs = [(tmp_path, str(i), "do", [str(j) for j in sorted(need)]) for i, need in enumerate(after)]
+    in_processes(jobs, work_after, 2, lambda job, steps: None, after)
+    assert all((tmp_path / f"{i}.done").exists() for i in range(5))
+
+
+def work_after(job, report):
+    folder, *_, need = job
+    assert all((folder / f"{name}.done").exists() for name in need), job
+    work(job[:3], report)
+
+
 @linux
 def test_the_first_error_stops_the_rest_and_is_raised_here(tmp_path):
     jobs = [(tmp_path, "endless", "wait"), (tmp_path, "bad", "fail"), (tmp_path, "later", "do")]

@@ -162,6 +162,11 @@ ERRORS = """() => {
 }"""
 
 
+# ipywidgets throws this where a box is closed while its view is being made, as tqdm's bar is after a short training.
+# Nothing of it is seen.
+SLIP = ("Cannot read properties of null (reading 'widgets')", "jupyterlab-manager")
+
+
 @dataclass
 class Notebook:
     """A notebook open in JupyterLab on a browser's page. Waits in seconds, redraw times in milliseconds."""
@@ -171,7 +176,7 @@ class Notebook:
 
     def open(self, server: Server, path: str):
         """Open the notebook at a path of the server, in an empty workspace; ready when its kernel is idle."""
-        self.page.on("pageerror", lambda error: self.thrown.append(f"page script: {error}"))
+        self.page.on("pageerror", self._note)
         workspace = path.split("/")[0]
         self.page.goto(f"{server.url}/lab/workspaces/{workspace}/tree/{path}?reset&token={server.token}")
         self._until(lambda state: state["kernel"] == "idle", START, "the kernel")
@@ -242,6 +247,11 @@ class Notebook:
         self.page.wait_for_timeout(300)  # figures follow the size of the window
         self.page.screenshot(path=path)
         self.page.set_viewport_size(size)
+
+    def _note(self, error):
+        text = f"page script: {error.stack or error}"
+        if not all(part in text for part in SLIP):
+            self.thrown.append(text)
 
     def close(self):
         """Stop the kernel."""

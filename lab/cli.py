@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import operator
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,7 +49,7 @@ class Figure:
     device: str = "auto"
     """cpu, cuda or auto."""
     seeds: int | None = None
-    """Runs of each kind. Default: 6 (smoke: 2)."""
+    """Runs of each kind. Default: the figure's own number at that scale."""
     out: Path | None = None
     """Folder to write into. Default: out/NAME/SCALE."""
     force: bool = False
@@ -58,9 +59,7 @@ class Figure:
         """Make it and print what was written."""
         from lab.figures.build import figure
 
-        out = self.out or Path("out") / self.name / self.scale
-        if out.exists() and not out.is_dir():
-            raise ArgumentError(f"--out {out} is a file; name a folder")
+        out = _folder(self.out or Path("out") / self.name / self.scale)
         made = figure(self.name, self.scale, device=self.device, seeds=self.seeds, force=self.force)
         for line in made.write(out):
             print(line)
@@ -90,7 +89,8 @@ class Search:
         from lab.nonlinearity.zoo import publish
         from lab.run import search
 
-        for path in publish(search(self.task, self.scale, self.learn, self.seed, self.device), self.out):
+        out = _folder(self.out)
+        for path in publish(search(self.task, self.scale, self.learn, self.seed, self.device), out):
             print(path)
 
 
@@ -113,7 +113,7 @@ class Sweep:
         """Sweep and write."""
         from lab.figures.sweep import sweep
 
-        print(sweep(self.tasks, self.scale, self.device, self.out, self.searches))
+        print(sweep(self.tasks, self.scale, self.device, _folder(self.out), self.searches))
 
 
 @dataclass(frozen=True)
@@ -133,9 +133,8 @@ class StoreCommand:
         store = Store()
         if self.action == "list":
             rows = stored(store)
-            print(
-                json.dumps(rows, indent=1) if self.json else "\n".join(" ".join(map(str, row.values())) for row in rows)
-            )
+            lines = [" ".join(map(str, row.values())) for row in rows]
+            print(json.dumps(rows, indent=1) if self.json else "\n".join(lines), end="\n" if rows or self.json else "")
             print(f"{len(rows)} results in {store.folder}", file=sys.stderr)
         elif self.action == "clean":
             removed = store.clean()
@@ -194,6 +193,23 @@ def main(arguments: list[str] | None = None) -> None:
         sys.stderr.close()
 
 
+def _folder(out: Path) -> Path:
+    """`out`, if files could be written there; asked before hours of training."""
+    try:
+        place = next(path for path in (out.absolute(), *out.absolute().parents) if path.exists())
+    except OSError as error:
+        raise LabError(f"cannot write to {out} ({error.strerror}); name another folder with --out") from error
+    if not place.is_dir():
+        raise ArgumentError(f"--out {out}: {place} is a file; name a folder")
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise LabError(f"cannot write to {place} (permission denied); name another folder with --out")
+    return out
+
+
 def _fail(error: object, code: int) -> None:
     print(f"lab: {error}", file=sys.stderr)
     raise SystemExit(code)
+
+
+if __name__ == "__main__":
+    main()

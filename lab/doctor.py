@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import platform
 from importlib.metadata import PackageNotFoundError, version
-from itertools import islice
 
 import torch
 
 from lab import engine
+from lab.errors import LabError
 from lab.nonlinearity import native
 from lab.nonlinearity.zoo import zoo_names
 from lab.store import Store
@@ -40,11 +40,7 @@ def examine() -> dict[str, str]:
     found["spline kernel"] = "compiled C" if why is None else f"torch formula, several times slower: {why}"
     found["browser"] = browser() or "none found: figures come without PNG and SVG; install Chromium or Chrome"
     found["zoo"] = f"{len(zoo_names())} learned functions"
-    store = Store()
-    found["store"] = f"{sum(1 for _ in store.results())} results in {store.folder}"
-    damaged = list(islice(store.verify(), 3))
-    found["store health"] = "; ".join(damaged) if damaged else "every result is as it was written"
-    return found
+    return found | _store(Store())
 
 
 def browser() -> str | None:
@@ -54,6 +50,16 @@ def browser() -> str | None:
     except ImportError:
         return None
     return Chromium.find_browser(skip_local=False)
+
+
+def _store(store: Store) -> dict[str, str]:
+    try:
+        found = {"store": f"{sum(1 for _ in store.results())} results in {store.folder}"}
+        damaged = store.verify()
+    except LabError as error:  # what is wrong is what a doctor is asked for
+        return {"store": str(store.folder), "store health": str(error)}
+    more = [f"and {len(damaged) - 3} more: see `lab store verify`"] if len(damaged) > 3 else []
+    return found | {"store health": "; ".join([*damaged[:3], *more]) or "every result is as it was written"}
 
 
 def _version(package: str) -> str:

@@ -50,14 +50,14 @@ class Child:
     def has_said(self, text: str, seconds: float = SECONDS) -> None:
         """Wait until `text` stands on its stdout."""
         end = time.monotonic() + seconds
-        while text not in (self._folder / "out").read_text():
-            assert time.monotonic() < end, f"{text!r} was not said; {(self._folder / 'err').read_text()}"
+        while text not in (self._folder / "stdout").read_text():
+            assert time.monotonic() < end, f"{text!r} was not said; {(self._folder / 'stderr').read_text()}"
             time.sleep(0.02)
 
     def wait(self) -> Ended:
         """Its end."""
         code = self._nursery.ask(wait=self.pid)["code"]
-        return Ended(code, *((self._folder / name).read_bytes().decode() for name in ("out", "err")))
+        return Ended(code, *((self._folder / name).read_bytes().decode() for name in ("stdout", "stderr")))
 
 
 class Nursery:
@@ -75,7 +75,7 @@ class Nursery:
         self._count += 1
         folder = self._folder / str(self._count)
         folder.mkdir()
-        for name in ("out", "err"):
+        for name in ("stdout", "stderr"):
             (folder / name).touch()
         environment = {name: str(value) for name, value in environment.items()}
         return Child(self, self.ask(code=code, folder=str(folder), environment=environment)["pid"], folder)
@@ -158,7 +158,7 @@ def _child(code: str, folder: str, environment: dict[str, str]) -> None:
     status = 1
     try:
         os.setpgid(0, 0)
-        for number, name in enumerate((os.devnull, f"{folder}/out", f"{folder}/err")):
+        for number, name in enumerate((os.devnull, f"{folder}/stdout", f"{folder}/stderr")):
             handle = os.open(name, os.O_RDWR | os.O_CREAT | os.O_APPEND)
             os.dup2(handle, number)
         os.environ.update(environment)

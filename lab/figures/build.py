@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab import engine, tasks
-from lab.errors import ArgumentError
+from lab.errors import check_whole
 from lab.figures.algorithmic import curves
 from lab.figures.figure import Figure
 from lab.figures.provenance import collect
@@ -45,7 +45,7 @@ def figure(
     >>> figure("transformers/fig6", scale="smoke", progress=False).table.columns.tolist()
     ['task', 'x', 'value', 'density']
     """
-    found, store = _checked(name, scale, seeds), store or Store()
+    found, store = _checked(name, scale, device, seeds), store or Store()
     if shipped and seeds is None and not force and has_results(name, scale):
         if not all(store.has(spec) for _, spec in found.plan(scale, found.seeds[scale])):
             return read(found, scale)
@@ -62,8 +62,7 @@ def measured(
     progress: bool = True,
 ) -> tuple[pd.DataFrame, dict, dict[str, pd.DataFrame]]:
     """Train what a figure needs and measure it: its table, provenance and further tables; nothing is drawn."""
-    found, store = _checked(name, scale, seeds), store or Store()
-    device = engine.choose_device(device)
+    found, store = _checked(name, scale, device, seeds), store or Store()
     planned = found.plan(scale, seeds or found.seeds[scale])
     specs = list(dict.fromkeys(spec for _, spec in planned))
     if force:
@@ -71,10 +70,12 @@ def measured(
     start = time.perf_counter()
     complete(specs, store, device, progress)
     runs = [(labels, Run(spec, store)) for labels, spec in planned]
+    devices = sorted({(run.notes["device"], run.notes["device_name"]) for _, run in runs})  # trained here or elsewhere
     table = found.measure(runs)
     extras = {"curves": curves(runs).drop(columns="read").round(4)} if found.curves else {}
     facts = collect(
-        name, scale, device=device, device_name=engine.device_name(device), seeds=sorted({spec.seed for spec in specs}),
+        name, scale, device=", ".join(sorted({kind for kind, _ in devices})),
+        device_name=", ".join(name for _, name in devices), seeds=sorted({spec.seed for spec in specs}),
         runs={run.key: f"{run.spec.task}, seed {run.spec.seed}" for _, run in runs},
         data=[_source(task) for task in found.tasks], seconds=time.perf_counter() - start,
         hyperparameters=hyperparameters(found.tasks, scale),
@@ -87,10 +88,10 @@ def measured(
     return table, facts, extras
 
 
-def _checked(name: str, scale: str, seeds: int | None) -> Entry:
-    found, _ = entry(name), check_scale(scale)
-    if seeds is not None and seeds < 1:
-        raise ArgumentError(f"seeds={seeds}: give a whole number of runs, 1 or more")
+def _checked(name: str, scale: str, device: str, seeds: int | None) -> Entry:
+    found, _, _ = entry(name), check_scale(scale), engine.choose_device(device)
+    if seeds is not None:
+        check_whole("seeds", seeds)
     return found
 
 
@@ -118,7 +119,8 @@ def _figure(found: Entry, scale: str, table: pd.DataFrame, facts: dict, extras: 
 def _caption(found: Entry, summary: str, facts: dict) -> str:
     """What the figure shows, its result in a sentence, how it was made, and every departure from the paper."""
     steps = ", ".join(f"{task} {setting(task, facts['scale']).recipe.steps}" for task in found.tasks)
-    lost = f" {len(facts['diverged'])} runs diverged." if facts["diverged"] else ""
+    lost = len(facts["diverged"])
+    lost = f" {lost} of them diverged (their loss was no longer finite)." if lost else ""
     made = (
         f"Scale {facts['scale']}, {facts['device_name']}, seeds {facts['seeds'][0]} to {facts['seeds'][-1]}, "
         f"{len(facts['runs'])} runs and {len(facts['searches'])} searches.{lost} Steps: {steps}. "

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from lab.figures.build import has_results
 from lab.figures.registry import entries
 from lab.scale import SCALES
@@ -39,7 +37,7 @@ def stored(store: Store) -> list[dict]:
             parts = {name: part if isinstance(part, str) else type(part).__name__.lower()
                      for name, part in (("mlp", spec.model.mlp), ("attention", spec.model.attention))}  # fmt: skip
             row |= {"task": spec.task, "width": spec.model.width, "steps": spec.recipe.last, "seed": spec.seed} | parts
-        except (OSError, json.JSONDecodeError, KeyError, TypeError, AttributeError):
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
             row["task"] = "? (spec.json unreadable; see `lab store verify`)"
         rows.append(row)
     return rows

@@ -64,7 +64,8 @@ def measure(runs: Sequence[Run]) -> pd.DataFrame:
             {"task": run.spec.task, "rate": run.spec.recipe.rate, "knot_rate": knot_rate, "seed": run.spec.seed,
              "mean_accuracy": run.accuracy.mean(), "last_accuracy": run.accuracy[-1], "diverged": bool(run.diverged)}
         )  # fmt: skip
-    return pd.DataFrame(rows).dropna(axis="columns", how="all")
+    table = pd.DataFrame(rows)
+    return table if table["knot_rate"].notna().any() else table.drop(columns="knot_rate")
 
 
 def best(table: pd.DataFrame) -> dict[str, float]:
@@ -86,8 +87,10 @@ def sweep(names: Sequence[str], scale: str, device: str, out: Path, searches: bo
     unknown = [name for name in names if name not in tasks.NAMES]
     if unknown:
         raise ArgumentError(f"unknown task {unknown[0]!r}; known: {', '.join(tasks.NAMES)}")
-    store = Store()
-    specs = plan_searches(scale) if searches else [s for task in names or tasks.NAMES for s in plan(task, scale)]
+    if searches and names:
+        raise ArgumentError(f"--searches goes over {' and '.join(SEARCHED)}; leave out {' '.join(names)}")
+    store, names = Store(), dict.fromkeys(names or tasks.NAMES)
+    specs = plan_searches(scale) if searches else [s for task in names for s in plan(task, scale)]
     complete(specs, store, device)
     table = measure([Run(spec, store) for spec in specs])
     file = out / ("searches.csv" if searches else "sweep.csv")

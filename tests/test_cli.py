@@ -1,0 +1,331 @@
+"""The command line: what each command does, what it says when asked for something wrong, and with which exit code."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+
+from lab import tasks
+from lab.cli import COMMANDS, main
+from lab.figures.registry import entries
+from lab.figures.sweep import RATES
+from lab.nonlinearity.spline import Spline
+from lab.scale import SCALES
+from lab.store import Store
+from tests.processes import ROOT
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="mounts and capabilities are Linux's")
+
+
+@pytest.fixture
+def lab(capsys, tmp_path, monkeypatch):
+    """Run a command in an empty folder: exit code, lines of stdout, lines of stderr without progress bars."""
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+
+    def run(words: str) -> tuple[int, list[str], list[str]]:
+        capsys.readouterr()
+        code = 0
+        try:
+            main(words.split())
+        except SystemExit as end:
+            code = end.code
+        out, err = capsys.readouterr()
+        said = [line.split("\r")[-1].strip() for line in err.split("\n")]
+        return code, out.splitlines(), [line for line in said if line]
+
+    return run
+
+
+FIGURE = "figure transformers/fig2 --scale smoke"
+WRONG = {
+    "figure transformers/fig7 --scale smoke": ("'transformers/fig7'", "transformers/fig2", "transformers/fig11"),
+    "figure transformers/fig2 --scale tiny": ("'tiny'", "smoke, laptop, paper"),
+    f"{FIGURE} --device tpu": ("'tpu'", "auto, cpu, cuda"),
+    f"{FIGURE} --seeds 0": ("seeds=0", "1 or more"),
+    f"{FIGURE} --seeds -2": ("seeds=-2", "1 or more"),
+    f"{FIGURE} --out file": ("--out file", "is a file", "name a folder"),
+    f"{FIGURE} --out file/below": ("--out file/below", "is a file", "name a folder"),
+    "search chess --scale smoke": ("'chess'", *tasks.NAMES),
+    "search memorize --scale tiny": ("'tiny'", "smoke, laptop, paper"),
+    "search memorize --scale smoke --device tpu": ("'tpu'", "auto, cpu, cuda"),
+    "search memorize --scale smoke --seed -1": ("seed=-1", "0 or more"),
+    "search memorize --scale smoke --learn": ("learn=()", "mlp or attention or both"),
+    "search memorize --scale smoke --out file": ("--out file", "is a file", "name a folder"),
+    "sweep memorize chess --scale smoke": ("'chess'", *tasks.NAMES),
+    "sweep memorize --scale tiny": ("'tiny'", "smoke, laptop, paper"),
+    "sweep memorize --scale smoke --device tpu": ("'tpu'", "auto, cpu, cuda"),
+    "sweep memorize --scale smoke --out file": ("--out file", "is a file", "name a folder"),
+    "sweep mano --scale smoke --searches": ("mano", "memorize", "addmod"),
+}
+NO_CUDA = {f"{what} --device cuda": ("'cuda'", "cpu or auto") for what in (FIGURE, "search memorize", "sweep memorize")}
+
+
+@pytest.mark.parametrize("words", WRONG)
+def test_a_wrong_argument_is_one_line_before_anything_is_trained(lab, store_folder, words):
+    Path("file").write_text("precious")
+    code, out, said = lab(words)
+    assert code == 2 and out == [] and len(said) == 1, said
+    assert said[0].startswith("lab: ")
+    for word in WRONG[words]:
+        assert word in said[0]
+    assert not list(store_folder.rglob("*")), "something was trained"
+    assert [path.name for path in Path().iterdir()] == ["file"] and Path("file").read_text() == "precious"
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+@pytest.mark.parametrize("words", NO_CUDA)
+def test_a_missing_gpu_is_said_before_anything_is_trained(lab, store_folder, words):
+    code, _, said = lab(words)
+    assert code == 2 and len(said) == 1 and all(word in said[0] for word in NO_CUDA[words])
+    assert not list(store_folder.rglob("*"))
+
+
+@pytest.mark.parametrize("words", ["", "chess", "figure", f"{FIGURE} --seeds many", "store mend", "figures --scale"])
+def test_words_that_cannot_be_read_have_exit_code_2(lab, store_folder, words):
+    code, out, said = lab(words)
+    assert code == 2 and out == [] and said and not any("Traceback" in line for line in said)
+
+
+def test_help_is_everywhere(lab):
+    code, out, said = lab("--help")
+    text = " ".join(out)
+    assert code == 0 and said == [] and all(name in text for name in (*COMMANDS, *SCALES))
+    for name in COMMANDS:
+        code, out, said = lab(f"{name} --help")
+        assert code == 0 and said == [] and len(out) > 3, name
+
+
+# What commands do.
+
+
+def test_the_catalogue_is_listed_for_people_and_programs(lab):
+    code, out, said = lab("figures --json")
+    rows = json.loads("\n".join(out))
+    assert code == 0 and said == []
+    assert [row["name"] for row in rows] == [f"transformers/fig{n}" for n in (2, 3, 4, 5, 6, 10, 11)]
+    for row in rows:
+        assert row["section"] and row["shows"] and row["title"]
+        assert set(row["minutes"]) == set(SCALES) and all(minutes > 0 for minutes in row["minutes"].values())
+        assert isinstance(row["results"], list)
+    code, out, said = lab("figures")
+    assert code == 0 and said == []
+    for row in rows:
+        assert any(line.startswith(row["name"]) for line in out) and any(row["shows"] in line for line in out)
+
+
+def test_a_figure_is_made_into_files_and_then_read_from_the_store(lab, monkeypatch):
+    code, out, said = lab("figure transformers/fig3 --scale smoke --seeds 1 --out here/it/is")
+    assert code == 0 and said == []
+    folder = Path("here/it/is")
+    files = {"figure.html", "figure.json", "table.csv", "provenance.json"}
+    assert files <= {path.name for path in folder.iterdir()}
+    assert all(str(folder / name) in out for name in files)
+    pictures = {"figure.png", "figure.svg"} & {path.name for path in folder.iterdir()}
+    assert len(pictures) == 2 or any("install" in line for line in out)
+    assert any(line.startswith("Copied exactly") for line in out), "the result in a sentence"
+    before = pd.read_csv(folder / "table.csv")
+    assert set(before["seed"]) == {0} and json.loads((folder / "provenance.json").read_text())["scale"] == "smoke"
+    stored = {path.name: path.stat().st_mtime_ns for path in Store().results()}
+    monkeypatch.setenv("BROWSER_PATH", "none")
+    code, out, said = lab("figure transformers/fig3 --scale smoke --seeds 1 --out again")
+    assert code == 0 and said == [] and any("install" in line for line in out), "how to get images"
+    assert not Path("again/figure.png").exists()
+    pd.testing.assert_frame_equal(pd.read_csv("again/table.csv"), before)
+    assert {path.name: path.stat().st_mtime_ns for path in Store().results()} == stored, "trained twice"
+    assert {path.name for path in Path().iterdir()} == {"here", "again"}
+
+
+def test_force_trains_again_to_the_same_bits(lab, store_folder, monkeypatch):
+    monkeypatch.setenv("BROWSER_PATH", "none")
+    assert lab("figure transformers/fig3 --scale smoke --seeds 1 --out 1")[0] == 0
+    before = {path: (path / "done.json").stat().st_ino for path in Store().results()}
+    assert len(before) == 4
+    assert lab("figure transformers/fig3 --scale smoke --seeds 1 --out 2 --force")[0] == 0
+    after = {path: (path / "done.json").stat().st_ino for path in Store().results()}
+    assert after.keys() == before.keys() and not set(after.values()) & set(before.values())
+    assert Path("1/table.csv").read_text() == Path("2/table.csv").read_text()
+
+
+def test_a_search_writes_functions_that_can_be_loaded(lab):
+    code, out, said = lab("search memorize --scale smoke --learn attention mlp --out zoo")
+    assert code == 0 and said == []
+    for name in ("memorize-both", "memorize-attention-both"):
+        assert f"zoo/{name}.json" in out
+        phi = Spline.load(f"zoo/{name}.json")
+        facts = json.loads(Path(f"zoo/{name}.provenance.json").read_text())
+        assert phi.values.shape == (361,) and facts["key"] and facts["spec"]["task"] == "memorize"
+    assert lab("search memorize --scale smoke --learn mlp attention --out again")[0] == 0
+    assert Path("again/memorize-both.json").read_text() == Path("zoo/memorize-both.json").read_text()
+
+
+def test_a_sweep_writes_its_table_and_says_what_is_best(lab):
+    code, out, said = lab("sweep memorize memorize --scale smoke --out swept")
+    table = pd.read_csv("swept/sweep.csv")
+    assert code == 0 and said == [] and out[-1] == "swept/sweep.csv"
+    assert len(table) == 2 * len(RATES["smoke"]) and set(table["task"]) == {"memorize"}
+    means = table.groupby("rate")["mean_accuracy"].mean()
+    assert out[0] == f"memorize: best rate {means.idxmax():g}"
+
+
+def test_the_store_is_listed_verified_and_cleaned(lab, store_folder):
+    assert lab("store list")[:2] == (0, []) and lab("store verify")[0] == 0
+    assert lab("search memorize --scale smoke")[0] == lab("sweep memorize --scale smoke")[0] == 0
+    code, out, said = lab("store list --json")
+    rows = json.loads("\n".join(out))
+    assert code == 0 and said == [f"5 results in {store_folder}"]
+    assert [row["kind"] for row in rows] == ["search"] + ["run"] * 4 and {row["task"] for row in rows} == {"memorize"}
+    assert len(lab("store list")[1]) == 5
+    assert lab("store verify") == (0, [f"every result in {store_folder} is as it was written"], [])
+    assert lab("store clean") == (0, [f"nothing to remove in {store_folder}"], [])
+    for number, file in enumerate(("spec.json", "weights.safetensors")):
+        path = list((store_folder / "runs").iterdir())[number] / file
+        path.write_bytes(b"\xff\x80" + path.read_bytes()[2:])
+        code, out, said = lab("store verify")
+        assert code == 1 and len(out) == number + 1 and any(path.parent.name in line and file in line for line in out)
+        assert len(said) == 1 and f"{number + 1} damaged" in said[0] and "lab store clean" in said[0]
+        assert lab("store list")[0] == 0
+    code, out, said = lab("store clean")
+    assert code == 0 and len(out) == 2 and lab("store verify")[0] == 0
+    assert lab("sweep memorize --scale smoke")[0] == 0 and len(list(Store().results())) == 5
+
+
+def test_a_damaged_run_is_named_by_the_figure_that_needs_it_and_trained_again_on_request(
+    lab, store_folder, monkeypatch
+):
+    monkeypatch.setenv("BROWSER_PATH", "none")  # images take a Chrome seconds
+    words = "figure transformers/fig3 --scale smoke --seeds 1 --out out"
+    assert lab(words)[0] == 0
+    table = Path("out/table.csv").read_text()
+    for kind in ("runs", "searches"):
+        folder = next((store_folder / kind).iterdir())
+        data = bytearray((folder / "weights.safetensors").read_bytes())
+        data[-1] ^= 64
+        (folder / "weights.safetensors").write_bytes(data)
+        code, out, said = lab(words)
+        if kind == "searches":  # its runs are there, but nobody knows any more which function they were trained with
+            (store_folder / "runs").rename(store_folder / "lost")
+            code, out, said = lab(words)
+        assert code == 1 and out == [] and len(said) == 1
+        assert folder.name in said[0] and "weights.safetensors" in said[0] and "lab store clean" in said[0]
+        assert lab("store clean")[1] == [f"{kind}/{folder.name}"]
+        assert lab(words)[0] == 0 and Path("out/table.csv").read_text() == table
+
+
+@linux
+def test_a_folder_without_permission_is_one_line_before_anything_is_trained(nursery, store_folder, tmp_path):
+    (tmp_path / "shut").mkdir(mode=0o555)
+    code = """
+from tests.processes import like_an_ordinary_user
+from lab.cli import main
+like_an_ordinary_user()
+main("figure transformers/fig3 --scale smoke --out {}".split())
+"""
+    ended = nursery.run(code.format(tmp_path / "shut" / "below"), LAB_STORE=store_folder)
+    assert ended.code == 1 and len(ended.said) == 1
+    assert str(tmp_path / "shut") in ended.said[0] and "--out" in ended.said[0]
+    assert not list(store_folder.rglob("*"))
+
+
+@linux
+def test_a_store_without_permission_is_one_line_before_anything_is_trained(nursery, store_folder):
+    store_folder.chmod(0o555)
+    code = """
+from tests.processes import like_an_ordinary_user
+from lab.cli import main
+like_an_ordinary_user()
+main("search memorize --scale smoke --out there".split())
+"""
+    ended = nursery.run(code, LAB_STORE=store_folder)
+    store_folder.chmod(0o755)
+    assert ended.code == 1 and len(ended.said) == 1 and ended.out == ""
+    assert str(store_folder) in ended.said[0] and "LAB_STORE" in ended.said[0] and "Permission denied" in ended.said[0]
+
+
+@linux
+@pytest.mark.parametrize("size", ["4k", "120k"])
+def test_a_full_disk_is_one_line_and_costs_no_finished_run(nursery, store_folder, size):
+    """4k: full from the beginning. 120k: full in the middle of the runs; with more room the same command goes on."""
+    code = """
+from tests.processes import on_a_disk_of
+from lab.cli import main
+from lab.store import Store
+folder = str(Store().folder)
+def say():
+    print(len(list(Store().results())), Store().verify(), flush=True)
+try:
+    on_a_disk_of("{size}", folder)
+except PermissionError as error:
+    raise SystemExit(77)
+try:
+    main("sweep memorize --scale smoke --device cpu".split())
+except SystemExit as end:
+    print(end.code)
+say()
+on_a_disk_of("4m", folder)
+main("sweep memorize --scale smoke --device cpu".split())
+say()
+"""
+    ended = nursery.run(code.format(size=size), LAB_STORE=store_folder)
+    if ended.code == 77:
+        pytest.skip("this machine lets nobody mount a small disk")
+    assert ended.code == 0, ended.err
+    (said,) = ended.said
+    assert said.startswith("lab: the store") and str(store_folder) in said and "is full" in said and "LAB_STORE" in said
+    exit_code, full, *_, roomy = ended.out.splitlines()
+    assert exit_code == "1" and roomy == "4 []" and full.endswith("[]")
+    assert 0 < int(full.split()[0]) < 4 if size == "120k" else full == "0 []"
+
+
+def test_a_full_disk_for_the_figure_is_one_line_and_the_runs_stay(nursery, tmp_path):
+    """figure.html has five megabytes."""
+    if sys.platform != "linux":
+        pytest.skip("mounts are Linux's")
+    code = """
+from pathlib import Path
+from tests.processes import on_a_disk_of
+from lab.cli import main
+Path("small").mkdir()
+try:
+    on_a_disk_of("1m", str(Path("small").absolute()))
+except PermissionError as error:
+    raise SystemExit(77)
+main("figure transformers/fig3 --scale smoke --seeds 1 --out small/figure".split())
+"""
+    ended = nursery.run(code, LAB_STORE=os.environ["LAB_STORE"])
+    if ended.code == 77:
+        pytest.skip("this machine lets nobody mount a small disk")
+    assert ended.code == 1 and len(ended.said) == 1 and "small/figure" in ended.said[0]
+    assert "No space left on device" in ended.said[0] and Store().verify() == []
+
+
+# The command itself, as a shell starts it.
+
+
+def test_the_command_is_killed_and_goes_on(tmp_path):
+    """`python -m lab.cli`, SIGKILL while it trains, the same command again: as if nothing had been."""
+    command = [sys.executable, "-m", "lab.cli", *"sweep memorize --scale smoke --device cpu --out".split()]
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "LAB_STORE": str(tmp_path / "store"), "PYTHONUNBUFFERED": "1"}
+    shared = {"cwd": tmp_path, "env": environment, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen([*command, "killed"], **shared) as process:
+        while not list((tmp_path / "store" / "runs").glob("[!.]*")):
+            assert process.poll() is None, process.communicate()
+        process.kill()
+    assert process.returncode == -signal.SIGKILL
+    ended = subprocess.run([*command, "again"], **shared)
+    assert ended.returncode == 0, ended.stderr
+    table = pd.read_csv(tmp_path / "again" / "sweep.csv")
+    assert len(table) == 4 and Store(tmp_path / "store").verify() == []
+    assert not (tmp_path / "killed").exists()
+    ended = subprocess.run([sys.executable, "-m", "lab.cli", "search", "chess"], **shared)
+    assert ended.returncode == 2 and ended.stdout == "" and len(ended.stderr.splitlines()) == 1
+
+
+def test_every_entry_has_a_command_line_name():
+    assert all(name == entry.name and name.count("/") == 1 for name, entry in entries().items())

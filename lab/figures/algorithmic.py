@@ -171,7 +171,7 @@ ENTRIES = (
         " non-linearity learned for the task",
         "2-3 times faster convergence on ADD and MANO, less variance across seeds",
         tasks=FIG2_TASKS, plan=_fig2, measure=curves, plot=drawing.fig2, summary=advantage,
-        minutes={"smoke": 0.2, "laptop": 8, "paper": 4},
+        minutes={"smoke": 0.2, "laptop": 6, "paper": 4},
     ),
     _entry(
         "fig3", "3.1", "Length generalization on COPY",
@@ -179,7 +179,7 @@ ENTRIES = (
         " distance), and ALiBi with an MLP non-linearity learned on lengths 2-15; weights always learn on lengths 2-10",
         "the baseline fails beyond length 10, ALiBi helps, the learned function extends it",
         tasks=("copy",), plan=_fig3, measure=by_length, plot=drawing.fig3, summary=_length_summary,
-        minutes={"smoke": 0.1, "laptop": 5, "paper": 2},
+        minutes={"smoke": 0.1, "laptop": 4, "paper": 2},
     ),
     _entry(
         "fig4", "3.1", "Smaller models",
@@ -187,14 +187,14 @@ ENTRIES = (
         " non-linearity learned for the task at its full width",
         "on some tasks the optimized architecture keeps its accuracy at smaller widths",
         tasks=tasks.NAMES, plan=_fig4, measure=final, plot=drawing.fig4, summary=_width_summary,
-        minutes={"smoke": 0.3, "laptop": 20, "paper": 8},
+        minutes={"smoke": 0.3, "laptop": 13, "paper": 8},
     ),
     _entry(
         "fig6", "3.2", "The learned functions",
         "The MLP non-linearity learned for each task, with the inputs that it receives in a model trained with it",
         "irregular, task-specific shapes",
         tasks=tasks.NAMES, plan=_fig6, measure=shapes, plot=draw_shapes, seeds={"smoke": 1, "laptop": 1, "paper": 1},
-        minutes={"smoke": 0.2, "laptop": 12, "paper": 6},
+        minutes={"smoke": 0.2, "laptop": 6, "paper": 6},
     ),
     _entry(
         "fig10", "C", "Learning curves on all tasks",
@@ -202,6 +202,6 @@ ENTRIES = (
         " learned MLP and attention non-linearities",
         "faster convergence and less variance everywhere; most of the gain comes from the MLP",
         tasks=tasks.NAMES, plan=_fig10, measure=curves, plot=drawing.fig10, summary=advantage, notes=attention_notes,
-        minutes={"smoke": 0.5, "laptop": 20, "paper": 10},
+        minutes={"smoke": 0.5, "laptop": 18, "paper": 10},
     ),
 )  # fmt: skip

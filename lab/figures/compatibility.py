@@ -68,7 +68,7 @@ ENTRIES = (
         "the best option of a task is usually on the diagonal; some positive transfer, mostly between related tasks",
         tasks=tasks.NAMES, plan=lambda scale, seeds: plan(scale, seeds, ("MLP",)), measure=measure, plot=heatmap.fig5,
         notes=_fig5_notes, summary=_summary, seeds=_FIG5_SEEDS, curves=True,
-        minutes={"smoke": 0.5, "laptop": 30, "paper": 15},
+        minutes={"smoke": 0.5, "laptop": 14, "paper": 15},
     ),
     Entry(
         "transformers/fig11", "C", "Compatibility: MLP, attention, both",
@@ -76,6 +76,6 @@ ENTRIES = (
         "optimizing the attention is hard; the best results come from the MLP alone",
         tasks=tasks.NAMES, plan=lambda scale, seeds: plan(scale, seeds, tuple(PARTS)), measure=measure,
         plot=heatmap.fig11, notes=_fig11_notes, summary=_summary, seeds=_FIG11_SEEDS, curves=True,
-        minutes={"smoke": 1, "laptop": 60, "paper": 40},
+        minutes={"smoke": 1, "laptop": 32, "paper": 40},
     ),
 )  # fmt: skip

@@ -27,7 +27,7 @@ class Entry:
     title: str
     shows: str
     paper_says: str
-    minutes: dict[str, float]  # from an empty store, by scale: from the times of single runs on 2 idle cores; `paper`: a guess for a GPU
+    minutes: dict[str, float]  # from an empty store, by scale: sums of single runs on 2 idle cores; `paper` is a guess
     plan: Callable[[str, int], list[Planned]]  # (scale, seeds) → runs with their labels
     measure: Callable[[Sequence[tuple[dict, Run]]], pd.DataFrame]  # tidy: one row per run and measurement
     plot: Callable[[pd.DataFrame], go.Figure]  # pure

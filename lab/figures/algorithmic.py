@@ -98,8 +98,9 @@ def by_length(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
         with torch.no_grad():
             right = batch.hits(run.model()(batch.tokens, batch.positions))[0].all(-1)
         for length in split.latents["length"].unique().tolist():
-            share = right[split.latents["length"] == length].float().mean()
-            rows.append(labels | {"seed": run.spec.seed, "length": length, "accuracy": float(share)})
+            share = float("nan") if run.diverged else float(right[split.latents["length"] == length].float().mean())
+            told = {"seed": run.spec.seed, "length": length, "accuracy": share, "diverged": bool(run.diverged)}
+            rows.append(labels | told)
     return pd.DataFrame(rows)
 
 
@@ -120,7 +121,7 @@ def shapes(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
         seen = mlp_inputs(run)
         positions = torch.linspace(knots.low, knots.high, len(knots.values))
         nearest = ((seen.clamp(knots.low, knots.high) - knots.low) / (positions[1] - positions[0])).round().long()
-        share = torch.bincount(nearest, minlength=len(knots.values)) / len(seen)
+        share = torch.bincount(nearest, minlength=len(knots.values)) / len(seen)  # NaN: the model diverged
         for x, value, density in zip(positions.tolist(), knots.values, share.tolist(), strict=True):
             rows.append({"task": labels["task"], "x": x, "value": value, "density": density})
     return pd.DataFrame(rows)
@@ -135,7 +136,8 @@ def mlp_inputs(run: Run, examples: int = 200):
     model.blocks[0].phi.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].flatten()))
     with torch.no_grad():
         model(task.splits["test"].tokens[None, :examples, :-1])
-    return torch.cat(seen)
+    inputs = torch.cat(seen)
+    return inputs[inputs.isfinite()]  # a diverged model has none
 
 
 def attention_notes(scale: str) -> list[str]:
@@ -145,19 +147,30 @@ def attention_notes(scale: str) -> list[str]:
 
 def advantage(table: pd.DataFrame) -> str:
     """By task: mean accuracy over training and seeds, ours minus baseline, in percentage points."""
-    means = table.groupby(["task", "method"], sort=False)["accuracy"].mean().unstack() * 100
-    words = [f"{task} {row[MLP] - row[BASELINE]:+.0f}" for task, row in means.iterrows()]
-    return "Mean accuracy over training, ours MLP minus baseline, in percentage points: " + ", ".join(words) + "."
+    return f"Mean accuracy over training, {_differences(table)}"
+
+
+def _differences(table: pd.DataFrame) -> str:
+    """By task, of means over runs; a run that diverged is left out whole: its first steps say nothing of the rest."""
+    means = 100 * table[~table["diverged"]].groupby(["task", "method"])["accuracy"].mean()
+    words = []
+    for task in table["task"].unique():
+        ours, baseline = means.get((task, MLP)), means.get((task, BASELINE))
+        words.append(f"{task} " + ("–" if None in (ours, baseline) else f"{round(ours - baseline):+d}"))
+    lost = " (–: every run of a kind diverged)" if any(word.endswith("–") for word in words) else ""
+    return f"ours MLP minus baseline, in percentage points: {', '.join(words)}{lost}."
 
 
 def _length_summary(table: pd.DataFrame) -> str:
     beyond = table[table["length"] > 10].groupby("method", sort=False)["accuracy"].mean() * 100
-    return "Copied exactly, mean over lengths 11-20: " + ", ".join(f"{m} {v:.1f} %" for m, v in beyond.items()) + "."
+    words = [f"{method} {share:.1f} %" for method, share in beyond.dropna().items()]
+    words += [f"{method} – (every run diverged)" for method in beyond.index[beyond.isna()]]
+    return f"Copied exactly, mean over lengths 11-20: {', '.join(words)}."
 
 
 def _width_summary(table: pd.DataFrame) -> str:
     small = table[table["width"] == table["width"].min()]
-    return f"At width {small['width'].iloc[0]}: {advantage(small).split(': ')[1]}"
+    return f"Accuracy at width {small['width'].iloc[0]}, {_differences(small)}"
 
 
 def _entry(name: str, section: str, title: str, shows: str, says: str, **rest) -> Entry:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab import engine, tasks
-from lab.errors import check_whole
+from lab.errors import LabError, check_whole
 from lab.figures.algorithmic import curves
 from lab.figures.figure import Figure
 from lab.figures.provenance import collect
@@ -105,9 +105,12 @@ def read(found: Entry, scale: str) -> Figure:
     import pandas as pd
 
     folder = RESULTS / found.name / scale
-    table = pd.read_csv(folder / "table.csv")
-    facts = json.loads((folder / "provenance.json").read_text())
-    extras = {"curves": pd.read_csv(folder / "curves.csv")} if (folder / "curves.csv").is_file() else {}
+    try:
+        table = pd.read_csv(folder / "table.csv")
+        facts = json.loads((folder / "provenance.json").read_text())
+        extras = {"curves": pd.read_csv(folder / "curves.csv")} if (folder / "curves.csv").is_file() else {}
+    except (OSError, ValueError) as error:
+        raise LabError(f"shipped results cannot be read ({error}); bring them back, or train with --force") from error
     return _figure(found, scale, table, facts, extras)
 
 

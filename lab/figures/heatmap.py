@@ -50,7 +50,8 @@ def fig5(table: pd.DataFrame) -> go.Figure:
     )
     found = compare(cells)
     signs = f"signs agree in {100 * found.sign_agreement_all:.0f} %, " if found.told else ""
-    above(figure, f"{signs}Spearman {found.spearman:.2f}".replace("-", "−"), 2, 1, side="right", size=SIZE - 1)
+    if not np.isnan(found.spearman):
+        above(figure, f"{signs}Spearman {found.spearman:.2f}".replace("-", "−"), 2, 1, side="right", size=SIZE - 1)
     set_reading(figure, *_key(cells), f"Paper: {PAPER_SOURCE}.")
     return figure
 

@@ -15,6 +15,7 @@ from lab.nonlinearity.spline import Spline
 from lab.probes.profile import Received, profile, received
 from lab.run import Run, as_part
 from lab.scale import SCALES
+from lab.spec import needs
 from lab.store import Store
 from lab.tasks import NAMES
 from lab.training.fleet import build
@@ -43,7 +44,8 @@ def functions_of(table: pd.DataFrame, where: str) -> tuple[dict[str, Spline], di
         name, x = task_title(task), rows["x"].to_numpy()
         functions[name] = Spline(torch.tensor(rows["value"].to_numpy(), dtype=torch.float32), x[0], x[-1])
         share = rows["density"].to_numpy()
-        inputs[name] = Received(x, share / share.sum(), f"{name} model of {where}")
+        if share.sum() > 0:  # a diverged model receives nothing that could be counted
+            inputs[name] = Received(x, share / share.sum(), f"{name} model of {where}")
     return functions, inputs
 
 
@@ -54,7 +56,7 @@ def _shipped(phi: Spline) -> Received | None:
         functions, inputs = functions_of(pd.read_csv(path), f"{FIGURE}, scale {path.parent.name}")
         for name, known in functions.items():
             if _same(known, phi):
-                return inputs[name]
+                return inputs.get(name)
     return None
 
 
@@ -65,10 +67,9 @@ def _stored(phi: Spline, store: Store) -> Received | None:
             base = setting(task, scale)
             learned = base.runs(1, base.search(("mlp",)))[0]  # of a figure; the other one of `lab.train`
             for spec in (learned, base.runs(1, mlp=part)[0]):
-                if store.has(spec) and _same(build([resolve(spec.model.mlp, store)]), phi):
-                    return received(
-                        mlp_inputs(Run(spec, store)), profile(phi), f"{task} model in the store, scale {scale}"
-                    )
+                if all(map(store.has, (*needs(spec), spec))) and _same(build([resolve(spec.model.mlp, store)]), phi):
+                    if len(inputs := mlp_inputs(Run(spec, store))):
+                        return received(inputs, profile(phi), f"{task} model in the store, scale {scale}")
     return None
 
 

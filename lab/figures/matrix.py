@@ -42,11 +42,12 @@ def delta(table: pd.DataFrame) -> pd.DataFrame:
     table: architecture ("baseline" or a task), task, seed, accuracy (0 to 1): one part, one row a run.
     Columns of the result: architecture, task, delta (mean over seeds of architecture minus baseline of the same seed),
     error (its standard error), low and high (95 % interval, Student's t; NaN for one seed), seeds (pairs in the mean),
-    lost (pairs left out, because a run of theirs diverged). Raises LabError where a task has no baseline.
+    lost (pairs left out, because a run of theirs diverged; where all are, delta is NaN). Raises LabError where the
+    table has no baseline for a task.
     """
+    if lacking := sorted({*table["task"]} - {*table.loc[table["architecture"] == BASELINE, "task"]}):
+        raise LabError(f"the table lacks the baseline of {', '.join(lacking)}; differences need one run of it at least")
     runs = table.pivot(index=["task", "seed"], columns="architecture", values="accuracy")
-    if BASELINE not in runs or runs[BASELINE].groupby("task").count().eq(0).any():
-        raise LabError("the table lacks the baseline of a task; differences need one run of it at least")
     rows = []
     for architecture in _ordered(set(runs.columns) - {BASELINE}):
         present = table.loc[table["architecture"] == architecture, ["task", "seed"]]
@@ -107,11 +108,14 @@ class Comparison:
         """The comparison in words."""
         share = f"{100 * self.sign_agreement:.0f} %" if self.clear else "none"
         p = "" if np.isnan(self.p_value) else f"; p = {self.p_value:.2g} by reordering architectures"
+        low, high = self.spearman_low, self.spearman_high
+        rho = f"correlation {self.spearman:.2f} (95 % interval {low:.2f} to {high:.2f}{p})"
+        if np.isnan(self.spearman):
+            rho = "correlation unknown: the numbers here are all equal"
         return (
             f"Signs agree with the paper in {share} of the {self.clear} cells (of {self.cells}) that are clear of seed "
-            f"noise here and not 0 there. Spearman correlation {self.spearman:.2f} (95 % interval "
-            f"{self.spearman_low:.2f} to {self.spearman_high:.2f}{p}). Best of its column on the "
-            f"diagonal: {self.best_on_diagonal} of {self.tasks} here, {self.paper_best_on_diagonal} in the paper."
+            f"noise here and not 0 there. Spearman {rho}. Best of its column on the diagonal: "
+            f"{self.best_on_diagonal} of {self.tasks} here, {self.paper_best_on_diagonal} in the paper."
         ).replace("-", "−")
 
     def to_dict(self) -> dict[str, float]:

@@ -43,6 +43,7 @@ def fig6(table: pd.DataFrame) -> go.Figure:
         "Shaded: inputs that the non-linearity receives in the trained model, all layers. Each panel shows where "
         f"at least {100 * SHOWN:g} % of them are; zoom out for the rest. Dotted: constant beyond the first and last "
         "knot, where the panel reaches that far.",
+        "No inputs: that model diverged." if table["density"].isna().any() else "",
     )
     return figure
 
@@ -114,17 +115,19 @@ def _draw(
     figure.update_yaxes(
         range=(inside.min() - pad, inside.max() + pad), nticks=5, row=row, col=column, secondary_y=False
     )
-    figure.update_yaxes(
-        range=(0, 100 * density.max() / TALLEST or 1), visible=False, row=row, col=column, secondary_y=True
-    )
+    top = 100 * np.nan_to_num(density).max() / TALLEST or 1
+    figure.update_yaxes(range=(0, top), visible=False, row=row, col=column, secondary_y=True)
 
 
 def window(x: np.ndarray, density: np.ndarray) -> tuple[float, float]:
     """The smallest stretch of knots, both tails cut alike, with SHOWN of the inputs; a little wider, and around 0.
+    All knots where no inputs are known.
 
     >>> window(np.arange(-5.0, 6.0), np.eye(11)[5])  # all inputs at 0: the knot, its neighbours and a margin
     (-1.1, 1.1)
     """
+    if not density.sum() > 0:
+        return float(x[0]), float(x[-1])
     spacing, total = x[1] - x[0], np.cumsum(density) / density.sum()
     tail = (1 - SHOWN) / 2
     first = x[np.searchsorted(total, tail, side="right")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
 
@@ -49,7 +50,8 @@ def browser() -> str | None:
         from choreographer.browsers.chromium import Chromium
     except ImportError:
         return None
-    return Chromium.find_browser(skip_local=False)
+    path = Chromium.find_browser(skip_local=False)
+    return path if path and os.access(path, os.X_OK) else None  # BROWSER_PATH may name anything
 
 
 def _store(store: Store) -> dict[str, str]:

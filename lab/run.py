@@ -196,6 +196,8 @@ def as_part(part: str | nn.Module | Knots | Learned) -> str | Knots | Learned:
     if isinstance(part, Spline):
         if part.values.dim() != 1:
             raise ArgumentError("this spline has one function a run; give one function, of shape (knots,)")
+        if not part.values.isfinite().all():
+            raise ArgumentError("this spline has values that are not finite; nothing can be trained with it")
         return Knots(part.low, part.high, tuple(part.values.detach().cpu().tolist()))
     if isinstance(part, nn.Module):
         raise ArgumentError(

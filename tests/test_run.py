@@ -1,0 +1,159 @@
+"""`lab.search` and `lab.train`: what they give back is what the store keeps, and what they cannot do is said first."""
+
+import numpy as np
+import pytest
+import torch
+
+import lab
+from lab import tasks
+from lab.errors import ArgumentError, LabError
+from lab.run import Run, as_part, complete
+from lab.spec import Knots, Learned, key
+from lab.store import Store
+
+
+def train(task="memorize", **settings):
+    return lab.train(task, **{"seeds": 2, "scale": "smoke", "progress": False} | settings)
+
+
+def search(task="memorize", **settings):
+    return lab.search(task, **{"scale": "smoke", "progress": False} | settings)
+
+
+def test_runs_are_a_sequence_of_what_the_store_keeps():
+    runs = train(seeds=3)
+    assert len(runs) == 3 and [run.spec.seed for run in runs] == [0, 1, 2] and runs[1].spec.seed == 1
+    assert runs.accuracy.shape == (3, len(runs.steps)) and runs.steps.tolist() == [2, 4, 6]
+    for number, run in enumerate(runs):
+        history, weights, notes = Store().load(run.spec)
+        assert run.key == key(run.spec) == Store().path(run.spec).name
+        assert run.accuracy.tolist() == runs.accuracy[number].tolist() == history["accuracy_test"].tolist()
+        assert run.loss.tolist() == history["loss"].tolist() and run.diverged is None and run.notes == notes
+        kept = dict(run.model().named_parameters())
+        assert weights.keys() == kept.keys() and all(torch.equal(kept[name], weights[name]) for name in weights)
+
+
+@pytest.mark.parametrize("settings", [{}, {"attention": "relu"}, {"mlp": "learned"}], ids=str)
+def test_a_stored_model_scores_what_its_history_says(settings):
+    """Computed here from tokens and logits. Tokens whose two best logits are equal to rounding may fall either way."""
+    if settings.get("mlp"):
+        settings = {"mlp": search().spline}
+    run = train("addmod", **settings)[1]
+    data = tasks.load("addmod").splits["test"]
+    with torch.no_grad():
+        logits = run.model()(data.tokens[None, :, :-1])[0]
+    hits = (logits.argmax(-1) == data.tokens[:, 1:])[data.output[:, 1:]]
+    assert run.accuracy[-1] == pytest.approx(hits.float().mean().item(), abs=0.01)
+    assert not any(weight.requires_grad for weight in run.model().parameters())
+
+
+def test_a_searched_function_trains_as_itself_and_is_found_again():
+    found = search()
+    assert isinstance(found.spline, lab.Spline) and not found.spline.values.requires_grad
+    runs = train(mlp=found.spline)
+    assert torch.equal(runs[0].model().blocks[0].phi.values, found.spline.values)
+    assert runs[0].spec.model.mlp == Knots(-20.0, 20.0, tuple(found.spline.values.tolist()))
+    named = train(mlp=Learned(found.spec))
+    assert named.accuracy.tolist() == runs.accuracy.tolist(), "by name or by values, it is one function"
+    assert found.history["search_loss"].shape == (6,) and np.isfinite(found.history["search_loss"]).all()
+    facts = found.provenance
+    assert facts["key"] == key(found.spec) and facts["spec"]["task"] == "memorize" and facts["device"]
+
+
+def test_a_search_gives_the_function_that_was_asked_for():
+    both = search(learn=("attention", "mlp"))
+    assert both.splines.keys() == {"mlp", "attention"} and torch.equal(both.spline.values, both.splines["mlp"].values)
+    assert both.spec == search(learn=["mlp", "attention", "mlp"]).spec, "one search has one name"
+    alone = search(learn="attention")
+    assert alone.splines.keys() == {"attention"} and alone.spline is alone.splines["attention"]
+    assert search(seed=1).spec != search().spec
+
+
+def test_steps_and_width_are_those_asked_for():
+    runs = train(steps=3, width=16)
+    assert runs.steps.tolist() == [2, 3] and runs[0].model().embedding.weight.shape[-1] == 16
+    whole = train(width=16)
+    assert whole.accuracy[:, 0].tolist() == runs.accuracy[:, 0].tolist(), "the schedule is that of the whole training"
+
+
+WRONG = {
+    "'chess'; known: memorize": {"task": "chess"},
+    "'tiny'; known: smoke, laptop, paper": {"scale": "tiny"},
+    "'tpu'; known: auto, cpu, cuda": {"device": "tpu"},
+    "seeds=0: give a whole number, 1 or more": {"seeds": 0},
+    "seeds=-3": {"seeds": -3},
+    "seeds='3'": {"seeds": "3"},
+    "seeds=True": {"seeds": True},
+    "steps=0": {"steps": 0},
+    "width=0": {"width": 0},
+    "width 7 does not divide into 2 heads": {"width": 7},
+    "'sine'": {"mlp": "sine"},
+    "'softmax'": {"mlp": "softmax"},
+    "one function a run": {"mlp": lab.Spline(torch.zeros(2, 5))},
+    "neither a name nor a lab.Spline": {"mlp": torch.nn.GELU()},
+}
+
+
+@pytest.mark.parametrize("said", WRONG)
+def test_what_cannot_be_trained_is_said_before_training(store_folder, said, capsys):
+    with pytest.raises(ArgumentError, match=said) as raised:
+        train(**WRONG[said] | {"progress": True})
+    assert "\n" not in str(raised.value) and not list((store_folder / "runs").glob("*"))
+    assert "step/s" not in capsys.readouterr().err, "a progress bar for nothing"
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"task": "chess"}, "'chess'; known: memorize"),
+        ({"seed": -1}, "seed=-1: give a whole number, 0 or more"),
+        ({"seed": 0.5}, "seed=0.5"),
+        ({"learn": ()}, "mlp or attention or both"),
+        ({"learn": "values"}, "mlp or attention or both"),
+        ({"scale": "tiny"}, "'tiny'; known: smoke, laptop, paper"),
+        ({"device": "tpu"}, "'tpu'; known: auto, cpu, cuda"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_searched_is_said_before_searching(store_folder, settings, said):
+    with pytest.raises(ArgumentError, match=said):
+        search(**settings)
+    assert not list(store_folder.rglob("*"))
+
+
+def test_a_spline_is_named_by_its_values():
+    phi = lab.Spline(torch.tensor([0.0, 0.1, 1.0]), -1.0, 2.0)
+    part = as_part(phi)
+    assert part == Knots(-1.0, 2.0, (0.0, phi.values[1].item(), 1.0)) and as_part(part) is part
+    assert as_part("gelu") == "gelu" and as_part("softmax") == "softmax"
+
+
+def test_a_function_with_a_hole_is_refused(store_folder):
+    with pytest.raises(ArgumentError, match="finite"):
+        train(mlp=lab.Spline(torch.tensor([0.0, float("nan"), 1.0])))
+    assert not list(store_folder.rglob("*"))
+
+
+def test_a_diverged_run_says_when_and_with_what(store_folder):
+    phi = lab.Spline(torch.full((3,), 3e38), -1.0, 1.0)
+    runs = train(mlp=phi)
+    for run in runs:
+        step, value = run.diverged
+        assert step == 0 and not np.isfinite(value) and np.isnan(run.accuracy).all()
+        run.model()
+    assert Store().verify() == []
+
+
+def test_progress_is_shown_to_its_end_and_nothing_is_shown_for_nothing(store_folder, capsys):
+    runs = train("mano", progress=True, steps=6)
+    specs = [run.spec for run in runs]
+    capsys.readouterr()
+    complete(specs, Store(), "cpu", progress=True)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_run_that_was_never_trained_is_said_to_be_missing(store_folder):
+    spec = train()[0].spec
+    Store().forget([spec])
+    with pytest.raises(LabError, match="not in the store"):
+        _ = Run(spec, Store()).accuracy

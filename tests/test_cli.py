@@ -323,8 +323,11 @@ def test_the_command_is_killed_and_goes_on(tmp_path):
     table = pd.read_csv(tmp_path / "again" / "sweep.csv")
     assert len(table) == 4 and Store(tmp_path / "store").verify() == []
     assert not (tmp_path / "killed").exists()
-    ended = subprocess.run([sys.executable, "-m", "lab.cli", "search", "chess"], **shared)
-    assert ended.returncode == 2 and ended.stdout == "" and len(ended.stderr.splitlines()) == 1
+
+
+def test_exit_codes_reach_the_shell(nursery, store_folder):
+    assert nursery.lab("search", "chess", LAB_STORE=store_folder).code == 2
+    assert nursery.lab("store", "verify", LAB_STORE=store_folder).code == 0
 
 
 def test_every_entry_has_a_command_line_name():

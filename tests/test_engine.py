@@ -154,7 +154,7 @@ engine.CHECKPOINT_SECONDS = -1.0  # at every step
 kill_at({count}, {folder!r})
 engine.complete({specs}, Store(), "cpu", 1)
 """
-MOMENTS = 4  # every so many operations on files; the sum over all moments takes minutes
+MOMENTS = 5  # every so many operations on files; every single one takes a minute, and was tried
 
 
 @pytest.fixture(scope="module")
@@ -187,7 +187,7 @@ def test_a_kill_at_any_moment_costs_no_bit(nursery, tmp_path, uninterrupted):
         assert all(map(store.has, left)), "a state that is needless may be left by the last kill, and no other"
         if not going_on:
             break
-    assert count > 20 * MOMENTS
+    assert count > 18 * MOMENTS
 
 
 @pytest.mark.parametrize("count", [25, 45])

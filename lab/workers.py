@@ -7,6 +7,7 @@ through small files: nothing to set up, and a killed process leaves nothing behi
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -84,6 +85,7 @@ def _work(work: Callable, job: object, file: Path, parent: int) -> None:
         said[0] = steps
         if time.monotonic() - clock[0] > POLL:
             if os.getppid() != parent and os.name == "posix":
+                shutil.rmtree(file.parent, ignore_errors=True)
                 os._exit(1)  # who asked was killed: the next call goes on from the checkpoint, and wants this core
             write(steps)
             clock[0] = time.monotonic()

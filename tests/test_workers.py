@@ -121,9 +121,10 @@ from lab.workers import in_processes
 folder = Path({str(tmp_path)!r})
 in_processes([(folder, str(i), "wait") for i in range(2)], work, 2, lambda job, steps: print("busy", job, flush=True))
 """
-    child = nursery.start(code)
+    child = nursery.start("import tempfile; tempfile.tempdir = " + repr(str(tmp_path)) + code)
     child.has_said("busy 0")
     child.has_said("busy 1")
     child.kill()
     assert child.wait().code == -signal.SIGKILL
     assert gone(tmp_path)
+    assert not list(tmp_path.glob("lab-progress-*"))

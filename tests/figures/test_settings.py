@@ -88,14 +88,12 @@ def test_departures_name_what_differs_and_nothing_else():
         assert "matrix read" not in "".join(departures([task], "laptop", matrix=False))
 
 
-@pytest.mark.skipif(not (SWEEPS / "laptop" / "sweep.csv").is_file(), reason="no sweep is shipped")
 @every_task
 def test_baselines_have_the_rate_that_the_sweep_chose(task):
     table = pd.read_csv(SWEEPS / "laptop" / "sweep.csv")
     assert setting(task, "laptop").recipe.rate == best(table)[task]
 
 
-@pytest.mark.skipif(not (SWEEPS / "laptop" / "searches.csv").is_file(), reason="no sweep is shipped")
 @every_task
 def test_knots_have_the_rate_that_the_sweep_chose(task):
     table = pd.read_csv(SWEEPS / "laptop" / "searches.csv")

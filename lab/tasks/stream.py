@@ -139,7 +139,7 @@ def fork(generator: torch.Generator, split: str) -> torch.Generator:
 
 
 def hold_out(combinations: Tensor, fraction: float, seed: int, purpose: str) -> tuple[Tensor, Tensor]:
-    """Split combinations (n, K) of parts into seen and unseen: ⌊n · fraction⌋ of them, at random, are unseen.
+    """Split combinations (n, K) of parts into seen and unseen: int(n * fraction) of them, at random, are unseen.
 
     Both stay in the order given. Every part of an unseen combination is in a seen one as well (paper, Section 3);
     only where a combination has one part, K = 1, that cannot be, and unseen combinations are unseen parts.
@@ -148,7 +148,7 @@ def hold_out(combinations: Tensor, fraction: float, seed: int, purpose: str) -> 
     >>> [len(part) for part in hold_out(pairs, 0.7, seed=0, purpose="example")]
     [20, 46]
     """
-    if not 0 <= fraction < 1:
+    if isinstance(fraction, bool) or not isinstance(fraction, (int, float)) or not 0 <= fraction < 1:
         raise ArgumentError(f"held_out={fraction!r}: give a fraction of the combinations, from 0 to below 1")
     count, parts = int(len(combinations) * fraction), len(combinations.unique())
     rng = np.random.default_rng([check_whole("seed", seed, 0), *purpose.encode()])
@@ -161,6 +161,12 @@ def hold_out(combinations: Tensor, fraction: float, seed: int, purpose: str) -> 
         f"held_out={fraction}: the {len(seen)} combinations left for training do not contain all {parts} parts;"
         " hold out less"
     )
+
+
+def same_for_all(seed: int, shape: Sequence[int], device: torch.device) -> Tensor:
+    """Numbers uniform in [0, 1) that depend on the seed alone: what all examples of an analysis have in common."""
+    generator = torch.Generator().manual_seed(_mix(seed, "fixed"))
+    return torch.rand(*shape, generator=generator).to(device)
 
 
 def _mix(*values: int | str) -> int:

@@ -9,7 +9,8 @@ Problem     a 3×3 grid of panels, each of K features with values 0..F-1. A feat
             3 progression   s, s - 1, s - 2                        problem; each row is an independent
             4 progression   s, s - 2, s - 4                        permutation of them
 
-            c, s, a, b are uniform, new in each row. With F = 3, +2 is the same as -1; the reference allows it.
+            c, s, a, b are uniform, new in each row. With F = 4, +2 and -2 are one rule under two names, with
+            F = 3, +2 and -1, +1 and -2; and nothing can tell them apart.
 Rules       K rules, a multiset: each of the C(8 + K - 1, K) is drawn alike, and feature i has the i-th in the
             order above. Which answer token asks for which feature is then up to the permutations.
 Finding     With `permute`, every column of a problem shows the features in an order of its own, the same in
@@ -20,7 +21,7 @@ Sequence    the eight panels row by row, their features inside a panel: one toke
 Output      the K values of the ninth panel, from the queries; mean cross-entropy
 Splits      ⌊`held_out` of the multisets⌋ are "ood", drawn by the run's seed: with K = 4, 82 of 330. train, val
             and test are fresh problems with the other 248. A multiset has no order, so that a combination of
-            rules is in one split alone in all of its permutations.
+            rules is in one split alone in all of its permutations. With K = 1, "ood" has rules never seen.
 Latents     rules (N, K); combination (N,): rank of the multiset in lexicographic order; permutations (N, 3, K):
             place j of column c shows feature permutations[c, j]; grid (N, 3, 3, K): row, column, feature,
             before permuting; panels (N, 3, 3, K): as shown; answer_rules (N, K): rule of what each query asks
@@ -42,6 +43,7 @@ places 0 3 2: progression +2, 0 2 4; 7 1 3; 6 0 2
 places 3 1 3: subtraction, 4 5 7; 1 0 1; 5 1 4
 
 The last lines say, for each place of the answer, where its feature stands in the three columns, counted from 0.
+
 Departures from the reference code: its in-distribution test repeats the first batches of training; here no two
 splits share numbers. Every rule of a held-out combination is in one that is trained on (`hold_out`).
 """
@@ -157,20 +159,20 @@ class Sraven:
         grid = self._grid(rules, place)
         orders = _permutations(self.features, str(generator.device))
         if self.permute:
-            permutations = orders[torch.randint(len(orders), (len(rules), COLUMNS), **place)]
+            chosen = orders[torch.randint(len(orders), (len(rules), COLUMNS), **place)]
         else:
-            permutations = orders[0].expand(len(rules), COLUMNS, -1)
-        panels = grid.gather(-1, permutations[:, None].expand_as(grid))
+            chosen = orders[0].expand(len(rules), COLUMNS, -1)
+        panels = grid.gather(-1, chosen[:, None].expand_as(grid))
         shown = panels.flatten(1)  # (N, 9 K)
         inputs = F.one_hot(shown, self.values).float()
         inputs[:, -self.features :] = 0.0
         latents = {
             "rules": rules,
             "combination": self.rank(rules),
-            "permutations": permutations,
+            "permutations": chosen,
             "grid": grid,
             "panels": panels,
-            "answer_rules": rules.gather(1, permutations[:, -1]),
+            "answer_rules": rules.gather(1, chosen[:, -1]),
         }
         return Examples(inputs, shown[:, -self.features :], latents)
 

@@ -4,9 +4,11 @@ from functools import lru_cache
 
 from lab.errors import ArgumentError
 from lab.tasks import addition, addmod, copy, haystack, mano, memorize, parentheses
+from lab.tasks.logic import Logic
+from lab.tasks.sraven import Sraven
 from lab.tasks.task import Split, Task
 
-__all__ = ["NAMES", "Split", "Task", "load"]
+__all__ = ["NAMES", "Logic", "Split", "Sraven", "Task", "load"]
 
 # In the order of the paper's matrices (Figures 5 and 11).
 _BUILDERS = {

@@ -130,7 +130,10 @@ def _split(group: np.ndarray, truth: np.ndarray, names: np.ndarray, held_out: fl
         if np.all(decided):
             return ~test, test
     lacking = ", ".join(map(str, names[~np.all(decided, axis=0)]))
-    raise ArgumentError(f"no split of {number} groups has class {lacking} on both sides; merge classes, or give train=")
+    raise ArgumentError(
+        f"no split with {tested} of {number} groups held out has class {lacking} on both sides; change held_out, merge"
+        " classes, or give train="
+    )
 
 
 def _given(train: Any, test: Any, group: np.ndarray, truth: np.ndarray, names: np.ndarray,

@@ -20,6 +20,9 @@ METHOD_COLOURS = {
     "symmetrized": GREEN,
     "polynomial": SKY,
     "Chebyshev": BLACK,
+    "softmax": SKY,
+    "linear": ORANGE,
+    "hyla": GREEN,
 }
 METHOD_SYMBOLS = {  # a second way to tell methods apart, where points are drawn
     "baseline": "circle",
@@ -32,12 +35,18 @@ METHOD_SYMBOLS = {  # a second way to tell methods apart, where points are drawn
     "symmetrized": "star",
     "polynomial": "triangle-down",
     "Chebyshev": "x",
+    "softmax": "circle",
+    "linear": "square",
+    "hyla": "diamond",
 }
+METHOD_TITLES = {"softmax": "softmax attention", "linear": "linear attention", "hyla": "HYLA"}  # others: as they are
 # For what has no colour of its own; yellow is left out, it cannot be seen on white.
 SEQUENCE = (BLUE, ORANGE, GREEN, VERMILLION, PURPLE, SKY, BLACK, GREY)
 
 # Blue is better than the baseline, brown is worse, white is no difference; text can be read on every shade.
 DIVERGING = ((0.0, "#B35806"), (0.25, "#F1A340"), (0.5, "#FFFFFF"), (0.75, "#67A9CF"), (1.0, "#0571B0"))
+# Numbers from low to high (cividis): its lightness rises evenly, for every colour vision.
+SEQUENTIAL = "Cividis"
 DELTA_RANGE = 40.0  # percentage points at which the diverging scale ends: the same in all matrices, so they compare
 
 TASK_TITLES = {  # the paper's spelling, in the order of its matrices
@@ -106,6 +115,11 @@ def faded(colour: str, opacity: float) -> str:
     """
     red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
     return f"rgba({red}, {green}, {blue}, {opacity})"
+
+
+def method_title(method: str) -> str:
+    """A method's name as figures spell it."""
+    return METHOD_TITLES.get(method, method)
 
 
 def task_title(task: str) -> str:

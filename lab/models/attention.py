@@ -35,13 +35,33 @@ class Attention(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Attention of every token over itself and the tokens before it."""
-        runs, batch, tokens, width = x.shape
+        q, k, v = self._project(x)
+        y = self._softmax(q, k, v) if self.phi is None else self._kernel(q, k, v)
+        return self.out(y.transpose(2, 3).reshape(x.shape))
+
+    def scores(self, x: Tensor, normalized: bool = True) -> Tensor:
+        """How much each query attends to each key: x (R, B, T, C) → (R, B, heads, query, key).
+
+        With them, outputs are Σ_key score · value. normalized=False: what goes into the softmax (-inf for keys after
+        the query), or the kernel values before they are divided by their sum (0 there).
+        """
+        q, k, _ = self._project(x)
+        if self.phi is not None:
+            kernel = self._kernel_values(q, k)
+            return kernel / (kernel.sum(-1, keepdim=True) + EPSILON) if normalized else kernel
+        tokens = q.shape[-2]
+        score = q @ k.mT / q.shape[-1] ** 0.5
+        if self.bias is not None:
+            score = score + self.bias[:, :tokens, :tokens]
+        score = score.masked_fill(self.causal[:tokens, :tokens] == 0, -torch.inf)
+        return score.softmax(-1) if normalized else score
+
+    def _project(self, x: Tensor) -> Tensor:
+        """Queries, keys and values, (3, R, B, heads, T, d)."""
         qkv = self.qkv(x)
         if self.canon is not None:
             qkv = self.canon(qkv)
-        q, k, v = qkv.view(runs, batch, tokens, 3, self.heads, -1).permute(3, 0, 1, 4, 2, 5)  # (R, B, heads, T, d)
-        y = self._softmax(q, k, v) if self.phi is None else self._kernel(q, k, v)
-        return self.out(y.transpose(2, 3).reshape(runs, batch, tokens, width))
+        return qkv.view(*x.shape[:3], 3, self.heads, -1).permute(3, 0, 1, 4, 2, 5)
 
     def _softmax(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         shape, tokens = v.shape, q.shape[-2]
@@ -53,13 +73,16 @@ class Attention(nn.Module):
         return F.scaled_dot_product_attention(q, k, v, attn_mask=mask).view(shape)
 
     def _kernel(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        kernel = self._kernel_values(q, k)
+        return (kernel @ v) / (kernel.sum(-1, keepdim=True) + EPSILON)
+
+    def _kernel_values(self, q: Tensor, k: Tensor) -> Tensor:
         tokens = q.shape[-2]
         kernel = positive(self.phi, q) @ positive(self.phi, k).mT  # (R, B, heads, query, key), no negative entry
         decay = self.causal[:tokens, :tokens]
         if self.bias is not None:
             decay = decay * self.bias[:, :tokens, :tokens].exp()
-        kernel = kernel * decay
-        return (kernel @ v) / (kernel.sum(-1, keepdim=True) + EPSILON)
+        return kernel * decay
 
 
 def positive(phi: nn.Module, x: Tensor) -> Tensor:

@@ -40,6 +40,10 @@ class Block(nn.Module):
         x = self.norm1(x + self.attention(before(x)))
         return self.norm2(x + self.down(self.phi(hidden(self.up(inside(x))))))
 
+    def scores(self, x: Tensor, normalized: bool = True) -> Tensor:
+        """What the attention of this block weighs tokens with, (R, B, heads, query, key)."""
+        return self.attention.scores(self.canon[0](x) if self.canon else x, normalized)
+
 
 class Transformer(nn.Module):
     """R decoders for next-token prediction, one a seed.
@@ -72,10 +76,7 @@ class Transformer(nn.Module):
 
         positions (R, B, K): compute the logits at these tokens only → (R, B, K, V).
         """
-        x = self.embedding(tokens)
-        if self.position is not None:
-            index = torch.arange(tokens.shape[-1], device=tokens.device).expand(len(tokens), 1, -1)
-            x = x + self.position(index)
+        x = self._embed(tokens)
         for block in self.blocks:
             x = block(x)
         if positions is not None:
@@ -83,6 +84,24 @@ class Transformer(nn.Module):
         if self.unembedding is not None:
             return self.unembedding(x)
         return (x.flatten(1, 2) @ self.embedding.weight.mT).unflatten(1, x.shape[1:3])
+
+    def attention_scores(self, tokens: Tensor, normalized: bool = True) -> list[Tensor]:
+        """How much each query attends to each key, a tensor (R, B, heads, query, key) for each layer.
+
+        tokens (R, B, T). normalized=False: before the softmax, or before kernel values are divided by their sum.
+        """
+        x, found = self._embed(tokens), []
+        for block in self.blocks:
+            found.append(block.scores(x, normalized))
+            x = block(x)
+        return found
+
+    def _embed(self, tokens: Tensor) -> Tensor:
+        x = self.embedding(tokens)
+        if self.position is None:
+            return x
+        index = torch.arange(tokens.shape[-1], device=tokens.device).expand(len(tokens), 1, -1)
+        return x + self.position(index)
 
 
 def initialize(model: nn.Module, seeds: Sequence[int]) -> None:

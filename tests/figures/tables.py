@@ -99,3 +99,62 @@ def variants(seeds=6, tasks=("memorize", "addmod", "add", "parentheses"), died=(
     return pd.DataFrame(runs, columns=names), pd.DataFrame(
         functions, columns=["task", "method", "degree", "x", "value"]
     )
+
+
+HYPER = ["softmax", "linear", "hyla"]
+RULES = ["constant", "+1", "+2", "-1", "-2", "sum", "difference", "distribute"]
+
+
+def maps(colourings=("target", "term 1"), layers=2, methods=HYPER, points=60, labels=12, embedding="tsne"):
+    """Colourings named "target" or "magnitude" are numbers, the others have labels."""
+    rng, parts = np.random.default_rng(4), []
+    for layer in range(layers):
+        for method in methods:
+            place, trust = rng.normal(size=(points, 2)), rng.uniform(0.9, 1)
+            for colouring in colourings:
+                numbers = colouring in ("target", "magnitude")
+                part = {"method": method, "layer": layer, "colouring": colouring, "x": place[:, 0], "y": place[:, 1]}
+                part["label"] = None if numbers else rng.integers(labels, size=points).astype(str)
+                part["value"] = rng.random(points) if numbers else np.nan
+                parts.append(pd.DataFrame(part | {"trustworthiness": trust, "embedding": embedding}))
+    table = pd.concat([part.astype({"label": object}) for part in parts], ignore_index=True)
+    return table.sort_values(["layer", "colouring"], kind="stable", ignore_index=True)
+
+
+def decoders(labels=None, seeds=3, layers=4, methods=HYPER):
+    """One row a decoder, or one a decoder and label."""
+    rng, rows = np.random.default_rng(5), []
+    for rank, method in enumerate(methods):
+        for seed in range(seeds):
+            for layer in range(layers):
+                for label in labels or [None]:
+                    value = np.clip(0.3 + 0.15 * layer + 0.05 * rank + 0.04 * rng.normal(), 0, 1)
+                    rows.append((method, seed, layer, label, value, 0.2, 0.12 + 0.02 * rng.random()))
+    table = pd.DataFrame(rows, columns=["method", "seed", "layer", "label", "value", "chance", "shuffled"])
+    return table if labels else table.drop(columns="label")
+
+
+def similarities(methods=("hyla",), seeds=2, labels=RULES):
+    rng, rows = np.random.default_rng(6), []
+    for method in methods:
+        for seed in range(seeds):
+            means = rng.normal(size=(len(labels), 6))
+            means /= np.linalg.norm(means, axis=1, keepdims=True)
+            for i, a in enumerate(labels):
+                rows += [
+                    (method, seed, a, b, means[i] @ means[j], 0.8 * means[i] @ means[j], 0.1)
+                    for j, b in enumerate(labels)
+                ]
+    return pd.DataFrame(rows, columns=["method", "seed", "a", "b", "similarity", "pairs", "pairs_std"])
+
+
+def codes(methods=HYPER, heads=16, sample=5, labels=RULES):
+    rng, rows = np.random.default_rng(7), []
+    for number, method in enumerate(methods):
+        for kind, each in (("sample", sample), ("mean", 1)):
+            values = 10.0**-number * rng.normal(size=(len(labels) * each, heads))
+            rows += [
+                (method, kind, row, labels[row // each], head, values[row, head])
+                for row, head in np.ndindex(values.shape)
+            ]
+    return pd.DataFrame(rows, columns=["method", "kind", "row", "label", "head", "value"])

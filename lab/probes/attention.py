@@ -1,0 +1,143 @@
+"""Attention scores of models: those with `attention_scores`, Hugging Face models, and plain tensors of scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from lab.errors import ArgumentError
+from lab.models.transformer import Transformer
+from lab.nonlinearity.spline import Spline
+
+
+def scores_in_passes(model: Any, inputs: Any, run: int, normalized: bool, batch: int) -> Iterator[list[Tensor]]:
+    """The scores of `batch` examples at a time: a list of layers, each (n, heads, query, key).
+
+    Arguments as in `latent_codes`; inputs as `tensors` gives them, without a run axis. The model is read as in
+    evaluation, without dropout and gradients, and is left as it was.
+    """
+    if isinstance(model, nn.Module):
+        passes = _of_lab_model if hasattr(model, "attention_scores") else _of_hugging_face_model
+        with _evaluating(model):
+            for start in range(0, count(inputs), batch):
+                with torch.no_grad():
+                    layers = passes(model, inputs, slice(start, start + batch), run, normalized)
+                yield layers
+        return
+    layers = [model] if isinstance(model, (Tensor, np.ndarray)) else model
+    layers = [as_tensor(part) for part in layers]
+    if not layers or any(part.ndim not in (4, 5) for part in layers):
+        shapes = ", ".join(str(tuple(part.shape)) for part in layers) or "none"
+        raise ArgumentError(f"scores of shape {shapes}; give (examples, heads, query, key), a tensor for each layer")
+    yield [of_run(part, run) if part.ndim == 5 else part for part in layers]
+
+
+def tensors(inputs: Any) -> Tensor | Mapping[str, Any]:
+    """What goes into a model: a tensor, or a dictionary with some. `inputs` may be the examples of a task."""
+    if isinstance(inputs, Mapping):  # a tokenizer's
+        if not any(isinstance(value, Tensor) for value in inputs.values()):
+            raise ArgumentError("inputs hold no tensor; ask the tokenizer for some: return_tensors='pt', padding=True")
+        return inputs
+    if inputs is None:
+        raise ArgumentError("inputs are missing; give the examples that the model shall read")
+    for field in ("inputs", "tokens"):  # of lab.tasks: Examples, Split
+        inputs = getattr(inputs, field, inputs)
+    return as_tensor(inputs)
+
+
+def inputs_of_run(inputs: Any, run: int) -> Any:
+    """Inputs of a lab model without a run axis: those of `run` where there is one, (R, N, T) tokens or (R, N, T, D)."""
+    read = tensors(inputs)
+    several = isinstance(read, Tensor) and read.ndim == (4 if read.is_floating_point() else 3)
+    return of_run(inputs, run) if several else inputs
+
+
+def padding(model: Any, inputs: Any) -> Tensor | None:
+    """Which tokens only fill up a row, (examples, tokens) bool, where that is known."""
+    if isinstance(inputs, Mapping) and isinstance(inputs.get("attention_mask"), Tensor):
+        mask = inputs["attention_mask"].cpu()
+        return mask == 0 if mask.ndim == 2 else None
+    if isinstance(inputs, Tensor) and isinstance(model, Transformer):
+        return inputs.cpu() == 0  # token 0 is "<pad>" in every task
+    return None
+
+
+def count(inputs: Tensor | Mapping[str, Any]) -> int:
+    """How many examples there are."""
+    if isinstance(inputs, Mapping):
+        return next(len(value) for value in inputs.values() if isinstance(value, Tensor))
+    return len(inputs)
+
+
+def of_run(values: Any, run: int) -> Any:
+    """What belongs to one run; the run axis is the first."""
+    if not -len(values) <= run < len(values):
+        raise ArgumentError(f"run={run}: there are {len(values)} runs; choose 0..{len(values) - 1}")
+    return values[run]
+
+
+def as_tensor(values: Any) -> Tensor:
+    """A tensor of what may be an array or a list."""
+    return values if isinstance(values, Tensor) else torch.as_tensor(np.asarray(values))
+
+
+def _of_lab_model(model: nn.Module, inputs: Any, part: slice, run: int, normalized: bool) -> list[Tensor]:
+    if not isinstance(inputs, Tensor):
+        raise ArgumentError(f"{type(model).__name__} reads one tensor, not a dictionary; give tokens or inputs")
+    device = next(model.parameters()).device
+    # A spline may be shared by all runs; every other parameter has the run axis.
+    shared = {id(p) for module in model.modules() if isinstance(module, Spline) for p in module.parameters()}
+    runs = next(len(p) for p in model.parameters() if id(p) not in shared)
+    side_by_side = inputs[part].to(device).expand(runs, *inputs[part].shape)
+    return [of_run(scores, run) for scores in model.attention_scores(side_by_side, normalized=normalized)]
+
+
+def _of_hugging_face_model(model: nn.Module, inputs: Any, part: slice, run: int, normalized: bool) -> list[Tensor]:
+    name, number = type(model).__name__, count(inputs)
+    if not hasattr(model, "config"):
+        raise ArgumentError(
+            f"{name} has no attention_scores, and is no Hugging Face model; give the scores themselves,"
+            " (examples, heads, query, key)"
+        )
+    if run:
+        raise ArgumentError(f"run={run}: {name} has no run axis; leave run at 0")
+    if not normalized:
+        raise ArgumentError(f"{name} tells its scores after normalization only; leave normalized at True")
+    device = next(model.parameters()).device
+    if isinstance(inputs, Mapping):
+        of_examples = {k: v for k, v in inputs.items() if isinstance(v, Tensor) and v.ndim and len(v) == number}
+        given = {**inputs, **{k: v[part].to(device) for k, v in of_examples.items()}}
+        output = model(**given, output_attentions=True)
+    else:
+        output = model(inputs[part].to(device), output_attentions=True)
+    layers = getattr(output, "attentions", None)
+    if layers and all(scores is not None for scores in layers):
+        return list(layers)
+    others = [field for field in output if field.endswith("_attentions") and output[field]]
+    if others:
+        raise ArgumentError(
+            f"{name} has several attentions; give the scores of one: latent_codes(model(..., output_attentions=True)"
+            f".{others[0]}); there are {', '.join(others)}"
+        )
+    kind = getattr(model.config, "_attn_implementation", "fused")
+    raise ArgumentError(
+        f"{name} fuses its attention ({kind}) and tells no scores; load it with attn_implementation='eager', or call"
+        " model.set_attn_implementation('eager')"
+    )
+
+
+@contextmanager
+def _evaluating(model: nn.Module) -> Iterator[None]:
+    """Without dropout; afterwards each module is in the mode that it was in."""
+    modes = [(module, module.training) for module in model.modules()]
+    try:
+        model.eval()
+        yield
+    finally:
+        for module, mode in modes:
+            module.training = mode

@@ -1,0 +1,166 @@
+"""Latent codes: the attention scores across heads for one query and one key (hypernetwork paper, Sec. 2.1, Eq. 4).
+
+Multi-head attention is a linear hypernetwork: query q receives Σ_k W_{q,k} x_k with
+
+    W_{q,k} = Σ_h a_{h,q,k} W_h^out W_h^value,
+
+so the H scores a_{1,q,k} … a_{H,q,k} are a code: they say which operation the layer applies to key k on behalf of
+query q.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from lab.errors import ArgumentError, check_whole
+from lab.probes.attention import as_tensor, count, inputs_of_run, padding, scores_in_passes, tensors
+
+Tokens = int | Sequence[int] | np.ndarray | Tensor  # one index, or one an example; negative ones count from the end
+
+
+@dataclass(frozen=True, eq=False)
+class Codes:
+    """What one layer does for a query token with a key token, example by example. numpy takes it as `codes`.
+
+    codes (examples, heads): attention scores, float32 or float64. layer: from 0. query, key (examples,): indices of the
+    tokens, from 0. normalized: whether the scores are those after normalization (softmax, RMSHead, …), or before.
+    latents: ground truth that came with the examples, by name; each (examples, …).
+    """
+
+    codes: np.ndarray
+    layer: int
+    query: np.ndarray
+    key: np.ndarray
+    normalized: bool
+    latents: Mapping[str, np.ndarray]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.codes, dtype=dtype, copy=copy)
+
+
+def latent_codes(model: Any, inputs: Any = None, layer: int = -1, query: Tokens = -1, key: Tokens = -1, *,
+                 run: int = 0, normalized: bool = True, batch: int = 256) -> Codes:  # fmt: skip
+    """The code (a_{h,q,k})_h of one layer for the query and key tokens named (hypernetwork paper, Eq. 4, Fig. 1B).
+
+    model, inputs: one of
+        a model with `attention_scores`, as the lab's have, with the examples of a task, or their tokens (N, T) or
+        inputs (N, T, D). `run` picks one of the model's runs, and of the inputs' where they, too, have a run axis;
+        a Hugging Face model, with token ids (N, T) or the dictionary that its tokenizer returns. Its attention has to
+        be "eager": fused attention leaves no scores that could be read;
+        attention scores (N, heads, query, key), maybe with a run axis in front; or a list of such, one a layer.
+    layer: which one, from 0; negative ones count from the last.
+    query, key: index of a token, or (N,) one an example. The paper reads the response token attending to itself.
+    normalized: False for the scores before normalization, from models that tell them.
+    batch: examples that go through the model at once. It bounds the memory and changes nothing else.
+
+    >>> scores = torch.tensor([[0.9, 0.1], [0.2, 0.8]])  # planted: (examples, heads)
+    >>> codes = latent_codes(scores[:, :, None, None].expand(2, 2, 5, 5), query=4, key=2)
+    >>> codes.codes.tolist() == scores.tolist()
+    True
+    >>> from lab.models.transformer import Transformer
+    >>> from lab.spec import ModelSpec
+    >>> model = Transformer(ModelSpec(layers=2, heads=2, width=8), vocabulary=5, length=4, seeds=[0], mlp=nn.GELU())
+    >>> for block in model.blocks:  # with no queries and keys, a token attends alike to all before it
+    ...     _ = block.attention.qkv.weight.data.zero_()
+    >>> latent_codes(model, torch.ones(3, 4, dtype=torch.long), query=[1, 2, 3], key=0).codes[:, 0].round(3).tolist()
+    [0.5, 0.3330000042915344, 0.25]
+    """
+    found = codes_by_layer(model, inputs, query, key, run=run, normalized=normalized, batch=batch)
+    if not -len(found) <= layer < len(found):
+        raise ArgumentError(f"layer={layer}: there are {len(found)} layers; choose {-len(found)}..{len(found) - 1}")
+    return found[layer]
+
+
+def codes_by_layer(model: Any, inputs: Any = None, query: Tokens = -1, key: Tokens = -1, *, run: int = 0,
+                   normalized: bool = True, batch: int = 256) -> tuple[Codes, ...]:  # fmt: skip
+    """`latent_codes` of every layer, from one pass through the model.
+
+    >>> scores = torch.rand(2, 3, 5, 5)  # (examples, heads, query, key)
+    >>> [codes.codes.shape for codes in codes_by_layer([scores, scores])]
+    [(2, 3), (2, 3)]
+    """
+    check_whole("batch", batch)
+    examples, read = None, None
+    if hasattr(model, "attention_scores"):
+        inputs = inputs_of_run(inputs, run)
+    if isinstance(model, nn.Module):
+        read = tensors(inputs)
+        examples, filling = count(read), padding(model, read)
+    found, seen = None, 0
+    for layers in scores_in_passes(model, read, run, normalized, batch):
+        if found is None:
+            examples = len(layers[0]) if examples is None else examples
+            (q, k), found = _places(query, key, examples, layers[0].shape[-2:]), [[] for _ in layers]
+            if read is not None:
+                _refuse_padding(filling, q, k)
+        here = slice(seen, seen + len(layers[0]))
+        for scores, codes in zip(layers, found, strict=True):
+            codes.append(scores[torch.arange(len(scores)), :, q[here], k[here]].cpu())
+        seen = here.stop
+    whole = [torch.cat(codes) for codes in found]
+    for codes in whole:
+        _refuse_hidden(codes, q, k)
+    latents = {name: as_array(latent) for name, latent in getattr(inputs, "latents", {}).items()}
+    return tuple(Codes(as_array(codes), layer, q.numpy(), k.numpy(), normalized, latents)
+                 for layer, codes in enumerate(whole))  # fmt: skip
+
+
+def as_array(values: Any) -> np.ndarray:
+    """A numpy array of what may be a tensor, on any device, a `Codes` or a list."""
+    if not isinstance(values, Tensor):
+        return np.asarray(values)
+    half = values.dtype in (torch.bfloat16, torch.float16)  # numpy does not know the first, and few do the second
+    return (values.detach().float() if half else values.detach()).cpu().numpy()
+
+
+def as_codes(codes: Any) -> np.ndarray:
+    """Codes as float64 (examples, heads), if all of them are numbers."""
+    found = as_array(codes)
+    if found.ndim != 2 or 0 in found.shape or found.dtype.kind not in "fiub":
+        raise ArgumentError(f"codes are {found.dtype} of shape {found.shape}; give numbers of shape (examples, heads)")
+    bad = int((~np.isfinite(found)).any(1).sum())
+    if bad:
+        raise ArgumentError(f"{bad} of {len(found)} codes are not finite; leave them out (a diverged run, hidden keys)")
+    return found.astype(np.float64)
+
+
+def _places(query: Tokens, key: Tokens, examples: int, sizes: Sequence[int]) -> list[Tensor]:
+    """Query and key as indices from 0, (examples,) int64."""
+    found = []
+    for name, value, size in zip(("query", "key"), (query, key), sizes, strict=True):
+        index = as_tensor(value).cpu()
+        if index.is_floating_point() or (index.ndim and index.shape != (examples,)):
+            given = f"{index.dtype} of shape {tuple(index.shape)}".removeprefix("torch.")
+            raise ArgumentError(f"{name} is {given}; give one index, or one for each of {examples} examples")
+        outside = index[(index < -size) | (index >= size)]
+        if outside.numel():
+            raise ArgumentError(f"{name}={int(outside[0])}: there are {size} tokens; choose {-size}..{size - 1}")
+        found.append((index.long() % size).expand(examples))
+    return found
+
+
+def _refuse_padding(filling: Tensor | None, query: Tensor, key: Tensor) -> None:
+    """Tokens that only fill up a row attend to something, too, but it means nothing."""
+    for name, index in (("query", query), ("key", key)):
+        hit = 0 if filling is None else int(filling[torch.arange(len(index)), index].sum())
+        if hit:
+            raise ArgumentError(f"{name} is padding in {hit} of {len(index)} examples; give one index an example")
+
+
+def _refuse_hidden(codes: Tensor, query: Tensor, key: Tensor) -> None:
+    hidden = (key > query) & ((codes == 0) | codes.isinf()).all(1)
+    if hidden.any():
+        i = int(hidden.nonzero()[0])
+        raise ArgumentError(
+            f"query {int(query[i])} does not see key {int(key[i])} (example {i}): every head scores it {codes[i, 0]:g};"
+            " in a causal model take a key at or before the query"
+        )

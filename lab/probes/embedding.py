@@ -1,0 +1,99 @@
+"""Codes drawn as points of the plane: t-SNE, UMAP, PCA, and how far their neighbourhoods can be trusted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lab.errors import ArgumentError, check_whole
+from lab.probes.codes import as_codes
+
+METHODS = ("tsne", "umap", "pca")
+JUDGED = 2000  # examples of which trustworthiness is computed: it takes all distances between them
+
+
+@dataclass(frozen=True, eq=False)
+class Embedding:
+    """Codes as points.
+
+    points (examples, 2). trustworthiness: 0 to 1, of `judged` examples, for their `neighbours` nearest; near 1 if
+    neighbours of a point are neighbours of its code, 0.5 on average if they are anybody. perplexity: None for PCA.
+    """
+
+    points: np.ndarray
+    trustworthiness: float
+    neighbours: int
+    judged: int
+    method: str
+    seed: int
+    perplexity: float | None
+
+
+def embed(codes: Any, method: str = "tsne", seed: int = 0, perplexity: float | None = None,
+          neighbours: int = 5) -> Embedding:  # fmt: skip
+    """Codes (examples, heads) in two dimensions, the same for the same seed (hypernetwork paper, Figs. 2D, 5A, 5B).
+
+    method: "tsne" (van der Maaten & Hinton 2008), "umap" (McInnes et al. 2018; its first use in a process takes half a
+    minute) or "pca". perplexity: how many neighbours a point has, roughly; UMAP calls it n_neighbors. None: 30 for
+    t-SNE, 15 for UMAP, and less where there are few examples. On one core t-SNE takes seconds for 1,000 examples,
+    and half a minute or more for 3,000.
+
+    Trustworthiness (Venna & Kaski 2001) of the k = `neighbours` nearest, U_k(i) being those of point i that are not
+    among the k nearest to code i, and r(i, j) the rank of code j by distance to code i:
+
+        T = 1 - 2 / (n k (2 n - 3 k - 1)) Σ_i Σ_{j ∈ U_k(i)} (r(i, j) - k)
+
+    It speaks of neighbourhoods only. Sizes of clusters and distances between them mean nothing in t-SNE and UMAP.
+
+    >>> codes = np.repeat(np.eye(3, 8), 40, axis=0) + np.random.default_rng(0).normal(size=(120, 8)) / 50
+    >>> found = embed(codes, "pca")  # three planted clusters
+    >>> found.points.shape, found.trustworthiness > 0.8
+    ((120, 2), True)
+    """
+    codes, seed = as_codes(codes), check_whole("seed", seed, 0)
+    number = len(codes)
+    if method not in METHODS:
+        raise ArgumentError(f"unknown method {method!r}; choose one of {', '.join(METHODS)}")
+    if not (codes != codes[0]).any():
+        raise ArgumentError(f"all {number} codes are the same; there is nothing to embed")
+    if check_whole("neighbours", neighbours) * 2 >= number:
+        raise ArgumentError(f"neighbours={neighbours}: give fewer than half as many as there are codes, {number}")
+    if method == "pca":
+        perplexity, points = None, _pca(codes)
+    else:
+        if perplexity is None:
+            perplexity = min(30 if method == "tsne" else 15, (number - 1) / 3)
+        if not 1 < perplexity < number:
+            raise ArgumentError(f"perplexity={perplexity}: give more than 1, and less than there are codes, {number}")
+        points = (_tsne if method == "tsne" else _umap)(codes, perplexity, seed)
+    some = np.random.default_rng(seed).permutation(number)[:JUDGED]
+    from sklearn.manifold import trustworthiness
+
+    trust = float(trustworthiness(codes[some], points[some], n_neighbors=neighbours))
+    return Embedding(points, trust, neighbours, len(some), method, seed, perplexity)
+
+
+def _pca(codes: np.ndarray) -> np.ndarray:
+    from sklearn.decomposition import PCA
+
+    points = PCA(min(2, *codes.shape), svd_solver="full").fit_transform(codes)
+    return np.pad(points, ((0, 0), (0, 2 - points.shape[1])))  # one head: a line
+
+
+def _tsne(codes: np.ndarray, perplexity: float, seed: int) -> np.ndarray:
+    from sklearn.manifold import TSNE
+    from threadpoolctl import threadpool_limits
+
+    start = _pca(codes)
+    start *= 1e-4 / start[:, 0].std()  # as sklearn's init="pca", which needs two heads
+    # Threads add up in any order, and t-SNE makes much of a rounding error: one thread, for the same map every time.
+    with threadpool_limits(1):
+        return TSNE(perplexity=perplexity, init=start.astype(np.float32), random_state=seed).fit_transform(codes)
+
+
+def _umap(codes: np.ndarray, neighbours: float, seed: int) -> np.ndarray:
+    import umap
+
+    return umap.UMAP(n_neighbors=max(2, round(neighbours)), random_state=seed, n_jobs=1).fit_transform(codes)

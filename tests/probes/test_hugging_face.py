@@ -1,0 +1,86 @@
+"""Codes of Hugging Face models, built from a configuration: nothing is downloaded."""
+
+import numpy as np
+import pytest
+import torch
+
+from lab import probes
+from lab.errors import ArgumentError
+
+transformers = pytest.importorskip("transformers", reason="the extra 'text' is not installed")
+SMALL = {"vocab_size": 20, "bos_token_id": 1, "eos_token_id": 2}
+
+
+def gpt2(kind="eager"):
+    shape = {"n_layer": 3, "n_head": 4, "n_embd": 16, "n_positions": 12}
+    torch.manual_seed(0)  # transformers draws from the global generator
+    return transformers.GPT2Model(transformers.GPT2Config(**shape, **SMALL, attn_implementation=kind))
+
+
+def words(batch=5, length=7):
+    return torch.randint(3, 20, (batch, length), generator=torch.Generator().manual_seed(0))
+
+
+@pytest.mark.parametrize("head", ["GPT2Model", "GPT2LMHeadModel"])
+def test_codes_are_the_attentions(head):
+    model = gpt2()
+    if head == "GPT2LMHeadModel":
+        model = transformers.GPT2LMHeadModel(model.config)
+    model.train()  # with dropout, so that reading it would show
+    layers = probes.codes_by_layer(model, words(), query=-1, key=3, batch=2)
+    assert model.training
+    attentions = model.eval()(words(), output_attentions=True).attentions
+    assert len(layers) == len(attentions) == 3
+    for codes, wanted in zip(layers, attentions, strict=True):
+        # another batch size sums products in another order: float32 rounding
+        np.testing.assert_allclose(codes.codes, wanted[:, :, -1, 3].detach().numpy(), rtol=1e-4, atol=1e-6)
+
+
+def test_padded_rows_need_an_index_each_and_give_what_they_give_alone():
+    model, lengths = gpt2(), [3, 7, 5]
+    ids = words(3)
+    mask = (torch.arange(7) < torch.tensor(lengths)[:, None]).long()
+    given = {"input_ids": ids, "attention_mask": mask, "use_cache": False}
+    with pytest.raises(ArgumentError, match="query is padding in 2 of 3 examples"):
+        probes.latent_codes(model, given, key=0)
+    last = torch.tensor(lengths) - 1
+    padded = probes.latent_codes(model, given, query=last, key=0, batch=2)
+    for i, length in enumerate(lengths):
+        alone = probes.latent_codes(model, ids[i : i + 1, :length], key=0)
+        np.testing.assert_allclose(padded.codes[i], alone.codes[0], rtol=1e-4, atol=1e-6)
+
+
+def test_a_fused_model_says_how_to_switch_that_off():
+    model = gpt2("sdpa")
+    with pytest.raises(ArgumentError, match=r"GPT2Model fuses its attention \(sdpa\).*attn_implementation='eager'"):
+        probes.latent_codes(model, words())
+    model.set_attn_implementation("eager")  # what the message says to do
+    assert probes.latent_codes(model, words()).codes.shape == (5, 4)
+
+
+def test_bidirectional_models_see_later_keys():
+    shape = {"num_hidden_layers": 1, "num_attention_heads": 2, "hidden_size": 8, "intermediate_size": 8}
+    config = transformers.BertConfig(**shape, vocab_size=20, attn_implementation="eager")
+    model = transformers.BertModel(config).eval()
+    codes = probes.latent_codes(model, words(), query=0, key=5)
+    wanted = model(words(), output_attentions=True).attentions[0][:, :, 0, 5]
+    np.testing.assert_allclose(codes.codes, wanted.detach().numpy(), rtol=1e-5)
+    with pytest.raises(ArgumentError, match="query 0 does not see key 5"):
+        probes.latent_codes(gpt2(), words(), query=0, key=5)
+
+
+def test_an_encoder_decoder_names_its_attentions():
+    shape = {"d_model": 8, "d_kv": 4, "num_heads": 2, "num_layers": 1, "d_ff": 8, "vocab_size": 20}
+    model = transformers.T5Model(transformers.T5Config(**shape, attn_implementation="eager")).eval()
+    given = {"input_ids": words(), "decoder_input_ids": words(5, 4)}
+    with pytest.raises(ArgumentError, match="several attentions.*cross_attentions"):
+        probes.latent_codes(model, given)
+    crossing = model(**given, output_attentions=True).cross_attentions
+    assert probes.latent_codes(crossing, query=3, key=6).codes.shape == (5, 2)
+
+
+def test_what_it_cannot_tell_is_refused():
+    with pytest.raises(ArgumentError, match="after normalization only"):
+        probes.latent_codes(gpt2(), words(), normalized=False)
+    with pytest.raises(ArgumentError, match="no run axis"):
+        probes.latent_codes(gpt2(), words(), run=1)

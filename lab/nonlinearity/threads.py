@@ -1,0 +1,77 @@
+"""Sharing a kernel's work among threads: as many as torch uses, and none where starting them costs more than they save.
+
+The work is cut into items: slices of a run. How it is cut depends on the size of the input alone, and each item sums its
+own knot gradients, so results are the same, bit for bit, for any number of threads.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+SMALLEST, MOST = 2**16, 64  # inputs a slice at least; slices a run at most (each has a table of knot gradients)
+ALONE = 2**17  # inputs that one thread does before another one has begun: below, threads do not help
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How an input is cut: `runs` runs of `count` numbers, each into `slices` slices of `slice` numbers."""
+
+    runs: int
+    count: int
+
+    @classmethod
+    def of(cls, x: Tensor, values: Tensor) -> Cut:
+        """The cut of an input for values (knots,), all of it one run, or (runs, knots).
+
+        >>> Cut.of(torch.empty(2, 3, 100_000), torch.empty(2, 5))
+        Cut(runs=2, count=300000)
+        """
+        runs = 1 if values.dim() == 1 else values.shape[0]
+        return cls(runs, x.numel() // runs)
+
+    @property
+    def slice(self) -> int:
+        """Numbers a slice."""
+        return max(SMALLEST, -(-self.count // MOST))
+
+    @property
+    def slices(self) -> int:
+        """Slices a run."""
+        return -(-self.count // self.slice)
+
+    @property
+    def items(self) -> int:
+        """Slices in all."""
+        return self.runs * self.slices
+
+    def share(self, work: Callable[[int, int], None]) -> None:
+        """Call work(first, end) so that all items are done once, on torch's number of threads."""
+        threads = min(torch.get_num_threads(), self.items) if self.runs * self.count >= ALONE else 1
+        if threads == 1:
+            work(0, self.items)
+            return
+        bounds = [self.items * i // threads for i in range(threads + 1)]
+        others = [_pool(threads - 1).submit(work, *bounds[i : i + 2]) for i in range(1, threads)]
+        try:
+            work(*bounds[:2])
+        finally:  # not before all are done: they write into the caller's tensors
+            errors = [other.exception() for other in others]
+        for error in filter(None, errors):
+            raise error
+
+
+_pools: dict[int, ThreadPoolExecutor] = {}  # by size
+
+
+def _pool(size: int) -> ThreadPoolExecutor:
+    return _pools.get(size) or _pools.setdefault(size, ThreadPoolExecutor(size, "lab-spline"))
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pools.clear)  # threads do not survive a fork, their pool would wait for ever

@@ -26,7 +26,7 @@ def why_not() -> str | None:
 def forward(x: Tensor, values: Tensor, low: float, high: float) -> Tensor:
     """Spline values: shape and dtype of `x`, which is (runs, …) or, with values (knots,), of any shape."""
     inside, table = _ready(x, values)
-    y, cut, inverse = torch.empty_like(inside), Cut.of(x, values), (values.shape[-1] - 1) / (high - low)
+    y, cut, inverse = torch.empty_like(inside), Cut(x, values), (values.shape[-1] - 1) / (high - low)
     arrays = [tensor.detach().numpy() for tensor in (inside, table, y)]
     kind = arrays[0].dtype.type
 
@@ -54,9 +54,9 @@ def _backward(
     grad: Tensor, x: Tensor, values: Tensor, low: float, high: float, of_x: bool, of_values: bool, slope: bool
 ) -> tuple[Tensor | None, Tensor | None]:
     inside, table = _ready(x, values)
-    cut, inverse = Cut.of(x, values), (values.shape[-1] - 1) / (high - low)
+    cut, inverse = Cut(x, values), (values.shape[-1] - 1) / (high - low)
     gx = torch.empty_like(inside) if of_x else inside.new_empty(0, 0)
-    partial = torch.empty(cut.items if of_values else 0, values.shape[-1], dtype=torch.float64)
+    partial = torch.empty(cut.runs * cut.slices if of_values else 0, values.shape[-1], dtype=torch.float64)
     grad = grad.to(inside.dtype).reshape(inside.shape).contiguous()
     arrays = [tensor.detach().numpy() for tensor in (inside, grad, table, gx, partial)]
     kind = arrays[0].dtype.type

@@ -65,7 +65,7 @@ def forward(x: Tensor, values: Tensor, low: float, high: float) -> Tensor:
     inside, table = _ready(x, values)
     y = torch.empty_like(inside)
     _call("forward", inside, table, low, high, inside.data_ptr(), table.data_ptr(), y.data_ptr())
-    return y.to(x.dtype)
+    return y if y.dtype == x.dtype else y.to(x.dtype)
 
 
 def backward(grad: Tensor, x: Tensor, values: Tensor, low: float, high: float, of_x: bool, of_values: bool):
@@ -91,8 +91,10 @@ def _backward(
     grad: Tensor, x: Tensor, table: Tensor, low: float, high: float, gx: Tensor | None, of_values: bool, slope: bool
 ) -> Tensor | None:
     """Fills gx, if any; returns the gradient of the values in double, if asked for."""
-    cut, knots = Cut.of(x, table), table.shape[-1]
-    partial = torch.empty(cut.runs, cut.slices, knots, dtype=torch.float64) if of_values else None
+    knots, partial = table.shape[-1], None
+    if of_values:
+        cut = Cut(x, table)
+        partial = torch.empty(cut.runs * cut.slices, knots, dtype=torch.float64)
     pointers = [None if tensor is None else tensor.data_ptr() for tensor in (x, grad, table, gx, partial)]
     _call("backward", x, table, low, high, *pointers, slope)
     if partial is None or cut.slices == 1:
@@ -104,13 +106,19 @@ def _backward(
 
 def _ready(x: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
     """Both contiguous, in types that the kernel has: it computes in double if one of them is, else in single."""
-    wide = torch.float64 if torch.float64 in (x.dtype, values.dtype) else torch.float32
-    return x.to(wide if wide == torch.float64 else x.dtype).contiguous(), values.to(wide).contiguous()
+    double = torch.float64 in (x.dtype, values.dtype)
+    x, wide = x.to(torch.float64) if double else x, torch.float64 if double else torch.float32
+    return x.contiguous(), (values if values.dtype == wide else values.to(wide)).contiguous()
+
+
+@functools.cache
+def _function(name: str, dtype: torch.dtype, kernel: ctypes.CDLL):
+    return getattr(kernel, f"spline_{name}_{str(dtype).removeprefix('torch.')}")
 
 
 def _call(name: str, x: Tensor, table: Tensor, low: float, high: float, *pointers) -> None:
-    function = getattr(library(), f"spline_{name}_{str(x.dtype).removeprefix('torch.')}")
-    cut, knots = Cut.of(x, table), table.shape[-1]
+    function = _function(name, x.dtype, library())
+    cut, knots = Cut(x, table), table.shape[-1]
     inverse, shared = (knots - 1) / (high - low), table.dim() == 1
 
     def work(first: int, end: int) -> None:

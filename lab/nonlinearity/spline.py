@@ -73,7 +73,7 @@ class Spline(nn.Module):
                 f"the leading axis must be the run axis, of length {self.values.shape[0]}"
             )
         # torch.func (vmap, grad, jvp) sees through the formula, not through the kernel
-        traced = not torch.compiler.is_compiling() and torch._C._are_functorch_transforms_active()
+        traced = torch._C._are_functorch_transforms_active()
         return (interpolate if traced else spline)(x, self.values, self.low, self.high)
 
     def save(self, path: str | Path) -> None:

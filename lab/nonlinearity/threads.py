@@ -9,54 +9,40 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 SMALLEST, MOST = 2**16, 64  # inputs a slice at least; slices a run at most (each has a table of knot gradients)
-ALONE = 2**17  # inputs that one thread does before another one has begun: below, threads do not help
+ALONE = 2**18  # inputs that one thread does before another one has begun: below, threads do not help
 
 
-@dataclass(frozen=True)
 class Cut:
-    """How an input is cut: `runs` runs of `count` numbers, each into `slices` slices of `slice` numbers."""
+    """How an input is cut: `runs` runs of `count` numbers, each into `slices` slices of `slice` numbers.
 
-    runs: int
-    count: int
+    x: the input; values: (knots,), which makes all of x one run, or (runs, knots).
 
-    @classmethod
-    def of(cls, x: Tensor, values: Tensor) -> Cut:
-        """The cut of an input for values (knots,), all of it one run, or (runs, knots).
+    >>> cut = Cut(torch.empty(2, 3, 100_000), torch.empty(2, 5))
+    >>> cut.runs, cut.count, cut.slices
+    (2, 300000, 5)
+    """
 
-        >>> Cut.of(torch.empty(2, 3, 100_000), torch.empty(2, 5))
-        Cut(runs=2, count=300000)
-        """
-        runs = 1 if values.dim() == 1 else values.shape[0]
-        return cls(runs, x.numel() // runs)
+    __slots__ = ("count", "runs", "slice", "slices")
 
-    @property
-    def slice(self) -> int:
-        """Numbers a slice."""
-        return max(SMALLEST, -(-self.count // MOST))
-
-    @property
-    def slices(self) -> int:
-        """Slices a run."""
-        return -(-self.count // self.slice)
-
-    @property
-    def items(self) -> int:
-        """Slices in all."""
-        return self.runs * self.slices
+    def __init__(self, x: Tensor, values: Tensor):
+        self.runs = 1 if values.dim() == 1 else values.shape[0]
+        self.count = x.numel() // self.runs
+        self.slice = max(SMALLEST, -(-self.count // MOST))
+        self.slices = -(-self.count // self.slice)
 
     def share(self, work: Callable[[int, int], None]) -> None:
         """Call work(first, end) so that all items are done once, on torch's number of threads."""
-        threads = min(torch.get_num_threads(), self.items) if self.runs * self.count >= ALONE else 1
+        items = self.runs * self.slices
+        threads = min(torch.get_num_threads(), items) if self.runs * self.count >= ALONE else 1
         if threads == 1:
-            work(0, self.items)
+            work(0, items)
             return
-        bounds = [self.items * i // threads for i in range(threads + 1)]
+        bounds = [items * i // threads for i in range(threads + 1)]
         others = [_pool(threads - 1).submit(work, *bounds[i : i + 2]) for i in range(1, threads)]
         try:
             work(*bounds[:2])

@@ -21,8 +21,9 @@ from lab.nonlinearity import formula
 
 BLOCK, SUMMED = 1024, 128  # inputs at once: elementwise; where knot gradients are summed
 WIDTH = tl.constexpr(16)  # columns of the table of sums
-MOST_KNOTS = 4096  # the table of sums is kept in registers
+MOST_KNOTS = 1024  # what registers and shared memory of every GPU hold, and one-hot products are worth it
 PROGRAMS = 4  # that sum knot gradients, a multiprocessor
+OPTIONS = {"enable_fp_fusion": True}  # Triton's default changes from one version to the next
 
 
 @triton.jit
@@ -107,7 +108,7 @@ def forward(x: Tensor, values: Tensor, low: float, high: float) -> Tensor:
     source, table, sizes, grid = _ready(x, values, low, high)
     y, blocks = torch.empty_like(source), triton.cdiv(sizes[1], BLOCK)
     with _on(x):
-        _forward[(sizes[0] * blocks,)](source, table, y, sizes[1], blocks, *grid, BLOCK=BLOCK)
+        _forward[(sizes[0] * blocks,)](source, table, y, sizes[1], blocks, *grid, BLOCK=BLOCK, **OPTIONS)
     return y
 
 
@@ -125,7 +126,7 @@ def backward(grad: Tensor, x: Tensor, values: Tensor, low: float, high: float, o
         return gx, _sum(grad, source, table, sizes, grid, gx, slope=False).view(values.shape).to(values.dtype)
     blocks = triton.cdiv(sizes[1], BLOCK)
     with _on(x):
-        _backward_x[(sizes[0] * blocks,)](source, grad, table, gx, sizes[1], blocks, *grid, BLOCK=BLOCK)
+        _backward_x[(sizes[0] * blocks,)](source, grad, table, gx, sizes[1], blocks, *grid, BLOCK=BLOCK, **OPTIONS)
     return gx, None
 
 
@@ -150,7 +151,7 @@ def _sum(grad: Tensor, x: Tensor, table: Tensor, sizes: tuple, grid: tuple, gx: 
         _backward_knots[(runs * programs,)](
             x, grad, table, x if gx is None else gx, partial, count, steps, programs, *grid,
             OF_X=gx is not None, SLOPE=slope, ROWS=rows, BLOCK=SUMMED,
-            PRECISION="tf32x3" if x.dtype == torch.float32 else "tf32",
+            PRECISION="tf32x3" if x.dtype == torch.float32 else "tf32", **OPTIONS,
         )  # fmt: skip
     left, right = partial.sum(1, dtype=torch.float64).unflatten(-1, (2, width)).unbind(-2)
     left, right = left.flatten(1), right.flatten(1)

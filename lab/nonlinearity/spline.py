@@ -72,6 +72,8 @@ class Spline(nn.Module):
                 f"input of shape {tuple(x.shape)} for {self.values.shape[0]} splines: "
                 f"the leading axis must be the run axis, of length {self.values.shape[0]}"
             )
+        if not x.is_floating_point():
+            raise ArgumentError(f"input of type {x.dtype}: give floating-point numbers, for example x.float()")
         # torch.func (vmap, grad, jvp) sees through the formula, not through the kernel
         traced = torch._C._are_functorch_transforms_active()
         return (interpolate if traced else spline)(x, self.values, self.low, self.high)

@@ -10,7 +10,7 @@ import torch
 
 from lab import engine
 from lab.errors import LabError
-from lab.nonlinearity import native
+from lab.nonlinearity import op
 from lab.nonlinearity.zoo import zoo_names
 from lab.store import Store
 
@@ -37,8 +37,7 @@ def examine() -> dict[str, str]:
     found = {"python": platform.python_version(), "torch": str(torch.__version__)}
     found |= {name: _version(name) for name in PACKAGES}
     found["device"] = f"{device} ({engine.device_name(device)})"
-    why = native.why_not()
-    found["spline kernel"] = "compiled C" if why is None else f"torch formula, several times slower: {why}"
+    found["spline kernel"] = op.describe()
     found["browser"] = browser() or "none found: figures come without PNG and SVG; install Chromium or Chrome"
     found["zoo"] = f"{len(zoo_names())} learned functions"
     return found | _store(Store())

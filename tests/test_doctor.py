@@ -23,7 +23,7 @@ def test_it_says_what_is_here():
     assert set(WORDS) <= found.keys() and all(isinstance(text, str) and text for text in found.values())
     assert found["torch"] == torch.__version__ and found["numpy"] == numpy.__version__
     assert found["device"].startswith("cuda" if torch.cuda.is_available() else "cpu")
-    assert found["spline kernel"].startswith("compiled C" if native.library() else "torch formula")
+    assert found["spline kernel"].startswith("compiled C" if native.library() else "numba")
     assert found["store"].endswith(f"results in {Store().folder}")
 
 
@@ -54,8 +54,8 @@ from lab.doctor import examine
 print(examine()["spline kernel"])
 """
     ended = nursery.run(code)
-    assert ended.code == 0 and ended.out.startswith("torch formula") and len(ended.out.splitlines()) == 1
-    assert "compiler" in ended.out
+    assert ended.code == 0 and ended.out.startswith("numba") and len(ended.out.splitlines()) == 1
+    assert "no-such-compiler" in ended.out
 
 
 def test_damaged_results_are_counted_and_the_first_are_named(store_folder):

@@ -1,91 +1,96 @@
 /* Linear spline with evenly spaced knots: constant outside [low, high], right-hand slope on a knot, NaN stays NaN.
    One pass over memory each way; the backward pass recomputes the interval instead of reading it back.
-   Layout: x, y, g are (runs, count), contiguous; the knots are (runs, knots) or, with stride 0, shared by all runs. */
+
+   Layout: x, y, g are (runs, count), contiguous; knots are (runs, n), or (n) shared by all runs. Work is cut into
+   items, numbered over runs and the slices of a run; a call does the items first … end - 1, so that several threads
+   can share them. Slices depend on the size alone: results are the same, bit for bit, for any number of threads.
+   Functions return 0, or 1 where memory ran out. */
+#include <math.h>
 #include <stdint.h>
-#if defined(__AVX512F__)
-#include <immintrin.h>
-#endif
+#include <stdlib.h>
+#include <string.h>
 
-static inline int interval(float position, int last) {
-    int k = (int)position;                   /* NaN becomes INT_MIN: the clamp keeps the look-up inside the table */
-    return k < 0 ? 0 : (k > last - 1 ? last - 1 : k);
+#define BLOCK 256 /* inputs that are in the buffers at once */
+#define LANES 4
+
+typedef double sum2 __attribute__((vector_size(16)));
+
+#define NAME(f) spline_##f##_float32
+#define ELEMENT float
+#define REAL float
+#define READ(e) (e)
+#define WRITE(r) (r)
+#include "kernel.h"
+
+#define NAME(f) spline_##f##_float64
+#define ELEMENT double
+#define REAL double
+#define READ(e) (e)
+#define WRITE(r) (r)
+#include "kernel.h"
+
+static inline float from_bfloat16(uint16_t half) {
+    uint32_t bits = (uint32_t)half << 16;
+    float real;
+    memcpy(&real, &bits, sizeof real);
+    return real;
 }
 
-void spline_forward(const float *x, const float *knots, float *y, int64_t runs, int64_t count, int64_t stride,
-                    int n, float low, float inverse) {
-    const int last = n - 1;
-    for (int64_t r = 0; r < runs; r++) {
-        const float *v = knots + r * stride, *in = x + r * count;
-        float *out = y + r * count;
-        int64_t i = 0;
-#if defined(__AVX512F__)
-        const __m512 lo = _mm512_set1_ps(low), inv = _mm512_set1_ps(inverse), top = _mm512_set1_ps((float)last);
-        const __m512i cap = _mm512_set1_epi32(last - 1);
-        for (; i + 16 <= count; i += 16) {
-            __m512 t = _mm512_mul_ps(_mm512_sub_ps(_mm512_loadu_ps(in + i), lo), inv);
-            t = _mm512_min_ps(top, _mm512_max_ps(_mm512_setzero_ps(), t));  /* the second operand, NaN, is kept */
-            __m512i k = _mm512_min_epi32(cap, _mm512_max_epi32(_mm512_setzero_si512(), _mm512_cvttps_epi32(t)));
-            __m512 f = _mm512_sub_ps(t, _mm512_cvtepi32_ps(k));
-            __m512 a = _mm512_i32gather_ps(k, v, 4), b = _mm512_i32gather_ps(k, v + 1, 4);
-            _mm512_storeu_ps(out + i, _mm512_fmadd_ps(f, _mm512_sub_ps(b, a), a));
-        }
-#endif
-        for (; i < count; i++) {
-            float t = (in[i] - low) * inverse;
-            t = t < 0.0f ? 0.0f : (t > (float)last ? (float)last : t);
-            int k = interval(t, last);
-            out[i] = v[k] + (t - (float)k) * (v[k + 1] - v[k]);
-        }
-    }
+static inline uint16_t to_bfloat16(float real) { /* round to nearest, ties to even, as torch does */
+    uint32_t bits;
+    memcpy(&bits, &real, sizeof bits);
+    uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+    return (uint16_t)(real == real ? rounded : 0x7fc0);
 }
 
-void spline_backward_input(const float *x, const float *g, const float *knots, float *gx, int64_t runs, int64_t count,
-                           int64_t stride, int n, float low, float inverse) {
-    const int last = n - 1;
-    for (int64_t r = 0; r < runs; r++) {
-        const float *v = knots + r * stride, *in = x + r * count, *gr = g + r * count;
-        float *out = gx + r * count;
-        int64_t i = 0;
-#if defined(__AVX512F__)
-        const __m512 lo = _mm512_set1_ps(low), inv = _mm512_set1_ps(inverse), top = _mm512_set1_ps((float)last);
-        for (; i + 16 <= count; i += 16) {
-            __m512 t = _mm512_mul_ps(_mm512_sub_ps(_mm512_loadu_ps(in + i), lo), inv);
-            __mmask16 inside = _mm512_cmp_ps_mask(t, _mm512_setzero_ps(), _CMP_GE_OQ)
-                             & _mm512_cmp_ps_mask(t, top, _CMP_LT_OQ);
-            __mmask16 nan = _mm512_cmp_ps_mask(t, t, _CMP_UNORD_Q);
-            __m512i k = _mm512_maskz_cvttps_epi32(inside, t);
-            __m512 a = _mm512_i32gather_ps(k, v, 4), b = _mm512_i32gather_ps(k, v + 1, 4);
-            __m512 slope = _mm512_mul_ps(_mm512_sub_ps(b, a), inv);
-            __m512 d = _mm512_maskz_mul_ps(inside, slope, _mm512_loadu_ps(gr + i));
-            _mm512_storeu_ps(out + i, _mm512_mask_mov_ps(d, nan, t));
-        }
-#endif
-        for (; i < count; i++) {
-            float t = (in[i] - low) * inverse;
-            if (t >= 0.0f && t < (float)last) {
-                int k = interval(t, last);
-                out[i] = gr[i] * (v[k + 1] - v[k]) * inverse;
-            } else {
-                out[i] = t != t ? t : 0.0f;
-            }
-        }
-    }
+#define NAME(f) spline_##f##_bfloat16
+#define ELEMENT uint16_t
+#define REAL float
+#define READ(e) from_bfloat16(e)
+#define WRITE(r) to_bfloat16(r)
+#include "kernel.h"
+
+static inline float from_float16(uint16_t half) {
+    uint32_t sign = (uint32_t)(half & 0x8000) << 16, bits = (uint32_t)(half & 0x7fff) << 13;
+    uint32_t special = bits | 0x7f800000; /* infinity and NaN */
+    float real;
+    memcpy(&real, &bits, sizeof real);
+    real *= 0x1p112f; /* the exponents' biases are 15 and 127; exact for denormal numbers too */
+    uint32_t scaled;
+    memcpy(&scaled, &real, sizeof scaled);
+    scaled = (bits >= 0x0f800000 ? special : scaled) | sign;
+    memcpy(&real, &scaled, sizeof real);
+    return real;
 }
 
-/* Sums in double, so that a million terms cost no digits. gv is (runs, n) doubles, zeroed by the caller. */
-void spline_backward_knots(const float *x, const float *g, double *gv, int64_t runs, int64_t count, int n, float low,
-                           float inverse) {
-    const int last = n - 1;
-    for (int64_t r = 0; r < runs; r++) {
-        const float *in = x + r * count, *gr = g + r * count;
-        double *sum = gv + r * n;
-        for (int64_t i = 0; i < count; i++) {
-            float t = (in[i] - low) * inverse;
-            t = t < 0.0f ? 0.0f : (t > (float)last ? (float)last : t);
-            int k = interval(t, last);
-            double f = (double)t - k, d = gr[i];
-            sum[k] += d * (1.0 - f);
-            sum[k + 1] += d * f;
+static inline uint16_t to_float16(float real) { /* round to nearest, ties to even, as torch does */
+    uint32_t bits, tiny;
+    memcpy(&bits, &real, sizeof bits);
+    uint32_t sign = bits & 0x80000000;
+    bits ^= sign;
+    memcpy(&real, &bits, sizeof real);
+    real += 0.5f; /* a denormal half is a whole number of 2^-24, which is what a float near 0.5 ends with */
+    memcpy(&tiny, &real, sizeof tiny);
+    uint32_t usual = (bits - 0x38000000 + 0xfff + ((bits >> 13) & 1)) >> 13;
+    uint32_t half = bits < 0x38800000 ? tiny - 0x3f000000 : usual;
+    half = bits >= 0x47800000 ? 0x7c00 : half;
+    half = bits > 0x7f800000 ? 0x7e00 : half;
+    return (uint16_t)(half | sign >> 16);
+}
+
+#define NAME(f) spline_##f##_float16
+#define ELEMENT uint16_t
+#define REAL float
+#define READ(e) from_float16(e)
+#define WRITE(r) to_float16(r)
+#include "kernel.h"
+
+/* Sums the slices of each run, in their order: partial (runs, slices, n) to total (runs, n). */
+void spline_collect(const double *partial, double *total, int64_t runs, int64_t slices, int n) {
+    for (int64_t run = 0; run < runs; run++)
+        for (int k = 0; k < n; k++) {
+            double sum = 0;
+            for (int64_t s = 0; s < slices; s++) sum += partial[(run * slices + s) * n + k];
+            total[run * n + k] = sum;
         }
-    }
 }

@@ -1,7 +1,8 @@
 """The linear spline: a learnable scalar function, the lab's main object (transformers paper, App. B).
 
 Values at evenly spaced knots of [low, high], linear between them, constant outside. Outside, the slope is 0; on a
-knot, it is the slope to its right; NaN in gives NaN out; ±inf gives the end value.
+knot, it is the slope to its right; ±inf gives the end value. NaN in gives NaN out, a NaN gradient of that input, and NaN
+gradients of the first two knots. `op` has the kernels; they agree with each other in all of this.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import torch
 from torch import Tensor, nn
 
 from lab.errors import ArgumentError, LabError, check_whole
-from lab.nonlinearity import native
+from lab.nonlinearity.formula import interpolate
+from lab.nonlinearity.op import spline
 from lab.nonlinearity.polynomial import Polynomial, chebyshev_series, least_squares, support
 from lab.nonlinearity.symmetry import Symmetrized, symmetrize
 
@@ -68,16 +70,16 @@ class Spline(nn.Module):
         >>> Spline.from_function(torch.relu, low=-2.0, high=2.0, knots=5)(torch.tensor([-1.5, 1.5, 9.0])).tolist()
         [0.0, 1.5, 2.0]
         """
-        spline = cls(torch.zeros(check_whole("knots", knots, 2)), low, high, learnable)
+        phi = cls(torch.zeros(check_whole("knots", knots, 2)), low, high, learnable)
         with torch.no_grad():
-            values = torch.as_tensor(f(spline.positions))
-            if values.shape != spline.values.shape or not values.isfinite().all():
+            values = torch.as_tensor(f(phi.positions))
+            if values.shape != phi.values.shape or not values.isfinite().all():
                 raise ArgumentError(
                     f"f gives shape {tuple(values.shape)} for {knots} knots, {int(values.isfinite().sum())} values"
                     f" finite; it must give one finite value a knot on [{low:g}, {high:g}]"
                 )
-            spline.values.copy_(values)
-        return spline
+            phi.values.copy_(values)
+        return phi
 
     @property
     def positions(self) -> Tensor:
@@ -96,9 +98,11 @@ class Spline(nn.Module):
                 f"input of shape {tuple(x.shape)} for {self.values.shape[0]} splines: "
                 f"the leading axis must be the run axis, of length {self.values.shape[0]}"
             )
-        if _native_can(x, self.values):
-            return _Native.apply(x.contiguous(), self.values.contiguous(), self.low, self.high)
-        return interpolate(x, self.values, self.low, self.high)
+        if not x.is_floating_point():
+            raise ArgumentError(f"input of type {x.dtype}: give floating-point numbers, for example x.float()")
+        # torch.func (vmap, grad, jvp) sees through the formula, not through the kernel
+        traced = torch._C._are_functorch_transforms_active()
+        return (interpolate if traced else spline)(x, self.values, self.low, self.high)
 
     def save(self, path: str | Path) -> None:
         """Write the function as JSON: low, high, values and their type. The text says the numbers exactly."""
@@ -229,55 +233,3 @@ class Spline(nn.Module):
     def extra_repr(self) -> str:
         """Shape and range, for print(model)."""
         return f"{tuple(self.values.shape)} knots on [{self.low:g}, {self.high:g}]"
-
-
-def interpolate(x: Tensor, values: Tensor, low: float, high: float) -> Tensor:
-    """The spline as a torch formula: any device and dtype, differentiable twice in `x` and `values`.
-
-    x: any shape with values (knots,), or (runs, …) with values (runs, knots). Returns the shape and dtype of `x`.
-    """
-    last = values.shape[-1] - 1
-    wide = torch.promote_types(x.dtype, torch.float32)  # half-precision inputs are located in float32
-    position = (x.to(wide) - low) * (last / (high - low))
-    inside = (position >= 0) & (position < last)
-    position = torch.where(inside | position.isnan(), position, position.detach().clamp(0, last))
-    index = torch.nan_to_num(position.detach()).long().clamp(0, last - 1)
-    left, right = _look_up(values, index), _look_up(values, index + 1)
-    return (left + (position - index) * (right - left)).to(x.dtype)
-
-
-def _look_up(values: Tensor, index: Tensor) -> Tensor:
-    if values.dim() == 1:
-        return values[index]
-    return values.gather(1, index.reshape(values.shape[0], -1)).reshape(index.shape)
-
-
-def _native_can(x: Tensor, values: Tensor) -> bool:
-    plain = x.device.type == values.device.type == "cpu" and x.dtype == values.dtype == torch.float32 and x.numel() > 0
-    # torch.compile and torch.func (vmap, grad, jvp) see through the formula, not through the kernel
-    traced = torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
-    return plain and not traced and native.library() is not None
-
-
-class _Native(torch.autograd.Function):
-    """The compiled kernel under autograd (first derivatives; a second one goes through the torch formula)."""
-
-    @staticmethod
-    def forward(ctx, x: Tensor, values: Tensor, low: float, high: float) -> Tensor:
-        ctx.save_for_backward(x, values)
-        ctx.range = low, high
-        return native.forward(x, values, low, high)
-
-    @staticmethod
-    def backward(ctx, grad: Tensor):
-        x, values = ctx.saved_tensors
-        if torch.is_grad_enabled():  # create_graph=True: somebody wants to differentiate this once more
-            with torch.enable_grad():
-                wanted = [t for t, needed in zip((x, values), ctx.needs_input_grad, strict=False) if needed]
-                y = interpolate(x, values, *ctx.range)
-                found = iter(torch.autograd.grad(y, wanted, grad, create_graph=True))
-            return *(next(found) if needed else None for needed in ctx.needs_input_grad[:2]), None, None
-        grad = grad.contiguous()
-        gx = native.backward_input(x, grad, values, *ctx.range) if ctx.needs_input_grad[0] else None
-        gv = native.backward_knots(x, grad, values, *ctx.range) if ctx.needs_input_grad[1] else None
-        return gx, gv, None, None

@@ -8,12 +8,17 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.nonlinearity import native
-from lab.nonlinearity.spline import Spline, interpolate
+from lab.nonlinearity import jit, native, op
+from lab.nonlinearity.formula import interpolate
+from lab.nonlinearity.spline import Spline
 
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C compiler on this machine")
-PORTABLE = tuple(flag for flag in native.FLAGS if flag != "-march=native")  # the branch without AVX-512
+BUILDS = {
+    "machine": native.FLAGS,
+    "avx2": (*native.FLAGS, "-mno-avx512f", "-mavx2", "-mfma"),
+    "portable": tuple(flag for flag in native.FLAGS if flag != "-march=native"),
+}
 INF, NAN = float("inf"), float("nan")
 
 # float32 rounds a position on [-4, 4] with 33 knots by a few 2^-24 of its size: values that differ by v
@@ -27,6 +32,7 @@ def anew(tmp_path, monkeypatch):
     """An empty cache folder, and nothing loaded yet; afterwards as before."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv("CC", raising=False)
+    monkeypatch.delenv("LAB_KERNEL", raising=False)
     native.library.cache_clear()
     yield tmp_path / "lab"
     native.library.cache_clear()
@@ -38,14 +44,17 @@ def other_cache(tmp_path_factory):
     return tmp_path_factory.mktemp("cache")
 
 
-@pytest.fixture(params=["machine", "portable"])
+@pytest.fixture(params=BUILDS)
 def kernel(request, other_cache, monkeypatch):
-    """The kernel as this machine builds it, and as a machine without AVX-512 does."""
+    """The kernel as this machine builds it, and as machines without AVX-512, or without any of that, do."""
     if native.library() is None:
         pytest.skip(native.why_not())
-    if request.param == "portable":
-        monkeypatch.setattr(native, "FLAGS", PORTABLE)
+    if request.param == "avx2" and "avx2" not in native._processor():
+        pytest.skip("this processor has no AVX2")
+    if request.param != "machine":
+        monkeypatch.setattr(native, "FLAGS", BUILDS[request.param])
         monkeypatch.setenv("XDG_CACHE_HOME", str(other_cache))
+    monkeypatch.setenv("LAB_KERNEL", "native")
     native.library.cache_clear()
     assert native.library() is not None, native.why_not()
     yield
@@ -61,7 +70,6 @@ def by_kernel(x, values):
     x = x.detach().clone().requires_grad_()
     spline = Spline(values, LOW, HIGH, learnable=True)
     y = spline(x)
-    assert "Native" in type(y.grad_fn).__name__  # it is the kernel that is tested here
     (y * draw(*y.shape, seed=9)).sum().backward()
     return y.detach(), x.grad, spline.values.grad
 
@@ -81,8 +89,8 @@ def off_knots(x, knots):
     return LOW + spacing * (position.floor() + 0.05 + 0.9 * (position - position.floor()))
 
 
-# below, at and above the 16 numbers that AVX-512 takes at once, and none at all in one run of several axes
-@pytest.mark.parametrize("shape", [(1,), (15,), (16,), (17,), (257,), (3, 5, 7), (2, 16), ()], ids=str)
+# below, at and above the 16 numbers that AVX-512 takes at once and the 256 of a block, and none at all
+@pytest.mark.parametrize("shape", [(1,), (15,), (16,), (17,), (256,), (257,), (3, 5, 7), (2, 16), ()], ids=str)
 @pytest.mark.parametrize("knots", [2, 3, 33])
 def test_kernel_is_the_formula(kernel, shape, knots):
     x, values = off_knots(draw(*shape, scale=3.0), knots), draw(knots, seed=1)
@@ -151,14 +159,16 @@ def test_the_kernel_reads_and_writes_inside_its_arrays(kernel, count):
     x, grad, values = (inside(*shape)[0] for shape in ((runs, count), (runs, count), (runs, knots)))
     x.copy_(torch.linspace(-5, 5, runs * count).view(runs, count)), grad.fill_(1.0), values.copy_(draw(runs, knots))
     x[:, -1] = 4.0  # the last knot, with no value to its right
-    sizes, grid = (runs, count), (knots, LOW, (knots - 1) / (HIGH - LOW))
-    library = native.library()
-    for function, ins in ((library.spline_forward, (x, values)), (library.spline_backward_input, (x, grad, values))):
+    cut, grid = (count, count, 0, runs, False), (knots, LOW, (knots - 1) / (HIGH - LOW))
+    for name, ins in (("forward", (x, values)), ("backward", (x, grad, values))):
         out, after = inside(runs, count, fill=7.0)
-        function(*(tensor.data_ptr() for tensor in (*ins, out)), *sizes, knots, *grid)
+        last = (None, False) if name == "backward" else ()  # no knot gradients
+        pointers = [tensor.data_ptr() for tensor in (*ins, out)]
+        assert getattr(native.library(), f"spline_{name}_float32")(*pointers, *last, *cut, *grid) == 0
         assert out.isfinite().all() and (after == 7).all()
     total, after = inside(runs, knots, fill=0)
-    library.spline_backward_knots(x.data_ptr(), grad.data_ptr(), total.data_ptr(), *sizes, *grid)
+    pointers = [x.data_ptr(), grad.data_ptr(), values.data_ptr(), None, total.data_ptr()]
+    assert native.library().spline_backward_float32(*pointers, False, *cut, *grid) == 0
     assert (total.sum(1) == count).all() and (after == 0).all()
 
 
@@ -222,10 +232,7 @@ def second(make):
 
 def test_second_derivatives_go_through_the_kernel(kernel):
     def module(x, values):
-        spline = Spline(values, LOW, HIGH, learnable=True)
-        y = torch.func.functional_call(spline, {"values": values}, (x,))
-        assert "Native" in type(y.grad_fn).__name__
-        return y
+        return op.spline(x, values, LOW, HIGH)
 
     got = second((torch.float32, module))
     wanted = second((torch.float64, lambda x, values: interpolate(x, values, LOW, HIGH)))
@@ -248,7 +255,7 @@ def test_the_kernel_is_built_into_an_empty_cache_and_found_there_again(anew):
 @needs_compiler
 def test_another_source_or_other_flags_are_another_kernel(anew, monkeypatch):
     assert native.library() is not None
-    monkeypatch.setattr(native, "FLAGS", PORTABLE)
+    monkeypatch.setattr(native, "FLAGS", BUILDS["portable"])
     native.library.cache_clear()
     assert native.library() is not None
     assert len(list(anew.iterdir())) == 2
@@ -261,16 +268,12 @@ def test_a_compiler_with_arguments_works(anew, monkeypatch):
 
 
 def falls_back(reason):
-    """The spline without a kernel: same numbers by the formula, and a reason that says what went wrong."""
-    x, values = off_knots(draw(3, 20, scale=3.0), 33), draw(3, 33, seed=1)
+    """The spline without the C kernel: same numbers by numba, and a reason that says what went wrong."""
     assert native.library() is None and reason in native.why_not()
-    x = x.requires_grad_()
-    y = Spline(values, LOW, HIGH)(x)
-    assert "Native" not in type(y.grad_fn).__name__
-    (y * draw(*y.shape, seed=9)).sum().backward()
-    wanted = by_formula(x.detach(), values)
-    torch.testing.assert_close(y, wanted[0].float(), **CLOSE)
-    torch.testing.assert_close(x.grad, wanted[1].float(), **CLOSE)
+    assert op.cpu_kernel() is jit and op.describe().startswith("numba") and reason in op.describe()
+    x, values = off_knots(draw(3, 20, scale=3.0), 33), draw(3, 33, seed=1)
+    for got, wanted in zip(by_kernel(x, values), by_formula(x, values), strict=True):
+        torch.testing.assert_close(got, wanted.float(), **CLOSE)
 
 
 @pytest.mark.parametrize("compiler", ["/bin/false", "no-such-compiler"])

@@ -1,0 +1,212 @@
+"""The spline as an operator of torch, `lab::spline`, and the choice of the kernel behind it.
+
+The operator is opaque to torch.compile: it is called, not taken apart. Three operators are closed under differentiation,
+because φ is linear in its values and piecewise linear in x, so derivatives of any order exist:
+`spline` (φ), `spline_backward` (both gradients of Σ grad · φ(x), in one pass over memory) and `spline_slope_backward`
+(gradient of Σ grad · φ'(x) in the values).
+
+Kernels are modules with forward, backward and slope_backward of one signature:
+on the CPU `native` (C), where there is no compiler `jit` (numba); on CUDA `gpu` (Triton); everywhere else `formula`
+(torch). The environment variable LAB_KERNEL (native, numba, torch) forces one on the CPU; torch, on CUDA too.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+from types import ModuleType
+
+import torch
+from torch import Tensor
+
+from lab.errors import ArgumentError, LabError
+from lab.nonlinearity import formula, jit, native
+
+CHOICES = ("native", "numba", "torch")
+
+
+def spline(x: Tensor, values: Tensor, low: float, high: float) -> Tensor:
+    """φ(x), shape and dtype of `x`: values at evenly spaced knots of [low, high], linear between, constant outside.
+
+    x: float64, float32, bfloat16 or float16; any shape with values (knots,), (runs, …) with values (runs, knots).
+    Computes in float64 if `x` or `values` are, else in float32.
+
+    >>> spline(torch.tensor([-0.5, 9.0]), torch.tensor([0.0, 1.0, 2.0]), -1.0, 1.0)
+    tensor([0.5000, 2.0000])
+    """
+    return torch.ops.lab.spline.default(x, values, low, high)
+
+
+def cpu_kernel() -> ModuleType:
+    """The module whose kernel evaluates splines on the CPU."""
+    forced = _forced()
+    if forced == "torch":
+        return formula
+    if forced != "numba" and native.why_not() is None:
+        return native
+    if forced != "native" and jit.why_not() is None:
+        return jit
+    if forced:
+        reason = native.why_not() if forced == "native" else jit.why_not()
+        raise LabError(f"LAB_KERNEL={forced}, and there is no such kernel: {reason}; unset it")
+    return formula
+
+
+def cuda_kernel() -> ModuleType:
+    """The module whose kernel evaluates splines on CUDA."""
+    if _forced() == "torch" or why_not_triton() is not None:
+        return formula
+    from lab.nonlinearity import gpu
+
+    return gpu
+
+
+def why_not_triton() -> str | None:
+    """The reason why Triton is not used on CUDA, or None where it is."""
+    if torch.version.hip:
+        return "the kernel was written for NVIDIA's processors"
+    return None if find_spec("triton") else "triton is not installed"
+
+
+def describe() -> str:
+    """Which kernels are in use, and why not a faster one: a line for `lab doctor`."""
+    kernel, forced = cpu_kernel(), f" (LAB_KERNEL={_forced()})" if _forced() else ""
+    why = "" if forced else f": {native.why_not()}"
+    names = {
+        native: f"compiled C{forced}",
+        jit: f"numba{forced}, about half as fast as compiled C{why}",
+        formula: f"torch formula{forced}, several times slower{why or ': ' + str(jit.why_not())}",
+    }
+    if not torch.cuda.is_available():
+        return names[kernel]
+    cuda = f"torch formula: {why_not_triton() or 'LAB_KERNEL=torch'}" if cuda_kernel() is formula else "Triton"
+    return f"{names[kernel]}; on CUDA {cuda}"
+
+
+def _forced() -> str:
+    forced = os.environ.get("LAB_KERNEL", "")
+    if forced and forced not in CHOICES:
+        raise ArgumentError(f"LAB_KERNEL={forced!r}: give {', '.join(CHOICES)}, or unset it")
+    return forced
+
+
+_library = torch.library.Library("lab", "FRAGMENT")
+_library.define("spline(Tensor x, Tensor values, float low, float high) -> Tensor")
+_library.define(
+    "spline_backward(Tensor grad, Tensor x, Tensor values, float low, float high, bool of_x, bool of_values) "
+    "-> (Tensor, Tensor)"  # one that is not asked for has no elements
+)
+_library.define("spline_slope_backward(Tensor grad, Tensor x, Tensor values, float low, float high) -> Tensor")
+
+
+def _install(key: str, kernel) -> None:
+    """Make kernel() the module in charge of a kind of device."""
+
+    def forward(x, values, low, high):
+        return kernel().forward(x, values, low, high) if x.numel() else torch.empty_like(x)
+
+    def backward(grad, x, values, low, high, of_x, of_values):
+        if not x.numel():
+            return torch.zeros_like(x), torch.zeros_like(values) if of_values else values.new_empty(0)
+        gx, gv = kernel().backward(grad, x, values, low, high, of_x, of_values)
+        return x.new_empty(0) if gx is None else gx, values.new_empty(0) if gv is None else gv
+
+    def slope_backward(grad, x, values, low, high):
+        return kernel().slope_backward(grad, x, values, low, high) if x.numel() else torch.zeros_like(values)
+
+    _library.impl("spline", forward, key)
+    _library.impl("spline_backward", backward, key)
+    _library.impl("spline_slope_backward", slope_backward, key)
+
+
+_install("CPU", cpu_kernel)
+_install("CUDA", cuda_kernel)
+_install("CompositeExplicitAutograd", lambda: formula)  # every other device
+
+
+@torch.library.register_fake("lab::spline", lib=_library)
+def _(x, values, low, high):
+    return torch.empty_like(x, memory_format=torch.contiguous_format)
+
+
+@torch.library.register_fake("lab::spline_backward", lib=_library)
+def _(grad, x, values, low, high, of_x, of_values):
+    gx = torch.empty_like(x, memory_format=torch.contiguous_format) if of_x else x.new_empty(0)
+    gv = torch.empty_like(values, memory_format=torch.contiguous_format) if of_values else values.new_empty(0)
+    return gx, gv
+
+
+@torch.library.register_fake("lab::spline_slope_backward", lib=_library)
+def _(grad, x, values, low, high):
+    return torch.empty_like(values, memory_format=torch.contiguous_format)
+
+
+def _gradients(ctx, grad):
+    """Of `spline`."""
+    x, values = ctx.saved_tensors
+    of_x, of_values = ctx.needs_input_grad[:2]
+    if grad is None or not (of_x or of_values):
+        return None, None, None, None
+    gx, gv = torch.ops.lab.spline_backward.default(grad, x, values, *ctx.range, of_x, of_values)
+    return gx if of_x else None, gv if of_values else None, None, None
+
+
+def _second_gradients(ctx, of_gx, of_gv):
+    """Of `spline_backward`, which gave gx = grad · φ'(x) and gv = Σ grad · ∂φ(x)/∂values."""
+    grad, x, values = ctx.saved_tensors
+    of_grad, of_x, of_values = ctx.needs_input_grad[:3]
+    by_gx, by_gv = (of and h is not None for of, h in zip(ctx.wanted, (of_gx, of_gv), strict=True))
+    slope, gg, gx, gv = torch.ops.lab.spline_backward.default, None, None, None
+    if of_grad and by_gx:
+        gg = slope(of_gx, x, values, *ctx.range, True, False)[0]
+    if of_grad and by_gv:
+        more = torch.ops.lab.spline.default(x, of_gv, *ctx.range)
+        gg = more if gg is None else gg + more
+    if of_x and by_gv:
+        gx = slope(grad, x, of_gv, *ctx.range, True, False)[0]
+    if of_values and by_gx:
+        gv = torch.ops.lab.spline_slope_backward.default(of_gx * grad, x, values, *ctx.range)
+    return gg, gx, gv, None, None, None, None
+
+
+def _slope_gradients(ctx, of_gv):
+    """Of `spline_slope_backward`, linear in grad; the values only lend it their shape."""
+    grad, x, _ = ctx.saved_tensors
+    if of_gv is None or not ctx.needs_input_grad[0]:
+        return None, None, None, None, None
+    slope = torch.ops.lab.spline_backward.default(torch.ones_like(x), x, of_gv, *ctx.range, True, False)[0]
+    return slope, None, None, None, None
+
+
+def _differentiable(name: str, tensors: int, gradients) -> None:
+    """Give an operator its gradients, by an autograd.Function under the Autograd key.
+
+    torch.library.register_autograd does the same in twice the time, which counts where inputs are small.
+    tensors: how many of the operator's arguments are; they come first, then low and high.
+    """
+    operator = getattr(torch.ops.lab, name).default
+
+    class Node(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, *inputs):
+            ctx.save_for_backward(*inputs[:tensors])
+            ctx.range, ctx.wanted = inputs[tensors : tensors + 2], inputs[tensors + 2 :]
+            ctx.set_materialize_grads(False)
+            with torch._C._AutoDispatchBelowAutograd():
+                return operator(*inputs)
+
+        backward = staticmethod(gradients)
+
+    def call(*inputs):
+        if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs[:tensors]):
+            return Node.apply(*inputs)
+        with torch._C._AutoDispatchBelowAutograd():
+            return operator(*inputs)
+
+    Node.__name__ = Node.__qualname__ = name  # what a printed grad_fn says
+    _library.impl(name, call, "Autograd")
+
+
+_differentiable("spline", 2, _gradients)
+_differentiable("spline_backward", 3, _second_gradients)
+_differentiable("spline_slope_backward", 3, _slope_gradients)

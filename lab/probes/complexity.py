@@ -57,9 +57,8 @@ def fourier_complexity(
     """The mean frequency of f on a path, in cycles a path, each frequency weighted with its magnitude.
 
     The measure to which Appendix F compares the total variation. It says no more than that it is a Fourier-based one
-    from prior work; here: the discrete Fourier transform along each path, after the straight line between the ends is
-    subtracted, so that the path closes, and Σ k |f̃(k)| / Σ |f̃(k)| over k from 1 to half the number of samples. A path
-    on which f is linear has 0. Arguments as for `total_variation`.
+    from prior work; here it is Σ k |f̃(k)| / Σ |f̃(k)|, with f̃ the `spectrum` along each path, the straight line between
+    its ends subtracted. A path on which f is linear has 0. Arguments as for `total_variation`.
 
     >>> ends = np.array([[0.0], [1.0]])
     >>> round(fourier_complexity(lambda x: np.sin(2 * np.pi * 5 * x[:, 0]), ends).value, 6)
@@ -84,19 +83,17 @@ def deviation(course: np.ndarray) -> np.ndarray:
 
 
 def spectrum(course: np.ndarray) -> np.ndarray:
-    """Amplitudes of the frequencies 1, 2, … cycles of functions (…, samples), their straight line subtracted.
+    """Amplitudes of ½, 1, 1½, … cycles in functions (…, samples), their straight line subtracted: (…, samples − 2).
 
-    (…, (samples − 1) // 2). A sine of whole periods and amplitude A has A at its frequency and 0 elsewhere.
+    The discrete sine transform: what is left begins and ends with 0, so its odd continuation has no kink there that
+    would be taken for high frequencies. A sine of whole periods and amplitude A has A at its frequency, 0 elsewhere.
 
-    >>> np.round(spectrum(3 * np.sin(2 * np.pi * 2 * np.linspace(0, 1, 9))), 6).tolist()
-    [0.0, 3.0, 0.0, 0.0]
+    >>> np.round(spectrum(3 * np.sin(2 * np.pi * np.linspace(0, 1, 9))), 6).tolist()
+    [0.0, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0]
     """
-    closed = deviation(course)[..., :-1]  # the last point is the first one again
-    count = closed.shape[-1]
-    found = np.abs(np.fft.rfft(closed, axis=-1)) * 2 / count
-    if count % 2 == 0:
-        found[..., -1] /= 2  # up at one point, down at the next: the one frequency that has no second half
-    return found[..., 1:]
+    left = deviation(course)
+    continued = np.concatenate([left, -left[..., -2:0:-1]], axis=-1)
+    return np.abs(np.fft.rfft(continued, axis=-1).imag[..., 1:-1]) / (course.shape[-1] - 1)
 
 
 def _variation(course: np.ndarray) -> np.ndarray:
@@ -106,7 +103,7 @@ def _variation(course: np.ndarray) -> np.ndarray:
 def _mean_frequency(course: np.ndarray) -> np.ndarray:
     found = spectrum(course)
     total = found.sum(-1)
-    return found @ np.arange(1.0, found.shape[-1] + 1) / np.where(total > 0, total, 1.0)
+    return found @ np.arange(1.0, found.shape[-1] + 1) / 2 / np.where(total > 0, total, 1.0)
 
 
 def _complexity(

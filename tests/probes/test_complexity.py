@@ -5,6 +5,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.fft import dst
 from sklearn.tree import DecisionTreeRegressor
 from torch import nn
 
@@ -142,14 +143,11 @@ def test_a_seed_draws_the_same_paths_and_touches_nothing_else():
 
 
 @given(st.lists(st.floats(-10, 10), min_size=3, max_size=60))
-def test_the_spectrum_keeps_the_energy(course):
+def test_the_spectrum_is_the_sine_transform_and_keeps_the_energy(course):
     course = np.array(course)
     left = deviation(course)[:-1]
-    energies = spectrum(course) ** 2 / 2
-    if len(left) % 2 == 0:
-        energies[-1] *= 2  # ±A at every point has the energy A²
-    energy = left.mean() ** 2 + energies.sum()
-    assert energy == pytest.approx((left**2).mean(), abs=1e-9)
+    np.testing.assert_allclose(spectrum(course), np.abs(dst(left[1:], type=1)) / len(left), atol=1e-12)
+    assert (spectrum(course) ** 2).sum() / 2 == pytest.approx((left**2).mean(), abs=1e-9)
 
 
 def test_what_cannot_be_measured_is_refused():

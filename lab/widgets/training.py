@@ -39,6 +39,8 @@ class TrainingExplorer(Explorer):
     'addmod'
     """
 
+    colours = SEQUENCE  # of trainings, in their order
+
     def __init__(self, task: str | Runs = "memorize", scale: str = "laptop", phi: Spline | None = None):
         super().__init__()
         runs = task if isinstance(task, Runs) else None
@@ -126,7 +128,7 @@ class TrainingExplorer(Explorer):
 
     def _begin(self, label: str, seeds: list[int]) -> tuple[go.Scatter, ...]:
         """A new line for each seed, in a colour of their own."""
-        colour = SEQUENCE[self._trainings % len(SEQUENCE)]
+        colour = self.colours[self._trainings % len(self.colours)]
         group = f"training {self._trainings}"
         traces = [
             go.Scatter(x=[], y=[], name=label, hovertemplate=f"seed {seed}, step %{{x}}: %{{y:.1f}} %")

@@ -12,7 +12,7 @@ from lab.errors import ArgumentError, check_whole
 from lab.probes.calling import BATCH, Model, Points, coordinates, values
 
 RESAMPLES = 1000  # of the bootstrap
-ROUNDING = 64  # a deviation within so many units of the last place of a path's largest value is none
+ROUNDING = 64  # a path that deviates less than so many units of the last place of the largest value is straight
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def fourier_complexity(
 def deviation(course: np.ndarray) -> np.ndarray:
     """What is left of functions (…, samples) when the straight line between their ends is subtracted (App. F).
 
-    Exactly 0 where nothing but rounding is left.
+    Exactly 0 where nothing but rounding is left of a function.
 
     >>> deviation(np.array([1.0, 2.0, 5.0])).tolist()
     [0.0, -1.0, 0.0]
@@ -78,7 +78,7 @@ def deviation(course: np.ndarray) -> np.ndarray:
     along = np.linspace(0.0, 1.0, course.shape[-1])
     exact = course.astype(np.float64)
     left = exact - ((1 - along) * exact[..., :1] + along * exact[..., -1:])
-    noise = ROUNDING * np.finfo(course.dtype).eps * np.abs(exact).max(-1, keepdims=True)
+    noise = ROUNDING * np.finfo(course.dtype).eps * np.abs(exact).max()  # of all: a model rounds as it does elsewhere
     return np.where(np.abs(left).max(-1, keepdims=True) <= noise, 0.0, left)
 
 
@@ -125,8 +125,8 @@ def _complexity(
         way = (1 - along) * where[first[part], None] + along * where[second[part], None]  # (paths, samples, inputs)
         course = values(f, way.reshape(-1, where.shape[1]), points).reshape(len(way), samples, -1)
         output = (which[part] * course.shape[-1]).astype(int)
-        found.append(measure(np.take_along_axis(course, output[:, None, None], axis=2)[..., 0]))
-    each = np.concatenate(found)
+        found.append(np.take_along_axis(course, output[:, None, None], axis=2)[..., 0])
+    each = measure(np.concatenate(found))
     means = each[generator.integers(paths, size=(RESAMPLES, paths))].mean(1)
     low, high = np.percentile(means, [2.5, 97.5])
     return Complexity(float(each.mean()), float(low), float(high), each)

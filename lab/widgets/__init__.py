@@ -34,18 +34,18 @@ def explore(x: object, scale: str | None = None, edit: bool = False) -> Explorer
     scale = scale or "laptop"
     if isinstance(x, SearchResult):
         x = x.spline
-    if edit and not isinstance(x, (Spline, Figure)) and x not in zoo_names():
-        raise ArgumentError(f"edit=True is for functions; {x!r} is none: give a lab.Spline or a name in the zoo")
     if isinstance(x, Spline) or (isinstance(x, str) and x in zoo_names()):
         return SplineExplorer(x, edit=edit, scale=scale)
+    if isinstance(x, Figure) and "value" in x.table:
+        return SplineExplorer(*functions_of(x.table, f"{x.name}, scale {x.scale}"), edit=edit, scale=scale)
+    if edit:
+        raise ArgumentError(f"edit=True is for functions, and {x!r} is none; give a lab.Spline or a name in the zoo")
     if isinstance(x, Run):
         x = Runs([x])
     if isinstance(x, Runs) or (isinstance(x, str) and x in tasks.NAMES):
         return TrainingExplorer(x, scale)
     if isinstance(x, Figure) and "architecture" in x.table:
         return CompatibilityExplorer(x)
-    if isinstance(x, Figure) and "value" in x.table:
-        return SplineExplorer(*functions_of(x.table, f"{x.name}, scale {x.scale}"), edit=edit, scale=scale)
     raise ArgumentError(
         f"there is no explorer for {x!r}; give a lab.Spline, a name in the zoo ({', '.join(zoo_names()) or 'empty'}), "
         f"a task ({', '.join(tasks.NAMES)}), what lab.train or lab.search returned, or a figure with an explorer "

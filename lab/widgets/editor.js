@@ -223,7 +223,6 @@ function render({ model, el }) {
 
   svg.addEventListener("pointerdown", event => {
     if (event.button !== 0 || stroke) return;
-    event.preventDefault();
     svg.focus({ preventScroll: true });
     svg.setPointerCapture(event.pointerId);
     const [knot, y] = place(event);

@@ -12,6 +12,7 @@ from lab.probes.profile import Profile, Received
 
 PHI, ENDS, SLOPE, INPUTS, OTHERS = range(5)  # traces; from OTHERS on, one for each function to compare with
 COLOURS = tuple(colour for colour in SEQUENCE if colour not in (BLUE, GREY))  # blue is φ, grey is GELU
+HOVER = "%{x:.3g}: %{y:.4g}"
 GAP = 0.05  # between two panels, as a share of the figure
 
 
@@ -31,10 +32,8 @@ def frame(others: Sequence[str]) -> go.Figure:
             ),
         ]
     )
-    for i, name in enumerate(others):
-        colour = METHOD_COLOURS["baseline"] if name == "GELU" else COLOURS[i % len(COLOURS)]
-        figure.add_scatter(name=name, line={"color": colour, "width": 1.5}, mode="lines", visible=False)
-    figure.update_traces(hovertemplate="%{x:.3g}: %{y:.4g}")
+    figure.add_traces([other(name, i) for i, name in enumerate(others)])
+    figure.update_traces(hovertemplate=HOVER)
     edge = {"type": "line", "yref": "paper", "y0": 0, "y1": 1, "line": {"color": GREY, "width": 1, "dash": "dot"}}
     figure.update_layout(
         template=TEMPLATE,
@@ -48,6 +47,13 @@ def frame(others: Sequence[str]) -> go.Figure:
         yaxis3={"title": "inputs (%)", "rangemode": "tozero"},
     )
     return figure
+
+
+def other(name: str, number: int) -> go.Scatter:
+    """The line of a function to compare with, not yet shown; number: its place in the menu."""
+    colour = METHOD_COLOURS["baseline"] if name == "GELU" else COLOURS[number % len(COLOURS)]
+    line = {"color": colour, "width": 1.5}
+    return go.Scatter(name=name, line=line, mode="lines", visible=False, hovertemplate=HOVER)
 
 
 def fill(figure: go.Figure, name: str, shape: Profile, seen: Received | None, reach: float) -> None:

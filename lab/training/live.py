@@ -1,4 +1,4 @@
-"""Training that is watched: a fleet in a thread of this process, with one torch thread, which can be stopped."""
+"""Training that is watched: fleets in a thread of this process, with one torch thread, which can be stopped."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from lab.spec import RunSpec
 from lab.training.fleet import Fleet
 from lab.training.loop import train
 
-Report = Callable[[Fleet], None]
+Report = Callable[[int, Fleet], None]
 End = Callable[[Exception | None], None]
 EVERY = 0.2  # seconds between two reports
 
 
 class Live:
-    """The training of runs that differ in seed only; nothing of it is kept in the store.
+    """The training of one or more fleets, a little of each in turn; nothing of it is kept in the store.
 
-    specs: their non-linearities are names or Knots. report(fleet) is called from the thread, several times a second;
-    end(error) once, when the training is over, with what went wrong or None.
+    fleets: for each its runs, which differ in seed and values of the non-linearities only; these are names or Knots.
+    report(number, fleet) is called from the thread, several times a second; end(error) once, when the training is over,
+    with what went wrong or None.
     """
 
-    def __init__(self, specs: Sequence[RunSpec], report: Report, end: End):
-        self.specs, self._report, self._end = list(specs), report, end
+    def __init__(self, fleets: Sequence[Sequence[RunSpec]], report: Report, end: End):
+        self.fleets, self._report, self._end = [list(specs) for specs in fleets], report, end
         self._stop = threading.Event()
         # daemon: an interpreter that wants to end does not wait for it
         self._thread = threading.Thread(target=self._run, name="lab live training", daemon=True)
@@ -55,21 +56,28 @@ class Live:
         self._end(error)
 
     def _train(self) -> None:
-        parts = [(spec.model.mlp, spec.model.attention) for spec in self.specs]
-        fleet = Fleet(self.specs, parts)
-        self._report(fleet)
+        parts = [[(spec.model.mlp, spec.model.attention) for spec in specs] for specs in self.fleets]
+        fleets = [Fleet(specs, chosen) for specs, chosen in zip(self.fleets, parts, strict=True)]
+        for number, fleet in enumerate(fleets):
+            self._report(number, fleet)
+        while not self._stop.is_set() and min(map(_done, fleets)) < 1:
+            number = min(range(len(fleets)), key=lambda i: _done(fleets[i]))  # the one that is furthest behind
+            self._turn(fleets[number])
+            self._report(number, fleets[number])
+
+    def _turn(self, fleet: Fleet) -> None:
+        """Train a fleet until it is time to report."""
         clock = time.monotonic()
 
-        def each_step(fleet: Fleet) -> bool:
-            nonlocal clock
-            if time.monotonic() - clock > EVERY:
-                clock = time.monotonic()
-                self._report(fleet)
-            return not self._stop.is_set()
+        def each_step(_) -> bool:
+            return not self._stop.is_set() and time.monotonic() - clock < EVERY
 
         with torch.enable_grad():
             train(fleet, each_step)
-        self._report(fleet)
+
+
+def _done(fleet: Fleet) -> float:
+    return fleet.step / fleet.recipe.last
 
 
 @contextmanager

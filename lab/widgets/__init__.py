@@ -10,11 +10,12 @@ if TYPE_CHECKING:
     from lab.widgets.explorer import Explorer
 
 
-def explore(x: object, scale: str | None = None) -> Explorer:
+def explore(x: object, scale: str | None = None, edit: bool = False) -> Explorer:
     """The explorer that fits what it is given.
 
-    A Spline, a search's result, a name in the zoo, or Figure 6: SplineExplorer. A task's name, or runs:
-    TrainingExplorer, at `scale` (default laptop). Figure 5 or 11: CompatibilityExplorer.
+    A Spline, a search's result, a name in the zoo, or Figure 6: SplineExplorer, in its editing mode with `edit`. A
+    task's name, or runs: TrainingExplorer. Figure 5 or 11: CompatibilityExplorer. scale: of what is trained live
+    (default laptop).
 
     >>> type(explore("memorize")).__name__
     'TrainingExplorer'
@@ -30,18 +31,21 @@ def explore(x: object, scale: str | None = None) -> Explorer:
     from lab.widgets.spline import SplineExplorer
     from lab.widgets.training import TrainingExplorer
 
+    scale = scale or "laptop"
     if isinstance(x, SearchResult):
         x = x.spline
     if isinstance(x, Spline) or (isinstance(x, str) and x in zoo_names()):
-        return SplineExplorer(x)
+        return SplineExplorer(x, edit=edit, scale=scale)
+    if isinstance(x, Figure) and "value" in x.table:
+        return SplineExplorer(*functions_of(x.table, f"{x.name}, scale {x.scale}"), edit=edit, scale=scale)
+    if edit:
+        raise ArgumentError(f"edit=True is for functions, and {x!r} is none; give a lab.Spline or a name in the zoo")
     if isinstance(x, Run):
         x = Runs([x])
     if isinstance(x, Runs) or (isinstance(x, str) and x in tasks.NAMES):
-        return TrainingExplorer(x, scale or "laptop")
+        return TrainingExplorer(x, scale)
     if isinstance(x, Figure) and "architecture" in x.table:
         return CompatibilityExplorer(x)
-    if isinstance(x, Figure) and "value" in x.table:
-        return SplineExplorer(*functions_of(x.table, f"{x.name}, scale {x.scale}"))
     raise ArgumentError(
         f"there is no explorer for {x!r}; give a lab.Spline, a name in the zoo ({', '.join(zoo_names()) or 'empty'}), "
         f"a task ({', '.join(tasks.NAMES)}), what lab.train or lab.search returned, or a figure with an explorer "

@@ -39,6 +39,7 @@ class Explorer(widgets.VBox):
         self.error = widgets.HTML()
         self.error.add_class("lab-error")
         self._depth = 0
+        self._quiet: int | None = None  # the thread that sets controls
         super().__init__(layout={"width": "100%", "overflow": "hidden"})
 
     def arrange(self, *parts: widgets.Widget | list[widgets.Widget]) -> None:
@@ -56,6 +57,8 @@ class Explorer(widgets.VBox):
 
         def changed(_) -> None:
             nonlocal newest
+            if self._quiet == threading.get_ident():
+                return
             newest += 1  # before the lock, so that whoever holds it or waits for it can see that it is stale
             mine = newest
             with self.safely():
@@ -87,6 +90,16 @@ class Explorer(widgets.VBox):
                 self.show(error)
             finally:
                 self._depth -= 1
+
+    @contextmanager
+    def quietly(self) -> Iterator[None]:
+        """Set controls here without the redraws that a person's moving them would cause."""
+        with self.lock:
+            before, self._quiet = self._quiet, threading.get_ident()
+            try:
+                yield
+            finally:
+                self._quiet = before
 
     def say(self, text: str) -> None:
         """Put a text below the figures."""

@@ -1,4 +1,4 @@
-"""SplineExplorer: look at a learned non-linearity, at the inputs that it really receives, and at others beside it."""
+"""SplineExplorer: look at a learned non-linearity, at the inputs that it receives, at others beside it; or edit it."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ import plotly.graph_objects as go
 from torch import Tensor
 
 from lab.errors import ArgumentError, LabError
-from lab.figures.function import OTHERS, fill, frame, look, panels, reaching
+from lab.figures.function import OTHERS, fill, frame, look, other, panels, reaching
 from lab.figures.inputs import inputs_of
 from lab.nonlinearity.named import named
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo, zoo_names
 from lab.probes.profile import Profile, Received, profile, received
-from lab.widgets.explorer import LABEL, Explorer, live
+from lab.widgets.editing import EditingExplorer
+from lab.widgets.explorer import LABEL, ROW, Explorer, live
 
-GIVEN, GELU = "your function", "GELU"
+GIVEN, GELU, EDITED = "your function", "GELU", "edited"
 STEPS = 120  # of the zoom slider
 WIDEST = 1.5  # how far one can zoom out, in half-widths of the function's own range
 
@@ -29,13 +30,16 @@ class SplineExplorer(Explorer):
 
     phi: a name in the zoo, a Spline, or several by name; None for the zoo's first. inputs: what it receives, any shape
     (of several: a Received by name); where they are not given, they are looked for in shipped results and in the store.
+    edit: begin in editing mode; left with the same button, it adds the edited function to the menus, and `spline` gives
+    it. scale: of the trainings that are offered there.
 
     >>> SplineExplorer(Spline.zeros()).function.value
     'your function'
     """
 
     def __init__(self, phi: Spline | str | Mapping[str, Spline] | None = None,
-                 inputs: Tensor | np.ndarray | Mapping[str, Received] | None = None):  # fmt: skip
+                 inputs: Tensor | np.ndarray | Mapping[str, Received] | None = None, edit: bool = False,
+                 scale: str = "laptop"):  # fmt: skip
         super().__init__()
         self._given = {GIVEN: phi} if isinstance(phi, Spline) else dict(phi) if isinstance(phi, Mapping) else {}
         names = [*self._given, *zoo_names()]
@@ -63,15 +67,28 @@ class SplineExplorer(Explorer):
         self._to_support()
         self._look()
         self.figure = live(self.figure, height=500)
-        self.arrange(
-            [self.function, self.zoom, self.support, self.slope], self.figure, [self.others, self.export, self.folder]
-        )
+        self.edit = widgets.ToggleButton(description="edit", icon="pencil", layout={"width": "auto"})
+        self.edit.tooltip = "change the function by hand, or look at it again"
+        self.editing: EditingExplorer | None = None
+        self._scale = scale
+        look = widgets.HBox([self.function, self.zoom, self.support, self.slope], layout=ROW)
+        self._view = widgets.VBox([look, self.figure, self.others], layout={"width": "100%"})
+        self._place = widgets.VBox(layout={"width": "100%"})  # of the editing explorer
+        self.arrange([self.edit, self.export, self.folder], self._view, self._place)
         self.watch(self._draw, self.function)
         self.watch(self._look, self.zoom)
         self.watch(self._panels, self.slope)
         self.watch(self._overlay, self.others)
         self.press(self._to_support, self.support)
+        self.watch(self._mode, self.edit)
         self.press(self._export, self.export)
+        if edit:
+            self.edit.value = True
+
+    @property
+    def spline(self) -> Spline:
+        """The function that is shown, as edited."""
+        return self.editing.spline if self.editing else self._spline(self.function.value)
 
     @property
     def shape(self) -> Profile:
@@ -129,6 +146,33 @@ class SplineExplorer(Explorer):
         with self.figure.batch_update():
             panels(self.figure, self.slope.value, self.received is not None)
 
+    def _mode(self) -> None:
+        """Into the editing mode, or back."""
+        if self.edit.value:
+            self.editing = EditingExplorer(self._spline(self.function.value), self.function.value, self._scale)
+            self._place.children = [self.editing]
+            self.say("")
+        else:
+            self._take()
+            self._place.children, self.editing = (), None
+        self._view.layout.display = "none" if self.edit.value else None
+
+    def _take(self) -> None:
+        """The edited function, if it is another one, becomes one of the menus, and is the one that is shown."""
+        if not self.editing.changed:
+            return
+        self._given[EDITED] = self.editing.spline
+        for known in (self._profiles, self._received):  # of an earlier one
+            known.pop(EDITED, None)
+        with self.quietly():
+            if EDITED not in self.function.options:
+                self.figure.add_trace(other(EDITED, len(self.others.options)))
+                chosen, self.others.options = self.others.value, [*self.others.options, EDITED]
+                self.others.value = chosen  # new options forget what was chosen
+                self.function.options = [*self.function.options, EDITED]
+            self.function.value = EDITED
+        self._draw()
+
     def _overlay(self) -> None:
         with self.figure.batch_update():
             for trace, name in zip(self.figure.data[OTHERS:], self.others.options, strict=True):
@@ -142,6 +186,8 @@ class SplineExplorer(Explorer):
         self.zoom.value = min(1.1 * max(high - self._middle, self._middle - low), self.zoom.max)
 
     def _export(self) -> None:
+        if self.editing:
+            self._take()
         folder, name = Path(self.folder.value).expanduser(), self.function.value
         name = name.replace("/", "-").replace(" ", "-")
         try:

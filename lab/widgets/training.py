@@ -39,6 +39,8 @@ class TrainingExplorer(Explorer):
     'addmod'
     """
 
+    colours = SEQUENCE  # of trainings, in their order
+
     def __init__(self, task: str | Runs = "memorize", scale: str = "laptop", phi: Spline | None = None):
         super().__init__()
         runs = task if isinstance(task, Runs) else None
@@ -50,7 +52,7 @@ class TrainingExplorer(Explorer):
         if phi is None and isinstance(used, Knots):
             phi = Spline(used.values, used.low, used.high)
         functions = [*PLAIN, *([GIVEN] if phi else []), *(name for name in zoo_names() if "-attention" not in name)]
-        self._phi, self._live, self._lines, self._trainings = phi, None, [], 0
+        self._phi, self._live, self._trainings = phi, None, 0
 
         named_tasks = [(task_title(name), name) for name in tasks.NAMES]
         self.task = widgets.Dropdown(description="task", options=named_tasks, style=LABEL)
@@ -68,8 +70,8 @@ class TrainingExplorer(Explorer):
         self.figure = _frame()
         if runs:
             name = used if isinstance(used, str) else GIVEN
-            self._begin(_label(runs[0].spec, name), [run.spec.seed for run in runs])
-            self._extend(runs.steps, runs.accuracy)
+            lines = self._begin(_label(runs[0].spec, name), [run.spec.seed for run in runs])
+            self._extend(lines, runs.steps, runs.accuracy)
         self.figure = live(self.figure, height=400)
         self.arrange(
             [self.task, self.mlp, self.scale],
@@ -83,13 +85,19 @@ class TrainingExplorer(Explorer):
         self.press(self._clear, self.clear)
         self._defaults()
 
-    def specs(self) -> list[RunSpec]:
-        """The runs that the controls ask for, one a seed."""
+    def specs(self, mlp: str | Spline | None = None) -> list[RunSpec]:
+        """The runs that the controls ask for, one a seed; with this non-linearity, if it is not the one of the menu."""
         base, name = setting(self.task.value, self.scale.value), self.mlp.value
-        mlp = name if name in PLAIN else as_part(self._phi if name == GIVEN else zoo(name))
-        runs = base.runs(self.seeds.value, mlp=mlp, width=self.width.value)
+        if mlp is None:
+            mlp = name if name in PLAIN else self._phi if name == GIVEN else zoo(name)
+        runs = base.runs(self.seeds.value, mlp=as_part(mlp), width=self.width.value)
         every = min(base.recipe.every, max(1, self.steps.value // POINTS))
         return [replace(run, recipe=replace(run.recipe, stop=self.steps.value, every=every)) for run in runs]
+
+    def contenders(self) -> dict[str, list[RunSpec]]:
+        """What is trained when Train is pressed, side by side: for each label its runs."""
+        specs = self.specs()
+        return {_label(specs[0], self.mlp.value): specs}
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the training that is under way has ended; whether it has."""
@@ -103,23 +111,24 @@ class TrainingExplorer(Explorer):
         self.steps.value = base.recipe.steps
 
     def _train(self) -> None:
-        specs = self.specs()
-        self._begin(_label(specs[0], self.mlp.value), [spec.seed for spec in specs])
+        fleets = self.contenders()
+        self._lines = [self._begin(label, [spec.seed for spec in specs]) for label, specs in fleets.items()]
         self.train.disabled, self.clear.disabled, self.stop.disabled = True, True, False
-        self._name, self._clock = f"{len(specs)} × {_label(specs[0], self.mlp.value)}", time.monotonic()
-        self._live = Live(specs, self._report, self._end).start()
+        self._names = [f"{len(specs)} × {label}" for label, specs in fleets.items()]
+        self._done, self._died, self._clock = [0.0] * len(fleets), [0] * len(fleets), time.monotonic()
+        self._live = Live(list(fleets.values()), self._report, self._end).start()
 
     def _stop(self) -> None:
         self._live.stop()
 
     def _clear(self) -> None:
-        self.figure.data, self._lines, self._trainings = (), [], 0
+        self.figure.data, self._trainings = (), 0
         self.progress.value = 0.0
         self.say("")
 
-    def _begin(self, label: str, seeds: list[int]) -> None:
+    def _begin(self, label: str, seeds: list[int]) -> tuple[go.Scatter, ...]:
         """A new line for each seed, in a colour of their own."""
-        colour = SEQUENCE[self._trainings % len(SEQUENCE)]
+        colour = self.colours[self._trainings % len(self.colours)]
         group = f"training {self._trainings}"
         traces = [
             go.Scatter(x=[], y=[], name=label, hovertemplate=f"seed {seed}, step %{{x}}: %{{y:.1f}} %")
@@ -129,23 +138,26 @@ class TrainingExplorer(Explorer):
             trace.update(legendgroup=group, showlegend=trace is traces[0], mode="lines+markers", marker={"size": 4})
             trace.line.update(color=colour, width=1.5)
         self.figure.add_traces(traces)
-        self._lines, self._trainings = self.figure.data[-len(seeds) :], self._trainings + 1
+        self._trainings += 1
+        return self.figure.data[-len(seeds) :]
 
-    def _extend(self, steps: np.ndarray, accuracy: np.ndarray) -> None:
+    def _extend(self, lines: tuple[go.Scatter, ...], steps: np.ndarray, accuracy: np.ndarray) -> None:
         """steps (T,), accuracy (R, T): the curves so far."""
-        if len(steps) > len(self._lines[0].x):
+        if len(steps) > len(lines[0].x):
             with self.figure.batch_update():
-                for line, values in zip(self._lines, accuracy, strict=True):
+                for line, values in zip(lines, accuracy, strict=True):
                     line.x, line.y = steps, 100 * values
 
-    def _report(self, fleet: Fleet) -> None:
+    def _report(self, number: int, fleet: Fleet) -> None:
         """Called from the training thread."""
         measured = fleet.history.arrays()
         with self.lock:
-            self._extend(measured["steps"], measured[f"accuracy_{fleet.specs[0].evaluate[0]}"].T)
-            self.progress.value = fleet.step / fleet.recipe.last
-            text = f"{self._name}: step {fleet.step} of {fleet.recipe.last}, {time.monotonic() - self._clock:.0f} s"
-            if died := int((fleet.died >= 0).sum()):
+            self._extend(self._lines[number], measured["steps"], measured[f"accuracy_{fleet.specs[0].evaluate[0]}"].T)
+            self._done[number], self._died[number] = fleet.step / fleet.recipe.last, int((fleet.died >= 0).sum())
+            self.progress.value = sum(self._done) / len(self._done)
+            steps = f"step {fleet.step} of {fleet.recipe.last}, {time.monotonic() - self._clock:.0f} s"
+            text = f"{'; '.join(self._names)}: {steps}"
+            if died := sum(self._died):
                 text += f"; {died} diverged (their loss was no longer finite)"
             self.say(text)
 

@@ -25,7 +25,7 @@ class Watch:
     def __init__(self):
         self.steps, self.history, self.errors, self.running = [], {}, [], threading.Event()
 
-    def report(self, fleet):
+    def report(self, number, fleet):
         self.steps.append(fleet.step)
         self.history = fleet.history.arrays()
         if fleet.step:
@@ -34,7 +34,7 @@ class Watch:
 
 def test_it_trains_as_the_loop_does():
     seen = Watch()
-    assert Live(specs(8), seen.report, seen.errors.append).start().join(60)
+    assert Live([specs(8)], seen.report, seen.errors.append).start().join(60)
     fleet = train(Fleet(specs(8), [("gelu", "softmax")] * 2))
     assert seen.errors == [None]
     assert seen.steps[-1] == 8
@@ -42,9 +42,27 @@ def test_it_trains_as_the_loop_does():
         np.testing.assert_array_equal(seen.history[name], expected)
 
 
+def test_fleets_train_side_by_side_as_each_would_alone():
+    short, long = specs(300, every=50), [replace(spec, model=replace(spec.model, mlp="relu")) for spec in specs(600)]
+    order, history, errors = [], {}, []
+
+    def report(number, fleet):
+        order.append(number)
+        history[number] = fleet.step, fleet.history.arrays()
+
+    assert Live([short, long], report, errors.append).start().join(120)
+    assert errors == [None] and [history[number][0] for number in (0, 1)] == [300, 600]
+    turns = order[2:]  # both report before the first step
+    assert turns[0] != turns[1] and len(turns) > 2  # none waits for the other's end
+    for number, runs in enumerate((short, long)):
+        alone = train(Fleet(runs, [(runs[0].model.mlp, "softmax")] * 2)).history.arrays()
+        for name, expected in alone.items():
+            np.testing.assert_array_equal(history[number][1][name], expected)
+
+
 def test_it_stops_and_leaves_torch_as_it_was():
     seen, threads, state = Watch(), torch.get_num_threads(), torch.get_rng_state()
-    live = Live(specs(LONG, every=LONG), seen.report, seen.errors.append).start()
+    live = Live([specs(LONG, every=LONG)], seen.report, seen.errors.append).start()
     assert seen.running.wait(60)
     live.stop()
     assert live.join(10)
@@ -62,7 +80,7 @@ def test_two_at_a_time_leave_the_number_of_threads():
         thread.join()
 
     ask()
-    lives = [Live(specs(LONG, every=LONG), watch.report, watch.errors.append).start() for watch in seen]
+    lives = [Live([specs(LONG, every=LONG)], watch.report, watch.errors.append).start() for watch in seen]
     assert all(watch.running.wait(60) for watch in seen)
     for live in lives:
         live.stop()
@@ -74,7 +92,7 @@ def test_two_at_a_time_leave_the_number_of_threads():
 def test_an_error_reaches_the_end():
     seen = Watch()
     wrong = [replace(spec, model=replace(spec.model, width=9)) for spec in specs(8)]
-    assert Live(wrong, seen.report, seen.errors.append).start().join(60)
+    assert Live([wrong], seen.report, seen.errors.append).start().join(60)
     assert "width 9" in str(seen.errors[0])
 
 
@@ -82,7 +100,7 @@ def test_an_error_reaches_the_end():
 def test_gradients_flow_where_the_caller_has_none(seeds):
     seen = Watch()
     with torch.no_grad():
-        live = Live(specs(8, seeds=seeds), seen.report, seen.errors.append).start()
+        live = Live([specs(8, seeds=seeds)], seen.report, seen.errors.append).start()
         assert live.join(60)
     assert seen.errors == [None]
     assert (np.diff(seen.history["loss"], axis=0) != 0).all()

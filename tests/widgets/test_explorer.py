@@ -57,6 +57,21 @@ def test_an_error_in_what_one_control_sets_off_is_not_cleared_by_the_other():
     assert "ZeroDivisionError" in shell.error.value
 
 
+def test_controls_that_are_set_quietly_draw_nothing_and_hide_no_move_of_a_person():
+    slider, drawn = widgets.IntSlider(), []
+    shell = explorer_of(lambda: drawn.append(slider.value), slider)
+    with shell.quietly():
+        slider.value = 1
+        thread = threading.Thread(target=setattr, args=(slider, "value", 2))  # a person, meanwhile
+        thread.start()
+        time.sleep(0.1)
+        assert drawn == []
+    thread.join(10)
+    assert drawn == [2]
+    slider.value = 3
+    assert drawn == [2, 3]
+
+
 def test_gradients_are_off_on_whatever_thread():
     slider, modes = widgets.IntSlider(), []
     explorer_of(lambda: modes.append(torch.is_grad_enabled()), slider)

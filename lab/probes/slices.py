@@ -1,0 +1,78 @@
+"""A model on a line or a plane of its input space (simplicity paper, Section 2.1 and Appendix E)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lab.errors import ArgumentError, check_whole
+from lab.probes.calling import Model, Points, coordinates, values
+
+
+@dataclass(frozen=True)
+class Slice1D:
+    """A model along the straight line from one point to another.
+
+    along (samples,): λ of the point (1 − λ) a + λ b, from 0 to 1; values (samples,), or (samples, outputs).
+    """
+
+    along: np.ndarray
+    values: np.ndarray
+
+
+@dataclass(frozen=True)
+class Slice2D:
+    """A model over a plane of two input dimensions.
+
+    x, y (grid,): what stands in the first and in the second of these dimensions; values (grid, grid), or
+    (grid, grid, outputs): rows belong to y, columns to x, as an image from below.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    values: np.ndarray
+
+
+def slice_1d(f: Model, a: Points, b: Points, samples: int = 100) -> Slice1D:
+    """f at `samples` evenly spaced points of the line from a to b, both (inputs,), ends included.
+
+    f: any callable (N, inputs) → (N,) or (N, outputs): a module, a function of tensors or arrays, `predict` of an
+    estimator.
+
+    >>> slice_1d(lambda x: x.sum(1), np.array([0.0, 1.0]), np.array([4.0, 1.0]), samples=3).values.tolist()
+    [1.0, 3.0, 5.0]
+    """
+    start, end = coordinates(a, 1, "a"), coordinates(b, 1, "b")
+    if start.shape != end.shape:
+        raise ArgumentError(f"a has {len(start)} inputs and b has {len(end)}; give two points of one space")
+    along = np.linspace(0.0, 1.0, check_whole("samples", samples, 2))
+    found = values(f, (1 - along)[:, None] * start + along[:, None] * end, a)
+    return Slice1D(along, _plain(found))
+
+
+def slice_2d(
+    f: Model, x: Points, dims: tuple[int, int], grid: int = 200, bounds: tuple[float, float] = (-1, 1)
+) -> Slice2D:
+    """f where two inputs of the point x (inputs,) take every pair of `grid` evenly spaced values within `bounds`.
+
+    f: as for `slice_1d`. dims: numbers of the two inputs. The defaults are the paper's (Appendix E).
+
+    >>> slice_2d(lambda x: x[:, 0] - x[:, 2], np.zeros(3), dims=(0, 2), grid=2).values.tolist()
+    [[0.0, 2.0], [-2.0, 0.0]]
+    """
+    point = coordinates(x, 1, "x")
+    if len(dims) != 2 or dims[0] == dims[1] or not all(0 <= m < len(point) for m in dims):
+        raise ArgumentError(f"dims={dims!r}: give two different numbers from 0 to {len(point) - 1}")
+    low, high = bounds
+    if not (np.isfinite([low, high]).all() and low < high):
+        raise ArgumentError(f"bounds={bounds!r}: the first must be below the second, both finite")
+    axis = np.linspace(low, high, check_whole("grid", grid, 2))
+    points = np.tile(point, (grid * grid, 1))
+    points[:, dims[0]], points[:, dims[1]] = np.tile(axis, grid), np.repeat(axis, grid)
+    found = _plain(values(f, points, x))
+    return Slice2D(axis, axis, found.reshape(grid, grid, *found.shape[1:]))
+
+
+def _plain(found: np.ndarray) -> np.ndarray:
+    return found[:, 0] if found.shape[1] == 1 else found

@@ -1,0 +1,261 @@
+"""EditingExplorer: change a non-linearity by hand, and see at once what a network makes of it."""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+import ipywidgets as widgets
+import numpy as np
+import torch
+
+from lab.figures.consequences import fill_network, fill_shape, frame, look
+from lab.nonlinearity.spline import Spline
+from lab.probes.complexity import Complexity
+from lab.probes.portrait import portrait
+from lab.probes.profile import counts, profile
+from lab.tasks import NAMES
+from lab.widgets.contest import ContestExplorer
+from lab.widgets.editor import TOOLS, CurveEditor, as_bytes
+from lab.widgets.explorer import LABEL, ROW, Explorer, live
+from lab.widgets.history import History
+
+OFF = ("off", 0)  # of a slider that changes the shape
+POLYNOMIAL, CHEBYSHEV = 18, 60  # highest degrees: float32 powers are sound up to 18; 60 follows every wave
+BANDWIDTHS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)  # on the usual range, [−20, 20]
+USUAL = 40.0  # its width
+SIDE = {"flex": "1 1 420px", "min_width": "0", "overflow": "hidden"}
+
+
+class State(NamedTuple):
+    """What undo goes back to: the values, and what made them, in words."""
+
+    values: np.ndarray
+    deed: str
+
+
+class EditingExplorer(Explorer):
+    """Pull or draw a function, mirror, smooth or approximate it; beside it stand its slope, its spectrum, and what it
+    makes of a random network. Below, edited and original function and GELU train side by side.
+
+    phi: the function to begin with. name: what it is called. scale: of the training. The function as it stands is
+    `spline`.
+
+    >>> explorer = EditingExplorer(Spline(torch.tensor([0.0, 1.0, 3.0])))
+    >>> explorer.mirror_x.click()
+    >>> explorer.spline.values.tolist()
+    [3.0, 1.0, 0.0]
+    """
+
+    def __init__(self, phi: Spline, name: str = "your function", scale: str = "laptop"):
+        super().__init__()
+        shape = profile(phi)  # refuses what is not one function
+        self._phi, self._scale, self._name = phi, scale, name
+        self._history = History(State(shape.y, ""))
+        self._network: tuple | None = None  # seed and scale of the weights that the original's portrait was made with
+        self._base: tuple[widgets.SelectionSlider, Spline] | None = None  # which slider is at work, and on what
+        reach, unit = (phi.high - phi.low) / 2, (phi.high - phi.low) / USUAL
+
+        self.tool = widgets.ToggleButtons(options=TOOLS, style={"button_width": "60px"}, layout={"width": "auto"})
+        self.tool.tooltips = ["take a point, and its neighbours follow", "draw the function by hand"]
+        self.brush = widgets.FloatSlider(description="brush", value=0.5 * unit, max=4 * unit, step=0.1 * unit)
+        self.window = widgets.FloatSlider(description="window ±", min=reach / 40, max=1.2 * reach, step=reach / 40)
+        self.undo, self.redo, self.reset = (_button(text) for text in ("undo", "redo", "reset"))
+        self.mirror_x = _button("mirror x", "φ(−x): left and right change places")
+        self.mirror_y = _button("mirror y", "−φ(x): upside down")
+        self.symmetrize = _button("symmetrize", "the average with the most similar mirror image")
+        self.smooth = _slider("smooth", [(f"{width * unit:.2g}", width * unit) for width in BANDWIDTHS])
+        self.polynomial = _slider("polynomial degree", [(str(degree), degree) for degree in range(1, POLYNOMIAL + 1)])
+        self.chebyshev = _slider("Chebyshev degree", [(str(degree), degree) for degree in range(1, CHEBYSHEV + 1)])
+        self._sliders = {  # what each makes of a function, and how that is said
+            self.smooth: (Spline.smoothed, "smoothed, bandwidth {}"),
+            self.polynomial: (_polynomial, "the polynomial of degree {}"),
+            self.chebyshev: (_chebyshev, "the Chebyshev series of degree {}"),
+        }
+        self.seed = widgets.IntSlider(description="network seed", max=20)
+        self.weights = widgets.FloatSlider(description="weight scale", value=1, min=0.2, max=5, step=0.1)
+        self.compete = widgets.ToggleButton(description="train with it", layout={"width": "auto"})
+        self.compete.tooltip = "train a small model with the edited function, one with the original, one with GELU"
+
+        for slider in (self.brush, self.window, self.smooth, self.polynomial, self.chebyshev, self.seed, self.weights):
+            slider.style, slider.layout.width = LABEL, "300px"
+
+        low, high = shape.support()
+        middle = (phi.high + phi.low) / 2
+        self.window.value = min(1.1 * max(high - middle, middle - low), self.window.max)
+        self.editor = CurveEditor(low=phi.low, high=phi.high, value=as_bytes(shape.y), before=as_bytes(shape.y))
+        self._hold()
+        self.figure = frame()
+        fill_shape(self.figure, 0, shape)
+        self._look()
+        self._redraw()
+        self.figure = live(self.figure, height=420)
+        self._contest: ContestExplorer | None = None
+        self._below = widgets.VBox(layout={"width": "100%"})
+        buttons = [self.undo, self.redo, self.reset, self.mirror_x, self.mirror_y, self.symmetrize]
+        buttons = widgets.HBox(buttons, layout=ROW | {"grid_gap": "2px 4px"})
+        sides = [widgets.VBox(parts, layout=SIDE) for parts in ([self.editor, buttons], [self.figure])]
+        self.arrange(
+            [self.tool, self.brush, self.window],
+            widgets.HBox(sides, layout={"flex_flow": "row wrap"}),
+            [self.smooth, self.polynomial, self.chebyshev],
+            [self.seed, self.weights, self.compete],
+        )
+        self.children = [*self.children, self._below]
+
+        self.watch(self._look, self.window)
+        self.watch(self._redraw, self.editor, self.seed, self.weights)
+        self.watch(self._hold, self.tool, self.brush)
+        for slider in self._sliders:
+            self.watch(functools.partial(self._slide, slider), slider)
+        self.watch(self._show_contest, self.compete)
+        self.press(self._undo, self.undo)
+        self.press(self._redo, self.redo)
+        self.press(lambda: self._put(self._phi, "the original again"), self.reset)
+        self.press(lambda: self._put(_mirrored(self.spline), "mirrored along x"), self.mirror_x)
+        self.press(lambda: self._put(-self.spline, "mirrored along y"), self.mirror_y)
+        self.press(self._symmetrize, self.symmetrize)
+        self.editor.observe(self._stroke, "strokes")
+        self.editor.on_msg(self._key)
+
+    @property
+    def spline(self) -> Spline:
+        """The function as it stands."""
+        return self._spline(self.editor.values)
+
+    @property
+    def changed(self) -> bool:
+        """Whether it is another function than in the beginning."""
+        return not torch.equal(self.spline.values, self._phi.values)
+
+    def _spline(self, values: np.ndarray) -> Spline:
+        return Spline(torch.tensor(values).to(self._phi.values), self._phi.low, self._phi.high)
+
+    def _hold(self) -> None:
+        self.editor.tool, self.editor.brush = self.tool.value, self.brush.value
+
+    def _look(self) -> None:
+        middle, half = (self._phi.high + self._phi.low) / 2, self.window.value
+        self.editor.window = [middle - half, middle + half]
+        look(self.figure, middle - half, middle + half)
+
+    def _redraw(self) -> None:
+        """The function, the network's seed or the scale of its weights is another."""
+        phi, network = self.spline, (self.seed.value, self.weights.value)
+        if new := network != self._network:
+            self._before, self._network = portrait(self._phi, *network), network
+        now, shape = portrait(phi, *network), profile(phi)
+        with self.figure.batch_update():
+            fill_shape(self.figure, 1, shape)
+            fill_network(self.figure, 1, now)
+            if new:
+                fill_network(self.figure, 0, self._before)
+        self.editor.density = as_bytes(counts(now.received, phi.low, phi.high, len(shape.x)))
+        self._now = now
+        self._describe()
+
+    def _describe(self) -> None:
+        """The line below, and which buttons can be pressed."""
+        now, before, state = self._now.variation, self._before.variation, self._history.now
+        text = f"Total variation of the random network: {_interval(now)}; before: {_interval(before)}."
+        under_way = not np.array_equal(state.values, self.editor.values)
+        self.say(text if under_way else f"{text} {state.deed}".strip())
+        self.undo.disabled, self.redo.disabled = self._history.first, self._history.last
+
+    def _stroke(self, _) -> None:
+        """The hand was lifted."""
+        with self.safely():
+            if not np.array_equal(self.editor.values, self._history.now.values):
+                self._release()
+                self._history.add(State(self.editor.values, "Changed by hand."))
+                self._describe()
+
+    def _key(self, _, content: dict, __) -> None:
+        with self.safely():
+            {"undo": self._undo, "redo": self._redo}[content["kind"]]()
+
+    def _undo(self) -> None:
+        self._release()
+        self._set(self._history.back())
+
+    def _redo(self) -> None:
+        self._release()
+        self._set(self._history.forward())
+
+    def _put(self, phi: Spline, deed: str) -> None:
+        """Another function in place of this one."""
+        self._release()
+        state = State(profile(phi).y, f"Now: {deed}.")
+        self._history.add(state)
+        self._set(state)
+
+    def _set(self, state: State) -> None:
+        if np.array_equal(state.values, self.editor.values):
+            self._describe()
+        else:
+            self.editor.value = as_bytes(state.values)  # which is watched
+
+    def _symmetrize(self) -> None:
+        found = self.spline.symmetrized()
+        mirror = {"x": "along x", "y": "along y", "both": "along both axes"}[found.mirror]
+        deed = f"the average with its image mirrored {mirror} (shift {found.shift:.2g}, correlation"
+        self._put(found.spline, f"{deed} {found.correlation:.2f})")
+
+    def _slide(self, slider: widgets.SelectionSlider) -> None:
+        """A slider acts on the function from before it was moved, however far and often it is moved."""
+        if first := self._base is None or self._base[0] is not slider:
+            self._release(slider)
+            self._base = slider, self.spline
+        base, (change, words) = self._base[1], self._sliders[slider]
+        phi, deed = base, ""
+        if slider.value:
+            phi = change(base, slider.value)
+            error = (phi.values - base.values).double()
+            deed = f"Now: {words.format(slider.label)}; from what was before it at most {error.abs().max():.2g},"
+            deed += f" RMS {error.square().mean().sqrt():.2g}."
+        state = State(profile(phi).y, deed)
+        (self._history.add if first else self._history.replace)(state)
+        self._set(state)
+
+    def _release(self, moved: widgets.SelectionSlider | None = None) -> None:
+        """Something else happens to the function: no slider is at work any more, but perhaps the one that is moved."""
+        self._base = None
+        with self.quietly():
+            for slider in self._sliders:
+                if slider is not moved:
+                    slider.value = 0
+
+    def _show_contest(self) -> None:
+        if self._contest is None:  # a figure more is made when it is wanted
+            task = self._name.rpartition("/")[2]
+            self._contest = ContestExplorer(self._contenders, task if task in NAMES else "memorize", self._scale)
+            self._below.children = [self._contest]
+        self._below.layout.display = None if self.compete.value else "none"
+
+    def _contenders(self) -> dict[str, Spline | str]:
+        edited = {"edited": self.spline} if self.changed else {}
+        return edited | {"original": self._phi, "GELU": "gelu"}
+
+
+def _mirrored(phi: Spline) -> Spline:
+    return Spline(phi.values.flip(-1), phi.low, phi.high)
+
+
+def _polynomial(phi: Spline, degree: int) -> Spline:
+    return Spline.from_function(phi.polynomial(degree), phi.low, phi.high, len(phi.values))
+
+
+def _chebyshev(phi: Spline, degree: int) -> Spline:
+    return Spline.from_function(phi.chebyshev(degree), phi.low, phi.high, len(phi.values))
+
+
+def _interval(found: Complexity) -> str:
+    return f"{found.value:.3g} (95 % interval {found.low:.3g} to {found.high:.3g})"
+
+
+def _button(text: str, tooltip: str = "") -> widgets.Button:
+    return widgets.Button(description=text, tooltip=tooltip, layout={"width": "auto"})
+
+
+def _slider(name: str, options: list) -> widgets.SelectionSlider:
+    return widgets.SelectionSlider(description=name, options=[OFF, *options])

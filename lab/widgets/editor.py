@@ -1,0 +1,61 @@
+"""CurveEditor: a curve that is pulled or drawn with mouse, finger or keys. `editor.js` is its side in the page.
+
+Plotly can drag whole shapes, but no points of a line.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import anywidget
+import numpy as np
+import traitlets
+
+from lab.figures.style import BLUE, FONT, GREY, GRID, INK, SKY
+
+TOOLS = ("pull", "draw")
+
+
+def _array(default: np.ndarray) -> traitlets.Bytes:
+    """Numbers that travel as they are: float64, little-endian."""
+    # what arrives is a view of the message
+    return traitlets.Bytes(as_bytes(default)).tag(sync=True, from_json=lambda view, _: bytes(view))
+
+
+def as_bytes(numbers: np.ndarray) -> bytes:
+    """Numbers as the page reads them."""
+    return np.ascontiguousarray(numbers, dtype="<f8").tobytes()
+
+
+class CurveEditor(anywidget.AnyWidget):
+    """Values at evenly spaced knots of [low, high], which the hand changes.
+
+    With the tool "pull" the knot below the pointer follows it, and its neighbours with Gaussian weights of standard
+    deviation `brush`, in units of x (0: it alone). With "draw", each knot that the pointer passes goes there. With the
+    keyboard, left and right choose a knot, up and down pull it; Ctrl-Z and Ctrl-Y are told to `on_msg`.
+
+    value, before: float64 as bytes; the curve, and one in grey behind it. density: for each knot how often it is used,
+    in any unit. window: first and last x shown. strokes: how often the hand was lifted.
+    """
+
+    _esm = Path(__file__).with_name("editor.js")
+    # the ring of the focus is for those who came with the keyboard
+    _css = f".lab-editor {{ outline: none }} .lab-editor:focus-visible {{ outline: 2px solid {SKY} }}"
+
+    value = _array(np.zeros(2))
+    before = _array(np.zeros(2))
+    density = _array(np.zeros(2))
+    low = traitlets.Float(-1.0).tag(sync=True)
+    high = traitlets.Float(1.0).tag(sync=True)
+    window = traitlets.List(traitlets.Float(), [-1.0, 1.0], minlen=2, maxlen=2).tag(sync=True)
+    brush = traitlets.Float(0.0, min=0.0).tag(sync=True)
+    tool = traitlets.Enum(TOOLS, TOOLS[0]).tag(sync=True)
+    strokes = traitlets.Int(0).tag(sync=True)
+    colours = traitlets.Dict(
+        {"curve": BLUE, "before": GREY, "inputs": GREY, "faint": "#BFBFBF", "ink": INK, "grid": GRID, "font": FONT}
+    ).tag(sync=True)
+
+    @property
+    def values(self) -> np.ndarray:
+        """The curve, (knots,)."""
+        return np.frombuffer(self.value, dtype="<f8")

@@ -1,0 +1,100 @@
+"""Slices: the points are those of the line and the plane, for whatever is called."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
+from torch import nn
+
+from lab import probes
+from lab.errors import ArgumentError
+
+numbers = st.lists(st.floats(-10, 10), min_size=3, max_size=3)
+
+
+@given(numbers, numbers, st.integers(2, 40))
+def test_a_line_is_met_at_its_own_points(a, b, samples):
+    a, b = np.array(a), np.array(b)
+    found = probes.slice_1d(lambda x: x, a, b, samples)  # a model that answers with where it is
+    np.testing.assert_allclose(found.values, np.linspace(a, b, samples), atol=1e-12)
+    np.testing.assert_array_equal(found.along, np.linspace(0, 1, samples))
+    assert (found.values[0] == a).all() and (found.values[-1] == b).all()
+
+
+def test_a_plane_replaces_two_inputs_and_keeps_the_others():
+    base = np.array([10.0, 20.0, 30.0, 40.0])
+    found = probes.slice_2d(lambda x: x, base, dims=(3, 1), grid=5, bounds=(-1, 3))
+    axis = np.linspace(-1, 3, 5)
+    for row in range(5):
+        for column in range(5):
+            np.testing.assert_array_equal(found.values[row, column], [10, axis[row], 30, axis[column]])
+    np.testing.assert_array_equal((found.x, found.y), (axis, axis))
+    np.testing.assert_array_equal(base, [10, 20, 30, 40])
+
+
+def test_one_output_needs_no_axis():
+    assert probes.slice_1d(lambda x: x[:, :1], np.zeros(2), np.ones(2)).values.shape == (100,)
+    assert probes.slice_2d(lambda x: x[:, 0], np.zeros(2), (0, 1)).values.shape == (200, 200)
+    assert probes.slice_2d(lambda x: x, np.zeros(3), (0, 1), grid=4).values.shape == (4, 4, 3)
+
+
+def test_batches_are_not_seen():
+    torch.manual_seed(0)
+    net, sizes = nn.Sequential(nn.Linear(2, 8), nn.GELU(), nn.Linear(8, 1)).requires_grad_(False), []
+
+    def counted(x):
+        sizes.append(len(x))
+        return net(x)
+
+    found = probes.slice_2d(counted, torch.zeros(2), (0, 1), grid=100)
+    assert len(sizes) > 1 and sum(sizes) == 10_000 and max(sizes) <= 4096
+    x, y = np.meshgrid(found.x, found.y)
+    points = torch.from_numpy(np.stack([x.ravel(), y.ravel()], 1)).float()
+    np.testing.assert_allclose(found.values.ravel(), net(points)[:, 0], atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [torch.float64, torch.float32, torch.bfloat16])
+def test_a_module_receives_what_its_parameters_are(kind):
+    net = nn.Linear(2, 1).to(kind)
+    for a in (np.zeros(2), torch.zeros(2), [0, 0]):
+        found = probes.slice_1d(net, a, np.ones(2), samples=3)
+        expected = net(torch.tensor([[0.0, 0.0], [0.5, 0.5], [1.0, 1.0]], dtype=kind))
+        np.testing.assert_allclose(found.values, expected.detach().float()[:, 0], rtol=1e-6)
+    assert all(parameter.grad is None for parameter in net.parameters())
+
+
+def test_other_callables_receive_what_was_given():
+    kinds = []
+
+    def noted(x):
+        kinds.append((type(x), x.dtype))
+        return x[:, 0]
+
+    for a in (np.zeros(2), torch.zeros(2), torch.zeros(2, dtype=torch.int64), [0, 0]):
+        probes.slice_1d(noted, a, [1, 1])
+    array, tensor = (np.ndarray, np.dtype("float64")), (torch.Tensor, torch.float32)
+    assert kinds == [array, tensor, tensor, array]
+
+
+def test_classifiers_are_sliced():
+    x = np.random.default_rng(0).normal(size=(200, 2))
+    model = LogisticRegression().fit(x, x[:, 0] > 0)
+    found = probes.slice_1d(model.predict, np.array([-1.0, 0.0]), np.array([1.0, 0.0]), samples=21)
+    assert set(found.values) == {0.0, 1.0} and (np.diff(found.values) >= 0).all()
+    assert probes.slice_1d(model.predict_proba, np.zeros(2), np.ones(2)).values.shape == (100, 2)
+
+
+def test_what_cannot_be_sliced_is_refused():
+    with pytest.raises(ArgumentError, match="a has 2 inputs and b has 3"):
+        probes.slice_1d(np.sum, np.zeros(2), np.zeros(3))
+    with pytest.raises(ArgumentError, match=r"a has shape \(1, 2\)"):
+        probes.slice_1d(np.sum, np.zeros((1, 2)), np.zeros(2))
+    for dims in ((0, 0), (0, 2), (-1, 0), (0,)):
+        with pytest.raises(ArgumentError, match="two different numbers from 0 to 1"):
+            probes.slice_2d(lambda x: x, np.zeros(2), dims)
+    with pytest.raises(ArgumentError, match="bounds"):
+        probes.slice_2d(lambda x: x, np.zeros(2), (0, 1), bounds=(1, 1))
+    with pytest.raises(ArgumentError, match="grid=1"):
+        probes.slice_2d(lambda x: x, np.zeros(2), (0, 1), grid=1)

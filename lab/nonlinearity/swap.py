@@ -38,7 +38,7 @@ def swap(model: nn.Module, old: Old | tuple[Old, ...], phi: nn.Module | str, *, 
          shared: bool = False) -> list[str]:  # fmt: skip
     """Put `phi` in the place of a model's activations, in the model itself; return the names of what was replaced.
 
-    model: any module that is called as it is: from torch, from Hugging Face, your own. Swap before `torch.compile`.
+    model: any module that is called as it is: from torch, from Hugging Face, your own.
     old: what to replace: a class (`torch.nn.GELU`; subclasses count), a pattern of qualified names, "*" standing for
         anything ("*.mlp.act"), a function that modules keep as an attribute (`torch.nn.functional.relu`), or a tuple
         of these.

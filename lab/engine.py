@@ -16,7 +16,21 @@ import torch
 
 from lab import tasks
 from lab.errors import ArgumentError, check_whole
-from lab.spec import Knots, Learned, ModelSpec, RunSpec, SearchSpec, needs, replace
+from lab.nonlinearity.part import reshape
+from lab.spec import (
+    Coefficients,
+    Knots,
+    Learned,
+    ModelSpec,
+    Part,
+    Resolved,
+    RunSpec,
+    SearchSpec,
+    Shaped,
+    needs,
+    replace,
+    to_json,
+)
 from lab.store import Store
 from lab.training.fleet import Fleet
 from lab.training.loop import train as train_fleet
@@ -89,8 +103,10 @@ def choose_device(device: str) -> str:
     return ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
 
 
-def resolve(part: str | Knots | Learned, store: Store) -> str | Knots:
+def resolve(part: Part, store: Store) -> Resolved:
     """A non-linearity with its values: what a search found is read from the store."""
+    if isinstance(part, Shaped):
+        return reshape(resolve(part.of, store), part.shape, part.degree)
     if not isinstance(part, Learned):
         return part
     _, weights, _ = store.load(part.search)
@@ -221,9 +237,13 @@ def _rank(spec: Spec) -> int:
 def _shape(model: ModelSpec) -> ModelSpec:
     """The model with the values of its non-linearities left out: what runs of one fleet have in common."""
 
-    def form(part: str | Knots | Learned) -> str:
+    def form(part: Part) -> str:
+        if isinstance(part, Shaped) and part.shape == "symmetrized":
+            part = part.of  # on the same knots
         if isinstance(part, str):
             return part
+        if isinstance(part, (Coefficients, Shaped)):
+            return to_json(part)  # a polynomial has no run axis: one fleet, one function
         grid = part.search if isinstance(part, Learned) else part
         count = grid.knots if isinstance(part, Learned) else len(grid.values)
         return f"spline {grid.low} {grid.high} {count}"

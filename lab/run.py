@@ -14,9 +14,9 @@ from lab import engine, tasks
 from lab.errors import ArgumentError, check_whole
 from lab.figures.settings import setting
 from lab.models.transformer import Transformer
-from lab.nonlinearity.named import named
+from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
-from lab.spec import Knots, Learned, RunSpec, SearchSpec, key, replace, to_json
+from lab.spec import Part, RunSpec, SearchSpec, key, replace, to_json
 from lab.store import Store
 from lab.training.fleet import build
 
@@ -74,7 +74,7 @@ class Run:
         model = Transformer(spec, len(task.vocabulary), task.max_length, [self.spec.seed], mlp, attention)
         weights = self._stored[1]
         missing, unexpected = model.load_state_dict(weights, strict=False)
-        if unexpected or any(not name.endswith("phi.values") for name in missing):
+        if unexpected or any(".phi." not in name for name in missing):
             raise ValueError(
                 f"run {self.key}: its weights do not fit its spec (missing {missing}, unexpected {unexpected})"
             )
@@ -159,8 +159,8 @@ def search(task: str, scale: str = "laptop", learn: Sequence[str] = ("mlp",), se
 
 def train(
     task: str,
-    mlp: str | nn.Module | Knots | Learned = "gelu",
-    attention: str | nn.Module | Knots | Learned = "softmax",
+    mlp: nn.Module | Part = "gelu",
+    attention: nn.Module | Part = "softmax",
     seeds: int = 6,
     scale: str = "laptop",
     steps: int | None = None,
@@ -171,7 +171,8 @@ def train(
 ) -> Runs:
     """Train a task's model from scratch (stage II, or a baseline), one run a seed, or read the runs from the store.
 
-    mlp: a name ("gelu", "identity", …) or a `Spline`. steps: stop after so many. width: of the residual stream.
+    mlp: a name ("gelu", "identity", …), a `Spline`, or a polynomial of one (`phi.chebyshev(18)`). steps: stop after so
+    many. width: of the residual stream.
 
     >>> runs = train("memorize", mlp="relu", seeds=2, scale="smoke", progress=False)
     >>> runs.accuracy.shape == (2, len(runs.steps))
@@ -189,23 +190,6 @@ def train(
     store = store or Store()
     complete(specs, store, device, progress)
     return Runs([Run(spec, store) for spec in specs])
-
-
-def as_part(part: str | nn.Module | Knots | Learned) -> str | Knots | Learned:
-    """A non-linearity as a spec names it."""
-    if isinstance(part, Spline):
-        if part.values.dim() != 1:
-            raise ArgumentError("this spline has one function a run; give one function, of shape (knots,)")
-        if not part.values.isfinite().all():
-            raise ArgumentError("this spline has values that are not finite; nothing can be trained with it")
-        return Knots(part.low, part.high, tuple(part.values.detach().cpu().tolist()))
-    if isinstance(part, nn.Module):
-        raise ArgumentError(
-            f"{part} is neither a name nor a lab.Spline; for other modules name them as torch.nn does: 'gelu'"
-        )
-    if isinstance(part, str) and part != "softmax":
-        named(part)  # says what is known where this name is not
-    return part
 
 
 def complete(specs: Sequence[RunSpec | SearchSpec], store: Store, device: str = "auto", progress: bool = True,

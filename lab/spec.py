@@ -30,6 +30,16 @@ class Knots:
 
 
 @dataclass(frozen=True)
+class Coefficients:
+    """A polynomial on [low, high], constant beyond, by its coefficients (`lab.nonlinearity.polynomial`)."""
+
+    low: float
+    high: float
+    values: tuple[float, ...]
+    basis: str  # "powers" or "chebyshev"
+
+
+@dataclass(frozen=True)
 class ModelSpec:
     """A decoder-only transformer (transformers paper, App. B)."""
 
@@ -39,8 +49,8 @@ class ModelSpec:
     positions: str = "learned"  # or "alibi"
     canon: bool = False  # Canon layers at A, B, C, D
     tied: bool = False  # unembedding = embedding
-    mlp: str | Knots | Learned = "gelu"
-    attention: str | Knots | Learned = "softmax"  # anything else is kernel attention with that non-linearity
+    mlp: Part = "gelu"
+    attention: Part = "softmax"  # anything else is kernel attention with that non-linearity
 
 
 @dataclass(frozen=True)
@@ -99,7 +109,18 @@ class Learned:
     part: str = "mlp"
 
 
-TYPES = {kind.__name__: kind for kind in (Knots, ModelSpec, Recipe, RunSpec, SearchSpec, Learned)}
+@dataclass(frozen=True)
+class Shaped:
+    """What a search finds, in another shape: "symmetrized" (App. D), "polynomial" or "chebyshev" (App. F)."""
+
+    of: Learned
+    shape: str
+    degree: int | None = None  # of the last two
+
+
+Resolved = str | Knots | Coefficients  # a non-linearity with its values
+Part = Resolved | Learned | Shaped
+TYPES = {kind.__name__: kind for kind in (Knots, Coefficients, ModelSpec, Recipe, RunSpec, SearchSpec, Learned, Shaped)}
 
 
 def to_json(spec: object) -> str:
@@ -119,7 +140,7 @@ def key(spec: object) -> str:
 
 def needs(spec: RunSpec | SearchSpec) -> list[SearchSpec]:
     """The searches whose result this spec trains with."""
-    parts = (spec.model.mlp, spec.model.attention)
+    parts = (part.of if isinstance(part, Shaped) else part for part in (spec.model.mlp, spec.model.attention))
     return [part.search for part in parts if isinstance(part, Learned)]
 
 

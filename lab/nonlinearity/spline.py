@@ -6,13 +6,18 @@ knot, it is the slope to its right; NaN in gives NaN out; ±inf gives the end va
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from numbers import Real
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lab.errors import ArgumentError, LabError
+from lab.errors import ArgumentError, LabError, check_whole
 from lab.nonlinearity import document, native
+from lab.nonlinearity.polynomial import Polynomial, chebyshev_series, least_squares
+from lab.nonlinearity.symmetry import Symmetrized, symmetrize
 
 DTYPES = {str(t).removeprefix("torch."): t for t in (torch.float32, torch.float64, torch.bfloat16, torch.float16)}
 
@@ -51,6 +56,27 @@ class Spline(nn.Module):
         1.0
         """
         return cls(torch.zeros(knots), low, high, learnable)
+
+    @classmethod
+    def from_function(cls, f: Callable[[Tensor], Tensor], low: float = -20.0, high: float = 20.0, knots: int = 361,
+                      learnable: bool = False) -> Spline:  # fmt: skip
+        """The spline through a function's values at evenly spaced knots of [low, high].
+
+        f: from a tensor (knots,) to one of the same shape, e.g. `torch.sin`, a module, another spline.
+
+        >>> Spline.from_function(torch.relu, low=-2.0, high=2.0, knots=5)(torch.tensor([-1.5, 1.5, 9.0])).tolist()
+        [0.0, 1.5, 2.0]
+        """
+        spline = cls(torch.zeros(check_whole("knots", knots, 2)), low, high, learnable)
+        with torch.no_grad():
+            values = torch.as_tensor(f(spline.positions))
+            if values.shape != spline.values.shape or not values.isfinite().all():
+                raise ArgumentError(
+                    f"f gives shape {tuple(values.shape)} for {knots} knots, {int(values.isfinite().sum())} values"
+                    f" finite; it must give one finite value a knot on [{low:g}, {high:g}]"
+                )
+            spline.values.copy_(values)
+        return spline
 
     @property
     def positions(self) -> Tensor:
@@ -92,6 +118,105 @@ class Spline(nn.Module):
             return cls(values, found["low"], found["high"], learnable)
         except (OSError, KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:  # torch's own, too
             raise LabError(f"{path} is not a saved spline ({error}); give a file written by Spline.save") from error
+
+    def symmetrized(self) -> Symmetrized:
+        """The average of the function and its most similar mirror image, with how it was found (paper, App. D).
+
+        >>> found = Spline(torch.tensor([-2.0, -1.0, 0.0, 1.0, 3.0]), low=-2.0, high=2.0).symmetrized()
+        >>> found.mirror, found.shift, round(found.correlation, 3), found.spline.values.tolist()
+        ('both', 0.0, 0.933, [-2.5, -1.0, 0.0, 1.0, 2.5])
+        """
+        _, y = self._numbers()
+        values, mirror, shift, correlation = symmetrize(y)
+        return Symmetrized(self._like(values), mirror, shift * self.spacing, correlation, self.low, self.high)
+
+    def polynomial(self, degree: int = 18) -> Polynomial:
+        """The polynomial that is nearest at the knots where the function is not zero, constant beyond (paper, App. F).
+
+        A module for any model; it states its largest and its RMS error. Above degree 18 float32 has too few digits for
+        it: see `chebyshev`.
+
+        >>> wave = Spline.from_function(torch.sin, low=-3.0, high=3.0, knots=61)
+        >>> [round(wave.polynomial(degree).rms_error, 4) for degree in (1, 3, 5)]
+        [0.4071, 0.0552, 0.0034]
+        """
+        return least_squares(*self._numbers(), degree)
+
+    def chebyshev(self, degree: int = 18) -> Polynomial:
+        """The Chebyshev series of the function where it is not zero, cut off at a degree, constant beyond (App. F).
+
+        A module for any model; it states its largest and its RMS error. Sound at every degree.
+
+        >>> wave = Spline.from_function(torch.sin, low=-3.0, high=3.0, knots=61)
+        >>> [round(wave.chebyshev(degree).rms_error, 4) for degree in (1, 3, 5)]
+        [0.4555, 0.0618, 0.0036]
+        """
+        return chebyshev_series(*self._numbers(), degree)
+
+    def smoothed(self, bandwidth: float) -> Spline:
+        """The function averaged with Gaussian weights; one function a run stays so. Its ends go on as constants.
+
+        bandwidth: standard deviation of the weights, in units of x, from 0 (changes nothing) to the whole range.
+
+        >>> hat = Spline(torch.tensor([0.0, 1.0, 0.0]), low=-1.0, high=1.0)
+        >>> [round(value, 3) for value in hat.smoothed(0.5).values.tolist()]
+        [0.106, 0.787, 0.106]
+        """
+        from scipy.ndimage import gaussian_filter1d
+
+        if not (isinstance(bandwidth, Real) and 0 <= bandwidth <= self.high - self.low):
+            raise ArgumentError(f"bandwidth={bandwidth!r}: give a width in units of x, 0 to {self.high - self.low:g}")
+        y, sigma = self.values.detach().cpu().double().numpy(), bandwidth / self.spacing
+        if sigma >= 1 / 8:  # below, neighbours have no weight: scipy cuts the Gaussian at 4 deviations
+            y = gaussian_filter1d(y, sigma, mode="nearest")
+        return self._like(y)
+
+    # Arithmetic: a new, frozen function on the same knots.
+    __array_ufunc__ = None  # numpy.float64(2) * phi: numpy leaves it to us
+
+    def __neg__(self) -> Spline:
+        return self._like(-self.values)
+
+    def __mul__(self, factor: float) -> Spline:
+        return self._like(self.values * float(factor)) if isinstance(factor, Real) else NotImplemented
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor: float) -> Spline:
+        return self._like(self.values / float(divisor)) if isinstance(divisor, Real) else NotImplemented
+
+    def __add__(self, other: Spline) -> Spline:
+        return self._like(self.values + self._on_my_knots(other)) if isinstance(other, Spline) else NotImplemented
+
+    def __sub__(self, other: Spline) -> Spline:
+        return self._like(self.values - self._on_my_knots(other)) if isinstance(other, Spline) else NotImplemented
+
+    def _on_my_knots(self, other: Spline) -> Tensor:
+        """The other's values, if the two functions, or sets of one function a run, have the same knots."""
+        grids = [(phi.low, phi.high, phi.values.shape[-1]) for phi in (self, other)]
+        runs = {len(phi.values) for phi in (self, other) if phi.values.dim() == 2}
+        if grids[0] != grids[1] or len(runs) > 1:
+            raise ArgumentError(
+                f"{self} and {other} have different knots; bring one to the other's with"
+                " Spline.from_function(phi, low, high, knots)"
+            )
+        return other.values
+
+    def _numbers(self) -> tuple[np.ndarray, np.ndarray]:
+        """Knot positions and values of one function, (knots,), in double precision."""
+        if self.values.dim() != 1:
+            raise ArgumentError(
+                f"this spline has {len(self.values)} functions, one a run;"
+                " take one: Spline(phi.values[0], phi.low, phi.high)"
+            )
+        y = self.values.detach().cpu().double().numpy()
+        if not np.isfinite(y).all():
+            raise ArgumentError("this spline has values that are not finite; it has no shape to work on")
+        return np.linspace(self.low, self.high, len(y)), y
+
+    def _like(self, values: np.ndarray | Tensor) -> Spline:
+        """Another function of this one's range, type and device, frozen."""
+        return Spline(torch.as_tensor(values).to(self.values), self.low, self.high)
 
     def extra_repr(self) -> str:
         """Shape and range, for print(model)."""

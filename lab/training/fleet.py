@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from lab import tasks
 from lab.errors import ArgumentError
 from lab.models.transformer import Transformer
-from lab.nonlinearity.named import named
+from lab.nonlinearity.part import as_module
 from lab.nonlinearity.spline import Spline
-from lab.spec import Knots, RunSpec
+from lab.spec import Knots, Resolved, RunSpec
 from lab.training.batches import Data, Order
 
 CHUNK = 250  # examples of an evaluation that are in memory at once, a run
@@ -23,10 +23,10 @@ class Fleet:
     """The state of R runs in training: models, optimizer, data order, history, and which runs have diverged.
 
     specs: equal but for seed and values of the non-linearities. parts: for each run its resolved (mlp, attention),
-    each a name or Knots. Nothing here knows of files: `state` and `restore` speak in tensors.
+    each a name or the values of a function. Nothing here knows of files: `state` and `restore` speak in tensors.
     """
 
-    def __init__(self, specs: Sequence[RunSpec], parts: Sequence[tuple[str | Knots, str | Knots]], device: str = "cpu"):
+    def __init__(self, specs: Sequence[RunSpec], parts: Sequence[tuple[Resolved, Resolved]], device: str = "cpu"):
         self.specs, self.device = list(specs), torch.device(device)
         spec = specs[0]
         self.recipe, seeds = spec.recipe, [s.seed for s in specs]
@@ -163,16 +163,16 @@ class History:
         self._sum, self._count = tensors["pending.sum"].clone(), int(tensors["pending.count"])
 
 
-def build(parts: Sequence[str | Knots]) -> nn.Module | None:
+def build(parts: Sequence[Resolved]) -> nn.Module | None:
     """The module for the non-linearity of R runs; None for softmax."""
     first = parts[0]
-    forms = {part if isinstance(part, str) else (part.low, part.high, len(part.values)) for part in parts}
+    forms = {(part.low, part.high, len(part.values)) if isinstance(part, Knots) else part for part in parts}
     if len(forms) > 1:
-        raise ArgumentError(f"runs of one fleet need one name, or knots at the same places; these have {forms}")
+        raise ArgumentError(
+            f"runs of one fleet need one name, one polynomial, or knots at the same places; these have {forms}"
+        )
     if first == "softmax":
         return None
-    if isinstance(first, str):
-        return named(first)
-    # one table where all runs have the same function: less memory to look through
-    values = [first.values] if len(set(parts)) == 1 else [part.values for part in parts]
-    return Spline(torch.tensor(values).squeeze(0), first.low, first.high)
+    if len(set(parts)) == 1:  # one table where all runs have the same function: less memory to look through
+        return as_module(first)
+    return Spline(torch.tensor([part.values for part in parts]), first.low, first.high)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from lab.errors import ArgumentError
 from lab.nonlinearity.spline import Spline
-from lab.spec import Knots, RunSpec, SearchSpec, replace
+from lab.spec import Knots, Resolved, RunSpec, SearchSpec, replace
 from lab.training.batches import Data, Order
 from lab.training.fleet import Fleet, History
 from lab.training.schedules import factor
@@ -28,7 +28,7 @@ class Search(Fleet):
     given: values of the non-linearity that is not searched for, where `spec` names it as learned before.
     """
 
-    def __init__(self, spec: SearchSpec, device: str = "cpu", given: Mapping[str, str | Knots] | None = None):
+    def __init__(self, spec: SearchSpec, device: str = "cpu", given: Mapping[str, Resolved] | None = None):
         if not spec.learn or not set(spec.learn) <= set(START):
             raise ArgumentError(f"learn={spec.learn}: name what to search for, mlp or attention or both")
         self.spec = spec

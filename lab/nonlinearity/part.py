@@ -1,0 +1,61 @@
+"""A non-linearity in its two forms: what a spec says of it, and the module that computes it."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from lab.errors import ArgumentError
+from lab.nonlinearity.named import named
+from lab.nonlinearity.polynomial import Polynomial
+from lab.nonlinearity.spline import Spline
+from lab.spec import Coefficients, Knots, Learned, Part, Resolved, Shaped
+
+SHAPES = ("symmetrized", "polynomial", "chebyshev")  # methods of Spline; the last two take a degree
+
+
+def as_part(part: nn.Module | Part) -> Part:
+    """A non-linearity as a spec names it.
+
+    >>> as_part(Spline(torch.tensor([0.0, 1.0]), low=-1.0, high=1.0))
+    Knots(low=-1.0, high=1.0, values=(0.0, 1.0))
+    """
+    if isinstance(part, Spline):
+        if part.values.dim() != 1:
+            raise ArgumentError("this spline has one function a run; give one function, of shape (knots,)")
+        if not part.values.isfinite().all():
+            raise ArgumentError("this spline has values that are not finite; nothing can be trained with it")
+        return Knots(part.low, part.high, tuple(part.values.detach().cpu().tolist()))
+    if isinstance(part, Polynomial):
+        return Coefficients(part.low, part.high, part.coefficients, part.basis)
+    if not isinstance(part, (str, Knots, Coefficients, Learned, Shaped)):
+        raise ArgumentError(
+            f"{part} is neither a name nor a lab.Spline nor a polynomial of one;"
+            " for other modules name them as torch.nn does: 'gelu'"
+        )
+    if isinstance(part, str) and part != "softmax":
+        named(part)  # says what is known where this name is not
+    return part
+
+
+def as_module(part: Resolved) -> nn.Module:
+    """The module of a non-linearity whose values are known.
+
+    >>> as_module(Knots(-1.0, 1.0, (0.0, 1.0, 0.0)))
+    Spline((3,) knots on [-1, 1])
+    """
+    if isinstance(part, Coefficients):
+        return Polynomial(part.values, part.low, part.high, part.basis)
+    return Spline(torch.tensor(part.values), part.low, part.high) if isinstance(part, Knots) else named(part)
+
+
+def reshape(knots: Knots, shape: str, degree: int | None = None) -> Resolved:
+    """A function in another shape: see `Spline.symmetrized`, `Spline.polynomial`, `Spline.chebyshev`.
+
+    >>> reshape(Knots(-1.0, 1.0, (-1.0, 0.0, 2.0)), "symmetrized").values
+    (-1.5, 0.0, 1.5)
+    """
+    if shape not in SHAPES:
+        raise ArgumentError(f"unknown shape {shape!r}; known: {', '.join(SHAPES)}")
+    phi = as_module(knots)
+    return as_part(phi.symmetrized().spline if shape == "symmetrized" else getattr(phi, shape)(degree))

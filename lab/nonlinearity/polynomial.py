@@ -1,0 +1,193 @@
+"""Polynomials in the place of a spline (transformers paper, App. F, Listing 2), as powers or as a Chebyshev series.
+
+Both stand on the support of the spline, the interval outside which it is zero, and stay constant beyond it: the input
+is clamped. `Spline.polynomial` and `Spline.chebyshev` are the way in.
+
+Powers: the paper's least squares on the knots, evaluated with Horner's method. Its coefficients grow about tenfold with
+every two degrees, so that in float32 rounding takes over between degrees 18 and 24; the errors that a fit states are
+measured with the module itself and show it. Chebyshev series: the function's expansion, cut off at the degree;
+coefficients stay small at every degree (Clenshaw's method). Up to degree 18 the two are nearly the same function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from lab.errors import ArgumentError, check_whole
+
+BETWEEN = 16  # points a knot at which errors are measured
+NODES = 1 << 14  # at which the integrals of a Chebyshev series are taken; knots have hundreds
+
+
+class Polynomial(nn.Module):
+    """A polynomial on [low, high], constant outside: its slope is 0 there; NaN in gives NaN out.
+
+    coefficients: of degrees 0, 1, … in `basis`: "powers" of x / max(|low|, |high|), as in Listing 2, or "chebyshev"
+        polynomials of (2x − low − high) / (high − low). They are kept in double precision whatever the model is cast
+        to, and in its `state_dict`. Inputs below float32 are evaluated in float32.
+    maximum_error, rms_error: where it approximates a spline, the largest and the root-mean-square difference over
+        [low, high], measured in float32 at the knots and 15 points between each two; the largest holds everywhere.
+
+    >>> square = Polynomial([0.0, 0.0, 4.0], low=-2.0, high=2.0)  # 4 (x / 2)² = x²
+    >>> square(torch.tensor([-1.5, 1.0, 7.0])).tolist()
+    [2.25, 1.0, 4.0]
+    """
+
+    def __init__(self, coefficients: Sequence[float], low: float, high: float, basis: str = "powers",
+                 maximum_error: float | None = None, rms_error: float | None = None):  # fmt: skip
+        super().__init__()
+        if basis not in CHAINS:
+            raise ArgumentError(f"unknown basis {basis!r}; known: {', '.join(CHAINS)}")
+        self.coefficients = tuple(float(c) for c in coefficients)
+        if not self.coefficients or not np.isfinite([low, high, *self.coefficients]).all() or not low < high:
+            raise ArgumentError(
+                f"low={low}, high={high}, {len(self.coefficients)} coefficients: give at least one, all numbers finite,"
+                " and low below high"
+            )
+        self.low, self.high, self.basis = float(low), float(high), basis
+        self.maximum_error, self.rms_error = maximum_error, rms_error
+
+    @property
+    def degree(self) -> int:
+        """Of the highest coefficient."""
+        return len(self.coefficients) - 1
+
+    def forward(self, x: Tensor) -> Tensor:
+        """p(x), shape and dtype of `x`."""
+        # torch.compile and torch.func (vmap, grad, jvp) see through the formula
+        traced = torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
+        evaluate = formula if traced else _Value.apply
+        return evaluate(x, self.coefficients, self.low, self.high, self.basis)
+
+    def get_extra_state(self) -> Tensor:
+        """Range and coefficients, float64: what `state_dict` keeps."""
+        return torch.tensor([self.low, self.high, *self.coefficients], dtype=torch.float64)
+
+    def set_extra_state(self, state: Tensor) -> None:
+        """Take up what `get_extra_state` gave; errors stated before are those of another polynomial."""
+        low, high, *coefficients = state.tolist()
+        if (low, high, *coefficients) != (self.low, self.high, *self.coefficients):
+            self.low, self.high, self.coefficients = low, high, tuple(coefficients)
+            self.maximum_error = self.rms_error = None
+
+    def extra_repr(self) -> str:
+        """Degree, basis, range and errors, for print(model)."""
+        text = f"degree {self.degree}, {self.basis}, on [{self.low:.4g}, {self.high:.4g}]"
+        if self.maximum_error is None:
+            return text
+        return f"{text}, error {self.maximum_error:.3g} at most, {self.rms_error:.3g} RMS"
+
+
+def least_squares(x: np.ndarray, y: np.ndarray, degree: int) -> Polynomial:
+    """The polynomial of this degree with the least squared error at the knots of the support (App. F).
+
+    x, y (knots,): the spline. Raises ArgumentError where the support has too few knots for the degree.
+    """
+    x, y = _support(x, y, degree)
+    scale = max(abs(x[0]), abs(x[-1]))
+    fit, _ = np.polynomial.Polynomial.fit(x, y, degree, domain=(-scale, scale), full=True)  # full: no RankWarning
+    return _measured(x, y, fit.coef, "powers")
+
+
+def chebyshev_series(x: np.ndarray, y: np.ndarray, degree: int) -> Polynomial:
+    """The Chebyshev series of the spline on its support, cut off at this degree (App. F names it).
+
+    Of all polynomials of the degree it has the least squared error with weight 1 / √(1 − u²), u from −1 to 1 over the
+    support: errors near the ends weigh most, so it has no artifacts there. It follows the spline between knots, too,
+    where least squares on knots, in whatever basis, swings once the degree passes twice the root of their number.
+    """
+    from scipy.fft import dct
+
+    x, y = _support(x, y, degree)
+    angles = np.pi * (np.arange(NODES) + 0.5) / NODES
+    nodes = (x[0] + x[-1]) / 2 + (x[-1] - x[0]) / 2 * np.cos(angles)
+    coefficients = dct(np.interp(nodes, x, y)) / NODES  # 2/π ∫ f(cos θ) cos kθ dθ, by the midpoint rule
+    coefficients[0] /= 2
+    return _measured(x, y, coefficients[: degree + 1], "chebyshev")
+
+
+def _support(x: np.ndarray, y: np.ndarray, degree: int) -> tuple[np.ndarray, np.ndarray]:
+    """The knots between which the function is not zero: one zero knot at each end, where there is one."""
+    busy = np.flatnonzero(y)
+    if len(busy):
+        inside = slice(max(busy[0] - 1, 0), busy[-1] + 2)
+        x, y = x[inside], y[inside]
+    if check_whole("degree", degree, 0) >= len(x):
+        raise ArgumentError(f"degree={degree}: the function's support has {len(x)} knots; give a degree below that")
+    return x, y
+
+
+def _measured(x: np.ndarray, y: np.ndarray, coefficients: np.ndarray, basis: str) -> Polynomial:
+    fit = Polynomial(coefficients, x[0], x[-1], basis)
+    points = np.linspace(x[0], x[-1], BETWEEN * (len(x) - 1) + 1)
+    error = fit(torch.from_numpy(points).float()).double().numpy() - np.interp(points, x, y)
+    fit.maximum_error, fit.rms_error = float(np.abs(error).max()), float(np.sqrt(np.mean(error**2)))
+    return fit
+
+
+def formula(x: Tensor, coefficients: tuple[float, ...], low: float, high: float, basis: str) -> Tensor:
+    """The polynomial in torch's own operations, differentiable by them: shape and dtype of `x`."""
+    wide = x.to(torch.promote_types(x.dtype, torch.float32))
+    wide = torch.where(((wide >= low) & (wide < high)) | wide.isnan(), wide, wide.detach().clamp(low, high))
+    middle, half = _frame(low, high, basis)
+    return CHAINS[basis]((wide - middle) / half, coefficients).to(x.dtype)
+
+
+class _Value(torch.autograd.Function):
+    """The same without the intermediate results that autograd would keep, two for each degree. The slope is one more
+    such polynomial, so there are derivatives of every order."""
+
+    @staticmethod
+    def forward(ctx, x: Tensor, *function) -> Tensor:
+        ctx.save_for_backward(x)
+        ctx.function = function
+        return formula(x, *function)
+
+    @staticmethod
+    def backward(ctx, grad: Tensor):
+        (x,), (coefficients, low, high, basis) = ctx.saved_tensors, ctx.function
+        _, half = _frame(low, high, basis)
+        scaled = tuple(c / half for c in DERIVATIVES[basis](coefficients))
+        slope = _Value.apply(x, scaled, low, high, basis)
+        return torch.where((x >= low) & (x < high), grad * slope, 0.0), None, None, None, None
+
+
+def _frame(low: float, high: float, basis: str) -> tuple[float, float]:
+    """What becomes 0, and the distance from it that becomes 1."""
+    return (0.0, max(abs(low), abs(high))) if basis == "powers" else ((low + high) / 2, (high - low) / 2)
+
+
+def _horner(u: Tensor, coefficients: tuple[float, ...]) -> Tensor:
+    y = coefficients[-1] + 0 * u  # NaN stays NaN at degree 0, too
+    for c in coefficients[-2::-1]:
+        y = (y * u).add_(c)
+    return y
+
+
+def _clenshaw(u: Tensor, coefficients: tuple[float, ...]) -> Tensor:
+    """b_k = c_k + 2u b_{k+1} − b_{k+2}; the sum is c_0 + u b_1 − b_2."""
+    one, two, double = 0 * u, 0 * u, 2 * u
+    for c in coefficients[:0:-1]:
+        one, two = (double * one).sub_(two).add_(c), one
+    return (u * one).sub_(two).add_(coefficients[0])
+
+
+def _differentiate_powers(c: tuple[float, ...]) -> tuple[float, ...]:
+    return tuple(k * c[k] for k in range(1, len(c))) or (0.0,)
+
+
+def _differentiate_chebyshev(c: tuple[float, ...]) -> tuple[float, ...]:
+    """d_{k−1} = d_{k+1} + 2k c_k, half of that for d_0."""
+    d = [0.0] * (len(c) + 1)
+    for k in range(len(c) - 1, 0, -1):
+        d[k - 1] = d[k + 1] + 2 * k * c[k]
+    d[0] /= 2
+    return tuple(d[: max(1, len(c) - 1)])
+
+
+CHAINS = {"powers": _horner, "chebyshev": _clenshaw}
+DERIVATIVES = {"powers": _differentiate_powers, "chebyshev": _differentiate_chebyshev}

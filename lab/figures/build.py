@@ -73,6 +73,8 @@ def measured(
     devices = sorted({(run.notes["device"], run.notes["device_name"]) for _, run in runs})  # trained here or elsewhere
     table = found.measure(runs)
     extras = {"curves": curves(runs).drop(columns="read").round(4)} if found.curves else {}
+    if found.functions:
+        extras["functions"] = found.functions(runs)
     facts = collect(
         name, scale, device=", ".join(sorted({kind for kind, _ in devices})),
         device_name=", ".join(name for _, name in devices), seeds=sorted({spec.seed for spec in specs}),
@@ -108,7 +110,8 @@ def read(found: Entry, scale: str) -> Figure:
     try:
         table = pd.read_csv(folder / "table.csv")
         facts = json.loads((folder / "provenance.json").read_text())
-        extras = {"curves": pd.read_csv(folder / "curves.csv")} if (folder / "curves.csv").is_file() else {}
+        beside = [folder / f"{name}.csv" for name in ("curves", "functions")]
+        extras = {path.stem: pd.read_csv(path) for path in beside if path.is_file()}
     except (OSError, ValueError) as error:
         raise LabError(f"shipped results cannot be read ({error}); bring them back, or train with --force") from error
     return _figure(found, scale, table, facts, extras)
@@ -116,7 +119,8 @@ def read(found: Entry, scale: str) -> Figure:
 
 def _figure(found: Entry, scale: str, table: pd.DataFrame, facts: dict, extras: dict) -> Figure:
     summary = found.summary(table)
-    return Figure(found.plot(table), table, facts, _caption(found, summary, facts), found.name, scale, summary, extras)
+    plot = found.plot(table, extras["functions"]) if found.functions else found.plot(table)
+    return Figure(plot, table, facts, _caption(found, summary, facts), found.name, scale, summary, extras)
 
 
 def _caption(found: Entry, summary: str, facts: dict) -> str:

@@ -30,19 +30,21 @@ class Entry:
     minutes: dict[str, float]  # from an empty store, by scale: sums of single runs on 2 idle cores; `paper` is a guess
     plan: Callable[[str, int], list[Planned]]  # (scale, seeds) → runs with their labels
     measure: Callable[[Sequence[tuple[dict, Run]]], pd.DataFrame]  # tidy: one row per run and measurement
-    plot: Callable[[pd.DataFrame], go.Figure]  # pure
+    plot: Callable[..., go.Figure]  # pure
     tasks: tuple[str, ...]  # tasks it trains on
     seeds: dict[str, int] = field(default_factory=lambda: dict(SEEDS))  # runs of each kind, by scale
     notes: Callable[[str], list[str]] = lambda scale: []  # departures from the paper that the settings do not show
     summary: Callable[[pd.DataFrame], str] = lambda table: ""  # the result in a sentence, its numbers from the table
+    # a second table, which `plot` then takes, too: the functions that were trained with, point by point
+    functions: Callable[[Sequence[tuple[dict, Run]]], pd.DataFrame] | None = None
     curves: bool = False  # keep the learning curves beside the table, where the table holds one step of them
 
 
 def entries() -> dict[str, Entry]:
     """All entries by name, in the order of the papers."""
-    from lab.figures import algorithmic, compatibility
+    from lab.figures import algorithmic, compatibility, reshaped
 
-    found = [*algorithmic.ENTRIES, *compatibility.ENTRIES]
+    found = [*algorithmic.ENTRIES, *compatibility.ENTRIES, *reshaped.ENTRIES]
     return {
         entry.name: entry
         for entry in sorted(found, key=lambda e: (e.name.split("fig")[0], int(e.name.split("fig")[1])))

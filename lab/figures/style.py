@@ -17,6 +17,9 @@ METHOD_COLOURS = {
     "absolute positions": ORANGE,
     "ALiBi": GREY,
     "ALiBi + ours MLP": BLUE,
+    "symmetrized": GREEN,
+    "polynomial": SKY,
+    "Chebyshev": BLACK,
 }
 METHOD_SYMBOLS = {  # a second way to tell methods apart, where points are drawn
     "baseline": "circle",
@@ -26,6 +29,9 @@ METHOD_SYMBOLS = {  # a second way to tell methods apart, where points are drawn
     "absolute positions": "square",
     "ALiBi": "circle",
     "ALiBi + ours MLP": "diamond",
+    "symmetrized": "star",
+    "polynomial": "triangle-down",
+    "Chebyshev": "x",
 }
 # For what has no colour of its own; yellow is left out, it cannot be seen on white.
 SEQUENCE = (BLUE, ORANGE, GREEN, VERMILLION, PURPLE, SKY, BLACK, GREY)

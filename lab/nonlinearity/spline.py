@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from lab.errors import ArgumentError, LabError, check_whole
 from lab.nonlinearity import document, native
-from lab.nonlinearity.polynomial import Polynomial, chebyshev_series, least_squares
+from lab.nonlinearity.polynomial import Polynomial, chebyshev_series, least_squares, support
 from lab.nonlinearity.symmetry import Symmetrized, symmetrize
 
 DTYPES = {str(t).removeprefix("torch."): t for t in (torch.float32, torch.float64, torch.bfloat16, torch.float16)}
@@ -118,6 +118,16 @@ class Spline(nn.Module):
             return cls(values, found["low"], found["high"], learnable)
         except (OSError, KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:  # torch's own, too
             raise LabError(f"{path} is not a saved spline ({error}); give a file written by Spline.save") from error
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """The interval outside which the function is zero; all of [low, high] where it is zero or ends on other values.
+
+        >>> Spline(torch.tensor([0.0, 0.0, 1.0, 0.0, 0.0, 0.0]), low=0.0, high=5.0).support
+        (1.0, 3.0)
+        """
+        x, _ = support(*self._numbers())
+        return float(x[0]), float(x[-1])
 
     def symmetrized(self) -> Symmetrized:
         """The average of the function and its most similar mirror image, with how it was found (paper, App. D).

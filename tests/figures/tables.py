@@ -74,3 +74,28 @@ def shapes(tasks=TASKS):
         value = np.sin((1 + number) * x / 2) * np.exp(-((x / 6) ** 2)) + 0.1 * number
         rows += list(zip([task] * len(x), x, value, density / density.sum(), strict=True))
     return pd.DataFrame(rows, columns=["task", "x", "value", "density"])
+
+
+def variants(seeds=6, tasks=("memorize", "addmod", "add", "parentheses"), died=()):
+    """Figure 12: runs and functions. ADD has no polynomials; `died`: (task, method, degree, seed) without accuracy."""
+    rng, runs, functions = np.random.default_rng(4), [], []
+    x = np.linspace(-8, 8, 145)
+    for number, task in enumerate(tasks):
+        base = 0.5 + 0.02 * rng.normal(size=seeds)
+        kinds = [("baseline", 0), ("ours MLP", 0), ("symmetrized", 0)]
+        if task != "add":
+            kinds += [("polynomial", d) for d in (6, 18, 24)] + [("Chebyshev", d) for d in (18, 36, 72)]
+        for rank, (method, degree) in enumerate(kinds):
+            gain = 0.0 if method == "baseline" else 0.08 - 0.01 * rank
+            facts = ("x", 0.5 * number, 0.7) if method == "symmetrized" else (np.nan,) * 3
+            for seed, start in enumerate(base):
+                lost = (task, method, degree, seed) in died
+                value = np.nan if lost else start + gain + (0.01 * rng.normal() if gain else 0)
+                runs.append((task, method, degree, seed, value, lost, *facts))
+            if method != "baseline":
+                y = np.sin((1 + number) * x + 0.3 * rank) * np.exp(-((x / 4) ** 2))
+                functions += [(task, method, degree, *point) for point in zip(x, y, strict=True)]
+    names = ["task", "method", "degree", "seed", "accuracy", "diverged", "mirror", "shift", "correlation"]
+    return pd.DataFrame(runs, columns=names), pd.DataFrame(
+        functions, columns=["task", "method", "degree", "x", "value"]
+    )

@@ -15,11 +15,12 @@ from lab.figures import build, settings
 from lab.figures.build import figure
 from lab.figures.provenance import check
 from lab.figures.registry import entry
+from lab.nonlinearity.spline import Spline
 from lab.run import Run
 from lab.spec import key, needs, replace
 from lab.store import Store
 
-NAMES = [f"transformers/fig{number}" for number in (2, 3, 4, 5, 6, 10, 11)]
+NAMES = [f"transformers/fig{number}" for number in (2, 3, 4, 5, 6, 10, 11, 12)]
 every_entry = pytest.mark.parametrize("name", NAMES)
 
 
@@ -155,6 +156,44 @@ def test_functions_are_the_searches_and_inputs_are_what_the_model_receives(made)
     assert rows["density"].to_numpy() == pytest.approx(counts / counts.sum(), abs=2e-3)  # on an edge
 
 
+def test_variants_are_trained_with_the_shapes_of_what_the_search_found(made):
+    one, store = made["transformers/fig12"], Store()
+    functions, kinds = one.extras["functions"], set()
+    assert set(one.table["task"]) == set(functions["task"]) == set(entry("transformers/fig12").tasks)
+    for labels, run in planned("transformers/fig12"):
+        row, kind = of(one.table, labels | {"seed": run.spec.seed}), (labels["method"], labels["degree"])
+        assert row["accuracy"].item() == run.accuracy.mean() and row["last"].item() == run.accuracy[-1]
+        if labels["method"] == "baseline":
+            continue
+        (search,) = needs(run.spec)
+        phi = Spline(store.load(search)[1]["mlp"], search.low, search.high)
+        shapes = {
+            "ours MLP": lambda phi=phi: phi,
+            "symmetrized": lambda phi=phi: phi.symmetrized().spline,
+            "polynomial": lambda phi=phi, kind=kind: phi.polynomial(kind[1]),
+            "Chebyshev": lambda phi=phi, kind=kind: phi.chebyshev(kind[1]),
+        }
+        wanted, x = shapes[labels["method"]](), torch.linspace(*phi.support, 200)
+        for block in run.model().blocks:
+            assert torch.equal(block.phi(x), wanted(x))
+        points = of(functions, labels)
+        x = torch.tensor(points["x"].to_numpy(), dtype=torch.float32)
+        np.testing.assert_allclose(points["value"], wanted(x).numpy(), atol=5e-6)
+        assert (points["x"].min(), points["x"].max()) == pytest.approx(phi.support, abs=1e-5)
+        told = {"rms_error": getattr(wanted, "rms_error", np.nan)}
+        if labels["method"] == "symmetrized":
+            found = phi.symmetrized()
+            told |= {"mirror": found.mirror, "shift": found.shift, "correlation": found.correlation}
+        for name, value in told.items():
+            assert row[name].item() == value or np.isnan(value) and np.isnan(row[name].item())
+        kinds.add(kind)
+    assert len(kinds) == 6
+    run, labels = next(
+        (run, labels) for labels, run in planned("transformers/fig12") if labels["method"] == "Chebyshev"
+    )
+    assert run.accuracy[-1] == pytest.approx(accuracy(run, "test"), abs=2e-3)
+
+
 @every_entry
 def test_one_seed_is_enough_to_draw(name, made):
     one = smoke(name, seeds=1)
@@ -175,7 +214,7 @@ def test_files_of_a_figure_hold_what_it_holds(made, tmp_path):
 # What diverges.
 
 
-@pytest.mark.parametrize("name", NAMES[:5])
+@pytest.mark.parametrize("name", [*NAMES[:5], NAMES[-1]])
 def test_a_figure_says_how_many_runs_diverged(name, store_folder, monkeypatch):
     """Two tasks at a rate that no model survives; real training, all the rest as it is."""
     known = settings._SETTINGS["smoke"]
@@ -214,6 +253,16 @@ def test_a_task_that_always_diverges_is_a_hole_and_not_an_end(made, name, whose)
 
 
 # What is shipped.
+
+
+def test_shipped_functions_are_drawn_beside_their_table(made, tmp_path, monkeypatch):
+    monkeypatch.setattr(build, "RESULTS", tmp_path / "results")
+    monkeypatch.setenv("LAB_STORE", str(tmp_path / "empty"))
+    made["transformers/fig12"].write(tmp_path / "results/transformers/fig12/smoke", images=False, page=False)
+    one = smoke("transformers/fig12")
+    assert not Store().folder.exists(), "something was trained"
+    pd.testing.assert_frame_equal(one.extras["functions"], made["transformers/fig12"].extras["functions"])
+    assert one.plot.to_json() == made["transformers/fig12"].plot.to_json()
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from lab.figures import curves, heatmap, shapes
+from lab.figures import curves, heatmap, shapes, variants
 from lab.figures.caption import EDGE, GLYPH, captioned, reading, wrap
 from lab.figures.matrix import PAPER, compare, delta, square
 from lab.figures.style import DIVERGING, METHOD_COLOURS, METHOD_SYMBOLS, TASK_TITLES, faded
@@ -20,6 +20,8 @@ def parts():
     return pd.concat(tables.matrix(PAPER * s, p, 0.05) for p, s in (("MLP", 1.0), ("attention", -0.3), ("both", 0.5)))
 
 
+VARIANTS, FUNCTIONS = tables.variants()
+LOST = ("addmod", "Chebyshev", 36, 3)
 MADE = {
     "fig2": (curves.fig2, tables.curves(["memorize", "addmod", "add", "mano"], tables.METHODS[:2], died=DIED)),
     "fig3": (curves.fig3, tables.lengths()),
@@ -28,6 +30,7 @@ MADE = {
     "fig6": (shapes.fig6, tables.shapes()),
     "fig10": (curves.fig10, tables.curves(died=DIED)),
     "fig11": (heatmap.fig11, parts()),
+    "fig12": (lambda table: variants.fig12(table, FUNCTIONS), tables.variants(died={LOST})[0]),
 }
 SAYS = {  # what a reader must be told
     "fig2": ("one run a seed", "mean over seeds", "Add, baseline: 2 of 6", "Mano, ours MLP: 1 of 6"),
@@ -37,6 +40,7 @@ SAYS = {  # what a reader must be told
     "fig6": ("inputs that the non-linearity receives", "constant beyond"),
     "fig10": ("one run a seed", "Dotted grey", "Add, baseline: 2 of 6"),
     "fig11": ("±: 95 % confidence interval",),
+    "fig12": ("band: 95 % confidence interval", "baseline of the same seed", "AddMod, Chebyshev 36: 1 of 6"),
 }
 
 
@@ -144,7 +148,7 @@ def test_lengths_and_widths_are_means_with_intervals():
 
 
 def test_one_seed_has_no_interval_and_the_key_says_so():
-    for name in ("fig3", "fig4", "fig5"):
+    for name in ("fig3", "fig4", "fig5", "fig12"):
         table = MADE[name][1]
         figure = drawn(name, table[table["seed"] == 0])
         assert "One seed only" in reading(figure) and "95 % confidence interval" not in reading(figure)
@@ -210,6 +214,57 @@ def test_fig6_draws_each_function_over_its_inputs():
     ends = named(figure, "constant ends")[0]
     rows = table[table["task"] == "memorize"]
     assert ends.y[0] == ends.y[1] == rows["value"].iloc[0] and ends.y[-1] == rows["value"].iloc[-1]
+
+
+def test_fig12_shows_gains_over_the_same_seed_with_their_interval():
+    from scipy import stats
+
+    figure = drawn("fig12", VARIANTS)
+    for task, title in TASK_TITLES.items():
+        rows = VARIANTS[VARIANTS["task"] == task]
+        if rows.empty:
+            continue
+        base = rows[rows["method"] == "baseline"].set_index("seed")["accuracy"]
+        axis = next(note for note in figure.layout.annotations if note.text == f"<b>{title}</b>")
+        panel = next(y for y in figure.select_yaxes(col=2) if abs(y.domain[1] - axis.y) < 1e-9)
+        points = [t for t in figure.data if f"yaxis{t.yaxis[1:]}" == panel.plotly_name and t.error_y.array is not None]
+        seen = 0
+        for trace in points:
+            for name, mean, half in zip(trace.customdata, trace.y, trace.error_y.array, strict=True):
+                kind = rows["method"] + rows["degree"].map(lambda d: f" {d}" if d else "")
+                gain = 100 * (rows[kind == name].set_index("seed")["accuracy"] - base)
+                assert mean == pytest.approx(gain.mean())
+                assert half == pytest.approx(stats.t.ppf(0.975, 5) * gain.sem())
+                seen += 1
+        assert seen == rows[["method", "degree"]].drop_duplicates().shape[0] - 1, "all but the baseline"
+
+
+def test_fig12_draws_the_functions_of_the_table():
+    figure = drawn("fig12", VARIANTS)
+    for method, name, degree in (
+        ("ours MLP", "learned", 0),
+        ("polynomial", "polynomial", 18),
+        ("Chebyshev",) * 2 + (72,),
+    ):
+        wanted = FUNCTIONS[(FUNCTIONS["method"] == method) & (FUNCTIONS["degree"] == degree)]
+        curves_ = [trace for trace in named(figure, name) if trace.mode == "lines"]
+        assert [trace.showlegend for trace in curves_] == [True] + [False] * (len(curves_) - 1)
+        for (_, rows), trace in zip(wanted.groupby("task", sort=False), curves_, strict=True):
+            np.testing.assert_array_equal(trace.x, rows["x"])
+            np.testing.assert_array_equal(trace.y, rows["value"])
+            assert trace.line.color == METHOD_COLOURS[method]
+
+
+def test_fig12_s_summary_has_the_numbers_of_its_points():
+    told = variants.summary(VARIANTS)
+    cells = variants.gains(VARIANTS).set_index(["task", "architecture"])["delta"]
+    assert f"Memorize: learned {cells['memorize', 'ours MLP']:+.1f}, symmetrized" in told
+    assert f"polynomial 18 {cells['addmod', 'polynomial 18']:+.1f}, Chebyshev 72 " in told
+    assert "Add: learned " in told and "–" not in told
+    lost = tables.variants(died={("add", "symmetrized", 0, seed) for seed in range(6)})[0]
+    assert "symmetrized – " not in told and "symmetrized –;" in variants.summary(lost)
+    assert "(–: every run of a kind diverged)" in variants.summary(lost)
+    json.loads(drawn("fig12", lost).to_json())
 
 
 def test_gelu_is_torch_s():

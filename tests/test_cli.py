@@ -121,6 +121,18 @@ def test_the_catalogue_is_listed_for_people_and_programs(lab):
         assert any(line.startswith(row["name"]) for line in out) and any(row["shows"] in line for line in out)
 
 
+def test_the_command_trains_also_where_results_are_shipped(lab, store_folder, tmp_path, monkeypatch):
+    assert lab("figure transformers/fig3 --scale smoke --out shipped/transformers/fig3/smoke")[0] == 0
+    folder = Path("shipped/transformers/fig3/smoke").resolve()
+    facts = json.loads((folder / "provenance.json").read_text())
+    (folder / "provenance.json").write_text(json.dumps(facts | {"device_name": "a shipped machine"}))
+    monkeypatch.setattr("lab.figures.build.RESULTS", folder.parents[2])
+    monkeypatch.setenv("LAB_STORE", str(tmp_path / "empty"))
+    assert lab("figure transformers/fig3 --scale smoke --out mine")[0] == 0
+    assert json.loads(Path("mine/provenance.json").read_text())["device_name"] != "a shipped machine"
+    assert len(list(Store().results())) == len(facts["runs"]) + len(facts["searches"])
+
+
 def test_a_figure_is_made_into_files_and_then_read_from_the_store(lab, monkeypatch):
     code, out, said = lab("figure transformers/fig3 --scale smoke --seeds 1 --out here/it/is")
     assert code == 0 and said == []

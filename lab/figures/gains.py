@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.figures.algorithmic import BASELINE, BOTH, MLP, curves
@@ -61,12 +63,10 @@ def _paired(ours: pd.DataFrame, baseline: pd.DataFrame) -> tuple[pd.Series, int]
 
 def _shipped(name: str, spec: SearchSpec) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
     """Shipped results that trained with what this search found: where, rows with it, rows of the baseline."""
-    import pandas as pd
-
     for folder in sorted(path.parent for path in RESULTS.glob("*/*/*/provenance.json")):
         if name not in json.loads((folder / "provenance.json").read_text()).get("searches", {}):
             continue
-        table = pd.read_csv(folder / ("curves.csv" if (folder / "curves.csv").is_file() else "table.csv"))
+        table = _read(folder / ("curves.csv" if (folder / "curves.csv").is_file() else "table.csv"))
         if not {"task", "seed", "step", "accuracy", "diverged"} <= set(table) or "width" in table:
             continue  # no curves, or those of other widths, too
         rows, where = table[table["task"] == spec.task], f"{folder.parent.parent.name}/{folder.parent.name}"
@@ -77,6 +77,18 @@ def _shipped(name: str, spec: SearchSpec) -> Iterator[tuple[str, pd.DataFrame, p
             ours, baseline = mine & (rows["architecture"] == spec.task), mine & (rows["architecture"] == BASELINE)
         if ours.any() and baseline.any():
             yield where, rows[ours], rows[baseline]
+
+
+def _read(path: Path) -> pd.DataFrame:
+    """A shipped table, read once as long as nobody writes it anew: the zoo asks for each function."""
+    return _table(path, path.stat().st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=16)
+def _table(path: Path, written: int) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.read_csv(path)
 
 
 def _stored(phi: Spline, spec: SearchSpec, store: Store) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:

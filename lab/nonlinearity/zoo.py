@@ -46,16 +46,16 @@ def zoo(name: str | None = None, folder: str | Path | None = None) -> Spline | p
     One row a function: task; part of the model it was learned for; paper whose method found it; scale; then what it
     gains: accuracy on `test`, mean over training, of models that use it minus that of models with GELU and softmax,
     in percentage points, paired by seed. gain: mean over `seeds` runs of each kind. low, high: its 95 % interval
-    (Student's t). steps: of training. measured: where the runs are, "transformers/fig2" for shipped results, "store"
-    for yours; empty where nothing was trained with the function. Then device and commit of its search, and the
-    search's key. problem: of files that cannot be read, where there are any.
+    (Student's t). steps: of training. measured: where the runs are, "transformers/fig10" for shipped results, "store"
+    for yours; empty where nothing was trained with the function. Then the device of its search, the commit of the lab
+    that wrote the file, and the search's key. problem: of files that cannot be read, where there are any.
 
     Raises ArgumentError for an unknown name, LabError for a file that is damaged or of a newer schema.
 
     >>> zoo("transformers/memorize").spacing < 1
     True
-    >>> zoo().loc["transformers/addmod", ["task", "scale", "seeds", "measured"]].tolist()
-    ['addmod', 'laptop', 6, 'transformers/fig2']
+    >>> zoo().loc["transformers/addmod", ["task", "scale", "seeds", "steps"]].tolist()
+    ['addmod', 'laptop', 6, 1000]
     """
     files = _files(folder)
     if name is None:
@@ -90,15 +90,15 @@ def _files(folder: str | Path | None) -> dict[str, Path]:
     own = folder or os.environ.get("LAB_ZOO")
     if folder and not Path(folder).is_dir():
         raise ArgumentError(f"folder={str(folder)!r} is no folder; `lab search TASK --out {folder}` makes it a zoo")
-    found = {_name(path, SHIPPED): path for path in sorted(SHIPPED.glob("*/*.json"))}
+    found = _named(SHIPPED, ("*/*.json",))
     if own:
-        own = Path(own).expanduser()
-        found |= {f"{MINE}/{_name(path, own)}": path for path in sorted([*own.glob("*.json"), *own.glob("*/*.json")])}
+        found |= {f"{MINE}/{name}": path for name, path in _named(Path(own).expanduser(), ("*.json", "*/*.json")).items()}
     return found
 
 
-def _name(path: Path, folder: Path) -> str:
-    return path.relative_to(folder).with_suffix("").as_posix()
+def _named(folder: Path, patterns: tuple[str, ...]) -> dict[str, Path]:
+    paths = [path for pattern in patterns for path in folder.glob(pattern)]
+    return dict(sorted((path.relative_to(folder).with_suffix("").as_posix(), path) for path in paths))
 
 
 def _table(files: dict[str, Path]) -> pd.DataFrame:

@@ -92,7 +92,8 @@ def _files(folder: str | Path | None) -> dict[str, Path]:
         raise ArgumentError(f"folder={str(folder)!r} is no folder; `lab search TASK --out {folder}` makes it a zoo")
     found = _named(SHIPPED, ("*/*.json",))
     if own:
-        found |= {f"{MINE}/{name}": path for name, path in _named(Path(own).expanduser(), ("*.json", "*/*.json")).items()}
+        mine = _named(Path(own).expanduser(), ("*.json", "*/*.json"))
+        found |= {f"{MINE}/{name}": path for name, path in mine.items()}
     return found
 
 

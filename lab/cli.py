@@ -7,7 +7,7 @@ import json
 import operator
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -82,8 +82,8 @@ class Search:
     """Seed of the search."""
     device: str = "auto"
     """cpu, cuda or auto."""
-    out: Path = Path("out/zoo")
-    """Folder for the learned function(s) as JSON, with provenance."""
+    out: Path = field(default_factory=lambda: Path(os.environ.get("LAB_ZOO") or "out/zoo"))
+    """Folder for the learned function(s) as JSON, with provenance. Default: your zoo, LAB_ZOO; without it, out/zoo."""
 
     def run(self) -> None:
         """Search and write the splines."""

@@ -16,6 +16,7 @@ from lab.cli import COMMANDS, main
 from lab.figures.registry import entries
 from lab.figures.sweep import RATES
 from lab.nonlinearity.spline import Spline
+from lab.nonlinearity.zoo import zoo
 from lab.scale import SCALES
 from lab.store import Store
 from tests.processes import ROOT
@@ -171,10 +172,16 @@ def test_a_search_writes_functions_that_can_be_loaded(lab):
     for name in ("memorize-both", "memorize-attention-both"):
         assert f"zoo/{name}.json" in out
         phi = Spline.load(f"zoo/{name}.json")
-        facts = json.loads(Path(f"zoo/{name}.provenance.json").read_text())
+        facts = json.loads(Path(f"zoo/{name}.json").read_text())["provenance"]
         assert phi.values.shape == (361,) and facts["key"] and facts["spec"]["task"] == "memorize"
     assert lab("search memorize --scale smoke --learn mlp attention --out again")[0] == 0
     assert Path("again/memorize-both.json").read_text() == Path("zoo/memorize-both.json").read_text()
+
+
+def test_a_search_lands_in_the_users_zoo(lab, monkeypatch):
+    monkeypatch.setenv("LAB_ZOO", "own")
+    assert lab("search addmod --scale smoke")[1] == ["own/addmod.json"]
+    assert zoo().loc["mine/addmod", ["task", "part", "scale"]].tolist() == ["addmod", "mlp", "smoke"]
 
 
 def test_a_sweep_writes_its_table_and_says_what_is_best(lab):

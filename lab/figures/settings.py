@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lab.scale import check_scale
+from lab.scale import SCALES, check_scale
 from lab.spec import Learned, ModelSpec, Recipe, RunSpec, SearchSpec, replace
 
 STAGE_ONE_SEED = 0
@@ -109,6 +109,17 @@ _LAPTOP: dict[str, tuple[dict, int, float, int, int, int, float | None]] = {
     "copy": ({"width": 32}, 1500, 0.004, 64, 1500, 3, None),
     "parentheses": ({"positions": "alibi"}, 400, 0.004, 64, 200, 3, None),
 }
+
+
+def scale_of(search: SearchSpec) -> str | None:
+    """The scale whose settings a search has, whatever its seed; None where it has others.
+
+    >>> scale_of(setting("copy", "paper").search(("attention",)))
+    'paper'
+    """
+    same = (setting(search.task, scale).search(search.learn) for scale in SCALES)
+    found = (scale for scale, spec in zip(SCALES, same, strict=True) if replace(spec, seed=search.seed) == search)
+    return next(found, None)
 
 
 def _smoke(task: str) -> Setting:

@@ -7,7 +7,6 @@ gradients of the first two knots. `op` has the kernels; they agree with each oth
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from numbers import Real
 from pathlib import Path
@@ -17,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from lab.errors import ArgumentError, LabError, check_whole
+from lab.nonlinearity import document
 from lab.nonlinearity.formula import interpolate
 from lab.nonlinearity.op import spline
 from lab.nonlinearity.polynomial import Polynomial, chebyshev_series, least_squares, support
@@ -104,20 +104,23 @@ class Spline(nn.Module):
         traced = torch._C._are_functorch_transforms_active()
         return (interpolate if traced else spline)(x, self.values, self.low, self.high)
 
-    def save(self, path: str | Path) -> None:
-        """Write the function as JSON: low, high, values and their type. The text says the numbers exactly."""
-        path, dtype = Path(path), str(self.values.dtype).removeprefix("torch.")
-        document = {"kind": "linear spline", "low": self.low, "high": self.high, "dtype": dtype}
-        document["values"] = self.values.tolist()
-        path.write_text(json.dumps(document))
+    def save(self, path: str | Path, provenance: dict | None = None) -> None:
+        """Write the function as JSON: low, high, values and their type, with a schema version and a checksum.
+
+        The text says the numbers exactly. provenance: facts about it that JSON can say, kept beside it.
+        """
+        dtype = str(self.values.dtype).removeprefix("torch.")
+        numbers = {"kind": "linear spline", "low": self.low, "high": self.high, "dtype": dtype}
+        numbers["values"] = self.values.tolist()
+        document.write(path, numbers | ({"provenance": provenance} if provenance else {}))
 
     @classmethod
     def load(cls, path: str | Path, learnable: bool = False) -> Spline:
-        """The function written by `save`."""
+        """The function written by `save`. Raises LabError for a file that is damaged, or of a newer schema."""
         try:
-            document = json.loads(Path(path).read_text())
-            values = torch.tensor(document["values"], dtype=DTYPES[document.get("dtype", "float32")])
-            return cls(values, document["low"], document["high"], learnable)
+            found = document.read(path)
+            values = torch.tensor(found["values"], dtype=DTYPES[found.get("dtype", "float32")])
+            return cls(values, found["low"], found["high"], learnable)
         except (OSError, KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:  # torch's own, too
             raise LabError(f"{path} is not a saved spline ({error}); give a file written by Spline.save") from error
 

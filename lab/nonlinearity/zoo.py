@@ -1,55 +1,123 @@
-"""The zoo: learned non-linearities shipped with the lab, each with the provenance of the search that found it."""
+"""The zoo: learned non-linearities, those shipped with the lab and the user's own, each with its provenance.
+
+A function is a file of `Spline.save`. Shipped ones are called paper/task, with "-attention" where the function was
+learned inside the attention, and "-both" where MLP and attention learned theirs together. Your own are those in the
+folder that `LAB_ZOO` names (or `folder=`): `lab search TASK` puts one there, `phi.save` does too. They are called
+mine/…, so that no file can hide a shipped function.
+"""
 
 from __future__ import annotations
 
-import json
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 from lab.errors import ArgumentError, LabError
+from lab.nonlinearity import document
 from lab.nonlinearity.spline import Spline
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from lab.run import SearchResult
 
-FOLDER = Path(__file__).parents[2] / "data" / "zoo"
+SHIPPED = Path(__file__).parents[2] / "data" / "zoo"
+MINE = "mine"  # no paper is called so
 
 
-def zoo_names(folder: Path = FOLDER) -> list[str]:
-    """Names of the shipped functions: paper/task, with "-attention" for those learned inside attention.
+def zoo_names(folder: str | Path | None = None) -> list[str]:
+    """Names of all functions: the shipped ones, then the user's own (of `folder`, or of the one in LAB_ZOO).
 
     >>> "transformers/memorize" in zoo_names()
     True
     """
-    files = (path for path in folder.glob("*/*.json") if not path.name.endswith(".provenance.json"))
-    return sorted(str(path.relative_to(folder).with_suffix("")) for path in files)
+    return list(_files(folder))
 
 
-def zoo(name: str, folder: Path = FOLDER) -> Spline:
-    """A shipped learned non-linearity, frozen.
+@overload
+def zoo(name: None = None, folder: str | Path | None = None) -> pd.DataFrame: ...
+@overload
+def zoo(name: str, folder: str | Path | None = None) -> Spline: ...
+def zoo(name: str | None = None, folder: str | Path | None = None) -> Spline | pd.DataFrame:
+    """A learned non-linearity by its name, frozen; without a name, the table of all there are.
+
+    folder: your own zoo; default: the folder that LAB_ZOO names, if it does.
+
+    One row a function: task; part of the model it was learned for; paper whose method found it; scale; then what it
+    gains: accuracy on `test`, mean over training, of models that use it minus that of models with GELU and softmax,
+    in percentage points, paired by seed. gain: mean over `seeds` runs of each kind. low, high: its 95 % interval
+    (Student's t). steps: of training. measured: where the runs are, "transformers/fig10" for shipped results, "store"
+    for yours; empty where nothing was trained with the function. Then the device of its search, the commit of the lab
+    that wrote the file, and the search's key. problem: of files that cannot be read, where there are any.
+
+    Raises ArgumentError for an unknown name, LabError for a file that is damaged or of a newer schema.
 
     >>> zoo("transformers/memorize").spacing < 1
     True
+    >>> zoo().loc["transformers/addmod", ["task", "scale", "seeds", "steps"]].tolist()
+    ['addmod', 'laptop', 6, 1000]
     """
-    if name not in (known := zoo_names(folder)):
-        raise ArgumentError(f"no function {name!r} in the zoo; there are: {', '.join(known) or 'none'}")
-    return Spline.load(folder / f"{name}.json")
+    files = _files(folder)
+    if name is None:
+        return _table(files)
+    if name not in files:
+        raise ArgumentError(f"no function {name!r} in the zoo; there are: {', '.join(files) or 'none'}")
+    return Spline.load(files[name])
 
 
 def publish(found: SearchResult, folder: Path) -> list[Path]:
     """Write what a search found, with its provenance, in the zoo's format; return the files."""
     from lab.figures.provenance import versions
+    from lab.figures.settings import scale_of
 
-    written, facts = [], found.provenance | {"versions": versions()}
+    facts = found.provenance | {"versions": versions(), "scale": scale_of(found.spec)}
+    facts |= {"paper": "transformers", "task": found.spec.task}  # two_loss is that paper's Algorithm 1
+    written = []
     for part, spline in found.splines.items():
         name = found.spec.task if part == "mlp" else f"{found.spec.task}-{part}"
         if len(found.splines) > 1:
             name += "-both"  # learned together: not the function that is learned alone
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            spline.save(folder / f"{name}.json")
-            (folder / f"{name}.provenance.json").write_text(json.dumps(facts | {"part": part}, indent=1))
+            spline.save(folder / f"{name}.json", facts | {"part": part})
         except OSError as error:
             raise LabError(f"cannot write to {folder} ({error.strerror}); name another folder with --out") from error
-        written += [folder / f"{name}.json", folder / f"{name}.provenance.json"]
+        written.append(folder / f"{name}.json")
     return written
+
+
+def _files(folder: str | Path | None) -> dict[str, Path]:
+    own = folder or os.environ.get("LAB_ZOO")
+    if folder and not Path(folder).is_dir():
+        raise ArgumentError(f"folder={str(folder)!r} is no folder; `lab search TASK --out {folder}` makes it a zoo")
+    found = _named(SHIPPED, ("*/*.json",))
+    if own:
+        mine = _named(Path(own).expanduser(), ("*.json", "*/*.json"))
+        found |= {f"{MINE}/{name}": path for name, path in mine.items()}
+    return found
+
+
+def _named(folder: Path, patterns: tuple[str, ...]) -> dict[str, Path]:
+    paths = [path for pattern in patterns for path in folder.glob(pattern)]
+    return dict(sorted((path.relative_to(folder).with_suffix("").as_posix(), path) for path in paths))
+
+
+def _table(files: dict[str, Path]) -> pd.DataFrame:
+    import pandas as pd
+
+    from lab.figures.gains import NOTHING, gain
+
+    rows, problems = {}, {}
+    for name, path in files.items():
+        facts, measured = {}, NOTHING
+        try:
+            phi, facts = Spline.load(path), document.read(path).get("provenance", {})
+            measured = gain(phi, facts["spec"]) if "spec" in facts else NOTHING
+        except LabError as error:  # the others can still be listed
+            problems[name] = str(error)
+        commit = facts.get("versions", {}).get("lab_commit", "")[:7]
+        rows[name] = {column: facts.get(column) for column in ("task", "part", "paper", "scale")} | measured
+        rows[name] |= {"device": facts.get("device_name"), "commit": commit, "key": facts.get("key", "")[:12]}
+    table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("name")
+    table = table.astype({"seeds": "Int64", "steps": "Int64"}) if len(table) else table
+    return table.assign(problem=pd.Series(problems)).fillna({"problem": ""}) if problems else table

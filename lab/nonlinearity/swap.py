@@ -1,0 +1,247 @@
+"""Putting a non-linearity into any torch model, in the place of the activations that it has."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+import torch
+from torch import nn
+
+from lab.errors import ArgumentError
+from lab.nonlinearity.named import NAMES, named
+from lab.nonlinearity.zoo import zoo
+
+Old = type[nn.Module] | Callable | str  # what is replaced; or a tuple of these
+FUNCTION_NAMES = {*NAMES, "leaky_relu"}
+FUNCTIONS = [
+    getattr(place, name) for place in (torch.nn.functional, torch) for name in FUNCTION_NAMES if hasattr(place, name)
+]
+NOT_SCALAR = (nn.MultiheadAttention, nn.Softmax, nn.Softmax2d, nn.LogSoftmax, nn.Softmin, nn.GLU)
+SHOWN = 2  # names of each kind in an error's line
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Where an activation stands: `parent.attribute`, known in the model as `name`."""
+
+    name: str
+    parent: nn.Module
+    attribute: str
+    found: nn.Module | Callable
+
+
+def swap(model: nn.Module, old: Old | tuple[Old, ...], phi: nn.Module | str, *, learnable: bool | None = None,
+         shared: bool = False) -> list[str]:  # fmt: skip
+    """Put `phi` in the place of a model's activations, in the model itself; return the names of what was replaced.
+
+    model: any module that is called as it is: from torch, from Hugging Face, your own.
+    old: what to replace: a class (`torch.nn.GELU`; subclasses count), a pattern of qualified names, "*" standing for
+        anything ("*.mlp.act"), a function that modules keep as an attribute (`torch.nn.functional.relu`), or a tuple
+        of these.
+    phi: a `Spline`, any module that maps a tensor to its own shape, a name ("relu") or a name in the zoo. What goes
+        into the model are copies: `phi` itself neither moves nor learns. Take the learned one from the model:
+        `model.get_submodule(names[0])`.
+    learnable: whether its parameters get gradients; None leaves that as it is in `phi` (splines are frozen by default).
+    shared: False gives each place a copy of its own; as long as they are frozen that is one function. True puts
+        one module in all places, so that what learns is one function for all layers, as in the papers. Places that
+        held one and the same module before hold one and the same after, in both cases.
+
+    Copies go to the device of the layers around them. The values of splines are at least float32 there, because a
+    bfloat16 table would round them; other modules take the dtype of these layers.
+    The function is in `model.state_dict()`: to load a saved model, build it, swap, `load_state_dict`. (The library
+    transformers refuses `save_pretrained` with shared parameters that it does not know: save the state_dict, or do
+    not share.)
+
+    Raises ArgumentError where nothing fits, and says what the model has. Transformers paper, App. F.
+
+    >>> model = nn.Sequential(nn.Linear(1, 8), nn.GELU(), nn.Linear(8, 1))
+    >>> swap(model, nn.GELU, "transformers/memorize")
+    ['1']
+    >>> model[1]
+    Spline((361,) knots on [-20, 20])
+    """
+    kinds = _kinds(old)
+    if not isinstance(model, nn.Module):
+        raise ArgumentError(f"model is a {type(model).__name__}; give a torch.nn.Module")
+    phi = _module(phi, learnable)
+    places = _matching(model, kinds)
+    if not places:
+        raise ArgumentError(f"{_nothing_fits(model, kinds)}; {_what_there_is(model)}")
+    fresh, homes = {}, {place.name: _home(model, place.name) for place in places}
+    if shared and len({device for device, _ in homes.values()}) > 1:
+        devices = ", ".join(sorted({str(device) for device, _ in homes.values()}))
+        raise ArgumentError(f"one shared module cannot be on several devices ({devices}); give shared=False")
+    for place in places:
+        # a function is the same object everywhere, a module is not
+        own = place.found if isinstance(place.found, nn.Module) else place
+        key = None if shared else id(own)
+        if key not in fresh:
+            fresh[key] = _settled(copy.deepcopy(phi), *homes[place.name]).train(place.parent.training)
+        setattr(place.parent, place.attribute, fresh[key])
+    _leave_fused_paths(model, places)
+    return [place.name for place in places]
+
+
+def _kinds(old: Old | tuple[Old, ...]) -> tuple[Old, ...]:
+    kinds = old if isinstance(old, tuple) else (old,)
+    for kind in kinds:
+        if isinstance(kind, nn.Module):
+            raise ArgumentError(f"old={kind} is a module; give its class, torch.nn.{type(kind).__name__}, or a name")
+        if not (isinstance(kind, str) or callable(kind)):
+            raise ArgumentError(f"old={kind!r}: give a class such as torch.nn.GELU or a pattern such as '*.mlp.act'")
+    if not kinds:
+        raise ArgumentError("old=() names nothing; give a class such as torch.nn.GELU or a pattern such as '*.mlp.act'")
+    return kinds
+
+
+def _module(phi: nn.Module | str, learnable: bool | None) -> nn.Module:
+    if isinstance(phi, str):
+        phi = zoo(phi) if "/" in phi else named(phi)
+    if not isinstance(phi, nn.Module):
+        raise ArgumentError(f"phi is a {type(phi).__name__}; give a lab.Spline, a torch.nn.Module, or a name ('relu')")
+    if learnable is None:
+        return phi
+    if learnable and not any(True for _ in phi.parameters()):
+        raise ArgumentError(f"{phi} has nothing that could be learned; give a lab.Spline")
+    return copy.deepcopy(phi).requires_grad_(learnable)
+
+
+def _places(module: nn.Module, path: str = "") -> Iterator[Place]:
+    """Every module below a module, and every function that one keeps as an attribute; each before what is inside it."""
+    children = {name: child for name, child in module._modules.items() if child is not None}
+    functions = {name: value for name, value in vars(module).items() if _function(value)}
+    for attribute, value in (children | functions).items():
+        yield Place(path + attribute, module, attribute, value)
+        if attribute in children:
+            yield from _places(value, f"{path}{attribute}.")
+
+
+def _function(value: object) -> Callable | None:
+    """The function behind a partial, such as gelu with approximate="tanh"; None for what is no function."""
+    value = value.func if isinstance(value, functools.partial) else value
+    return value if callable(value) and not isinstance(value, (type, nn.Module)) else None
+
+
+def _one_of(value: object, functions: Iterable[Callable]) -> bool:
+    return any(_function(value) is function for function in functions)
+
+
+def _matching(model: nn.Module, kinds: tuple[Old, ...]) -> list[Place]:
+    classes = tuple(kind for kind in kinds if isinstance(kind, type))
+    patterns = [kind for kind in kinds if isinstance(kind, str)]
+    functions = [kind for kind in kinds if not isinstance(kind, (type, str))]
+    if isinstance(model, classes):
+        raise ArgumentError(f"the model itself is a {type(model).__name__}, and nothing holds it: use phi in its place")
+    found, inside = [], ()
+    for place in _places(model):
+        chosen = isinstance(place.found, classes) or _one_of(place.found, functions)
+        could = isinstance(place.found, nn.Module) or _one_of(place.found, FUNCTIONS)
+        by_name = could and any(fnmatchcase(place.name, pattern) for pattern in patterns)
+        if (chosen or by_name) and not place.name.startswith(inside):
+            _refuse_layers(place, by_name and not chosen)
+            found.append(place)
+            inside += (f"{place.name}.",)
+    return found
+
+
+def _refuse_layers(place: Place, by_name: bool) -> None:
+    """A pattern that is too wide, or a wrong class, must not throw trained weights away."""
+    if isinstance(place.found, nn.Module) and not _known(place.found):
+        if any(by_name or weight.dim() > 1 for weight in place.found.parameters()):
+            raise ArgumentError(
+                f"{place.name} is a {type(place.found).__name__} with weights, not an activation; name activations only"
+            )
+
+
+def _known(module: nn.Module) -> bool:
+    """Whether this is an activation by what its class is."""
+    home = type(module).__module__
+    from_torch = home == nn.GELU.__module__ and not isinstance(module, NOT_SCALAR)
+    return from_torch or home == "transformers.activations" or home.startswith(__package__)
+
+
+def _is_activation(found: nn.Module | Callable) -> bool:
+    """The same of functions too, and of a model's own modules that hold nothing and take one input."""
+    if not isinstance(found, nn.Module):
+        return _one_of(found, FUNCTIONS)
+    code, own = getattr(type(found).forward, "__code__", None), not type(found).__module__.startswith("torch.")
+    holds = [*found.children(), *found.parameters(), *found.buffers()]
+    return _known(found) or (own and not holds and code is not None and code.co_argcount == 2)
+
+
+def _home(model: nn.Module, name: str) -> tuple[torch.device | None, torch.dtype | None]:
+    """Device and dtype of the nearest layer with weights around a place; None where the model has none."""
+    while name:
+        name = name.rpartition(".")[0]
+        for weight in model.get_submodule(name).parameters():
+            if weight.is_floating_point() and weight.itemsize > 1 and not weight.is_meta:  # float8 computes in others
+                return weight.device, weight.dtype
+    return None, None
+
+
+def _settled(phi: nn.Module, device: torch.device | None, dtype: torch.dtype | None) -> nn.Module:
+    if dtype is not None and type(phi).__module__.startswith(__package__):  # tables and coefficients of ours
+        dtype = torch.promote_types(dtype, torch.float32)
+    return phi.to(device=device, dtype=dtype)
+
+
+def _leave_fused_paths(model: nn.Module, places: list[Place]) -> None:
+    """torch's encoder layers note at birth that they use ReLU or GELU, and call a fused kernel with it in eval mode.
+
+    Without this, they would go on with the old function there.
+    """
+    changed = {place.parent for place in places}
+    for layer in changed:
+        if isinstance(layer, nn.TransformerEncoderLayer):
+            layer.activation_relu_or_gelu = 0
+    for module in model.modules():
+        if isinstance(module, nn.TransformerEncoder) and not changed.isdisjoint(module.layers):
+            module.use_nested_tensor = False  # only the fused kernel takes these
+
+
+def _nothing_fits(model: nn.Module, kinds: tuple[Old, ...]) -> str:
+    words = [repr(kind) if isinstance(kind, str) else getattr(kind, "__name__", str(kind)) for kind in kinds]
+    return f"nothing in this {type(model).__name__} is {' or '.join(words)}"
+
+
+def _what_there_is(model: nn.Module) -> str:
+    """The activations of a model; or the functions that it calls, which no one can replace from outside."""
+    names: dict[str, list[str]] = {}
+    inside: tuple[str, ...] = ()
+    for place in _places(model):
+        if _is_activation(place.found) and not place.name.startswith(inside):
+            names.setdefault(_kind(place.found), []).append(place.name)
+            inside += (f"{place.name}.",)
+    if names:
+        return f"its activations are {'; '.join(map(_listed, names.keys(), names.values()))}"
+    calls = dict.fromkeys(call for module in model.modules() for call in _calls(module))
+    if calls:
+        return (
+            f"it has no activation modules: {', '.join(calls)}, and a function that is called cannot be replaced from "
+            "outside; let the model keep a module (self.act = torch.nn.GELU()) and call that"
+        )
+    return "it has no activations"
+
+
+def _kind(found: nn.Module | Callable) -> str:
+    if isinstance(found, nn.Module):
+        return f"{type(found).__module__}.{type(found).__name__}"
+    return f"the function {_function(found).__name__}"
+
+
+def _calls(module: nn.Module) -> list[str]:
+    """The activation functions in the code of a module's own `forward`, in words."""
+    code = getattr(type(module).forward, "__code__", None)
+    if code is None or type(module).__module__.startswith("torch."):
+        return []
+    used = [name for name in code.co_names if name in FUNCTION_NAMES and not hasattr(module, name)]
+    return [f"{type(module).__name__}.forward calls {name}" for name in used]
+
+
+def _listed(kind: str, names: list[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return f"{kind} ({', '.join(names[:SHOWN])}{more})"

@@ -1,0 +1,165 @@
+"""The zoo: what a file holds is what was learned, or it is refused; what the table says can be computed again."""
+
+import csv
+import json
+import statistics
+
+import pytest
+import torch
+
+import lab
+from lab import tasks
+from lab.errors import ArgumentError, LabError
+from lab.figures.build import RESULTS
+from lab.nonlinearity import document
+from lab.nonlinearity.zoo import SHIPPED, publish, zoo_names
+
+T_5 = 2.5706  # 97.5 % quantile of Student's t with 5 degrees of freedom, from a printed table
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """An empty zoo of the user's."""
+    monkeypatch.setenv("LAB_ZOO", str(tmp_path / "zoo"))
+    (tmp_path / "zoo").mkdir()
+    return tmp_path / "zoo"
+
+
+def test_every_shipped_file_is_sealed_and_says_where_it_is_from():
+    files = list(SHIPPED.rglob("*.*"))
+    assert sorted(f"{file.parent.name}/{file.stem}" for file in files) == zoo_names()
+    for file in files:
+        kept = json.loads(file.read_text())
+        assert kept["schema"] == document.SCHEMA and len(kept["sha256"]) == 64
+        facts = document.read(file)["provenance"]
+        assert {"key", "spec", "task", "part", "paper", "scale", "device_name", "versions"} <= facts.keys()
+        assert lab.zoo(f"{file.parent.name}/{file.stem}").values.shape == (facts["spec"]["knots"],)
+
+
+def test_the_table_has_a_row_for_each_function_and_all_that_are_shipped_are_measured():
+    table = lab.zoo()
+    assert table.index.tolist() == zoo_names() and "problem" not in table
+    assert {f"transformers/{task}{part}" for task in tasks.NAMES for part in ("", "-attention")} == set(table.index)
+    assert table[["task", "paper", "scale", "seeds", "gain", "low", "high", "steps", "measured"]].notna().all(axis=None)
+    assert ((table["low"] <= table["gain"]) & (table["gain"] <= table["high"])).all()
+    assert table.to_string(max_cols=None).count("\n") == len(table) + 1, "one line a function"
+
+
+@pytest.mark.parametrize("task", tasks.NAMES)
+def test_gains_are_those_of_the_shipped_results(task):
+    """Here without pandas: by seed, mean over steps, ours minus baseline; then mean and Student's interval."""
+    with (RESULTS / "transformers/fig10/laptop/table.csv").open() as lines:
+        rows = [row for row in csv.DictReader(lines) if row["task"] == task]
+    assert {row["diverged"] for row in rows} == {"False"}
+    seeds = sorted({row["seed"] for row in rows})
+
+    def over_training(method, seed):
+        return statistics.mean(float(r["accuracy"]) for r in rows if (r["method"], r["seed"]) == (method, seed))
+
+    gains = [100 * (over_training("ours MLP", seed) - over_training("baseline", seed)) for seed in seeds]
+    half = T_5 * statistics.stdev(gains) / len(gains) ** 0.5
+    row, mean = lab.zoo().loc[f"transformers/{task}"], statistics.mean(gains)
+    assert row["seeds"] == len(seeds) == 6 and row["measured"] in ("transformers/fig2", "transformers/fig10")
+    assert [row["gain"], row["low"], row["high"]] == pytest.approx([mean, mean - half, mean + half], abs=0.051)
+
+
+def test_a_function_of_your_own_is_listed_and_measured_by_your_own_runs(own, store_folder):
+    found = lab.search("memorize", scale="smoke", progress=False)
+    publish(found, own)
+    row = lab.zoo().loc["mine/memorize"]
+    assert row["task"] == "memorize" and row["scale"] == "smoke" and row["key"] == found.provenance["key"][:12]
+    assert row[["seeds", "gain", "measured"]].isna().all(), "nothing was trained with it yet"
+    settings = {"scale": "smoke", "seeds": 2, "progress": False}
+    ours = lab.train("memorize", mlp=lab.zoo("mine/memorize"), **settings)
+    assert lab.zoo().loc["mine/memorize", ["gain"]].isna().all(), "nothing to compare with yet"
+    baseline = lab.train("memorize", **settings)
+    row = lab.zoo().loc["mine/memorize"]
+    assert row["gain"] == pytest.approx(100 * (ours.accuracy.mean() - baseline.accuracy.mean()), abs=0.051)
+    assert (row["seeds"], row["steps"], row["measured"]) == (2, 6, "store")
+
+
+@pytest.mark.parametrize("learn", [("attention",), ("mlp", "attention")], ids=str)
+def test_functions_of_the_attention_are_listed_and_measured(own, store_folder, learn):
+    found = lab.search("memorize", learn=learn, scale="smoke", progress=False)
+    names = {path.stem.removeprefix("memorize"): f"mine/{path.stem}" for path in publish(found, own)}
+    assert names.keys() == ({"-attention"} if len(learn) == 1 else {"-both", "-attention-both"})
+    lab.train("memorize", scale="smoke", seeds=2, progress=False)
+    if len(learn) == 1:
+        lab.train("memorize", attention=lab.zoo("mine/memorize-attention"), scale="smoke", seeds=2, progress=False)
+        assert lab.zoo().loc["mine/memorize-attention", "seeds"] == 2
+    for name in names.values():
+        part = lab.zoo().loc[name, "part"]
+        assert part == ("attention" if "-attention" in name else "mlp")
+        assert torch.equal(lab.zoo(name).values, found.splines[part].values)
+
+
+def test_a_plain_saved_spline_is_a_member_too(own, tmp_path):
+    hat = lab.Spline(torch.tensor([0.0, 1.0, 0.0]), -1.0, 1.0)
+    hat.save(own / "hat.json")
+    assert zoo_names()[-1] == "mine/hat" and lab.zoo("mine/hat").values.tolist() == [0.0, 1.0, 0.0]
+    assert lab.zoo().loc["mine/hat"].drop(["commit", "key"]).isna().all()
+    (tmp_path / "other" / "below").mkdir(parents=True)
+    hat.save(tmp_path / "other" / "below" / "hat.json")
+    assert zoo_names(tmp_path / "other")[-1] == "mine/below/hat" and "mine/hat" not in zoo_names(tmp_path / "other")
+    assert lab.zoo("mine/below/hat", folder=tmp_path / "other").low == -1.0
+    with pytest.raises(ArgumentError, match="no function 'mine/below/hat' in the zoo; there are: transformers/add,"):
+        lab.zoo("mine/below/hat")
+    with pytest.raises(ArgumentError, match="nowhere' is no folder; `lab search TASK --out"):
+        lab.zoo(folder=tmp_path / "nowhere")
+
+
+def test_a_zoo_that_is_not_there_yet_is_empty(own):
+    own.rmdir()
+    assert zoo_names() == zoo_names(None) and all(name.startswith("transformers/") for name in zoo_names())
+
+
+HAT = {"kind": "linear spline", "low": -1.0, "high": 1.0, "dtype": "float32", "values": [0.0, 1.0, 0.0]}
+
+
+def test_every_changed_character_of_a_file_is_noticed(tmp_path):
+    path = tmp_path / "hat.json"
+    lab.Spline(torch.tensor(HAT["values"]), -1.0, 1.0).save(path, {"task": "none"})
+    text, noticed = path.read_text(), 0
+    for place, letter in enumerate(text):
+        path.write_text(text[:place] + ("7" if letter != "7" else "8") + text[place + 1 :])
+        try:
+            lab.Spline.load(path)
+        except LabError as error:
+            assert "hat.json" in str(error) and "\n" not in str(error)
+            noticed += 1
+    assert noticed == len(text)
+
+
+@pytest.mark.parametrize("cut", [1, 0.5, 0.99])
+def test_half_a_file_is_refused(tmp_path, cut):
+    path = tmp_path / "hat.json"
+    lab.Spline(torch.tensor(HAT["values"])).save(path)
+    text = path.read_text()
+    path.write_text(text[: int(cut * len(text)) if cut < 1 else 0])
+    with pytest.raises(LabError, match="hat.json is not a saved spline"):
+        lab.Spline.load(path)
+
+
+def test_a_newer_schema_is_refused_and_an_older_file_is_read(own):
+    path = own / "hat.json"
+    document.write(path, HAT)
+    newer = json.loads(path.read_text()) | {"schema": document.SCHEMA + 1}
+    path.write_text(json.dumps(newer))
+    with pytest.raises(LabError, match="hat.json has schema 2, this lab reads up to 1: update the lab"):
+        lab.zoo("mine/hat")
+    path.write_text(json.dumps(HAT))  # as the first version wrote it
+    assert lab.zoo("mine/hat").values.tolist() == HAT["values"]
+    path.write_text(json.dumps(HAT | {"schema": 1}))
+    with pytest.raises(LabError, match="hat.json is damaged, or was edited.*write it anew with Spline.save"):
+        lab.zoo("mine/hat")
+
+
+def test_a_bad_file_does_not_hide_the_others(own):
+    (own / "bad.json").write_text('{"schema": 9}')
+    (own / "strange.json").write_text("[]")
+    document.write(own / "future.json", HAT | {"provenance": {"spec": {"type": "Oracle"}, "task": "chess"}})
+    table = lab.zoo()
+    assert len(table) == len(zoo_names()) and table.loc["transformers/add", "problem"] == ""
+    assert "update the lab" in table.loc["mine/bad", "problem"]
+    assert "not a saved spline" in table.loc["mine/strange", "problem"]
+    assert table.loc["mine/future", "problem"] == "" and table.loc["mine/future", "task"] == "chess"

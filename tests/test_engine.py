@@ -12,9 +12,11 @@ import torch
 
 from lab import engine
 from lab.errors import ArgumentError, LabError
+from lab.nonlinearity.spline import Spline
 from lab.run import Run
-from lab.spec import Knots, Learned, ModelSpec, Recipe, RunSpec, SearchSpec, key, replace
+from lab.spec import Coefficients, Knots, Learned, ModelSpec, Recipe, RunSpec, SearchSpec, Shaped, key, replace
 from lab.store import DamagedError, Store
+from lab.training.fleet import build
 from tests.test_workers import gone
 
 MODEL = ModelSpec(layers=1, width=8)
@@ -75,6 +77,36 @@ def test_searches_come_before_the_runs_that_need_them(store_folder):
     found = store.load(SEARCH)[1]["mlp"]
     assert torch.equal(Run(LEARNED[0], store).model().blocks[0].phi.values, found)
     assert all(map(store.has, [SEARCH, *LEARNED, RUNS[0]]))
+
+
+def test_a_shape_of_a_learned_function_waits_for_it_and_is_made_from_it(store_folder):
+    store, found = Store(), Learned(SEARCH)
+    shapes = [Shaped(found, "symmetrized"), Shaped(found, "polynomial", 3), Shaped(found, "chebyshev", 8)]
+    specs = [replace(run, model=replace(MODEL, mlp=part)) for part in shapes for run in RUNS[:2]]
+    engine.complete(specs, store, "cpu", 1)
+    phi = Spline(store.load(SEARCH)[1]["mlp"], SEARCH.low, SEARCH.high)
+    wanted, x = [phi.symmetrized().spline, phi.polynomial(3), phi.chebyshev(8)], torch.linspace(-25, 25, 500)
+    for spec, same in zip(specs, (w for w in wanted for _ in range(2)), strict=True):
+        assert torch.equal(Run(spec, store).model().blocks[0].phi(x), same(x))
+        assert store.load(spec)[2]["fleet"] == 2, "seeds travel together"
+
+
+def test_only_equal_polynomials_travel_together(store_folder):
+    """A symmetrized function is a spline on the knots of its original, and goes with it."""
+    first, second = Learned(SEARCH), Learned(OTHER)
+    parts = [
+        first,
+        second,
+        Shaped(second, "symmetrized"),
+        *(Shaped(f, "chebyshev", d) for f in (first, second) for d in (3, 4)),
+    ]
+    parts += [Coefficients(-1.0, 1.0, (0.0, 1.0), "powers"), Coefficients(-1.0, 1.0, (0.0, 2.0), "powers")]
+    specs = [replace(run, model=replace(MODEL, mlp=part)) for part in parts for run in RUNS[:2]]
+    jobs = engine._jobs(specs, "cpu", Store())
+    fleets = [{spec.model.mlp for spec in job.specs} for job in jobs]
+    assert sorted(map(len, fleets)) == [1] * 6 + [3]
+    with pytest.raises(ArgumentError, match="one polynomial"):
+        build(parts[-2:])
 
 
 def test_a_search_with_a_learned_function_waits_for_it(store_folder):

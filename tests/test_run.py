@@ -33,11 +33,12 @@ def test_runs_are_a_sequence_of_what_the_store_keeps():
         assert weights.keys() == kept.keys() and all(torch.equal(kept[name], weights[name]) for name in weights)
 
 
-@pytest.mark.parametrize("settings", [{}, {"attention": "relu"}, {"mlp": "learned"}], ids=str)
+@pytest.mark.parametrize("settings", [{}, {"attention": "relu"}, {"mlp": "learned"}, {"mlp": "polynomial"}], ids=str)
 def test_a_stored_model_scores_what_its_history_says(settings):
     """Computed here from tokens and logits. Tokens whose two best logits are equal to rounding may fall either way."""
     if settings.get("mlp"):
-        settings = {"mlp": search().spline}
+        phi = search().spline
+        settings = {"mlp": phi.chebyshev(8) if settings["mlp"] == "polynomial" else phi}
     run = train("addmod", **settings)[1]
     data = tasks.load("addmod").splits["test"]
     with torch.no_grad():

@@ -13,12 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.spec import (
+    Coefficients,
     Knots,
     Learned,
     ModelSpec,
     Recipe,
     RunSpec,
     SearchSpec,
+    Shaped,
     from_json,
     key,
     needs,
@@ -33,6 +35,11 @@ NESTED = RunSpec(
     ModelSpec(mlp=Learned(SEARCH), attention=Learned(SEARCH, "attention")),
     Recipe(400, 0.002, 16, stop=30),
     seed=3,
+)
+
+POLYNOMIAL = Shaped(Learned(SEARCH), "polynomial", 18)
+RESHAPED = replace(
+    NESTED, model=ModelSpec(mlp=POLYNOMIAL, attention=Shaped(Learned(SEARCH, "attention"), "symmetrized"))
 )
 
 numbers = st.floats(allow_nan=False, allow_infinity=False)
@@ -55,7 +62,10 @@ def models(parts):
 
 
 searches = st.builds(SearchSpec, names, models(names), recipes, low=numbers, high=numbers, seed=counts)
-runs = st.builds(RunSpec, names, models(names | knots | st.builds(Learned, searches, names)), recipes, counts)
+polynomials = st.builds(Coefficients, numbers, numbers, st.lists(numbers, min_size=1).map(tuple), names)
+learned = st.builds(Learned, searches, names)
+parts = names | knots | polynomials | learned | st.builds(Shaped, learned, names, st.none() | counts)
+runs = st.builds(RunSpec, names, models(parts), recipes, counts)
 
 
 @given(runs)
@@ -77,6 +87,7 @@ def test_nested_searches_survive_json_as_themselves():
     assert back.model.mlp.search == SEARCH
     assert needs(back) == [SEARCH, SEARCH]
     assert needs(SEARCH) == []
+    assert needs(from_json(to_json(RESHAPED))) == [SEARCH, SEARCH], "a shape needs the search of what it is made from"
 
 
 @pytest.mark.parametrize(
@@ -129,7 +140,7 @@ def changes(spec):
             yield field.name, replace(spec, **{field.name: other(value)})
 
 
-@pytest.mark.parametrize("spec", [NESTED, replace(NESTED, model=ModelSpec(mlp=HAT)), SEARCH])
+@pytest.mark.parametrize("spec", [NESTED, RESHAPED, replace(NESTED, model=ModelSpec(mlp=HAT)), SEARCH])
 def test_every_field_is_part_of_the_key(spec):
     seen = {key(spec): "unchanged"}
     for path, changed in changes(spec):
@@ -145,6 +156,12 @@ def test_types_are_part_of_the_key():
         SEARCH,
         Learned(SEARCH),
         Learned(SEARCH, "attention"),
+        POLYNOMIAL,
+        replace(POLYNOMIAL, shape="chebyshev"),
+        replace(POLYNOMIAL, degree=6),
+        replace(POLYNOMIAL, degree=None),
+        Coefficients(-1.0, 1.0, (0.0, 1.0, 0.0), "powers"),
+        Coefficients(-1.0, 1.0, (0.0, 1.0, 0.0), "chebyshev"),
         NESTED,
         NESTED.model,
         NESTED.recipe,

@@ -90,6 +90,18 @@ def test_compatibility(open_notebook, redraws):
     assert lab.errors() == []
 
 
+def test_splines(open_notebook, redraws):
+    lab = opened(open_notebook, "transformers/F_splines.ipynb")
+    costs, errors = lab.figure(0), lab.figure(1)
+    for name in ("GELU", "spline", "polynomial, n = 18", "Listing 1"):
+        costs.get_by_text(name, exact=True).wait_for()
+    errors.get_by_text("Chebyshev series").wait_for()
+    last = lab.figure(lab.page.locator(".js-plotly-plot").count() - 1)
+    last.get_by_text("ours MLP").wait_for()
+    lab.page.locator("table.dataframe").get_by_text("ours MLP").wait_for()
+    assert lab.errors() == []
+
+
 LIVE = """
 import lab
 from lab.widgets.explorer import Explorer

@@ -15,6 +15,7 @@ from transformers.activations import GELUActivation, NewGELUActivation, SiLUActi
 import lab
 from lab.errors import ArgumentError
 from lab.models.transformer import Transformer
+from lab.nonlinearity.listing import can_compile
 from lab.spec import ModelSpec
 
 TANH_GELU = functools.partial(F.gelu, approximate="tanh")
@@ -295,6 +296,10 @@ def test_refusals_are_one_line_and_change_nothing(said):
     assert "\n" not in str(raised.value) and repr(model) == before
 
 
+compiles = pytest.mark.skipif(not can_compile(), reason="torch.compile needs a C++ compiler")
+
+
+@compiles
 def test_a_compiled_model_that_is_swapped_later_is_compiled_anew():
     model, x = nn.Sequential(nn.Linear(3, 4), nn.GELU()), torch.linspace(-2, 2, 6).reshape(2, 3)
     compiled = torch.compile(model, fullgraph=True)
@@ -304,6 +309,7 @@ def test_a_compiled_model_that_is_swapped_later_is_compiled_anew():
     torch._dynamo.reset()
 
 
+@compiles
 def test_two_epochs_of_a_swapped_gpt2_train_compiled_as_they_do_uncompiled():
     """The losses of every step agree between torch.compile and plain torch, and fall."""
     start = torch.randint(11, (64, 1), generator=torch.Generator().manual_seed(0))

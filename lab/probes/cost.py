@@ -1,0 +1,75 @@
+"""What functions cost: times of several, taken in turn, so that whatever else the machine does falls on all alike."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lab.errors import ArgumentError, check_whole
+
+
+@dataclass(frozen=True)
+class Cost:
+    """seconds (functions, repeats): of each call, in the order of `names`; and how they were taken."""
+
+    names: tuple[str, ...]
+    seconds: np.ndarray
+    elements: int
+    backward: bool
+    dtype: str
+    device: str
+    threads: int  # of torch, on a CPU
+
+    def ratio(self, name: str, to: str) -> float:
+        """Median time of one function over that of another."""
+        medians = dict(zip(self.names, np.median(self.seconds, axis=1), strict=True))
+        return float(medians[name] / medians[to])
+
+
+def cost(functions: Mapping[str, Callable[[Tensor], Tensor]], elements: int = 1 << 20, repeats: int = 15,
+         backward: bool = True, dtype: torch.dtype = torch.float32, device: str = "cpu", spread: float = 3.0,
+         seed: int = 0) -> Cost:  # fmt: skip
+    """Time functions of a tensor, forward, and `backward` to the input and to what learns in them.
+
+    elements: of the input, normal numbers with standard deviation `spread`. repeats: rounds; in each, every function is
+    called once. Two rounds before these are not counted: kernels are built, memory is got.
+
+    >>> found = cost({"relu": torch.relu, "exp": torch.exp}, elements=1000, repeats=3)
+    >>> found.names, found.seconds.shape, bool((found.seconds > 0).all())
+    (('relu', 'exp'), (2, 3), True)
+    """
+    if not functions:
+        raise ArgumentError("no functions were given; give at least one by name, {'GELU': torch.nn.GELU()}")
+    generator = torch.Generator().manual_seed(seed)
+    x = spread * torch.randn(check_whole("elements", elements), generator=generator)
+    x = x.to(device, dtype).requires_grad_(backward)
+    grad, seconds = torch.ones_like(x), np.empty((len(functions), check_whole("repeats", repeats)))
+    for round_ in range(-2, repeats):
+        for number, function in enumerate(functions.values()):
+            took = _timed(function, x, grad if backward else None)
+            if round_ >= 0:
+                seconds[number, round_] = took
+    threads = torch.get_num_threads()
+    return Cost(tuple(functions), seconds, elements, backward, str(dtype).removeprefix("torch."), device, threads)
+
+
+def _timed(function: Callable[[Tensor], Tensor], x: Tensor, grad: Tensor | None) -> float:
+    learned = [p for p in getattr(function, "parameters", lambda: ())() if p.requires_grad]
+    _wait(x)
+    start = time.perf_counter()
+    with torch.set_grad_enabled(grad is not None):
+        y = function(x)
+        if grad is not None:
+            torch.autograd.grad(y, [x, *learned], grad)
+    _wait(x)
+    return time.perf_counter() - start
+
+
+def _wait(x: Tensor) -> None:
+    if x.is_cuda:
+        torch.cuda.synchronize(x.device)

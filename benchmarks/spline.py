@@ -77,6 +77,15 @@ def contestants(device: str) -> dict[str, tuple[Callable, Tensor | None]]:
     }
 
 
+def check(device: str) -> None:
+    """What is timed is what it says: Listing 1 is the spline, Listing 2 the polynomial of its coefficients."""
+    x = torch.linspace(-30, 30, 10_007, device=device)
+    phis = {name: phi for name, (phi, _) in contestants(device).items()}
+    torch.testing.assert_close(phis["spline"](x), phis["Listing 1"](x), rtol=0, atol=1e-4)
+    wanted = np.polyval(POLYNOMIAL, x.double().cpu().numpy() / 79.52)
+    np.testing.assert_allclose(listing_2(x.double()).cpu().numpy(), wanted, rtol=1e-9, atol=1e-9)
+
+
 def calls(phi: Callable, knots: Tensor | None, x: Tensor, grad: Tensor) -> dict[str, Callable[[], object]]:
     """The two things that are timed."""
     wanted = [x] if knots is None else [x, knots]
@@ -214,6 +223,7 @@ def main(
 ) -> None:  # fmt: skip
     """Measure, print, write."""
     warnings.filterwarnings("ignore", "`torch.jit.script", DeprecationWarning)  # torch's own, at the first compilation
+    check(device)
     rows = []
     for exponent in exponents:
         if not fits(exponent, device):

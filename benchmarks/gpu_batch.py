@@ -2,9 +2,10 @@
 
     python benchmarks/gpu_batch.py --minutes 28 --out data/results
 
-In order of value: does training on the GPU agree with the CPU; how much faster are fleets than runs one after the
-other; the figures at scale `paper`, most valuable first. What is finished is kept in the store (LAB_STORE) and in
-`--out`; call it again to go on. Needs torch, numpy, pandas, safetensors and scipy only: it leaves tables and
+In order of value: does training on the GPU agree with the CPU; does the spline's Triton kernel agree with the formula
+in double precision, and what does it cost beside GELU; how much faster are fleets than runs one after the other; the
+figures at scale `paper`, most valuable first. What is finished is kept in the store (LAB_STORE) and in `--out`; call it
+again to go on. Needs torch, numpy, pandas, safetensors and scipy only: it leaves tables and
 provenance, which `lab figure NAME --scale paper` draws where plotly is.
 """
 
@@ -16,11 +17,15 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import torch
+from spline import EXPONENTS, measure, text
 
 from lab import engine
+from lab.errors import LabError
 from lab.figures.build import measured
 from lab.figures.settings import setting
+from lab.nonlinearity import formula, op
 from lab.spec import replace
 from lab.store import Store
 from lab.training.fleet import Fleet
@@ -36,6 +41,53 @@ def agreement() -> dict:
     fleets = [train(Fleet(specs, [("gelu", "softmax")] * 3, device)) for device in ("cpu", "cuda")]
     a, b = (fleet.history.arrays() for fleet in fleets)
     return {name: float(np.abs(a[name] - b[name]).max()) for name in a}
+
+
+def kernel() -> list[dict]:
+    """Largest error of the spline's GPU kernel by type: value, input gradient, knot gradient and mixed derivative.
+
+    Against the formula in float64, as a share of the largest number there; inputs avoid knots, where rounding decides
+    which slope is the right one. Raises where an error is more than rounding.
+    """
+    if op.cuda_kernel() is formula:
+        raise LabError(f"the GPU kernel is not in use ({op.why_not_triton() or 'LAB_KERNEL=torch'})")
+    module, rows = op.cuda_kernel(), []
+    for dtype in (torch.float32, torch.bfloat16, torch.float16):
+        for shape, knots in (((2**22 + 3,), (361,)), ((54, 100_003), (54, 361)), ((1000,), (2,)), ((3, 50), (3, 1000))):
+            draw = torch.Generator("cuda").manual_seed(0)
+            x = 4 * torch.randn(shape, generator=draw, device="cuda")
+            spacing = 40 / (knots[-1] - 1)
+            x = (((x / spacing).floor() + 0.5) * spacing).to(dtype)  # in the middle of intervals
+            grad = torch.randn(shape, generator=draw, device="cuda").to(dtype)
+            values = torch.randn(knots, generator=draw, device="cuda")
+
+            def all_of(kernel, *tensors):
+                grad, x, values = tensors
+                gradients = kernel.backward(grad, x, values, -20.0, 20.0, True, True)
+                mixed = kernel.slope_backward(grad, x, values, -20.0, 20.0)
+                return kernel.forward(x, values, -20.0, 20.0), *gradients, mixed
+
+            wanted = all_of(formula, grad.double(), x.double(), values.double())
+            errors = [
+                float((a - b).abs().max() / b.abs().max())
+                for a, b in zip(all_of(module, grad, x, values), wanted, strict=True)
+            ]
+            row = {"dtype": str(dtype), "shape": list(shape), "knots": list(knots)}
+            row |= dict(zip(("value", "input", "knots gradient", "mixed"), errors, strict=True))
+            rows.append(row)
+            if max(errors) > 4 * torch.finfo(dtype).eps + 1e-4:
+                raise LabError(f"the GPU kernel is wrong: {row}")
+    return rows
+
+
+def spline_cost() -> list[dict]:
+    """Rows of benchmarks/spline.py for this GPU."""
+    rows = []
+    for exponent in EXPONENTS:
+        for dtype in (torch.float32, torch.bfloat16):
+            rows += measure("cuda", torch.get_num_threads(), dtype, exponent, budget=3.0)
+    print(text(pd.DataFrame(rows)))
+    return rows
 
 
 def fleets(widths: tuple[int, ...] = (32, 128), runs: int = 54) -> list[dict]:
@@ -67,15 +119,18 @@ def timed(specs: list) -> float:
     return time.perf_counter() - start
 
 
+MEASURES = {"agreement": agreement, "kernel": kernel, "spline": spline_cost, "fleets": fleets}
+
+
 def main(minutes: float, out: Path, seeds: int | None) -> None:
     """Do as much as the time allows."""
     engine.choose_device("cuda")  # says so where there is none
     end = time.monotonic() + 60 * minutes
-    for name, measure in (("agreement", agreement), ("fleets", fleets)):
+    for name, work in MEASURES.items():
         path = out / f"gpu_{name}.json"
         if not path.exists() and time.monotonic() < end:
             out.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(measure(), indent=1))
+            path.write_text(json.dumps(work(), indent=1))
             print(name, path.read_text(), flush=True)
     for name in FIGURES:
         if time.monotonic() >= end:

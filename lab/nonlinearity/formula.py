@@ -45,7 +45,7 @@ def slope_backward(grad: Tensor, x: Tensor, values: Tensor, low: float, high: fl
 
 
 def _locate(x: Tensor, values: Tensor, low: float, high: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Each input's interval, fraction of it, and whether it is inside. Beyond the ends: fraction 0 on the end's knot."""
+    """Each input's interval, fraction of it, and whether it is inside. Beyond the ends: fraction 0 on that knot."""
     last = values.shape[-1] - 1
     wide = torch.promote_types(torch.promote_types(x.dtype, values.dtype), torch.float32)
     position = (x.to(wide) - low) * _inverse(values, low, high)

@@ -72,7 +72,7 @@ def _backward_knots(
     x, g, knots, gx, partial, count, steps, programs, n, stride, low, inverse,
     OF_X: tl.constexpr, SLOPE: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """One program's table of sums, (ROWS, 32): what goes to the left knot of interval 16 row + column, and to the right."""
+    """A program's table of sums, (ROWS, 32): for the left knot of interval 16 row + column, and for the right one."""
     program = tl.program_id(0)
     run, first = (program // programs).to(tl.int64), (program % programs).to(tl.int64)
     rows, columns = tl.arange(0, ROWS)[:, None], tl.arange(0, 2 * WIDTH)[None, :]
@@ -160,7 +160,7 @@ def _sum(grad: Tensor, x: Tensor, table: Tensor, sizes: tuple, grid: tuple, gx: 
 
 
 def _ready(x: Tensor, values: Tensor, low: float, high: float) -> tuple[Tensor, Tensor, tuple, tuple]:
-    """Contiguous x, float32 values, (runs, numbers a run), and where the knots are: number, stride, low, 1 / spacing."""
+    """Contiguous x, float32 values, (runs, numbers a run), and the knots' number, stride, lowest place, 1 / spacing."""
     runs, n = 1 if values.dim() == 1 else len(values), values.shape[-1]
     grid = (n, 0 if values.dim() == 1 else n, low, (n - 1) / (high - low))
     return x.contiguous(), values.float().contiguous(), (runs, x.numel() // runs), grid

@@ -1,4 +1,4 @@
-"""The CPU kernel for machines without a C compiler: the loops of `kernel.h` in Python, compiled by numba at first use."""
+"""The CPU kernel for machines without a C compiler: the loops of `kernel.h` in Python, compiled by numba when used."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 Plain C behind ctypes, not a C++ extension of torch: it needs no headers and no C++ compiler, is built in two seconds
 instead of half a minute, fits every version of torch, and ctypes lets go of the interpreter's lock.
-Where no compiler is found, or the build fails, `library()` is None and numba takes its place; `lab doctor` says which is
-in use, and why.
+Where no compiler is found, or the build fails, `library()` is None and numba takes its place; `lab doctor` says which
+is in use, and why.
 """
 
 from __future__ import annotations
@@ -137,8 +137,8 @@ def _built() -> Path | None:
         _reason[0] = "no C compiler found (install gcc or clang for a spline that is several times faster)"
         return None
     # the processor is part of the name: a home folder may be shared between machines
-    identity = "".join(source.read_text() for source in SOURCES) + " ".join((compiler, *FLAGS)) + platform.machine() + _processor()
-    path = cache_folder() / f"spline-{hashlib.sha256(identity.encode()).hexdigest()[:16]}.so"
+    parts = [source.read_text() for source in SOURCES] + [compiler, *FLAGS, platform.machine(), _processor()]
+    path = cache_folder() / f"spline-{hashlib.sha256(' '.join(parts).encode()).hexdigest()[:16]}.so"
     if path.exists():
         return path
     try:
@@ -149,7 +149,8 @@ def _built() -> Path | None:
             subprocess.run(command, check=True, capture_output=True, text=True)
             built.replace(path)  # atomic: two processes may build at once
     except (OSError, subprocess.CalledProcessError) as error:
-        _reason[0] = f"building {SOURCES[0].name} with {compiler} failed: {getattr(error, 'stderr', None) or error}".strip()
+        said = getattr(error, "stderr", None) or error
+        _reason[0] = f"building {SOURCES[0].name} with {compiler} failed: {said}".strip()
         return None
     return path
 

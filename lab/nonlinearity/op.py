@@ -1,7 +1,7 @@
 """The spline as an operator of torch, `lab::spline`, and the choice of the kernel behind it.
 
-The operator is opaque to torch.compile: it is called, not taken apart. Three operators are closed under differentiation,
-because φ is linear in its values and piecewise linear in x, so derivatives of any order exist:
+The operator is opaque to torch.compile: it is called, not taken apart. Three operators are closed under
+differentiation, because φ is linear in its values and piecewise linear in x, so derivatives of any order exist:
 `spline` (φ), `spline_backward` (both gradients of Σ grad · φ(x), in one pass over memory) and `spline_slope_backward`
 (gradient of Σ grad · φ'(x) in the values).
 

@@ -1,8 +1,8 @@
 """The linear spline: a learnable scalar function, the lab's main object (transformers paper, App. B).
 
 Values at evenly spaced knots of [low, high], linear between them, constant outside. Outside, the slope is 0; on a
-knot, it is the slope to its right; ±inf gives the end value. NaN in gives NaN out, a NaN gradient of that input, and NaN
-gradients of the first two knots. `op` has the kernels; they agree with each other in all of this.
+knot, it is the slope to its right; ±inf gives the end value. NaN in gives NaN out, a NaN gradient of that input, and
+NaN gradients of the first two knots. `op` has the kernels; they agree with each other in all of this.
 """
 
 from __future__ import annotations

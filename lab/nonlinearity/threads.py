@@ -1,7 +1,8 @@
-"""Sharing a kernel's work among threads: as many as torch uses, and none where starting them costs more than they save.
+"""Sharing a kernel's work among threads: as many as torch uses, but one where more cost more than they save.
 
-The work is cut into items: slices of a run. How it is cut depends on the size of the input alone, and each item sums its
-own knot gradients, so results are the same, bit for bit, for any number of threads.
+The work is cut into items: slices of a run. How it is cut depends on the size of the input alone, and each item sums
+its own knot gradients, so results are the same, bit for bit, for any number of threads. Python's threads and not
+OpenMP's: those hang in a process that was forked after they were used.
 """
 
 from __future__ import annotations

@@ -1,0 +1,255 @@
+"""What a spline costs: against GELU, ReLU, and Listings 1 and 2 of the transformers paper. One table, one run.
+
+    python benchmarks/spline.py                                  # prints; some 15 minutes on 2 idle CPU cores
+    python benchmarks/spline.py --exponents 16 21 --threads 1    # less
+    python benchmarks/spline.py --write benchmarks/README.md     # and puts the table into its place there
+
+Within a row everything is interleaved: round by round, each contestant once. Times are medians over rounds, with half
+of the range between quartiles. "of copy" compares with the machine: bytes that must move (2 numbers an element forward,
+5 with the gradient of the input) a second, as a share of what copying as large a tensor reached in the same rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import time
+import warnings
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from lab.nonlinearity import op
+
+LOW, HIGH, KNOTS = -20.0, 20.0, 361  # the lab's splines; spacing 1/9
+EXPONENTS = (16, 18, 21, 24, 27)
+# degree 18, printed in Listing 2, highest first
+POLYNOMIAL = (29327.20, 18324.92, -41591.43, -12376.90, -14822.88, -29015.27, 33452.63, 10354.57, 21105.54, 45592.25,
+              -47565.33, -47925.56, 26296.37, 18216.14, -6145.61, -2660.53, 522.13, 66.86, -0.63)  # fmt: skip
+LINE = (
+    "{device} {threads} {dtype:8} 2^{exponent:<3} {name:26} {what:8} {ms:10.3f} ± {spread:<8.3f} ms "
+    "{GELU:7.2f} × GELU {of copy:6.2f} of copy, {rounds} rounds"
+)
+BEGIN, END = "<!-- table of benchmarks/spline.py -->", "<!-- end of table -->"
+
+
+def listing_1(x: Tensor, positions: Tensor, values: Tensor) -> Tensor:
+    """The paper's evaluation of a spline (Listing 1)."""
+    index = (torch.bucketize(x, positions) - 1).clamp(0, len(positions) - 2)
+    step = positions[1] - positions[0]
+    fraction = ((x - (positions[0] + index * step)) / step).clamp(0.0, 1.0)
+    left, right = values[index], values[index + 1]
+    return (left + fraction * (right - left)).to(x.dtype)
+
+
+def listing_2(x: Tensor) -> Tensor:
+    """The paper's polynomial (Listing 2): clamped, normalized, Horner's method."""
+    x = x.clamp(-79.52, 71.65) / 79.52
+    y = torch.full_like(x, POLYNOMIAL[0])
+    for coefficient in POLYNOMIAL[1:]:
+        y = y * x + coefficient
+    return y
+
+
+def contestants(device: str) -> dict[str, tuple[Callable, Tensor | None]]:
+    """By name: φ, and the knots whose gradient is asked for, too."""
+    values = torch.sin(torch.linspace(LOW, HIGH, KNOTS, device=device))
+    learned = values.clone().requires_grad_()
+    positions = torch.linspace(LOW, HIGH, KNOTS, device=device)
+    compiled = torch.compile(listing_1, dynamic=False)  # as the listing says
+    return {
+        "GELU": (functional.gelu, None),
+        "ReLU": (torch.relu, None),
+        "spline": (lambda x: op.spline(x, values, LOW, HIGH), None),
+        "spline, knots": (lambda x: op.spline(x, learned, LOW, HIGH), learned),
+        "Listing 1": (lambda x: listing_1(x, positions, values), None),
+        "Listing 1 compiled": (lambda x: compiled(x, positions, values), None),
+        "Listing 1 compiled, knots": (lambda x: compiled(x, positions, learned), learned),
+        "Listing 2": (listing_2, None),
+        "Listing 2 compiled": (torch.compile(listing_2, dynamic=False), None),
+    }
+
+
+def check(device: str) -> None:
+    """What is timed is what it says: Listing 1 is the spline, Listing 2 the polynomial of its coefficients."""
+    x = torch.linspace(-30, 30, 10_007, device=device)
+    phis = {name: phi for name, (phi, _) in contestants(device).items()}
+    torch.testing.assert_close(phis["spline"](x), phis["Listing 1"](x), rtol=0, atol=1e-4)
+    wanted = np.polyval(POLYNOMIAL, x.double().cpu().numpy() / 79.52)
+    np.testing.assert_allclose(listing_2(x.double()).cpu().numpy(), wanted, rtol=1e-9, atol=1e-9)
+
+
+def calls(phi: Callable, knots: Tensor | None, x: Tensor, grad: Tensor) -> dict[str, Callable[[], object]]:
+    """The two things that are timed."""
+    wanted = [x] if knots is None else [x, knots]
+
+    def forward():
+        with torch.no_grad():
+            return phi(x)
+
+    return {"forward": forward, "both": lambda: torch.autograd.grad(phi(x), wanted, grad)}
+
+
+def seconds(call: Callable[[], object], device: str) -> float:
+    """Of one call, to its end."""
+    if device == "cuda":
+        torch.cuda.synchronize()
+    start = time.perf_counter()
+    result = call()
+    if device == "cuda":
+        torch.cuda.synchronize()
+    took = time.perf_counter() - start
+    del result  # freeing is not timed
+    return took
+
+
+def measure(
+    device: str, threads: int, dtype: torch.dtype, exponent: int, budget: float, only: list[str] | None = None
+) -> list[dict]:
+    """Rows of one size: every contestant, forward and forward + backward.
+
+    budget: seconds after which no new round begins; three rounds are done in any case.
+    """
+    torch.set_num_threads(threads)
+    torch._dynamo.reset()  # compiled code has the number of threads in it
+    count = 2**exponent
+    generator = torch.Generator(device).manual_seed(0)
+    x, grad = (torch.randn(count, generator=generator, device=device).to(dtype) for _ in range(2))
+    copied = torch.empty_like(x)
+    todo = {("copy", "forward"): lambda: copied.copy_(x.detach())}
+    x.requires_grad_()
+    for name, (phi, knots) in contestants(device).items():
+        if only is None or name in only:
+            todo |= {(name, what): call for what, call in calls(phi, knots, x, grad).items()}
+    times = {key: [] for key in todo}
+    for call in todo.values():
+        call()  # compiles, warms up
+    begun = time.perf_counter()
+    while len(times["copy", "forward"]) < 3 or (
+        time.perf_counter() - begun < budget and len(times["copy", "forward"]) < 200
+    ):
+        for key, call in todo.items():
+            times[key].append(seconds(call, device))
+    size, copy = count * x.element_size(), np.median(times["copy", "forward"])
+    rows = []
+    for (name, what), found in times.items():
+        low, middle, high = np.quantile(found, (0.25, 0.5, 0.75))
+        moved = (2 if what == "forward" else 5) * size / middle
+        rows.append({
+            "device": device, "threads": threads, "dtype": str(dtype).removeprefix("torch."), "exponent": exponent,
+            "name": name, "what": what, "ms": 1e3 * middle, "spread": 5e2 * (high - low), "rounds": len(found),
+            "GELU": middle / np.median(times.get(("GELU", what), [np.nan])), "of copy": moved / (2 * size / copy),
+        })  # fmt: skip
+    return rows
+
+
+def fits(exponent: int, device: str) -> bool:
+    """Whether the largest contestant's tensors fit in memory: Listing 1 has indices of 8 bytes and many temporaries."""
+    if device == "cuda":
+        free = torch.cuda.mem_get_info()[0]
+    else:
+        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return 2**exponent * 64 < free
+
+
+def text(table: pd.DataFrame) -> str:
+    """The table as Markdown: a block for forward + backward, one for forward alone, and the targets."""
+    lines = [f"{machine()}. {date.today():%d %B %Y}, torch {torch.__version__}; {op.describe()}.", ""]
+    names = [name for name in table["name"].unique() if name != "copy"]
+    for what, title in (("both", "Forward and backward"), ("forward", "Forward")):
+        part = table[table["what"] == what]
+        lines += [f"{title}: milliseconds ± half the range between quartiles (times GELU; share of copy speed).", ""]
+        lines += ["| device, threads | type | elements | " + " | ".join(names) + " |", "|---" * (3 + len(names)) + "|"]
+        for key, rows in part.groupby(["device", "threads", "dtype", "exponent"], sort=False):
+            rows = rows.set_index("name")
+            cells = [cell(rows.loc[name]) if name in rows.index else "" for name in names]
+            lines.append(f"| {key[0]}, {key[1]} | {key[2]} | 2^{key[3]} | " + " | ".join(cells) + " |")
+        lines.append("")
+    return "\n".join([*lines, *targets(table)])
+
+
+def cell(row: pd.Series) -> str:
+    """One contestant at one size."""
+    middle, spread = (f"{float(f'{value:.{digits}g}'):g}" for value, digits in ((row["ms"], 3), (row["spread"], 1)))
+    return f"{middle} ± {spread} ({row['GELU']:.2f}; {row['of copy']:.2f})"
+
+
+def targets(table: pd.DataFrame) -> list[str]:
+    """What was to be reached, and what was, at the best and the worst of all rows."""
+    both = table[table["what"] == "both"]
+    wide = both.pivot_table("ms", ["device", "threads", "dtype", "exponent"], "name", sort=False)
+    lines = ["| forward and backward | to reach: CPU, GPU | worst | median | best |", "|---|---|---|---|---|"]
+    ratios = (
+        ("spline / GELU", "spline", "GELU", "≤ 1.5, ≤ 1.1"),
+        ("spline with knot gradients / GELU", "spline, knots", "GELU", "≤ 3, ≤ 1.5"),
+        ("Listing 1 compiled / spline", "Listing 1 compiled", "spline", "≥ 15, ≥ 3"),
+        ("Listing 1 compiled / spline, both with knot gradients", "Listing 1 compiled, knots", "spline, knots", ""),
+        ("polynomial compiled / spline", "Listing 2 compiled", "spline", "≥ 1"),
+        ("polynomial eager / spline", "Listing 2", "spline", ""),
+    )
+    for title, above, below, target in ratios:
+        if above in wide and below in wide:
+            ratio = (wide[above] / wide[below]).sort_values(ascending=below != "GELU")  # from the worst to the best
+            where = ["{}, {}, {}, 2^{}".format(*ratio.index[i]) for i in (0, -1)]
+            lines.append(
+                f"| {title} | {target} | {ratio.iloc[0]:.2f} ({where[0]}) | {ratio.median():.2f} | "
+                f"{ratio.iloc[-1]:.2f} ({where[1]}) |"
+            )
+    return lines
+
+
+def machine() -> str:
+    """The processor, in words."""
+    if torch.cuda.is_available():
+        return torch.cuda.get_device_name()
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        model = next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        model = platform.processor()
+    return f"{os.cpu_count()} cores of an {model}"
+
+
+def main(
+    exponents: list[int], dtypes: list[str], threads: list[int], device: str, budget: float, only: list[str] | None,
+    write: Path | None,
+) -> None:  # fmt: skip
+    """Measure, print, write."""
+    warnings.filterwarnings("ignore", "`torch.jit.script", DeprecationWarning)  # torch's own, at the first compilation
+    check(device)
+    rows = []
+    for exponent in exponents:
+        if not fits(exponent, device):
+            print(f"2^{exponent} elements are left out: memory")
+            continue
+        for number in threads if device == "cpu" else [torch.get_num_threads()]:
+            for dtype in dtypes:
+                new = measure(device, number, getattr(torch, dtype), exponent, budget, only)
+                for row in new:
+                    print(LINE.format(**row), flush=True)
+                rows += new
+    said = text(pd.DataFrame(rows))
+    print("\n" + said)
+    if write is not None:
+        before, _, rest = write.read_text().partition(BEGIN)
+        after = rest.partition(END)[2]
+        write.write_text(f"{before}{BEGIN}\n{said}\n{END}{after}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--exponents", type=int, nargs="+", default=list(EXPONENTS), help="sizes, as powers of two")
+    parser.add_argument("--dtypes", nargs="+", default=["float32", "bfloat16"])
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="numbers of CPU threads")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu", choices=("cpu", "cuda"))
+    parser.add_argument("--budget", type=float, default=5.0, help="seconds of measuring a size, type and thread number")
+    parser.add_argument("--only", nargs="+", help="names of contestants")
+    parser.add_argument("--write", type=Path, help="Markdown file whose table to replace")
+    main(**vars(parser.parse_args()))

@@ -8,6 +8,6 @@ from lab.probes.similarity import code_similarity
 from lab.probes.slices import slice_1d, slice_2d
 
 __all__ = [
-    "code_similarity", "codes_by_layer", "decode", "embed", "fourier_complexity", "latent_codes", "slice_1d", "slice_2d",
-    "total_variation",
+    "code_similarity", "codes_by_layer", "decode", "embed", "fourier_complexity", "latent_codes", "slice_1d",
+    "slice_2d", "total_variation",
 ]  # fmt: skip

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lab.figures.style import BLUE, GREY, TEMPLATE, colour
+from lab.figures.style import BLUE, GREY, INK, TEMPLATE, colour
 from lab.nonlinearity.spline import Spline
 from lab.probes.cost import Cost
 
@@ -31,37 +31,34 @@ def costs(cost: Cost, reference: str = "GELU") -> pd.DataFrame:
 
 
 def draw_costs(table: pd.DataFrame) -> go.Figure:
-    """A bar a function, with its median time and, as whiskers, quartiles, on a logarithmic axis. table: see `costs`."""
+    """A point a function, its median time, with quartiles as whiskers, on a logarithmic axis. table: see `costs`."""
     import plotly.graph_objects as go
 
     one, times = table.iloc[0], table["milliseconds"]
     where = one["device"] if one["device"] != "cpu" else f"{one['threads']} CPU thread(s)"
     what = "forward and backward" if one["backward"] else "forward"
-    figure = go.Figure(
-        go.Bar(
-            x=times,
-            y=table["function"],
-            orientation="h",
-            marker={"color": [GREY if ratio == 1 else BLUE for ratio in table["ratio"]]},
-            error_x={"array": table["high"] - times, "arrayminus": times - table["low"]},
-            text=[f"{row.milliseconds:.3g} ms, × {row.ratio:.2g}" for row in table.itertuples()],
-            textposition="inside",
-            insidetextanchor="start",
-            hovertemplate="%{y}: %{x:.3g} ms",
-        )
+    figure = go.Figure()
+    figure.add_scatter(
+        x=times,
+        y=table["function"],
+        mode="markers+text",
+        marker={"color": [GREY if ratio == 1 else BLUE for ratio in table["ratio"]], "size": 9},
+        error_x={"array": table["high"] - times, "arrayminus": times - table["low"], "thickness": 1.2, "color": INK},
+        text=[f"{row.milliseconds:.3g} ms, × {row.ratio:.2g}" for row in table.itertuples()],
+        textposition="top center",
+        hovertemplate="%{y}: %{x:.3g} ms",
     )
-    # bars on a logarithmic axis start where the axis does: leave room for the text of the shortest
-    ends = np.log10(table["low"].min()) - 1.3, np.log10(table["high"].max()) + 0.1
+    ends = np.log10(table["low"].min()) - 0.3, np.log10(table["high"].max()) + 0.3  # room for the text at both
     figure.update_layout(
         template=TEMPLATE,
-        height=106 + 34 * len(table),
+        height=106 + 40 * len(table),
         margin={"l": 130, "r": 16, "t": 16, "b": 66},
         xaxis={
             "type": "log",
             "range": ends,
             "title": f"time (ms, log scale): {one['elements']:,} numbers,<br>{what}, {one['dtype']}, {where}",
         },
-        yaxis={"autorange": "reversed", "ticks": ""},
+        yaxis={"range": (len(table) - 0.5, -0.8), "ticks": ""},  # the first on top
         showlegend=False,
     )
     return figure

@@ -50,6 +50,10 @@ class ModelSpec:
         """Its non-linearities by name."""
         return {"mlp": self.mlp, "attention": self.attention}
 
+    def breadth(self, length: int) -> float:
+        """Roughly how many numbers a token of a sequence of this length keeps in a layer, in units of GPT-2's at width 1."""
+        return self.width
+
 
 @dataclass(frozen=True)
 class HyperModel:
@@ -77,6 +81,10 @@ class HyperModel:
     def parts(self) -> dict[str, str | Knots | Learned]:
         """Its non-linearities by name."""
         return {"phi": self.phi, "mlp": self.mlp}
+
+    def breadth(self, length: int) -> float:
+        """As `ModelSpec.breadth`; scores and their networks are kept, too, with each key about ten numbers a head."""
+        return self.width * max(1, self.experts) + self.heads * length / 10
 
 
 def as_printed(model: HyperModel) -> HyperModel:

@@ -77,11 +77,11 @@ class HyperTransformer(nn.Module):
         initialize(self, seeds)
 
     def forward(self, inputs: Tensor, keep: Tensor | None = None) -> Tensor:
-        """Predictions: inputs (R, B, T, D) → (R, B, K, O).
+        """Predictions: inputs (R, B, T, D) → (R, B, K, O), computed in the precision of the weights.
 
         keep (R, layers, T, T): what scores are multiplied by, dropout; None leaves them whole.
         """
-        x = self.embedding(inputs)
+        x = self._embed(inputs)
         for i, block in enumerate(self.blocks):
             last = i == len(self.blocks) - 1
             x = block(x, self.positions if last else None, None if keep is None else keep[:, i])
@@ -92,11 +92,14 @@ class HyperTransformer(nn.Module):
 
         inputs (R, B, T, D). normalized=False: before normalization, with the relative bias and without a mask.
         """
-        x, found = self.embedding(inputs), []
+        x, found = self._embed(inputs), []
         for block in self.blocks:
             found.append(block.attention.scores(block.norm1(x), normalized))
             x = block(x)
         return found
+
+    def _embed(self, inputs: Tensor) -> Tensor:
+        return self.embedding(inputs.to(self.embedding.weight.dtype))
 
 
 def initialize(model: nn.Module, seeds: Sequence[int]) -> None:

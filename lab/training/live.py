@@ -55,7 +55,7 @@ class Live:
         self._end(error)
 
     def _train(self) -> None:
-        parts = [(spec.model.mlp, spec.model.attention) for spec in self.specs]
+        parts = [tuple(spec.model.parts.values()) for spec in self.specs]
         fleet = Fleet(self.specs, parts)
         self._report(fleet)
         clock = time.monotonic()

@@ -1,8 +1,9 @@
 """The engine: which runs are missing from the store, and training them.
 
-Specs that differ only in what a fleet may differ in (`lab.training.fleet`) form a fleet. On a GPU a whole fleet trains at
-once; on a CPU, processes with one thread each take fleets of the size that is fastest for their shape. Two torch
-processes with two threads each would stall each other tenfold, and with one thread the number of cores changes no bit.
+Specs that differ only in what runs of a fleet may differ in (`lab.training.fleet`) form one. On a GPU a whole fleet
+trains at once; on a CPU, processes with one thread each take fleets of the size that is fastest for their shape. Two
+torch processes with two threads each would stall each other tenfold, and with one thread the number of cores changes
+no bit.
 """
 
 from __future__ import annotations

@@ -64,7 +64,8 @@ class Run:
         if split not in self.spec.evaluate:
             raise ArgumentError(f"split {split!r} was not evaluated during training; there are: {self.spec.evaluate}")
         if f"{name}_{split}" not in self.scores:
-            raise ArgumentError(f"{self.spec.task_name} is not measured by {name!r}; there are: {', '.join(self.scores)}")
+            known = ", ".join(self.scores)
+            raise ArgumentError(f"{self.spec.task_name} is not measured by {name!r}; there are: {known}")
         return self.scores[f"{name}_{split}"]
 
     @property

@@ -51,7 +51,7 @@ class ModelSpec:
         return {"mlp": self.mlp, "attention": self.attention}
 
     def breadth(self, length: int) -> float:
-        """Roughly how many numbers a token of a sequence of this length keeps in a layer, in units of GPT-2's at width 1."""
+        """Roughly how many numbers a layer keeps for a token, in multiples of what it keeps for a channel."""
         return self.width
 
 
@@ -59,7 +59,7 @@ class ModelSpec:
 class HyperModel:
     """A pre-norm transformer over vectors, whose attention may be a hypernetwork (hypernetwork paper, Sec. 2, App. C).
 
-    `lab.models.methods` names the combinations of the paper. Where text and reference code of the paper differ, defaults are
+    `lab.models.methods` names the combinations of the paper. Where its text and its reference code differ, defaults are
     those of the code, with which its numbers were made; `as_printed` has what the text says.
     """
 
@@ -88,8 +88,8 @@ class HyperModel:
 
 
 def as_printed(model: HyperModel) -> HyperModel:
-    """The model as the text of the paper reads: causal ("decoder-only"), no dropout, and each head as wide as Table A3's
-    kqv_dim, where the code shares that width out among the heads.
+    """The model as the text of the paper reads: causal ("decoder-only"), no dropout, and each head as wide as the
+    kqv_dim of Table A3, where the code shares that width out among the heads.
 
     >>> as_printed(HyperModel(heads=8, key_width=16)).key_width
     128

@@ -7,9 +7,9 @@ head   z[q, h] = Σ_k a[h, q, k] φ(v[k, h]); with the identity for φ that is m
 pair   u[q, k] = φ(Σ_h a[h, q, k] v[k, h]); z[q, h] = Σ_k a[h, q, k] u[q, k]: HYLA (Eq. 7)
 deep   the same with one more layer in between, u' = φ(Σ_h a[h, q, k] W'_h u) (App. A.1)
 
-Then the heads' z go, side by side, through the output map. The paper's text has one φ for "deep"; that the second hidden
-layer has one, too, is our reading. As in the reference code: scores are divided by the root of the head's width and have
-the relative bias before any normalization; queries, keys and values have biases, and a value's enters as its part.
+Then the heads' z go, side by side, through the output map. The paper's text has one φ for "deep"; that the second
+hidden layer has one, too, is our reading. As in the reference code, scores are divided by the root of the head's width
+and get the relative bias before any normalization, and queries, keys and values have biases.
 
 R runs, B batch, T tokens, C channels, H heads, Q queries, K keys, d width of a head.
 """
@@ -28,7 +28,7 @@ from lab.spec import HyperModel
 
 EPSILON = 1e-6  # of RMSHead, as in the reference code
 NORMALIZATIONS, NETWORKS = ("softmax", "none", "rms_head"), ("head", "pair", "deep")
-CACHED = 2**18  # scores that are worked on at once on a CPU: more of them leave the cache, and cost up to four times more
+CACHED = 2**18  # scores that a CPU works on at once: more leave its cache, and cost up to four times the time
 NARROW = 2  # width of a head up to which a CPU sums faster over whole (query, key) planes than by small matrix products
 
 

@@ -40,7 +40,8 @@ class Norm(nn.Module):
         if len(x) == 1:  # one run: torch's fused affine form
             return F.layer_norm(x, x.shape[-1:], self.weight[0], self.bias[0], self.epsilon)
         shape = (len(x), *[1] * (x.dim() - 2), x.shape[-1])
-        return torch.addcmul(self.bias.view(shape), F.layer_norm(x, x.shape[-1:], eps=self.epsilon), self.weight.view(shape))
+        normal = F.layer_norm(x, x.shape[-1:], eps=self.epsilon)
+        return torch.addcmul(self.bias.view(shape), normal, self.weight.view(shape))
 
 
 class Embedding(nn.Module):

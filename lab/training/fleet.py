@@ -17,7 +17,7 @@ from lab.nonlinearity.named import named
 from lab.nonlinearity.spline import Spline
 from lab.spec import Knots, RunSpec
 from lab.training.kinds import material, model_of
-from lab.training.optimizers import optimizer, set_rates
+from lab.training.optimizers import hold, optimizer, set_rates
 
 
 class Fleet:
@@ -78,6 +78,7 @@ class Fleet:
                 if name in self.optimizer.state[weight]:
                     state = self.optimizer.state[weight]
                     state[name].copy_(torch.where(keep, state[name], 0.0))
+        hold(self.optimizer, alive.tolist())
 
     def state(self) -> dict[str, Tensor]:
         """Everything that a bit-for-bit continuation needs, as named tensors."""

@@ -1,7 +1,7 @@
 """The kinds of runs: the model that a spec names, and what it trains on. To add a kind, add it here.
 
-A run on an algorithmic task, named by a word, has a `ModelSpec`; one on a task whose examples are made as they are needed
-(`lab.tasks.stream`) has a `HyperModel`.
+A run on an algorithmic task, named by a word, has a `ModelSpec`; one on a task whose examples are made as they are
+needed (`lab.tasks.stream`) has a `HyperModel`.
 """
 
 from __future__ import annotations

@@ -12,7 +12,8 @@ from lab.spec import AdamW, Recipe
 from lab.training.schedules import factor
 
 EPSILON = 1e-8
-REFERENCE_DECAYS = ("relative", "query.bias", "key.bias", "value.bias")  # matrices in the code of the hypernetwork paper
+# Matrices in the reference code of the hypernetwork paper, which lets all matrices decay.
+REFERENCE_DECAYS = ("relative", "query.bias", "key.bias", "value.bias")
 
 
 def optimizer(recipes: Sequence[Recipe | AdamW], model: nn.Module) -> torch.optim.Optimizer:
@@ -29,6 +30,12 @@ def set_rates(chosen: torch.optim.Optimizer, recipes: Sequence[Recipe | AdamW], 
         chosen.rates = [recipe.rate * factor(step, recipe) for recipe in recipes]
     else:
         chosen.param_groups[0]["lr"] = recipes[0].rate * factor(step, recipes[0])
+
+
+def hold(chosen: torch.optim.Optimizer, alive: Sequence[bool]) -> None:
+    """No rate in this step for runs that are not alive: without one, their weights do not decay either."""
+    if isinstance(chosen, RunAdamW):
+        chosen.rates = [rate if lives else 0.0 for rate, lives in zip(chosen.rates, alive, strict=True)]
 
 
 def decaying(model: nn.Module, tables: bool = False) -> list[bool]:

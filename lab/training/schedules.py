@@ -30,8 +30,8 @@ def trapezoid(step: int, recipe: Recipe) -> float:
 
 
 def cosine(step: int, recipe: AdamW) -> float:
-    """Linear warm-up from 0, cosine to a tenth. As in the reference code, the cosine ends `warmup` steps before the last,
-    and the rate stays at a tenth from there on.
+    """Linear warm-up from 0, cosine to a tenth. As in the reference code, the cosine ends `warmup` steps before the
+    last, and the rate stays at a tenth from there on.
 
     >>> r = AdamW(steps=100, rate=1.0, batch=1, warmup=10)
     >>> [round(cosine(s, r), 3) for s in (0, 5, 10, 50, 90, 99)]

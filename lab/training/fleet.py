@@ -134,9 +134,9 @@ class History:
         self._sum, self._count = torch.zeros_like(self._sum), 0
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """steps (T,), loss (T, R), and each score (T, R)."""
+        """steps (T,), loss (T, R), and each score (T, R), in the order of names: a checkpoint keeps no other."""
         runs = len(self._sum)
-        stacked = {name: np.array(v, dtype=float).reshape(-1, runs) for name, v in self.scores.items()}
+        stacked = {name: np.array(v, dtype=float).reshape(-1, runs) for name, v in sorted(self.scores.items())}
         return {"steps": np.array(self.steps, dtype=np.int64), "loss": np.array(self.loss).reshape(-1, runs)} | stacked
 
     def pending(self) -> dict[str, Tensor]:

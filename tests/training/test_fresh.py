@@ -216,7 +216,8 @@ def test_names_of_scores(kind):
         "sraven": [f"{s}_{split}" for split in ("test", "ood") for s in ("accuracy", "accuracy_per_feature")],
     }
     arrays = train(fleet(specs_of(kind, stop=5))).history.arrays()
-    assert list(arrays) == ["steps", "loss", *sorted(wanted[kind])] and all(len(values) == 1 for values in arrays.values())
+    assert list(arrays) == ["steps", "loss", *sorted(wanted[kind])]
+    assert {len(values) for values in arrays.values()} == {1}
 
 
 @pytest.mark.parametrize(

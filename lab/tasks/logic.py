@@ -125,10 +125,25 @@ class Logic:
         if fixed:
             points = slice(None, -1) if fixed == "context" else slice(-1, None)
             x[:, points] = same_for_all(seed, x.shape[1:], own.device)[points]
-        return self.make(functions[torch.randint(len(functions), (count,), **place)], x)
+        return self._evaluate(functions[torch.randint(len(functions), (count,), **place)], x)
 
     def make(self, terms: Tensor, x: Tensor) -> Examples:
-        """Sequences for given functions (N, K), int64 indices of terms in increasing order, and points (N, T, L)."""
+        """Sequences of your choice: functions (N, K), int64 indices of terms in increasing order, at x (N, T, L).
+
+        >>> ones = torch.ones(1, 3, 2)
+        >>> task = Logic(variables=2, terms=1, length=3, held_out=0)
+        >>> [task.make(torch.tensor([[term]]), ones).targets.item() for term in range(4)]
+        [0.0, 0.0, 0.0, 1.0]
+        """
+        if terms.ndim != 2 or terms.shape[1] != self.terms or terms.dtype != torch.int64:
+            raise ArgumentError(f"terms of shape {tuple(terms.shape)}: give int64 (sequences, {self.terms})")
+        if terms.min() < 0 or terms.max() >= 2**self.variables or (terms.diff(dim=1) <= 0).any():
+            raise ArgumentError(f"terms are {terms.tolist()}: give 0..{2**self.variables - 1} in increasing order")
+        if x.shape != (len(terms), self.length, self.variables):
+            raise ArgumentError(f"x of shape {tuple(x.shape)}: give {(len(terms), self.length, self.variables)}")
+        return self._evaluate(terms, x)
+
+    def _evaluate(self, terms: Tensor, x: Tensor) -> Examples:
         shifts = torch.arange(self.variables - 1, -1, -1, device=x.device)
         plain = (terms[..., None] >> shifts & 1).bool()  # (N, K, L)
         # One term after the other: (N, K, T, L) at once would not fit the cache

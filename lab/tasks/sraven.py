@@ -9,7 +9,8 @@ Problem     a 3×3 grid of panels, each of K features with values 0..F-1. A feat
             3 progression   s, s - 1, s - 2                        problem; each row is an independent
             4 progression   s, s - 2, s - 4                        permutation of them
 
-            c, s, a, b are uniform, new in each row. With F = 3, +2 is the same as -1; the reference allows it.
+            c, s, a, b are uniform, new in each row. With F = 4, +2 and -2 are one rule under two names, with
+            F = 3, +2 and -1, +1 and -2; and nothing can tell them apart.
 Rules       K rules, a multiset: each of the C(8 + K - 1, K) is drawn alike, and feature i has the i-th in the
             order above. Which answer token asks for which feature is then up to the permutations.
 Finding     With `permute`, every column of a problem shows the features in an order of its own, the same in
@@ -20,7 +21,7 @@ Sequence    the eight panels row by row, their features inside a panel: one toke
 Output      the K values of the ninth panel, from the queries; mean cross-entropy
 Splits      ⌊`held_out` of the multisets⌋ are "ood", drawn by the run's seed: with K = 4, 82 of 330. train, val
             and test are fresh problems with the other 248. A multiset has no order, so that a combination of
-            rules is in one split alone in all of its permutations.
+            rules is in one split alone in all of its permutations. With K = 1, "ood" has rules never seen.
 Latents     rules (N, K); combination (N,): rank of the multiset in lexicographic order; permutations (N, 3, K):
             place j of column c shows feature permutations[c, j]; grid (N, 3, 3, K): row, column, feature,
             before permuting; panels (N, 3, 3, K): as shown; answer_rules (N, K): rule of what each query asks
@@ -32,6 +33,16 @@ Chance      1/F a feature, F^-K a problem
 >>> problems.inputs.shape, problems.targets.shape
 (torch.Size([100, 36, 8]), torch.Size([100, 4]))
 >>> print(task.show(problems, 0))
+(0 7 6 4)  (6 5 6 2)  (5 4 4 7)
+(7 5 6 1)  (4 0 3 1)  (3 1 3 1)
+(6 2 5 5)  (1 1 4 0)  (? ? ? ?)
+answer (0 1 2 4)
+places 1 0 0: progression -1, 7 6 5; 5 4 3; 2 1 0
+places 2 2 1: addition, 6 6 4; 6 3 1; 5 4 1
+places 0 3 2: progression +2, 0 2 4; 7 1 3; 6 0 2
+places 3 1 3: subtraction, 4 5 7; 1 0 1; 5 1 4
+
+The last lines say, for each place of the answer, where its feature stands in the three columns, counted from 0.
 
 Departures from the reference code: its in-distribution test repeats the first batches of training; here no two
 splits share numbers. Every rule of a held-out combination is in one that is trained on (`hold_out`).
@@ -127,35 +138,41 @@ class Sraven:
         """`count` problems of a split; `seed` decides which combinations of rules are held out."""
         combinations = self.combinations(split, seed).to(generator.device)
         own = fork(generator, split)
-        index = torch.randint(
-            len(combinations), (check_whole("count", count),), generator=own, device=own.device
-        )
-        return self.make(combinations[index], own)
+        index = torch.randint(len(combinations), (check_whole("count", count),), generator=own, device=own.device)
+        return self._draw(combinations[index], own)
 
     def make(self, rules: Tensor, generator: torch.Generator) -> Examples:
-        """Problems with given rules (N, K), int64 indices into `RULES`, each row in increasing order."""
-        count, place = len(rules), {"generator": generator, "device": generator.device}
-        grid = self._grid(rules, place)
-        orders = table_of_permutations(self.features, generator.device)
-        if self.permute:
-            chosen = orders[torch.randint(len(orders), (count, COLUMNS), **place)]
-        else:
-            chosen = orders[0].expand(count, COLUMNS, -1)
-        return self.present(rules, grid, chosen)
+        """Problems with rules of your choice: (N, K) int64, indices into `RULES`, in increasing order.
 
-    def present(self, rules: Tensor, grid: Tensor, permutations: Tensor) -> Examples:
-        """Lay out grids (N, 3, 3, K) of values, row, column, feature, with permutations (N, 3, K) as examples."""
-        panels = grid.gather(-1, permutations[:, None].expand_as(grid))
+        >>> problems = Sraven(features=2).make(torch.tensor([[0, 5]]), torch.Generator().manual_seed(0))
+        >>> problems.latents["grid"][0, ..., 0].tolist()
+        [[4, 4, 4], [5, 5, 5], [3, 3, 3]]
+        """
+        if rules.ndim != 2 or rules.shape[1] != self.features or rules.dtype != torch.int64:
+            raise ArgumentError(f"rules of shape {tuple(rules.shape)}: give int64 (problems, {self.features})")
+        if rules.min() < 0 or rules.max() >= len(RULES) or (rules.diff(dim=1) < 0).any():
+            raise ArgumentError(f"rules are {rules.tolist()}: give 0..{len(RULES) - 1} in increasing order")
+        return self._draw(rules, generator)
+
+    def _draw(self, rules: Tensor, generator: torch.Generator) -> Examples:
+        place = {"generator": generator, "device": generator.device}
+        grid = self._grid(rules, place)
+        orders = _permutations(self.features, str(generator.device))
+        if self.permute:
+            chosen = orders[torch.randint(len(orders), (len(rules), COLUMNS), **place)]
+        else:
+            chosen = orders[0].expand(len(rules), COLUMNS, -1)
+        panels = grid.gather(-1, chosen[:, None].expand_as(grid))
         shown = panels.flatten(1)  # (N, 9 K)
         inputs = F.one_hot(shown, self.values).float()
         inputs[:, -self.features :] = 0.0
         latents = {
             "rules": rules,
             "combination": self.rank(rules),
-            "permutations": permutations,
+            "permutations": chosen,
             "grid": grid,
             "panels": panels,
-            "answer_rules": rules.gather(1, permutations[:, -1]),
+            "answer_rules": rules.gather(1, chosen[:, -1]),
         }
         return Examples(inputs, shown[:, -self.features :], latents)
 
@@ -166,8 +183,8 @@ class Sraven:
         p, q, r = torch.tensor(ROWS, device=rules.device)[rules].permute(3, 0, 2, 1)[:, :, None].unbind()
         grid = (p * a + q * b + r) % values  # p, q, r (N, 1, 3, K)
         special = rules == DISTRIBUTE
-        symbols = _different(special.sum(), values, place)
-        orders = table_of_permutations(COLUMNS, rules.device)
+        symbols = _different(int(special.sum()), values, place)
+        orders = _permutations(COLUMNS, str(rules.device))
         chosen = orders[torch.randint(len(orders), (len(symbols), COLUMNS), **place)]  # (problems, row, column)
         rows = symbols[:, None].expand_as(chosen).gather(-1, chosen)
         grid.permute(0, 3, 1, 2)[special] = rows  # a view: writes into grid
@@ -231,9 +248,8 @@ class Sraven:
         return "\n".join(lines)
 
 
-def _different(count: Tensor | int, values: int, place: dict) -> Tensor:
+def _different(count: int, values: int, place: dict) -> Tensor:
     """Three different values each time, in all orders alike: (count, 3) int64 in 0..values-1."""
-    count = int(count)
     first = torch.randint(values, (count,), **place)
     second = (first + 1 + torch.randint(values - 1, (count,), **place)) % values
     low, high = torch.minimum(first, second), torch.maximum(first, second)
@@ -242,13 +258,9 @@ def _different(count: Tensor | int, values: int, place: dict) -> Tensor:
     return torch.stack([first, second, third + (third >= high)], -1)
 
 
-def table_of_permutations(size: int, device: torch.device | str = "cpu") -> Tensor:
-    """All permutations of 0..size-1 in lexicographic order, (size!, size) int64."""
-    return _permutations(size, str(device))
-
-
 @lru_cache(maxsize=32)
 def _permutations(size: int, device: str) -> Tensor:
+    """All permutations of 0..size-1 in lexicographic order, (size!, size) int64. Shared: not to be written into."""
     return torch.tensor(list(permutations(range(size))), device=device)
 
 

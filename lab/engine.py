@@ -1,8 +1,9 @@
 """The engine: which runs are missing from the store, and training them.
 
-Specs that differ only in seed and in the values of their non-linearity form a fleet. On a GPU a whole fleet trains at
-once; on a CPU, processes with one thread each take fleets of the size that is fastest for their shape. Two torch
-processes with two threads each would stall each other tenfold, and with one thread the number of cores changes no bit.
+Specs that differ only in what runs of a fleet may differ in (`lab.training.fleet`) form one. On a GPU a whole fleet
+trains at once; on a CPU, processes with one thread each take fleets of the size that is fastest for their shape. Two
+torch processes with two threads each would stall each other tenfold, and with one thread the number of cores changes
+no bit.
 """
 
 from __future__ import annotations
@@ -14,15 +15,17 @@ from dataclasses import dataclass
 
 import torch
 
-from lab import tasks
 from lab.errors import ArgumentError, check_whole
 from lab.nonlinearity.part import reshape
 from lab.spec import (
+    AdamW,
     Coefficients,
+    HyperModel,
     Knots,
     Learned,
     ModelSpec,
     Part,
+    Recipe,
     Resolved,
     RunSpec,
     SearchSpec,
@@ -32,6 +35,7 @@ from lab.spec import (
     to_json,
 )
 from lab.store import Store
+from lab.training import kinds
 from lab.training.fleet import Fleet
 from lab.training.loop import train as train_fleet
 from lab.training.two_loss import Search
@@ -72,8 +76,9 @@ class Job:
     def name(self) -> str:
         """What the progress bar calls it."""
         spec = self.specs[0]
-        what = f"search {' + '.join(spec.learn)}" if isinstance(spec, SearchSpec) else f"{len(self.specs)} runs"
-        return f"{spec.task}: {what}"
+        if isinstance(spec, SearchSpec):
+            return f"{spec.task}: search {' + '.join(spec.learn)}"
+        return f"{spec.task_name}: {len(self.specs)} runs"
 
 
 def complete(specs: Iterable[Spec], store: Store, device: str = "auto", workers: int | None = None,
@@ -83,6 +88,9 @@ def complete(specs: Iterable[Spec], store: Store, device: str = "auto", workers:
     workers: processes on a CPU (default: one a core). report(done, total, what) counts training steps.
     """
     device, workers, specs = choose_device(device), workers or _workers(), list(dict.fromkeys(specs))
+    for spec in specs:
+        if isinstance(spec, RunSpec):
+            kinds.check(spec)
     searches = dict.fromkeys(search for spec in specs for search in _all_searches(spec))
     jobs = _jobs([spec for spec in dict.fromkeys([*searches, *specs]) if not store.has(spec)], device, store)
     if not jobs:
@@ -114,7 +122,7 @@ def resolve(part: Part, store: Store) -> Resolved:
     return Knots(search.low, search.high, tuple(weights[part.part].tolist()))
 
 
-def fleet_size(model: ModelSpec, batch: int, length: int, device: str) -> int:
+def fleet_size(model: ModelSpec | HyperModel, batch: int, length: int, device: str) -> int:
     """How many runs of this shape train side by side fastest.
 
     CPU: stacking saves Python's overhead, which matters only while a step's tensors are small; past CPU_FLEET_TOKENS
@@ -123,7 +131,7 @@ def fleet_size(model: ModelSpec, batch: int, length: int, device: str) -> int:
     """
     if device == "cuda":
         memory = torch.cuda.get_device_properties(0).total_memory
-        return max(1, int(0.7 * memory / (GPU_BYTES * batch * length * model.layers * model.width)))
+        return max(1, int(0.7 * memory / (GPU_BYTES * batch * length * model.layers * model.breadth(length))))
     return max(1, int(CPU_FLEET_TOKENS / (batch * length * model.width / 32)))
 
 
@@ -138,7 +146,7 @@ def perform(job: Job, report: Callable[[int], None] | None = None) -> None:
         state: Fleet = Search(first, job.device, {part: resolve(known, store) for part, known in given.items()})
         loop = run_search
     else:
-        parts = [(resolve(s.model.mlp, store), resolve(s.model.attention, store)) for s in job.specs]
+        parts = [tuple(resolve(part, store) for part in spec.model.parts.values()) for spec in job.specs]
         state, loop = Fleet(job.specs, parts, job.device), train_fleet
     saved = store.checkpoint(job.specs)
     if saved is not None:
@@ -214,16 +222,14 @@ def _jobs(specs: Sequence[Spec], device: str, store: Store) -> list[Job]:
         if left & set(members) and all(store.has(need) or need in asked for spec in members for need in needs(spec)):
             jobs.append(Job(members, device, str(store.folder)))
             left -= set(members)
-    fleets: dict[Spec, list[Spec]] = {}
+    fleets: dict[object, list[Spec]] = {}
     for spec in specs:
         if spec in left:
-            group = spec if isinstance(spec, SearchSpec) else replace(spec, seed=0, model=_shape(spec.model))
-            fleets.setdefault(group, []).append(spec)
-    for group, members in fleets.items():
-        size = 1
-        if isinstance(group, RunSpec):
-            length = tasks.load(group.task, group.task_seed).training.tokens.shape[1]
-            size = fleet_size(group.model, group.recipe.batch, length, device)
+            fleets.setdefault(spec if isinstance(spec, SearchSpec) else _common(spec), []).append(spec)
+    for members in fleets.values():
+        size, first = 1, members[0]
+        if isinstance(first, RunSpec):
+            size = fleet_size(first.model, first.recipe.batch, kinds.length(first), device)
         jobs += [Job(tuple(members[i : i + size]), device, str(store.folder)) for i in range(0, len(members), size)]
     # the longest first, so that no core waits at the end
     return sorted(jobs, key=lambda job: (_rank(job.specs[0]), -job.steps))
@@ -234,8 +240,18 @@ def _rank(spec: Spec) -> int:
     return 2 if isinstance(spec, RunSpec) else len(needs(spec)) > 0
 
 
-def _shape(model: ModelSpec) -> ModelSpec:
-    """The model with the values of its non-linearities left out: what runs of one fleet have in common."""
+def _common(spec: RunSpec) -> tuple:
+    """What runs of one fleet have in common."""
+    return kinds.shape(spec), _shape(spec.model), _pace(spec.recipe), spec.evaluate
+
+
+def _pace(recipe: Recipe | AdamW) -> Recipe | AdamW:
+    """The recipe with what each run of a fleet may have of its own left out."""
+    return replace(recipe, rate=0.0, decay=0.0, warmup=0) if isinstance(recipe, AdamW) else recipe
+
+
+def _shape(model: ModelSpec | HyperModel) -> ModelSpec | HyperModel:
+    """The model with the values of its non-linearities left out."""
 
     def form(part: Part) -> str:
         if isinstance(part, Shaped) and part.shape == "symmetrized":
@@ -248,7 +264,7 @@ def _shape(model: ModelSpec) -> ModelSpec:
         count = grid.knots if isinstance(part, Learned) else len(grid.values)
         return f"spline {grid.low} {grid.high} {count}"
 
-    return replace(model, mlp=form(model.mlp), attention=form(model.attention))
+    return replace(model, **{name: form(part) for name, part in model.parts.items()})
 
 
 def _counter(jobs: Sequence[Job], report: Report | None) -> Progress:

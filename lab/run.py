@@ -13,12 +13,12 @@ from torch import Tensor, nn
 from lab import engine, tasks
 from lab.errors import ArgumentError, check_whole
 from lab.figures.settings import setting
-from lab.models.transformer import Transformer
 from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
 from lab.spec import Part, RunSpec, SearchSpec, key, replace, to_json
 from lab.store import Store
 from lab.training.fleet import build
+from lab.training.kinds import model_of
 
 PARTS = ("mlp", "attention")  # where a non-linearity can be learned
 
@@ -46,15 +46,27 @@ class Run:
         return self._stored[0]["loss"]
 
     @property
+    def scores(self) -> dict[str, np.ndarray]:
+        """Everything that was measured at these steps, each (T,), by <score>_<split>: "accuracy_test", "r2_ood", …"""
+        return {name: values for name, values in self._stored[0].items() if name not in ("steps", "loss")}
+
+    @property
     def accuracy(self) -> np.ndarray:
         """Accuracy on the first evaluated split (`test`, unless asked otherwise), 0 to 1, (T,)."""
         return self.accuracy_on(self.spec.evaluate[0])
 
     def accuracy_on(self, split: str) -> np.ndarray:
         """Accuracy on a split that was followed during training, (T,)."""
+        return self.score("accuracy", split)
+
+    def score(self, name: str, split: str) -> np.ndarray:
+        """A score ("accuracy", "r2", …) on a split that was followed during training, (T,)."""
         if split not in self.spec.evaluate:
             raise ArgumentError(f"split {split!r} was not evaluated during training; there are: {self.spec.evaluate}")
-        return self._stored[0][f"accuracy_{split}"]
+        if f"{name}_{split}" not in self.scores:
+            known = ", ".join(self.scores)
+            raise ArgumentError(f"{self.spec.task_name} is not measured by {name!r}; there are: {known}")
+        return self.scores[f"{name}_{split}"]
 
     @property
     def diverged(self) -> tuple[int, float] | None:
@@ -67,11 +79,10 @@ class Run:
         """Device, wall time in seconds and size of the fleet it was trained in."""
         return self._stored[2]
 
-    def model(self) -> Transformer:
+    def model(self) -> nn.Module:
         """The trained model, with a run axis of length 1."""
-        task, spec = tasks.load(self.spec.task, self.spec.task_seed), self.spec.model
-        mlp, attention = (build([engine.resolve(part, self.store)]) for part in (spec.mlp, spec.attention))
-        model = Transformer(spec, len(task.vocabulary), task.max_length, [self.spec.seed], mlp, attention)
+        modules = [build([engine.resolve(part, self.store)]) for part in self.spec.model.parts.values()]
+        model = model_of(self.spec, [self.spec.seed], modules)
         weights = self._stored[1]
         missing, unexpected = model.load_state_dict(weights, strict=False)
         if unexpected or any(".phi." not in name for name in missing):
@@ -109,6 +120,11 @@ class Runs(Sequence[Run]):
     def accuracy(self) -> np.ndarray:
         """Accuracy by run and step, (R, T), 0 to 1."""
         return np.stack([run.accuracy for run in self])
+
+    @property
+    def scores(self) -> dict[str, np.ndarray]:
+        """Every score by run and step, (R, T), by <score>_<split>."""
+        return {name: np.stack([run.scores[name] for run in self]) for name in self[0].scores}
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,6 +17,9 @@ import hashlib
 import json
 from dataclasses import dataclass, fields, is_dataclass, replace  # noqa: F401  (replace: re-exported for users of specs)
 
+from lab.tasks.logic import Logic
+from lab.tasks.sraven import Sraven
+
 SCHEMA = 1  # raise it when the same spec would train to something else
 
 
@@ -52,6 +55,57 @@ class ModelSpec:
     mlp: Part = "gelu"
     attention: Part = "softmax"  # anything else is kernel attention with that non-linearity
 
+    @property
+    def parts(self) -> dict[str, Part]:
+        """Its non-linearities by name."""
+        return {"mlp": self.mlp, "attention": self.attention}
+
+    def breadth(self, length: int) -> float:
+        """Roughly how many numbers a layer keeps for a token, in multiples of what it keeps for a channel."""
+        return self.width
+
+
+@dataclass(frozen=True)
+class HyperModel:
+    """A pre-norm transformer over vectors, whose attention may be a hypernetwork (hypernetwork paper, Sec. 2, App. C).
+
+    `lab.models.methods` names the combinations of the paper. Where its text and its reference code differ, defaults are
+    those of the code, with which its numbers were made; `as_printed` has what the text says.
+    """
+
+    layers: int = 2
+    heads: int = 8
+    width: int = 128  # of the residual stream
+    key_width: int = 16  # of queries, keys and values, all heads together
+    mlp_width: int = 256
+    normalization: str = "softmax"  # of scores: "softmax" over keys, "none", or "rms_head" over heads
+    network: str = "head"  # φ acts on values of each "head"; in a network for each query and key "pair"; "deep": twice
+    phi: Part = "identity"  # the non-linearity of the value network
+    mlp: Part = "gelu"
+    experts: int = 0  # feed-forward layers that a router chooses from; 0: one, without a router
+    active: int = 2  # experts that work on a token
+    dropout: float = 0.1  # of attention scores in training, the same for all sequences and heads of a step
+    causal: bool = False  # tokens see those before them only
+
+    @property
+    def parts(self) -> dict[str, Part]:
+        """Its non-linearities by name."""
+        return {"phi": self.phi, "mlp": self.mlp}
+
+    def breadth(self, length: int) -> float:
+        """As `ModelSpec.breadth`; scores and their networks are kept, too, with each key about ten numbers a head."""
+        return self.width * max(1, self.experts) + self.heads * length / 10
+
+
+def as_printed(model: HyperModel) -> HyperModel:
+    """The model as the text of the paper reads: causal ("decoder-only"), no dropout, and each head as wide as the
+    kqv_dim of Table A3, where the code shares that width out among the heads.
+
+    >>> as_printed(HyperModel(heads=8, key_width=16)).key_width
+    128
+    """
+    return replace(model, causal=True, dropout=0.0, key_width=model.heads * model.key_width)
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -73,15 +127,45 @@ class Recipe:
 
 
 @dataclass(frozen=True)
+class AdamW:
+    """How weights are trained (hypernetwork paper, App. C): AdamW, linear warm-up from 0, cosine to a tenth.
+
+    Biases, norms and relative positions do not decay, as the text says of biases and norms. The reference code lets
+    decay whatever it does not keep as a vector: decay_tables=True.
+    """
+
+    steps: int
+    rate: float  # peak learning rate
+    batch: int  # sequences a step
+    decay: float = 0.1  # weights shrink by rate × decay a step
+    warmup: int = 100  # steps; the cosine ends as many steps before the last one, as in the reference code
+    betas: tuple[float, float] = (0.9, 0.999)
+    decay_tables: bool = False  # also decay relative positions and the biases of queries, keys and values
+    stop: int | None = None  # leave the schedule after this many steps (None: run it to its end)
+    every: int = 500  # steps between two evaluations
+    examples: int = 2048  # of each split, in an evaluation
+
+    @property
+    def last(self) -> int:
+        """Number of steps that are really taken."""
+        return self.steps if self.stop is None else min(self.stop, self.steps)
+
+
+@dataclass(frozen=True)
 class RunSpec:
     """One trained model: task + model + recipe + seed."""
 
-    task: str
-    model: ModelSpec
-    recipe: Recipe
-    seed: int
-    evaluate: tuple[str, ...] = ("test",)  # splits whose accuracy is followed during training
-    task_seed: int = 0  # seed of the data set
+    task: str | Logic | Sraven  # a name of `lab.tasks.NAMES`; or a task whose examples are made as they are needed
+    model: ModelSpec | HyperModel
+    recipe: Recipe | AdamW
+    seed: int  # of weights and batches; where examples are made as needed, also of what is held out
+    evaluate: tuple[str, ...] = ("test",)  # splits that scores are followed on during training
+    task_seed: int = 0  # seed of the data set that a name stands for
+
+    @property
+    def task_name(self) -> str:
+        """The name of the task, without its parameters."""
+        return self.task if isinstance(self.task, str) else self.task.name
 
 
 @dataclass(frozen=True)
@@ -121,6 +205,7 @@ class Shaped:
 Resolved = str | Knots | Coefficients  # a non-linearity with its values
 Part = Resolved | Learned | Shaped
 TYPES = {kind.__name__: kind for kind in (Knots, Coefficients, ModelSpec, Recipe, RunSpec, SearchSpec, Learned, Shaped)}
+TYPES |= {kind.__name__: kind for kind in (AdamW, HyperModel, Logic, Sraven)}
 
 
 def to_json(spec: object) -> str:
@@ -140,7 +225,7 @@ def key(spec: object) -> str:
 
 def needs(spec: RunSpec | SearchSpec) -> list[SearchSpec]:
     """The searches whose result this spec trains with."""
-    parts = (part.of if isinstance(part, Shaped) else part for part in (spec.model.mlp, spec.model.attention))
+    parts = (part.of if isinstance(part, Shaped) else part for part in spec.model.parts.values())
     return [part.search for part in parts if isinstance(part, Learned)]
 
 

@@ -29,17 +29,19 @@ class Linear(nn.Module):
 class Norm(nn.Module):
     """Layer normalization over the last axis; weight and bias (R, C), one pair a run."""
 
-    def __init__(self, runs: int, width: int):
+    def __init__(self, runs: int, width: int, epsilon: float = 1e-5):
         super().__init__()
+        self.epsilon = epsilon
         self.weight = nn.Parameter(torch.empty(runs, width))
         self.bias = nn.Parameter(torch.empty(runs, width))
 
     def forward(self, x: Tensor) -> Tensor:
         """x (R, …, C) → the same shape, mean 0 and variance 1 over C before weight and bias."""
         if len(x) == 1:  # one run: torch's fused affine form
-            return F.layer_norm(x, x.shape[-1:], self.weight[0], self.bias[0])
+            return F.layer_norm(x, x.shape[-1:], self.weight[0], self.bias[0], self.epsilon)
         shape = (len(x), *[1] * (x.dim() - 2), x.shape[-1])
-        return torch.addcmul(self.bias.view(shape), F.layer_norm(x, x.shape[-1:]), self.weight.view(shape))
+        normal = F.layer_norm(x, x.shape[-1:], eps=self.epsilon)
+        return torch.addcmul(self.bias.view(shape), normal, self.weight.view(shape))
 
 
 class Embedding(nn.Module):

@@ -1,6 +1,8 @@
-"""Positions by attention bias: ALiBi (Press et al. 2021)."""
+"""Positions by attention bias: ALiBi (Press et al. 2021), and the buckets of relative positions (T5)."""
 
 from __future__ import annotations
+
+import math
 
 import torch
 from torch import Tensor
@@ -20,3 +22,23 @@ def alibi_bias(heads: int, length: int) -> Tensor:
     index = torch.arange(length)
     distance = (index[:, None] - index[None, :]).clamp(min=0)  # (query, key)
     return -alibi_slopes(heads)[:, None, None] * distance
+
+
+def relative_buckets(length: int) -> Tensor:
+    """Bucket of each pair of tokens, (query, key), int64, 0 … length - 1: T5's scheme with as many buckets as tokens.
+
+    With n the number of tokens from the key on to the query: n below half of the length has a bucket of its own, beyond
+    that buckets grow with the logarithm of n. Keys after the query share bucket 0 with the query itself, as in the
+    reference code of the hypernetwork paper, which uses the scheme of a decoder without its causal mask.
+
+    >>> relative_buckets(4).tolist()
+    [[0, 0, 0, 0], [1, 0, 0, 0], [2, 1, 0, 0], [3, 2, 1, 0]]
+    """
+    index = torch.arange(length)
+    back = (index[:, None] - index[None, :]).clamp(min=0)  # (query, key)
+    half = length // 2
+    if half == 0:
+        return back
+    # float32 and truncation, as there: which buckets stay empty depends on it
+    grown = torch.log(back.clamp(min=1) / half) / math.log(2.0) * (length - half)
+    return torch.where(back < half, back, (half + grown.to(torch.int64)).clamp(max=length - 1))

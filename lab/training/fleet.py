@@ -1,4 +1,8 @@
-"""A fleet: runs that differ only in seed and non-linearity, and everything needed to train them side by side."""
+"""A fleet: runs of one shape, and everything needed to train them side by side.
+
+They differ in seed and in the values of their non-linearities; with the recipe `AdamW` also in rate, decay and warm-up;
+and on tasks whose examples are made as they are needed also in the task, where its examples have one shape.
+"""
 
 from __future__ import annotations
 
@@ -8,46 +12,47 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lab import tasks
 from lab.errors import ArgumentError
-from lab.models.transformer import Transformer
 from lab.nonlinearity.part import as_module
 from lab.nonlinearity.spline import Spline
 from lab.spec import Knots, Resolved, RunSpec
-from lab.training.batches import Data, Order
-
-CHUNK = 250  # examples of an evaluation that are in memory at once, a run
+from lab.training.kinds import material, model_of
+from lab.training.optimizers import hold, optimizer, set_rates
 
 
 class Fleet:
-    """The state of R runs in training: models, optimizer, data order, history, and which runs have diverged.
+    """The state of R runs in training: models, optimizer, data, history, and which runs have diverged.
 
-    specs: equal but for seed and values of the non-linearities. parts: for each run its resolved (mlp, attention),
-    each a name or the values of a function. Nothing here knows of files: `state` and `restore` speak in tensors.
+    specs: equal but for what a fleet may differ in. parts: for each run its resolved non-linearities, in the order of
+    `model.parts`, each a name or the values of a function. Nothing here knows of files: `state` and `restore` speak in
+    tensors.
     """
 
     def __init__(self, specs: Sequence[RunSpec], parts: Sequence[tuple[Resolved, Resolved]], device: str = "cpu"):
         self.specs, self.device = list(specs), torch.device(device)
-        spec = specs[0]
-        self.recipe, seeds = spec.recipe, [s.seed for s in specs]
-        self.task = tasks.load(spec.task, spec.task_seed)
-        mlp, attention = (build([pair[i] for pair in parts]) for i in range(2))
-        length = self.task.max_length
-        model = Transformer(spec.model, len(self.task.vocabulary), length, seeds, mlp, attention)
-        self.model = model.to(self.device)
+        self.recipe = specs[0].recipe
+        modules = [build(same) for same in zip(*parts, strict=True)]
+        self.model = model_of(specs[0], [spec.seed for spec in specs], modules).to(self.device)
         self.weights = [p for p in self.model.parameters() if p.requires_grad]
-        self.optimizer = torch.optim.Adam(self.weights, lr=0.0, betas=spec.recipe.betas, fused=True)
-        self.train_data = Data(self.task.training, self.device)
-        self.evaluation = {name: Data(self.task.splits[name], self.device) for name in spec.evaluate}
-        self.order = Order(seeds, len(self.train_data), spec.recipe.batch)
-        self.history = History(len(specs), spec.evaluate)
+        self.optimizer = optimizer([spec.recipe for spec in specs], self.model)
+        self.data = material(self.specs, self.device)
+        self.history = History(len(specs), self.data.columns)
         self.step = 0
         self.died = np.full(len(specs), -1)  # step at which a run's loss was no longer finite
         self.last_value = np.full(len(specs), np.nan)  # and that loss
 
     def batch(self, step: int):
-        """The training batch of each run at this step."""
-        return self.train_data.at(self.order.at(step).to(self.device))
+        """The training batch of each run at this step: `outputs` of a model, and their `loss`."""
+        return self.data.at(step)
+
+    def set_rates(self, step: int) -> None:
+        """The learning rates of this step."""
+        set_rates(self.optimizer, [spec.recipe for spec in self.specs], step)
+
+    def scores(self) -> dict[str, np.ndarray]:
+        """What is followed during training, each (R,), NaN for runs that have diverged."""
+        alive = self.died < 0
+        return {name: np.where(alive, values, np.nan) for name, values in self.data.scores(self.model).items()}
 
     def watch(self, loss: Tensor, step: int) -> Tensor:
         """Note runs whose loss (R,) is not finite; return the sum over the others, ready for backward()."""
@@ -74,25 +79,7 @@ class Fleet:
                 if name in self.optimizer.state[weight]:
                     state = self.optimizer.state[weight]
                     state[name].copy_(torch.where(keep, state[name], 0.0))
-
-    @torch.no_grad()
-    def accuracy(self, split: str) -> np.ndarray:
-        """Accuracy of each run on a split, (R,): of output tokens, or of whole sequences where the task says so.
-
-        Predictions are made with the true output so far; a sequence counts as right when all of its tokens are, which
-        is the case exactly when greedy generation gives it.
-        """
-        data, right, total = self.evaluation[split], 0.0, 0.0
-        for start in range(0, len(data), CHUNK):
-            index = torch.arange(start, min(start + CHUNK, len(data)), device=self.device)
-            batch = data.at(index.expand(len(self.specs), -1))
-            hits = batch.hits(self.model(batch.tokens, batch.positions))
-            if self.task.metric == "sequence":
-                right, total = right + hits.all(-1).sum(-1).cpu().numpy(), total + len(index)
-            else:
-                right = right + (hits * batch.weights).sum((1, 2)).cpu().numpy()
-                total = total + batch.weights.sum((1, 2)).cpu().numpy()
-        return np.where(self.died < 0, right / total, np.nan)
+        hold(self.optimizer, alive.tolist())
 
     def state(self) -> dict[str, Tensor]:
         """Everything that a bit-for-bit continuation needs, as named tensors."""
@@ -123,13 +110,15 @@ class Fleet:
 
 
 class History:
-    """What was measured during training: step, mean training loss since the step before, accuracy by split."""
+    """What was measured during training: step, mean training loss since the step before, scores.
 
-    def __init__(self, runs: int, splits: Sequence[str]):
-        self.splits = list(splits)
+    columns: names of the scores, as far as they are known before the first evaluation.
+    """
+
+    def __init__(self, runs: int, columns: Sequence[str]):
         self.steps: list[int] = []
         self.loss: list[np.ndarray] = []
-        self.scores: dict[str, list[np.ndarray]] = {name: [] for name in splits}
+        self.scores: dict[str, list[np.ndarray]] = {name: [] for name in columns}
         self._sum, self._count = torch.zeros(runs, dtype=torch.float64), 0
 
     def add(self, loss: Tensor) -> None:
@@ -138,17 +127,17 @@ class History:
         self._count += 1
 
     def close(self, step: int, scores: dict[str, np.ndarray]) -> None:
-        """End an interval at `step`, with the accuracies (R,) of each split."""
+        """End an interval at `step`, with scores (R,) by name, the same names at every step."""
         self.steps.append(step)
         self.loss.append((self._sum.cpu() / max(1, self._count)).numpy())
-        for name in self.splits:
-            self.scores[name].append(scores[name])
+        for name, values in scores.items():
+            self.scores.setdefault(name, []).append(values)
         self._sum, self._count = torch.zeros_like(self._sum), 0
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """steps (T,), loss (T, R), accuracy_<split> (T, R)."""
+        """steps (T,), loss (T, R), and each score (T, R), in the order of names: a checkpoint keeps no other."""
         runs = len(self._sum)
-        stacked = {f"accuracy_{n}": np.array(v, dtype=float).reshape(-1, runs) for n, v in self.scores.items()}
+        stacked = {name: np.array(v, dtype=float).reshape(-1, runs) for name, v in sorted(self.scores.items())}
         return {"steps": np.array(self.steps, dtype=np.int64), "loss": np.array(self.loss).reshape(-1, runs)} | stacked
 
     def pending(self) -> dict[str, Tensor]:
@@ -157,9 +146,9 @@ class History:
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
         """Take up what `arrays` and `pending` gave."""
-        self.steps = tensors["history.steps"].tolist()
-        self.loss = list(tensors["history.loss"].numpy())
-        self.scores = {name: list(tensors[f"history.accuracy_{name}"].numpy()) for name in self.splits}
+        kept = {n.removeprefix("history."): list(v.numpy()) for n, v in tensors.items() if n.startswith("history.")}
+        self.steps, self.loss = [int(step) for step in kept.pop("steps")], kept.pop("loss")
+        self.scores = kept
         self._sum, self._count = tensors["pending.sum"].clone(), int(tensors["pending.count"])
 
 

@@ -56,8 +56,7 @@ class Live:
         self._end(error)
 
     def _train(self) -> None:
-        parts = [[(spec.model.mlp, spec.model.attention) for spec in specs] for specs in self.fleets]
-        fleets = [Fleet(specs, chosen) for specs, chosen in zip(self.fleets, parts, strict=True)]
+        fleets = [Fleet(specs, [tuple(spec.model.parts.values()) for spec in specs]) for specs in self.fleets]
         for number, fleet in enumerate(fleets):
             self._report(number, fleet)
         while not self._stop.is_set() and min(map(_done, fleets)) < 1:

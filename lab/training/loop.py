@@ -1,11 +1,10 @@
-"""The training loop: stage II and baselines (transformers paper, App. B)."""
+"""The training loop, the same for every task and model."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from lab.training.fleet import Fleet
-from lab.training.schedules import factor
 
 
 def train(fleet: Fleet, report: Callable[[Fleet], bool] | None = None) -> Fleet:
@@ -13,12 +12,11 @@ def train(fleet: Fleet, report: Callable[[Fleet], bool] | None = None) -> Fleet:
 
     report: called after every step; training stops there when it returns False, and can be taken up again.
     """
-    recipe, model, optimizer = fleet.recipe, fleet.model, fleet.optimizer
+    recipe, optimizer = fleet.recipe, fleet.optimizer
     for step in range(fleet.step, recipe.last):
-        optimizer.param_groups[0]["lr"] = recipe.rate * factor(step, recipe)
+        fleet.set_rates(step)
         batch = fleet.batch(step)
-        logits = model(batch.tokens, batch.positions)  # (R, B, K, V)
-        loss = batch.loss(logits)  # (R,)
+        loss = batch.loss(batch.outputs(fleet.model))  # (R,)
         total = fleet.watch(loss, step)  # a run whose loss is not finite is left out from here on
         optimizer.zero_grad()
         total.backward()
@@ -28,7 +26,7 @@ def train(fleet: Fleet, report: Callable[[Fleet], bool] | None = None) -> Fleet:
         fleet.history.add(loss)
         fleet.step = step + 1
         if fleet.step % recipe.every == 0 or fleet.step == recipe.last:
-            fleet.history.close(fleet.step, {split: fleet.accuracy(split) for split in fleet.evaluation})
+            fleet.history.close(fleet.step, fleet.scores())
         if report is not None and not report(fleet):
             break
     return fleet

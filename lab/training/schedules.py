@@ -1,17 +1,24 @@
-"""The learning-rate schedule of Table 4: linear warm-up, constant, cosine cool-down to zero."""
+"""Learning-rate schedules: trapezoid (transformers paper, Table 4) and cosine (hypernetwork paper, App. C)."""
 
 from __future__ import annotations
 
 import math
 
-from lab.spec import Recipe
+from lab.spec import AdamW, Recipe
+
+FLOOR = 0.1  # of the peak rate, where the cosine ends
 
 
-def factor(step: int, recipe: Recipe) -> float:
-    """Fraction of the peak rate at `step` (counted from 0).
+def factor(step: int, recipe: Recipe | AdamW) -> float:
+    """Fraction of the peak rate at `step` (counted from 0), by the schedule of this kind of recipe."""
+    return cosine(step, recipe) if isinstance(recipe, AdamW) else trapezoid(step, recipe)
+
+
+def trapezoid(step: int, recipe: Recipe) -> float:
+    """Linear warm-up, constant, cosine cool-down to zero.
 
     >>> r = Recipe(steps=100, rate=1.0, batch=1)
-    >>> [round(factor(s, r), 2) for s in (0, 4, 30, 50, 75, 99)]
+    >>> [round(trapezoid(s, r), 2) for s in (0, 4, 30, 50, 75, 99)]
     [0.2, 1.0, 1.0, 1.0, 0.5, 0.0]
     """
     warm = max(1, round(recipe.warmup * recipe.steps))
@@ -20,3 +27,17 @@ def factor(step: int, recipe: Recipe) -> float:
         return (step + 1) / warm
     into = step - (recipe.steps - cool)
     return 1.0 if into <= 0 else 0.5 * (1 + math.cos(math.pi * into / cool))
+
+
+def cosine(step: int, recipe: AdamW) -> float:
+    """Linear warm-up from 0, cosine to a tenth. As in the reference code, the cosine ends `warmup` steps before the
+    last, and the rate stays at a tenth from there on.
+
+    >>> r = AdamW(steps=100, rate=1.0, batch=1, warmup=10)
+    >>> [round(cosine(s, r), 3) for s in (0, 5, 10, 50, 90, 99)]
+    [0.0, 0.5, 1.0, 0.55, 0.1, 0.1]
+    """
+    if step < recipe.warmup:
+        return step / recipe.warmup
+    into = (step - recipe.warmup) / max(1, recipe.steps - 2 * recipe.warmup)
+    return FLOOR + (1 - FLOOR) * 0.5 * (1 + math.cos(math.pi * min(1.0, into)))

@@ -42,11 +42,10 @@ class Search(Fleet):
         self.splines: dict[str, Spline] = {part: found[part] for part in spec.learn}
         self.knots = [spline.values for spline in self.splines.values()]
         self.knot_optimizer = torch.optim.Adam(self.knots, lr=0.0, betas=spec.recipe.betas)
-        self.train_data = Data(self.task.splits["train"], self.device)
-        self.order = Order(seeds, len(self.train_data), spec.recipe.batch)
-        self.search_data = self.evaluation["search"]
+        self.data.training = Data(self.data.task.splits["train"], self.device)
+        self.data.order = Order(seeds, len(self.data.training), spec.recipe.batch)
+        self.search_data = self.data.evaluation.pop("search")  # a search is followed by its own search loss
         self.search_order = Order([spec.seed], len(self.search_data), spec.recipe.batch, "search batches")
-        self.evaluation = {}  # a search is followed by its own search loss
         self.history = History(spec.models, ())
         self.search_loss: list[float] = []
 

@@ -9,7 +9,7 @@ from lab import tasks
 from lab.errors import ArgumentError
 from lab.nonlinearity.spline import Spline
 from lab.spec import Knots, replace
-from lab.training import fleet as module
+from lab.training import batches as module
 from lab.training.fleet import History, build
 from tests.models.making import shaken
 from tests.training.making import MODEL, bits, fleet, use
@@ -35,14 +35,14 @@ def predictions(made, run, tokens):
 
 
 def test_accuracy_is_what_a_loop_counts(shaken_fleet):
-    split, found = shaken_fleet.task.splits["test"], shaken_fleet.accuracy("test")
+    split, found = shaken_fleet.data.task.splits["test"], shaken_fleet.scores()["accuracy_test"]
     for run in range(len(SEEDS)):
         right = []
         for tokens, output in zip(split.tokens, split.output, strict=True):
             places = output.nonzero().flatten()
             guesses = predictions(shaken_fleet, run, tokens[:-1])[places - 1]
             hits = (guesses == tokens[places]).tolist()
-            right += [all(hits)] if shaken_fleet.task.metric == "sequence" else hits
+            right += [all(hits)] if shaken_fleet.data.task.metric == "sequence" else hits
         assert found[run] == pytest.approx(np.mean(right), rel=1e-6)
     assert 0 < found.mean() < 1 and len(set(found)) > 1
 
@@ -52,8 +52,8 @@ def test_a_sequence_counts_as_right_when_greedy_generation_gives_it(monkeypatch)
     use(monkeypatch, bits("sequence"))
     made = fleet(SEEDS, "bits")
     shaken(made.model, seed=11, scale=1.0)
-    split = made.task.splits["test"]
-    for run, accuracy in enumerate(made.accuracy("test")):
+    split = made.data.task.splits["test"]
+    for run, accuracy in enumerate(made.scores()["accuracy_test"]):
         right = 0
         for tokens, output in zip(split.tokens, split.output, strict=True):
             places = output.nonzero().flatten()
@@ -65,30 +65,30 @@ def test_a_sequence_counts_as_right_when_greedy_generation_gives_it(monkeypatch)
 
 
 def test_accuracy_does_not_depend_on_the_chunks(shaken_fleet, monkeypatch):
-    whole = shaken_fleet.accuracy("test")
+    whole = shaken_fleet.scores()["accuracy_test"]
     monkeypatch.setattr(module, "CHUNK", 3)  # 10 examples: a remainder, too
-    np.testing.assert_allclose(shaken_fleet.accuracy("test"), whole, rtol=1e-6)
+    np.testing.assert_allclose(shaken_fleet.scores()["accuracy_test"], whole, rtol=1e-6)
 
 
 def test_the_training_data_of_stage_two(monkeypatch):
     """train + search where the task says so, train alone where the search split is the longer one."""
     for together, wanted in ((True, 20), (False, 10)):
         use(monkeypatch, bits(search_in_training=together))
-        assert len(fleet(task="bits").train_data) == wanted
+        assert len(fleet(task="bits").data.training) == wanted
 
 
 def test_accuracy_follows_every_split_that_was_asked_for():
     made = fleet(SEEDS, evaluate=("val", "test"))
-    assert set(made.evaluation) == {"val", "test"}
+    assert set(made.data.evaluation) == {"val", "test"}
     assert set(made.history.arrays()) == {"steps", "loss", "accuracy_val", "accuracy_test"}
 
 
 def test_history_is_the_mean_loss_since_the_evaluation_before():
-    history = History(2, ("test",))
+    history = History(2, ("accuracy_test",))
     for interval in ([[1.0, 2.0], [3.0, 6.0]], [[5.0, 0.5]]):
         for loss in interval:
             history.add(torch.tensor(loss))
-        history.close(len(interval), {"test": np.array([0.25, 0.75])})
+        history.close(len(interval), {"accuracy_test": np.array([0.25, 0.75])})
     arrays = history.arrays()
     assert arrays["loss"].tolist() == [[2.0, 4.0], [5.0, 0.5]]
     assert arrays["steps"].tolist() == [2, 1]
@@ -96,7 +96,7 @@ def test_history_is_the_mean_loss_since_the_evaluation_before():
 
 
 def test_an_empty_history_has_the_shapes_of_a_full_one():
-    arrays = History(3, ("test",)).arrays()
+    arrays = History(3, ("accuracy_test",)).arrays()
     assert {name: a.shape for name, a in arrays.items()} == {"steps": (0,), "loss": (0, 3), "accuracy_test": (0, 3)}
 
 
@@ -156,9 +156,9 @@ def test_run_weights_are_one_run_without_its_non_linearity():
     alone = fleet((1,), parts=knots[1:])
     alone.model.load_state_dict(found, strict=False)
     index = torch.arange(8).expand(2, -1)
-    batch = made.train_data.at(index)
+    batch = made.data.training.at(index)
     torch.testing.assert_close(alone.model(batch.tokens[1:]), made.model(batch.tokens)[1:])
 
 
 def test_the_tasks_of_a_seed_are_used():
-    assert tasks.load("memorize", 0) is fleet().task
+    assert tasks.load("memorize", 0) is fleet().data.task

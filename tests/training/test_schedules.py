@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.spec import Recipe, replace
+from lab.spec import AdamW, Recipe, replace
 from lab.training.schedules import factor
 
 
@@ -50,3 +50,20 @@ def test_stopping_early_leaves_the_schedule_as_it_is():
 
 def test_without_warm_up_and_cool_down_the_rate_is_constant():
     assert {factor(s, recipe(50, warmup=0.0, cooldown=0.0)) for s in range(50)} == {1.0}
+
+
+def test_cosine_to_a_tenth():
+    """Warm-up from 0 over two steps, a cosine over six, two steps at a tenth: values at multiples of 30°."""
+    middle = [0.1 + 0.45 * (1 + c) for c in (1.0, 0.866025, 0.5, 0.0, -0.5, -0.866025)]
+    found = [factor(s, AdamW(10, rate=0.1, batch=1, warmup=2)) for s in range(10)]
+    assert found == pytest.approx([0.0, 0.5, *middle, 0.1, 0.1], abs=1e-6)
+
+
+@given(st.integers(1, 3000), st.integers(0, 3000))
+def test_shape_of_the_cosine(steps, warmup):
+    r = AdamW(steps, rate=0.1, batch=1, warmup=warmup)
+    values = [factor(s, r) for s in range(steps)]
+    assert all(0 <= value <= 1 for value in values) and values[0] == (0.0 if warmup else 1.0)
+    up, down = values[: warmup + 1], values[warmup:]
+    assert up == sorted(up) and down == sorted(down, reverse=True)
+    assert not down[1:] or min(down) >= 0.1

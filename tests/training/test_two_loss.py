@@ -75,7 +75,8 @@ def test_weights_and_knots_follow_one_schedule():
 def test_batches_come_from_their_own_splits():
     """Weights: from `train` alone, each model its own batch. Knots: from `search`, the same for all models."""
     made = search_of("addmod")
-    splits = {name: {tuple(row) for row in split.tokens[:, :-1].tolist()} for name, split in made.task.splits.items()}
+    task = made.data.task
+    splits = {name: {tuple(row) for row in split.tokens[:, :-1].tolist()} for name, split in task.splits.items()}
     for step in (0, 5, 2000):
         own, shared = made.batch(step).tokens, made.search_batch(step).tokens
         assert {tuple(row) for row in own.flatten(0, 1).tolist()} <= splits["train"]

@@ -1,0 +1,118 @@
+"""Hyper-parameters of the hypernetwork paper's figures at each scale, and where each comes from.
+
+`paper` is Table A3 with the sizes of the reference code. `laptop` is reduced until all figures train on two CPU cores;
+`smoke` only runs the machinery.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+from lab.errors import ArgumentError
+from lab.models.methods import method
+from lab.scale import check_scale
+from lab.spec import AdamW, HyperModel, RunSpec, as_printed, replace
+from lab.tasks import Logic, Sraven
+
+FIGURE_METHODS = ("softmax", "linear", "hyla")
+FRACTIONS = (0.3, 0.5, 0.7)  # of the functions held out (Fig. 2C)
+LENGTHS = {"smoke": (8, 16), "laptop": (16, 32, 64), "paper": (16, 32, 64, 96)}  # tokens (Fig. 2C)
+SEEDS = {"smoke": 2, "laptop": 3, "paper": 3}
+
+
+@dataclass(frozen=True)
+class HyperSetting:
+    """One task, model and recipe; `rates`, `decays` and `warmups` are the grid that the paper picks from (Table A3)."""
+
+    task: Logic | Sraven
+    model: HyperModel
+    recipe: AdamW
+    evaluate: tuple[str, ...]
+    rates: tuple[float, ...]
+    decays: tuple[float, ...]
+    warmups: tuple[int, ...]
+
+    def runs(self, seeds: int) -> list[RunSpec]:
+        """One run a seed."""
+        return [RunSpec(self.task, self.model, self.recipe, seed, self.evaluate) for seed in range(seeds)]
+
+    def grid(self, seeds: int) -> list[RunSpec]:
+        """The runs of every point of the grid; the best is to be picked on `val`. They all train as one fleet."""
+        points = product(self.rates, self.decays, self.warmups)
+        recipes = [replace(self.recipe, rate=rate, decay=decay, warmup=warmup) for rate, decay, warmup in points]
+        return [replace(run, recipe=recipe) for recipe in recipes for run in self.runs(seeds)]
+
+
+def logic(scale: str = "laptop", name: str = "softmax", length: int = 32, held_out: float = 0.7,
+          printed: bool = False) -> HyperSetting:  # fmt: skip
+    """Fuzzy logic with the method `name` of `lab.models.methods`. printed: the model as the paper's text reads.
+
+    >>> logic("paper", "hyla").grid(seeds=3)[0].recipe.steps
+    50000
+    """
+    task = Logic(length=length, held_out=held_out)
+    model = HyperModel(layers=2, heads=8, width=128, key_width=16, mlp_width=256)
+    recipe = AdamW(steps=50_000, rate=0.001, batch=128, decay=0.1, warmup=100, every=10_000, examples=16_000)
+    if check_scale(scale) == "laptop":
+        model = replace(model, width=64, mlp_width=128)
+        recipe = replace(recipe, steps=4_000, rate=_LAPTOP_LOGIC_RATE, batch=64, every=500, examples=2_048)
+    if scale == "smoke":
+        model, recipe = replace(model, width=16, mlp_width=16), _smoke(recipe)
+    evaluate = ("val", "test", "ood", "unseen_terms")
+    return HyperSetting(task, _model(name, model, printed), recipe, evaluate, (0.001, 0.003), (0.03, 0.1), (100,))
+
+
+def sraven(scale: str = "laptop", name: str = "softmax", features: int | None = None, held_out: float = 0.25,
+           layers: int = 4, heads: int = 16, wider: int = 1, problems: int | None = None,
+           printed: bool = False) -> HyperSetting:  # fmt: skip
+    """SRAVEN with the method `name` of `lab.models.methods`.
+
+    features: K, 4 at paper scale and 2 below. wider: multiplies embedding, key and MLP widths (Fig. 4A); the paper says
+    that the number of heads stays, the reference code multiplies it, too: give `heads`. problems: how many are trained
+    on (Fig. 4), in whole batches; 20 million at paper scale. printed: the model as the paper's text reads.
+
+    >>> sraven("paper", problems=20_000_000).recipe.steps
+    156250
+    """
+    paper = check_scale(scale) == "paper"
+    task = Sraven(features=features or (4 if paper else 2), held_out=held_out)
+    model = HyperModel(layers, heads, width=128 * wider, key_width=64 * wider, mlp_width=256 * wider)
+    if model.key_width % heads:
+        raise ArgumentError(f"heads={heads} do not share out {model.key_width} channels; give a power of two")
+    steps = (problems or 20_000_000) // 128
+    recipe = AdamW(steps, rate=0.001, batch=128, decay=0.1, warmup=1_000, every=25_000, examples=51_200)
+    if scale == "laptop":
+        steps = 6_000 if problems is None else problems // 128
+        recipe = replace(recipe, steps=steps, warmup=300, every=500, examples=2_048)
+    if scale == "smoke":
+        model = replace(model, width=16 * wider, key_width=16 * wider, mlp_width=16 * wider)
+        recipe = _smoke(recipe)
+    grid = (0.0003, 0.001), (0.1, 0.3), (1_000, 3_000)
+    return HyperSetting(task, _model(name, model, printed), recipe, ("val", "test", "ood"), *grid)
+
+
+_LAPTOP_LOGIC_RATE = 0.003
+
+
+def _smoke(recipe: AdamW) -> AdamW:
+    return replace(recipe, steps=6, rate=0.003, batch=8, warmup=2, every=2, examples=32)
+
+
+def _model(name: str, model: HyperModel, printed: bool) -> HyperModel:
+    chosen = method(name, model)
+    return as_printed(chosen) if printed else chosen
+
+
+# Where the paper's text and its code differ, or both are silent, at every scale.
+GUESSES = (
+    "as in the reference code and not in the text: no causal mask, 10 % dropout of attention scores, and the kqv_dim of"
+    " Table A3 is shared out among the heads",
+    "GELU exactly; the reference code approximates it with tanh",
+    "relative biases, norms and all biases do not decay; the reference code lets relative biases and those of queries,"
+    " keys and values decay",
+    "mixture of experts: 4, of which 2 work on a token, each as wide as the layer they replace",
+    "linear attention + RMSHead + nonlinear value: ReLU on each head's values; deep value network: ReLU after both of"
+    " its layers",
+    "every combination held out has parts that training has seen; test examples are fresh",
+)

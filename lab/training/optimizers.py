@@ -1,0 +1,91 @@
+"""The optimizers of fleets: Adam where all runs have one rate, AdamW with a rate and a decay for each run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from lab.models.layers import Norm
+from lab.spec import AdamW, Recipe
+from lab.training.schedules import factor
+
+EPSILON = 1e-8
+# Matrices in the reference code of the hypernetwork paper, which lets all matrices decay.
+REFERENCE_DECAYS = ("relative", "query.bias", "key.bias", "value.bias")
+
+
+def optimizer(recipes: Sequence[Recipe | AdamW], model: nn.Module) -> torch.optim.Optimizer:
+    """The optimizer of R runs, one recipe each, for the weights of a model; rates are set by `set_rates`."""
+    weights, first = [p for p in model.parameters() if p.requires_grad], recipes[0]
+    if isinstance(first, Recipe):
+        return torch.optim.Adam(weights, lr=0.0, betas=first.betas, fused=True)
+    return RunAdamW(weights, [r.decay for r in recipes], decaying(model, first.decay_tables), first.betas)
+
+
+def set_rates(chosen: torch.optim.Optimizer, recipes: Sequence[Recipe | AdamW], step: int) -> None:
+    """The learning rates of this step."""
+    if isinstance(chosen, RunAdamW):
+        chosen.rates = [recipe.rate * factor(step, recipe) for recipe in recipes]
+    else:
+        chosen.param_groups[0]["lr"] = recipes[0].rate * factor(step, recipes[0])
+
+
+def hold(chosen: torch.optim.Optimizer, alive: Sequence[bool]) -> None:
+    """No rate in this step for runs that are not alive: without one, their weights do not decay either."""
+    if isinstance(chosen, RunAdamW):
+        chosen.rates = [rate if lives else 0.0 for rate, lives in zip(chosen.rates, alive, strict=True)]
+
+
+def decaying(model: nn.Module, tables: bool = False) -> list[bool]:
+    """Which of a model's weights decay, in their order: all but biases, norms and relative positions.
+
+    tables: relative positions and the biases of queries, keys and values as well, as in the reference code.
+    """
+    norms = {id(p) for module in model.modules() if isinstance(module, Norm) for p in module.parameters()}
+    found = []
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad:
+            exempt = id(parameter) in norms or name.rpartition(".")[2] in ("bias", "relative")
+            found.append(not exempt or (tables and name.endswith(REFERENCE_DECAYS)))
+    return found
+
+
+class RunAdamW(torch.optim.Optimizer):
+    """AdamW (Loshchilov & Hutter 2019) for weights whose leading axis are runs: each run has its rate and its decay.
+
+    w ← w (1 - rate · decay), then Adam's step. With equal rates it is `torch.optim.AdamW` up to rounding.
+
+    decays (R,): of each run. decaying: which weights decay at all. `rates` (R,) is set before every step.
+    """
+
+    def __init__(self, weights: Sequence[Tensor], decays: Sequence[float], decaying: Sequence[bool],
+                 betas: tuple[float, float] = (0.9, 0.999)):  # fmt: skip
+        super().__init__(weights, {})
+        self.decays, self.decaying, self.betas = list(decays), list(decaying), betas
+        self.rates = [0.0] * len(self.decays)
+
+    @torch.no_grad()
+    def step(self) -> None:
+        """One step for all runs, from the gradients."""
+        one, two = self.betas
+        weights = self.param_groups[0]["params"]
+        rates = torch.tensor(self.rates, dtype=torch.float64)
+        shrink = 1 - rates * torch.tensor(self.decays, dtype=torch.float64)
+        rates, shrink = (values.to(weights[0]) for values in (rates, shrink))  # (R,), on the device
+        for weight, decays in zip(weights, self.decaying, strict=True):
+            state = self.state[weight]
+            if not state:
+                state |= {"step": torch.tensor(0.0), "exp_avg": torch.zeros_like(weight),
+                          "exp_avg_sq": torch.zeros_like(weight)}  # fmt: skip
+            state["step"] += 1
+            count = float(state["step"])
+            of_run = (-1, *[1] * (weight.dim() - 1))
+            mean, square = state["exp_avg"], state["exp_avg_sq"]
+            mean.lerp_(weight.grad, 1 - one)
+            square.mul_(two).addcmul_(weight.grad, weight.grad, value=1 - two)
+            size = square.sqrt().div_((1 - two**count) ** 0.5).add_(EPSILON)
+            if decays:
+                weight.mul_(shrink.view(of_run))
+            weight.sub_(rates.view(of_run) / (1 - one**count) * (mean / size))

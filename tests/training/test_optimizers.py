@@ -1,0 +1,93 @@
+"""The optimizer with a rate for each run, against torch's AdamW for each run alone; and what does not decay."""
+
+import pytest
+import torch
+from torch import nn
+
+from lab.models.hyper import HyperTransformer
+from lab.spec import AdamW, HyperModel, Recipe
+from lab.tasks import Logic
+from lab.training.optimizers import RunAdamW, decaying, optimizer, set_rates
+
+TASK = Logic(length=4)
+
+
+def model(runs=2):
+    spec = HyperModel(layers=1, heads=2, width=8, key_width=4, mlp_width=8)
+    shape = TASK.inputs, TASK.outputs, TASK.length, TASK.positions
+    return HyperTransformer(spec, *shape, list(range(runs)), nn.ReLU(), nn.GELU())
+
+
+def test_each_run_is_torchs_adamw_with_its_own_rate_and_decay():
+    rates, decays, decays_at_all = (0.1, 0.003, 0.02), (0.0, 0.1, 0.3), (True, False)
+    generator = torch.Generator().manual_seed(0)
+    start = [torch.randn(3, *shape, generator=generator).double() for shape in ((4, 2), (5,))]
+    ours = [nn.Parameter(w.clone()) for w in start]
+    stacked = RunAdamW(ours, decays, decays_at_all, (0.8, 0.95))
+    alone = []
+    for run, decay in enumerate(decays):
+        weights = [nn.Parameter(w[run].clone()) for w in start]
+        groups = [{"params": [w], "weight_decay": decay * d} for w, d in zip(weights, decays_at_all, strict=True)]
+        alone.append((weights, torch.optim.AdamW(groups, lr=0.0, betas=(0.8, 0.95))))
+    for step in range(7):
+        gradients = [torch.randn(w.shape, generator=generator).double() for w in start]
+        stacked.rates = [rate / (step + 1) for rate in rates]
+        for weight, gradient in zip(ours, gradients, strict=True):
+            weight.grad = gradient
+        stacked.step()
+        for run, (weights, theirs) in enumerate(alone):
+            for group, weight, gradient in zip(theirs.param_groups, weights, gradients, strict=True):
+                group["lr"], weight.grad = rates[run] / (step + 1), gradient[run]
+            theirs.step()
+    for run, (weights, _) in enumerate(alone):
+        for one, other in zip(ours, weights, strict=True):
+            torch.testing.assert_close(one[run], other, rtol=1e-12, atol=1e-12)
+
+
+def names(flags):
+    trained = [name for name, p in model().named_parameters() if p.requires_grad]
+    return {name for name, flag in zip(trained, flags, strict=True) if flag}
+
+
+def test_biases_norms_and_relative_positions_do_not_decay():
+    decayed = names(decaying(model()))
+    assert decayed == {
+        "embedding.weight", "head.weight", "blocks.0.mlp.up.weight", "blocks.0.mlp.down.weight",
+        *(f"blocks.0.attention.{part}.weight" for part in ("query", "key", "value", "out")),
+    }  # fmt: skip
+
+
+def test_the_reference_code_lets_its_matrices_decay():
+    more = names(decaying(model(), tables=True)) - names(decaying(model()))
+    assert more == {"blocks.0.attention.relative", *(f"blocks.0.attention.{p}.bias" for p in ("query", "key", "value"))}
+
+
+def test_what_does_not_decay_stays_where_gradients_are_zero():
+    made = model()
+    with torch.no_grad():
+        for p in made.parameters():
+            p.fill_(1.0)
+    recipes = [AdamW(10, 0.1, 8, decay=d, warmup=0) for d in (0.0, 0.5)]
+    stepper = optimizer(recipes, made)
+    set_rates(stepper, recipes, 0)
+    for p in made.parameters():
+        p.grad = torch.zeros_like(p)
+    stepper.step()
+    shrunk = names(decaying(made))
+    for name, p in made.named_parameters():
+        assert (p[0] == 1).all()
+        torch.testing.assert_close(p[1], torch.full_like(p[1], 0.95 if name in shrunk else 1.0))
+
+
+@pytest.mark.parametrize("step", [0, 3, 8])
+def test_rates_are_each_runs_own(step):
+    recipes = [AdamW(10, 0.1, 8, warmup=2), AdamW(10, 0.3, 8, warmup=4)]
+    stepper = optimizer(recipes, model())
+    set_rates(stepper, recipes, step)
+    wanted = {0: (0.0, 0.0), 3: (0.1 * (0.1 + 0.45 * (1 + 3**0.5 / 2)), 0.3 * 0.75), 8: (0.01, 0.03)}
+    assert stepper.rates == pytest.approx(wanted[step])
+
+
+def test_a_plain_recipe_is_plain_adam():
+    stepper = optimizer([Recipe(10, 0.1, 8)], model(1))
+    assert isinstance(stepper, torch.optim.Adam) and stepper.param_groups[0]["weight_decay"] == 0

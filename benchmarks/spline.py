@@ -4,14 +4,19 @@
     python benchmarks/spline.py --exponents 16 21 --threads 1    # less
     python benchmarks/spline.py --write benchmarks/README.md     # and puts the table into its place there
 
-Within a row everything is interleaved: round by round, each contestant once. Times are medians over rounds, with half
-of the range between quartiles. "of copy" compares with the machine: bytes that must move (2 numbers an element forward,
-5 with the gradient of the input) a second, as a share of what copying as large a tensor reached in the same rounds.
+Within a row everything is interleaved: round by round, each contestant once (below 2^20 elements: several times in a
+row, after one that is not timed). Times are medians over rounds, with half of the range between quartiles. "of copy"
+compares with the machine: bytes that must move (2 numbers an element forward, 5 with the gradient of the input) a
+second, as a share of what copying as large a tensor reached in the same rounds.
+
+On Linux, memory once taken is kept (mallopt): from 2^21 elements on torch otherwise asks the system for fresh pages in
+every call, which costs all contestants the same and hides what is compared. `--fresh` measures with that.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import os
 import platform
 import time
@@ -79,11 +84,12 @@ def contestants(device: str) -> dict[str, tuple[Callable, Tensor | None]]:
 
 def check(device: str) -> None:
     """What is timed is what it says: Listing 1 is the spline, Listing 2 the polynomial of its coefficients."""
-    x = torch.linspace(-30, 30, 10_007, device=device)
-    phis = {name: phi for name, (phi, _) in contestants(device).items()}
-    torch.testing.assert_close(phis["spline"](x), phis["Listing 1"](x), rtol=0, atol=1e-4)
-    wanted = np.polyval(POLYNOMIAL, x.double().cpu().numpy() / 79.52)
-    np.testing.assert_allclose(listing_2(x.double()).cpu().numpy(), wanted, rtol=1e-9, atol=1e-9)
+    x = torch.linspace(-30, 30, 10_007, device=device, dtype=torch.float64)
+    positions = torch.linspace(LOW, HIGH, KNOTS, device=device, dtype=torch.float64)
+    values = torch.sin(positions)
+    torch.testing.assert_close(op.spline(x, values, LOW, HIGH), listing_1(x, positions, values), rtol=0, atol=1e-9)
+    wanted = np.polyval(POLYNOMIAL, x.cpu().numpy() / 79.52)
+    np.testing.assert_allclose(listing_2(x).cpu().numpy(), wanted, rtol=1e-9, atol=1e-9)
 
 
 def calls(phi: Callable, knots: Tensor | None, x: Tensor, grad: Tensor) -> dict[str, Callable[[], object]]:
@@ -97,17 +103,21 @@ def calls(phi: Callable, knots: Tensor | None, x: Tensor, grad: Tensor) -> dict[
     return {"forward": forward, "both": lambda: torch.autograd.grad(phi(x), wanted, grad)}
 
 
-def seconds(call: Callable[[], object], device: str) -> float:
-    """Of one call, to its end."""
-    if device == "cuda":
-        torch.cuda.synchronize()
-    start = time.perf_counter()
-    result = call()
-    if device == "cuda":
-        torch.cuda.synchronize()
-    took = time.perf_counter() - start
-    del result  # freeing is not timed
-    return took
+def seconds(call: Callable[[], object], device: str, repeat: int) -> float:
+    """Of one call, to its end: the median of `repeat` in a row, after one that warms the caches if there are more."""
+    if repeat > 1:
+        call()
+    took = []
+    for _ in range(repeat):
+        if device == "cuda":
+            torch.cuda.synchronize()
+        start = time.perf_counter()
+        result = call()
+        if device == "cuda":
+            torch.cuda.synchronize()
+        took.append(time.perf_counter() - start)
+        del result  # freeing is not timed
+    return float(np.median(took))
 
 
 def measure(
@@ -120,6 +130,7 @@ def measure(
     torch.set_num_threads(threads)
     torch._dynamo.reset()  # compiled code has the number of threads in it
     count = 2**exponent
+    repeat = max(1, 2**20 // count)
     generator = torch.Generator(device).manual_seed(0)
     x, grad = (torch.randn(count, generator=generator, device=device).to(dtype) for _ in range(2))
     copied = torch.empty_like(x)
@@ -136,7 +147,7 @@ def measure(
         time.perf_counter() - begun < budget and len(times["copy", "forward"]) < 200
     ):
         for key, call in todo.items():
-            times[key].append(seconds(call, device))
+            times[key].append(seconds(call, device, repeat))
     size, copy = count * x.element_size(), np.median(times["copy", "forward"])
     rows = []
     for (name, what), found in times.items():
@@ -217,12 +228,23 @@ def machine() -> str:
     return f"{os.cpu_count()} cores of an {model}"
 
 
+def keep_memory() -> None:
+    """Tell glibc to take large blocks from the heap, and never to give the heap's end back."""
+    library = ctypes.CDLL(None)
+    if hasattr(library, "mallopt"):
+        trim_threshold, map_most = -1, -4
+        library.mallopt(map_most, 0)
+        library.mallopt(trim_threshold, 2**31 - 1)
+
+
 def main(
     exponents: list[int], dtypes: list[str], threads: list[int], device: str, budget: float, only: list[str] | None,
-    write: Path | None,
+    fresh: bool, write: Path | None,
 ) -> None:  # fmt: skip
     """Measure, print, write."""
     warnings.filterwarnings("ignore", "`torch.jit.script", DeprecationWarning)  # torch's own, at the first compilation
+    if not fresh:
+        keep_memory()
     check(device)
     rows = []
     for exponent in exponents:
@@ -251,5 +273,6 @@ if __name__ == "__main__":
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu", choices=("cpu", "cuda"))
     parser.add_argument("--budget", type=float, default=5.0, help="seconds of measuring a size, type and thread number")
     parser.add_argument("--only", nargs="+", help="names of contestants")
+    parser.add_argument("--fresh", action="store_true", help="do not keep memory between calls")
     parser.add_argument("--write", type=Path, help="Markdown file whose table to replace")
     main(**vars(parser.parse_args()))

@@ -54,8 +54,9 @@ def zoo(name: str | None = None, folder: str | Path | None = None) -> Spline | p
 
     >>> zoo("transformers/memorize").spacing < 1
     True
-    >>> zoo().loc["transformers/addmod", ["task", "scale", "seeds", "steps"]].tolist()
-    ['addmod', 'laptop', 6, 1000]
+    >>> table = zoo()
+    >>> table.task["transformers/addmod"], table.scale["transformers/addmod"], int(table.seeds["transformers/addmod"])
+    ('addmod', 'laptop', 6)
     """
     files = _files(folder)
     if name is None:

@@ -6,11 +6,12 @@ the same weights with another non-linearity show what that one changes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from lab.models.mlp import MLP
 from lab.probes.complexity import Complexity, total_variation
@@ -18,20 +19,19 @@ from lab.probes.slices import Slice1D, Slice2D, slice_1d, slice_2d
 
 SIZES = (2, 64, 64, 64, 1)
 CORNERS = ((-1.0, -1.0), (1.0, 1.0))  # ends of the line
-POINTS = 1000  # of the square, between which the paths of the complexity run
+POINTS, SEEN = 1000, 500  # random ones of the square: ends of the paths of the complexity, and for the inputs
 
 
 @dataclass(frozen=True)
 class Portrait:
     """A random network of two inputs on the square [−1, 1]².
 
-    line: from corner to corner; plane: the square; variation: between random points of the square; received: what the
-    non-linearity received at 500 of them, in all hidden layers, (inputs,).
+    line: from corner to corner; plane: the square; received: what the non-linearity received at 500 random points of
+    the square, in all hidden layers, (inputs,).
     """
 
     line: Slice1D
     plane: Slice2D
-    variation: Complexity
     received: np.ndarray
 
 
@@ -39,23 +39,37 @@ def portrait(phi: nn.Module, seed: int = 0, scale: float = 1.0, grid: int = 100,
     """The function of a perceptron with three hidden layers of 64 and random weights, with this non-linearity.
 
     seed, scale: of the weights, as for `lab.models.mlp.MLP`; grid: points along a side of the plane; samples: of the
-    line. The points for complexity and inputs are the same for every seed.
+    line. The points at which inputs are looked at are the same for every seed.
 
-    >>> portrait(nn.Identity()).variation.value  # a linear network
+    >>> found = portrait(nn.Identity(), samples=3)  # a linear network: half-way is the mean of the ends
+    >>> bool(np.isclose(found.line.values[1], found.line.values[[0, 2]].mean(), atol=1e-5))
+    True
+    """
+    network = _network(phi, seed, scale)
+    with torch.no_grad():
+        received = torch.cat([inputs.flatten() for inputs in network.received(_square(SEEN)[None])])
+    start, end = torch.tensor(CORNERS)
+    line = slice_1d(_alone(network), start, end, samples)
+    return Portrait(line, slice_2d(_alone(network), torch.zeros(2), (0, 1), grid), received.numpy())
+
+
+def variation(phi: nn.Module, seed: int = 0, scale: float = 1.0) -> Complexity:
+    """The total variation of the same network, on paths between 1000 random points of the square, those of every seed.
+
+    >>> variation(nn.Identity()).value
     0.0
     """
-    network = MLP(SIZES, [seed], phi, scale).requires_grad_(False)
-    points = 2 * torch.rand(POINTS, 2, generator=torch.Generator().manual_seed(0)) - 1
-    with torch.no_grad():
-        received = torch.cat([inputs.flatten() for inputs in network.received(points[None, : POINTS // 2])])
+    return total_variation(_alone(_network(phi, seed, scale)), _square(POINTS))
 
-    def function(x: torch.Tensor) -> torch.Tensor:
-        return network(x[None])[0]
 
-    start, end = torch.tensor(CORNERS)
-    return Portrait(
-        slice_1d(function, start, end, samples),
-        slice_2d(function, torch.zeros(2), (0, 1), grid),
-        total_variation(function, points),
-        received.numpy(),
-    )
+def _network(phi: nn.Module, seed: int, scale: float) -> MLP:
+    return MLP(SIZES, [seed], phi, scale).requires_grad_(False)
+
+
+def _alone(network: MLP) -> Callable[[Tensor], Tensor]:
+    """The one run of a network as a function of points."""
+    return lambda x: network(x[None])[0]
+
+
+def _square(points: int) -> Tensor:
+    return 2 * torch.rand(points, 2, generator=torch.Generator().manual_seed(0)) - 1

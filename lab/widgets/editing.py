@@ -12,7 +12,7 @@ import torch
 from lab.figures.consequences import fill_network, fill_shape, frame, look
 from lab.nonlinearity.spline import Spline
 from lab.probes.complexity import Complexity
-from lab.probes.portrait import portrait
+from lab.probes.portrait import portrait, variation
 from lab.probes.profile import counts, profile
 from lab.tasks import NAMES
 from lab.widgets.contest import ContestExplorer
@@ -142,21 +142,22 @@ class EditingExplorer(Explorer):
     def _redraw(self) -> None:
         """The function, the network's seed or the scale of its weights is another."""
         phi, network = self.spline, (self.seed.value, self.weights.value)
-        if new := network != self._network:
-            self._before, self._network = portrait(self._phi, *network), network
-        now, shape = portrait(phi, *network), profile(phi)
+        new = network != self._network
         with self.figure.batch_update():
-            fill_shape(self.figure, 1, shape)
-            fill_network(self.figure, 1, now)
+            fill_shape(self.figure, 1, profile(phi))
+            fill_network(self.figure, 1, now := portrait(phi, *network))
             if new:
-                fill_network(self.figure, 0, self._before)
-        self.editor.density = as_bytes(counts(now.received, phi.low, phi.high, len(shape.x)))
-        self._now = now
+                fill_network(self.figure, 0, portrait(self._phi, *network))
+        # the picture is on its way: the numbers may take a little longer
+        self.editor.density = as_bytes(counts(now.received, phi.low, phi.high, len(phi.values)))
+        if new:
+            self._before, self._network = variation(self._phi, *network), network
+        self._now = variation(phi, *network)
         self._describe()
 
     def _describe(self) -> None:
         """The line below, and which buttons can be pressed."""
-        now, before, state = self._now.variation, self._before.variation, self._history.now
+        now, before, state = self._now, self._before, self._history.now
         text = f"Total variation of the random network: {_interval(now)}; before: {_interval(before)}."
         under_way = not np.array_equal(state.values, self.editor.values)
         self.say(text if under_way else f"{text} {state.deed}".strip())

@@ -7,7 +7,7 @@ import torch
 from lab.errors import ArgumentError
 from lab.figures.consequences import LINE, PLANE, SLOPE, SPECTRUM
 from lab.nonlinearity.spline import Spline
-from lab.probes.portrait import portrait
+from lab.probes.portrait import portrait, variation
 from lab.run import train
 from lab.widgets.editing import EditingExplorer
 from lab.widgets.editor import as_bytes
@@ -52,8 +52,9 @@ def test_what_is_pulled_is_the_function_and_everything_drawn_follows(explorer, p
     np.testing.assert_array_equal(data[LINE[1]].y, found.line.values)
     np.testing.assert_array_equal(data[PLANE].z, found.plane.values)
     np.testing.assert_allclose(data[SLOPE[1]].y[:-1], np.diff(values.double()) / 0.15, rtol=1e-12)
-    assert f"network: {found.variation.value:.3g} (95 % interval {found.variation.low:.3g}" in explorer.status.value
-    assert f"before: {portrait(phi).variation.value:.3g}" in explorer.status.value
+    now = variation(Spline(values, -6.0, 6.0))
+    assert f"network: {now.value:.3g} (95 % interval {now.low:.3g} to {now.high:.3g})" in explorer.status.value
+    assert f"before: {variation(phi).value:.3g} " in explorer.status.value
     for kept, trace in zip(before, (SLOPE, SPECTRUM, LINE), strict=True):
         np.testing.assert_array_equal(data[trace[0]].y, kept)
         assert not np.array_equal(data[trace[1]].y, kept)

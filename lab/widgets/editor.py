@@ -40,7 +40,8 @@ class CurveEditor(anywidget.AnyWidget):
 
     _esm = Path(__file__).with_name("editor.js")
     # the ring of the focus is for those who came with the keyboard
-    _css = f".lab-editor {{ outline: none }} .lab-editor:focus-visible {{ outline: 2px solid {SKY} }}"
+    _css = f".lab-editor {{ outline: 0 solid {SKY}; outline-offset: -2px }} "
+    _css += ".lab-editor:focus-visible { outline-width: 2px }"
 
     value = _array(np.zeros(2))
     before = _array(np.zeros(2))

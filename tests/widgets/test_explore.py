@@ -13,9 +13,13 @@ from lab.nonlinearity.zoo import zoo_names
 from lab.run import search, train
 from lab.widgets import explore
 from lab.widgets.compatibility import CompatibilityExplorer
+from lab.widgets.contest import ContestExplorer
+from lab.widgets.editing import EditingExplorer
 from lab.widgets.explorer import Explorer
 from lab.widgets.spline import GIVEN, SplineExplorer
 from lab.widgets.training import TrainingExplorer
+
+EXPLORERS = [Explorer, SplineExplorer, EditingExplorer, TrainingExplorer, ContestExplorer, CompatibilityExplorer]
 
 
 def test_functions_are_looked_at():
@@ -44,6 +48,15 @@ def test_tasks_and_runs_are_trained():
     assert len(explore(runs[0]).figure.data) == 1
 
 
+def test_functions_are_edited_and_the_rest_is_not():
+    phi = Spline(torch.arange(5.0))
+    explorer = explore(phi, edit=True, scale="smoke")
+    assert isinstance(explorer, SplineExplorer) and torch.equal(explorer.editing.spline.values, phi.values)
+    for wrong in ("memorize", figure("transformers/fig5", scale="smoke", progress=False)):
+        with pytest.raises(ArgumentError, match="edit=True is for functions"):
+            explore(wrong, edit=True)
+
+
 def test_matrices_open_into_cells():
     assert isinstance(explore(figure("transformers/fig5", scale="smoke", progress=False)), CompatibilityExplorer)
 
@@ -54,7 +67,7 @@ def test_the_rest_is_refused_with_what_would_fit():
             explore(wrong)
 
 
-@pytest.mark.parametrize("kind", [Explorer, SplineExplorer, TrainingExplorer, CompatibilityExplorer])
+@pytest.mark.parametrize("kind", EXPLORERS)
 def test_no_method_hides_one_of_ipywidgets(kind):
     mine = [vars(base).items() for base in kind.__mro__[: kind.__mro__.index(VBox)]]
     methods = {name for items in mine for name, value in items if isinstance(value, (FunctionType, property))}
@@ -62,6 +75,8 @@ def test_no_method_hides_one_of_ipywidgets(kind):
 
 
 def test_no_attribute_hides_one_of_ipywidgets():
-    for explorer in (explore(Spline(torch.zeros(5))), explore("memorize")):
+    editing = explore(Spline(torch.zeros(5)), edit=True).editing
+    editing.compete.value = True
+    for explorer in (explore(Spline(torch.zeros(5))), explore("memorize"), editing, editing._contest):
         assert type(explorer).__name__ in repr(explorer)
         assert not {name for name in vars(explorer) if hasattr(VBox, name)} - set(vars(VBox()))

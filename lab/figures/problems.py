@@ -91,8 +91,8 @@ def table_a2(table: pd.DataFrame) -> go.Figure:
         legend={"xref": "container", "yref": "container", "x": 0.01, "y": 1, "yanchor": "top"},
         xaxis={"title": {"text": "values a feature F"}, "tickvals": list(range(len(values))), "ticktext": values,
                "range": (-0.5, len(values) - 0.4)},
-        yaxis={"title": {"text": "ambiguous problems (fraction, log scale)"}, "type": "log", "dtick": 1, "exponentformat": "power",
-               "range": (-4.1, 0.2)},
+        yaxis={"title": {"text": "ambiguous problems (fraction, log scale)"}, "type": "log", "dtick": 1,
+               "exponentformat": "power", "range": (-4.1, 0.2)},
     )  # fmt: skip
     none = f" None at all is drawn at {LEAST:g}." if (table["fraction"] == 0).any() else ""
     set_reading(figure, f"Whiskers: ± one standard error of the estimate.{none}")

@@ -48,9 +48,10 @@ class Entry:
 
 def entries() -> dict[str, Entry]:
     """All entries by name, in the order of the papers."""
-    from lab.figures import algorithmic, compatibility, counted, reshaped
+    from lab.figures import algorithmic, compatibility, counted, fuzzy, reshaped
 
-    found = [*algorithmic.ENTRIES, *compatibility.ENTRIES, *reshaped.ENTRIES, *counted.ENTRIES]
+    modules = (algorithmic, compatibility, reshaped, fuzzy, counted)
+    found = [entry for module in modules for entry in module.ENTRIES]
     return {entry.name: entry for entry in sorted(found, key=lambda entry: _place(entry.name))}
 
 

@@ -93,7 +93,9 @@ def sraven(scale: str = "laptop", name: str = "softmax", features: int | None = 
     return HyperSetting(task, _model(name, model, printed), recipe, ("val", "test", "ood"), *grid)
 
 
-_LAPTOP_LOGIC_RATE = 0.003
+# R² on `val` after 2,000 steps, seed 0, 32 tokens, .7 held out, at rates .005 and .01: softmax .776 and .789, linear
+# .468 and .545, HYLA .647 and .590; width 128 with batch 64 at .001: softmax .455, HYLA .519.
+_LAPTOP_LOGIC_RATE = 0.005
 
 
 def _smoke(recipe: AdamW) -> AdamW:

@@ -109,7 +109,7 @@ def _draw(figure: go.Figure, table: pd.DataFrame, value: str, at: tuple[int, int
             mode="lines+markers",
             line={"color": colour(method), "width": 2},
             marker={"symbol": METHOD_SYMBOLS[method], "size": 7},
-            hovertemplate=f"{method_title(method)}, %{{customdata}} tokens: %{{y:.3g}} ± %{{error_y.array:.2g}}<extra></extra>",
+            hovertemplate="%{customdata} tokens: %{y:.3g} ± %{error_y.array:.2g}",
             row=at[0],
             col=at[1],
         )

@@ -94,7 +94,9 @@ class Hyper:
         here, paper, found = self._fields(scale), self._fields("paper"), {}
         for name, value in here.items():
             source = "paper, Table A3" if name in _TABLE_A3 else "reference code; the paper does not say"
-            if value != paper[name]:
+            if _in_grid(value, paper[name]):
+                source = "paper, Table A3: one point of its grid"
+            elif value != paper[name]:
                 source = "chosen on val" if name == "peak rate" else f"reduced for scale {scale}"
             found[f"{self.task}: {name}"] = {"value": value, "from": source}
         return found
@@ -102,7 +104,8 @@ class Hyper:
     def departures(self, scale: str) -> list[str]:
         """What differs from the settings of the paper, and that there is no grid search below `paper`."""
         here, paper = self._fields(scale), self._fields("paper")
-        told = [f"{name} {here[name]} (paper {paper[name]})" for name in here if here[name] != paper[name]]
+        told = [f"{name} {value} (paper {paper[name]})" for name, value in here.items()
+                if value != paper[name] and not _in_grid(value, paper[name])]  # fmt: skip
         found = [f"{self.task}: {', '.join(told)}"] if told else []
         if scale != "paper":
             found.append("one learning rate, weight decay and warm-up for all methods; the paper picks them from a grid"
@@ -129,6 +132,11 @@ class Hyper:
         else:
             fields |= {"peak rate": recipe.rate, "weight decay": recipe.decay, "warm-up steps": recipe.warmup}
         return {name: value for name, value in fields.items() if name not in self.varied}
+
+
+def _in_grid(value: object, paper: object) -> bool:
+    """Whether the paper tried this value among others, and left the choice to the grid search."""
+    return isinstance(paper, list) and value in paper
 
 
 _TABLE_A3 = {"layers", "heads", "width", "key width", "MLP width", "batch", "peak rate", "weight decay",

@@ -41,8 +41,8 @@ def test_the_catalogue_has_the_figures_of_the_papers():
 
 
 def test_minutes_keep_what_was_promised():
-    """At most 10 minutes for the main job, 20 for a figure, 90 for both matrices, 60 for the runs on fuzzy logic, 15 for
-    fig5 at paper scale."""
+    """At most 10 minutes for the main job, 20 for a figure, 90 for both matrices, 60 for fuzzy logic, 15 for fig5 at
+    paper scale."""
     minutes = {name: dict(found.minutes) for name, found in entries().items()}
     shared = [minutes[f"hypernetwork/{name}"].pop("laptop") for name in ("fig2c", "figA3")]
     assert len(set(shared)) == 1 and shared[0] <= 60, "the same runs"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from lab import tasks
 from lab.figures import curves as drawing
+from lab.figures.origin import Algorithmic
 from lab.figures.registry import Entry, Planned
 from lab.figures.settings import ATTENTION_GUESS, setting
 from lab.figures.shapes import fig6 as draw_shapes
@@ -174,7 +175,7 @@ def _width_summary(table: pd.DataFrame) -> str:
 
 
 def _entry(name: str, section: str, title: str, shows: str, says: str, **rest) -> Entry:
-    return Entry(f"transformers/{name}", section, title, shows, says, **rest)
+    return Entry(f"transformers/{name}", section, title, shows, says, origin=Algorithmic(rest["tasks"]), **rest)
 
 
 ENTRIES = (

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from lab import tasks
 from lab.figures import heatmap, matrix
 from lab.figures.algorithmic import attention_notes, curves
+from lab.figures.origin import Algorithmic
 from lab.figures.registry import Entry, Planned
 from lab.figures.settings import setting
 from lab.run import Run
@@ -68,6 +69,7 @@ ENTRIES = (
         "the best option of a task is usually on the diagonal; some positive transfer, mostly between related tasks",
         tasks=tasks.NAMES, plan=lambda scale, seeds: plan(scale, seeds, ("MLP",)), measure=measure, plot=heatmap.fig5,
         notes=_fig5_notes, summary=_summary, seeds=_FIG5_SEEDS, curves=True,
+        origin=Algorithmic(tasks.NAMES, matrix=True),
         minutes={"smoke": 0.5, "laptop": 14, "paper": 15},
     ),
     Entry(
@@ -76,6 +78,7 @@ ENTRIES = (
         "optimizing the attention is hard; the best results come from the MLP alone",
         tasks=tasks.NAMES, plan=lambda scale, seeds: plan(scale, seeds, tuple(PARTS)), measure=measure,
         plot=heatmap.fig11, notes=_fig11_notes, summary=_summary, seeds=_FIG11_SEEDS, curves=True,
+        origin=Algorithmic(tasks.NAMES, matrix=True),
         minutes={"smoke": 1, "laptop": 32, "paper": 40},
     ),
 )  # fmt: skip

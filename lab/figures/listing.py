@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from lab.figures.build import has_results
+from lab.figures.build import has_results, trained
 from lab.figures.registry import entries
 from lab.scale import SCALES
-from lab.spec import from_json
+from lab.spec import SearchSpec, from_json
 from lab.store import Store
 
 
@@ -18,7 +18,7 @@ def listing(store: Store | None = None) -> list[dict]:
     for found in entries().values():
         results = [f"{scale} (shipped)" for scale in SCALES if has_results(found.name, scale)]
         for scale in SCALES:
-            if all(store.has(spec) for _, spec in found.plan(scale, found.seeds[scale])):
+            if trained(found, scale, store):
                 results.append(f"{scale} (trained here)")
         rows.append(
             {"name": found.name, "section": found.section, "title": found.title, "shows": found.shows,
@@ -35,8 +35,9 @@ def stored(store: Store) -> list[dict]:
         try:
             spec = from_json((folder / "spec.json").read_text())
             parts = {name: part if isinstance(part, str) else type(part).__name__.lower()
-                     for name, part in (("mlp", spec.model.mlp), ("attention", spec.model.attention))}  # fmt: skip
-            row |= {"task": spec.task, "width": spec.model.width, "steps": spec.recipe.last, "seed": spec.seed} | parts
+                     for name, part in spec.model.parts.items()}  # fmt: skip
+            task = spec.task if isinstance(spec, SearchSpec) else spec.task_name
+            row |= {"task": task, "width": spec.model.width, "steps": spec.recipe.last, "seed": spec.seed} | parts
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
             row["task"] = "? (spec.json unreadable; see `lab store verify`)"
         rows.append(row)

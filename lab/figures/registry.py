@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lab.errors import ArgumentError
+from lab.figures.origin import Origin
 from lab.figures.settings import SEEDS
 from lab.run import Run
 from lab.spec import RunSpec
@@ -15,12 +17,13 @@ if TYPE_CHECKING:  # pandas and plotly are imported where they are used
     import pandas as pd
     import plotly.graph_objects as go
 
+PAPERS = ("transformers", "hypernetwork")
 Planned = tuple[dict, RunSpec]  # labels (task, method, …) of a run, and the run
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A figure of a paper."""
+    """A figure or table of a paper."""
 
     name: str  # "transformers/fig5"
     section: str  # of the paper
@@ -28,13 +31,16 @@ class Entry:
     shows: str
     paper_says: str
     minutes: dict[str, float]  # from an empty store, by scale: sums of single runs on 2 idle cores; `paper` is a guess
-    plan: Callable[[str, int], list[Planned]]  # (scale, seeds) → runs with their labels
-    measure: Callable[[Sequence[tuple[dict, Run]]], pd.DataFrame]  # tidy: one row per run and measurement
+    plan: Callable[[str, int], list[Planned]]  # (scale, seeds) → runs with their labels; none where nothing is trained
+    # (runs) → tidy table, one row per run and measurement; (runs, examples) where `examples` has their number
+    measure: Callable[..., pd.DataFrame]
     plot: Callable[..., go.Figure]  # pure
-    tasks: tuple[str, ...]  # tasks it trains on
+    tasks: tuple[str, ...]  # tasks it trains on, or measures
+    origin: Origin  # of its settings
     seeds: dict[str, int] = field(default_factory=lambda: dict(SEEDS))  # runs of each kind, by scale
     notes: Callable[[str], list[str]] = lambda scale: []  # departures from the paper that the settings do not show
     summary: Callable[[pd.DataFrame], str] = lambda table: ""  # the result in a sentence, its numbers from the table
+    examples: dict[str, int] | None = None  # that `measure` looks at, by scale
     # a second table, which `plot` then takes, too: the functions that were trained with, point by point
     functions: Callable[[Sequence[tuple[dict, Run]]], pd.DataFrame] | None = None
     curves: bool = False  # keep the learning curves beside the table, where the table holds one step of them
@@ -42,13 +48,21 @@ class Entry:
 
 def entries() -> dict[str, Entry]:
     """All entries by name, in the order of the papers."""
-    from lab.figures import algorithmic, compatibility, reshaped
+    from lab.figures import algorithmic, compatibility, counted, fuzzy, reshaped
 
-    found = [*algorithmic.ENTRIES, *compatibility.ENTRIES, *reshaped.ENTRIES]
-    return {
-        entry.name: entry
-        for entry in sorted(found, key=lambda e: (e.name.split("fig")[0], int(e.name.split("fig")[1])))
-    }
+    modules = (algorithmic, compatibility, reshaped, fuzzy, counted)
+    found = [entry for module in modules for entry in module.ENTRIES]
+    return {entry.name: entry for entry in sorted(found, key=lambda entry: _place(entry.name))}
+
+
+def _place(name: str) -> tuple:
+    """Where an entry stands: by paper, figures before tables, those of the appendix last.
+
+    >>> sorted(["hypernetwork/figA9", "hypernetwork/fig2c", "transformers/fig10", "transformers/fig2"], key=_place)
+    ['transformers/fig2', 'transformers/fig10', 'hypernetwork/fig2c', 'hypernetwork/figA9']
+    """
+    paper, kind, appendix, number, part = re.fullmatch(r"(\w+)/(fig|table)([A-Z]?)(\d+)([a-z]?)", name).groups()
+    return PAPERS.index(paper), kind, appendix, int(number), part
 
 
 def entry(name: str) -> Entry:

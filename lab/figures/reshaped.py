@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from lab.engine import resolve
 from lab.figures import variants
 from lab.figures.algorithmic import by_method
+from lab.figures.origin import Algorithmic
 from lab.figures.registry import Entry, Planned
 from lab.figures.settings import setting
 from lab.nonlinearity.part import as_module
@@ -117,6 +118,6 @@ ENTRIES = (
         "symmetrized functions are worse in almost every case; polynomials of higher degree are closer to the learned"
         " function and better",
         tasks=TASKS, plan=plan, measure=measure, functions=functions, plot=variants.fig12, summary=variants.summary,
-        notes=_notes, minutes={"smoke": 0.3, "laptop": 18, "paper": 12},
+        notes=_notes, origin=Algorithmic(TASKS), minutes={"smoke": 0.3, "laptop": 18, "paper": 12},
     ),
 )  # fmt: skip

@@ -162,9 +162,11 @@ ERRORS = """() => {
 }"""
 
 
-# ipywidgets throws this where a box is closed while its view is being made, as tqdm's bar is after a short training.
-# Nothing of it is seen.
-SLIP = ("Cannot read properties of null (reading 'widgets')", "jupyterlab-manager")
+# Exceptions of which nothing is seen. ipywidgets throws the first where a box is closed while its view is being made,
+# as tqdm's bar is after a short training. anywidget throws the second where a busy page took over two seconds to set a
+# widget up, and sets it up all the same; what does not appear is found by looking for it.
+SLIPS = (("Cannot read properties of null (reading 'widgets')", "jupyterlab-manager"),
+         ("[anywidget] Failed to initialize model", "AbortSignal"))  # fmt: skip
 
 
 @dataclass
@@ -250,7 +252,7 @@ class Notebook:
 
     def _note(self, error):
         text = f"page script: {error.stack or error}"
-        if not all(part in text for part in SLIP):
+        if not any(all(part in text for part in slip) for slip in SLIPS):
             self.thrown.append(text)
 
     def close(self):

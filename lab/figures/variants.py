@@ -49,7 +49,7 @@ def fig12(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
         figure,
         "Left: where the learned function is not zero; with its polynomial of the paper's degree and its Chebyshev"
         " series of the highest. Above: its most similar mirror image, wherever it lies, and their correlation r.",
-        "Right: difference to the baseline of the same seed, mean over seeds.",
+        "Right: difference to the baseline of the same seed, mean over seeds; grey: GELU, the baseline.",
         f"Whiskers and blue band: {INTERVAL}." if many else "One seed only: no interval.",
         "Polynomials are least squares on the knots and Horner's method in float32, which loses its digits above degree"
         " 18; a Chebyshev series keeps them.",
@@ -123,7 +123,7 @@ def _draw_gains(
     left, right = -0.7, max(x for x, _ in places.values()) + 0.6
     mark = {"mode": "lines", "hoverinfo": "skip", "row": row, "col": 2}
     figure.add_scatter(
-        x=[left, right], y=[0, 0], line={"color": GREY, "width": 1.5}, name="GELU", showlegend=row == 1, **mark
+        x=[left, right], y=[0, 0], line={"color": GREY, "width": 1.5}, name="GELU", showlegend=False, **mark
     )
     own = cells[cells["method"] == OURS].iloc[0]
     if np.isfinite(own["low"]):
@@ -169,4 +169,4 @@ def _mirrored(rows: pd.DataFrame) -> str:
     if known.empty:
         return ""
     one = known.iloc[0]
-    return f"image {IMAGES[one['mirror']]}: r = {one['correlation']:.2f}"
+    return f"{IMAGES[one['mirror']]}: r = {one['correlation']:.2f}"

@@ -12,7 +12,7 @@ import torch
 from lab.figures.consequences import fill_network, fill_shape, frame, look
 from lab.nonlinearity.spline import Spline
 from lab.probes.complexity import Complexity
-from lab.probes.portrait import portrait, variation
+from lab.probes.portrait import Portrait, portrait, variation
 from lab.probes.profile import counts, profile
 from lab.tasks import NAMES
 from lab.widgets.contest import ContestExplorer
@@ -83,8 +83,11 @@ class EditingExplorer(Explorer):
         low, high = shape.support()
         middle = (phi.high + phi.low) / 2
         self.window.value = min(1.1 * max(high - middle, middle - low), self.window.max)
-        self.editor = CurveEditor(low=phi.low, high=phi.high, value=as_bytes(shape.y), before=as_bytes(shape.y))
-        self._hold()
+        inputs = portrait(phi, self.seed.value, self.weights.value)
+        curve = {"low": phi.low, "high": phi.high, "value": as_bytes(shape.y), "before": as_bytes(shape.y)}
+        # all of it at once: the page can lose changes that are made before it shows the editor
+        self.editor = CurveEditor(**curve, window=self._shown, density=self._density(inputs),
+                                  tool=self.tool.value, brush=self.brush.value)  # fmt: skip
         self.figure = frame()
         fill_shape(self.figure, 0, shape)
         self._look()
@@ -134,10 +137,19 @@ class EditingExplorer(Explorer):
     def _hold(self) -> None:
         self.editor.tool, self.editor.brush = self.tool.value, self.brush.value
 
-    def _look(self) -> None:
+    @property
+    def _shown(self) -> list[float]:
+        """First and last x of the pictures."""
         middle, half = (self._phi.high + self._phi.low) / 2, self.window.value
-        self.editor.window = [middle - half, middle + half]
-        look(self.figure, middle - half, middle + half)
+        return [middle - half, middle + half]
+
+    def _density(self, seen: Portrait) -> bytes:
+        """How often the network uses each knot, as the page reads it."""
+        return as_bytes(counts(seen.received, self._phi.low, self._phi.high, len(self._phi.values)))
+
+    def _look(self) -> None:
+        self.editor.window = self._shown
+        look(self.figure, *self._shown)
 
     def _redraw(self) -> None:
         """The function, the network's seed or the scale of its weights is another."""
@@ -149,7 +161,7 @@ class EditingExplorer(Explorer):
             if new:
                 fill_network(self.figure, 0, portrait(self._phi, *network))
         # the picture is on its way: the numbers may take a little longer
-        self.editor.density = as_bytes(counts(now.received, phi.low, phi.high, len(phi.values)))
+        self.editor.density = self._density(now)
         if new:
             self._before, self._network = variation(self._phi, *network), network
         self._now = variation(phi, *network)

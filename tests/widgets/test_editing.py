@@ -10,7 +10,7 @@ from lab.nonlinearity.spline import Spline
 from lab.probes.portrait import portrait, variation
 from lab.run import train
 from lab.widgets.editing import EditingExplorer
-from lab.widgets.editor import as_bytes
+from lab.widgets.editor import CurveEditor, as_bytes
 from lab.widgets.spline import EDITED, SplineExplorer
 
 
@@ -205,3 +205,20 @@ def test_the_edited_function_comes_back_into_the_menus(phi, tmp_path):
     explorer.export.click()
     assert torch.equal(Spline.load(tmp_path / "edited.json").values, phi.values.flip(0))
     assert explorer.edit.value and explorer.error.value == ""
+
+
+def test_the_editor_is_complete_before_anything_is_sent(phi):
+    """What is sent after a widget was made and before it is shown can be lost on the way."""
+    made = {}
+
+    class Watched(CurveEditor):
+        def open(self):
+            made.update(self.get_state())
+            super().open()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("lab.widgets.editing.CurveEditor", Watched)
+        explorer = EditingExplorer(phi)
+    now = explorer.editor.get_state()
+    for name in ("window", "density", "value", "before", "brush", "tool", "low", "high"):
+        assert made[name] == now[name], name

@@ -67,7 +67,10 @@ def fill_network(figure: go.Figure, when: int, found: Portrait) -> None:
     """The random network with a function, before (0) or now (1); the plane is of now only."""
     figure.data[LINE[when]].update(x=found.line.along, y=found.line.values)
     if when:
-        figure.data[PLANE].update(x=found.plane.x, y=found.plane.y, z=found.plane.values.astype(np.float32))
+        figure.data[PLANE].z = found.plane.values.astype(np.float32)
+        # Not as arrays: the page sends those of a heatmap back, and FigureWidget fails on them, unseen and slowly.
+        for axis, at in (("x", found.plane.x), ("y", found.plane.y)):
+            figure.data[PLANE].update({f"{axis}0": at[0], f"d{axis}": at[1] - at[0]})
 
 
 def look(figure: go.Figure, low: float, high: float) -> None:

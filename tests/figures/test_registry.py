@@ -19,7 +19,7 @@ from lab.spec import RunSpec, Shaped, key, needs, replace
 from lab.tasks.task import REQUIRED_SPLITS
 
 NAMES = [f"transformers/fig{number}" for number in (2, 3, 4, 5, 6, 10, 11, 12)]
-HYPER = [f"hypernetwork/{name}" for name in ("fig2c", "figA3", "figA9", "tableA2")]
+HYPER = [f"hypernetwork/{name}" for name in ("fig2b", "fig2c", "fig2d", "figA2", "figA3", "figA9", "tableA2")]
 COUNTED = ("hypernetwork/figA9", "hypernetwork/tableA2")  # nothing is trained
 every_entry = pytest.mark.parametrize("name", NAMES)
 every_scale = pytest.mark.parametrize("scale", SCALES)

@@ -21,9 +21,6 @@ class Origin(Protocol):
 
     guesses: Sequence[str]
 
-    def steps(self, scale: str) -> str:
-        """Of training, by task; empty where nothing is trained."""
-
     def data(self, scale: str) -> list[dict]:
         """Sources, each with a name, where it is from, and a digest where it is a file or could be one."""
 
@@ -44,10 +41,6 @@ class Algorithmic:
     tasks: tuple[str, ...]
     matrix: bool = False
     guesses: Sequence[str] = settings.GUESSES
-
-    def steps(self, scale: str) -> str:
-        """By task."""
-        return ", ".join(f"{task} {settings.setting(task, scale).recipe.steps}" for task in self.tasks)
 
     def data(self, scale: str) -> list[dict]:
         """The tasks' data sets, with their digests."""
@@ -80,10 +73,6 @@ class Hyper:
     task: str
     varied: tuple[str, ...] = ()
     guesses: Sequence[str] = hyper_settings.GUESSES
-
-    def steps(self, scale: str) -> str:
-        """Of every run."""
-        return f"{self.task} {self._setting(scale).recipe.steps}"
 
     def data(self, scale: str) -> list[dict]:
         """Examples are made as they are needed, from the seed of each run: there is no file."""
@@ -151,10 +140,6 @@ class Counted:
     data_from: str
     numbers: tuple[tuple[str, object, str], ...] = ()
     guesses: Sequence[str] = ()
-
-    def steps(self, scale: str) -> str:
-        """There are none."""
-        return ""
 
     def data(self, scale: str) -> list[dict]:
         """The task."""

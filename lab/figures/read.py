@@ -85,9 +85,9 @@ def mapped(runs: Labelled, count: int, sample: Sample, colours: Colours, last: b
         examples = sample(run, "ood", count)
         found = layers(run, examples)
         for codes in found[-1:] if last else found:
-            place = embed(codes.codes, "tsne", SEED)
-            part = {"method": told["method"], "layer": codes.layer, "x": place.points[:, 0], "y": place.points[:, 1],
-                    "trustworthiness": round(place.trustworthiness, 4), "embedding": "tsne"}  # fmt: skip
+            points, trust = _placed(codes.codes)
+            part = {"method": told["method"], "layer": codes.layer, "x": points[:, 0], "y": points[:, 1],
+                    "trustworthiness": trust, "embedding": "tsne"}  # fmt: skip
             for name, read in colours.items():
                 shown = read(examples)
                 kind = {"label": shown, "value": np.nan} if shown.dtype.kind == "U" else {"label": None, "value": shown}
@@ -95,6 +95,16 @@ def mapped(runs: Labelled, count: int, sample: Sample, colours: Colours, last: b
     table = pd.concat([part.round({"x": 3, "y": 3, "value": 4}) for part in parts], ignore_index=True)
     table["order"] = table["colouring"].map({name: number for number, name in enumerate(colours)})
     return table.sort_values(["layer", "order"], kind="stable", ignore_index=True).drop(columns="order")
+
+
+def _placed(codes: np.ndarray) -> tuple[np.ndarray, float]:
+    """Points of a map, and their trustworthiness; all in one place, without any, where codes differ by rounding alone:
+    in the first layer of SRAVEN's models, a query is the same in all problems, and so is its score with itself unless
+    softmax compares it with others."""
+    if np.ptp(codes, axis=0).max() <= 1e-5 * np.abs(codes).max():
+        return np.zeros((len(codes), 2)), float("nan")
+    found = embed(codes, "tsne", SEED)
+    return found.points, round(found.trustworthiness, 4)
 
 
 def alike(runs: Labelled, count: int, sample: Sample, labels: Callable[[Examples], np.ndarray],
@@ -114,7 +124,9 @@ def alike(runs: Labelled, count: int, sample: Sample, labels: Callable[[Examples
                 values = found.similarity[pair], found.pairs[pair], found.pairs_std[pair]
                 numbers = dict(zip(("similarity", "pairs", "pairs_std"), map(float, values), strict=True))
                 rows.append({"method": told["method"], "seed": run.spec.seed, "a": a, "b": b} | numbers)
-    return pd.DataFrame(rows)
+    place = {label: number for number, label in enumerate(order)}  # a label that one run lacks keeps its place
+    return pd.DataFrame(rows).sort_values(["a", "b"], key=lambda names: names.map(place), kind="stable",
+                                          ignore_index=True)  # fmt: skip
 
 
 def listed(runs: Labelled, count: int, sample: Sample, labels: Callable[[Examples], np.ndarray], order: Sequence[str],

@@ -87,7 +87,7 @@ class Hyper:
                 source = "paper, Table A3: one point of its grid"
             elif value != paper[name]:
                 tuned = name == "peak rate" and scale == "laptop"
-                source = "chosen on val" if tuned else f"reduced for scale {scale}"
+                source = "sweep on val at laptop scale" if tuned else f"reduced for scale {scale}"
             found[f"{self.task}: {name}"] = {"value": value, "from": source}
         return found
 

@@ -142,12 +142,21 @@ def _made(found: Entry, facts: dict) -> str:
     words = f"Scale {facts['scale']}, {facts['device_name']}"
     if facts["runs"]:
         searches = f" and {len(facts['searches'])} searches" if facts["searches"] else ""
-        seeds = f"seeds {facts['seeds'][0]} to {facts['seeds'][-1]}"
+        first, last = facts["seeds"][0], facts["seeds"][-1]
+        seeds = f"seeds {first} to {last}" if last > first else f"seed {first}"
         words += f", {seeds}, {len(facts['runs'])} runs{searches}."
         lost = len(facts["diverged"])
         words += f" {lost} of them diverged (their loss was no longer finite)." if lost else ""
-        words += f" Steps: {found.origin.steps(facts['scale'])}."
+        words += f" Steps: {_steps(found, facts['scale'])}."
     else:
         words += ". Nothing is trained."
     looked = f" Probes looked at {facts['examples']} examples." if facts["runs"] and "examples" in facts else ""
     return f"{words}{looked} Data: {'; '.join(dict.fromkeys(source['from'] for source in facts['data']))}."
+
+
+def _steps(found: Entry, scale: str) -> str:
+    """Lengths of the schedules, by task."""
+    lengths: dict[str, set[int]] = {}
+    for _, spec in found.plan(scale, 1):
+        lengths.setdefault(spec.task_name, set()).add(spec.recipe.steps)
+    return ", ".join(f"{task} {' and '.join(map(str, sorted(lengths[task])))}" for task in lengths)

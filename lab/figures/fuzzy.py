@@ -35,9 +35,9 @@ def plan(scale: str, seeds: int, lengths: Sequence[int] = (), fractions: Sequenc
     return found
 
 
-def finals(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
-    """The last evaluation of each run, one row a run: its labels, seed, step, loss (mean squared error in training,
-    with dropout), every score by split, diverged, chosen (see `choose`)."""
+def finals(runs: Sequence[tuple[dict, Run]], by: str = "r2_val") -> pd.DataFrame:
+    """The last evaluation of each run, one row a run: its labels, seed, step, loss (in training, with dropout), every
+    score by split, diverged, chosen (see `choose`)."""
     import pandas as pd
 
     rows = []
@@ -45,7 +45,7 @@ def finals(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
         told = {"seed": run.spec.seed, "step": int(run.steps[-1]), "loss": float(run.loss[-1])}
         scores = {name: float(values[-1]) for name, values in sorted(run.scores.items())}
         rows.append(labels | told | scores | {"diverged": bool(run.diverged)})
-    return choose(pd.DataFrame(rows), "r2_val")
+    return choose(pd.DataFrame(rows), by)
 
 
 def choose(table: pd.DataFrame, by: str) -> pd.DataFrame:
@@ -81,8 +81,8 @@ def _summary(table: pd.DataFrame) -> str:
     for method, rows in kept.groupby("method", sort=False):
         hard, easy = rows[rows["held_out"] == most].mean(numeric_only=True), rows[rows["held_out"] == least]
         lost = hard["r2_paper_ood"] - easy["r2_paper_ood"].mean()
-        other = f"{_percent(hard['r2_ood'])} by 1 - ΣSE / ΣVar"
-        words.append(f"{method_title(method)} {_percent(hard['r2_paper_ood'])} ({_percent(lost, '+')}, {other})")
+        other = f"{percent(hard['r2_ood'])} by 1 - ΣSE / ΣVar"
+        words.append(f"{method_title(method)} {percent(hard['r2_paper_ood'])} ({percent(lost, '+')}, {other})")
     return (f"R² in % on unseen combinations, {100 * most:.0f} % held out, mean over lengths (and what that is against"
             f" {100 * least:.0f} % held out): {', '.join(words)}.")  # fmt: skip
 
@@ -91,12 +91,12 @@ def _unseen_summary(table: pd.DataFrame) -> str:
     """R² by method on unseen terms and on functions that training saw."""
     scores = ["r2_paper_unseen_terms", "r2_paper_test"]
     means = table[table["chosen"]].groupby("method", sort=False)[scores].mean()
-    words = [f"{method_title(method)} {_percent(unseen)} (on trained functions {_percent(seen)})"
+    words = [f"{method_title(method)} {percent(unseen)} (on trained functions {percent(seen)})"
              for method, unseen, seen in means.itertuples()]  # fmt: skip
     return f"R² in % on functions of unseen terms, mean over all settings: {', '.join(words)}."
 
 
-def _percent(share: float, sign: str = "") -> str:
+def percent(share: float, sign: str = "") -> str:
     """In percent; – where every run diverged."""
     return "–" if share != share else f"{100 * share:{sign}.0f}"
 

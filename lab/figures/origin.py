@@ -21,9 +21,6 @@ class Origin(Protocol):
 
     guesses: Sequence[str]
 
-    def steps(self, scale: str) -> str:
-        """Of training, by task; empty where nothing is trained."""
-
     def data(self, scale: str) -> list[dict]:
         """Sources, each with a name, where it is from, and a digest where it is a file or could be one."""
 
@@ -44,10 +41,6 @@ class Algorithmic:
     tasks: tuple[str, ...]
     matrix: bool = False
     guesses: Sequence[str] = settings.GUESSES
-
-    def steps(self, scale: str) -> str:
-        """By task."""
-        return ", ".join(f"{task} {settings.setting(task, scale).recipe.steps}" for task in self.tasks)
 
     def data(self, scale: str) -> list[dict]:
         """The tasks' data sets, with their digests."""
@@ -81,10 +74,6 @@ class Hyper:
     varied: tuple[str, ...] = ()
     guesses: Sequence[str] = hyper_settings.GUESSES
 
-    def steps(self, scale: str) -> str:
-        """Of every run."""
-        return f"{self.task} {self._setting(scale).recipe.steps}"
-
     def data(self, scale: str) -> list[dict]:
         """Examples are made as they are needed, from the seed of each run: there is no file."""
         return [{"name": self.task, "from": "generated afresh by lab.tasks from each run's seed"}]
@@ -97,7 +86,8 @@ class Hyper:
             if _in_grid(value, paper[name]):
                 source = "paper, Table A3: one point of its grid"
             elif value != paper[name]:
-                source = "chosen on val" if name == "peak rate" else f"reduced for scale {scale}"
+                tuned = name == "peak rate" and scale == "laptop"
+                source = "sweep on val at laptop scale" if tuned else f"reduced for scale {scale}"
             found[f"{self.task}: {name}"] = {"value": value, "from": source}
         return found
 
@@ -150,10 +140,6 @@ class Counted:
     data_from: str
     numbers: tuple[tuple[str, object, str], ...] = ()
     guesses: Sequence[str] = ()
-
-    def steps(self, scale: str) -> str:
-        """There are none."""
-        return ""
 
     def data(self, scale: str) -> list[dict]:
         """The task."""

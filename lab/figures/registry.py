@@ -48,9 +48,9 @@ class Entry:
 
 def entries() -> dict[str, Entry]:
     """All entries by name, in the order of the papers."""
-    from lab.figures import algorithmic, compatibility, counted, fuzzy, reshaped
+    from lab.figures import algorithmic, compatibility, counted, fuzzy, fuzzy_codes, raven, reshaped
 
-    modules = (algorithmic, compatibility, reshaped, fuzzy, counted)
+    modules = (algorithmic, compatibility, reshaped, fuzzy, fuzzy_codes, raven, counted)
     found = [entry for module in modules for entry in module.ENTRIES]
     return {entry.name: entry for entry in sorted(found, key=lambda entry: _place(entry.name))}
 

@@ -12,6 +12,7 @@ from lab.figures.build import figure
 from lab.figures.caption import reading
 from lab.figures.fuzzy import choose, finals, plan
 from lab.figures.generalization import PAPER
+from lab.figures.listing import stored
 from lab.figures.provenance import check
 from lab.figures.registry import entry
 from lab.figures.spread import over_seeds
@@ -136,3 +137,10 @@ def test_finals_read_stored_runs_only():
     run = Run(spec, Store())
     (row,) = finals([(labels, run)]).itertuples()
     assert row.r2_ood == run.score("r2", "ood")[-1] and row.chosen and not row.diverged
+
+
+def test_the_list_of_stored_results_knows_these_runs(made):
+    rows = {row["key"]: row for row in stored(Store())}
+    for run in made[NAMES[0]].provenance["runs"]:
+        row = rows[run[:12]]
+        assert (row["kind"], row["task"], row["steps"], row["mlp"]) == ("run", "logic", 6, "gelu") and "phi" in row

@@ -1,0 +1,149 @@
+"""Tables of what is read from latent codes, run by run and layer by layer: decoded labels, maps, similarities.
+
+Codes are those of the last token, a query, attending to itself (hypernetwork paper, Sections 3.2 and 4.4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from lab.errors import LabError
+from lab.probes import code_similarity, codes_by_layer, decode, embed
+from lab.probes.codes import Codes
+from lab.run import Run
+from lab.tasks.stream import Examples
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SEED = 0  # of the examples, of decoders and maps
+SHUFFLES = 10  # decoders that are trained on shuffled labels
+Labelled = Sequence[tuple[dict, Run]]
+Sample = Callable[[Run, str, int], Examples]  # (run, split, number of examples)
+Colours = dict[str, Callable[[Examples], np.ndarray]]  # name → numbers, or labels as text
+
+
+def fresh(run: Run, split: str, count: int, **how) -> Examples:
+    """Examples of the run's task that no training and no evaluation drew; the same for all runs of a seed."""
+    generator = torch.Generator().manual_seed(2**40 + SEED)
+    return run.spec.task.sample(split, count, generator, run.spec.seed, **how)
+
+
+def layers(run: Run, examples: Examples) -> tuple[Codes, ...]:
+    """The codes of every layer, on one example after the other."""
+    return codes_by_layer(run.model(), examples, query=-1, key=-1)
+
+
+def living(runs: Labelled) -> Labelled:
+    """The runs that did not diverge: of the others, no code is a number."""
+    found = [(labels, run) for labels, run in runs if not run.diverged]
+    if not found:
+        raise LabError("every run diverged, so there are no codes to read; lower the rate in the settings")
+    return found
+
+
+def decoded(runs: Labelled, count: int, sample: Sample, labels: Callable[[Examples], np.ndarray], groups: str,
+            names: Callable[[int], str] | None = None) -> pd.DataFrame:  # fmt: skip
+    """Decoders trained on combinations that training saw, tested on unseen ones: one row a run and layer, with the
+    accuracy; or, with `names` of classes, one a run, layer and class, with the F1. `count` examples of either kind.
+
+    Columns: the run's labels, seed, layer (from 0), label, value, low, high, chance, shuffled (mean), all from 0 to 1.
+    groups: the latent that tells combinations apart.
+    """
+    import pandas as pd
+
+    rows = []
+    for told, run in living(runs):
+        parts = [sample(run, split, count) for split in ("test", "ood")]
+        truth, group = (np.concatenate([read(part) for part in parts])
+                        for read in (labels, lambda part: part.latents[groups].numpy()))  # fmt: skip
+        train = np.arange(2 * count) < count
+        for layer, codes in enumerate(zip(*(layers(run, part) for part in parts), strict=True)):
+            both = np.concatenate([part.codes for part in codes])
+            found = decode(both, truth, group, SEED, train=train, shuffles=SHUFFLES, balanced=names is None)
+            score = found.f1 if names else found.accuracy
+            shuffled = score.shuffled.mean(0)
+            columns = (score.value, score.low, score.high, score.chance, shuffled)
+            for index, values in enumerate(zip(*(np.atleast_1d(column) for column in columns), strict=True)):
+                row = dict(zip(("value", "low", "high", "chance", "shuffled"), map(float, values), strict=True))
+                label = {"label": names(found.classes[index])} if names else {}
+                rows.append(told | {"seed": run.spec.seed, "layer": layer} | label | row)
+    return pd.DataFrame(rows)
+
+
+def mapped(runs: Labelled, count: int, sample: Sample, colours: Colours, last: bool) -> pd.DataFrame:
+    """t-SNE of codes on unseen combinations, a row for each run, layer (`last`: of the last alone), colouring and
+    example: method, layer, colouring, x, y, label or value, trustworthiness, embedding."""
+    import pandas as pd
+
+    parts = []
+    for told, run in living(runs):
+        examples = sample(run, "ood", count)
+        found = layers(run, examples)
+        for codes in found[-1:] if last else found:
+            points, trust = _placed(codes.codes)
+            part = {"method": told["method"], "layer": codes.layer, "x": points[:, 0], "y": points[:, 1],
+                    "trustworthiness": trust, "embedding": "tsne"}  # fmt: skip
+            for name, read in colours.items():
+                shown = read(examples)
+                kind = {"label": shown, "value": np.nan} if shown.dtype.kind == "U" else {"label": None, "value": shown}
+                parts.append(pd.DataFrame(part | {"colouring": name} | kind).astype({"label": object, "value": float}))
+    table = pd.concat([part.round({"x": 3, "y": 3, "value": 4}) for part in parts], ignore_index=True)
+    table["order"] = table["colouring"].map({name: number for number, name in enumerate(colours)})
+    return table.sort_values(["layer", "order"], kind="stable", ignore_index=True).drop(columns="order")
+
+
+def _placed(codes: np.ndarray) -> tuple[np.ndarray, float]:
+    """Points of a map, and their trustworthiness; all in one place, without any, where codes differ by rounding alone:
+    in the first layer of SRAVEN's models, a query is the same in all problems, and so is its score with itself unless
+    softmax compares it with others."""
+    if np.ptp(codes, axis=0).max() <= 1e-5 * np.abs(codes).max():
+        return np.zeros((len(codes), 2)), float("nan")
+    found = embed(codes, "tsne", SEED)
+    return found.points, round(found.trustworthiness, 4)
+
+
+def alike(runs: Labelled, count: int, sample: Sample, labels: Callable[[Examples], np.ndarray],
+          order: Sequence[str]) -> pd.DataFrame:  # fmt: skip
+    """Cosine similarity between the mean codes of labels in the last layer, on unseen combinations: method, seed, a, b
+    (in the given order), similarity, pairs, pairs_std."""
+    import pandas as pd
+
+    rows = []
+    for told, run in living(runs):
+        examples = sample(run, "ood", count)
+        found = code_similarity(layers(run, examples)[-1].codes, labels(examples))
+        at = {str(label): number for number, label in enumerate(found.labels)}
+        for a in filter(at.__contains__, order):
+            for b in filter(at.__contains__, order):
+                pair = at[a], at[b]
+                values = found.similarity[pair], found.pairs[pair], found.pairs_std[pair]
+                numbers = dict(zip(("similarity", "pairs", "pairs_std"), map(float, values), strict=True))
+                rows.append({"method": told["method"], "seed": run.spec.seed, "a": a, "b": b} | numbers)
+    place = {label: number for number, label in enumerate(order)}  # a label that one run lacks keeps its place
+    return pd.DataFrame(rows).sort_values(["a", "b"], key=lambda names: names.map(place), kind="stable",
+                                          ignore_index=True)  # fmt: skip
+
+
+def listed(runs: Labelled, count: int, sample: Sample, labels: Callable[[Examples], np.ndarray], order: Sequence[str],
+           each: int = 5) -> pd.DataFrame:  # fmt: skip
+    """Codes of the last layer, as they are: `each` examples of a label, and the mean of all: method, kind ("sample" or
+    "mean"), row, label, head, value."""
+    import pandas as pd
+
+    rows = []
+    for told, run in living(runs):
+        examples = sample(run, "ood", count)
+        codes, names = layers(run, examples)[-1].codes, labels(examples)
+        present = [name for name in order if (names == name).any()]
+        shown = {"sample": [(name, code) for name in present for code in codes[names == name][:each]],
+                 "mean": [(name, codes[names == name].mean(0)) for name in present]}  # fmt: skip
+        for kind, found in shown.items():
+            rows += [{"method": told["method"], "kind": kind, "row": row, "label": name, "head": head,
+                      "value": float(value)}
+                     for row, (name, code) in enumerate(found) for head, value in enumerate(code)]  # fmt: skip
+    return pd.DataFrame(rows)

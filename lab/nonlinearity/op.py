@@ -74,7 +74,7 @@ def describe() -> str:
     why = "" if forced else f": {native.why_not()}"
     names = {
         native: f"compiled C{forced}",
-        jit: f"numba{forced}, about half as fast as compiled C{why}",
+        jit: f"numba{forced}{why}",
         formula: f"torch formula{forced}, several times slower{why or ': ' + str(jit.why_not())}",
     }
     if not torch.cuda.is_available():

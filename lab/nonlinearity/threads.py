@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 SMALLEST, MOST = 2**16, 64  # inputs a slice at least; slices a run at most (each has a table of knot gradients)
-ALONE = 2**18  # inputs that one thread does before another one has begun: below, threads do not help
+ALONE = 2**22  # below so many inputs, waking another thread costs more than it saves (benchmarks/README.md)
 
 
 class Cut:

@@ -7,6 +7,11 @@ from lab.nonlinearity import jit, native, threads
 from lab.nonlinearity.threads import Cut
 
 
+@pytest.fixture(autouse=True)
+def _threads_from_fewer_inputs_on(monkeypatch):
+    monkeypatch.setattr("lab.nonlinearity.threads.ALONE", 2**18)
+
+
 @pytest.fixture
 def set_threads():
     """torch.set_num_threads, put back afterwards."""

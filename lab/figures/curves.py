@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.figures.caption import set_reading
-from lab.figures.panels import above, grid, name_axes, place
+from lab.figures.panels import above, band, grid, name_axes, place
 from lab.figures.spread import INTERVAL, diverged, over_seeds
 from lab.figures.style import GREY, METHOD_COLOURS, METHOD_SYMBOLS, SIZE, TEMPLATE, colour, faded, task_title
 
@@ -82,20 +82,8 @@ def fig3(table: pd.DataFrame) -> go.Figure:
     figure = go.Figure()
     for method in _methods(table):
         stats = 100 * over_seeds(table[table["method"] == method], "length", "accuracy")[["mean", "half"]]
-        ink, known = colour(method), stats.dropna()
-        if len(known):
-            edges = np.concatenate([known["mean"] + known["half"], (known["mean"] - known["half"])[::-1]])
-            figure.add_scatter(
-                x=np.concatenate([known.index, known.index[::-1]]),
-                y=edges,
-                fill="toself",
-                mode="none",
-                fillcolor=faded(ink, 0.18),
-                hoverinfo="skip",
-                showlegend=False,
-                name=f"{method}, interval",
-                legendgroup=method,
-            )
+        ink = colour(method)
+        band(figure, stats, ink, method)
         figure.add_scatter(
             x=stats.index,
             y=stats["mean"],

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from lab.figures.caption import set_reading
-from lab.figures.panels import grid, name_axes, place
+from lab.figures.panels import band, grid, name_axes, place
 from lab.figures.spread import INTERVAL, over_seeds
 from lab.figures.style import (
     GREY,
@@ -17,7 +17,6 @@ from lab.figures.style import (
     SIZE,
     TEMPLATE,
     colour,
-    faded,
     method_title,
 )
 
@@ -45,20 +44,7 @@ def by_layer(table: pd.DataFrame, score: str = "accuracy") -> go.Figure:
     for method in _methods(table):
         rows, ink = table[table["method"] == method], colour(method)
         stats = 100 * over_seeds(rows, "layer", "value")[["mean", "half"]]
-        known = stats.dropna()
-        if len(known):
-            edges = np.concatenate([known["mean"] + known["half"], (known["mean"] - known["half"])[::-1]])
-            figure.add_scatter(
-                x=np.concatenate([known.index, known.index[::-1]]),
-                y=edges,
-                fill="toself",
-                mode="none",
-                fillcolor=faded(ink, 0.18),
-                hoverinfo="skip",
-                showlegend=False,
-                name=f"{method}, interval",
-                legendgroup=method,
-            )
+        band(figure, stats, ink, method)
         figure.add_scatter(
             x=stats.index,
             y=stats["mean"],

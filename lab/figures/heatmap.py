@@ -11,7 +11,7 @@ import pandas as pd
 
 from lab.figures.caption import set_reading
 from lab.figures.matrix import PAPER, PAPER_SOURCE, best, clear, compare, delta, square
-from lab.figures.panels import above
+from lab.figures.panels import above, colour_bar
 from lab.figures.spread import INTERVAL
 from lab.figures.style import DELTA_RANGE, DIVERGING, INK, SIZE, TEMPLATE, task_title
 
@@ -82,24 +82,10 @@ def heatmaps(matrices: Sequence[Matrix]) -> go.Figure:
     figure.update_xaxes(title_text="trained and tested on", row=len(matrices))
     inner = figure.layout.height - figure.layout.margin.t - figure.layout.margin.b
     ends = f"{DELTA_RANGE:.0f}"
-    bar = {
-        "orientation": "h",
-        "thickness": 9,
-        "len": 1,
-        "xpad": 0,
-        "ypad": 0,
-        "outlinewidth": 0,
-        "y": -(LABELS + 24) / inner,
-        "yanchor": "top",
-        "title": {
-            "text": "Δ test accuracy, optimized − baseline (percentage points)",
-            "side": "top",
-            "font": {"size": SIZE - 1},
-        },
-        "tickfont": {"size": SIZE - 1},
-        "tickvals": [-DELTA_RANGE, -DELTA_RANGE / 2, 0, DELTA_RANGE / 2, DELTA_RANGE],
-        "ticktext": [f"≤ −{ends}", f"−{DELTA_RANGE / 2:.0f}", "0", f"+{DELTA_RANGE / 2:.0f}", f"≥ +{ends}"],
-    }
+    title = "Δ test accuracy, optimized − baseline (percentage points)"
+    ticks = [-DELTA_RANGE, -DELTA_RANGE / 2, 0, DELTA_RANGE / 2, DELTA_RANGE]
+    words = [f"≤ −{ends}", f"−{DELTA_RANGE / 2:.0f}", "0", f"+{DELTA_RANGE / 2:.0f}", f"≥ +{ends}"]
+    bar = colour_bar(title, -(LABELS + 24) / inner, ticks) | {"ticktext": words}
     figure.update_layout(
         coloraxis={"colorscale": DIVERGING, "cmin": -DELTA_RANGE, "cmax": DELTA_RANGE, "colorbar": bar}
     )

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lab.figures.style import SIZE, TEMPLATE
+import numpy as np
+
+from lab.figures.style import SIZE, TEMPLATE, faded
 
 if TYPE_CHECKING:  # imported where a figure is drawn
+    import pandas as pd
     import plotly.graph_objects as go
 
 BOTTOM = 50  # px below the lowest panels: tick labels and axis title
@@ -93,3 +96,38 @@ def name_axes(figure: go.Figure, count: int, columns: int, x: str, y: str) -> No
             figure.update_yaxes(title_text=y, row=row, col=column, secondary_y=False)
         if number + columns >= count:
             figure.update_xaxes(title_text=x, row=row, col=column)
+
+
+def band(figure: go.Figure, stats: pd.DataFrame, ink: str, method: str) -> None:
+    """The interval of a method's mean as a band, in percent; stats as `over_seeds` gives them. None for one run."""
+    known = stats.dropna()
+    if not len(known):
+        return
+    figure.add_scatter(
+        x=np.concatenate([known.index, known.index[::-1]]),
+        y=np.concatenate([known["mean"] + known["half"], (known["mean"] - known["half"])[::-1]]),
+        fill="toself",
+        mode="none",
+        fillcolor=faded(ink, 0.18),
+        hoverinfo="skip",
+        showlegend=False,
+        name=f"{method}, interval",
+        legendgroup=method,
+    )
+
+
+def colour_bar(title: str, y: float, ticks: Sequence[float]) -> dict:
+    """The bar of a colour scale that all panels share, below them at `y` (in heights of the panels)."""
+    return {
+        "orientation": "h",
+        "thickness": 9,
+        "len": 1,
+        "xpad": 0,
+        "ypad": 0,
+        "outlinewidth": 0,
+        "y": y,
+        "yanchor": "top",
+        "title": {"text": title, "side": "top", "font": {"size": SIZE - 1}},
+        "tickfont": {"size": SIZE - 1},
+        "tickvals": list(ticks),
+    }

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from lab.figures.caption import set_reading
-from lab.figures.panels import BOTTOM, grid, place
+from lab.figures.panels import BOTTOM, colour_bar, grid, place
 from lab.figures.style import DIVERGING, INK, SIZE, method_title
 
 if TYPE_CHECKING:  # imported where a figure is drawn
@@ -147,19 +147,7 @@ def _scale(figure: go.Figure, title: str, ticks: tuple[float, ...]) -> None:
     """One colour scale from -1 to 1 for all panels, its bar below them."""
     room = 70  # px of tilted labels and the axis name
     inner = figure.layout.height - figure.layout.margin.t - BOTTOM
-    bar = {
-        "orientation": "h",
-        "thickness": 9,
-        "len": 1,
-        "xpad": 0,
-        "ypad": 0,
-        "outlinewidth": 0,
-        "y": -(room + 14) / inner,
-        "yanchor": "top",
-        "title": {"text": title, "side": "top", "font": {"size": SIZE - 1}},
-        "tickfont": {"size": SIZE - 1},
-        "tickvals": list(ticks),
-    }
+    bar = colour_bar(title, -(room + 14) / inner, ticks)
     figure.update_layout(
         coloraxis={"colorscale": DIVERGING, "cmin": -1, "cmax": 1, "colorbar": bar},
         height=figure.layout.height + room + BAR - BOTTOM,

@@ -9,14 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import torch
 from torch import Tensor, nn
 
 from lab.errors import ArgumentError
 from lab.models.experts import Experts, FeedForward
 from lab.models.hyper_attention import HyperAttention
 from lab.models.layers import Linear, Norm
-from lab.models.transformer import stream
+from lab.models.transformer import slices
 from lab.spec import HyperModel
 
 EPSILON = 1e-6  # of norms: flax's default, torch's is 1e-5
@@ -50,6 +49,7 @@ class HyperTransformer(nn.Module):
         something is predicted; a task of `lab.tasks.stream` has them.
     seeds: one a run; a run's weights depend on its own seed alone.
 
+    >>> import torch
     >>> from lab.tasks import Logic
     >>> task = Logic(length=16)
     >>> model = HyperTransformer(HyperModel(), task.inputs, task.outputs, task.length, task.positions, [0, 1],
@@ -106,18 +106,13 @@ def initialize(model: nn.Module, seeds: Sequence[int]) -> None:
     """Fill run r of every parameter from seed r, as the reference code does: weights from a normal distribution cut at
     two standard deviations, with variance 1 / inputs, relative biases from one with variance 1 / buckets, not cut;
     biases 0, norms 1."""
-    owners = [m for m in model.modules() if isinstance(m, (HyperAttention, Linear, Norm))]
-    for run, seed in enumerate(seeds):
-        generator = torch.Generator().manual_seed(stream(seed, "weights"))
-        for owner in owners:
-            for name, parameter in owner.named_parameters(recurse=False):
-                part = parameter.data[run]
-                if isinstance(owner, Norm):
-                    part.fill_(1.0 if name == "weight" else 0.0)
-                elif name == "bias":
-                    part.zero_()
-                elif name == "relative":
-                    part.normal_(0.0, 1 / math.sqrt(part.shape[-1]), generator=generator)
-                else:  # weight (inputs, outputs), inner (heads, inputs, outputs)
-                    std = 1 / math.sqrt(part.shape[-2]) / CUT
-                    nn.init.trunc_normal_(part, std=std, a=-2 * std, b=2 * std, generator=generator)
+    for owner, name, part, generator in slices(model, (HyperAttention, Linear, Norm), seeds):
+        if isinstance(owner, Norm):
+            part.fill_(1.0 if name == "weight" else 0.0)
+        elif name == "bias":
+            part.zero_()
+        elif name == "relative":
+            part.normal_(0.0, 1 / math.sqrt(part.shape[-1]), generator=generator)
+        else:  # weight (inputs, outputs), inner (heads, inputs, outputs)
+            std = 1 / math.sqrt(part.shape[-2]) / CUT
+            nn.init.trunc_normal_(part, std=std, a=-2 * std, b=2 * std, generator=generator)

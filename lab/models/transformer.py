@@ -8,7 +8,7 @@ not softmax, the attention of all layers.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
@@ -107,20 +107,27 @@ class Transformer(nn.Module):
 def initialize(model: nn.Module, seeds: Sequence[int]) -> None:
     """Fill run r of every parameter from seed r: truncated normal (0.02, cut at 2 standard deviations) for weights,
     zero biases, unit norms, and Canon's own uniform (torch's Conv1d default)."""
-    owners = [module for module in model.modules() if isinstance(module, (Embedding, Linear, Norm, Canon))]
+    for owner, name, part, generator in slices(model, (Embedding, Linear, Norm, Canon), seeds):
+        if isinstance(owner, Norm):
+            part.fill_(1.0 if name == "weight" else 0.0)
+        elif name == "bias":
+            part.zero_()
+        elif isinstance(owner, Canon):
+            part.uniform_(-1 / math.sqrt(KERNEL), 1 / math.sqrt(KERNEL), generator=generator)
+        else:
+            nn.init.trunc_normal_(part, std=0.02, a=-0.04, b=0.04, generator=generator)
+
+
+def slices(model: nn.Module, kinds: tuple[type[nn.Module], ...],
+           seeds: Sequence[int]) -> Iterator[tuple[nn.Module, str, Tensor, torch.Generator]]:  # fmt: skip
+    """Every run's part of each parameter of modules of these kinds, in a fixed order, to be filled from the run's own
+    generator: the module, the parameter's name, the part, the generator."""
+    owners = [module for module in model.modules() if isinstance(module, kinds)]
     for run, seed in enumerate(seeds):
         generator = torch.Generator().manual_seed(stream(seed, "weights"))
-        for module in owners:
-            for name, parameter in module.named_parameters(recurse=False):
-                slice_ = parameter.data[run]
-                if isinstance(module, Norm):
-                    slice_.fill_(1.0 if name == "weight" else 0.0)
-                elif name == "bias":
-                    slice_.zero_()
-                elif isinstance(module, Canon):
-                    slice_.uniform_(-1 / math.sqrt(KERNEL), 1 / math.sqrt(KERNEL), generator=generator)
-                else:
-                    nn.init.trunc_normal_(slice_, std=0.02, a=-0.04, b=0.04, generator=generator)
+        for owner in owners:
+            for name, parameter in owner.named_parameters(recurse=False):
+                yield owner, name, parameter.data[run], generator
 
 
 def stream(seed: int, purpose: str) -> int:

@@ -17,7 +17,7 @@ from lab.tasks import Logic, Sraven
 
 FIGURE_METHODS = ("softmax", "linear", "hyla")
 FRACTIONS = (0.3, 0.5, 0.7)  # of the functions held out (Fig. 2C)
-# Tokens (Fig. 2C). On two cores the runs with 16 and 32 take about 35 minutes; those with 64 would take 45 more.
+# Tokens (Fig. 2C). On two cores the runs with 16 and 32 take about 30 minutes; those with 64 would take 35 more.
 LENGTHS = {"smoke": (8, 16), "laptop": (16, 32), "paper": (16, 32, 64, 96)}
 SEEDS = {"smoke": 2, "laptop": 3, "paper": 3}
 
@@ -56,8 +56,7 @@ def logic(scale: str = "laptop", name: str = "softmax", length: int = 32, held_o
     model = HyperModel(layers=2, heads=8, width=128, key_width=16, mlp_width=256)
     recipe = AdamW(steps=50_000, rate=0.001, batch=128, decay=0.1, warmup=100, every=10_000, examples=16_000)
     if check_scale(scale) == "laptop":
-        model = replace(model, width=64, mlp_width=128)
-        recipe = replace(recipe, steps=4_000, rate=_LAPTOP_LOGIC_RATE, batch=64, every=500, examples=2_048)
+        recipe = replace(recipe, steps=3_000, rate=_LAPTOP_LOGIC_RATE, batch=64, every=500, examples=2_048)
     if scale == "smoke":
         model, recipe = replace(model, width=16, mlp_width=16), _smoke(recipe)
     evaluate = ("val", "test", "ood", "unseen_terms")
@@ -93,9 +92,9 @@ def sraven(scale: str = "laptop", name: str = "softmax", features: int | None = 
     return HyperSetting(task, _model(name, model, printed), recipe, ("val", "test", "ood"), *grid)
 
 
-# R² on `val` after 2,000 steps, seed 0, 32 tokens, .7 held out, at rates .005 and .01: softmax .776 and .789, linear
-# .468 and .545, HYLA .647 and .590; width 128 with batch 64 at .001: softmax .455, HYLA .519.
-_LAPTOP_LOGIC_RATE = 0.005
+# The paper's grid has .001 and .003. R² on `val` after 2,000 steps at .001, seed 0, 32 tokens, .7 held out: softmax .455,
+# HYLA .519: far from converged, so the higher one.
+_LAPTOP_LOGIC_RATE = 0.003
 
 
 def _smoke(recipe: AdamW) -> AdamW:

@@ -18,6 +18,7 @@ import json
 from dataclasses import dataclass, fields, is_dataclass, replace  # noqa: F401  (replace: re-exported for users of specs)
 
 from lab.tasks.logic import Logic
+from lab.tasks.operation import Operation
 from lab.tasks.sraven import Sraven
 
 SCHEMA = 1  # raise it when the same spec would train to something else
@@ -155,7 +156,7 @@ class AdamW:
 class RunSpec:
     """One trained model: task + model + recipe + seed."""
 
-    task: str | Logic | Sraven  # a name of `lab.tasks.NAMES`; or a task whose examples are made as they are needed
+    task: str | Logic | Sraven | Operation  # a name of `lab.tasks.NAMES`; or a task given by its parameters
     model: ModelSpec | HyperModel
     recipe: Recipe | AdamW
     seed: int  # of weights and batches; where examples are made as needed, also of what is held out
@@ -205,7 +206,7 @@ class Shaped:
 Resolved = str | Knots | Coefficients  # a non-linearity with its values
 Part = Resolved | Learned | Shaped
 TYPES = {kind.__name__: kind for kind in (Knots, Coefficients, ModelSpec, Recipe, RunSpec, SearchSpec, Learned, Shaped)}
-TYPES |= {kind.__name__: kind for kind in (AdamW, HyperModel, Logic, Sraven)}
+TYPES |= {kind.__name__: kind for kind in (AdamW, HyperModel, Logic, Sraven, Operation)}
 
 
 def to_json(spec: object) -> str:

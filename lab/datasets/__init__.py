@@ -15,7 +15,9 @@ import functools
 import json
 import os
 import secrets
+import tarfile
 import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +36,9 @@ __all__ = [
 
 CHECKOUT = Path(__file__).parents[2]
 SHIPPED = CHECKOUT / "data" / "samples"
-DEPTH = 3  # folders below LAB_DATA that are searched
+DEPTH = 3  # levels of folders, LAB_DATA itself the first, that are searched
+# what numpy, pandas, scipy and the readers of archives raise at a file that is not what it should be
+UNREADABLE = (ValueError, KeyError, OSError, EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile)
 
 
 class MissingError(LabError):
@@ -101,7 +105,7 @@ def _load(name: str, path: Path, changed: int) -> Data:
             origin, wanted = notes["origin"], known.digest or notes["digest"]
         found = convert.digest(arrays)
         if found != wanted:
-            how = f"`git checkout {path.name}` restores it" if path.parent == SHIPPED else (
+            how = f"`git checkout data/samples/{path.name}` restores it" if path.parent == SHIPPED else (
                 f"remove it, and `lab data fetch {name}` gets it again")  # fmt: skip
             raise LabError(f"{path} is damaged: its content has SHA-256 {found[:12]}…, not {str(wanted)[:12]}…; {how}")
         return _data(name, arrays, found, origin)
@@ -109,7 +113,7 @@ def _load(name: str, path: Path, changed: int) -> Data:
     for place, read in _own(known):
         try:
             arrays = read()
-        except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
+        except UNREADABLE as error:
             refused.append(f"{place} cannot be read ({error})")
             continue
         found = convert.digest(arrays)
@@ -139,8 +143,10 @@ def fetch(name: str) -> Data:
     for source in known.sources:
         try:
             return _accept(known, source.read(source.files()), source.describe())
-        except (SourceError, ValueError, KeyError) as error:
-            tried.append(" ".join(str(error).split()))
+        except SourceError as error:
+            tried.append(str(error))
+        except UNREADABLE as error:
+            tried.append(f"{source.describe()} gave what cannot be read ({' '.join(str(error).split())})")
     raise MissingError(f"{name} could not be had; tried {'; '.join(tried)}. {_by_hand(known)}")
 
 
@@ -185,13 +191,15 @@ def cache() -> Path:
     return Path(os.environ.get("LAB_CACHE") or own).absolute()
 
 
-def write(path: Path, arrays: convert.Arrays) -> None:
-    """Write arrays as .npz under another name first: what has the name is complete."""
+def write(path: Path, arrays: convert.Arrays, notes: dict | None = None) -> None:
+    """Write arrays as .npz under another name first: what has the name is complete. notes: JSON beside it."""
     temporary = path.with_name(f".tmp-{secrets.token_hex(8)}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with temporary.open("wb") as file:
             np.savez_compressed(file, **arrays)
+        if notes is not None:
+            path.with_suffix(".json").write_text(json.dumps(notes), encoding="utf-8")
         temporary.replace(path)
     except OSError as error:
         text = f"cannot write to {path.parent} ({error.strerror}); name another folder with LAB_CACHE"
@@ -209,9 +217,7 @@ def _accept(known: Dataset, arrays: convert.Arrays, origin: str) -> Data:
 
 
 def _keep(name: str, arrays: convert.Arrays, origin: str) -> None:
-    notes = _cached(name).with_suffix(".json")
-    write(_cached(name), arrays)
-    notes.write_text(json.dumps({"origin": origin, "digest": convert.digest(arrays)}), encoding="utf-8")
+    write(_cached(name), arrays, {"origin": origin, "digest": convert.digest(arrays)})
 
 
 def _cached(name: str) -> Path:
@@ -225,14 +231,14 @@ def _notes(name: str) -> dict:
     except (
         OSError,
         ValueError,
-    ):  # killed between two files: without a digest to compare, it is not trusted
+    ):  # removed by hand: without a digest to compare, nothing is trusted
         return {"origin": "fetched before", "digest": None}
 
 
 def _read(path: Path) -> convert.Arrays:
     try:
         return convert.npz({path.name: path.read_bytes()})
-    except (ValueError, OSError, KeyError, zipfile.BadZipFile) as error:
+    except UNREADABLE as error:
         raise LabError(f"{path} is damaged and cannot be read ({error}); remove it and fetch it again") from error
 
 

@@ -42,11 +42,12 @@ def idx_images(files: Files) -> Arrays:
 
 def idx(content: bytes) -> np.ndarray:
     """One IDX file of bytes as an array."""
-    zeros, kind, axes = content[:2], content[2], content[3]
-    shape = np.frombuffer(content, ">u4", axes, offset=4)
-    if zeros != b"\0\0" or kind != 8 or len(content) != 4 + 4 * axes + shape.prod():
+    axes = content[3] if content[:3] == b"\0\0\x08" else 0
+    start = 4 + 4 * axes
+    shape = np.frombuffer(content[4:start], ">u4") if len(content) > start > 4 else np.array([0])
+    if len(content) != start + shape.prod(dtype=np.int64):
         raise ValueError("not an IDX file of bytes, or cut short")
-    return np.frombuffer(content, np.uint8, offset=4 + 4 * axes).reshape(shape)
+    return np.frombuffer(content, np.uint8, offset=start).reshape(shape)
 
 
 def cifar_images(files: Files) -> Arrays:

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import warnings
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -89,9 +90,13 @@ class OpenML:
         """Download, as CSV."""
         from sklearn.datasets import fetch_openml
 
-        with tempfile.TemporaryDirectory() as folder:
+        options = {"as_frame": True, "parser": "pandas", "n_retries": 1, "delay": 0.1}
+        with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore"
+            )  # of network errors and of columns with one value, before what is said below
             try:
-                found = fetch_openml(data_id=self.number, as_frame=True, parser="pandas", data_home=folder)
+                found = fetch_openml(data_id=self.number, data_home=folder, **options)
             except Exception as error:  # urllib's, sklearn's and the parser's
                 raise SourceError(f"OpenML {self.number}: {_short(error)}") from error
         if found.details.get("name", "").lower().replace("-", "_") != self.name.lower().replace("-", "_"):

@@ -118,6 +118,38 @@ class Sweep:
 
 
 @dataclass(frozen=True)
+class DataCommand:
+    """List the data sets, fetch them from their publishers, or compare those that are here with their digests."""
+
+    action: tyro.conf.Positional[Literal["list", "fetch", "verify"]] = "list"
+    """list: all of them, and which are here; fetch: get them, or one; verify: read them and compare digests."""
+    name: tyro.conf.Positional[str] = ""
+    """One data set. Default: all for list, all that are here for verify."""
+    json: bool = False
+    """Print JSON (list)."""
+
+    def run(self) -> None:
+        """Do it."""
+        from lab import datasets
+
+        names = [datasets.entry(self.name).name] if self.name else datasets.names()
+        if self.action == "list":
+            rows = [row for row in datasets.listing() if row["name"] in names]
+            print(json.dumps(rows, indent=1) if self.json else "\n".join(map(datasets.describe, rows)))
+        elif self.action == "fetch":
+            if not self.name:
+                raise ArgumentError("say which data set to fetch; `lab data` lists them")
+            data = datasets.fetch(self.name)
+            print(f"{data.name}: {data.origin}, in {datasets.find(data.name)}")
+        else:
+            here = [name for name in names if self.name or datasets.find(name)]
+            if wrong := [said for name in here if (said := datasets.verify(name))]:
+                print("\n".join(wrong))
+                raise LabError(f"{len(wrong)} of {len(here)} data sets are not what they should be")
+            print(f"{len(here)} data sets have the content they should have: {', '.join(here)}")
+
+
+@dataclass(frozen=True)
 class StoreCommand:
     """Look after the store of trained runs."""
 
@@ -171,6 +203,7 @@ COMMANDS = {
     "figure": Figure,
     "search": Search,
     "sweep": Sweep,
+    "data": DataCommand,
     "store": StoreCommand,
     "doctor": Doctor,
 }

@@ -1,4 +1,4 @@
-"""What is here: versions, device, kernels in use, browser, zoo, store."""
+"""What is here: versions, device, kernels in use, browser, zoo, data, store."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 import torch
 
-from lab import engine
+from lab import datasets, engine
 from lab.errors import LabError
 from lab.nonlinearity import op
 from lab.nonlinearity.zoo import zoo_names
@@ -40,6 +40,7 @@ def examine() -> dict[str, str]:
     found["spline kernel"] = op.describe()
     found["browser"] = browser() or "none found: figures come without PNG and SVG; install Chromium or Chrome"
     found["zoo"] = f"{len(zoo_names())} learned functions"
+    found["data"] = _data()
     return found | _store(Store())
 
 
@@ -51,6 +52,14 @@ def browser() -> str | None:
         return None
     path = Chromium.find_browser(skip_local=False)
     return path if path and os.access(path, os.X_OK) else None  # BROWSER_PATH may name anything
+
+
+def _data() -> str:
+    try:
+        here = [name for name in datasets.names() if datasets.find(name)]
+    except LabError as error:  # LAB_DATA names no folder
+        return str(error)
+    return f"{len(here)} of {len(datasets.names())} data sets here ({', '.join(here)}); `lab data` lists all"
 
 
 def _store(store: Store) -> dict[str, str]:

@@ -17,9 +17,14 @@ import hashlib
 import json
 from dataclasses import dataclass, fields, is_dataclass, replace  # noqa: F401  (replace: re-exported for users of specs)
 
+from lab.tasks.collage import Collage
+from lab.tasks.images import Images
 from lab.tasks.logic import Logic
+from lab.tasks.operation import Operation
 from lab.tasks.sraven import Sraven
+from lab.tasks.tabular import Tabular
 
+Table = Operation | Images | Collage | Tabular  # tasks that are tables (`lab.tasks.table`)
 SCHEMA = 1  # raise it when the same spec would train to something else
 
 
@@ -155,7 +160,7 @@ class AdamW:
 class RunSpec:
     """One trained model: task + model + recipe + seed."""
 
-    task: str | Logic | Sraven  # a name of `lab.tasks.NAMES`; or a task whose examples are made as they are needed
+    task: str | Logic | Sraven | Table  # a name of `lab.tasks.NAMES`; or a task given by its parameters
     model: ModelSpec | HyperModel
     recipe: Recipe | AdamW
     seed: int  # of weights and batches; where examples are made as needed, also of what is held out
@@ -206,6 +211,7 @@ Resolved = str | Knots | Coefficients  # a non-linearity with its values
 Part = Resolved | Learned | Shaped
 TYPES = {kind.__name__: kind for kind in (Knots, Coefficients, ModelSpec, Recipe, RunSpec, SearchSpec, Learned, Shaped)}
 TYPES |= {kind.__name__: kind for kind in (AdamW, HyperModel, Logic, Sraven)}
+TYPES |= {kind.__name__: kind for kind in (Operation, Images, Collage, Tabular)}
 
 
 def to_json(spec: object) -> str:

@@ -1,4 +1,4 @@
-"""What every test shares: no test touches the user's store, and torch leaves a core to the others."""
+"""What every test shares: no test touches the user's store or data, and torch leaves a core to the others."""
 
 import os
 
@@ -32,6 +32,8 @@ def pytest_runtest_makereport(item):
 def _not_the_users_store(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LAB_STORE", str(tmp_path_factory.mktemp("store")))
+        patch.setenv("LAB_CACHE", str(tmp_path_factory.mktemp("cache")))  # only what is shipped is here
+        patch.delenv("LAB_DATA", raising=False)
         yield
 
 

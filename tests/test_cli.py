@@ -11,8 +11,9 @@ import pandas as pd
 import pytest
 import torch
 
-from lab import tasks
+from lab import datasets, tasks
 from lab.cli import COMMANDS, main
+from lab.datasets.samples import SHIPPED
 from lab.figures.registry import entries
 from lab.figures.sweep import RATES
 from lab.nonlinearity.spline import Spline
@@ -59,6 +60,9 @@ WRONG = {
     "search memorize --scale smoke --seed -1": ("seed=-1", "0 or more"),
     "search memorize --scale smoke --learn": ("learn=()", "mlp or attention or both"),
     "search memorize --scale smoke --out file": ("--out file", "is a file", "name a folder"),
+    "data fetch": ("which data set", "lab data"),
+    "data fetch chess": ("'chess'", "mnist", "covertype"),
+    "data verify chess": ("'chess'", "mnist", "covertype"),
     "sweep memorize chess --scale smoke": ("'chess'", *tasks.NAMES),
     "sweep memorize --scale tiny": ("'tiny'", "smoke, laptop, paper"),
     "sweep memorize --scale smoke --device tpu": ("'tpu'", "auto, cpu, cuda"),
@@ -119,6 +123,26 @@ def test_the_catalogue_is_listed_for_people_and_programs(lab):
     assert code == 0 and said == []
     for row in rows:
         assert any(line.startswith(row["name"]) for line in out) and any(row["shows"] in line for line in out)
+
+
+def test_data_sets_are_listed_for_people_and_programs_and_verified(lab):
+    code, out, said = lab("data list --json")
+    rows = json.loads("\n".join(out))
+    assert code == 0 and said == [] and [row["name"] for row in rows] == datasets.names()
+    for row in rows:
+        assert all(row[what] for what in ("kind", "about", "shape", "licence", "sources"))
+    here = [row["name"] for row in rows if row["here"]]
+    assert here == [name for name in datasets.names() if name in SHIPPED]
+    code, out, said = lab("data")
+    assert code == 0 and said == [] and all(any(line.startswith(row["name"]) for line in out) for row in rows)
+    code, out, said = lab("data verify")
+    assert code == 0 and said == [] and all(name in out[0] for name in here)
+
+
+def test_a_data_set_that_is_not_here_is_one_line(lab):
+    code, out, said = lab("data verify electricity")
+    assert code == 1 and out == [] and len(said) == 1
+    assert all(word in said[0] for word in ("electricity is not here", "lab data fetch", "electricity.csv", "LAB_DATA"))
 
 
 def test_the_command_trains_also_where_results_are_shipped(lab, store_folder, tmp_path, monkeypatch):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -68,10 +68,12 @@ class Hyper:
     """The hypernetwork paper: the settings of `lab.figures.hyper_settings`.
 
     task: "logic" or "sraven". varied: what the entry's own axes and lines vary, and so does not belong to its setting.
+    setting: the name of the setting, where it is not the task's.
     """
 
     task: str
     varied: tuple[str, ...] = ()
+    setting: str = ""
     guesses: Sequence[str] = hyper_settings.GUESSES
 
     def data(self, scale: str) -> list[dict]:
@@ -103,7 +105,7 @@ class Hyper:
         return found
 
     def _setting(self, scale: str) -> HyperSetting:
-        return getattr(hyper_settings, self.task)(scale)
+        return getattr(hyper_settings, self.setting or self.task)(scale)
 
     def _fields(self, scale: str) -> dict[str, object]:
         found = self._setting(scale)
@@ -122,6 +124,26 @@ class Hyper:
         else:
             fields |= {"peak rate": recipe.rate, "weight decay": recipe.decay, "warm-up steps": recipe.warmup}
         return {name: value for name, value in fields.items() if name not in self.varied}
+
+
+@dataclass(frozen=True)
+class Several:
+    """An entry that trains on more than one task: parts(scale) are the origins of what it trains at that scale."""
+
+    parts: Callable[[str], Sequence[Origin]]
+    guesses: Sequence[str] = hyper_settings.GUESSES
+
+    def data(self, scale: str) -> list[dict]:
+        """Of all parts."""
+        return [source for part in self.parts(scale) for source in part.data(scale)]
+
+    def hyperparameters(self, scale: str) -> dict[str, dict]:
+        """Of all parts; names begin with the task."""
+        return {name: fact for part in self.parts(scale) for name, fact in part.hyperparameters(scale).items()}
+
+    def departures(self, scale: str) -> list[str]:
+        """Of all parts, each once."""
+        return list(dict.fromkeys(told for part in self.parts(scale) for told in part.departures(scale)))
 
 
 def _in_grid(value: object, paper: object) -> bool:

@@ -50,6 +50,7 @@ PRINTED: dict[str, dict[str, tuple[float, float]]] = {
     },
 }
 TITLES = {"logic": "fuzzy logic: R² (%)", "sraven": "SRAVEN: accuracy (%)"}
+LOWEST = -40  # percent: the axis goes no lower, the digits do
 NUMBERS = 92  # px right of a panel: what its marks stand for, in digits
 HALF = 0.19  # of a row: ours is so much above its middle, the paper's as much below
 
@@ -85,7 +86,7 @@ def table_a1(table: pd.DataFrame) -> go.Figure:
     for number, task in enumerate(tasks):
         at = place(number, len(tasks))
         rows = found[found["task"] == task].set_index("method").reindex(methods)
-        low = min(0.0, np.nanmin(rows[["mean", "paper"]].to_numpy(float)) - 8)
+        low = max(LOWEST, min(0.0, np.nanmin(rows[["mean", "paper"]].to_numpy(float)) - 8))
         for name, value, error, ink, symbol, shift in (
             ("here", "mean", "error", BLUE, "circle", -HALF),
             ("printed in the paper", "paper", "paper_error", INK, "diamond-open", HALF),
@@ -150,12 +151,13 @@ def _write(figure: go.Figure, at: tuple[int, int], y: float, text: str, ink: str
 
 def _digits(mean: float, error: float) -> str:
     """
-    >>> _digits(63.28, 2.31), _digits(5.0, float("nan")), _digits(float("nan"), 1.0)
-    ('63.3 ± 2.3', '5.0', '–')
+    >>> _digits(63.28, 2.31), _digits(5.0, float("nan")), _digits(float("nan"), 1.0), _digits(-512.3, 60.7)
+    ('63.3 ± 2.3', '5.0', '–', '-512 ± 61')
     """
+    places = 1 if abs(mean) < 100 else 0
     if mean != mean:
         return "–"
-    return f"{mean:.1f}" if error != error else f"{mean:.1f} ± {error:.1f}"
+    return f"{mean:.{places}f}" if error != error else f"{mean:.{places}f} ± {error:.{places}f}"
 
 
 def _two_lines(title: str) -> str:

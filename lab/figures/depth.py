@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LAYERS = {"smoke": (2, 4), "laptop": (2, 4, 8), "paper": (4, 8, 16)}
-PROBLEMS = (20_000_000, 40_000_000)  # trained on at paper scale, as in Figure 4A
+PROBLEMS = variation.FEWER | {"paper": raven.PROBLEMS["paper"]}  # trained on
 _MARKS = "paper 25 to 40 million"
 
 
@@ -64,12 +64,10 @@ def _few(scale: str) -> list[str]:
 
 
 def _loss_notes(scale: str) -> list[str]:
-    wide, deep = raven.by_problems(scale, 1), plan(scale, 1)
-    numbers = " and ".join(f"{number:,}" for number in sorted({labels["problems"] for labels, _ in wide}))
-    batches = [f"batches of {part[0][1].recipe.batch}" for part in (wide, deep)]
+    numbers = sorted({labels["problems"] for labels, _ in raven.by_problems(scale, 1)})
     layers, trained = variation.notes("layers", LAYERS, "paper 4, 8, 16", _MARKS, scale, PROBLEMS)
-    return [f"by problems: the runs of Figure 4A, {numbers} problems ({_MARKS}), {batches[0]}, one width (paper three)",
-            f"by layers: {layers}, {trained}, {batches[1]}"]  # fmt: skip
+    return [f"by problems: the runs of Figure 4A, {' and '.join(f'{number:,}' for number in numbers)} ({_MARKS}), one"
+            f" width (paper three); by layers: {layers}, {trained}"]  # fmt: skip
 
 
 def _map_notes(scale: str) -> list[str]:
@@ -79,7 +77,7 @@ def _map_notes(scale: str) -> list[str]:
             " for two context panels, of problems without permutations", MAPS]  # fmt: skip
 
 
-_SRAVEN = {"tasks": ("sraven",), "origin": Hyper("sraven", ("steps", "layers"), "sraven_short")}
+_SRAVEN = {"tasks": ("sraven",), "origin": Hyper("sraven", ("steps", "layers"))}
 ENTRIES = (
     Entry(
         "hypernetwork/fig4b", "4.4", "SRAVEN by number of layers",
@@ -89,7 +87,7 @@ ENTRIES = (
         " where either is small",
         plan=plan, measure=variation.scores, plot=partial(scaling.accuracy, by="layers"),
         summary=partial(variation.told, by="layers"), notes=_few, seeds=variation.SEEDS,
-        minutes={"smoke": 0.5, "laptop": 15, "paper": 2_000}, **_SRAVEN,
+        minutes={"smoke": 0.5, "laptop": 19, "paper": 6_300}, **_SRAVEN,
     ),
     Entry(
         "hypernetwork/figA4", "4.4", "SRAVEN: training loss by number of problems and of layers",
@@ -97,8 +95,8 @@ ENTRIES = (
         " the number of layers",
         "training loss for the widths and depths of Figure 4; drawn, without a printed number",
         plan=_all_sizes, measure=variation.scores, plot=scaling.fig_a4, summary=_losses_summary, notes=_loss_notes,
-        seeds=variation.SEEDS, minutes={"smoke": 1, "laptop": 95, "paper": 2_900},
-        tasks=("sraven",), origin=Hyper("sraven", ("steps", "layers", "batch"), "sraven_short"),
+        seeds=variation.SEEDS, minutes={"smoke": 1, "laptop": 38, "paper": 6_600},
+        **_SRAVEN,
     ),
     Entry(
         "hypernetwork/figA7", "4.4", "Latent codes of a deep model on SRAVEN, all layers",
@@ -107,6 +105,6 @@ ENTRIES = (
         "codes of a softmax transformer with 16 layers, coloured by rule and by magnitude; no claim in words",
         plan=_deepest, measure=_maps, plot=embedding.layers, summary=maps_summary, notes=_map_notes, seeds=ONE,
         examples={"smoke": 60, "laptop": 500, "paper": 1_000},
-        minutes={"smoke": 0.5, "laptop": 5, "paper": 200}, **_SRAVEN,
+        minutes={"smoke": 0.5, "laptop": 8, "paper": 270}, **_SRAVEN,
     ),
 )  # fmt: skip

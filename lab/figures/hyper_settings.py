@@ -92,27 +92,8 @@ def sraven(scale: str = "laptop", name: str = "softmax", features: int | None = 
     return HyperSetting(task, _model(name, model, printed), recipe, ("val", "test", "ood"), *grid)
 
 
-def sraven_short(scale: str = "laptop", name: str = "softmax", problems: int | None = 20_000_000,
-                 **varied) -> HyperSetting:  # fmt: skip
-    """`sraven` for entries that vary the model or the task, whose every point is a training of its own: at laptop scale
-    with fewer problems and smaller batches. The other scales are those of `sraven`, and share its runs.
-
-    problems: at paper scale; 20 million are those of Table A1. varied: `features`, `held_out`, `layers`, `heads`.
-
-    >>> sraven_short("laptop", layers=8).recipe.batch
-    32
-    """
-    found = sraven(scale, name, problems=problems if scale == "paper" else None, **varied)
-    if scale == "laptop":
-        recipe = replace(found.recipe, steps=_SHORT_STEPS, batch=32, every=_SHORT_STEPS // 4)
-        found = replace(found, recipe=recipe)
-    return found
-
-
-_SHORT_STEPS = 3_000
-
-# The paper's grid has .001 and .003. R² on `val` after 2,000 steps at .001, seed 0, 32 tokens, .7 held out: softmax
-# .455, HYLA .519: far from converged, so the higher one.
+# The paper's grid has .001 and .003. R² on `val` after 2,000 steps at .001, seed 0, 32 tokens, .7 held out: softmax .455,
+# HYLA .519: far from converged, so the higher one.
 _LAPTOP_LOGIC_RATE = 0.003
 
 

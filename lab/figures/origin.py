@@ -68,12 +68,10 @@ class Hyper:
     """The hypernetwork paper: the settings of `lab.figures.hyper_settings`.
 
     task: "logic" or "sraven". varied: what the entry's own axes and lines vary, and so does not belong to its setting.
-    setting: the name of the setting, where it is not the task's.
     """
 
     task: str
     varied: tuple[str, ...] = ()
-    setting: str = ""
     guesses: Sequence[str] = hyper_settings.GUESSES
 
     def data(self, scale: str) -> list[dict]:
@@ -105,7 +103,7 @@ class Hyper:
         return found
 
     def _setting(self, scale: str) -> HyperSetting:
-        return getattr(hyper_settings, self.setting or self.task)(scale)
+        return getattr(hyper_settings, self.task)(scale)
 
     def _fields(self, scale: str) -> dict[str, object]:
         found = self._setting(scale)

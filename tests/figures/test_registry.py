@@ -54,7 +54,7 @@ def test_minutes_keep_what_was_promised():
     wide = minutes["hypernetwork/fig4a"].pop("laptop")
     assert wide <= 80, "those of figure 5, and 20 minutes more"
     deep = minutes["hypernetwork/fig4b"]["laptop"]
-    assert minutes["hypernetwork/figA4"].pop("laptop") == wide + deep, "the runs of both parts of figure 4"
+    assert minutes["hypernetwork/figA4"].pop("laptop") <= wide + deep, "the runs of both parts of figure 4"
     assert minutes["transformers/fig2"]["laptop"] <= 10
     matrices = [minutes[name].pop("laptop") for name in ("transformers/fig5", "transformers/fig11")]
     assert sum(matrices) <= 90 and minutes["transformers/fig5"]["paper"] <= 15

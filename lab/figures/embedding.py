@@ -28,18 +28,40 @@ def maps(table: pd.DataFrame, height: int = 165) -> go.Figure:
     colouring has either labels, text, or values, numbers; the other column is empty there. Layers count from 0.
     """
     methods = list(table["method"].unique())
-    rows = table[["layer", "colouring"]].drop_duplicates().itertuples(index=False, name=None)
-    rows, columns = list(rows), len(methods)
+    rows = list(table[["layer", "colouring"]].drop_duplicates().itertuples(index=False, name=None))
+    panels = [(method, layer, colouring) for layer, colouring in rows for method in methods]
+    titles = [method_title(method) for method in methods] + [""] * (len(panels) - len(methods))
+    figure = _drawn(table, panels, titles, len(methods), height, gap=22)
+    for row, (layer, colouring) in enumerate(rows, 1):
+        figure.update_yaxes(title_text=f"<b>layer {layer + 1}</b><br>by {colouring}", row=row, col=1)
+    return figure
+
+
+def layers(table: pd.DataFrame, height: int = 125) -> go.Figure:
+    """All layers of one method, however many: a panel each, four a row, once for each colouring. table: as `maps`."""
+    found = sorted(table["layer"].unique())
+    columns = max(count for count in (1, 2, 3, 4) if len(found) % count == 0)  # a colouring begins a row
+    colourings = list(table["colouring"].unique())
+    panels = [(table["method"].iloc[0], layer, colouring) for colouring in colourings for layer in found]
+    titles = [f"layer {layer + 1}" for _, layer, _ in panels]
+    figure = _drawn(table, panels, titles, columns, height, gap=34)
+    for number, (_, _, colouring) in enumerate(panels[::columns], 1):
+        figure.update_yaxes(title_text=f"by {colouring}", row=number, col=1)
+    return figure
+
+
+def _drawn(table: pd.DataFrame, panels: list[tuple], titles: list[str], columns: int, height: int,
+           gap: int) -> go.Figure:  # fmt: skip
+    """A panel for each (method, layer, colouring)."""
     labels = _labels(table)
     listed = bool(labels) and len(labels) <= LISTED
     widest = 22 + 7 * max(map(len, labels), default=0)  # px of an entry
     lines = -(-len(labels) * widest // 560) + 1 if listed else 0
-    titles = [method_title(method) if not row else "" for row in range(len(rows)) for method in methods]
-    figure = grid(titles, columns, height, gap=22, top=30 + LINE * lines, left=72, horizontal=14)
+    figure = grid(titles, columns, height, gap=gap, top=30 + LINE * lines, left=72, horizontal=14)
     look, named = _look(labels), set()
-    numbers = list(dict.fromkeys(colouring for _, colouring in rows if not _labels(_of(table, colouring=colouring))))
-    for number in range(len(rows) * columns):
-        (layer, colouring), method = rows[number // columns], methods[number % columns]
+    colourings = list(dict.fromkeys(colouring for _, _, colouring in panels))
+    numbers = [colouring for colouring in colourings if not _labels(_of(table, colouring=colouring))]
+    for number, (method, layer, colouring) in enumerate(panels):
         points = _of(table, method=method, layer=layer, colouring=colouring)
         at = place(number, columns)
         if colouring in numbers:
@@ -50,9 +72,7 @@ def maps(table: pd.DataFrame, height: int = 165) -> go.Figure:
     figure.update_xaxes(showticklabels=False, ticks="", showgrid=False, mirror=True)
     figure.update_yaxes(showticklabels=False, ticks="", showgrid=False, mirror=True)
     kinds = [NAMES.get(kind, kind) for kind in table["embedding"].unique()]
-    name_axes(figure, len(rows) * columns, columns, f"{' / '.join(kinds)} (no unit)", "")
-    for row, (layer, colouring) in enumerate(rows, 1):
-        figure.update_yaxes(title_text=f"<b>layer {layer + 1}</b><br>by {colouring}", row=row, col=1)
+    name_axes(figure, len(panels), columns, f"{' / '.join(kinds)} (no unit)", "")
     _place_bars(figure, numbers)
     set_reading(
         figure,

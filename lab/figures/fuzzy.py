@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 POINT = ["rate", "decay", "warmup"]  # of the grid that hyper-parameters are picked from
+# What else may differ between the runs of a table: a point of the grid is picked for each.
+_KINDS = ("method", "length", "held_out", "problems", "layers", "heads", "features")
 
 
 def plan(scale: str, seeds: int, lengths: Sequence[int] = (), fractions: Sequence[float] = FRACTIONS,
@@ -58,7 +60,7 @@ def choose(table: pd.DataFrame, by: str) -> pd.DataFrame:
     >>> choose(table, "accuracy_val")["chosen"].tolist()
     [False, False, True, True]
     """
-    kinds = [name for name in ("method", "length", "held_out", "problems") if name in table]
+    kinds = [name for name in _KINDS if name in table]
     means = table.groupby([*kinds, *POINT], sort=False)[by].agg(lambda values: values.mean(skipna=False))
     best = means.fillna(float("-inf")).reset_index().sort_values(by, ascending=False, kind="stable")
     best = best.drop_duplicates(kinds)[[*kinds, *POINT]].assign(chosen=True)

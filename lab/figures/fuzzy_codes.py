@@ -15,7 +15,7 @@ from lab.figures.fuzzy import finals
 from lab.figures.fuzzy import plan as all_runs
 from lab.figures.hyper_settings import LENGTHS, SEEDS
 from lab.figures.origin import Hyper
-from lab.figures.read import Labelled, decoded, fresh, mapped
+from lab.figures.read import MAPS, Labelled, decoded, fresh, mapped
 from lab.figures.registry import Entry, Planned
 from lab.figures.style import method_title
 from lab.run import Run
@@ -121,8 +121,7 @@ def _decoder_notes(scale: str) -> list[str]:
 
 
 def _map_notes(scale: str) -> list[str]:
-    return [*_notes(scale), "the paper states no setting of its t-SNE: here perplexity 30, started from PCA; codes of"
-                            " one model, seed 0"]  # fmt: skip
+    return [*_notes(scale), MAPS]
 
 
 def _last_maps(table: pd.DataFrame) -> go.Figure:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -122,6 +122,26 @@ class Hyper:
         else:
             fields |= {"peak rate": recipe.rate, "weight decay": recipe.decay, "warm-up steps": recipe.warmup}
         return {name: value for name, value in fields.items() if name not in self.varied}
+
+
+@dataclass(frozen=True)
+class Several:
+    """An entry that trains on more than one task: parts(scale) are the origins of what it trains at that scale."""
+
+    parts: Callable[[str], Sequence[Origin]]
+    guesses: Sequence[str] = hyper_settings.GUESSES
+
+    def data(self, scale: str) -> list[dict]:
+        """Of all parts."""
+        return [source for part in self.parts(scale) for source in part.data(scale)]
+
+    def hyperparameters(self, scale: str) -> dict[str, dict]:
+        """Of all parts; names begin with the task."""
+        return {name: fact for part in self.parts(scale) for name, fact in part.hyperparameters(scale).items()}
+
+    def departures(self, scale: str) -> list[str]:
+        """Of all parts, each once."""
+        return list(dict.fromkeys(told for part in self.parts(scale) for told in part.departures(scale)))
 
 
 def _in_grid(value: object, paper: object) -> bool:

@@ -15,7 +15,7 @@ from lab.figures.fuzzy import POINT, finals, percent
 from lab.figures.fuzzy_codes import ONE, maps_summary
 from lab.figures.hyper_settings import FIGURE_METHODS, SEEDS, sraven
 from lab.figures.origin import Hyper
-from lab.figures.read import Labelled, alike, decoded, fresh, listed, mapped
+from lab.figures.read import MAPS, Labelled, alike, decoded, fresh, listed, mapped
 from lab.figures.registry import Entry, Planned
 from lab.figures.style import method_title
 from lab.run import Run
@@ -131,8 +131,7 @@ def _decoder_notes(scale: str) -> list[str]:
 
 
 def _map_notes(scale: str) -> list[str]:
-    return [*_notes(scale), "the paper states no setting of its t-SNE: here perplexity 30, started from PCA; codes of"
-                            " one model, seed 0"]  # fmt: skip
+    return [*_notes(scale), MAPS]
 
 
 def _all_layers_notes(scale: str) -> list[str]:

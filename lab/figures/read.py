@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 SEED = 0  # of the examples, of decoders and maps
 SHUFFLES = 10  # decoders that are trained on shuffled labels
+# A departure that all maps have.
+MAPS = "the paper states no setting of its t-SNE: here perplexity 30, started from PCA; codes of one model, seed 0"
 Labelled = Sequence[tuple[dict, Run]]
 Sample = Callable[[Run, str, int], Examples]  # (run, split, number of examples)
 Colours = dict[str, Callable[[Examples], np.ndarray]]  # name → numbers, or labels as text

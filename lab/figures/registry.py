@@ -48,9 +48,20 @@ class Entry:
 
 def entries() -> dict[str, Entry]:
     """All entries by name, in the order of the papers."""
-    from lab.figures import algorithmic, compatibility, counted, fuzzy, fuzzy_codes, raven, reshaped
+    from lab.figures import (
+        ablations,
+        algorithmic,
+        compatibility,
+        counted,
+        depth,
+        fuzzy,
+        fuzzy_codes,
+        raven,
+        reshaped,
+        variation,
+    )
 
-    modules = (algorithmic, compatibility, reshaped, fuzzy, fuzzy_codes, raven, counted)
+    modules = (algorithmic, compatibility, reshaped, fuzzy, fuzzy_codes, raven, depth, variation, ablations, counted)
     found = [entry for module in modules for entry in module.ENTRIES]
     return {entry.name: entry for entry in sorted(found, key=lambda entry: _place(entry.name))}
 

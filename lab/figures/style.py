@@ -39,7 +39,21 @@ METHOD_SYMBOLS = {  # a second way to tell methods apart, where points are drawn
     "linear": "square",
     "hyla": "diamond",
 }
-METHOD_TITLES = {"softmax": "softmax attention", "linear": "linear attention", "hyla": "HYLA"}  # others: as they are
+METHOD_TITLES = {  # others: as they are
+    "softmax": "softmax attention",
+    "linear": "linear attention",
+    "hyla": "HYLA",
+    "linear_rms_head": "linear attention + RMSHead",
+    "linear_rms_head_nonlinear": "linear attention + RMSHead + nonlinear value",
+    "hyla_no_rms_head": "HYLA − RMSHead",
+    "hyla_linear": "HYLA − nonlinearity",
+    "hyla_linear_no_rms_head": "HYLA − nonlinearity − RMSHead",
+    "hyla_softmax": "HYLA − RMSHead + softmax",
+    "hyla_deep": "HYLA + deep value network",
+    "softmax_experts": "softmax attention + MoE",
+    "linear_experts": "linear attention + MoE",
+    "hyla_experts": "HYLA + MoE",
+}
 # For what has no colour of its own; yellow is left out, it cannot be seen on white.
 SEQUENCE = (BLUE, ORANGE, GREEN, VERMILLION, PURPLE, SKY, BLACK, GREY)
 

@@ -46,23 +46,23 @@ def sample(run: Run, split: str, count: int) -> Examples:
     return fresh(run, split, count, fixed="context")
 
 
-def which_terms(examples: Examples) -> np.ndarray:
+def which_terms(examples: Examples, count: int = TERMS) -> np.ndarray:
     """Whether a function has each of the terms that training saw, (examples, terms)."""
     terms = examples.latents["terms"].numpy()
-    return (terms[:, :, None] == np.arange(TERMS)).any(1).astype(int)
+    return (terms[:, :, None] == np.arange(count)).any(1).astype(int)
 
 
 def _decoded(runs: Sequence[tuple[dict, Run]], examples: int) -> pd.DataFrame:
     return decoded(chosen(runs), examples, sample, which_terms, "terms", names=written)
 
 
-def written(term: int) -> str:
+def written(term: int, variables: int = Logic().variables) -> str:
     """A term by the signs of its variables, x1 first: − is negated.
 
     >>> written(13)
     '++−+'
     """
-    return "".join("+" if bit == "1" else "−" for bit in f"{term:0{Logic().variables}b}")
+    return "".join("+" if bit == "1" else "−" for bit in f"{term:0{variables}b}")
 
 
 def _term(number: int) -> Callable[[Examples], np.ndarray]:

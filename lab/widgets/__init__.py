@@ -15,7 +15,8 @@ def explore(x: object, scale: str | None = None, edit: bool = False) -> Explorer
 
     A Spline, a search's result, a name in the zoo, or Figure 6: SplineExplorer, in its editing mode with `edit`. A
     task's name, or runs: TrainingExplorer. A run on SRAVEN or fuzzy logic: LatentExplorer. Figure 5 or 11:
-    CompatibilityExplorer. scale: of what is trained live (default laptop).
+    CompatibilityExplorer. scale: of what is trained live (default laptop); at smoke
+    scale, fewer codes are looked at.
 
     >>> type(explore("memorize")).__name__
     'TrainingExplorer'
@@ -29,7 +30,7 @@ def explore(x: object, scale: str | None = None, edit: bool = False) -> Explorer
     from lab.run import Run, Runs, SearchResult
     from lab.tasks import Logic, Sraven
     from lab.widgets.compatibility import CompatibilityExplorer
-    from lab.widgets.latent import LatentExplorer
+    from lab.widgets.latent import EXAMPLES, FEW, LatentExplorer
     from lab.widgets.spline import SplineExplorer
     from lab.widgets.training import TrainingExplorer
 
@@ -43,7 +44,7 @@ def explore(x: object, scale: str | None = None, edit: bool = False) -> Explorer
     if edit:
         raise ArgumentError(f"edit=True is for functions, and {x!r} is none; give a lab.Spline or a name in the zoo")
     if isinstance(x, Run) and isinstance(x.spec.task, (Logic, Sraven)):
-        return LatentExplorer(x)
+        return LatentExplorer(x, FEW if scale == "smoke" else EXAMPLES)
     if isinstance(x, Run):
         x = Runs([x])
     if isinstance(x, Runs) or (isinstance(x, str) and x in tasks.NAMES):

@@ -18,7 +18,7 @@ from lab.widgets.explorer import LABEL, Explorer, live
 from lab.widgets.problems import CELL, TABLE
 from lab.widgets.reading import Reading
 
-EXAMPLES = 800  # t-SNE of as many takes a few seconds
+EXAMPLES, FEW = 800, 120  # t-SNE of 800 takes a few seconds
 PERPLEXITY = 30
 METHODS = ("tsne", "pca", "umap")
 LEAST = 12  # examples: a map's trustworthiness looks at five neighbours

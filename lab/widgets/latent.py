@@ -173,7 +173,7 @@ class LatentExplorer(Explorer):
             self._rings()
         self._selected = np.array([], int)
         self._show_problem()
-        self._compare()
+        self._tell_apart()
         self._describe()
 
     def _paint(self) -> None:
@@ -214,15 +214,15 @@ class LatentExplorer(Explorer):
             self._rings()
             self.map.data[views.POINTS].selectedpoints = None
         self._selected = np.array([], int)
-        self._compare()
+        self._tell_apart()
 
     def _clear(self) -> None:
         self._groups = {views.A: None, views.B: None}
         with self.map.batch_update():
             self._rings()
-        self._compare()
+        self._tell_apart()
 
-    def _compare(self) -> None:
+    def _tell_apart(self) -> None:
         """What tells A from B, in the layer that is shown."""
         a, b = self._groups.values()
         if a is None or b is None:

@@ -264,13 +264,13 @@ def _difference(found: Contrast, names: list[str], trait: str, sizes: tuple[int,
             for c in order if found.share_a[c] or found.share_b[c]]  # fmt: skip
     best, score = names[found.widest], found.decoding.accuracy
     shares = [f"{100 * part[found.widest]:.0f} %" for part in (found.share_a, found.share_b)]
-    tested = "combinations" if found.unseen else "problems (too few combinations to keep some back)"
+    kept = "" if found.unseen else ", of combinations that it learned from: there are too few to keep some back"
     numbers = [f"{100 * float(value):.0f} %" for value in (score.value, score.chance, score.shuffled.mean())]
     return _text(
         f"A has {sizes[0]} problems, B {sizes[1]}. The {trait} that separates them: <b>{html.escape(best)}</b>,"
         f" {shares[0]} of A and {shares[1]} of B. A logistic regression of the codes in layer {layer} tells A from B in"
-        f" {numbers[0]} of {tested} that it did not learn from; a constant answer is right in {numbers[1]}, one that"
-        f" learned shuffled labels in {numbers[2]}."
+        f" {numbers[0]} of problems that it did not learn from{kept}. A constant answer is right in {numbers[1]}, one"
+        f" that learned shuffled labels in {numbers[2]}."
         f"<table {TABLE}><tr><th>{trait}</th><th {CELL}>A</th><th {CELL}>B</th></tr>{''.join(rows)}</table>"
     )
 

@@ -25,7 +25,7 @@ from lab.tasks.sraven import COLUMNS, RULES
 from lab.tasks.stream import Examples
 
 BATCH = 256
-TABLE = 'style="border-collapse: collapse; line-height: 1.3; font-variant-numeric: tabular-nums"'
+TABLE = 'style="border-collapse: collapse; line-height: 1.3; font-size: inherit; font-variant-numeric: tabular-nums"'
 CELL = 'style="padding: 0 8px; text-align: right"'
 
 

@@ -37,8 +37,8 @@ def map_frame(hover: Sequence[str]) -> go.Figure:
         template=TEMPLATE,
         height=HEIGHT,
         dragmode="lasso",
-        margin={"l": 10, "r": 10, "t": 48, "b": 130},
-        title={"font": {"size": SIZE}, "x": 0.02, "y": 0.985, "yanchor": "top"},
+        margin={"l": 10, "r": 10, "t": 56, "b": 130},
+        title={"font": {"size": SIZE}, "x": 0.02, "y": 0.97, "yanchor": "top"},
         legend={"yref": "container", "y": 0.01, "yanchor": "bottom", "x": 0, "itemclick": False,
                 "itemdoubleclick": False, "font": {"size": SIZE - 1}},
         xaxis=PLAIN,
@@ -101,8 +101,8 @@ def bars_frame() -> go.Figure:
     figure.update_layout(
         template=TEMPLATE,
         height=HEIGHT,
-        margin={"l": 112, "r": 14, "t": 48, "b": 110},
-        title={"font": {"size": SIZE}, "x": 0.02, "y": 0.985, "yanchor": "top"},
+        margin={"l": 112, "r": 14, "t": 56, "b": 110},
+        title={"font": {"size": SIZE}, "x": 0.02, "y": 0.97, "yanchor": "top"},
         legend={"yref": "container", "y": 0.01, "yanchor": "bottom", "x": 0, "xref": "container",
                 "font": {"size": SIZE - 1}},
         xaxis={"title": {"text": "F1 on unseen combinations (%)"}, "range": (0, 103)},
@@ -148,7 +148,7 @@ def heads_frame(heads: int) -> go.Figure:
         margin={"l": 58, "r": 14, "t": 34, "b": 84},
         title={"font": {"size": SIZE}, "x": 0.02, "y": 0.98, "yanchor": "top"},
         legend={"yref": "container", "y": 0.01, "yanchor": "bottom", "x": 0},
-        xaxis={"title": {"text": "head"}, "dtick": 1, "showgrid": False},
+        xaxis={"title": {"text": "head"}, "dtick": 1, "showgrid": False, "range": (0.4, heads + 0.6)},
         yaxis={"title": {"text": "attention score"}, "zeroline": True, "zerolinecolor": GREY},
     )
     return figure

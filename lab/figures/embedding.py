@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -58,7 +59,7 @@ def _drawn(table: pd.DataFrame, panels: list[tuple], titles: list[str], columns:
     widest = 22 + 7 * max(map(len, labels), default=0)  # px of an entry
     lines = -(-len(labels) * widest // 560) + 1 if listed else 0
     figure = grid(titles, columns, height, gap=gap, top=30 + LINE * lines, left=72, horizontal=14)
-    look, named = _look(labels), set()
+    shown, named = look(labels), set()
     colourings = list(dict.fromkeys(colouring for _, _, colouring in panels))
     numbers = [colouring for colouring in colourings if not _labels(_of(table, colouring=colouring))]
     for number, (method, layer, colouring) in enumerate(panels):
@@ -67,7 +68,7 @@ def _drawn(table: pd.DataFrame, panels: list[tuple], titles: list[str], columns:
         if colouring in numbers:
             _draw_values(figure, points, numbers.index(colouring), at)
         else:
-            _draw_labels(figure, points, look, named if listed else set(labels), at)
+            _draw_labels(figure, points, shown, named if listed else set(labels), at)
         _tell_trust(figure, points, at)
     figure.update_xaxes(showticklabels=False, ticks="", showgrid=False, mirror=True)
     figure.update_yaxes(showticklabels=False, ticks="", showgrid=False, mirror=True)
@@ -94,10 +95,15 @@ def _of(table: pd.DataFrame, **values: object) -> pd.DataFrame:
 
 
 def _labels(table: pd.DataFrame) -> list[str]:
-    return sorted(table["label"].dropna().unique(), key=lambda label: (len(label), label))  # 2 before 10
+    return in_order(table["label"].dropna().unique())
 
 
-def _look(labels: list[str]) -> dict[str, tuple[str, str]]:
+def in_order(labels: Iterable[str]) -> list[str]:
+    """Labels sorted, 2 before 10."""
+    return sorted(labels, key=lambda label: (len(label), label))
+
+
+def look(labels: list[str]) -> dict[str, tuple[str, str]]:
     """Colour and symbol of each label: first all colours, then again with another symbol."""
     colours = [colour for colour in SEQUENCE if colour != GREY]
     return {
@@ -105,11 +111,11 @@ def _look(labels: list[str]) -> dict[str, tuple[str, str]]:
     }
 
 
-def _draw_labels(figure: go.Figure, points: pd.DataFrame, look: dict[str, tuple[str, str]], named: set[str],
+def _draw_labels(figure: go.Figure, points: pd.DataFrame, shown: dict[str, tuple[str, str]], named: set[str],
                  at: tuple[int, int]) -> None:  # fmt: skip
     for label in _labels(points):
         some = points[points["label"] == label]
-        colour, symbol = look[label]
+        colour, symbol = shown[label]
         figure.add_scatter(
             x=some["x"],
             y=some["y"],

@@ -13,7 +13,7 @@ import numpy as np
 from lab.figures import decoding, embedding
 from lab.figures.fuzzy import finals
 from lab.figures.fuzzy import plan as all_runs
-from lab.figures.hyper_settings import LENGTHS, SEEDS
+from lab.figures.hyper_settings import READ, READ_HELD_OUT, SEEDS, read_length
 from lab.figures.origin import Hyper
 from lab.figures.read import MAPS, Labelled, decoded, fresh, mapped
 from lab.figures.registry import Entry, Planned
@@ -28,17 +28,12 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 TERMS = 2 ** Logic().variables - Logic().reserved  # that training sees
-LENGTH, HELD_OUT = 32, 0.7  # Figure A2; the paper does not say for 2B and 2D
 ONE = dict.fromkeys(SCALES, 1)
-
-
-def _length(scale: str) -> int:
-    return max(length for length in LENGTHS[scale] if length <= LENGTH)
 
 
 def plan(scale: str, seeds: int) -> list[Planned]:
     """The runs of figure 2C with 32 tokens (fewer at smoke scale) and 70 % held out."""
-    return all_runs(scale, seeds, (_length(scale),), (HELD_OUT,))
+    return all_runs(scale, seeds, (read_length(scale),), (READ_HELD_OUT,))
 
 
 def chosen(runs: Labelled) -> Labelled:
@@ -51,23 +46,23 @@ def sample(run: Run, split: str, count: int) -> Examples:
     return fresh(run, split, count, fixed="context")
 
 
-def which_terms(examples: Examples) -> np.ndarray:
+def which_terms(examples: Examples, count: int = TERMS) -> np.ndarray:
     """Whether a function has each of the terms that training saw, (examples, terms)."""
     terms = examples.latents["terms"].numpy()
-    return (terms[:, :, None] == np.arange(TERMS)).any(1).astype(int)
+    return (terms[:, :, None] == np.arange(count)).any(1).astype(int)
 
 
 def _decoded(runs: Sequence[tuple[dict, Run]], examples: int) -> pd.DataFrame:
     return decoded(chosen(runs), examples, sample, which_terms, "terms", names=written)
 
 
-def written(term: int) -> str:
+def written(term: int, variables: int = Logic().variables) -> str:
     """A term by the signs of its variables, x1 first: − is negated.
 
     >>> written(13)
     '++−+'
     """
-    return "".join("+" if bit == "1" else "−" for bit in f"{term:0{Logic().variables}b}")
+    return "".join("+" if bit == "1" else "−" for bit in f"{term:0{variables}b}")
 
 
 def _term(number: int) -> Callable[[Examples], np.ndarray]:
@@ -109,8 +104,9 @@ def maps_summary(table: pd.DataFrame) -> str:
 
 
 def _notes(scale: str) -> list[str]:
-    shorter = [f"{_length(scale)} tokens (paper {LENGTH})"] if _length(scale) != LENGTH else []
-    return [*shorter, f"{100 * HELD_OUT:.0f} % of the functions held out, {_length(scale)} tokens; inputs shown in"
+    length = read_length(scale)
+    shorter = [f"{length} tokens (paper {READ})"] if length != READ else []
+    return [*shorter, f"{100 * READ_HELD_OUT:.0f} % of the functions held out, {length} tokens; inputs shown in"
                       " context are the same for all examples, the query varies"]  # fmt: skip
 
 

@@ -87,7 +87,7 @@ def mapped(runs: Labelled, count: int, sample: Sample, colours: Colours, last: b
         examples = sample(run, "ood", count)
         found = layers(run, examples)
         for codes in found[-1:] if last else found:
-            points, trust = _placed(codes.codes)
+            points, trust = placed(codes.codes)
             part = {"method": told["method"], "layer": codes.layer, "x": points[:, 0], "y": points[:, 1],
                     "trustworthiness": trust, "embedding": "tsne"}  # fmt: skip
             for name, read in colours.items():
@@ -99,14 +99,19 @@ def mapped(runs: Labelled, count: int, sample: Sample, colours: Colours, last: b
     return table.sort_values(["layer", "order"], kind="stable", ignore_index=True).drop(columns="order")
 
 
-def _placed(codes: np.ndarray) -> tuple[np.ndarray, float]:
-    """Points of a map, and their trustworthiness; all in one place, without any, where codes differ by rounding alone:
-    in the first layer of SRAVEN's models, a query is the same in all problems, and so is its score with itself unless
-    softmax compares it with others."""
-    if np.ptp(codes, axis=0).max() <= 1e-5 * np.abs(codes).max():
+def placed(codes: np.ndarray, method: str = "tsne", perplexity: float | None = None) -> tuple[np.ndarray, float]:
+    """Points (examples, 2) of a map, and their trustworthiness; all in one place, without any, where codes are the
+    same."""
+    if same(codes):
         return np.zeros((len(codes), 2)), float("nan")
-    found = embed(codes, "tsne", SEED)
+    found = embed(codes, method, SEED, perplexity)
     return found.points, round(found.trustworthiness, 4)
+
+
+def same(codes: np.ndarray) -> bool:
+    """Whether codes differ by rounding alone: in the first layer of SRAVEN's models, a query is the same in all
+    problems, and so is its score with itself unless softmax compares it with others."""
+    return bool(np.ptp(codes, axis=0).max() <= 1e-5 * np.abs(codes).max())
 
 
 def alike(runs: Labelled, count: int, sample: Sample, labels: Callable[[Examples], np.ndarray],

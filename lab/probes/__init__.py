@@ -2,12 +2,13 @@
 
 from lab.probes.codes import codes_by_layer, latent_codes
 from lab.probes.complexity import fourier_complexity, total_variation
+from lab.probes.contrast import contrast
 from lab.probes.decoding import decode
 from lab.probes.embedding import embed
 from lab.probes.similarity import code_similarity
 from lab.probes.slices import slice_1d, slice_2d
 
 __all__ = [
-    "code_similarity", "codes_by_layer", "decode", "embed", "fourier_complexity", "latent_codes", "slice_1d",
-    "slice_2d", "total_variation",
+    "code_similarity", "codes_by_layer", "contrast", "decode", "embed", "fourier_complexity", "latent_codes",
+    "slice_1d", "slice_2d", "total_variation",
 ]  # fmt: skip

@@ -14,8 +14,9 @@ def explore(x: object, scale: str | None = None, edit: bool = False) -> Explorer
     """The explorer that fits what it is given.
 
     A Spline, a search's result, a name in the zoo, or Figure 6: SplineExplorer, in its editing mode with `edit`. A
-    task's name, or runs: TrainingExplorer. Figure 5 or 11: CompatibilityExplorer. scale: of what is trained live
-    (default laptop).
+    task's name, or runs: TrainingExplorer. A run on SRAVEN or fuzzy logic: LatentExplorer. Figure 5 or 11:
+    CompatibilityExplorer. scale: of what is trained live (default laptop); at smoke
+    scale, fewer codes are looked at.
 
     >>> type(explore("memorize")).__name__
     'TrainingExplorer'
@@ -27,7 +28,9 @@ def explore(x: object, scale: str | None = None, edit: bool = False) -> Explorer
     from lab.nonlinearity.spline import Spline
     from lab.nonlinearity.zoo import zoo_names
     from lab.run import Run, Runs, SearchResult
+    from lab.tasks import Logic, Sraven
     from lab.widgets.compatibility import CompatibilityExplorer
+    from lab.widgets.latent import EXAMPLES, FEW, LatentExplorer
     from lab.widgets.spline import SplineExplorer
     from lab.widgets.training import TrainingExplorer
 
@@ -40,6 +43,8 @@ def explore(x: object, scale: str | None = None, edit: bool = False) -> Explorer
         return SplineExplorer(*functions_of(x.table, f"{x.name}, scale {x.scale}"), edit=edit, scale=scale)
     if edit:
         raise ArgumentError(f"edit=True is for functions, and {x!r} is none; give a lab.Spline or a name in the zoo")
+    if isinstance(x, Run) and isinstance(x.spec.task, (Logic, Sraven)):
+        return LatentExplorer(x, FEW if scale == "smoke" else EXAMPLES)
     if isinstance(x, Run):
         x = Runs([x])
     if isinstance(x, Runs) or (isinstance(x, str) and x in tasks.NAMES):
@@ -48,6 +53,6 @@ def explore(x: object, scale: str | None = None, edit: bool = False) -> Explorer
         return CompatibilityExplorer(x)
     raise ArgumentError(
         f"there is no explorer for {x!r}; give a lab.Spline, a name in the zoo ({', '.join(zoo_names()) or 'empty'}), "
-        f"a task ({', '.join(tasks.NAMES)}), what lab.train or lab.search returned, or a figure with an explorer "
-        "(transformers/fig5, fig6, fig11)"
+        f"a task ({', '.join(tasks.NAMES)}), what lab.train, lab.trained or lab.search returned, or a figure with an "
+        "explorer (transformers/fig5, fig6, fig11)"
     )

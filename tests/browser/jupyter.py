@@ -240,6 +240,16 @@ class Notebook:
         self.page.mouse.move(across, down, steps=3)
         self.page.mouse.click(across, down)
 
+    def draw_around(self, plot: Locator, corners, subplot: str = "xy"):
+        """Draw a line with the mouse through points (x, y) of a figure's data, as the lasso wants it."""
+        plot.scroll_into_view_if_needed()
+        pixels = [plot.evaluate(PIXEL, [x, y, subplot]) for x, y in corners]
+        self.page.mouse.move(*pixels[0])
+        self.page.mouse.down()
+        for pixel in [*pixels[1:], pixels[0]]:
+            self.page.mouse.move(*pixel, steps=6)
+        self.page.mouse.up()
+
     def screenshot(self, path: Path):
         """The whole notebook as a PNG, however long."""
         size = self.page.viewport_size

@@ -4,6 +4,7 @@ The limit of the design for a redraw is 100 ms. A test machine may be busy, so t
 measured times are printed, and recorded as properties of the tests.
 """
 
+import re
 import statistics
 import time
 
@@ -100,6 +101,53 @@ def test_splines(open_notebook, redraws):
     last.get_by_text("ours MLP").wait_for()
     lab.page.locator("table.dataframe").get_by_text("ours MLP").wait_for()
     assert lab.errors() == []
+
+
+def test_latent_codes(open_notebook, redraws):
+    lab = opened(open_notebook, "hypernetwork/latent_codes.ipynb")
+    first = lab.page.locator(".js-plotly-plot").count() - 3  # the explorer's are the last
+    codes, bars, heads = (lab.figure(first + number) for number in range(3))
+    colour, layer, computing = lab.dropdown("colour by"), lab.dropdown("layer"), lab.page.get_by_text("computing")
+
+    redraws("colour of codes", lab, codes, [choosing(colour, name) for name in ("target", "correctness", "rule") * 3])
+    lab.redraw(codes, choosing(layer, "1"))
+    codes.get_by_text("layer 1").wait_for()
+    lab.redraw(bars, choosing(colour, "target"))
+    bars.get_by_text("Decoding the target").wait_for()
+    computing.wait_for(state="hidden")
+    assert "layer 1" in heads.text_content()
+    layer.select_option("4")
+    codes.get_by_text("layer 4").wait_for()
+    computing.wait_for(state="hidden")
+    redraws("a layer that is known", lab, codes, [choosing(layer, name) for name in ("1", "4") * 4])
+
+    x, y = np.array(codes.evaluate("plot => [Array.from(plot.data[0].x), Array.from(plot.data[0].y)]"))
+    apart = np.hypot(*(v[:, None] - v for v in (x, y))) + 1e9 * np.eye(len(x))
+    lonely = int(apart.min(0)[1:].argmax()) + 1  # no other point is under the mouse there; 0 is shown already
+    lab.redraw(heads, lambda: lab.click_point(codes, x[lonely], y[lonely]))
+    heads.get_by_text(f"Problem {lonely},").wait_for()
+    lab.page.locator("svg[aria-label^='SRAVEN problem']").wait_for()
+    assert lab.page.get_by_text("In the last panel is the model's answer").count() == 1
+
+    lab.page.get_by_text("Draw a line around a cluster").wait_for()
+    left, right, middle, low, high = x.min() - 1, x.max() + 1, np.median(x), y.min() - 1, y.max() + 1
+    for name, (start, end) in {"A": (left, middle), "B": (middle, right)}.items():
+        lab.draw_around(codes, [(start, low), (start, high), (end, high), (end, low)])
+        lab.page.wait_for_timeout(500)
+        lab.button(f"selection → {name}").click()
+        if name == "A":
+            lab.page.get_by_text("A has ").wait_for()
+    lab.page.get_by_text("The rule that separates them").wait_for()
+    said = lab.page.locator(".lab-difference").text_content()
+    a, b = map(int, re.match(r"A has (\d+) problems, B (\d+)", said).groups())
+    assert abs(a - (x < middle).sum()) <= 3 and abs(b - (x > middle).sum()) <= 3
+    layer.select_option("1")
+    lab.page.get_by_text("codes in layer 1 tells A from B").wait_for()
+    lab.button("clear A and B").click()
+    lab.page.get_by_text("Draw a line around a cluster").wait_for()
+    assert lab.errors() == []
+    lab.button("selection → A").click()
+    assert "nothing is selected" in lab.page.get_by_role("alert").text_content()
 
 
 LIVE = """

@@ -16,10 +16,12 @@ from lab.widgets.compatibility import CompatibilityExplorer
 from lab.widgets.contest import ContestExplorer
 from lab.widgets.editing import EditingExplorer
 from lab.widgets.explorer import Explorer
+from lab.widgets.latent import LatentExplorer
 from lab.widgets.spline import GIVEN, SplineExplorer
 from lab.widgets.training import TrainingExplorer
 
-EXPLORERS = [Explorer, SplineExplorer, EditingExplorer, TrainingExplorer, ContestExplorer, CompatibilityExplorer]
+EXPLORERS = [Explorer, SplineExplorer, EditingExplorer, TrainingExplorer, ContestExplorer, CompatibilityExplorer,
+             LatentExplorer]  # fmt: skip
 
 
 def test_functions_are_looked_at():

@@ -1,0 +1,66 @@
+"""What tells two groups of codes apart: planted differences are found, noise is not told apart, too few is refused."""
+
+import numpy as np
+import pytest
+
+from lab.errors import ArgumentError
+from lab.probes import contrast
+
+RULES, PARTS = 4, 8
+
+
+def planted(noise=0.05, examples=600, seed=0):
+    """Codes in which head h fires for rule h; the rule, and something else that the code does not tell."""
+    rng = np.random.default_rng(seed)
+    rule, other = rng.integers(RULES, size=examples), rng.integers(PARTS, size=examples)
+    return np.eye(RULES)[rule] + noise * rng.normal(size=(examples, RULES)), rule, other
+
+
+def traits(rule):
+    return rule[:, None] == np.arange(RULES)
+
+
+def test_a_planted_rule_separates_and_is_decoded():
+    codes, rule, other = planted()
+    a, b = np.flatnonzero(np.isin(rule, (0, 1))), np.flatnonzero(np.isin(rule, (2, 3)))
+    found = contrast(codes, a, b, traits(rule), np.stack([rule, other], axis=1))
+    assert found.widest in range(RULES) and found.unseen
+    np.testing.assert_allclose(found.share_a[:2], [(rule[a] == r).mean() for r in (0, 1)])
+    assert (found.share_a[2:] == 0).all() and (found.share_b[:2] == 0).all()
+    assert found.decoding.accuracy.value == 1.0 and found.decoding.accuracy.shuffled.mean() < 0.7
+
+
+def test_groups_of_noise_are_at_chance():
+    _, rule, _ = planted()
+    noise = np.random.default_rng(1).normal(size=(600, 4))
+    found = contrast(noise, np.arange(300), np.arange(300, 600), traits(rule), np.arange(600) % 100)
+    assert found.decoding.accuracy.low < 0.5 < found.decoding.accuracy.high
+    assert np.abs(found.share_a - found.share_b).max() < 0.15
+
+
+def test_names_of_a_and_b_and_order_of_their_members_do_not_matter():
+    codes, rule, other = planted()
+    a, b = np.flatnonzero(rule == 0), np.flatnonzero(rule == 3)
+    one, two = contrast(codes, a, b, traits(rule), other), contrast(codes, b[::-1], a, traits(rule), other)
+    assert one.share_a.tolist() == two.share_b.tolist() and one.share_b.tolist() == two.share_a.tolist()
+    assert {one.widest, two.widest} <= {0, 3} and one.decoding.accuracy.value == two.decoding.accuracy.value == 1.0
+
+
+def test_one_combination_each_is_tested_on_other_examples_and_says_so():
+    codes, rule, _ = planted()
+    a, b = np.flatnonzero(rule == 0), np.flatnonzero(rule == 1)
+    found = contrast(codes, a, b, traits(rule), rule)
+    assert not found.unseen and found.decoding.accuracy.value == 1.0
+    assert contrast(codes, a, b, traits(rule)).unseen is False
+
+
+def test_what_cannot_be_compared_is_refused():
+    codes, rule, other = planted()
+    for a, b, word in (
+        (np.arange(7), np.arange(20, 90), "A has 7 examples and B 70"),
+        (np.arange(50), np.arange(45, 90), "5 examples in common"),
+    ):
+        with pytest.raises(ArgumentError, match=word):
+            contrast(codes, a, b, traits(rule), other)
+    with pytest.raises(ArgumentError, match=r"traits have shape \(600,\)"):
+        contrast(codes, np.arange(50), np.arange(50, 99), rule, other)

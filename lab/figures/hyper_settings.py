@@ -92,6 +92,16 @@ def sraven(scale: str = "laptop", name: str = "softmax", features: int | None = 
     return HyperSetting(task, _model(name, model, printed), recipe, ("val", "test", "ood"), *grid)
 
 
+def of_task(task: Logic | Sraven, scale: str = "laptop", name: str = "softmax") -> HyperSetting:
+    """A task with parameters of your own, model and recipe as its figures have them at this scale.
+
+    >>> of_task(Sraven(features=2), "laptop", "hyla") == sraven("laptop", "hyla")
+    True
+    """
+    found = logic(scale, name) if isinstance(task, Logic) else sraven(scale, name)
+    return replace(found, task=task)
+
+
 # The paper's grid has .001 and .003. R² on `val` after 2,000 steps at .001, seed 0, 32 tokens, .7 held out: softmax .455,
 # HYLA .519: far from converged, so the higher one.
 _LAPTOP_LOGIC_RATE = 0.003

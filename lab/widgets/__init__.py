@@ -14,8 +14,8 @@ def explore(x: object, scale: str | None = None, edit: bool = False) -> Explorer
     """The explorer that fits what it is given.
 
     A Spline, a search's result, a name in the zoo, or Figure 6: SplineExplorer, in its editing mode with `edit`. A
-    task's name, or runs: TrainingExplorer. Figure 5 or 11: CompatibilityExplorer. A Sraven: SravenExplorer. scale: of
-    what is trained (default laptop).
+    task's name, or runs: TrainingExplorer. Figure 5 or 11: CompatibilityExplorer. A Sraven: SravenExplorer; a Logic:
+    LogicExplorer. scale: of what is trained (default laptop).
 
     >>> type(explore("memorize")).__name__
     'TrainingExplorer'
@@ -28,6 +28,7 @@ def explore(x: object, scale: str | None = None, edit: bool = False) -> Explorer
     from lab.nonlinearity.zoo import zoo_names
     from lab.run import Run, Runs, SearchResult
     from lab.widgets.compatibility import CompatibilityExplorer
+    from lab.widgets.logic import LogicExplorer
     from lab.widgets.spline import SplineExplorer
     from lab.widgets.sraven import SravenExplorer
     from lab.widgets.training import TrainingExplorer
@@ -43,6 +44,8 @@ def explore(x: object, scale: str | None = None, edit: bool = False) -> Explorer
         raise ArgumentError(f"edit=True is for functions, and {x!r} is none; give a lab.Spline or a name in the zoo")
     if isinstance(x, tasks.Sraven):
         return SravenExplorer(x, scale)
+    if isinstance(x, tasks.Logic):
+        return LogicExplorer(x, scale)
     if isinstance(x, Run):
         x = Runs([x])
     if isinstance(x, Runs) or (isinstance(x, str) and x in tasks.NAMES):
@@ -51,6 +54,6 @@ def explore(x: object, scale: str | None = None, edit: bool = False) -> Explorer
         return CompatibilityExplorer(x)
     raise ArgumentError(
         f"there is no explorer for {x!r}; give a lab.Spline, a name in the zoo ({', '.join(zoo_names()) or 'empty'}), "
-        f"a task ({', '.join(tasks.NAMES)}, or a lab.tasks.Sraven), what lab.train or lab.search returned, or a figure "
-        "with an explorer (transformers/fig5, fig6, fig11)"
+        f"a task ({', '.join(tasks.NAMES)}, a lab.tasks.Logic or Sraven), what lab.train or lab.search returned, "
+        "or a figure with an explorer (transformers/fig5, fig6, fig11)"
     )

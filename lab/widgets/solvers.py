@@ -1,67 +1,51 @@
-"""Trained models that can answer a SRAVEN problem: those that the lab's figures train, where the store has them."""
+"""Trained models that can be asked about a problem: those that the lab's figures train, where the store has them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-import torch
-from torch import nn
-
-from lab.figures.hyper_settings import FIGURE_METHODS, SEEDS, sraven
+from lab.figures.hyper_settings import FIGURE_METHODS, SEEDS, of_task, sraven
 from lab.figures.raven import PROBLEMS
 from lab.figures.style import method_title
 from lab.models.methods import METHODS, method
 from lab.run import Run
 from lab.spec import RunSpec, replace
 from lab.store import Store
-from lab.tasks.sraven import Sraven
-from lab.tasks.stream import Examples
+from lab.tasks import Logic, Sraven
 
 
-def solvers(task: Sraven, scale: str, store: Store, given: Sequence[Run] = ()) -> dict[str, Run]:
-    """Trained models for problems of this size, by what they are to be called: those given that fit, then one a method.
+def solvers(task: Logic | Sraven, scale: str, store: Store, given: Sequence[Run] = ()) -> dict[str, Run]:
+    """Trained models for a task, by what they are to be called: those given that fit, then one a method.
 
-    A model that learned on shuffled features can answer problems whose features are not, so it is taken for both. Of a
-    method, the one that saw most problems, with the lowest seed.
+    A model that learned on shuffled features can answer SRAVEN problems whose features are not: it is taken for both.
+    Of a method, the one that saw most examples, with the lowest seed.
     """
-    found = {run_title(run.spec): run for run in given if fits(run.spec.task, task)}
-    learned = dict.fromkeys((replace(task, permute=True), task))
+    found = {run_title(run.spec): run for run in given if run.spec.task in _learned(task)}
     for name in FIGURE_METHODS:
-        specs = (spec for kind in learned for spec in _specs(kind, scale, name))
-        spec = next(filter(store.has, specs), None)
+        spec = next((spec for kind in _learned(task) for spec in _specs(kind, scale, name) if store.has(spec)), None)
         if spec is not None:
             found.setdefault(run_title(spec), Run(spec, store))
     return found
 
 
-def fits(learned: object, task: Sraven) -> bool:
-    """Whether a model that was trained on one task can be asked about problems of another."""
-    if not isinstance(learned, Sraven):
-        return False
-    return (learned.features, learned.values) == (task.features, task.values) and learned.permute >= task.permute
-
-
-def probabilities(model: nn.Module, examples: Examples) -> np.ndarray:
-    """What a model of one run thinks of each value of each feature of each answer, (N, K, F); sums over F are 1."""
-    with torch.no_grad():
-        return model(examples.inputs[None])[0].softmax(-1).numpy()
+def _learned(task: Logic | Sraven) -> list[Logic | Sraven]:
+    """The tasks that a model may have been trained on, to be asked about this one."""
+    return list(dict.fromkeys((replace(task, permute=True), task))) if isinstance(task, Sraven) else [task]
 
 
 def run_title(spec: RunSpec) -> str:
-    """What a run is to be called: its method, its seed, how many problems it has seen.
+    """What a run is to be called: its method, its seed, how many examples it has seen.
 
     >>> run_title(sraven(name="hyla").runs(seeds=1)[0])
-    'HYLA, seed 0, 768,000 problems'
+    'HYLA, seed 0, 768,000 examples'
     """
     same = (name for name in METHODS if method(name, spec.model) == spec.model)
-    return f"{method_title(next(same, 'model'))}, seed {spec.seed}, {spec.recipe.last * spec.recipe.batch:,} problems"
+    return f"{method_title(next(same, 'model'))}, seed {spec.seed}, {spec.recipe.last * spec.recipe.batch:,} examples"
 
 
-def _specs(task: Sraven, scale: str, name: str) -> list[RunSpec]:
+def _specs(task: Logic | Sraven, scale: str, name: str) -> list[RunSpec]:
     """The runs that there may be, the best first."""
-    found = []
-    for problems in reversed(PROBLEMS[scale]):
-        setting = replace(sraven(scale, name, problems=problems), task=task)
-        found += setting.runs(SEEDS[scale])
-    return found
+    if isinstance(task, Logic):
+        return of_task(task, scale, name).runs(SEEDS[scale])
+    settings = (sraven(scale, name, problems=problems) for problems in reversed(PROBLEMS[scale]))
+    return [run for setting in settings for run in replace(setting, task=task).runs(SEEDS[scale])]

@@ -21,7 +21,7 @@ from lab.tasks.ambiguity import ambiguous
 from lab.tasks.sraven import RULES, Sraven
 from lab.widgets.choice import Choice
 from lab.widgets.explorer import LABEL, Explorer, live
-from lab.widgets.solvers import probabilities, solvers
+from lab.widgets.solvers import solvers
 from lab.widgets.tally import Tally
 
 ANY, SEEN, UNSEEN = "any", "trained on", "held out"
@@ -202,7 +202,7 @@ class SravenExplorer(Explorer):
             return None
         if self.run.key not in self._models:
             self._models[self.run.key] = self.run.model()
-        return probabilities(self._models[self.run.key], self.problem)[0]
+        return self._models[self.run.key](self.problem.inputs[None])[0, 0].softmax(-1).numpy()
 
     def _draw(self) -> None:
         """Problem, answer, model and score as they are now; the solution only once it was asked for."""

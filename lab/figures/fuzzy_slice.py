@@ -49,8 +49,8 @@ def refill(figure: go.Figure, axes: tuple[str, str], ticks: np.ndarray, truth: n
     >>> figure.data[1].z.max(), figure.data[2].marker.color
     (np.float64(0.5), (0.4,))
     """
-    empty = np.full_like(truth, np.nan)
-    for plane, z in zip(figure.data[:2], (truth, empty if model is None else model), strict=True):
+    nothing = np.empty((0, 0))  # not NaN, which JSON has no word for
+    for plane, z in zip(figure.data[:2], (truth, nothing if model is None else model), strict=True):
         plane.x, plane.y, plane.z = ticks, ticks, z
     for dots in figure.data[2:]:
         dots.x, dots.y, dots.marker.color = points[:, 0], points[:, 1], list(values)

@@ -33,8 +33,9 @@ TEXT = '<div style="line-height: 1.5; max-width: 40rem">{}</div>'
 class LogicExplorer(Explorer):
     """Two terms, chosen variable by variable; the function on a plane of two variables; a model's answer beside it.
 
-    task: what to begin with, of two terms; other lengths and held-out fractions of the lab's figures at this scale are
-    offered beside it. The model sees the examples in context and answers one query after the other.
+    task: what to begin with, of two terms (default: that of the lab's figures). Other lengths and held-out fractions of
+    the figures at this scale are offered beside it; where there is a model for one of them alone, it comes first. The
+    model sees the examples in context, and answers one query after the other.
 
     >>> LogicExplorer(Logic(), scale="smoke").formula
     '(x1 ∧ ¬x2 ∧ ¬x3 ∧ ¬x4) ∨ (¬x1 ∧ x2 ∧ ¬x3 ∧ ¬x4)'
@@ -46,6 +47,10 @@ class LogicExplorer(Explorer):
         self._task = task or Logic(length=max(LENGTHS[scale]), held_out=max(FRACTIONS))
         if self._task.terms != 2 or self._task.variables < 3:
             raise ArgumentError(f"{self._task} is not drawn; give a lab.tasks.Logic of two terms and three variables")
+        offered = (replace(self._task, length=length, held_out=held_out)
+                   for length in reversed(LENGTHS[scale]) for held_out in reversed(FRACTIONS))  # fmt: skip
+        modelled = (kind for kind in (self._task, *offered) if solvers(kind, scale, self._store))
+        self._task = next(modelled, self._task)
         self._solvers: dict[str, Run] = {}
         self._models: dict[str, nn.Module] = {}  # by key, each read from the store once
         self._controls()

@@ -50,11 +50,10 @@ class SravenExplorer(Explorer):
     def __init__(self, task: Sraven | Run | Sequence[Run] = EASY, scale: str = "laptop",
                  store: Store | None = None):  # fmt: skip
         super().__init__()
-        self._runs = [] if isinstance(task, Sraven) else [task] if isinstance(task, Run) else list(task)
-        if self._runs and not all(isinstance(run.spec.task, Sraven) for run in self._runs):
-            raise ArgumentError("these runs were not trained on SRAVEN; give runs of lab.train(lab.tasks.Sraven(…))")
-        if not self._runs and not isinstance(task, Sraven):
-            raise ArgumentError("no runs were given; give at least one, or a lab.tasks.Sraven")
+        self._runs = [task] if isinstance(task, Run) else list(task) if isinstance(task, Sequence) else []
+        fitting = self._runs and all(isinstance(run.spec.task, Sraven) for run in self._runs)
+        if not fitting and not isinstance(task, Sraven):
+            raise ArgumentError(f"{task!r} is not about SRAVEN; give a lab.tasks.Sraven, or runs of lab.train with one")
         self._task = self._runs[0].spec.task if self._runs else task
         self._scale, self._store = check_scale(scale), store or Store()
         self._solvers: dict[str, Run] = {}

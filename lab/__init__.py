@@ -11,11 +11,11 @@ from lab.figures.build import figure
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.swap import swap
 from lab.nonlinearity.zoo import zoo, zoo_names
-from lab.run import Run, Runs, SearchResult, search, train
+from lab.run import Run, Runs, SearchResult, search, train, trained
 from lab.widgets import explore
 
 __all__ = [
     "ArgumentError", "LabError", "Run", "Runs", "SearchResult", "Spline", "explore", "figure", "search", "swap",
-    "train", "zoo", "zoo_names",
+    "train", "trained", "zoo", "zoo_names",
 ]  # fmt: skip
 __version__ = "0.1.0"

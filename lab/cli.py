@@ -121,8 +121,13 @@ class Sweep:
 class StoreCommand:
     """Look after the store of trained runs."""
 
-    action: tyro.conf.Positional[Literal["list", "verify", "clean"]] = "list"
-    """list: what is there; verify: read every file and compare digests; clean: remove what is damaged or left over."""
+    action: tyro.conf.Positional[Literal["list", "verify", "clean", "export"]] = "list"
+    """list: what is there; verify: read every file and compare digests; clean: remove what is damaged or left over;
+    export: copy results into another store."""
+    keys: tyro.conf.Positional[tuple[str, ...]] = ()
+    """What to export: keys of results, or their beginnings."""
+    out: Path = Path("data")
+    """Store to export into. Default: data, from which runs are shipped with the lab."""
     json: bool = False
     """Print JSON (list)."""
 
@@ -132,11 +137,16 @@ class StoreCommand:
         from lab.store import Store
 
         store = Store()
+        if bool(self.keys) != (self.action == "export"):
+            raise ArgumentError("keys of results, as `lab store list` prints them, go with `lab store export`")
         if self.action == "list":
             rows = stored(store)
             lines = [" ".join(map(str, row.values())) for row in rows]
             print(json.dumps(rows, indent=1) if self.json else "\n".join(lines), end="\n" if rows or self.json else "")
             print(f"{len(rows)} results in {store.folder}", file=sys.stderr)
+        elif self.action == "export":
+            for name in self.keys:
+                print(store.export(name, _folder(self.out)))
         elif self.action == "clean":
             removed = store.clean()
             print("\n".join(removed) if removed else f"nothing to remove in {store.folder}")

@@ -12,12 +12,13 @@ from torch import Tensor, nn
 
 from lab import engine, tasks
 from lab.errors import ArgumentError, check_whole
-from lab.figures.hyper_settings import of_task
+from lab.figures.hyper_settings import READ_HELD_OUT, logic, of_task, read_length, sraven
 from lab.figures.settings import setting
 from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
+from lab.scale import check_scale
 from lab.spec import Part, RunSpec, SearchSpec, key, replace, to_json
-from lab.store import Store
+from lab.store import SHIPPED, Store
 from lab.tasks import Logic, Sraven
 from lab.training.fleet import build
 from lab.training.kinds import model_of
@@ -214,6 +215,29 @@ def train(
     store = store or Store()
     complete(specs, store, device, progress)
     return Runs([Run(spec, store) for spec in specs])
+
+
+def trained(task: str = "sraven", method: str = "softmax", seed: int = 0, scale: str = "laptop", device: str = "auto",
+            store: Store | None = None, progress: bool = True) -> Run:  # fmt: skip
+    """One run of the hypernetwork paper's figures, for looking into it: from the store, or as it came with the lab
+    (data/runs), or else trained now.
+
+    task: "sraven", or "logic" as where its latent codes are looked at. method: "softmax", "linear", "hyla", or another
+    of `lab.models.methods`.
+
+    >>> run = trained("logic", "hyla", scale="smoke", progress=False)
+    >>> run.spec.task.length, run.spec.model.network, sorted(run.scores)[:2]
+    (16, 'pair', ['mse_ood', 'mse_test'])
+    """
+    if task not in ("sraven", "logic"):
+        raise ArgumentError(f"task={task!r}: give sraven or logic; `lab.train` is for the algorithmic tasks")
+    if task == "sraven":
+        found = sraven(scale, method)
+    else:
+        found = logic(scale, method, read_length(check_scale(scale)), READ_HELD_OUT)
+    spec, store = replace(found.runs(1)[0], seed=check_whole("seed", seed, 0)), store or Store(shipped=SHIPPED)
+    complete([spec], store, device, progress)
+    return Run(spec, store)
 
 
 def complete(specs: Sequence[RunSpec | SearchSpec], store: Store, device: str = "auto", progress: bool = True,

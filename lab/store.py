@@ -3,6 +3,9 @@
 A folder holds `spec.json`, `history.npz`, `weights.safetensors` and, written last, `done.json` with the digest of each
 of the others. Folders are written under a temporary name on the same file system and renamed in: nothing half-written
 ever looks finished, and several processes may share a store. `checkpoints/` holds the state of fleets in training.
+
+Some runs come with the lab, in `data/runs`: who looks at a trained model need not train it first. They are read where a
+store is told to (`shipped`), checked like any other, and never written.
 """
 
 from __future__ import annotations
@@ -24,12 +27,13 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor
 
-from lab.errors import LabError
+from lab.errors import ArgumentError, LabError
 from lab.spec import SCHEMA, RunSpec, SearchSpec, from_json, key, to_json
 
 Spec = RunSpec | SearchSpec
 FILES = ("spec.json", "history.npz", "weights.safetensors")
 ABANDONED = 3600.0  # seconds after which nobody is still writing into a temporary folder
+SHIPPED = Path(__file__).parents[1] / "data"
 MEND = "run `lab store clean` to remove it; it is then trained again when it is needed"
 
 
@@ -38,10 +42,17 @@ class DamagedError(LabError):
 
 
 class Store:
-    """Results by spec. folder: `LAB_STORE`, or `data/store` of the checkout, or else `~/.cache/lab/store`."""
+    """Results by spec. folder: `LAB_STORE`, or `data/store` of the checkout, or else `~/.cache/lab/store`.
 
-    def __init__(self, folder: str | Path | None = None):
+    shipped: a second folder, with `runs/`, to read a run from which the first lacks; None: there is none.
+    """
+
+    def __init__(self, folder: str | Path | None = None, shipped: str | Path | None = None):
         self.folder = Path(folder or os.environ.get("LAB_STORE") or _default_folder()).absolute()
+        self.shipped, self._cure = None, MEND
+        if shipped is not None:
+            self.shipped = Store(shipped)
+            self.shipped._cure = "it came with the lab: bring it back from where you have the lab from"
 
     def path(self, spec: Spec) -> Path:
         """The folder of a spec's result, whether it is there or not."""
@@ -50,8 +61,16 @@ class Store:
 
     def has(self, spec: Spec) -> bool:
         """Whether a finished result is there. It is checked for damage when it is read."""
+        return self._finished(spec) or bool(self._lent(spec))
+
+    def _finished(self, spec: Spec) -> bool:
         with self._reading():
             return (self.path(spec) / "done.json").is_file()
+
+    def _lent(self, spec: Spec) -> Store | None:
+        """The shipped store, if it has the run and this one does not."""
+        there = self.shipped and isinstance(spec, RunSpec) and self.shipped.has(spec) and not self._finished(spec)
+        return self.shipped if there else None
 
     def save(self, spec: Spec, history: dict[str, np.ndarray], weights: dict[str, Tensor], notes: dict) -> None:
         """Keep a finished result. notes: anything else to remember (JSON), e.g. device and wall time."""
@@ -63,17 +82,33 @@ class Store:
         done = {"files": {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}, "notes": notes}
         files["done.json"] = json.dumps(done | {"digest": _digest(done)}, sort_keys=True).encode()
         target = self.path(spec)
-        with self._writing(), _temporary(target.parent) as folder:
-            for name, data in files.items():
-                _write(folder / name, data)
-            _move_in(folder, target)
+        with self._writing():
+            _place(files, target)
 
     def load(self, spec: Spec) -> tuple[dict[str, np.ndarray], dict[str, Tensor], dict]:
         """History, weights and notes of a finished result; DamagedError where a file is not what was written."""
+        if lender := self._lent(spec):
+            return lender.load(spec)
         files, notes = self._checked(self.path(spec))
         with np.load(io.BytesIO(files["history.npz"]), allow_pickle=False) as arrays:
             history = {name: arrays[name] for name in arrays.files}
         return history, load_tensors(files["weights.safetensors"]), notes
+
+    def export(self, name: str, folder: str | Path) -> Path:
+        """Copy one finished result, as it is, into another store, for shipping it; its folder there.
+
+        name: its key, or as much of the beginning as tells it from the others.
+        """
+        found = [path for path in self.results() if name and path.name.startswith(name)]
+        if len(found) != 1:
+            raise ArgumentError(f"{len(found)} results have a key that begins with {name!r}; `lab store list` has them")
+        files, _ = self._checked(found[0])
+        files["done.json"] = (found[0] / "done.json").read_bytes()
+        other = Store(folder)
+        target = other.folder / found[0].parent.name / found[0].name
+        with other._writing():
+            _place(files, target)
+        return target
 
     def forget(self, specs: Iterable[Spec]) -> None:
         """Remove these results, and the states of fleets that train them, so that they are trained again."""
@@ -163,7 +198,7 @@ class Store:
         """The files of a result and its notes, if all of them are as they were written, for the spec in its name."""
 
         def damage(what: str) -> DamagedError:
-            return DamagedError(f"{folder.parent.name}/{folder.name} in {self.folder}: {what}; {MEND}")
+            return DamagedError(f"{folder.parent.name}/{folder.name} in {self.folder}: {what}; {self._cure}")
 
         if not folder.exists():
             raise LabError(f"{folder.parent.name}/{folder.name} is not in the store {self.folder}; train it first")
@@ -260,6 +295,14 @@ def _write(path: Path, data: bytes) -> None:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())  # a power cut after the rename must not find an empty file
+
+
+def _place(files: dict[str, bytes], target: Path) -> None:
+    """Write the files of a result, all of them or none."""
+    with _temporary(target.parent) as folder:
+        for name, data in files.items():
+            _write(folder / name, data)
+        _move_in(folder, target)
 
 
 def _move_in(folder: Path, target: Path) -> None:

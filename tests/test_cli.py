@@ -14,9 +14,11 @@ import torch
 from lab import tasks
 from lab.cli import COMMANDS, main
 from lab.figures.registry import entries
+from lab.figures.settings import setting
 from lab.figures.sweep import RATES
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo
+from lab.run import Run, complete
 from lab.scale import SCALES
 from lab.store import Store
 from tests.processes import ROOT
@@ -63,6 +65,9 @@ WRONG = {
     "sweep memorize --scale tiny": ("'tiny'", "smoke, laptop, paper"),
     "sweep memorize --scale smoke --device tpu": ("'tpu'", "auto, cpu, cuda"),
     "sweep memorize --scale smoke --out file": ("--out file", "is a file", "name a folder"),
+    "store export": ("lab store list", "lab store export"),
+    "store clean 0123": ("lab store list", "lab store export"),
+    "store export 0123 --out file": ("--out file", "is a file", "name a folder"),
     "sweep mano --scale smoke --searches": ("mano", "memorize", "addmod"),
 }
 NO_CUDA = {f"{what} --device cuda": ("'cuda'", "cpu or auto") for what in (FIGURE, "search memorize", "sweep memorize")}
@@ -131,6 +136,14 @@ def test_the_command_trains_also_where_results_are_shipped(lab, store_folder, tm
     assert lab("figure transformers/fig3 --scale smoke --out mine")[0] == 0
     assert json.loads(Path("mine/provenance.json").read_text())["device_name"] != "a shipped machine"
     assert len(list(Store().results())) == len(facts["runs"]) + len(facts["searches"])
+
+
+def test_a_run_is_exported_for_shipping(lab, store_folder):
+    run = Run(setting("memorize", "smoke").runs(1)[0], Store())
+    complete([run.spec], Store(), progress=False)
+    code, out, said = lab(f"store export {run.key[:10]} --out shipped")
+    assert code == 0 and said == [] and out == [str(Path("shipped/runs").resolve() / run.key)]
+    assert Store("shipped").load(run.spec)[2] == run.notes
 
 
 def test_a_figure_is_made_into_files_and_then_read_from_the_store(lab, monkeypatch):

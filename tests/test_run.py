@@ -7,6 +7,7 @@ import torch
 import lab
 from lab import tasks
 from lab.errors import ArgumentError, LabError
+from lab.figures.registry import entry
 from lab.run import Run, as_part, complete
 from lab.spec import Knots, Learned, key
 from lab.store import Store
@@ -158,3 +159,33 @@ def test_a_run_that_was_never_trained_is_said_to_be_missing(store_folder):
     Store().forget([spec])
     with pytest.raises(LabError, match="not in the store"):
         _ = Run(spec, Store()).accuracy
+
+
+# Runs to look into.
+
+
+def test_a_run_to_look_into_is_that_of_the_figures(store_folder):
+    for task, method, name in (("sraven", "hyla", "fig5a"), ("logic", "linear", "fig2d")):
+        run = lab.trained(task, method, scale="smoke", progress=False)
+        assert any(spec == run.spec and labels["method"] == method
+                   for labels, spec in entry(f"hypernetwork/{name}").plan("smoke", 1))  # fmt: skip
+        assert Store().has(run.spec)
+
+
+def test_a_run_that_came_with_the_lab_is_not_trained_again_but_by_who_asks_for_its_figure(tmp_path, monkeypatch):
+    made = lab.trained(scale="smoke", seed=1, store=Store(tmp_path / "here"), progress=False)
+    Store(tmp_path / "here").export(made.key, tmp_path / "shipped")
+    monkeypatch.setattr("lab.run.SHIPPED", tmp_path / "shipped")
+    monkeypatch.setenv("LAB_STORE", str(tmp_path / "empty"))
+    found = lab.trained(scale="smoke", seed=1, progress=False)
+    assert not (tmp_path / "empty").exists() and found.notes == made.notes
+    for name, weights in found.model().named_parameters():
+        assert torch.equal(weights, made.model().get_parameter(name))
+    complete([made.spec], Store(), progress=False)
+    assert Store().has(made.spec), "a store without a shipped part trains for itself"
+
+
+def test_what_cannot_be_looked_into_is_said():
+    for wrong, word in ({"task": "memorize"}, "lab.train"), ({"method": "magic"}, "hyla"), ({"scale": "tiny"}, "smoke"):
+        with pytest.raises(ArgumentError, match=word):
+            lab.trained(**{"scale": "smoke"} | wrong)

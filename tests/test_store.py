@@ -14,9 +14,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lab.errors import LabError
-from lab.spec import ModelSpec, Recipe, RunSpec, SearchSpec, key, replace, to_json
-from lab.store import DamagedError, Store
+from lab.errors import ArgumentError, LabError
+from lab.run import Run
+from lab.spec import ModelSpec, Recipe, RunSpec, SearchSpec, from_json, key, replace, to_json
+from lab.store import SHIPPED, DamagedError, Store
 
 RUN = RunSpec("memorize", ModelSpec(layers=1, width=8), Recipe(steps=6, rate=0.003, batch=8), seed=0)
 SEARCH = SearchSpec("memorize", ModelSpec(layers=1, width=8), Recipe(steps=6, rate=0.003, batch=8))
@@ -402,3 +403,56 @@ def test_checking_leaves_nothing_behind(tmp_path):
     store.check_writable()
     assert not any(path.is_file() for path in store.folder.rglob("*")) and store.clean() == []
     shutil.rmtree(store.folder)
+
+
+# Runs that come with the lab.
+
+
+def test_a_shipped_run_is_read_where_the_store_lacks_it(store, tmp_path):
+    shipped, other = tmp_path / "shipped", replace(RUN, seed=1)
+    Store(shipped).save(other, HISTORY, WEIGHTS, NOTES)
+    Store(shipped).save(SEARCH, HISTORY, WEIGHTS, NOTES)
+    before = {path: path.read_bytes() for path in shipped.rglob("*") if path.is_file()}
+    both = Store(shipped=shipped)
+    assert both.has(RUN) and both.has(other) and not both.has(SEARCH) and not store.has(other)
+    assert both.load(other)[2] == NOTES and np.array_equal(both.load(other)[0]["steps"], HISTORY["steps"])
+    with pytest.raises(LabError, match="not in the store"):
+        store.load(other)
+    both.save(other, HISTORY, {"mine": torch.ones(1)}, {})
+    assert both.load(other)[1].keys() == {"mine"}, "one's own goes first"
+    both.forget([other])
+    assert both.load(other)[1].keys() == WEIGHTS.keys(), "what is shipped stays"
+    assert [path.name for path in both.results()] == [key(RUN)] and both.verify() == [] and both.clean() == []
+    assert before == {path: path.read_bytes() for path in shipped.rglob("*") if path.is_file()}
+
+
+def test_a_damaged_shipped_run_is_named_and_not_used(store, tmp_path):
+    other = replace(RUN, seed=1)
+    Store(tmp_path / "shipped").save(other, HISTORY, WEIGHTS, NOTES)
+    flip(Store(tmp_path / "shipped").path(other) / "weights.safetensors")
+    with pytest.raises(DamagedError, match="weights.safetensors is damaged.*bring it back"):
+        Store(shipped=tmp_path / "shipped").load(other)
+
+
+def test_a_run_is_exported_as_it_is(store, tmp_path):
+    store.save(replace(RUN, seed=1), HISTORY, WEIGHTS, NOTES)
+    target = store.export(key(RUN)[:12], tmp_path / "data")
+    assert target == tmp_path / "data" / "runs" / key(RUN)
+    for name in FILES:
+        assert (target / name).read_bytes() == (store.path(RUN) / name).read_bytes()
+    assert Store(tmp_path / "data").verify() == [] and store.export(key(RUN), tmp_path / "data") == target
+    for unclear in ("", "nothing"):
+        with pytest.raises(ArgumentError, match="lab store list"):
+            store.export(unclear, tmp_path / "data")
+    flip(store.path(RUN) / "weights.safetensors")
+    with pytest.raises(DamagedError):
+        store.export(key(RUN), tmp_path / "elsewhere")
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_what_is_shipped_is_as_it_was_written_and_can_be_used():
+    shipped = Store(SHIPPED)
+    assert shipped.verify() == []
+    for folder in SHIPPED.glob("runs/*"):
+        spec = from_json((folder / "spec.json").read_text())
+        assert spec.seed == 0 and Run(spec, shipped).model() is not None

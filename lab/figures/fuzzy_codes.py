@@ -13,7 +13,7 @@ import numpy as np
 from lab.figures import decoding, embedding
 from lab.figures.fuzzy import finals
 from lab.figures.fuzzy import plan as all_runs
-from lab.figures.hyper_settings import LENGTHS, SEEDS
+from lab.figures.hyper_settings import READ, READ_HELD_OUT, SEEDS, read_length
 from lab.figures.origin import Hyper
 from lab.figures.read import Labelled, decoded, fresh, mapped
 from lab.figures.registry import Entry, Planned
@@ -28,17 +28,12 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 TERMS = 2 ** Logic().variables - Logic().reserved  # that training sees
-LENGTH, HELD_OUT = 32, 0.7  # Figure A2; the paper does not say for 2B and 2D
 ONE = dict.fromkeys(SCALES, 1)
-
-
-def _length(scale: str) -> int:
-    return max(length for length in LENGTHS[scale] if length <= LENGTH)
 
 
 def plan(scale: str, seeds: int) -> list[Planned]:
     """The runs of figure 2C with 32 tokens (fewer at smoke scale) and 70 % held out."""
-    return all_runs(scale, seeds, (_length(scale),), (HELD_OUT,))
+    return all_runs(scale, seeds, (read_length(scale),), (READ_HELD_OUT,))
 
 
 def chosen(runs: Labelled) -> Labelled:
@@ -109,8 +104,9 @@ def maps_summary(table: pd.DataFrame) -> str:
 
 
 def _notes(scale: str) -> list[str]:
-    shorter = [f"{_length(scale)} tokens (paper {LENGTH})"] if _length(scale) != LENGTH else []
-    return [*shorter, f"{100 * HELD_OUT:.0f} % of the functions held out, {_length(scale)} tokens; inputs shown in"
+    length = read_length(scale)
+    shorter = [f"{length} tokens (paper {READ})"] if length != READ else []
+    return [*shorter, f"{100 * READ_HELD_OUT:.0f} % of the functions held out, {length} tokens; inputs shown in"
                       " context are the same for all examples, the query varies"]  # fmt: skip
 
 

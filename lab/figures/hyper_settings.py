@@ -19,6 +19,7 @@ FIGURE_METHODS = ("softmax", "linear", "hyla")
 FRACTIONS = (0.3, 0.5, 0.7)  # of the functions held out (Fig. 2C)
 # Tokens (Fig. 2C). On two cores the runs with 16 and 32 take about 30 minutes; those with 64 would take 35 more.
 LENGTHS = {"smoke": (8, 16), "laptop": (16, 32), "paper": (16, 32, 64, 96)}
+READ, READ_HELD_OUT = 32, 0.7  # whose latent codes are looked at (Figure A2; the paper does not say for 2B and 2D)
 SEEDS = {"smoke": 2, "laptop": 3, "paper": 3}
 
 
@@ -102,8 +103,13 @@ def of_task(task: Logic | Sraven, scale: str = "laptop", name: str = "softmax") 
     return replace(found, task=task)
 
 
-# The paper's grid has .001 and .003. R² on `val` after 2,000 steps at .001, seed 0, 32 tokens, .7 held out: softmax .455,
-# HYLA .519: far from converged, so the higher one.
+def read_length(scale: str) -> int:
+    """Tokens of the fuzzy logic runs whose latent codes are looked at."""
+    return max(length for length in LENGTHS[scale] if length <= READ)
+
+
+# The paper's grid has .001 and .003. R² on `val` after 2,000 steps at .001, seed 0, 32 tokens, .7 held out: softmax
+# .455, HYLA .519: far from converged, so the higher one.
 _LAPTOP_LOGIC_RATE = 0.003
 
 

@@ -38,3 +38,12 @@ def method(name: str, model: HyperModel | None = None) -> HyperModel:
         raise ArgumentError(f"unknown method {name!r}; known: {', '.join(METHODS)}")
     plain = {"normalization": "softmax", "network": "head", "phi": "identity", "experts": 0}
     return replace(model or HyperModel(), **plain | METHODS[name])
+
+
+def method_of(model: HyperModel) -> str | None:
+    """The name of a model's method, if it has one.
+
+    >>> method_of(method("hyla", HyperModel(layers=4)))
+    'hyla'
+    """
+    return next((name for name in METHODS if method(name, model) == model), None)

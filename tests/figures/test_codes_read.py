@@ -9,7 +9,8 @@ import torch
 from lab.errors import LabError
 from lab.figures import build
 from lab.figures.build import figure
-from lab.figures.fuzzy_codes import HELD_OUT, TERMS, plan, sample, which_terms
+from lab.figures.fuzzy_codes import TERMS, plan, sample, which_terms
+from lab.figures.hyper_settings import READ_HELD_OUT
 from lab.figures.provenance import check
 from lab.figures.read import fresh, living
 from lab.figures.registry import entry
@@ -36,7 +37,7 @@ def runs_of(name, scale="smoke", seeds=None):
 def test_codes_are_those_of_runs_that_figure_2c_trains(scale):
     known = {spec for _, spec in entry("hypernetwork/fig2c").plan(scale, 3)}
     mine = {spec for _, spec in plan(scale, 3)}
-    assert mine < known and {spec.task.held_out for spec in mine} == {HELD_OUT}
+    assert mine < known and {spec.task.held_out for spec in mine} == {READ_HELD_OUT}
     assert len({spec.task.length for spec in mine}) == 1
     assert all({spec for _, spec in entry(name).plan(scale, 3)} == mine for name in FUZZY)
 

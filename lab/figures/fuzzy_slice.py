@@ -33,7 +33,7 @@ def frame() -> go.Figure:
             col=column,
         )
     figure.update_traces(hovertemplate="%{x:.2f}, %{y:.2f}: %{z:.2f}<extra></extra>", selector={"type": "heatmap"})
-    figure.update_layout(coloraxis={"colorscale": SEQUENTIAL, "cmin": 0, "cmax": 1})
+    figure.update_layout(coloraxis={"colorscale": SEQUENTIAL, "cmin": 0, "cmax": 1, "colorbar": {"thickness": 10}})
     figure.add_annotation(xref="x2 domain", yref="y2 domain", x=0.5, y=0.5, showarrow=False)
     return figure
 

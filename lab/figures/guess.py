@@ -41,7 +41,7 @@ def frame() -> go.Figure:
         hovertemplate="you: %{x}<extra></extra>",
         showlegend=True,
     )
-    figure.add_annotation(xref="paper", yref="paper", x=0.5, y=0.5, showarrow=False, bgcolor="white")
+    figure.add_annotation(xref="paper", yref="paper", x=0, y=1, xanchor="left", yanchor="bottom", showarrow=False)
     figure.update_layout(
         template=TEMPLATE,
         barmode="overlay",
@@ -58,7 +58,7 @@ def refill(figure: go.Figure, values: int, probabilities: np.ndarray | None, rig
     """Change a `frame` to another problem or answer: a row of bars for each feature, A at the top.
 
     probabilities: (K, values), or None for no bars. right (K,): the values of the ninth panel. answer (K,): what a
-    person says, None for nothing. note: written in the middle.
+    person says, None for nothing. note: written above the rows.
 
     >>> figure = frame()
     >>> refill(figure, 4, np.array([[0.1, 0.2, 0.3, 0.4], [1.0, 0.0, 0.0, 0.0]]), right=[3, 0], answer=[0, None])

@@ -15,7 +15,7 @@ from lab.figures.hyper_settings import FRACTIONS, LENGTHS
 from lab.run import Run
 from lab.scale import check_scale
 from lab.spec import replace
-from lab.store import Store
+from lab.store import SHIPPED, Store
 from lab.tasks.logic import Logic
 from lab.widgets.explorer import LABEL, Explorer, live
 from lab.widgets.solvers import solvers
@@ -43,7 +43,7 @@ class LogicExplorer(Explorer):
 
     def __init__(self, task: Logic | None = None, scale: str = "laptop", store: Store | None = None):
         super().__init__()
-        self._scale, self._store = check_scale(scale), store or Store()
+        self._scale, self._store = check_scale(scale), store or Store(shipped=SHIPPED)
         self._task = task or Logic(length=max(LENGTHS[scale]), held_out=max(FRACTIONS))
         if self._task.terms != 2 or self._task.variables < 3:
             raise ArgumentError(f"{self._task} is not drawn; give a lab.tasks.Logic of two terms and three variables")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from lab.figures.hyper_settings import FIGURE_METHODS, SEEDS, of_task, sraven
 from lab.figures.raven import PROBLEMS
 from lab.figures.style import method_title
-from lab.models.methods import METHODS, method
+from lab.models.methods import method_of
 from lab.run import Run
 from lab.spec import RunSpec, replace
 from lab.store import Store
@@ -39,8 +39,8 @@ def run_title(spec: RunSpec) -> str:
     >>> run_title(sraven(name="hyla").runs(seeds=1)[0])
     'HYLA, seed 0, 768,000 examples'
     """
-    same = (name for name in METHODS if method(name, spec.model) == spec.model)
-    return f"{method_title(next(same, 'model'))}, seed {spec.seed}, {spec.recipe.last * spec.recipe.batch:,} examples"
+    examples = spec.recipe.last * spec.recipe.batch
+    return f"{method_title(method_of(spec.model) or 'model')}, seed {spec.seed}, {examples:,} examples"
 
 
 def _specs(task: Logic | Sraven, scale: str, name: str) -> list[RunSpec]:

@@ -16,7 +16,7 @@ from lab.figures.puzzle import dial, draw, rule_words
 from lab.run import Run
 from lab.scale import check_scale
 from lab.spec import replace
-from lab.store import Store
+from lab.store import SHIPPED, Store
 from lab.tasks.ambiguity import ambiguous
 from lab.tasks.sraven import RULES, Sraven
 from lab.widgets.choice import Choice
@@ -55,7 +55,7 @@ class SravenExplorer(Explorer):
         if not fitting and not isinstance(task, Sraven):
             raise ArgumentError(f"{task!r} is not about SRAVEN; give a lab.tasks.Sraven, or runs of lab.train with one")
         self._task = self._runs[0].spec.task if self._runs else task
-        self._scale, self._store = check_scale(scale), store or Store()
+        self._scale, self._store = check_scale(scale), store or Store(shipped=SHIPPED)
         self._solvers: dict[str, Run] = {}
         self._models: dict[str, nn.Module] = {}  # by key, each read from the store once
         self._open = True  # the solution is not shown yet
@@ -65,18 +65,14 @@ class SravenExplorer(Explorer):
         self.figure = frame()
         self._new()
         self.figure = live(self.figure, height=self.figure.layout.height)
-        left = widgets.VBox([self.matrix], layout=SIDE)
-        right = widgets.VBox([self.figure], layout=SIDE)
+        asked = widgets.Label("Your answer, the values of the last panel from the top:")
+        buttons = widgets.HBox([self.check, self.reveal])
+        sides = [[self.matrix, asked, self.choice, buttons], [self.figure, self.told, self.score]]
         self.arrange(
             [self.features, self.values, self.shuffled, self.among],
             [widgets.Label("rules that may appear:"), *self.rules],
             [self.number, self.following, self.model],
-            widgets.HBox([left, right], layout={"flex_flow": "row wrap"}),
-            widgets.Label("Your answer, the values of the last panel from the top:"),
-            self.choice,
-            [self.check, self.reveal],
-            self.told,
-            self.score,
+            widgets.HBox([widgets.VBox(side, layout=SIDE) for side in sides], layout={"flex_flow": "row wrap"}),
         )
         self.watch(self._new, self.features, self.values, self.shuffled, self.among, self.number, *self.rules)
         self.watch(self._another_model, self.model)
@@ -90,8 +86,8 @@ class SravenExplorer(Explorer):
         most = max(MOST_FEATURES, start.features)
         self.features = widgets.IntSlider(start.features, 1, most, description="features K", style=LABEL)
         self.values = widgets.IntSlider(start.values, FEWEST_VALUES, MOST_VALUES, description="values F", style=LABEL)
-        self.shuffled = widgets.Checkbox(start.permute, description="features shuffled in each column", indent=False)
-        self.shuffled.layout = NARROW
+        self.shuffled = widgets.Checkbox(start.permute, description="features shuffled", indent=False)
+        self.shuffled.layout, self.shuffled.tooltip = NARROW, "each column shows them in an order of its own"
         self.among = widgets.Dropdown(description="combination of rules", options=[ANY, SEEN, UNSEEN], style=LABEL)
         self.among.tooltip = "by the model that is chosen: what it was trained on, or what was held out from it"
         self.among.layout = {"width": "250px"}

@@ -16,7 +16,7 @@ class Tally:
     >>> tally.add(features=2, values=8, you=2, model=1)
     >>> tally.add(features=2, values=8, you=1, model=None)  # no model was there
     >>> tally.rows()[1:]
-    [('problems', '1 of 2', '0 of 1', '0.03 of 2'), ('features', '3 of 4', '1 of 2', '0.5 of 4')]
+    [('problems', '1 of 2', '0 of 1', '0.031 of 2'), ('features', '3 of 4', '1 of 2', '0.5 of 4')]
     """
 
     solved: list[tuple[int, int, int, int | None]] = field(default_factory=list)  # features, values, you, model

@@ -12,13 +12,14 @@ from torch import Tensor, nn
 
 from lab import engine, tasks
 from lab.errors import ArgumentError, check_whole
-from lab.figures.hyper_settings import READ_HELD_OUT, logic, read_length, sraven
+from lab.figures.hyper_settings import READ_HELD_OUT, logic, of_task, read_length, sraven
 from lab.figures.settings import setting
 from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
 from lab.scale import check_scale
 from lab.spec import Part, RunSpec, SearchSpec, key, replace, to_json
 from lab.store import SHIPPED, Store
+from lab.tasks import Logic, Sraven
 from lab.training.fleet import build
 from lab.training.kinds import model_of
 
@@ -176,7 +177,7 @@ def search(task: str, scale: str = "laptop", learn: Sequence[str] = ("mlp",), se
 
 
 def train(
-    task: str,
+    task: str | Logic | Sraven,
     mlp: nn.Module | Part = "gelu",
     attention: nn.Module | Part = "softmax",
     seeds: int = 6,
@@ -190,19 +191,25 @@ def train(
     """Train a task's model from scratch (stage II, or a baseline), one run a seed, or read the runs from the store.
 
     mlp: a name ("gelu", "identity", …), a `Spline`, or a polynomial of one (`phi.chebyshev(18)`). steps: stop after so
-    many. width: of the residual stream.
+    many. width: of the residual stream. On a `Logic` or a `Sraven`, attention is a name of `lab.models.methods`.
 
     >>> runs = train("memorize", mlp="relu", seeds=2, scale="smoke", progress=False)
     >>> runs.accuracy.shape == (2, len(runs.steps))
     True
+    >>> train(Sraven(features=1), attention="hyla", seeds=1, scale="smoke", progress=False)[0].spec.task_name
+    'sraven'
     """
-    base, mlp, attention = setting(_known(task), scale), as_part(mlp), as_part(attention)
+    mlp, changes = as_part(mlp), {}
     if mlp == "softmax":
         raise ArgumentError("mlp='softmax': softmax is an attention; name a non-linearity such as 'gelu'")
-    changes = {"mlp": mlp, "attention": attention}
     if width is not None:
         changes["width"] = check_whole("width", width)
-    specs = base.runs(check_whole("seeds", seeds), **changes)
+    check_whole("seeds", seeds)
+    if isinstance(task, (Logic, Sraven)):
+        runs = of_task(task, scale, attention).runs(seeds)
+        specs = [replace(run, model=replace(run.model, mlp=mlp, **changes)) for run in runs]
+    else:
+        specs = setting(_known(task), scale).runs(seeds, mlp=mlp, attention=as_part(attention), **changes)
     if steps is not None:
         specs = [replace(spec, recipe=replace(spec.recipe, stop=check_whole("steps", steps))) for spec in specs]
     store = store or Store()

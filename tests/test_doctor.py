@@ -15,7 +15,19 @@ from lab.nonlinearity import native
 from lab.run import train
 from lab.store import Store
 
-WORDS = ("python", "torch", "numpy", "plotly", "device", "spline kernel", "browser", "zoo", "data", "store", "store health")
+WORDS = (
+    "python",
+    "torch",
+    "numpy",
+    "plotly",
+    "device",
+    "spline kernel",
+    "browser",
+    "zoo",
+    "data",
+    "store",
+    "store health",
+)
 
 
 def test_it_says_what_is_here():

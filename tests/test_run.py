@@ -7,6 +7,7 @@ import torch
 import lab
 from lab import tasks
 from lab.errors import ArgumentError, LabError
+from lab.figures.hyper_settings import sraven
 from lab.figures.registry import entry
 from lab.run import Run, as_part, complete
 from lab.spec import Knots, Learned, key
@@ -189,3 +190,15 @@ def test_what_cannot_be_looked_into_is_said():
     for wrong, word in ({"task": "memorize"}, "lab.train"), ({"method": "magic"}, "hyla"), ({"scale": "tiny"}, "smoke"):
         with pytest.raises(ArgumentError, match=word):
             lab.trained(**{"scale": "smoke"} | wrong)
+
+
+def test_tasks_of_the_hypernetwork_paper_train_as_in_its_figures_or_with_parameters_of_your_own(store_folder):
+    same = lab.train(tasks.Sraven(features=2), attention="hyla", seeds=2, scale="smoke", progress=False)
+    assert [run.spec for run in same] == sraven("smoke", "hyla").runs(2)
+    settings = {"mlp": "relu", "attention": "linear", "width": 8, "steps": 4}
+    (own,) = lab.train(tasks.Logic(length=5, held_out=0.5), seeds=1, scale="smoke", progress=False, **settings)
+    spec = own.spec
+    assert (spec.task.length, spec.model.mlp, spec.model.normalization, spec.model.width) == (5, "relu", "none", 8)
+    assert own.steps[-1] == 4 and own.model()(torch.zeros(1, 3, 5, 5)).shape == (1, 3, 1, 1)
+    with pytest.raises(ArgumentError, match="unknown method 'gelu'; known: softmax"):
+        lab.train(tasks.Logic(), attention="gelu", scale="smoke")

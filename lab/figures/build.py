@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 RESULTS = Path(__file__).parents[2] / "data" / "results"
+LONG = 2.0  # minutes of training that are announced
 
 
 def figure(
@@ -64,6 +66,8 @@ def measured(
     specs = list(dict.fromkeys(spec for _, spec in planned))
     if force:
         store.forget([*specs, *(search for spec in specs for search in needs(spec))])
+    if progress:
+        _announce(found, scale, len(specs), sum(not store.has(spec) for spec in specs))
     start = time.perf_counter()
     complete(specs, store, device, progress)
     runs = [(labels, Run(spec, store)) for labels, spec in planned]
@@ -88,6 +92,17 @@ def measured(
     facts["training_seconds"] = round(sum({run.key: run.notes["seconds"] for _, run in runs}.values()))
     facts["diverged"] = sorted({run.key for _, run in runs if run.diverged})
     return table, facts, extras
+
+
+def _announce(found: Entry, scale: str, runs: int, missing: int) -> None:
+    """Say so before a training that nobody would wait for unprepared."""
+    minutes, place = found.minutes[scale] * missing / max(1, runs), "a GPU" if scale == "paper" else "2 CPU cores"
+    if minutes >= LONG:
+        text = (
+            f"{found.name}, scale {scale}: {missing} of {runs} runs have to be trained, about {minutes:.0f} minutes on"
+        )
+        text += f" {place}. You can interrupt: what is trained is kept, and the next call goes on from there."
+        print(text, file=sys.stderr, flush=True)
 
 
 def _checked(name: str, scale: str, device: str, seeds: int | None) -> Entry:

@@ -93,6 +93,16 @@ def sraven(scale: str = "laptop", name: str = "softmax", features: int | None = 
     return HyperSetting(task, _model(name, model, printed), recipe, ("val", "test", "ood"), *grid)
 
 
+def of_task(task: Logic | Sraven, scale: str = "laptop", name: str = "softmax") -> HyperSetting:
+    """A task with parameters of your own, model and recipe as its figures have them at this scale.
+
+    >>> of_task(Sraven(features=2), "laptop", "hyla") == sraven("laptop", "hyla")
+    True
+    """
+    found = logic(scale, name) if isinstance(task, Logic) else sraven(scale, name)
+    return replace(found, task=task)
+
+
 def read_length(scale: str) -> int:
     """Tokens of the fuzzy logic runs whose latent codes are looked at."""
     return max(length for length in LENGTHS[scale] if length <= READ)

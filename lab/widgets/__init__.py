@@ -15,8 +15,8 @@ def explore(x: object, scale: str | None = None, edit: bool = False) -> Explorer
 
     A Spline, a search's result, a name in the zoo, or Figure 6: SplineExplorer, in its editing mode with `edit`. A
     task's name, or runs: TrainingExplorer. A run on SRAVEN or fuzzy logic: LatentExplorer. Figure 5 or 11:
-    CompatibilityExplorer. scale: of what is trained live (default laptop); at smoke
-    scale, fewer codes are looked at.
+    CompatibilityExplorer. A Sraven: SravenExplorer; a Logic: LogicExplorer. scale: of what is trained (default laptop);
+    at smoke scale, fewer codes are looked at.
 
     >>> type(explore("memorize")).__name__
     'TrainingExplorer'
@@ -31,7 +31,9 @@ def explore(x: object, scale: str | None = None, edit: bool = False) -> Explorer
     from lab.tasks import Logic, Sraven
     from lab.widgets.compatibility import CompatibilityExplorer
     from lab.widgets.latent import EXAMPLES, FEW, LatentExplorer
+    from lab.widgets.logic import LogicExplorer
     from lab.widgets.spline import SplineExplorer
+    from lab.widgets.sraven import SravenExplorer
     from lab.widgets.training import TrainingExplorer
 
     scale = scale or "laptop"
@@ -45,6 +47,10 @@ def explore(x: object, scale: str | None = None, edit: bool = False) -> Explorer
         raise ArgumentError(f"edit=True is for functions, and {x!r} is none; give a lab.Spline or a name in the zoo")
     if isinstance(x, Run) and isinstance(x.spec.task, (Logic, Sraven)):
         return LatentExplorer(x, FEW if scale == "smoke" else EXAMPLES)
+    if isinstance(x, Sraven):
+        return SravenExplorer(x, scale)
+    if isinstance(x, Logic):
+        return LogicExplorer(x, scale)
     if isinstance(x, Run):
         x = Runs([x])
     if isinstance(x, Runs) or (isinstance(x, str) and x in tasks.NAMES):
@@ -53,6 +59,6 @@ def explore(x: object, scale: str | None = None, edit: bool = False) -> Explorer
         return CompatibilityExplorer(x)
     raise ArgumentError(
         f"there is no explorer for {x!r}; give a lab.Spline, a name in the zoo ({', '.join(zoo_names()) or 'empty'}), "
-        f"a task ({', '.join(tasks.NAMES)}), what lab.train, lab.trained or lab.search returned, or a figure with an "
-        "explorer (transformers/fig5, fig6, fig11)"
+        f"a task ({', '.join(tasks.NAMES)}, a lab.tasks.Logic or Sraven), what lab.train, lab.trained or lab.search "
+        "returned, or a figure with an explorer (transformers/fig5, fig6, fig11)"
     )

@@ -331,3 +331,18 @@ def test_measuring_leaves_threads_and_gradients_alone(made):
     before = torch.get_num_threads(), torch.is_grad_enabled()
     smoke("transformers/fig6")
     assert (torch.get_num_threads(), torch.is_grad_enabled()) == before
+
+
+def test_long_trainings_are_announced(store_folder, monkeypatch, capsys):
+    name = "hypernetwork/fig5b"  # three runs, half a minute by its entry
+    figure(name, scale="smoke")
+    assert "have to be trained" not in capsys.readouterr().err
+    found, store = entry(name), Store()
+    specs = [spec for _, spec in found.plan("smoke", 1)]
+    store.forget(specs[:2])
+    monkeypatch.setattr(build, "LONG", 0.3)
+    figure(name, scale="smoke")
+    said = capsys.readouterr().err
+    assert "2 of 3 runs have to be trained" in said and "2 CPU cores" in said and "interrupt" in said
+    figure(name, scale="smoke")
+    assert "have to be trained" not in capsys.readouterr().err

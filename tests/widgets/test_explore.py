@@ -11,17 +11,20 @@ from lab.figures.build import figure
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo_names
 from lab.run import search, train
+from lab.tasks import Logic, Sraven
 from lab.widgets import explore
 from lab.widgets.compatibility import CompatibilityExplorer
 from lab.widgets.contest import ContestExplorer
 from lab.widgets.editing import EditingExplorer
 from lab.widgets.explorer import Explorer
 from lab.widgets.latent import LatentExplorer
+from lab.widgets.logic import LogicExplorer
 from lab.widgets.spline import GIVEN, SplineExplorer
+from lab.widgets.sraven import SravenExplorer
 from lab.widgets.training import TrainingExplorer
 
 EXPLORERS = [Explorer, SplineExplorer, EditingExplorer, TrainingExplorer, ContestExplorer, CompatibilityExplorer,
-             LatentExplorer]  # fmt: skip
+             LatentExplorer, LogicExplorer, SravenExplorer]  # fmt: skip
 
 
 def test_functions_are_looked_at():
@@ -59,6 +62,12 @@ def test_functions_are_edited_and_the_rest_is_not():
             explore(wrong, edit=True)
 
 
+def test_tasks_of_the_hypernetwork_paper_are_solved_by_hand():
+    problems, functions = explore(Sraven(features=3), scale="smoke"), explore(Logic(length=8), scale="smoke")
+    assert isinstance(problems, SravenExplorer) and problems.features.value == 3
+    assert isinstance(functions, LogicExplorer)
+
+
 def test_matrices_open_into_cells():
     assert isinstance(explore(figure("transformers/fig5", scale="smoke", progress=False)), CompatibilityExplorer)
 
@@ -79,6 +88,7 @@ def test_no_method_hides_one_of_ipywidgets(kind):
 def test_no_attribute_hides_one_of_ipywidgets():
     editing = explore(Spline(torch.zeros(5)), edit=True).editing
     editing.compete.value = True
-    for explorer in (explore(Spline(torch.zeros(5))), explore("memorize"), editing, editing._contest):
+    for explorer in (explore(Spline(torch.zeros(5))), explore("memorize"), explore(Sraven()), explore(Logic()), editing,
+                     editing._contest):  # fmt: skip
         assert type(explorer).__name__ in repr(explorer)
         assert not {name for name in vars(explorer) if hasattr(VBox, name)} - set(vars(VBox()))

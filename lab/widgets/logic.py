@@ -1,0 +1,182 @@
+"""LogicExplorer: build a fuzzy logic function, and see what a trained model makes of its examples in context."""
+
+from __future__ import annotations
+
+import html
+
+import ipywidgets as widgets
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from lab.errors import ArgumentError
+from lab.figures.fuzzy_slice import frame, refill
+from lab.figures.hyper_settings import FRACTIONS, LENGTHS
+from lab.run import Run
+from lab.scale import check_scale
+from lab.spec import replace
+from lab.store import SHIPPED, Store
+from lab.tasks.logic import Logic
+from lab.widgets.explorer import LABEL, Explorer, live
+from lab.widgets.solvers import solvers
+
+GRID = 17  # points along each side of the plane; more than 20 take longer than a hand waits
+SPLITS = {
+    "train": "It was trained on this function.",
+    "ood": "It never saw this function in training, but both of its terms in other functions.",
+    "unseen_terms": "It never saw these terms in training.",
+}
+NARROW = {"width": "auto"}
+TEXT = '<div style="line-height: 1.5; max-width: 40rem">{}</div>'
+
+
+class LogicExplorer(Explorer):
+    """Two terms, chosen variable by variable; the function on a plane of two variables; a model's answer beside it.
+
+    task: what to begin with, of two terms (default: that of the lab's figures). Other lengths and held-out fractions of
+    the figures at this scale are offered beside it; where there is a model for one of them alone, it comes first. The
+    model sees the examples in context, and answers one query after the other.
+
+    >>> LogicExplorer(Logic(), scale="smoke").formula
+    '(x1 ∧ ¬x2 ∧ ¬x3 ∧ ¬x4) ∨ (¬x1 ∧ x2 ∧ ¬x3 ∧ ¬x4)'
+    """
+
+    def __init__(self, task: Logic | None = None, scale: str = "laptop", store: Store | None = None):
+        super().__init__()
+        self._scale, self._store = check_scale(scale), store or Store(shipped=SHIPPED)
+        self._task = task or Logic(length=max(LENGTHS[scale]), held_out=max(FRACTIONS))
+        if self._task.terms != 2 or self._task.variables < 3:
+            raise ArgumentError(f"{self._task} is not drawn; give a lab.tasks.Logic of two terms and three variables")
+        offered = (replace(self._task, length=length, held_out=held_out)
+                   for length in reversed(LENGTHS[scale]) for held_out in reversed(FRACTIONS))  # fmt: skip
+        modelled = (kind for kind in (self._task, *offered) if solvers(kind, scale, self._store))
+        self._task = next(modelled, self._task)
+        self._solvers: dict[str, Run] = {}
+        self._models: dict[str, nn.Module] = {}  # by key, each read from the store once
+        self._controls()
+        self.figure = frame()
+        self._draw()
+        self.figure = live(self.figure, height=self.figure.layout.height)
+        self.arrange(
+            *[[widgets.Label(f"term {number}:"), *row] for number, row in enumerate(self.terms, 1)],
+            [self.across, self.up, *self.others],
+            [self.length, self.held_out, self.model, self.number],
+            self.figure,
+            self.told,
+        )
+        toggles = [toggle for row in self.terms for toggle in row]
+        menus = [self.across, self.up, self.length, self.held_out, self.model]
+        self.watch(self._draw, *toggles, *menus, *self.others, self.number)
+
+    def _controls(self) -> None:
+        task = self._task
+        names = [f"x{number + 1}" for number in range(task.variables)]
+        self.terms = [[widgets.ToggleButton(number == term, description=name, layout={"width": "64px"})
+                       for number, name in enumerate(names)] for term in range(2)]  # fmt: skip
+        self.across = widgets.Dropdown(options=names, value=names[0], description="across", style=LABEL, layout=NARROW)
+        self.up = widgets.Dropdown(options=names, value=names[1], description="up", style=LABEL, layout=NARROW)
+        room = {"width": "220px"}
+        self.others = [widgets.FloatSlider(0.2, min=0, max=1, step=0.05, style=LABEL, layout=room)
+                       for _ in range(task.variables - 2)]  # fmt: skip
+        lengths = sorted({task.length, *LENGTHS[self._scale]})
+        examples = [(str(length - 1), length) for length in lengths]
+        self.length = widgets.Dropdown(
+            options=examples, value=task.length, description="examples in context", style=LABEL
+        )
+        fractions = [(f"{fraction:.0%}", fraction) for fraction in sorted({task.held_out, *FRACTIONS})]
+        self.held_out = widgets.Dropdown(options=fractions, value=task.held_out, description="held out", style=LABEL)
+        self.held_out.tooltip = "share of the functions that the model never saw in training"
+        self.length.layout = self.held_out.layout = NARROW
+        self.model = widgets.Dropdown(description="model", style=LABEL, layout={"width": "min(22rem, 100%)"})
+        self.number = widgets.BoundedIntText(0, 0, 10**9, description="draw", style=LABEL, layout={"width": "130px"})
+        self.number.tooltip = "other examples in context"
+        self.told = widgets.HTML()
+
+    @property
+    def task(self) -> Logic:
+        """What the controls ask for."""
+        return replace(self._task, length=self.length.value, held_out=self.held_out.value)
+
+    @property
+    def run(self) -> Run | None:
+        """The run that is asked, where there is one."""
+        return self._solvers.get(self.model.value)
+
+    @property
+    def formula(self) -> str:
+        """The function, written out."""
+        return " ∨ ".join("(" + " ∧ ".join(toggle.description for toggle in row) + ")" for row in self.terms)
+
+    @property
+    def _chosen(self) -> Tensor:
+        """The two terms by their numbers, (1, 2), in increasing order."""
+        bits = torch.tensor([[toggle.value for toggle in row] for row in self.terms]).long()
+        found = (bits * 2 ** torch.arange(bits.shape[1] - 1, -1, -1)).sum(1).sort().values
+        if found[0] == found[1]:
+            raise ArgumentError("the two terms are the same; press a variable in one of them")
+        return found[None]
+
+    def _draw(self) -> None:
+        self._solvers, before = solvers(self.task, self._scale, self._store), self.model.value
+        with self.quietly():
+            self.model.options = list(self._solvers)
+            self.model.value = before if before in self._solvers else next(iter(self._solvers), None)
+            self.model.disabled = not self._solvers
+            for row in self.terms:
+                for number, toggle in enumerate(row, 1):
+                    toggle.description = f"x{number}" if toggle.value else f"¬x{number}"
+        terms, task, axes = self._chosen, self.task, (self.across.index, self.up.index)
+        if axes[0] == axes[1]:
+            raise ArgumentError("the plane has the same variable twice; choose another one for across or for up")
+        free = [variable for variable in range(task.variables) if variable not in axes]
+        with self.quietly():
+            for slider, variable in zip(self.others, free, strict=True):
+                slider.description = f"x{variable + 1}"
+        ticks = np.linspace(0, 1, GRID)
+        x = self._sequences(task, axes, free, torch.tensor(ticks, dtype=torch.float32))
+        asked = task.make(terms.expand(len(x), -1), x)
+        truth, model = asked.targets.view(GRID, GRID).numpy(), None
+        if self.run is not None:
+            model = self._read()(asked.inputs[None]).view(GRID, GRID).numpy()
+        context = asked.inputs[0, :-1].numpy()
+        note = "" if self.run else "no trained model of this kind is here"
+        names = self.across.value, self.up.value
+        with self.figure.batch_update():
+            refill(self.figure, names, ticks, truth, model, context[:, axes], context[:, -1].tolist(), note)
+        self.told.value = TEXT.format("<br>".join(map(html.escape, self._words(terms[0], truth, model))))
+
+    def _sequences(self, task: Logic, axes: tuple[int, int], free: list[int], ticks: Tensor) -> Tensor:
+        """The same examples in context for all, and a query at each point of the plane: (GRID², T, L)."""
+        generator = torch.Generator().manual_seed(self.number.value)
+        x = torch.rand(task.length, task.variables, generator=generator).repeat(GRID**2, 1, 1)
+        x[:, -1, axes[0]], x[:, -1, axes[1]] = ticks.repeat(GRID), ticks.repeat_interleave(GRID)
+        for slider, variable in zip(self.others, free, strict=True):
+            x[:, -1, variable] = slider.value
+        return x
+
+    def _read(self) -> nn.Module:
+        if self.run.key not in self._models:
+            self._models[self.run.key] = self.run.model()
+        return self._models[self.run.key]
+
+    def _words(self, terms: Tensor, truth: np.ndarray, model: np.ndarray | None) -> list[str]:
+        """What is said below the planes, line by line."""
+        lines = [f"f = {self.formula}: ∧ is the smaller value, ∨ the larger one, ¬x is 1 − x."]
+        if model is None:
+            task = f"lab.tasks.Logic(length={self.length.value}, held_out={self.held_out.value})"
+            command = f'lab.train({task}, attention="hyla", seeds=1, scale="{self._scale}")'
+            return [*lines, f"{command} trains a model; then move any control."]
+        error, spread = float(np.square(model - truth).mean()), float(truth.var())
+        score = (
+            f"R² on this plane {1 - error / spread:.2f}" if spread > 1e-6 else "the function is constant on this plane"
+        )
+        lines.append(f"{self.model.value}: {score}, mean squared error {error:.4f}. {self._seen(terms)}")
+        return [*lines, "Dots: the examples in context. In the other variables they lie anywhere, not on the plane."]
+
+    def _seen(self, terms: Tensor) -> str:
+        """What the model's training had of this function."""
+        spec = self.run.spec
+        for split, words in SPLITS.items():
+            if (spec.task.functions(split, spec.seed) == terms).all(-1).any():
+                return words
+        return "It never saw one of these terms in training."

@@ -1,0 +1,56 @@
+"""The notebooks on fuzzy logic and SRAVEN as a person uses them: one page each, because opening one takes long."""
+
+from tests.browser.test_notebooks import opened
+
+
+def pressed(lab, name):
+    """Whether the symbol with this name is pressed."""
+    return lab.page.get_by_role("radio", name=name, exact=True).get_attribute("aria-checked") == "true"
+
+
+def test_sraven_is_solved_by_hand(open_notebook):
+    lab = opened(open_notebook, "hypernetwork/4_sraven.ipynb")
+    page, matrix = lab.page, lab.page.locator("svg[aria-label^='SRAVEN problem']")
+    score = page.locator("table").filter(has_text="the model")
+    page.get_by_text("Not ambiguous:").or_(page.get_by_text("Ambiguous:")).first.wait_for()
+    models = lab.dropdown("play against").locator("option").all_text_contents()
+    assert score.count() == 0 and [name.split(",")[0] for name in models][-1] == "HYLA"
+
+    lab.button("check").click()  # nothing is chosen yet
+    page.get_by_role("alert").filter(has_text="nothing is chosen for A, B").wait_for()
+    page.get_by_role("radio", name="A 3", exact=True).click()
+    page.get_by_role("radio", name="B 0", exact=True).press("ArrowRight")  # to the next one
+    page.keyboard.press("Space")
+    page.locator("svg[aria-label$='answer [3, 1]']").wait_for()
+    assert pressed(lab, "A 3") and pressed(lab, "B 1") and not pressed(lab, "B 0")
+
+    bars = page.locator(".js-plotly-plot").filter(has_text="the model answers when you check")
+    bars.scroll_into_view_if_needed()
+    plot = bars.element_handle()
+    lab.redraw(bars, lambda: lab.button("check").click())
+    page.get_by_text("of 2 right.").first.wait_for()
+    shares = "plot => plot.data.slice(0, 2).flatMap(bars => Array.from(bars.customdata))"
+    assert abs(sum(plot.evaluate(shares)) - 2) < 1e-3  # two features, each of probability 1
+    assert page.get_by_text("In training it has").count() == 1 and "of 1" in score.text_content()
+    assert matrix.inner_html().count(">A<") == 3  # the letters of the solution, one in each column
+
+    before = matrix.get_attribute("aria-label")
+    lab.button("next").click()
+    page.wait_for_function("([svg, old]) => !svg.isConnected || svg.getAttribute('aria-label') !== old",
+                           arg=[matrix.element_handle(), before])  # fmt: skip
+    assert not pressed(lab, "A 3") and page.get_by_text("In training it has").count() == 0
+    lab.slider("features K").press("ArrowRight")
+    page.get_by_role("radiogroup", name="C").wait_for()
+    page.get_by_text("No trained model for K = 3, F = 8 is here.").wait_for()
+    assert "None, None, None" in matrix.get_attribute("aria-label") and "of 1" in score.text_content()
+    assert lab.errors() == []
+
+
+def test_a_fuzzy_function_is_built(open_notebook):
+    lab = opened(open_notebook, "hypernetwork/3_fuzzy_logic.ipynb")
+    plot = lab.figure(lab.page.locator(".js-plotly-plot").count() - 1)
+    lab.page.get_by_text("R² on this plane").wait_for()
+    lab.redraw(plot, lambda: lab.page.get_by_role("button", name="x3").first.click())
+    lab.page.get_by_text("f = (x1 ∧ ¬x2 ∧ x3 ∧ ¬x4)").wait_for()
+    lab.redraw(plot, lambda: lab.slider("x4").press("End"))
+    assert lab.errors() == []

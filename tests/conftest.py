@@ -30,8 +30,11 @@ def pytest_runtest_makereport(item):
 
 @pytest.fixture(scope="session", autouse=True)
 def _not_the_users_store(tmp_path_factory):
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:  # one for all workers: what a notebook trained is not trained again
+        folder = folder.parent
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LAB_STORE", str(tmp_path_factory.mktemp("store")))
+        patch.setenv("LAB_STORE", str(folder / "store"))
         yield
 
 

@@ -64,6 +64,8 @@ WRONG = {
     "sweep memorize --scale smoke --device tpu": ("'tpu'", "auto, cpu, cuda"),
     "sweep memorize --scale smoke --out file": ("--out file", "is a file", "name a folder"),
     "sweep mano --scale smoke --searches": ("mano", "memorize", "addmod"),
+    "scorecard --scale tiny": ("'tiny'", "smoke, laptop, paper"),
+    "scorecard --results nowhere": ("--results nowhere", "no such folder"),
 }
 NO_CUDA = {f"{what} --device cuda": ("'cuda'", "cpu or auto") for what in (FIGURE, "search memorize", "sweep memorize")}
 
@@ -119,6 +121,20 @@ def test_the_catalogue_is_listed_for_people_and_programs(lab):
     assert code == 0 and said == []
     for row in rows:
         assert any(line.startswith(row["name"]) for line in out) and any(row["shows"] in line for line in out)
+
+
+def test_the_scorecard_is_text_or_json_and_says_what_is_damaged(lab, tmp_path):
+    code, out, said = lab("scorecard --json")
+    assert code == 0 and said == []
+    found = json.loads("\n".join(out))
+    assert {row["verdict"] for row in found["claims"]} <= {"holds", "does not hold", "not decided", "not measured here"}
+    code, text, said = lab("scorecard")
+    assert code == 0 and said == [] and text[-1].startswith(f"{len(found['claims'])} claims: ")
+    table = tmp_path / "out/transformers/fig3/laptop/table.csv"
+    table.parent.mkdir(parents=True)
+    table.write_text("colour\nred\n")
+    code, out, said = lab(f"scorecard --results {tmp_path / 'out'}")
+    assert code == 1 and out == [] and len(said) == 1 and "lab figure transformers/fig3 --scale laptop" in said[0]
 
 
 def test_the_command_trains_also_where_results_are_shipped(lab, store_folder, tmp_path, monkeypatch):

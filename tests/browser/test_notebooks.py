@@ -142,12 +142,11 @@ DRAWN_SLICE = "plot => plot.querySelector('.subplot.x3y3 .scatterlayer').innerHT
 
 
 @pytest.fixture
-def editing(open_notebook):
-    """An explorer in its editing mode: the notebook, the editor, its place on the page, and the figure beside it."""
+def editing(rerun_notebook):
+    """A new explorer in its editing mode: the notebook, the editor, its place on the page, and the figure beside it."""
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(EDIT)])
     notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    lab = open_notebook(notebook)
-    lab.run_all()
+    lab = rerun_notebook(notebook)
     svg = lab.page.locator("svg.lab-editor")
     svg.scroll_into_view_if_needed()
     plot = lab.page.locator(".js-plotly-plot:visible")

@@ -129,7 +129,7 @@ def test_the_scorecard_is_text_or_json_and_says_what_is_damaged(lab, tmp_path):
     found = json.loads("\n".join(out))
     assert {row["verdict"] for row in found["claims"]} <= {"holds", "does not hold", "not decided", "not measured here"}
     code, text, said = lab("scorecard")
-    assert code == 0 and said == [] and text[-1].startswith(f"{len(found['claims'])} claims: ")
+    assert code == 0 and said == [] and text[-2].startswith(f"{len(found['claims'])} claims: ")
     table = tmp_path / "out/transformers/fig3/laptop/table.csv"
     table.parent.mkdir(parents=True)
     table.write_text("colour\nred\n")

@@ -46,9 +46,9 @@ def agreement(cells: pd.DataFrame, seed: int = 0) -> Agreement:
     ours, theirs = (cells[side].to_numpy(float) for side in ("ours", "theirs"))
     clear = cells["clear"].to_numpy(bool) & (theirs != 0) if "clear" in cells else np.zeros(len(cells), bool)
     agree = np.sign(ours[clear]) == np.sign(theirs[clear])
-    drawn = _resampled(cells, names, np.random.default_rng(seed))
-    correlations = [spearman(ours[rows], theirs[rows]) for rows in drawn]
-    known = np.array([value for value in correlations if np.isfinite(value)])
+    drawn, holes = _resampled(cells, names, np.random.default_rng(seed))
+    known = _spearman(*(np.where(holes, np.nan, side[drawn]) for side in (ours, theirs)))
+    known = known[np.isfinite(known)]
     low, high = np.percentile(known, (2.5, 97.5)) if len(known) else (np.nan, np.nan)
     share = float(agree.mean()) if len(agree) else float("nan")
     return Agreement(len(cells), int(clear.sum()), share, spearman(ours, theirs), float(low), float(high))
@@ -60,22 +60,32 @@ def spearman(a: np.ndarray, b: np.ndarray) -> float:
     >>> spearman(np.array([1.0, 2.0, 3.0]), np.array([5.0, 6.0, 100.0]))
     1.0
     """
+    return float(_spearman(a[None], b[None])[0]) if len(a) > 1 else float("nan")
+
+
+def _spearman(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The same for each row; NaN in both marks what is not there."""
     from scipy.stats import rankdata
 
-    if len(a) < 2 or np.ptp(a) == 0 or np.ptp(b) == 0:
-        return float("nan")
-    return float(np.clip(np.corrcoef(rankdata(a), rankdata(b))[0, 1], -1, 1))
+    ranks = [rankdata(side, axis=1, nan_policy="omit") for side in (a, b)]
+    x, y = (side - np.nanmean(side, axis=1, keepdims=True) for side in ranks)
+    products, squares = np.nansum(x * y, axis=1), np.nansum(x * x, axis=1) * np.nansum(y * y, axis=1)
+    found = np.full(len(a), np.nan)
+    np.divide(products, np.sqrt(squares), out=found, where=squares > 0)
+    return found.clip(-1, 1)
 
 
-def _resampled(cells: pd.DataFrame, names: list[str], rng: np.random.Generator) -> list[np.ndarray]:
-    """Positions of cells, drawn anew; none where they are too few."""
+def _resampled(cells: pd.DataFrame, names: list[str], rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Positions of cells, drawn anew, (resamples, cells), and which of them are holes of the matrix; no resamples where
+    there are too few cells."""
     if len(cells) < FEWEST:
-        return []
-    if len(names) < 2:
-        return list(rng.integers(len(cells), size=(RESAMPLES, len(cells))))
-    places = [cells[name].astype("category").cat for name in names[:2]]
-    at = np.full([len(place.categories) for place in places], -1)
-    at[places[0].codes, places[1].codes] = np.arange(len(cells))
-    rows, columns = (rng.integers(size, size=(RESAMPLES, size)) for size in at.shape)
-    found = (at[np.ix_(a, b)].ravel() for a, b in zip(rows, columns, strict=True))
-    return [cells_[cells_ >= 0] for cells_ in found]  # a hole of the matrix is drawn as one
+        drawn = np.zeros((0, len(cells)), int)
+    elif len(names) < 2:
+        drawn = rng.integers(len(cells), size=(RESAMPLES, len(cells)))
+    else:
+        places = [cells[name].astype("category").cat for name in names[:2]]
+        at = np.full([len(place.categories) for place in places], -1)
+        at[places[0].codes, places[1].codes] = np.arange(len(cells))
+        rows, columns = (rng.integers(size, size=(RESAMPLES, size)) for size in at.shape)
+        drawn = at[rows[:, :, None], columns[:, None, :]].reshape(RESAMPLES, -1)
+    return drawn, drawn < 0

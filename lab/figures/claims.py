@@ -145,7 +145,7 @@ def any_of(cases: dict[str, Iterable[float]], over: str = "seeds", **claimed) ->
 
 
 def per_seed(table: pd.DataFrame, kinds: str | list[str], value: str = "accuracy", scale: float = 100) -> pd.DataFrame:
-    """Means of `value`, seeds × kinds, in percent; NaN for a diverged run, whose first steps say nothing of the rest."""
+    """Means of `value`, seeds × kinds, in percent; NaN for a diverged run: its first steps say nothing of the rest."""
     values = scale * table[value].astype(float)
     if "diverged" in table:
         values = values.where(~table["diverged"].astype(bool))

@@ -116,7 +116,7 @@ def as_text(found: dict[str, list[dict]]) -> str:
     lines.append("")
     for row in found["numbers"]:
         lines += textwrap.wrap(_beside(row), WIDTH, subsequent_indent="  ")
-    return "\n".join([*lines, "", _sum(found["claims"])])
+    return "\n".join([*lines, "", _sum(found["claims"]), "In brackets: 95 % intervals."])
 
 
 def _measured(row: dict) -> str:
@@ -147,7 +147,7 @@ def _beside(row: dict) -> str:
 def _sum(rows: list[dict]) -> str:
     counts = {word: sum(row["verdict"] == word for row in rows) for word in (HOLDS, FAILS, UNDECIDED, ABSENT)}
     told = ", ".join(f"{word} {count}" for word, count in counts.items())
-    return f"{len(rows)} claims: {told}. In brackets: 95 % intervals."
+    return f"{len(rows)} claims: {told}."
 
 
 def _number(value: float) -> str:

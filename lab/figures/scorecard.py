@@ -151,9 +151,9 @@ def _sum(rows: list[dict]) -> str:
 
 
 def _number(value: float) -> str:
-    """Three digits, no exponent for what people write without.
+    """Three digits; whole from 1,000 on.
 
     >>> _number(12.345), _number(-0.0), _number(0.0123)
     ('12.3', '0', '0.0123')
     """
-    return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}" if value else "0"
+    return f"{value + 0.0:.3g}" if abs(value) < 1000 else f"{value:,.0f}"  # + 0: no -0

@@ -1,5 +1,6 @@
 """The scorecard: rows of what is here and of what is not, as text, as JSON, as a table."""
 
+import doctest
 import json
 from math import isnan
 
@@ -9,7 +10,8 @@ import pytest
 
 import lab as package
 from lab.errors import ArgumentError, LabError
-from lab.figures import matrix, scorecard
+from lab.figures import agreement as agreements
+from lab.figures import claims, matrix, scorecard
 from lab.figures.agreement import agreement, spearman
 from lab.figures.build import RESULTS
 from lab.figures.claims import ABSENT, FAILS, HOLDS, UNDECIDED
@@ -17,6 +19,7 @@ from lab.figures.generalization import PAPER
 from lab.figures.registry import entries, entry
 from tests.figures.tables import matrix as runs
 from tests.figures.test_claims import PLANTED, curves, fractions, logic
+from tests.processes import ROOT
 
 CLAIMS = sum(len(found.claims) for found in entries().values())
 PRINTED = [name for name, found in entries().items() if found.printed]
@@ -119,6 +122,17 @@ def test_what_is_wrong_is_said(tmp_path):
     (tmp_path / "transformers/fig2/laptop/table.csv").write_text("")
     with pytest.raises(LabError, match="cannot be read"):
         scorecard.score(results=tmp_path)
+
+
+def test_the_readme_quotes_the_scorecard():
+    """Where this fails, `lab scorecard` says what the README has to."""
+    told = scorecard.as_text(scorecard.score()).splitlines()[-2]
+    assert f"    {told}\n" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("module", [agreements, claims, scorecard])
+def test_examples_in_docstrings(module):
+    assert doctest.testmod(module, raise_on_error=True).attempted
 
 
 # Printed numbers.

@@ -152,6 +152,7 @@ def editing(rerun_notebook):
     plot = lab.page.locator(".js-plotly-plot:visible")
     plot.locator(".main-svg").first.wait_for()
     lab.page.wait_for_function("svg => svg.querySelector('.lab-curve').getAttribute('d')", arg=svg.element_handle())
+    lab.page.wait_for_function("plot => plot.data?.[5]?.y?.length > 0", arg=plot.element_handle())
     lab.page.wait_for_timeout(500)
     return lab, svg, svg.bounding_box(), plot
 

@@ -137,6 +137,8 @@ explorer = lab.explore("transformers/memorize", scale="smoke", edit=True)
 explorer
 """
 CURVE = "svg => svg.querySelector('.lab-curve').getAttribute('d')"
+SHOWN = """() => [...document.querySelectorAll('.js-plotly-plot')].some(
+  plot => plot.checkVisibility() && plot.data?.[5]?.y?.length > 0)"""
 SLICE = "plot => Array.from(plot.data[5].y)"
 DRAWN_SLICE = "plot => plot.querySelector('.subplot.x3y3 .scatterlayer').innerHTML"
 
@@ -152,7 +154,7 @@ def editing(rerun_notebook):
     plot = lab.page.locator(".js-plotly-plot:visible")
     plot.locator(".main-svg").first.wait_for()
     lab.page.wait_for_function("svg => svg.querySelector('.lab-curve').getAttribute('d')", arg=svg.element_handle())
-    lab.page.wait_for_function("plot => plot.data?.[5]?.y?.length > 0", arg=plot.element_handle())
+    lab.page.wait_for_function(SHOWN)
     lab.page.wait_for_timeout(500)
     return lab, svg, svg.bounding_box(), plot
 

@@ -24,12 +24,10 @@ ARGUMENTS = [
 FAILED = pytest.StashKey[bool]()
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items):
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.browser)
-            item.add_marker(pytest.mark.xdist_group("browser"))  # one JupyterLab and one Chromium, on one worker
 
 
 @pytest.hookimpl(wrapper=True)

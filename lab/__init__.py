@@ -8,6 +8,7 @@
 
 from lab.errors import ArgumentError, LabError
 from lab.figures.build import figure
+from lab.figures.scorecard import scorecard
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.swap import swap
 from lab.nonlinearity.zoo import zoo, zoo_names
@@ -15,7 +16,7 @@ from lab.run import Run, Runs, SearchResult, search, train, trained
 from lab.widgets import explore
 
 __all__ = [
-    "ArgumentError", "LabError", "Run", "Runs", "SearchResult", "Spline", "explore", "figure", "search", "swap",
-    "train", "trained", "zoo", "zoo_names",
+    "ArgumentError", "LabError", "Run", "Runs", "SearchResult", "Spline", "explore", "figure", "scorecard", "search",
+    "swap", "train", "trained", "zoo", "zoo_names",
 ]  # fmt: skip
 __version__ = "0.1.0"

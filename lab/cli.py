@@ -150,6 +150,26 @@ class DataCommand:
 
 
 @dataclass(frozen=True)
+class Scorecard:
+    """Say of every claim of the papers whether it holds in the results that are here, with intervals."""
+
+    json: bool = False
+    """Print JSON instead of text."""
+    scale: str | None = None
+    """smoke, laptop or paper. Default: for each figure paper, if results are here, else laptop."""
+    results: Path | None = None
+    """Folder with results, such as `lab figure` writes: out. Default: what is shipped with the lab."""
+
+    def run(self) -> None:
+        """Print it."""
+        from lab.figures import scorecard
+        from lab.figures.build import RESULTS
+
+        found = scorecard.score(self.scale, self.results or RESULTS)
+        print(scorecard.as_json(found) if self.json else scorecard.as_text(found))
+
+
+@dataclass(frozen=True)
 class StoreCommand:
     """Look after the store of trained runs."""
 
@@ -214,6 +234,7 @@ COMMANDS = {
     "search": Search,
     "sweep": Sweep,
     "data": DataCommand,
+    "scorecard": Scorecard,
     "store": StoreCommand,
     "doctor": Doctor,
 }

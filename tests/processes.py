@@ -158,6 +158,7 @@ def _child(code: str, folder: str, environment: dict[str, str]) -> None:
     status = 1
     try:
         os.setpgid(0, 0)
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background of a shell ignore it
         for number, name in enumerate((os.devnull, f"{folder}/stdout", f"{folder}/stderr")):
             handle = os.open(name, os.O_RDWR | os.O_CREAT | os.O_APPEND)
             os.dup2(handle, number)

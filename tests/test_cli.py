@@ -73,6 +73,8 @@ WRONG = {
     "store clean 0123": ("lab store list", "lab store export"),
     "store export 0123 --out file": ("--out file", "is a file", "name a folder"),
     "sweep mano --scale smoke --searches": ("mano", "memorize", "addmod"),
+    "scorecard --scale tiny": ("'tiny'", "smoke, laptop, paper"),
+    "scorecard --results nowhere": ("--results nowhere", "no such folder"),
 }
 NO_CUDA = {f"{what} --device cuda": ("'cuda'", "cpu or auto") for what in (FIGURE, "search memorize", "sweep memorize")}
 
@@ -148,6 +150,20 @@ def test_a_data_set_that_is_not_here_is_one_line(lab):
     code, out, said = lab("data verify electricity")
     assert code == 1 and out == [] and len(said) == 1
     assert all(word in said[0] for word in ("electricity is not here", "lab data fetch", "electricity.csv", "LAB_DATA"))
+
+
+def test_the_scorecard_is_text_or_json_and_says_what_is_damaged(lab, tmp_path):
+    code, out, said = lab("scorecard --json")
+    assert code == 0 and said == []
+    found = json.loads("\n".join(out))
+    assert {row["verdict"] for row in found["claims"]} <= {"holds", "does not hold", "not decided", "not measured here"}
+    code, text, said = lab("scorecard")
+    assert code == 0 and said == [] and text[-2].startswith(f"{len(found['claims'])} claims: ")
+    table = tmp_path / "out/transformers/fig3/laptop/table.csv"
+    table.parent.mkdir(parents=True)
+    table.write_text("colour\nred\n")
+    code, out, said = lab(f"scorecard --results {tmp_path / 'out'}")
+    assert code == 1 and out == [] and len(said) == 1 and "lab figure transformers/fig3 --scale laptop" in said[0]
 
 
 def test_the_command_trains_also_where_results_are_shipped(lab, store_folder, tmp_path, monkeypatch):

@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING
 
 from lab import tasks
 from lab.figures import curves as drawing
+from lab.figures import transformer_claims as claims
 from lab.figures.origin import Algorithmic
 from lab.figures.registry import Entry, Planned
 from lab.figures.settings import ATTENTION_GUESS, setting
 from lab.figures.shapes import fig6 as draw_shapes
+from lab.figures.transformer_claims import BASELINE, BOTH, MLP
 from lab.run import Run
 
 if TYPE_CHECKING:
     import pandas as pd
 
-BASELINE, MLP, BOTH = "baseline", "ours MLP", "ours MLP + attention"
 FIG2_TASKS = ("memorize", "addmod", "add", "mano")
 WIDTHS = {"smoke": (8, 16), "laptop": (8, 16, 32, 64), "paper": (8, 16, 32, 64, 128)}
 
@@ -184,7 +185,7 @@ ENTRIES = (
         "Test accuracy against training step on four tasks, one curve a seed, for the baseline (GELU) and for the MLP"
         " non-linearity learned for the task",
         "2-3 times faster convergence on ADD and MANO, less variance across seeds",
-        tasks=FIG2_TASKS, plan=_fig2, measure=curves, plot=drawing.fig2, summary=advantage,
+        tasks=FIG2_TASKS, plan=_fig2, measure=curves, plot=drawing.fig2, summary=advantage, claims=claims.FIG2,
         minutes={"smoke": 0.2, "laptop": 6, "paper": 4},
     ),
     _entry(
@@ -193,6 +194,7 @@ ENTRIES = (
         " distance), and ALiBi with an MLP non-linearity learned on lengths 2-15; weights always learn on lengths 2-10",
         "the baseline fails beyond length 10, ALiBi helps, the learned function extends it",
         tasks=("copy",), plan=_fig3, measure=by_length, plot=drawing.fig3, summary=_length_summary,
+        claims=claims.FIG3,
         minutes={"smoke": 0.1, "laptop": 4, "paper": 2},
     ),
     _entry(
@@ -201,6 +203,7 @@ ENTRIES = (
         " non-linearity learned for the task at its full width",
         "on some tasks the optimized architecture keeps its accuracy at smaller widths",
         tasks=tasks.NAMES, plan=_fig4, measure=final, plot=drawing.fig4, summary=_width_summary,
+        claims=claims.FIG4,
         minutes={"smoke": 0.3, "laptop": 13, "paper": 8},
     ),
     _entry(
@@ -216,6 +219,7 @@ ENTRIES = (
         " learned MLP and attention non-linearities",
         "faster convergence and less variance everywhere; most of the gain comes from the MLP",
         tasks=tasks.NAMES, plan=_fig10, measure=curves, plot=drawing.fig10, summary=advantage, notes=attention_notes,
+        claims=claims.FIG10,
         minutes={"smoke": 0.5, "laptop": 18, "paper": 10},
     ),
 )  # fmt: skip

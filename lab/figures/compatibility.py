@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from lab import tasks
 from lab.figures import heatmap, matrix
+from lab.figures import transformer_claims as claims
 from lab.figures.algorithmic import attention_notes, curves
 from lab.figures.origin import Algorithmic
 from lab.figures.registry import Entry, Planned
@@ -69,6 +70,7 @@ ENTRIES = (
         "the best option of a task is usually on the diagonal; some positive transfer, mostly between related tasks",
         tasks=tasks.NAMES, plan=lambda scale, seeds: plan(scale, seeds, ("MLP",)), measure=measure, plot=heatmap.fig5,
         notes=_fig5_notes, summary=_summary, seeds=_FIG5_SEEDS, curves=True,
+        claims=claims.FIG5, printed=claims.printed,
         origin=Algorithmic(tasks.NAMES, matrix=True),
         minutes={"smoke": 0.5, "laptop": 14, "paper": 15},
     ),
@@ -78,6 +80,7 @@ ENTRIES = (
         "optimizing the attention is hard; the best results come from the MLP alone",
         tasks=tasks.NAMES, plan=lambda scale, seeds: plan(scale, seeds, tuple(PARTS)), measure=measure,
         plot=heatmap.fig11, notes=_fig11_notes, summary=_summary, seeds=_FIG11_SEEDS, curves=True,
+        claims=claims.FIG11, printed=claims.printed,
         origin=Algorithmic(tasks.NAMES, matrix=True),
         minutes={"smoke": 1, "laptop": 32, "paper": 40},
     ),

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lab.figures import generalization as drawing
+from lab.figures import hyper_claims as claims
 from lab.figures.hyper_settings import FIGURE_METHODS, FRACTIONS, LENGTHS, SEEDS, logic
 from lab.figures.origin import Hyper
 from lab.figures.registry import Entry, Planned
@@ -113,6 +114,7 @@ ENTRIES = (
         " tokens (examples in context and the query), for three fractions of functions held out",
         "all methods solve the task given enough examples; with more held out all degrade, HYLA least",
         plan=plan, measure=finals, plot=drawing.fig2c, summary=_summary,
+        claims=claims.FIG2C, printed=claims.printed_scores,
         minutes={"smoke": 0.5, "laptop": 45, "paper": 60}, **_SHARED,
     ),
     Entry(
@@ -120,7 +122,7 @@ ENTRIES = (
         "Top: R² on functions trained on. Middle: R² on functions of terms that training never saw. Bottom: training"
         " loss (mean squared error). All at the end of training, against the number of tokens",
         "all methods fail on unseen terms; on trained functions they differ little",
-        plan=plan, measure=finals, plot=drawing.fig_a3, summary=_unseen_summary,
+        plan=plan, measure=finals, plot=drawing.fig_a3, summary=_unseen_summary, claims=claims.FIGA3,
         minutes={"smoke": 0.5, "laptop": 45, "paper": 60}, **_SHARED,
     ),
 )  # fmt: skip

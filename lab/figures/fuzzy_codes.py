@@ -13,6 +13,7 @@ import numpy as np
 from lab.figures import decoding, embedding
 from lab.figures.fuzzy import finals
 from lab.figures.fuzzy import plan as all_runs
+from lab.figures.hyper_claims import FIG2B
 from lab.figures.hyper_settings import READ, READ_HELD_OUT, SEEDS, read_length
 from lab.figures.origin import Hyper
 from lab.figures.read import MAPS, Labelled, decoded, fresh, mapped
@@ -132,7 +133,7 @@ ENTRIES = (
         " token attending to itself) whether a function has a term, on unseen functions, by term and layer",
         "the latent code is predictive of the terms of each function",
         measure=_decoded, plot=decoding.by_class, summary=_decoded_summary, notes=_decoder_notes, seeds=SEEDS,
-        examples={"smoke": 200, "laptop": 4_000, "paper": 16_000},
+        claims=FIG2B, examples={"smoke": 200, "laptop": 4_000, "paper": 16_000},
         minutes={"smoke": 0.5, "laptop": 8, "paper": 10}, **_SHARED,
     ),
     Entry(

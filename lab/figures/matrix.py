@@ -125,9 +125,7 @@ class Comparison:
 
 def compare(ours: pd.DataFrame, paper: pd.DataFrame = PAPER) -> Comparison:
     """Compare what `delta` found with a published matrix (architectures × tasks)."""
-    ours = ours.set_index(["architecture", "task"])
-    theirs = paper.rename_axis(index="architecture", columns="task").T.unstack().rename("paper")
-    both = ours.join(theirs, how="inner").dropna(subset=["delta", "paper"]).reset_index()
+    both = beside(ours, paper)
     signs = np.sign(both["delta"]), np.sign(both["paper"])
     agree, told = (signs[0] == signs[1]), (signs[0] != 0) & (signs[1] != 0)
     known = told & clear(both)
@@ -148,6 +146,13 @@ def compare(ours: pd.DataFrame, paper: pd.DataFrame = PAPER) -> Comparison:
         paper_best_on_diagonal=len(best(there) & {(t, t) for t in there.columns}),
         tasks=len(here.columns),
     )
+
+
+def beside(ours: pd.DataFrame, paper: pd.DataFrame = PAPER) -> pd.DataFrame:
+    """The rows of what `delta` found that a published matrix has, too, with its numbers as a column `paper`."""
+    theirs = paper.rename_axis(index="architecture", columns="task").T.unstack().rename("paper")
+    both = ours.set_index(["architecture", "task"]).join(theirs, how="inner")
+    return both.dropna(subset=["delta", "paper"]).reset_index()
 
 
 def best(matrix: pd.DataFrame) -> set[tuple[str, str]]:

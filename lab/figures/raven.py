@@ -13,6 +13,7 @@ import numpy as np
 from lab.figures import decoding, embedding, scaling, similarity
 from lab.figures.fuzzy import POINT, finals, percent
 from lab.figures.fuzzy_codes import ONE, maps_summary
+from lab.figures.hyper_claims import FIG4A, FIG5E, FIG5F
 from lab.figures.hyper_settings import FIGURE_METHODS, SEEDS, sraven
 from lab.figures.origin import Hyper
 from lab.figures.read import MAPS, Labelled, alike, decoded, fresh, listed, mapped
@@ -163,7 +164,7 @@ ENTRIES = (
         "given enough problems and a large enough model, all methods solve 80 % of unseen combinations; HYLA is best"
         " where either is small",
         plan=by_problems, measure=_scores, plot=scaling.fig4a, summary=_accuracy_summary, notes=_scaling_notes,
-        seeds=SEEDS, **_SHARED | {"minutes": {"smoke": 1, "laptop": 80, "paper": 900}},
+        seeds=SEEDS, claims=FIG4A, **_SHARED | {"minutes": {"smoke": 1, "laptop": 80, "paper": 900}},
     ),
     Entry(
         "hypernetwork/fig5a", "4.4", "Latent codes on SRAVEN, by target",
@@ -186,7 +187,7 @@ ENTRIES = (
         "Cosine similarity between the mean latent codes of rules in the last layer, on unseen combinations",
         "related rules such as addition and subtraction can have similar codes (HYLA)",
         measure=_alike, plot=similarity.matrices, summary=_alike_summary, notes=_notes, seeds=SEEDS, examples=_MANY,
-        **_CODES,
+        claims=FIG5E, **_CODES,
     ),
     Entry(
         "hypernetwork/fig5f", "4.4", "Rules decoded from latent codes",
@@ -194,7 +195,7 @@ ENTRIES = (
         " combinations that the model was trained on and tested on unseen ones, by layer",
         "strongly predictive in later layers",
         measure=_decoded, plot=decoding.by_layer, summary=_decoded_summary, notes=_decoder_notes, seeds=SEEDS,
-        examples=_MANY, **_CODES,
+        examples=_MANY, claims=FIG5F, **_CODES,
     ),
     Entry(
         "hypernetwork/figA6", "4.4", "Latent codes on SRAVEN, all layers",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lab.errors import ArgumentError
+from lab.figures.claims import Claim
 from lab.figures.origin import Origin
 from lab.figures.settings import SEEDS
 from lab.run import Run
@@ -43,6 +44,10 @@ class Entry:
     examples: dict[str, int] | None = None  # that `measure` looks at, by scale
     # a second table, which `plot` then takes, too: the functions that were trained with, point by point
     functions: Callable[[Sequence[tuple[dict, Run]]], pd.DataFrame] | None = None
+    claims: tuple[Claim, ...] = ()  # what the paper says, as functions of the table (`lab scorecard`)
+    # (table) → the numbers that the paper prints, beside ours: columns that name a cell, ours, theirs; and `clear`
+    # where both have a sign, whether ours is clear of the noise of seeds
+    printed: Callable[[pd.DataFrame], pd.DataFrame] | None = None
     curves: bool = False  # keep the learning curves beside the table, where the table holds one step of them
 
 

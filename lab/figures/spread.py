@@ -13,7 +13,7 @@ LEVEL = 0.95
 INTERVAL = "95 % confidence interval of the mean over seeds (Student's t)"
 
 
-def half_width(values: np.ndarray) -> float:
+def half_width(values: np.ndarray, level: float = LEVEL) -> float:
     """Half the width of the interval around the mean of `values` (runs,); NaN for fewer than two runs.
 
     >>> round(half_width(np.array([1.0, 2.0, 3.0])), 4)  # 4.3027 · 1 / √3
@@ -24,7 +24,7 @@ def half_width(values: np.ndarray) -> float:
     runs = len(values)
     if runs < 2:
         return float("nan")
-    return float(stdtrit(runs - 1, 0.5 + LEVEL / 2) * np.std(values, ddof=1) / np.sqrt(runs))
+    return float(stdtrit(runs - 1, 0.5 + level / 2) * np.std(values, ddof=1) / np.sqrt(runs))
 
 
 def over_seeds(table: pd.DataFrame, by: str, value: str) -> pd.DataFrame:

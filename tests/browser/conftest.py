@@ -6,6 +6,7 @@ picture of each notebook as its test left it; otherwise only failing tests leave
 
 import os
 import shutil
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -58,13 +59,12 @@ def jupyter(browser, tmp_path_factory):
 
 @pytest.fixture
 def page(browser):
-    context = browser.new_context(viewport={"width": 1400, "height": 1000})
-    yield context.new_page()
-    context.close()
+    with _page(browser) as page:
+        yield page
 
 
 @pytest.fixture
-def open_notebook(jupyter, page, request, tmp_path):
+def open_notebook(jupyter, page, keep_picture):
     """Call with a path below notebooks/, or a notebook in memory, and values for its parameters cell.
 
     A copy is opened, so the checkout stays as it is.
@@ -72,21 +72,84 @@ def open_notebook(jupyter, page, request, tmp_path):
     opened = []
 
     def open_(notebook, **parameters) -> Notebook:
-        name = "test.ipynb"
-        if isinstance(notebook, str):
-            name = Path(notebook).name
-            notebook = notebooks.read(notebooks.FOLDER / notebook)
-        if parameters:
-            notebooks.set_parameters(notebook, **parameters)
-        opened.append(Notebook(page).open(jupyter, jupyter.place(notebook, name)))
+        opened.append(_open(jupyter, page, notebook, **parameters))
         return opened[-1]
 
     yield open_
-    keep = os.environ.get("LAB_SCREENSHOTS")
     for notebook in opened[-1:]:  # one page, so only the last is on it
-        if keep or request.node.stash.get(FAILED, True):
-            picture = (Path(keep) if keep else tmp_path) / f"{request.node.name.replace('/', '_')}.png"
+        keep_picture(notebook)
+        notebook.close()
+
+
+@pytest.fixture
+def rerun_notebook(browser, jupyter, desk, keep_picture):
+    """Like `open_notebook`, with all cells run, for tests of a module that start from the same notebook.
+
+    It is opened once, and its kernel imports the lab once. Each call runs the cells again, so that nothing is left of
+    what an earlier test did to them.
+    """
+    used = []
+
+    def run(notebook, **parameters) -> Notebook:
+        source = notebook if isinstance(notebook, str) else [cell.source for cell in notebook.cells]
+        name = repr((source, parameters))
+        if name not in desk:
+            page = desk.enter(_page(browser))
+            desk[name] = _open(jupyter, page, notebook, **parameters)
+        used.append(desk[name])
+        used[-1].thrown.clear()
+        used[-1].run_all()
+        return used[-1]
+
+    yield run
+    for notebook in used[-1:]:
+        keep_picture(notebook)
+
+
+class Desk(dict):
+    """Notebooks that stay open, by what they hold; `enter` keeps a context open as long."""
+
+    def __init__(self, stack: ExitStack):
+        super().__init__()
+        self.enter = stack.enter_context
+
+
+@pytest.fixture(scope="module")
+def desk(browser, jupyter):
+    with ExitStack() as stack:
+        notebooks_ = Desk(stack)
+        yield notebooks_
+        for notebook in notebooks_.values():
+            notebook.close()
+
+
+@pytest.fixture
+def keep_picture(request, tmp_path):
+    """Call with a notebook at the end of a test."""
+
+    def keep(notebook: Notebook) -> None:
+        folder = os.environ.get("LAB_SCREENSHOTS")
+        if folder or request.node.stash.get(FAILED, True):
+            picture = (Path(folder) if folder else tmp_path) / f"{request.node.name.replace('/', '_')}.png"
             picture.parent.mkdir(parents=True, exist_ok=True)
             notebook.screenshot(picture)
             print(f"screenshot: {picture}")
-        notebook.close()
+
+    return keep
+
+
+@contextmanager
+def _page(browser):
+    context = browser.new_context(viewport={"width": 1400, "height": 1000})
+    yield context.new_page()
+    context.close()
+
+
+def _open(jupyter, page, notebook, **parameters) -> Notebook:
+    name = "test.ipynb"
+    if isinstance(notebook, str):
+        name = Path(notebook).name
+        notebook = notebooks.read(notebooks.FOLDER / notebook)
+    if parameters:
+        notebooks.set_parameters(notebook, **parameters)
+    return Notebook(page).open(jupyter, jupyter.place(notebook, name))

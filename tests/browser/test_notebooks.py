@@ -185,22 +185,24 @@ explorer = lab.explore("transformers/memorize", scale="smoke", edit=True)
 explorer
 """
 CURVE = "svg => svg.querySelector('.lab-curve').getAttribute('d')"
+SHOWN = """() => [...document.querySelectorAll('.js-plotly-plot')].some(
+  plot => plot.checkVisibility() && plot.data?.[5]?.y?.length > 0)"""
 SLICE = "plot => Array.from(plot.data[5].y)"
 DRAWN_SLICE = "plot => plot.querySelector('.subplot.x3y3 .scatterlayer').innerHTML"
 
 
 @pytest.fixture
-def editing(open_notebook):
-    """An explorer in its editing mode: the notebook, the editor, its place on the page, and the figure beside it."""
+def editing(rerun_notebook):
+    """A new explorer in its editing mode: the notebook, the editor, its place on the page, and the figure beside it."""
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(EDIT)])
     notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    lab = open_notebook(notebook)
-    lab.run_all()
+    lab = rerun_notebook(notebook)
     svg = lab.page.locator("svg.lab-editor")
     svg.scroll_into_view_if_needed()
     plot = lab.page.locator(".js-plotly-plot:visible")
     plot.locator(".main-svg").first.wait_for()
     lab.page.wait_for_function("svg => svg.querySelector('.lab-curve').getAttribute('d')", arg=svg.element_handle())
+    lab.page.wait_for_function(SHOWN)
     lab.page.wait_for_timeout(500)
     return lab, svg, svg.bounding_box(), plot
 

@@ -18,7 +18,7 @@ from tests.models.making import shaken
 from tests.training.making import copied, same, through_a_file, until
 
 SEEDS = (0, 1, 2)
-RECIPE = AdamW(steps=20, rate=0.003, batch=8, decay=0.1, warmup=3, every=5, examples=40)
+RECIPE = AdamW(steps=20, rate=0.003, batch=8, decay=0.1, warmup=3, every=5, examples=20)
 MODEL = HyperModel(layers=2, heads=2, width=8, key_width=4, mlp_width=12)
 TASKS = {"logic": Logic(length=6), "sraven": Sraven(features=2)}
 HYLA = method("hyla", MODEL)

@@ -82,14 +82,24 @@ class Run:
     def model(self) -> nn.Module:
         """The trained model, with a run axis of length 1."""
         modules = [build([engine.resolve(part, self.store)]) for part in self.spec.model.parts.values()]
-        model = model_of(self.spec, [self.spec.seed], modules)
-        weights = self._stored[1]
+        model = model_of([self.spec], modules)
+        weights = {name: weight for name, weight in self._stored[1].items() if name != "trajectory"}
         missing, unexpected = model.load_state_dict(weights, strict=False)
-        if unexpected or any(".phi." not in name for name in missing):
+        if unexpected or any("phi" not in name.split(".") for name in missing):
             raise ValueError(
                 f"run {self.key}: its weights do not fit its spec (missing {missing}, unexpected {unexpected})"
             )
         return model.requires_grad_(False)
+
+    @property
+    def trajectory(self) -> tuple[np.ndarray, np.ndarray]:
+        """Steps (S,), and the weights after them, flat, in the order of `model().parameters()` without knots, (S, P).
+
+        Those of training itself: what is evaluated and kept is a mean over its last steps.
+        """
+        if (path := self._stored[1].get("trajectory")) is None:
+            raise ArgumentError("this run's weights were not remembered on its way; set trajectory= in its Descent")
+        return np.arange(len(path)) * self.spec.recipe.trajectory, path.numpy()
 
     @cached_property
     def _stored(self) -> tuple[dict[str, np.ndarray], dict[str, Tensor], dict]:

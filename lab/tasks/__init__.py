@@ -1,14 +1,16 @@
-"""The eight algorithmic tasks of the transformers paper (Table 1), pre-generated from a seed."""
+"""Tasks: the eight algorithmic ones of the transformers paper (Table 1) by name; the others are classes."""
 
 from functools import lru_cache
 
 from lab.errors import ArgumentError
 from lab.tasks import addition, addmod, copy, haystack, mano, memorize, parentheses
 from lab.tasks.logic import Logic
+from lab.tasks.operation import Operation
 from lab.tasks.sraven import Sraven
+from lab.tasks.table import TableSplit, TableTask
 from lab.tasks.task import Split, Task
 
-__all__ = ["NAMES", "Logic", "Split", "Sraven", "Task", "load"]
+__all__ = ["NAMES", "Logic", "Operation", "Split", "Sraven", "TableSplit", "TableTask", "Task", "load"]
 
 # In the order of the paper's matrices (Figures 5 and 11).
 _BUILDERS = {

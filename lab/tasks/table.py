@@ -1,0 +1,141 @@
+"""Tasks that are tables: rows of numbers, each with a class or a value, in named splits (simplicity paper, App. E).
+
+A table task is a frozen dataclass of its parameters, so it can stand in a spec and in canonical JSON. Its rows are
+loaded or generated once for each seed and shared: do not write into its tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from lab.errors import ArgumentError
+
+REQUIRED_SPLITS = ("train", "val", "test")
+
+
+@dataclass(frozen=True, eq=False)
+class TableSplit:
+    """Rows of one split. Shared between callers: do not write into the tensors.
+
+    inputs   (N, D) float32
+    targets  (N,) int64 (classes) or float32 (values)
+    latents  ground truth by name; every tensor's leading axis is (N,)
+    """
+
+    inputs: Tensor
+    targets: Tensor
+    latents: Mapping[str, Tensor] = field(default_factory=dict)
+
+    def __post_init__(self):
+        inputs, targets = self.inputs, self.targets
+        if inputs.ndim != 2 or inputs.dtype != torch.float32 or 0 in inputs.shape:
+            raise ArgumentError(f"inputs are {_describe(inputs)}; give float32 of shape (rows, columns), not empty")
+        if targets.shape != inputs.shape[:1] or targets.dtype not in (torch.int64, torch.float32):
+            raise ArgumentError(f"targets are {_describe(targets)}; give int64 or float32 of shape ({len(inputs)},)")
+        for name, latent in self.latents.items():
+            if len(latent) != len(inputs):
+                raise ArgumentError(f"latent {name!r} has {len(latent)} rows; give one a row, {len(inputs)}")
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def __getitem__(self, index: slice | Tensor) -> TableSplit:
+        """The rows at `index`."""
+        latents = {name: latent[index] for name, latent in self.latents.items()}
+        return TableSplit(self.inputs[index], self.targets[index], latents)
+
+
+class TableTask:
+    """What `Operation`, `Images`, `Collage` and `Tabular` have in common; they are frozen dataclasses.
+
+    name            of the task
+    inputs          D, columns of the input
+    outputs         O, the number of classes, or 1 where a value is predicted
+    classes         number of classes; where a value is predicted, of the values that occur (`ids`)
+    classification  whether the answer is the largest of O outputs, and not one value
+    loss_name       "cross_entropy" (on logits) or "mse"; with classes, against the one-hot target
+    """
+
+    name: str
+    inputs: int
+    classes: int
+    loss_name: str
+    classification: ClassVar[bool] = True
+
+    @property
+    def outputs(self) -> int:
+        """O: one output a class, or a single one."""
+        return self.classes if self.classification else 1
+
+    def split(self, seed: int = 0) -> Mapping[str, TableSplit]:
+        """All splits by name: "train", "val", "test", maybe more. `seed` decides what is drawn at random."""
+        raise NotImplementedError
+
+    def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """Training loss: outputs (R, B, O), targets (R, B) or (B,) → (R,). MSE is averaged over rows and outputs.
+
+        >>> from lab.tasks import Operation
+        >>> Operation("a+b", modulus=27).loss(torch.zeros(2, 5, 27), torch.zeros(2, 5, dtype=torch.int64))
+        tensor([0.0370, 0.0370])
+        """
+        targets = targets.expand(outputs.shape[:-1])
+        if self.loss_name == "cross_entropy":
+            return F.cross_entropy(outputs.flatten(0, 1), targets.flatten(), reduction="none").view_as(targets).mean(1)
+        wanted = F.one_hot(targets, self.classes).to(outputs.dtype) if self.classification else targets[..., None]
+        return (outputs - wanted).square().mean((-2, -1))
+
+    def scores(self, outputs: Tensor, targets: Tensor) -> dict[str, Tensor]:
+        """What is reported, each (R,) float64: accuracy (0 to 1) and the loss by its name.
+
+        outputs (R, N, O), targets (R, N) or (N,). Where values are predicted, the answer is the nearest class id
+        (Section 3.2), and "mse" is the mean squared error of the value.
+        """
+        right = self.answers(outputs) == self.answers_of_targets(targets)
+        return {"accuracy": right.double().mean(-1), self.loss_name: self.loss(outputs, targets).double()}
+
+    def answers(self, outputs: Tensor) -> Tensor:
+        """The class that outputs (..., O) stand for, (...) int64."""
+        return outputs.argmax(-1) if self.classification else nearest_class(outputs.squeeze(-1), self.classes)
+
+    def answers_of_targets(self, targets: Tensor) -> Tensor:
+        """The class that targets (...) stand for, (...) int64."""
+        return targets if self.classification else nearest_class(targets, self.classes)
+
+
+def class_ids(labels: Tensor, classes: int) -> Tensor:
+    """Labels 0..classes-1, int64, as values spread evenly over [-1, 1] (App. E.2), float32.
+
+    >>> class_ids(torch.tensor([0, 9, 3]), 10)
+    tensor([-1.0000,  1.0000, -0.3333])
+    """
+    return labels.float() * (2 / (classes - 1)) - 1
+
+
+def nearest_class(values: Tensor, classes: int) -> Tensor:
+    """The class whose id is nearest, int64; beyond [-1, 1] the first or the last one.
+
+    >>> nearest_class(torch.tensor([-7.0, 0.1, 1.0]), 10)
+    tensor([0, 5, 9])
+    """
+    # a model that diverged predicts nan; it has no class, so it is counted as the id below all others
+    scaled = ((values.nan_to_num(nan=-torch.inf) + 1) * ((classes - 1) / 2)).clamp(0, classes - 1)
+    return torch.where(values.isnan(), -1, scaled.round().long())
+
+
+def random_parts(rows: int, sizes: Mapping[str, int], generator: torch.Generator) -> dict[str, Tensor]:
+    """Indices of disjoint random subsets of `rows` rows, of the sizes given, by name."""
+    if sum(sizes.values()) > rows:
+        raise ArgumentError(f"splits of {dict(sizes)} need {sum(sizes.values())} rows; there are {rows}")
+    order = torch.randperm(rows, generator=generator)
+    ends = torch.tensor(list(sizes.values())).cumsum(0).tolist()
+    return {name: order[end - size : end] for (name, size), end in zip(sizes.items(), ends, strict=True)}
+
+
+def _describe(tensor: Tensor) -> str:
+    return f"{str(tensor.dtype).removeprefix('torch.')} of shape {tuple(tensor.shape)}"

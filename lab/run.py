@@ -15,7 +15,7 @@ from lab.errors import ArgumentError, check_whole
 from lab.figures.settings import setting
 from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
-from lab.spec import Part, RunSpec, SearchSpec, key, replace, to_json
+from lab.spec import EpisodeSpec, Part, RunSpec, SearchSpec, key, replace, to_json
 from lab.store import Store
 from lab.training.fleet import build
 from lab.training.kinds import model_of
@@ -169,6 +169,49 @@ class SearchResult:
         return self.store.load(self.spec)
 
 
+@dataclass(frozen=True, eq=False)
+class EpisodeResult:
+    """What a search by episodes found."""
+
+    spec: EpisodeSpec
+    store: Store
+
+    @property
+    def winner(self) -> int:
+        """The restart whose function did best when models were trained with it from scratch."""
+        return self._stored[2]["winner"]
+
+    @property
+    def spline(self) -> Spline:
+        """The winner's function; of several (layers, input dimensions) the first."""
+        return next(iter(self.splines().values()))
+
+    def splines(self, restart: int | None = None) -> dict[str, Spline]:
+        """Functions of a restart, or of the winner, by their names in `Perceptron.parts`; "inputs" has one a row."""
+        end = f"@{self.winner if restart is None else restart}"
+        found = {n.removesuffix(end): values for n, values in self._stored[1].items() if n.endswith(end)}
+        return {name: Spline(found[name], self.spec.low, self.spec.high) for name in sorted(found)}
+
+    @property
+    def results(self) -> np.ndarray:
+        """Accuracy and loss on the watched split of the models that decided, (restarts, models, 2)."""
+        return self._stored[0]["results"]
+
+    @property
+    def history(self) -> dict[str, np.ndarray]:
+        """By episode and restart: see `lab.training.episodes.Episodes.arrays`."""
+        return self._stored[0]
+
+    @property
+    def provenance(self) -> dict:
+        """Key, spec, device, wall time."""
+        return {"key": key(self.spec), "spec": json.loads(to_json(self.spec))} | self._stored[2]
+
+    @cached_property
+    def _stored(self) -> tuple[dict[str, np.ndarray], dict[str, Tensor], dict]:
+        return self.store.load(self.spec)
+
+
 def search(task: str, scale: str = "laptop", learn: Sequence[str] = ("mlp",), seed: int = 0, device: str = "auto",
            store: Store | None = None, progress: bool = True) -> SearchResult:  # fmt: skip
     """Learn a non-linearity for a task (stage I), or read it from the store.
@@ -218,7 +261,7 @@ def train(
     return Runs([Run(spec, store) for spec in specs])
 
 
-def complete(specs: Sequence[RunSpec | SearchSpec], store: Store, device: str = "auto", progress: bool = True,
+def complete(specs: Sequence[engine.Spec], store: Store, device: str = "auto", progress: bool = True,
              workers: int | None = None) -> None:  # fmt: skip
     """`engine.complete` with a progress bar in training steps."""
     from tqdm.auto import tqdm

@@ -25,9 +25,9 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor
 
 from lab.errors import LabError
-from lab.spec import SCHEMA, RunSpec, SearchSpec, from_json, key, to_json
+from lab.spec import SCHEMA, EpisodeSpec, RunSpec, SearchSpec, from_json, key, searches, to_json
 
-Spec = RunSpec | SearchSpec
+Spec = RunSpec | SearchSpec | EpisodeSpec
 FILES = ("spec.json", "history.npz", "weights.safetensors")
 ABANDONED = 3600.0  # seconds after which nobody is still writing into a temporary folder
 MEND = "run `lab store clean` to remove it; it is then trained again when it is needed"
@@ -45,7 +45,7 @@ class Store:
 
     def path(self, spec: Spec) -> Path:
         """The folder of a spec's result, whether it is there or not."""
-        kind = "searches" if isinstance(spec, SearchSpec) else "runs"
+        kind = "searches" if searches(spec) else "runs"
         return self.folder / kind / key(spec)
 
     def has(self, spec: Spec) -> bool:

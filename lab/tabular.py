@@ -27,6 +27,7 @@ class Perceptron:
     prefactor: float = 1.0  # α of φ(αx); the learning rate is divided by it (App. E.4)
     inputs: Part | None = None
     residual: bool = False  # hidden layers after the first add what they receive to what they give (App. E.2)
+    scale: float = 1.0  # of initial weights and biases, in multiples of `lab.models.mlp.MLP`'s; the paper is silent
     spectral: bool = False  # every weight matrix divided by its largest singular value (App. E.5)
 
     @property

@@ -109,6 +109,16 @@ class Episodes:
         """Whether nothing is left to do."""
         return self.episode >= self.spec.episodes or not self.alive.any()
 
+    @property
+    def steps(self) -> int:
+        """Inner steps taken so far, an outer one counted as one more, those of all restarts together."""
+        return _steps(self.spec, self.episode)
+
+    def words(self) -> str:
+        """Where it stands."""
+        done, lowest = self.episode, np.nanmin(self.lowest)
+        return f"episode {done} of {self.spec.episodes}, {self.spec.inner_steps(done)} inner steps, best {lowest:.4g}"
+
     def play(self, episode: int) -> Outcome:
         """An episode with the knots as they are: what it loses, and the gradient of that."""
         spec, arena = self.spec, self.arenas[episode % len(self.arenas)]
@@ -196,10 +206,10 @@ class Episodes:
         self.episode = int(tensors["episode"])
 
     def _draw(self, arena: Arena, episode: int) -> tuple[Callable[[int], TableBatch], TableBatch | None]:
-        """Fresh weights for the arena's model; the inner batch of each step, and the rows of the outer loss (None: those
-        of the last inner batch)."""
+        """Fresh weights for the arena's model; the inner batch of each step, and the rows of the outer loss, None for
+        those of the last inner batch."""
         spec, seeds = self.spec, [restart.seed for restart in self.spec.restarts]
-        arena.model.draw([stream(seed, f"episode {episode} weights") for seed in seeds])
+        arena.model.draw([stream(seed, f"episode {episode} weights") for seed in seeds], spec.model.scale)
         generators = [torch.Generator().manual_seed(stream(seed, f"episode {episode} rows")) for seed in seeds]
         shuffled = torch.stack([torch.randperm(len(arena.inputs), generator=g) for g in generators]).to(self.device)
         held = max(1, round(spec.held_out * len(arena.inputs)))
@@ -260,6 +270,21 @@ def search(state: Episodes, report: Callable[[Episodes], bool] | None = None) ->
         if report is not None and not report(state):
             break
     return state
+
+
+def learns(spec: EpisodeSpec, name: str) -> bool:
+    """Whether a non-linearity of its model, by its name in `parts`, is searched for."""
+    return name.startswith("inputs" if spec.learn == "inputs" else "phi")
+
+
+def steps(spec: EpisodeSpec) -> int:
+    """Training steps of a whole search, for a progress bar: those of its episodes and of the runs that decide."""
+    return _steps(spec, spec.episodes) + contest_steps(spec)
+
+
+def contest_steps(spec: EpisodeSpec) -> int:
+    """Those of the runs that decide."""
+    return spec.retrain.last * spec.retrain_seeds * len(spec.tasks) * len(spec.restarts)
 
 
 def contest(spec: EpisodeSpec, found: Sequence[Mapping[str, Resolved]], given: Mapping[str, Resolved]
@@ -328,6 +353,10 @@ def check(spec: EpisodeSpec) -> None:
             raise ArgumentError(f"{task.name} has no split {missing[0]!r}; choose one of {', '.join(splits)}")
         for recipe in (spec.inner, spec.retrain):
             tables.check(RunSpec(task, spec.model, recipe, 0, (), spec.task_seed))
+
+
+def _steps(spec: EpisodeSpec, episodes: int) -> int:
+    return len(spec.restarts) * sum(spec.inner_steps(episode) + 1 for episode in range(episodes))
 
 
 def _split(tensors: Sequence[Tensor], count: int) -> tuple[list[Tensor], list[Tensor]]:

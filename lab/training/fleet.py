@@ -65,6 +65,11 @@ class Fleet:
         return loss[self.alive].sum()
 
     @property
+    def over(self) -> bool:
+        """Whether all steps are taken."""
+        return self.step >= self.recipe.last
+
+    @property
     def alive(self) -> Tensor:
         """Which runs train on, (R,) bool."""
         return torch.from_numpy(self.died < 0).to(self.device)

@@ -16,7 +16,7 @@ from lab.errors import ArgumentError
 from lab.models.hyper import HyperTransformer
 from lab.models.mlp import MLP
 from lab.models.transformer import Transformer
-from lab.spec import AdamW, HyperModel, ModelSpec, RunSpec, SearchSpec
+from lab.spec import AdamW, EpisodeSpec, HyperModel, ModelSpec, RunSpec, SearchSpec
 from lab.tasks.table import TableTask
 from lab.training import tables
 from lab.training.batches import Words
@@ -46,8 +46,8 @@ def perceptrons(specs: Sequence[RunSpec], modules: Sequence[nn.Module]) -> MLP:
     factors = [spec.model.prefactor for spec in specs]
     prefactor = factors[0] if len(set(factors)) == 1 else torch.tensor(factors)
     sizes = [task.inputs, *[model.width] * model.layers, task.outputs]
-    return MLP(sizes, [spec.seed for spec in specs], phi, prefactor=prefactor, inputs=inputs, residual=model.residual,
-               spectral=model.spectral)  # fmt: skip
+    seeds, settings = [spec.seed for spec in specs], {"residual": model.residual, "spectral": model.spectral}
+    return MLP(sizes, seeds, phi, model.scale, prefactor=prefactor, inputs=inputs, **settings)
 
 
 def material(specs: Sequence[RunSpec], device: torch.device) -> Words | Fresh | Tables:
@@ -71,6 +71,13 @@ def batch(spec: RunSpec | SearchSpec) -> int:
     if spec.recipe.batch is not None:
         return spec.recipe.batch
     return len(spec.task.split(spec.task_seed)["train"])
+
+
+def pool(spec: EpisodeSpec) -> int:
+    """Rows of an inner step of a search by episodes, at most, those of all restarts together."""
+    splits = spec.tasks[0].split(spec.task_seed)
+    rows = sum(len(splits[name]) for name in spec.pool)
+    return len(spec.restarts) * (rows if spec.inner.batch is None else min(rows, spec.inner.batch))
 
 
 def shape(spec: RunSpec) -> tuple:

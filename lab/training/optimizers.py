@@ -96,7 +96,7 @@ class RunAdamW(torch.optim.Optimizer):
 class RunDescent(torch.optim.Optimizer):
     """The rules of `Descent` for weights whose leading axis are runs, each with its rate.
 
-    With equal rates it is `torch.optim.SGD`, `RMSprop` or `Adam`, up to rounding. `rates` (R,) is set before every step.
+    With equal rates it is `torch.optim.SGD`, `RMSprop` or `Adam`, up to rounding. `rates` (R,) is set before each step.
     """
 
     def __init__(self, weights: Sequence[Tensor], runs: int, rule: str):
@@ -122,7 +122,7 @@ MOMENTS = {"sgd": (), "rmsprop": ("exp_avg_sq",), "adam": ("exp_avg", "exp_avg_s
 
 def descend(rule: str, weight: Tensor, gradient: Tensor, moments: dict[str, Tensor], count: int, rates: Tensor
             ) -> tuple[Tensor, dict[str, Tensor]]:  # fmt: skip
-    """A weight (R, …) after step number `count`, counted from 1, and the rule's moments, with the rates (R,) of the runs.
+    """A weight (R, …) after step number `count`, counted from 1, and the rule's moments. rates: (R,), of the runs.
 
     The constants are torch's defaults. It can be differentiated: where a gradient is zero, too.
 

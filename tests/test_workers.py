@@ -119,7 +119,7 @@ from pathlib import Path
 from tests.test_workers import work
 from lab.workers import in_processes
 folder = Path({str(tmp_path)!r})
-in_processes([(folder, str(i), "wait") for i in range(2)], work, 2, lambda job, steps, words: print("busy", job, flush=True))
+in_processes([(folder, str(i), "wait") for i in range(2)], work, 2, lambda job, *_: print("busy", job, flush=True))
 """
     child = nursery.start("import tempfile; tempfile.tempdir = " + repr(str(tmp_path)) + code)
     child.has_said("busy 0")

@@ -18,10 +18,13 @@ import json
 from dataclasses import dataclass, fields, is_dataclass, replace  # noqa: F401  (replace: re-exported for users of specs)
 
 from lab.tabular import Descent, EpisodeSpec, Perceptron, Restart
+from lab.tasks.collage import Collage
+from lab.tasks.images import Images
 from lab.tasks.logic import Logic
 from lab.tasks.operation import Operation
 from lab.tasks.sraven import Sraven
 from lab.tasks.table import TableTask
+from lab.tasks.tabular import Tabular
 
 SCHEMA = 1  # raise it when the same spec would train to something else
 
@@ -221,7 +224,8 @@ Resolved = str | Knots | KnotTable | Coefficients  # a non-linearity with its va
 Part = Resolved | Learned | Shaped
 TYPES = {kind.__name__: kind for kind in (Knots, Coefficients, ModelSpec, Recipe, RunSpec, SearchSpec, Learned, Shaped)}
 TYPES |= {kind.__name__: kind for kind in (AdamW, HyperModel, Logic, Sraven)}
-TYPES |= {kind.__name__: kind for kind in (Perceptron, Descent, KnotTable, EpisodeSpec, Restart, Operation)}
+TYPES |= {kind.__name__: kind for kind in (Perceptron, Descent, KnotTable, EpisodeSpec, Restart)}
+TYPES |= {kind.__name__: kind for kind in (Operation, Images, Collage, Tabular)}
 
 
 def to_json(spec: object) -> str:

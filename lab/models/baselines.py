@@ -1,4 +1,4 @@
-"""What perceptrons on tables are compared with: linear models, nearest neighbours, boosted trees (simplicity paper, E.4).
+"""What perceptrons on tables are compared with: linear models, nearest neighbours, boosted trees (simplicity paper).
 
 They come from scikit-learn. Their hyper-parameters are drawn at random and chosen by accuracy on validation data; the
 paper searched with Matlab's Bayesian optimization, over hyper-parameters that it names for k-NN only.

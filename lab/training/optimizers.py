@@ -12,6 +12,7 @@ from lab.spec import AdamW, Descent, Recipe
 from lab.training.schedules import factor
 
 EPSILON = 1e-8
+RMS_MEMORY = 0.99  # as in torch; of squared gradients
 # Matrices in the reference code of the hypernetwork paper, which lets all matrices decay.
 REFERENCE_DECAYS = ("relative", "query.bias", "key.bias", "value.bias")
 
@@ -22,7 +23,9 @@ def optimizer(recipes: Sequence[Recipe | AdamW | Descent], model: nn.Module) -> 
     if isinstance(first, Recipe):
         return torch.optim.Adam(weights, lr=0.0, betas=first.betas, fused=True)
     if isinstance(first, Descent):
-        return RunDescent(weights, len(recipes), first.optimizer)
+        if first.optimizer == "adam":
+            return RunAdamW(weights, [0.0] * len(recipes), [False] * len(weights))
+        return RunDescent(weights, len(recipes), first.optimizer == "rmsprop")
     return RunAdamW(weights, [r.decay for r in recipes], decaying(model, first.decay_tables), first.betas)
 
 
@@ -94,14 +97,15 @@ class RunAdamW(torch.optim.Optimizer):
 
 
 class RunDescent(torch.optim.Optimizer):
-    """The rules of `Descent` for weights whose leading axis are runs, each with its rate.
+    """Gradient descent for weights whose leading axis are runs, each with its rate; scaled: RMSprop.
 
-    With equal rates it is `torch.optim.SGD`, `RMSprop` or `Adam`, up to rounding. `rates` (R,) is set before each step.
+    `descend` in place, with half the passes over memory. With equal rates it is `torch.optim.SGD`, scaled
+    `torch.optim.RMSprop`, up to rounding. `rates` (R,) is set before each step.
     """
 
-    def __init__(self, weights: Sequence[Tensor], runs: int, rule: str):
+    def __init__(self, weights: Sequence[Tensor], runs: int, scaled: bool):
         super().__init__(weights, {})
-        self.rates, self.rule = [0.0] * runs, rule
+        self.rates, self.scaled = [0.0] * runs, scaled
 
     @torch.no_grad()
     def step(self) -> None:
@@ -109,12 +113,14 @@ class RunDescent(torch.optim.Optimizer):
         weights = self.param_groups[0]["params"]
         rates = torch.tensor(self.rates, dtype=torch.float64).to(weights[0])
         for weight in weights:
-            state = self.state[weight]
-            state.setdefault("step", torch.tensor(0.0)).add_(1)
-            moments = {name: state[name] for name in MOMENTS[self.rule] if name in state}
-            new, moments = descend(self.rule, weight, weight.grad, moments, int(state["step"]), rates)
-            weight.copy_(new)
-            state.update(moments)
+            change = weight.grad
+            if self.scaled:
+                state = self.state[weight]
+                if not state:
+                    state["exp_avg_sq"] = torch.zeros_like(weight)
+                square = state["exp_avg_sq"].mul_(RMS_MEMORY).addcmul_(change, change, value=1 - RMS_MEMORY)
+                change = change / square.sqrt().add_(EPSILON)
+            weight.addcmul_(rates.view(-1, *[1] * (weight.dim() - 1)), change, value=-1)
 
 
 MOMENTS = {"sgd": (), "rmsprop": ("exp_avg_sq",), "adam": ("exp_avg", "exp_avg_sq")}  # what a rule remembers
@@ -133,7 +139,7 @@ def descend(rule: str, weight: Tensor, gradient: Tensor, moments: dict[str, Tens
     if rule == "sgd":
         return weight - rates * gradient, {}
     nothing = torch.zeros_like(weight)
-    one, two = (0.9, 0.999) if rule == "adam" else (0.0, 0.99)
+    one, two = (0.9, 0.999) if rule == "adam" else (0.0, RMS_MEMORY)
     square = two * moments.get("exp_avg_sq", nothing) + (1 - two) * gradient**2
     if rule == "rmsprop":
         return weight - rates * gradient / (_root(square) + EPSILON), {"exp_avg_sq": square}

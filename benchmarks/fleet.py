@@ -2,16 +2,23 @@
 
 `python benchmarks/fleet.py` prints one table; every row is measured in this run, interleaved. The engine's constant
 CPU_FLEET_TOKENS (lab/engine.py) is where stacking stops to pay: read it off the column "stacked / alone".
+A second table has perceptrons: a fleet, against a plain loop over as many `torch.nn` models with `torch.optim.Adam`.
 """
 
 from __future__ import annotations
 
 import statistics
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
+from torch import nn
 
-from lab.spec import ModelSpec, Recipe, RunSpec, replace
+from lab.spec import Descent, ModelSpec, Perceptron, Recipe, RunSpec, replace
+from lab.tasks.table import TableSplit, TableTask
+from lab.training.descent import fleet_of
 from lab.training.fleet import Fleet
 from lab.training.loop import train
 
@@ -33,6 +40,78 @@ def seconds(fleet: Fleet) -> float:
     return (time.perf_counter() - start) / STEPS / len(fleet.specs)
 
 
+PERCEPTRONS = (
+    (16, 64),
+    (64, 64),
+    (256, 64),
+    (1024, 64),
+    (1024, 256),
+)  # rows of a full batch, width of both hidden layers
+MODELS = 64
+
+
+@dataclass(frozen=True)
+class Numbers(TableTask):
+    """Rows of eight numbers, with one to predict."""
+
+    rows: int
+    name: ClassVar[str] = "numbers"
+    inputs: ClassVar[int] = 8
+    classes: ClassVar[int] = 2
+    classification: ClassVar[bool] = False
+    loss_name: ClassVar[str] = "mse"
+
+    def split(self, seed: int = 0) -> Mapping[str, TableSplit]:
+        """All splits alike: only time is measured."""
+        x = torch.randn(self.rows, 8, generator=torch.Generator().manual_seed(seed))
+        return dict.fromkeys(("train", "val", "test"), TableSplit(x, x.prod(1)))
+
+
+def loop(rows: int, width: int) -> float:
+    """Milliseconds a step of a plain loop over MODELS models."""
+    data, pairs = Numbers(rows).split()["train"], []
+    for _ in range(MODELS):
+        model = nn.Sequential(nn.Linear(8, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 1))
+        pairs.append((model, torch.optim.Adam(model.parameters(), lr=1e-3)))
+    times = []
+    for _ in range(STEPS):
+        start = time.perf_counter()
+        for model, adam in pairs:
+            adam.zero_grad()
+            nn.functional.mse_loss(model(data.inputs)[:, 0], data.targets).backward()
+            adam.step()
+        times.append(time.perf_counter() - start)
+    return 1e3 * statistics.median(times)
+
+
+def stacked(rows: int, width: int) -> float:
+    """Milliseconds a step of a fleet of MODELS perceptrons, the averaging of weights included."""
+    recipe = Descent(100_000, 1e-3, optimizer="adam", keep="last", every=100_000, stop=1)
+    specs = [RunSpec(Numbers(rows), Perceptron(2, width), recipe, seed, ()) for seed in range(MODELS)]
+    fleet, times = fleet_of(specs, [("relu",)] * MODELS), []
+
+    def each_step(_) -> bool:
+        times.append(time.perf_counter())
+        return True
+
+    fleet.recipe = replace(recipe, stop=STEPS + 2)
+    train(fleet, each_step)
+    return 1e3 * statistics.median(after - before for before, after in zip(times[:-2], times[1:-1], strict=True))
+
+
+def perceptrons() -> None:
+    """The second table."""
+    print(f"\n{MODELS} perceptrons 8-width-width-1, Adam, full batches: milliseconds a step of all of them")
+    print(f"{'rows':>6} {'width':>6} {'loop':>10} {'fleet':>10} {'loop / fleet':>13}")
+    for rows, width in PERCEPTRONS:
+        plain, ours = [], []
+        for _ in range(ROUNDS):
+            plain.append(loop(rows, width))
+            ours.append(stacked(rows, width))
+        one, two = statistics.median(plain), statistics.median(ours)
+        print(f"{rows:6} {width:6} {one:10.2f} {two:10.2f} {one / two:13.1f}", flush=True)
+
+
 def main() -> None:
     """Measure and print."""
     torch.set_num_threads(1)  # as the engine's processes have it
@@ -52,6 +131,7 @@ def main() -> None:
         for size in SIZES:
             own = statistics.median(times[size])
             print(f"{task:10} {width:5} {batch:5} {size:5} {1e3 * own:16.3f} {own / alone:16.2f}")
+    perceptrons()
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
 from lab.errors import ArgumentError, check_whole
@@ -20,11 +21,15 @@ from lab.nonlinearity.part import reshape
 from lab.spec import (
     AdamW,
     Coefficients,
+    Descent,
+    EpisodeSpec,
     HyperModel,
     Knots,
+    KnotTable,
     Learned,
     ModelSpec,
     Part,
+    Perceptron,
     Recipe,
     Resolved,
     RunSpec,
@@ -32,10 +37,13 @@ from lab.spec import (
     Shaped,
     needs,
     replace,
+    searches,
     to_json,
 )
 from lab.store import Store
-from lab.training import kinds
+from lab.training import episodes, kinds
+from lab.training.descent import fleet_of
+from lab.training.episodes import Episodes
 from lab.training.fleet import Fleet
 from lab.training.loop import train as train_fleet
 from lab.training.two_loss import Search
@@ -48,7 +56,7 @@ GPU_BYTES = (
     400  # memory a fleet needs for each token × layer × channel of a step: activations kept for the backward pass
 )
 SMALL = 3e6  # work (see Job) that is over before a second process has started
-Spec = RunSpec | SearchSpec
+Spec = RunSpec | SearchSpec | EpisodeSpec
 Report = Callable[[int, int, str], None]
 
 
@@ -63,19 +71,27 @@ class Job:
     @property
     def steps(self) -> int:
         """Training steps, for the progress bar; those of a fleet count once for each run."""
-        models = self.specs[0].models if isinstance(self.specs[0], SearchSpec) else 1
+        first = self.specs[0]
+        if isinstance(first, EpisodeSpec):
+            return episodes.steps(first)
+        models = first.models if isinstance(first, SearchSpec) else 1
         return sum(spec.recipe.last for spec in self.specs) * models
 
     @property
     def work(self) -> float:
         """Rough number of values that a step's layers compute, over all steps."""
-        shapes = ((spec.model, spec.recipe) for spec in self.specs)
-        return sum(float(r.last * r.batch * m.width * m.layers) for m, r in shapes)
+        first = self.specs[0]
+        if isinstance(first, EpisodeSpec):
+            return float(self.steps * kinds.pool(first) * first.model.width * first.model.layers)
+        shapes = ((spec.model, spec.recipe, kinds.batch(spec)) for spec in self.specs)
+        return sum(float(r.last * batch * m.width * max(1, m.layers)) for m, r, batch in shapes)
 
     @property
     def name(self) -> str:
         """What the progress bar calls it."""
         spec = self.specs[0]
+        if isinstance(spec, EpisodeSpec):
+            return f"{spec.task_name}: search by episodes"
         if isinstance(spec, SearchSpec):
             return f"{spec.task}: search {' + '.join(spec.learn)}"
         return f"{spec.task_name}: {len(self.specs)} runs"
@@ -91,8 +107,11 @@ def complete(specs: Iterable[Spec], store: Store, device: str = "auto", workers:
     for spec in specs:
         if isinstance(spec, RunSpec):
             kinds.check(spec)
-    searches = dict.fromkeys(search for spec in specs for search in _all_searches(spec))
-    jobs = _jobs([spec for spec in dict.fromkeys([*searches, *specs]) if not store.has(spec)], device, store)
+    before = dict.fromkeys(search for spec in specs for search in _all_searches(spec))
+    for spec in before:
+        if isinstance(spec, EpisodeSpec):
+            episodes.check(spec)
+    jobs = _jobs([spec for spec in dict.fromkeys([*before, *specs]) if not store.has(spec)], device, store)
     if not jobs:
         return
     store.check_writable()
@@ -119,10 +138,15 @@ def resolve(part: Part, store: Store) -> Resolved:
         return part
     _, weights, _ = store.load(part.search)
     search = part.search
-    return Knots(search.low, search.high, tuple(weights[part.part].tolist()))
+    if part.part not in weights:
+        raise ArgumentError(f"this search found no {part.part!r}; it found {', '.join(weights)}")
+    values = weights[part.part].tolist()
+    if isinstance(values[0], list):  # one function an input dimension
+        return KnotTable(search.low, search.high, tuple(map(tuple, values)))
+    return Knots(search.low, search.high, tuple(values))
 
 
-def fleet_size(model: ModelSpec | HyperModel, batch: int, length: int, device: str) -> int:
+def fleet_size(model: ModelSpec | HyperModel | Perceptron, batch: int, length: int, device: str) -> int:
     """How many runs of this shape train side by side fastest.
 
     CPU: stacking saves Python's overhead, which matters only while a step's tensors are small; past CPU_FLEET_TOKENS
@@ -131,15 +155,17 @@ def fleet_size(model: ModelSpec | HyperModel, batch: int, length: int, device: s
     """
     if device == "cuda":
         memory = torch.cuda.get_device_properties(0).total_memory
-        return max(1, int(0.7 * memory / (GPU_BYTES * batch * length * model.layers * model.breadth(length))))
+        return max(1, int(0.7 * memory / (GPU_BYTES * batch * length * max(1, model.layers) * model.breadth(length))))
     return max(1, int(CPU_FLEET_TOKENS / (batch * length * model.width / 32)))
 
 
-def perform(job: Job, report: Callable[[int], None] | None = None) -> None:
-    """Do a job, from its last checkpoint where there is one, and store its results. report(steps done)."""
-    store, first, report = Store(job.store), job.specs[0], report or (lambda steps: None)
+def perform(job: Job, report: Callable[..., None] | None = None) -> None:
+    """Do a job, from its last checkpoint where there is one, and store its results. report(steps done, in words)."""
+    store, first, report = Store(job.store), job.specs[0], report or (lambda steps, words="": None)
     if all(map(store.has, job.specs)):  # another process was faster
         return report(job.steps)
+    if isinstance(first, EpisodeSpec):
+        return _episodes(job, store, report)
     searching = isinstance(first, SearchSpec)
     if searching:
         given = {part: getattr(first.model, part) for part in ("mlp", "attention") if part not in first.learn}
@@ -147,33 +173,64 @@ def perform(job: Job, report: Callable[[int], None] | None = None) -> None:
         loop = run_search
     else:
         parts = [tuple(resolve(part, store) for part in spec.model.parts.values()) for spec in job.specs]
-        state, loop = Fleet(job.specs, parts, job.device), train_fleet
-    saved = store.checkpoint(job.specs)
-    if saved is not None:
-        state.restore(saved)
-    start, clock = time.perf_counter(), [time.monotonic()]
-
-    def each_step(fleet: Fleet) -> bool:
-        report(fleet.step * len(fleet.specs))
-        if time.monotonic() - clock[0] > CHECKPOINT_SECONDS and fleet.step < fleet.recipe.last:
-            store.keep_checkpoint(job.specs, fleet.state())
-            clock[0] = time.monotonic()
-        return True
-
-    loop(state, each_step)
-    seconds = time.perf_counter() - start
-    notes = {
-        "device": job.device,
-        "device_name": device_name(job.device),
-        "torch": str(torch.__version__),
-        "seconds": seconds,
-    }
+        state, loop = fleet_of(job.specs, parts, job.device), train_fleet
+    notes = _carry(job, store, state, loop, lambda fleet: report(fleet.step * len(fleet.specs)))
     if searching:
         _save_search(store, state, notes)
     else:
         if len(job.specs) > 1:  # a kill between two of the saves below must not leave the rest to another fleet
             store.keep_checkpoint(job.specs, state.state())
         _save_runs(store, state, notes)
+    store.drop_checkpoint(job.specs)
+    report(job.steps)
+
+
+def _carry(job: Job, store: Store, state: Fleet | Episodes, loop: Callable, tell: Callable) -> dict:
+    """Run a loop to its end, from its last checkpoint where there is one, keeping new ones; notes of what it took."""
+    saved = store.checkpoint(job.specs)
+    if saved is not None:
+        state.restore(saved)
+    start, clock = time.perf_counter(), [time.monotonic()]
+
+    def each_step(state: Fleet | Episodes) -> bool:
+        tell(state)
+        if time.monotonic() - clock[0] > CHECKPOINT_SECONDS and not state.over:
+            store.keep_checkpoint(job.specs, state.state())
+            clock[0] = time.monotonic()
+        return True
+
+    loop(state, each_step)
+    return {
+        "device": job.device,
+        "device_name": device_name(job.device),
+        "torch": str(torch.__version__),
+        "seconds": time.perf_counter() - start,
+    }
+
+
+def _episodes(job: Job, store: Store, report: Callable[..., None]) -> None:
+    """A search by episodes, then the runs that decide between its restarts, which stay in the store like any other."""
+    spec: EpisodeSpec = job.specs[0]
+    given = {name: resolve(part, store) for name, part in spec.model.parts.items() if not episodes.learns(spec, name)}
+    state = Episodes(spec, job.device, given)
+    notes = _carry(job, store, state, episodes.search, lambda state: report(state.steps, state.words()))
+    store.keep_checkpoint(job.specs, state.state())  # a kill among the runs below must not bring the search back
+    start, found = time.perf_counter(), state.found()
+    listed = episodes.contest(spec, found, given)
+    wanted, done = [run for runs in listed for run in runs], episodes.steps(spec) - episodes.contest_steps(spec)
+    for members in _jobs([run for run in wanted if not store.has(run)], job.device, store):
+        perform(members, lambda steps, words="", done=done: report(done + steps, "trains with what was found"))
+        done += members.steps
+    results = []
+    for runs in listed:
+        stored = [store.load(run) for run in runs]
+        results.append([episodes.result(run, s[0], s[2]["kept"]) for run, s in zip(runs, stored, strict=True)])
+    winner = episodes.best(results)
+    weights = {name: torch.tensor(part.values) for name, part in found[winner].items()}
+    weights |= {f"{n}@{r}": torch.tensor(part.values) for r, parts in enumerate(found) for n, part in parts.items()}
+    history = state.arrays() | {"died": state.died, "stopped": state.stopped, "results": np.array(results)}
+    notes |= {"winner": winner, "seconds": notes["seconds"] + time.perf_counter() - start}
+    store.save(spec, history, weights, notes)
     store.drop_checkpoint(job.specs)
     report(job.steps)
 
@@ -197,6 +254,7 @@ def _save_runs(store: Store, fleet: Fleet, notes: dict) -> None:
         history = {name: array if name == "steps" else array[:, run] for name, array in arrays.items()}
         diverged = None if fleet.died[run] < 0 else [int(fleet.died[run]), repr(float(fleet.last_value[run]))]
         own = notes | {"seconds": notes["seconds"] / len(fleet.specs), "fleet": len(fleet.specs), "diverged": diverged}
+        own |= fleet.run_notes(run)
         if not store.has(spec):
             store.save(spec, history, fleet.run_weights(run), own)
 
@@ -208,9 +266,9 @@ def _drop_needless(store: Store) -> None:
             store.drop_checkpoint(members)
 
 
-def _all_searches(spec: Spec) -> list[SearchSpec]:
+def _all_searches(spec: Spec) -> list[SearchSpec | EpisodeSpec]:
     below = [search for need in needs(spec) for search in [*_all_searches(need), need]]
-    return below + ([spec] if isinstance(spec, SearchSpec) else [])
+    return below + ([spec] if searches(spec) else [])
 
 
 def _jobs(specs: Sequence[Spec], device: str, store: Store) -> list[Job]:
@@ -225,11 +283,11 @@ def _jobs(specs: Sequence[Spec], device: str, store: Store) -> list[Job]:
     fleets: dict[object, list[Spec]] = {}
     for spec in specs:
         if spec in left:
-            fleets.setdefault(spec if isinstance(spec, SearchSpec) else _common(spec), []).append(spec)
+            fleets.setdefault(spec if searches(spec) else _common(spec), []).append(spec)
     for members in fleets.values():
         size, first = 1, members[0]
         if isinstance(first, RunSpec):
-            size = fleet_size(first.model, first.recipe.batch, kinds.length(first), device)
+            size = fleet_size(first.model, kinds.batch(first), kinds.length(first), device)
         jobs += [Job(tuple(members[i : i + size]), device, str(store.folder)) for i in range(0, len(members), size)]
     # the longest first, so that no core waits at the end
     return sorted(jobs, key=lambda job: (_rank(job.specs[0]), -job.steps))
@@ -245,13 +303,15 @@ def _common(spec: RunSpec) -> tuple:
     return kinds.shape(spec), _shape(spec.model), _pace(spec.recipe), spec.evaluate
 
 
-def _pace(recipe: Recipe | AdamW) -> Recipe | AdamW:
+def _pace(recipe: Recipe | AdamW | Descent) -> Recipe | AdamW | Descent:
     """The recipe with what each run of a fleet may have of its own left out."""
+    if isinstance(recipe, Descent):
+        return replace(recipe, rate=0.0)
     return replace(recipe, rate=0.0, decay=0.0, warmup=0) if isinstance(recipe, AdamW) else recipe
 
 
-def _shape(model: ModelSpec | HyperModel) -> ModelSpec | HyperModel:
-    """The model with the values of its non-linearities left out."""
+def _shape(model: ModelSpec | HyperModel | Perceptron) -> ModelSpec | HyperModel | Perceptron:
+    """The model with the values of its non-linearities left out, and the prefactor of a perceptron."""
 
     def form(part: Part) -> str:
         if isinstance(part, Shaped) and part.shape == "symmetrized":
@@ -260,21 +320,26 @@ def _shape(model: ModelSpec | HyperModel) -> ModelSpec | HyperModel:
             return part
         if isinstance(part, (Coefficients, Shaped)):
             return to_json(part)  # a polynomial has no run axis: one fleet, one function
+        if isinstance(part, Learned) and isinstance(part.search, EpisodeSpec):
+            return to_json(part)  # how many knots the best restart has is not known before
+        if isinstance(part, KnotTable):
+            return f"table {part.low} {part.high} {len(part.values)} {len(part.values[0])}"
         grid = part.search if isinstance(part, Learned) else part
         count = grid.knots if isinstance(part, Learned) else len(grid.values)
         return f"spline {grid.low} {grid.high} {count}"
 
-    return replace(model, **{name: form(part) for name, part in model.parts.items()})
+    forms = {name: form(part) for name, part in model.parts.items()}
+    return replace(model.having(forms), prefactor=0.0) if isinstance(model, Perceptron) else replace(model, **forms)
 
 
 def _counter(jobs: Sequence[Job], report: Report | None) -> Progress:
     """Adds up the steps of the jobs and tells the sum."""
     done, total = [0] * len(jobs), sum(job.steps for job in jobs)
 
-    def progress(index: int, steps: int) -> None:
+    def progress(index: int, steps: int, words: str) -> None:
         done[index] = steps
         if report is not None:
-            report(sum(done), total, jobs[index].name)
+            report(sum(done), total, f"{jobs[index].name}, {words}" if words else jobs[index].name)
 
     return progress
 

@@ -17,7 +17,7 @@ from lab.figures.settings import setting
 from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
 from lab.scale import check_scale
-from lab.spec import Part, RunSpec, SearchSpec, key, replace, to_json
+from lab.spec import EpisodeSpec, Part, RunSpec, SearchSpec, key, replace, to_json
 from lab.store import SHIPPED, Store
 from lab.tasks import Logic, Sraven
 from lab.training.fleet import build
@@ -85,14 +85,24 @@ class Run:
     def model(self) -> nn.Module:
         """The trained model, with a run axis of length 1."""
         modules = [build([engine.resolve(part, self.store)]) for part in self.spec.model.parts.values()]
-        model = model_of(self.spec, [self.spec.seed], modules)
-        weights = self._stored[1]
+        model = model_of([self.spec], modules)
+        weights = {name: weight for name, weight in self._stored[1].items() if name != "trajectory"}
         missing, unexpected = model.load_state_dict(weights, strict=False)
-        if unexpected or any(".phi." not in name for name in missing):
+        if unexpected or any("phi" not in name.split(".") for name in missing):
             raise ValueError(
                 f"run {self.key}: its weights do not fit its spec (missing {missing}, unexpected {unexpected})"
             )
         return model.requires_grad_(False)
+
+    @property
+    def trajectory(self) -> tuple[np.ndarray, np.ndarray]:
+        """Steps (S,), and the weights after them, flat, in the order of `model().parameters()` without knots, (S, P).
+
+        Those of training itself: what is evaluated and kept is a mean over its last steps.
+        """
+        if (path := self._stored[1].get("trajectory")) is None:
+            raise ArgumentError("this run's weights were not remembered on its way; set trajectory= in its Descent")
+        return np.arange(len(path)) * self.spec.recipe.trajectory, path.numpy()
 
     @cached_property
     def _stored(self) -> tuple[dict[str, np.ndarray], dict[str, Tensor], dict]:
@@ -150,6 +160,49 @@ class SearchResult:
     @property
     def history(self) -> dict[str, np.ndarray]:
         """search_loss (steps,): mean over models of the loss on `search`; loss (T, M): on `train`, at steps (T,)."""
+        return self._stored[0]
+
+    @property
+    def provenance(self) -> dict:
+        """Key, spec, device, wall time."""
+        return {"key": key(self.spec), "spec": json.loads(to_json(self.spec))} | self._stored[2]
+
+    @cached_property
+    def _stored(self) -> tuple[dict[str, np.ndarray], dict[str, Tensor], dict]:
+        return self.store.load(self.spec)
+
+
+@dataclass(frozen=True, eq=False)
+class EpisodeResult:
+    """What a search by episodes found."""
+
+    spec: EpisodeSpec
+    store: Store
+
+    @property
+    def winner(self) -> int:
+        """The restart whose function did best when models were trained with it from scratch."""
+        return self._stored[2]["winner"]
+
+    @property
+    def spline(self) -> Spline:
+        """The winner's function; of several (layers, input dimensions) the first."""
+        return next(iter(self.splines().values()))
+
+    def splines(self, restart: int | None = None) -> dict[str, Spline]:
+        """Functions of a restart, or of the winner, by their names in `Perceptron.parts`; "inputs" has one a row."""
+        end = f"@{self.winner if restart is None else restart}"
+        found = {n.removesuffix(end): values for n, values in self._stored[1].items() if n.endswith(end)}
+        return {name: Spline(found[name], self.spec.low, self.spec.high) for name in sorted(found)}
+
+    @property
+    def results(self) -> np.ndarray:
+        """Accuracy and loss on the watched split of the models that decided, (restarts, models, 2)."""
+        return self._stored[0]["results"]
+
+    @property
+    def history(self) -> dict[str, np.ndarray]:
+        """By episode and restart: see `lab.training.episodes.Episodes.arrays`."""
         return self._stored[0]
 
     @property
@@ -240,7 +293,7 @@ def trained(task: str = "sraven", method: str = "softmax", seed: int = 0, scale:
     return Run(spec, store)
 
 
-def complete(specs: Sequence[RunSpec | SearchSpec], store: Store, device: str = "auto", progress: bool = True,
+def complete(specs: Sequence[engine.Spec], store: Store, device: str = "auto", progress: bool = True,
              workers: int | None = None) -> None:  # fmt: skip
     """`engine.complete` with a progress bar in training steps."""
     from tqdm.auto import tqdm

@@ -17,14 +17,15 @@ import hashlib
 import json
 from dataclasses import dataclass, fields, is_dataclass, replace  # noqa: F401  (replace: re-exported for users of specs)
 
+from lab.tabular import Descent, EpisodeSpec, Perceptron, Restart
 from lab.tasks.collage import Collage
 from lab.tasks.images import Images
 from lab.tasks.logic import Logic
 from lab.tasks.operation import Operation
 from lab.tasks.sraven import Sraven
+from lab.tasks.table import TableTask
 from lab.tasks.tabular import Tabular
 
-Table = Operation | Images | Collage | Tabular  # tasks that are tables (`lab.tasks.table`)
 SCHEMA = 1  # raise it when the same spec would train to something else
 
 
@@ -35,6 +36,15 @@ class Knots:
     low: float
     high: float
     values: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class KnotTable:
+    """Several functions on evenly spaced knots of [low, high], one a row: an own one for each dimension of an input."""
+
+    low: float
+    high: float
+    values: tuple[tuple[float, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -160,12 +170,13 @@ class AdamW:
 class RunSpec:
     """One trained model: task + model + recipe + seed."""
 
-    task: str | Logic | Sraven | Table  # a name of `lab.tasks.NAMES`; or a task given by its parameters
-    model: ModelSpec | HyperModel
-    recipe: Recipe | AdamW
+    # a name of `lab.tasks.NAMES`; a task whose examples are made as they are needed; or a table
+    task: str | Logic | Sraven | TableTask
+    model: ModelSpec | HyperModel | Perceptron
+    recipe: Recipe | AdamW | Descent
     seed: int  # of weights and batches; where examples are made as needed, also of what is held out
     evaluate: tuple[str, ...] = ("test",)  # splits that scores are followed on during training
-    task_seed: int = 0  # seed of the data set that a name stands for
+    task_seed: int = 0  # seed of the data set that a name stands for, or of a table's splits
 
     @property
     def task_name(self) -> str:
@@ -192,9 +203,11 @@ class SearchSpec:
 
 @dataclass(frozen=True)
 class Learned:
-    """The non-linearity that a search finds: its spline for the MLP or for the attention."""
+    """The non-linearity that a search finds. part: of a `SearchSpec` "mlp" or "attention"; of an `EpisodeSpec` "phi",
+    "phi0", "phi1", … of the layers, or "inputs"; and of one restart, not of the best, "phi@0", ….
+    """
 
-    search: SearchSpec
+    search: SearchSpec | EpisodeSpec
     part: str = "mlp"
 
 
@@ -207,10 +220,11 @@ class Shaped:
     degree: int | None = None  # of the last two
 
 
-Resolved = str | Knots | Coefficients  # a non-linearity with its values
+Resolved = str | Knots | KnotTable | Coefficients  # a non-linearity with its values
 Part = Resolved | Learned | Shaped
 TYPES = {kind.__name__: kind for kind in (Knots, Coefficients, ModelSpec, Recipe, RunSpec, SearchSpec, Learned, Shaped)}
 TYPES |= {kind.__name__: kind for kind in (AdamW, HyperModel, Logic, Sraven)}
+TYPES |= {kind.__name__: kind for kind in (Perceptron, Descent, KnotTable, EpisodeSpec, Restart)}
 TYPES |= {kind.__name__: kind for kind in (Operation, Images, Collage, Tabular)}
 
 
@@ -229,10 +243,15 @@ def key(spec: object) -> str:
     return hashlib.sha256(f"{SCHEMA}\n{to_json(spec)}".encode()).hexdigest()
 
 
-def needs(spec: RunSpec | SearchSpec) -> list[SearchSpec]:
+def needs(spec: RunSpec | SearchSpec | EpisodeSpec) -> list[SearchSpec | EpisodeSpec]:
     """The searches whose result this spec trains with."""
     parts = (part.of if isinstance(part, Shaped) else part for part in spec.model.parts.values())
     return [part.search for part in parts if isinstance(part, Learned)]
+
+
+def searches(spec: object) -> bool:
+    """Whether a spec is of a search, and not of a run."""
+    return isinstance(spec, (SearchSpec, EpisodeSpec))
 
 
 def _plain(value: object, kind: str = "") -> object:

@@ -28,9 +28,9 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor
 
 from lab.errors import ArgumentError, LabError
-from lab.spec import SCHEMA, RunSpec, SearchSpec, from_json, key, to_json
+from lab.spec import SCHEMA, EpisodeSpec, RunSpec, SearchSpec, from_json, key, searches, to_json
 
-Spec = RunSpec | SearchSpec
+Spec = RunSpec | SearchSpec | EpisodeSpec
 FILES = ("spec.json", "history.npz", "weights.safetensors")
 ABANDONED = 3600.0  # seconds after which nobody is still writing into a temporary folder
 SHIPPED = Path(__file__).parents[1] / "data"
@@ -56,7 +56,7 @@ class Store:
 
     def path(self, spec: Spec) -> Path:
         """The folder of a spec's result, whether it is there or not."""
-        kind = "searches" if isinstance(spec, SearchSpec) else "runs"
+        kind = "searches" if searches(spec) else "runs"
         return self.folder / kind / key(spec)
 
     def has(self, spec: Spec) -> bool:

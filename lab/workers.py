@@ -21,13 +21,13 @@ import torch
 from lab.errors import LabError
 
 POLL = 0.2  # seconds between two looks at the progress
-Progress = Callable[[int, int], None]  # (job's index, steps done)
+Progress = Callable[[int, int, str], None]  # (job's index, steps done, where it stands in words or "")
 
 
 def in_processes(
     jobs: Sequence, work: Callable, count: int, progress: Progress, after: Sequence[set[int]] | None = None
 ) -> None:
-    """Call work(job, report) for every job, `count` at a time; report(steps) reaches `progress`.
+    """Call work(job, report) for every job, `count` at a time; report(steps, words) reaches `progress`.
 
     after: for each job, the indices of those that must be done before it. The first error stops everything that is
     still running and is raised here.
@@ -50,8 +50,8 @@ def in_processes(
                     future.result()
                     ended.add(waiting.pop(future))
                 for i in range(len(jobs)):
-                    if (steps := _steps(folder / str(i))) is not None:
-                        progress(i, steps)
+                    if (said := _said(folder / str(i))) is not None:
+                        progress(i, *said)
         except BaseException as error:
             pool.shutdown(kill_workers=True)  # an error or Ctrl-C must not wait for running fleets
             if not isinstance(error, BrokenProcessPool):
@@ -68,34 +68,35 @@ def in_this_process(jobs: Sequence, work: Callable, threads: int, progress: Prog
     torch.set_num_threads(threads)
     try:
         for i, job in enumerate(jobs):
-            work(job, lambda steps, i=i: progress(i, steps))
+            work(job, lambda steps, words="", i=i: progress(i, steps, words))
     finally:
         torch.set_num_threads(before)
 
 
 def _work(work: Callable, job: object, file: Path, parent: int) -> None:
-    clock, said = [0.0], [0]
+    clock, said = [0.0], [(0, "")]
 
-    def write(steps: int) -> None:
+    def write(steps: int, words: str) -> None:
         with suppress(OSError):  # a disk that is full costs the progress bar, not the training
-            file.with_suffix(".new").write_text(str(steps))
+            file.with_suffix(".new").write_text(f"{steps} {words}")
             file.with_suffix(".new").replace(file)
 
-    def report(steps: int) -> None:
-        said[0] = steps
+    def report(steps: int, words: str = "") -> None:
+        said[0] = steps, words
         if time.monotonic() - clock[0] > POLL:
             if os.getppid() != parent and os.name == "posix":
                 shutil.rmtree(file.parent, ignore_errors=True)
                 os._exit(1)  # who asked was killed: the next call goes on from the checkpoint, and wants this core
-            write(steps)
+            write(steps, words)
             clock[0] = time.monotonic()
 
     work(job, report)
-    write(said[0])
+    write(*said[0])
 
 
-def _steps(file: Path) -> int | None:
+def _said(file: Path) -> tuple[int, str] | None:
     try:
-        return int(file.read_text())
+        steps, _, words = file.read_text().partition(" ")
+        return int(steps), words
     except FileNotFoundError:
         return None

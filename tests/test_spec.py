@@ -15,11 +15,16 @@ from hypothesis import strategies as st
 from lab.spec import (
     AdamW,
     Coefficients,
+    Descent,
+    EpisodeSpec,
     HyperModel,
     Knots,
+    KnotTable,
     Learned,
     ModelSpec,
+    Perceptron,
     Recipe,
+    Restart,
     RunSpec,
     SearchSpec,
     Shaped,
@@ -29,7 +34,7 @@ from lab.spec import (
     needs,
     to_json,
 )
-from lab.tasks import Logic, Sraven
+from lab.tasks import Logic, Operation, Sraven, TableTask
 
 ROOT = Path(__file__).resolve().parent.parent
 HAT = Knots(-1.0, 1.0, (0.0, 1.0, 0.0))
@@ -48,6 +53,13 @@ FRESH = RunSpec(
     evaluate=("ood",),
 )
 
+EPISODES = EpisodeSpec(Operation("a+b", 13), Perceptron(phi=HAT), Descent(40, 1.0, 64), Descent(90, 2.0), episodes=30)
+TABLE = RunSpec(
+    Operation("aba", group="S4"),
+    Perceptron(layers=2, phi=Learned(EPISODES, "phi"), inputs=KnotTable(-1.0, 1.0, ((0.0, 1.0), (1.0, 0.5)))),
+    Descent(400, 0.02, stop=30),
+    seed=3,
+)
 POLYNOMIAL = Shaped(Learned(SEARCH), "polynomial", 18)
 RESHAPED = replace(
     NESTED, model=ModelSpec(mlp=POLYNOMIAL, attention=Shaped(Learned(SEARCH, "attention"), "symmetrized"))
@@ -140,20 +152,25 @@ def other(value):
     raise TypeError(value)
 
 
+_STRUCTURES = (ModelSpec, HyperModel, Perceptron, Recipe, AdamW, Descent, SearchSpec, EpisodeSpec, Logic)
+
+
 def changes(spec):
     """Every spec that differs from `spec` in one field, at any depth, with the path of that field."""
     for field in fields(spec):
         value = getattr(spec, field.name)
-        if is_dataclass(value):
+        if is_dataclass(value) and not isinstance(value, TableTask):  # which checks its own values
             for path, changed in changes(value):
                 yield f"{field.name}.{path}", replace(spec, **{field.name: changed})
-            if not isinstance(value, (ModelSpec, HyperModel, Recipe, AdamW, SearchSpec, Logic)):
+            if not isinstance(value, _STRUCTURES):
                 yield field.name, replace(spec, **{field.name: "gelu"})
+        elif isinstance(value, TableTask):
+            yield field.name, replace(spec, **{field.name: replace(value, modulus=11)})
         else:
             yield field.name, replace(spec, **{field.name: other(value)})
 
 
-@pytest.mark.parametrize("spec", [NESTED, RESHAPED, replace(NESTED, model=ModelSpec(mlp=HAT)), SEARCH, FRESH])
+@pytest.mark.parametrize("spec", [NESTED, RESHAPED, replace(NESTED, model=ModelSpec(mlp=HAT)), SEARCH, FRESH, EPISODES])
 def test_every_field_is_part_of_the_key(spec):
     seen = {key(spec): "unchanged"}
     for path, changed in changes(spec):
@@ -228,3 +245,28 @@ def test_the_model_as_the_paper_prints_it():
     for heads, width in ((8, 16), (16, 64)):
         model = as_printed(HyperModel(heads=heads, key_width=width))
         assert model.key_width // model.heads == width and model.causal and model.dropout == 0
+
+
+def test_runs_on_tables_and_their_searches_survive_json():
+    layered = replace(TABLE, model=Perceptron(layers=2, phi=(Learned(EPISODES, "phi@0"), "tanh")))
+    several = replace(EPISODES, task=(Operation("a+b", 5), Operation("ab", 7)), restarts=(Restart(), Restart(3, 0.1)))
+    for spec in (TABLE, layered, EPISODES, several, replace(TABLE, model=Perceptron(phi=Learned(several, "phi")))):
+        back = from_json(to_json(spec))
+        assert back == spec and key(back) == key(spec) and hash(back) == hash(spec)
+    assert needs(TABLE) == needs(layered) == [EPISODES] and TABLE.task_name == "aba in S4"
+    assert several.task_name == "a+b mod 5, ab mod 7"
+
+
+def test_every_field_of_a_run_on_a_table_is_part_of_its_key():
+    run = replace(TABLE, model=replace(TABLE.model, phi="relu", inputs=None))
+    models = [replace(run.model, **{name: value}) for name, value in PERCEPTRON.items()]
+    recipes = [replace(run.recipe, **{name: value}) for name, value in DESCENT.items()]
+    assert set(PERCEPTRON) == {f.name for f in fields(Perceptron)} and set(DESCENT) == {f.name for f in fields(Descent)}
+    specs = [run, *(replace(run, model=m) for m in models), *(replace(run, recipe=r) for r in recipes)]
+    assert len({key(spec) for spec in specs}) == len(specs)
+
+
+PERCEPTRON = {"layers": 3, "width": 9, "phi": "tanh", "prefactor": 2.0, "inputs": "tanh", "residual": True,
+              "scale": 0.5, "spectral": True}  # fmt: skip
+DESCENT = {"steps": 9, "rate": 0.5, "batch": 7, "optimizer": "adam", "average": 1, "keep": "last", "watch": "test",
+           "patience": 2, "trajectory": 5, "stop": 3, "every": 4}  # fmt: skip

@@ -54,7 +54,7 @@ def _runs(pid: int) -> bool:
 def test_every_job_is_done_with_one_thread_and_told_to_its_end(tmp_path):
     told = {}
     jobs = [(tmp_path, str(i), "do") for i in range(5)]
-    in_processes(jobs, work, 2, lambda job, steps: told.setdefault(job, []).append(steps))
+    in_processes(jobs, work, 2, lambda job, steps, words: told.setdefault(job, []).append(steps))
     assert [(tmp_path / f"{i}.done").read_text() for i in range(5)] == ["1 1"] * 5
     assert len({path.read_text() for path in tmp_path.glob("*.pid")}) <= 2
     for i in range(5):
@@ -66,7 +66,7 @@ def test_jobs_wait_for_those_that_they_need(tmp_path):
     """0 needs 3, 3 needs 2 and 1: `work` below fails where they are not done."""
     after = [{3}, set(), {1}, {1, 2}, set()]
     jobs = [(tmp_path, str(i), "do", [str(j) for j in sorted(need)]) for i, need in enumerate(after)]
-    in_processes(jobs, work_after, 2, lambda job, steps: None, after)
+    in_processes(jobs, work_after, 2, lambda job, steps, words: None, after)
     assert all((tmp_path / f"{i}.done").exists() for i in range(5))
 
 
@@ -80,7 +80,7 @@ def work_after(job, report):
 def test_the_first_error_stops_the_rest_and_is_raised_here(tmp_path):
     jobs = [(tmp_path, "endless", "wait"), (tmp_path, "bad", "fail"), (tmp_path, "later", "do")]
     with pytest.raises(LabError, match="job bad cannot be done"):
-        in_processes(jobs, work, 2, lambda job, steps: None)
+        in_processes(jobs, work, 2, lambda job, steps, words: None)
     assert gone(tmp_path)
 
 
@@ -88,15 +88,15 @@ def test_the_first_error_stops_the_rest_and_is_raised_here(tmp_path):
 def test_a_killed_process_is_one_line_that_says_what_to_try(tmp_path):
     jobs = [(tmp_path, "endless", "wait"), (tmp_path, "bad", "die")]
     with pytest.raises(LabError, match="LAB_WORKERS=1") as raised:
-        in_processes(jobs, work, 2, lambda job, steps: None)
+        in_processes(jobs, work, 2, lambda job, steps, words: None)
     assert "\n" not in str(raised.value) and "same command" in str(raised.value)
     assert gone(tmp_path)
 
 
 def test_there_are_new_processes_after_a_failure(tmp_path):
     with pytest.raises(LabError):
-        in_processes([(tmp_path, "0", "fail"), (tmp_path, "1", "do")], work, 2, lambda job, steps: None)
-    in_processes([(tmp_path, "2", "do"), (tmp_path, "3", "do")], work, 2, lambda job, steps: None)
+        in_processes([(tmp_path, "0", "fail"), (tmp_path, "1", "do")], work, 2, lambda job, steps, words: None)
+    in_processes([(tmp_path, "2", "do"), (tmp_path, "3", "do")], work, 2, lambda job, steps, words: None)
     assert (tmp_path / "2.done").exists() and (tmp_path / "3.done").exists()
 
 
@@ -104,7 +104,7 @@ def test_here_the_number_of_threads_is_put_back(tmp_path):
     before, told = torch.get_num_threads(), []
     jobs = [(tmp_path, "0", "do"), (tmp_path, "1", "fail")]
     with pytest.raises(LabError, match="job 1"):
-        in_this_process(jobs, work, before + 1, lambda job, steps: told.append((job, steps)))
+        in_this_process(jobs, work, before + 1, lambda job, steps, words: told.append((job, steps)))
     assert torch.get_num_threads() == before
     assert (tmp_path / "0.done").read_text().split()[0] == str(before + 1)
     assert told == [(0, step) for step in range(1, 11)] + [(1, 1)]
@@ -119,7 +119,7 @@ from pathlib import Path
 from tests.test_workers import work
 from lab.workers import in_processes
 folder = Path({str(tmp_path)!r})
-in_processes([(folder, str(i), "wait") for i in range(2)], work, 2, lambda job, steps: print("busy", job, flush=True))
+in_processes([(folder, str(i), "wait") for i in range(2)], work, 2, lambda job, *_: print("busy", job, flush=True))
 """
     child = nursery.start("import tempfile; tempfile.tempdir = " + repr(str(tmp_path)) + code)
     child.has_said("busy 0")

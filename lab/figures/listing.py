@@ -5,7 +5,7 @@ from __future__ import annotations
 from lab.figures.build import has_results, trained
 from lab.figures.registry import entries
 from lab.scale import SCALES
-from lab.spec import SearchSpec, from_json
+from lab.spec import EpisodeSpec, SearchSpec, from_json
 from lab.store import Store
 
 
@@ -28,7 +28,8 @@ def listing(store: Store | None = None) -> list[dict]:
 
 
 def stored(store: Store) -> list[dict]:
-    """One row a stored result: kind, key, task, seed, non-linearities. Damaged ones are listed with a question mark."""
+    """One row a stored result: kind, key, task, seed (of a search by episodes: that of its first restart; and episodes
+    for steps), non-linearities. Damaged ones are listed with a question mark."""
     rows = []
     for folder in store.results():
         row = {"kind": "search" if folder.parent.name == "searches" else "run", "key": folder.name[:12]}
@@ -37,7 +38,9 @@ def stored(store: Store) -> list[dict]:
             parts = {name: part if isinstance(part, str) else type(part).__name__.lower()
                      for name, part in spec.model.parts.items()}  # fmt: skip
             task = spec.task if isinstance(spec, SearchSpec) else spec.task_name
-            row |= {"task": task, "width": spec.model.width, "steps": spec.recipe.last, "seed": spec.seed} | parts
+            steps, seed = (spec.episodes, spec.restarts[0].seed) if isinstance(spec, EpisodeSpec) else (
+                spec.recipe.last, spec.seed)  # fmt: skip
+            row |= {"task": task, "width": spec.model.width, "steps": steps, "seed": seed} | parts
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
             row["task"] = "? (spec.json unreadable; see `lab store verify`)"
         rows.append(row)

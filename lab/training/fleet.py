@@ -1,7 +1,8 @@
 """A fleet: runs of one shape, and everything needed to train them side by side.
 
 They differ in seed and in the values of their non-linearities; with the recipe `AdamW` also in rate, decay and warm-up;
-and on tasks whose examples are made as they are needed also in the task, where its examples have one shape.
+with `Descent` in rate and prefactor (`lab.training.descent`); and on tables, and tasks whose examples are made as they
+are needed, also in the task, where its examples have one shape.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ import torch
 from torch import Tensor, nn
 
 from lab.errors import ArgumentError
+from lab.models.mlp import InputFunctions
 from lab.nonlinearity.part import as_module
 from lab.nonlinearity.spline import Spline
-from lab.spec import Knots, Resolved, RunSpec
+from lab.spec import Knots, KnotTable, Resolved, RunSpec
 from lab.training.kinds import material, model_of
 from lab.training.optimizers import hold, optimizer, set_rates
 
@@ -32,7 +34,7 @@ class Fleet:
         self.specs, self.device = list(specs), torch.device(device)
         self.recipe = specs[0].recipe
         modules = [build(same) for same in zip(*parts, strict=True)]
-        self.model = model_of(specs[0], [spec.seed for spec in specs], modules).to(self.device)
+        self.model = model_of(self.specs, modules).to(self.device)
         self.weights = [p for p in self.model.parameters() if p.requires_grad]
         self.optimizer = optimizer([spec.recipe for spec in specs], self.model)
         self.data = material(self.specs, self.device)
@@ -51,7 +53,7 @@ class Fleet:
 
     def scores(self) -> dict[str, np.ndarray]:
         """What is followed during training, each (R,), NaN for runs that have diverged."""
-        alive = self.died < 0
+        alive = self.alive.cpu().numpy()
         return {name: np.where(alive, values, np.nan) for name, values in self.data.scores(self.model).items()}
 
     def watch(self, loss: Tensor, step: int) -> Tensor:
@@ -63,15 +65,20 @@ class Fleet:
         return loss[self.alive].sum()
 
     @property
+    def over(self) -> bool:
+        """Whether all steps are taken."""
+        return self.step >= self.recipe.last
+
+    @property
     def alive(self) -> Tensor:
         """Which runs train on, (R,) bool."""
         return torch.from_numpy(self.died < 0).to(self.device)
 
     def freeze(self) -> None:
         """Take the step away from diverged runs: the weights that gave the non-finite loss are kept."""
-        if (self.died < 0).all():
-            return
         alive = self.alive
+        if bool(alive.all()):
+            return
         for weight in self.weights:
             keep = alive.view(-1, *[1] * (weight.dim() - 1))
             weight.grad = torch.where(keep, weight.grad, 0.0)
@@ -80,6 +87,18 @@ class Fleet:
                     state = self.optimizer.state[weight]
                     state[name].copy_(torch.where(keep, state[name], 0.0))
         hold(self.optimizer, alive.tolist())
+
+    def moved(self, loss: Tensor) -> None:
+        """Note a step that was taken, from weights that had these losses (R,)."""
+        self.history.add(loss)
+        self.step += 1
+
+    def measure(self) -> None:
+        """Evaluate, and end an interval of the history."""
+        self.history.close(self.step, self.scores())
+
+    def skip(self) -> None:
+        """Go to the end, where no run trains on any more. Here runs that have diverged are evaluated, too."""
 
     def state(self) -> dict[str, Tensor]:
         """Everything that a bit-for-bit continuation needs, as named tensors."""
@@ -107,6 +126,10 @@ class Fleet:
         """Weights of one run by name, each with a run axis of length 1; knots are not weights, the spec has them."""
         named_weights = ((n, p) for n, p in self.model.named_parameters() if p.requires_grad)
         return {name: p.detach()[run : run + 1].cpu().clone() for name, p in named_weights}
+
+    def run_notes(self, run: int) -> dict:
+        """What else is to be remembered of a run."""
+        return {}
 
 
 class History:
@@ -155,13 +178,25 @@ class History:
 def build(parts: Sequence[Resolved]) -> nn.Module | None:
     """The module for the non-linearity of R runs; None for softmax."""
     first = parts[0]
-    forms = {(part.low, part.high, len(part.values)) if isinstance(part, Knots) else part for part in parts}
+    forms = {_form(part) for part in parts}
     if len(forms) > 1:
         raise ArgumentError(
             f"runs of one fleet need one name, one polynomial, or knots at the same places; these have {forms}"
         )
     if first == "softmax":
         return None
+    if isinstance(first, KnotTable):
+        values = first.values if len(set(parts)) == 1 else [part.values for part in parts]
+        return InputFunctions(torch.tensor(values), first.low, first.high)
     if len(set(parts)) == 1:  # one table where all runs have the same function: less memory to look through
         return as_module(first)
     return Spline(torch.tensor([part.values for part in parts]), first.low, first.high)
+
+
+def _form(part: Resolved) -> object:
+    """What functions of one fleet have in common."""
+    if isinstance(part, Knots):
+        return part.low, part.high, len(part.values)
+    if isinstance(part, KnotTable):
+        return part.low, part.high, len(part.values), len(part.values[0])
+    return part

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import torch
 
 from lab.spec import RunSpec
+from lab.training.descent import fleet_of
 from lab.training.fleet import Fleet
 from lab.training.loop import train
 
@@ -56,7 +57,7 @@ class Live:
         self._end(error)
 
     def _train(self) -> None:
-        fleets = [Fleet(specs, [tuple(spec.model.parts.values()) for spec in specs]) for specs in self.fleets]
+        fleets = [fleet_of(specs, [tuple(spec.model.parts.values()) for spec in specs]) for specs in self.fleets]
         for number, fleet in enumerate(fleets):
             self._report(number, fleet)
         while not self._stop.is_set() and min(map(_done, fleets)) < 1:

@@ -13,7 +13,8 @@ def train(fleet: Fleet, report: Callable[[Fleet], bool] | None = None) -> Fleet:
     report: called after every step; training stops there when it returns False, and can be taken up again.
     """
     recipe, optimizer = fleet.recipe, fleet.optimizer
-    for step in range(fleet.step, recipe.last):
+    while fleet.step < recipe.last:
+        step = fleet.step
         fleet.set_rates(step)
         batch = fleet.batch(step)
         loss = batch.loss(batch.outputs(fleet.model))  # (R,)
@@ -23,10 +24,11 @@ def train(fleet: Fleet, report: Callable[[Fleet], bool] | None = None) -> Fleet:
         fleet.freeze()
         optimizer.step()
 
-        fleet.history.add(loss)
-        fleet.step = step + 1
+        fleet.moved(loss)
         if fleet.step % recipe.every == 0 or fleet.step == recipe.last:
-            fleet.history.close(fleet.step, fleet.scores())
+            fleet.measure()
+            if not bool(fleet.alive.any()):
+                fleet.skip()
         if report is not None and not report(fleet):
             break
     return fleet

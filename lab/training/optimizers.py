@@ -1,4 +1,4 @@
-"""The optimizers of fleets: Adam where all runs have one rate, AdamW with a rate and a decay for each run."""
+"""The optimizers of fleets: Adam where all runs have one rate; AdamW and plain descent with a rate for each run."""
 
 from __future__ import annotations
 
@@ -8,19 +8,24 @@ import torch
 from torch import Tensor, nn
 
 from lab.models.layers import Norm
-from lab.spec import AdamW, Recipe
+from lab.spec import AdamW, Descent, Recipe
 from lab.training.schedules import factor
 
 EPSILON = 1e-8
+RMS_MEMORY = 0.99  # as in torch; of squared gradients
 # Matrices in the reference code of the hypernetwork paper, which lets all matrices decay.
 REFERENCE_DECAYS = ("relative", "query.bias", "key.bias", "value.bias")
 
 
-def optimizer(recipes: Sequence[Recipe | AdamW], model: nn.Module) -> torch.optim.Optimizer:
+def optimizer(recipes: Sequence[Recipe | AdamW | Descent], model: nn.Module) -> torch.optim.Optimizer:
     """The optimizer of R runs, one recipe each, for the weights of a model; rates are set by `set_rates`."""
     weights, first = [p for p in model.parameters() if p.requires_grad], recipes[0]
     if isinstance(first, Recipe):
         return torch.optim.Adam(weights, lr=0.0, betas=first.betas, fused=True)
+    if isinstance(first, Descent):
+        if first.optimizer == "adam":
+            return RunAdamW(weights, [0.0] * len(recipes), [False] * len(weights))
+        return RunDescent(weights, len(recipes), first.optimizer == "rmsprop")
     return RunAdamW(weights, [r.decay for r in recipes], decaying(model, first.decay_tables), first.betas)
 
 
@@ -34,7 +39,7 @@ def set_rates(chosen: torch.optim.Optimizer, recipes: Sequence[Recipe | AdamW], 
 
 def hold(chosen: torch.optim.Optimizer, alive: Sequence[bool]) -> None:
     """No rate in this step for runs that are not alive: without one, their weights do not decay either."""
-    if isinstance(chosen, RunAdamW):
+    if isinstance(chosen, (RunAdamW, RunDescent)):
         chosen.rates = [rate if lives else 0.0 for rate, lives in zip(chosen.rates, alive, strict=True)]
 
 
@@ -89,3 +94,61 @@ class RunAdamW(torch.optim.Optimizer):
             if decays:
                 weight.mul_(shrink.view(of_run))
             weight.sub_(rates.view(of_run) / (1 - one**count) * (mean / size))
+
+
+class RunDescent(torch.optim.Optimizer):
+    """Gradient descent for weights whose leading axis are runs, each with its rate; scaled: RMSprop.
+
+    `descend` in place, with half the passes over memory. With equal rates it is `torch.optim.SGD`, scaled
+    `torch.optim.RMSprop`, up to rounding. `rates` (R,) is set before each step.
+    """
+
+    def __init__(self, weights: Sequence[Tensor], runs: int, scaled: bool):
+        super().__init__(weights, {})
+        self.rates, self.scaled = [0.0] * runs, scaled
+
+    @torch.no_grad()
+    def step(self) -> None:
+        """One step for all runs, from the gradients."""
+        weights = self.param_groups[0]["params"]
+        rates = torch.tensor(self.rates, dtype=torch.float64).to(weights[0])
+        for weight in weights:
+            change = weight.grad
+            if self.scaled:
+                state = self.state[weight]
+                if not state:
+                    state["exp_avg_sq"] = torch.zeros_like(weight)
+                square = state["exp_avg_sq"].mul_(RMS_MEMORY).addcmul_(change, change, value=1 - RMS_MEMORY)
+                change = change / square.sqrt().add_(EPSILON)
+            weight.addcmul_(rates.view(-1, *[1] * (weight.dim() - 1)), change, value=-1)
+
+
+MOMENTS = {"sgd": (), "rmsprop": ("exp_avg_sq",), "adam": ("exp_avg", "exp_avg_sq")}  # what a rule remembers
+
+
+def descend(rule: str, weight: Tensor, gradient: Tensor, moments: dict[str, Tensor], count: int, rates: Tensor
+            ) -> tuple[Tensor, dict[str, Tensor]]:  # fmt: skip
+    """A weight (R, …) after step number `count`, counted from 1, and the rule's moments. rates: (R,), of the runs.
+
+    The constants are torch's defaults. It can be differentiated: where a gradient is zero, too.
+
+    >>> descend("sgd", torch.ones(1, 2), torch.tensor([[1.0, 0.0]]), {}, 1, torch.tensor([0.5]))[0]
+    tensor([[0.5000, 1.0000]])
+    """
+    rates = rates.view(-1, *[1] * (weight.dim() - 1))
+    if rule == "sgd":
+        return weight - rates * gradient, {}
+    nothing = torch.zeros_like(weight)
+    one, two = (0.9, 0.999) if rule == "adam" else (0.0, RMS_MEMORY)
+    square = two * moments.get("exp_avg_sq", nothing) + (1 - two) * gradient**2
+    if rule == "rmsprop":
+        return weight - rates * gradient / (_root(square) + EPSILON), {"exp_avg_sq": square}
+    mean = one * moments.get("exp_avg", nothing) + (1 - one) * gradient
+    size = _root(square) / (1 - two**count) ** 0.5 + EPSILON
+    return weight - rates / (1 - one**count) * mean / size, {"exp_avg": mean, "exp_avg_sq": square}
+
+
+def _root(square: Tensor) -> Tensor:
+    """The square root, with slope 0 at 0, where it is not differentiable and a gradient of zero leads."""
+    positive = square > 0
+    return torch.where(positive, torch.where(positive, square, 1.0).sqrt(), 0.0)

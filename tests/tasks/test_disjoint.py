@@ -75,6 +75,4 @@ def test_rows_are_input_separator_output_without_gaps(rows):
     split = Examples(padded(before), padded(after), {}).split(separator=501)
     assert [[t for t in row if t] for row in split.tokens.tolist()] == [a + [501] + b for a, b in rows]
     for (a, b), marked in zip(rows, split.output.tolist(), strict=True):
-        assert [place for place, mark in enumerate(marked) if mark] == list(
-            range(len(a) + 1, len(a) + 1 + len(b))
-        )
+        assert [place for place, mark in enumerate(marked) if mark] == list(range(len(a) + 1, len(a) + 1 + len(b)))

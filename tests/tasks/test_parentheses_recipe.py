@@ -53,9 +53,7 @@ def heights(text):
 def test_strings_have_the_statistics_of_the_recipe(split, low, high):
     rng, n = random.Random(0), 10_000
     walks = [heights(string(rng, low, high)) for _ in range(n)]
-    expected = np.array(
-        [[len(w), max(0, w.max()), w[-1] == 0 and w.min() == 0, w[-1] == 0, len(w) % 2] for w in walks]
-    )
+    expected = np.array([[len(w), max(0, w.max()), w[-1] == 0 and w.min() == 0, w[-1] == 0, len(w) % 2] for w in walks])
     data = load("parentheses").splits[split]
     opened, closed = ((data.tokens == i).sum(1) for i in (1, 2))
     length = data.latents["length"]

@@ -75,9 +75,7 @@ def test_add_adds(split):
 
 @pytest.mark.parametrize("split", SPLITS)
 def test_addreversed_is_add_with_every_number_written_backwards(split):
-    for forward, backward in zip(
-        lines(load("add"), split, MOST), lines(load("addreversed"), split, MOST), strict=True
-    ):
+    for forward, backward in zip(lines(load("add"), split, MOST), lines(load("addreversed"), split, MOST), strict=True):
         numbers = re.split(r"(\+|<sep>)", forward.replace(" ", ""))
         assert backward.replace(" ", "") == "".join(n[::-1] if n.isdigit() else n for n in numbers)
 

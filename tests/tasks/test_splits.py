@@ -99,9 +99,7 @@ def test_another_process_generates_the_same_data():
     )
     env = os.environ | {"PYTHONHASHSEED": "77"}
     ran = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
-    assert dict(line.split() for line in ran.stdout.splitlines()) == {
-        name: digest(load(name)) for name in NAMES
-    }
+    assert dict(line.split() for line in ran.stdout.splitlines()) == {name: digest(load(name)) for name in NAMES}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -164,9 +162,7 @@ def test_training_data_are_balanced(name, latent, kinds, slack):
 def test_haystack_asks_for_markers_that_occur_again():
     """'First occurrence' would mean nothing if markers never repeated."""
     data = load("haystack").splits["train"]
-    expected = np.mean(
-        [1 - (63 / 64) ** (k - 1) for k in range(1, 11)]
-    )  # another of k - 1 markers is the same
+    expected = np.mean([1 - (63 / 64) ** (k - 1) for k in range(1, 11)])  # another of k - 1 markers is the same
     assert (data.latents["occurrences"] > 1).float().mean() == pytest.approx(expected, abs=0.004)
 
 
@@ -188,8 +184,7 @@ def test_operands_have_four_digits_and_are_uniform(name):
 
 def test_the_examples_in_the_documentation():
     modules = [lab.tasks] + [
-        importlib.import_module(f"lab.tasks.{module.name}")
-        for module in pkgutil.iter_modules(lab.tasks.__path__)
+        importlib.import_module(f"lab.tasks.{module.name}") for module in pkgutil.iter_modules(lab.tasks.__path__)
     ]
     tried = sum(doctest.testmod(module, raise_on_error=True).attempted for module in modules)
     assert tried >= 2 * (len(NAMES) - 1)

@@ -32,9 +32,7 @@ def marked_rows(draw):
     for _ in range(draw(st.integers(1, 5))):
         length = draw(st.integers(2, width))
         mark = [False] + draw(st.lists(st.booleans(), min_size=length - 1, max_size=length - 1).filter(any))
-        rows.append(
-            draw(st.lists(st.integers(1, 9), min_size=length, max_size=length)) + [0] * (width - length)
-        )
+        rows.append(draw(st.lists(st.integers(1, 9), min_size=length, max_size=length)) + [0] * (width - length))
         marks.append(mark + [False] * (width - length))
     return rows, marks
 

@@ -1,13 +1,17 @@
 """A small real task and small fleets: eight channels, one layer, eight sequences a step."""
 
 import itertools
+from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from safetensors.torch import load, save
 
 from lab import tasks
-from lab.spec import ModelSpec, Recipe, RunSpec, SearchSpec, replace
+from lab.spec import Descent, ModelSpec, Perceptron, Recipe, RunSpec, SearchSpec, replace
+from lab.tasks.table import TableSplit, TableTask, nearest_class
 from lab.tasks.task import Split, Task
+from lab.training.descent import fleet_of
 from lab.training.fleet import Fleet
 from lab.training.two_loss import Search
 
@@ -93,3 +97,42 @@ def same(one, other):
 
 def copied(tensors):
     return {name: tensor.clone() for name, tensor in tensors.items()}
+
+
+@dataclass(frozen=True)
+class Wave(TableTask):
+    """sin(frequency · x) of a number x in [-1, 1], a value or the class it is nearest to; each split its own rows."""
+
+    frequency: float = 9.0
+    rows: int = 60
+    kind: str = "value"
+    garbled: tuple[str, ...] = ()  # splits whose targets are turned round
+
+    name: ClassVar[str] = "wave"
+    inputs: ClassVar[int] = 1
+    classes: ClassVar[int] = 5
+
+    @property
+    def classification(self):
+        return self.kind == "class"
+
+    @property
+    def loss_name(self):
+        return "cross_entropy" if self.classification else "mse"
+
+    def split(self, seed=0):
+        found = {}
+        for number, name in enumerate(("train", "val", "test", "other")):
+            x = 2 * torch.rand(self.rows, 1, generator=torch.Generator().manual_seed(10 * seed + number)) - 1
+            y = torch.sin(self.frequency * x[:, 0]) * (-1 if name in self.garbled else 1)
+            found[name] = TableSplit(x, nearest_class(y, self.classes) if self.classification else y)
+        return found
+
+
+def descent(seeds=(0,), task=None, model=None, recipe=None, evaluate=("test",), task_seeds=None, **changes):
+    """A fleet of small perceptrons; changes: of the recipe."""
+    task, model = task or Wave(), model or Perceptron(width=8)
+    recipe = replace(recipe or Descent(40, 0.1, every=10, average=4), **changes)
+    task_seeds = task_seeds or [0] * len(seeds)
+    specs = [RunSpec(task, model, recipe, s, evaluate, t) for s, t in zip(seeds, task_seeds, strict=True)]
+    return fleet_of(specs, [tuple(model.parts.values())] * len(specs))

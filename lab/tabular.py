@@ -1,0 +1,134 @@
+"""Specs of runs on tables, and of searches by episodes (simplicity paper); `lab.spec` has them, too."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from lab.tasks.table import TableTask
+
+if TYPE_CHECKING:
+    from lab.spec import Part
+
+
+@dataclass(frozen=True)
+class Perceptron:
+    """A multi-layer perceptron on the rows of a table (simplicity paper, App. E).
+
+    phi: one non-linearity for all hidden layers, or a tuple with one a layer. inputs: input activation functions (IAFs,
+    Sec. 3.3), applied to the data before the first layer: a `KnotTable` has one for each dimension, anything else is
+    the same for all. No hidden layers: the linear model of App. E.4.
+    """
+
+    layers: int = 1  # hidden ones; the paper has 1 to 4
+    width: int = 256
+    phi: Part | tuple[Part, ...] = "relu"
+    prefactor: float = 1.0  # α of φ(αx); the learning rate is divided by it (App. E.4)
+    inputs: Part | None = None
+    residual: bool = False  # hidden layers after the first add what they receive to what they give (App. E.2)
+    scale: float = 1.0  # of initial weights and biases, in multiples of `lab.models.mlp.MLP`'s; the paper is silent
+    spectral: bool = False  # every weight matrix divided by its largest singular value (App. E.5)
+
+    @property
+    def parts(self) -> dict[str, Part]:
+        """Its non-linearities by name: "phi", or "phi0", "phi1", … of the layers; and "inputs", where it has some."""
+        own = {"phi": self.phi}
+        if isinstance(self.phi, tuple):
+            own = {f"phi{layer}": part for layer, part in enumerate(self.phi)}
+        return own | ({} if self.inputs is None else {"inputs": self.inputs})
+
+    def having(self, parts: dict[str, Part]) -> Perceptron:
+        """The same with other non-linearities, by the names of `parts`.
+
+        >>> Perceptron(layers=2).having({"phi0": "tanh", "phi1": "relu"}).phi
+        ('tanh', 'relu')
+        """
+        phi = parts.get("phi") or tuple(parts[f"phi{layer}"] for layer in range(self.layers))
+        return replace(self, phi=phi, inputs=parts.get("inputs"))
+
+    def breadth(self, length: int) -> float:
+        """As `ModelSpec.breadth`."""
+        return self.width
+
+
+@dataclass(frozen=True)
+class Descent:
+    """How weights are trained (simplicity paper, App. E): a constant rate, large batches, averaged weights, and of all
+    evaluations the one that is best on validation data is kept.
+    """
+
+    steps: int
+    rate: float
+    batch: int | None = None  # rows a step; None: all of them
+    optimizer: str = "sgd"  # or "rmsprop", "adam", with torch's defaults
+    average: int = 50  # what is evaluated and kept is the mean of the weights after the last so many steps (App. E.1)
+    keep: str = "best"  # evaluation that is kept: the "best" by accuracy, then loss, on `watch`; or the "last"
+    watch: str = "val"  # the split that decides on `keep` and `patience`
+    patience: int | None = None  # a run ends after so many evaluations without a better one
+    trajectory: int | None = None  # the weights of every so many steps are remembered, from the initial ones on
+    stop: int | None = None  # leave the schedule after this many steps (None: run it to its end)
+    every: int = 50  # steps between two evaluations
+
+    @property
+    def last(self) -> int:
+        """Number of steps that are really taken."""
+        return self.steps if self.stop is None else min(self.stop, self.steps)
+
+
+@dataclass(frozen=True)
+class Restart:
+    """One of the attempts of an episodic search, and what may differ between them (simplicity paper, App. C)."""
+
+    seed: int = 0  # of the weights, splits and batches of its episodes, and of noise it starts from
+    rate: float = 0.05  # of the knots; the paper has .01 to .2
+    knots: int = 101  # the paper has 50 to 400
+    window: int = 5  # t: the last inner steps, through which the gradient of the knots is taken; the paper has 1 to 50
+    start: str = "zero"  # function it starts from: "zero", "relu", "identity" or "noise"
+
+
+@dataclass(frozen=True)
+class EpisodeSpec:
+    """A search by episodes (simplicity paper, Algorithm 1 and App. C): each restart learns a function of its own, and
+    the one is kept that does best on validation data when models are trained with it from scratch.
+    """
+
+    task: TableTask | tuple[TableTask, ...]  # of several, each has its turn
+    model: Perceptron  # of the inner loop; what is learned replaces its `phi`, or its `inputs`
+    inner: Descent  # of the inner loop: optimizer, rate, batch, and in `steps` the most it takes in an episode
+    retrain: Descent  # of the models that decide between restarts
+    restarts: tuple[Restart, ...] = (Restart(),)
+    learn: str = "shared"  # one function for all hidden layers; "layers": one each; "inputs": one an input dimension
+    low: float = -5.0
+    high: float = 5.0
+    episodes: int = 200
+    growth: float = 1.0  # inner steps that each episode of a task has more than the one before it
+    pool: tuple[str, ...] = ("train",)  # splits that episodes draw their training and validation rows from
+    held_out: float = 0.2  # fraction of the pool that an episode holds out
+    objective: str = "val"  # of the knots: what an episode held out; "train": its training rows; or a split's name
+    normalized: bool = False  # the gradient of a restart's knots is divided by its length
+    patience: int | None = None  # a restart ends after so many episodes without a better mean loss
+    retrain_width: int | None = None  # of the models that decide; None: that of `model`
+    retrain_seeds: int = 1  # models a restart
+    task_seed: int = 0
+
+    @property
+    def tasks(self) -> tuple[TableTask, ...]:
+        """The tasks, one or more."""
+        return self.task if isinstance(self.task, tuple) else (self.task,)
+
+    @property
+    def task_name(self) -> str:
+        """The names of its tasks."""
+        return ", ".join(task.name for task in self.tasks)
+
+    def inner_steps(self, episode: int) -> int:
+        """How long the inner loop of an episode is, counted from 0.
+
+        >>> from lab.tasks import Operation
+        >>> spec = EpisodeSpec(Operation(modulus=5), Perceptron(), Descent(7, 1.0), Descent(9, 1.0), growth=0.5)
+        >>> [spec.inner_steps(e) for e in (0, 1, 2, 99)]
+        [1, 1, 2, 7]
+        """
+        turn = episode // len(self.tasks)
+        return min(self.inner.steps, max(1, math.ceil((turn + 1) * self.growth)))

@@ -1,0 +1,172 @@
+"""Fleets of perceptrons: averaged weights, the best evaluation kept, early stopping (simplicity paper, App. E.1)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lab.spec import Descent, Resolved, RunSpec
+from lab.training.fleet import Fleet
+
+
+class DescentFleet(Fleet):
+    """R perceptrons in training, which may differ in seed, values of non-linearities, prefactor and rate, and in their
+    tables where these have one shape.
+
+    What is evaluated is the mean of the weights after the last steps. A run that has stopped is no longer trained; like
+    one that has diverged, it has NaN in its history from there on.
+    """
+
+    def __init__(self, specs: Sequence[RunSpec], parts: Sequence[tuple[Resolved, ...]], device: str = "cpu"):
+        super().__init__(specs, parts, device)
+        flat, runs = self._flat(), len(specs)
+        self.average = Average(flat, self.recipe)
+        self.kept, self.kept_step = flat.clone(), np.zeros(runs, dtype=np.int64)
+        self.best = np.tile([-np.inf, np.inf], (runs, 1))  # accuracy and loss of the best evaluation
+        self.patience_left = np.full(runs, self.recipe.patience or 0)
+        self.stopped = np.full(runs, -1)  # step at which a run's patience ended
+        self.trajectory = [] if self.recipe.trajectory is None else [flat.clone()]  # (R, P) each
+
+    def set_rates(self, step: int) -> None:
+        """The rate of each run, divided by its prefactor (App. E.4)."""
+        self.optimizer.rates = [spec.recipe.rate / spec.model.prefactor for spec in self.specs]
+
+    @property
+    def alive(self) -> Tensor:
+        """Which runs train on, (R,) bool."""
+        return torch.from_numpy((self.died < 0) & (self.stopped < 0)).to(self.device)
+
+    def moved(self, loss: Tensor) -> None:
+        """As Fleet.moved; the new weights enter the average and, at its steps, the trajectory."""
+        super().moved(torch.where(self.alive, loss.detach(), math.nan))
+        flat = self._flat()
+        self.average.add(flat)
+        if self.recipe.trajectory is not None and self.step % self.recipe.trajectory == 0:
+            self.trajectory.append(flat.clone())
+
+    def measure(self) -> None:
+        """As Fleet.measure, and decide which runs keep these weights and which stop."""
+        alive, mean = self.alive.cpu().numpy(), self.average.mean()
+        with self._holding(mean):
+            scores = self.scores()
+        self.history.close(self.step, scores)
+        better, recipe = alive.copy(), self.recipe
+        if f"accuracy_{recipe.watch}" in scores:
+            accuracy, loss = (scores[f"{name}_{recipe.watch}"] for name in ("accuracy", self.data.task.loss_name))
+            same = accuracy == self.best[:, 0]
+            better &= (accuracy > self.best[:, 0]) | (same & (loss < self.best[:, 1]))  # no NaN is better
+            self.best[better] = np.stack([accuracy, loss], 1)[better]
+        keep = alive if recipe.keep == "last" else better
+        self.kept = torch.where(torch.from_numpy(keep).to(self.device)[:, None], mean, self.kept)
+        self.kept_step[keep] = self.step
+        if recipe.patience is not None:
+            self.patience_left = np.where(better, recipe.patience, self.patience_left - alive)
+            self.stopped[alive & (self.patience_left <= 0)] = self.step
+
+    def skip(self) -> None:
+        """Go to the end with runs that all have ended: history and trajectory are as long as those of any other run."""
+        recipe, flat = self.recipe, self._flat()
+        for step in range(self.step + 1, recipe.last + 1):
+            if self.trajectory and step % recipe.trajectory == 0:
+                self.trajectory.append(flat)
+            if step % recipe.every == 0 or step == recipe.last:
+                nothing = np.full(len(self.specs), np.nan)
+                self.history.add(torch.from_numpy(nothing))
+                self.history.close(step, dict.fromkeys(self.data.columns, nothing))
+        self.step = recipe.last
+
+    def state(self) -> dict[str, Tensor]:
+        """As Fleet.state, with averages, what is kept, and the trajectory."""
+        tensors = super().state() | self.average.state() | {"kept": self.kept}
+        for name in ("kept_step", "best", "patience_left", "stopped"):
+            tensors[name] = torch.from_numpy(getattr(self, name))
+        return tensors | ({"trajectory": torch.stack(self.trajectory)} if self.trajectory else {})
+
+    def restore(self, tensors: dict[str, Tensor]) -> None:
+        """Take up the state that `state` gave."""
+        super().restore(tensors)
+        self.average.restore(tensors)
+        self.kept = tensors["kept"].to(self.device, copy=True)
+        for name in ("kept_step", "best", "patience_left", "stopped"):
+            setattr(self, name, tensors[name].numpy().copy())
+        if self.trajectory:
+            self.trajectory = list(tensors["trajectory"].to(self.device, copy=True))
+
+    def run_weights(self, run: int) -> dict[str, Tensor]:
+        """The weights that a run keeps, by name; "trajectory" (S, P) where it was asked for, of raw weights, flat."""
+        with self._holding(self.kept):
+            named = super().run_weights(run)
+        path = {"trajectory": torch.stack([flat[run].cpu() for flat in self.trajectory])} if self.trajectory else {}
+        return named | path
+
+    def run_notes(self, run: int) -> dict:
+        """At which step its weights were kept, and at which it stopped, if it did."""
+        stopped = None if self.stopped[run] < 0 else int(self.stopped[run])
+        return {"kept": int(self.kept_step[run]), "stopped": stopped}
+
+    @torch.no_grad()
+    def _flat(self) -> Tensor:
+        """All weights, (R, P), in the order of `model.parameters()`."""
+        return torch.cat([weight.flatten(1) for weight in self.weights], 1)
+
+    @contextmanager
+    def _holding(self, flat: Tensor) -> Iterator[None]:
+        """The model with other weights, (R, P)."""
+        own = self._flat()
+        try:
+            self._load(flat)
+            yield
+        finally:
+            self._load(own)
+
+    @torch.no_grad()
+    def _load(self, flat: Tensor) -> None:
+        sizes = [weight[0].numel() for weight in self.weights]
+        for weight, part in zip(self.weights, flat.split(sizes, 1), strict=True):
+            weight.copy_(part.view_as(weight))
+
+
+class Average:
+    """The mean of flat weights (R, P) over the last `recipe.average` steps, at every evaluation.
+
+    Sums are kept of blocks of steps, the longest of which both that window and the steps between evaluations are made.
+    """
+
+    def __init__(self, like: Tensor, recipe: Descent):
+        self.block = math.gcd(recipe.average, recipe.every, recipe.last)
+        self.most = recipe.average // self.block
+        self.sums: list[Tensor] = []
+        self.open, self.count = torch.zeros_like(like), 0
+
+    def add(self, flat: Tensor) -> None:
+        """Take in the weights of a step."""
+        self.open += flat
+        self.count += 1
+        if self.count == self.block:
+            self.sums = [*self.sums, self.open][-self.most :]
+            self.open, self.count = torch.zeros_like(self.open), 0
+
+    def mean(self) -> Tensor:
+        """(R, P), to be asked for at an evaluation."""
+        return sum(self.sums) / (len(self.sums) * self.block)
+
+    def state(self) -> dict[str, Tensor]:
+        """For a checkpoint."""
+        sums = {f"average.{number}": total for number, total in enumerate(self.sums)}
+        return sums | {"average.open": self.open, "average.count": torch.tensor(self.count)}
+
+    def restore(self, tensors: dict[str, Tensor]) -> None:
+        """Take up what `state` gave."""
+        device, numbers = self.open.device, range(sum(name.startswith("average.") for name in tensors) - 2)
+        self.sums = [tensors[f"average.{number}"].to(device, copy=True) for number in numbers]
+        self.open, self.count = tensors["average.open"].to(device, copy=True), int(tensors["average.count"])
+
+
+def fleet_of(specs: Sequence[RunSpec], parts: Sequence[tuple[Resolved, ...]], device: str = "cpu") -> Fleet:
+    """The fleet for runs of this recipe."""
+    return (DescentFleet if isinstance(specs[0].recipe, Descent) else Fleet)(specs, parts, device)

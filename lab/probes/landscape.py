@@ -29,8 +29,8 @@ class Landscape:
     x, y (grid,): coordinates along the first and the second direction; values: for each measure (grid, grid), rows
     belong to y, columns to x, as an image from below; here: each measure of the model itself, which stands at (0, 0).
     trajectory (T, 2): the checkpoints' coordinates in the plane, distance (T,): how far from it each is; None where
-    none were given. chunk: models that were evaluated at once. `model` is a copy; with the measures and checkpoints
-    (T, P) it is there for other planes.
+    none were given. chunk: models that were evaluated at once. `model` is a copy; with the measures, the checkpoints
+    (T, P) and what was asked for (directions, radius, seed, normalize) it is there for `again`.
     """
 
     x: np.ndarray
@@ -44,6 +44,12 @@ class Landscape:
     model: nn.Module = field(repr=False)
     measures: Mapping[str, Measure] = field(repr=False)
     checkpoints: np.ndarray | None = field(repr=False)
+    asked: Mapping[str, object] = field(repr=False)
+
+    def again(self, **changes: object) -> Landscape:
+        """The landscape of the same model, measures and checkpoints, with other arguments of `landscape`."""
+        asked = {"trajectory": self.checkpoints, "grid": len(self.x), **self.asked, **changes}
+        return landscape(self.model, self.measures, **asked)
 
     def at(self, x: float, y: float) -> nn.Module:
         """A copy of the model that stands at these coordinates."""
@@ -111,8 +117,9 @@ def landscape(
         kept = double.at(centre)
     coordinates, distance = (None, None) if checkpoints is None else plane.project(checkpoints)
     values = {name: numbers.reshape(len(y), len(x)) for name, numbers in found.items()}
+    asked = {"directions": directions, "radius": radius, "seed": seed, "normalize": normalize}
     here = {name: float(answer.reshape(())) for name, answer in answers.items()}
-    return Landscape(x, y, values, here, plane, coordinates, distance, chunk, kept, dict(measures), checkpoints)
+    return Landscape(x, y, values, here, plane, coordinates, distance, chunk, kept, dict(measures), checkpoints, asked)
 
 
 def _plane(model: nn.Module, directions: object, checkpoints: np.ndarray | None, normalize: str, seed: int) -> Plane:

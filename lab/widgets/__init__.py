@@ -14,8 +14,8 @@ def explore(x: object, scale: str | None = None, edit: bool = False) -> Explorer
     """The explorer that fits what it is given.
 
     A Spline, a search's result, a name in the zoo, or Figure 6: SplineExplorer, in its editing mode with `edit`. A
-    task's name, or runs: TrainingExplorer. Figure 5 or 11: CompatibilityExplorer. scale: of what is trained live
-    (default laptop).
+    task's name, or runs: TrainingExplorer. Figure 5 or 11: CompatibilityExplorer. A landscape: LandscapeExplorer.
+    scale: of what is trained live (default laptop).
 
     >>> type(explore("memorize")).__name__
     'TrainingExplorer'
@@ -26,8 +26,10 @@ def explore(x: object, scale: str | None = None, edit: bool = False) -> Explorer
     from lab.figures.inputs import functions_of
     from lab.nonlinearity.spline import Spline
     from lab.nonlinearity.zoo import zoo_names
+    from lab.probes.landscape import Landscape
     from lab.run import Run, Runs, SearchResult
     from lab.widgets.compatibility import CompatibilityExplorer
+    from lab.widgets.landscape import LandscapeExplorer
     from lab.widgets.spline import SplineExplorer
     from lab.widgets.training import TrainingExplorer
 
@@ -46,8 +48,10 @@ def explore(x: object, scale: str | None = None, edit: bool = False) -> Explorer
         return TrainingExplorer(x, scale)
     if isinstance(x, Figure) and "architecture" in x.table:
         return CompatibilityExplorer(x)
+    if isinstance(x, Landscape):
+        return LandscapeExplorer(x)
     raise ArgumentError(
         f"there is no explorer for {x!r}; give a lab.Spline, a name in the zoo ({', '.join(zoo_names()) or 'empty'}), "
-        f"a task ({', '.join(tasks.NAMES)}), what lab.train or lab.search returned, or a figure with an explorer "
-        "(transformers/fig5, fig6, fig11)"
+        f"a task ({', '.join(tasks.NAMES)}), what lab.train, lab.search or probes.landscape returned, or a figure "
+        "with an explorer (transformers/fig5, fig6, fig11)"
     )

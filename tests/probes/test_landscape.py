@@ -67,7 +67,8 @@ def test_a_measure_that_returns_its_coordinates_gives_back_the_grid(make, direct
         np.testing.assert_allclose(found.values["y"], np.tile(found.y, (9, 1)).T, atol=1e-9)
         assert abs(found.here["x"]) < 1e-9 and abs(found.here["y"]) < 1e-9
         at = found.at(found.x[2], found.y[5])
-        assert measures["x"](at) == pytest.approx(found.x[2]) and measures["y"](at) == pytest.approx(found.y[5])
+        for axis, expected in (("x", found.x[2]), ("y", found.y[5])):
+            assert measures[axis](at).item() == pytest.approx(expected)
 
 
 def test_the_principal_plane_is_that_of_scikit_learn():

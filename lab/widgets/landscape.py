@@ -1,0 +1,259 @@
+"""LandscapeExplorer: two measures over one plane of weight space; click, and see the network that stands there."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+import ipywidgets as widgets
+import numpy as np
+import plotly.graph_objects as go
+from torch import Tensor
+
+from lab.figures.slices import HEIGHT as LOW
+from lab.figures.slices import frame
+from lab.figures.terrain import GROUND, HEIGHT, choose, fill, flat, surface
+from lab.probes.calling import function_of
+from lab.probes.landscape import Landscape
+from lab.probes.slices import slice_2d
+from lab.training.live import one_thread
+from lab.widgets.explorer import LABEL, Explorer, live
+from lab.widgets.slices import Cut
+
+GIVEN = "your directions"
+PLANES = {"principal (PCA)": ("pca", ""), "random, by neuron": ("random", "filter"),
+          "random, by layer": ("random", "layer"), "random, as a whole": ("random", "global")}  # fmt: skip
+RADII = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+COARSE = 12  # points on a side of what is shown first
+FINE = 60  # of a slice
+SIDE = {"flex": "1 1 380px", "min_width": "0", "overflow": "hidden"}
+STEPS = 100  # of a slider along an axis
+
+
+class LandscapeExplorer(Explorer):
+    """Loss and complexity side by side, the training on them; below, the function of the network at the chosen point.
+
+    found: a landscape (`probes.landscape`); other planes and radii are computed in the background, with its model,
+    measures and checkpoints. points (N, inputs): data to slice functions at; by default those of its measures. A point
+    is chosen with the mouse, the sliders, or as the one nearest to a checkpoint.
+
+    >>> from lab import probes
+    >>> measures = {"complexity": probes.Variation(torch.rand(20, 2), paths=5)}
+    >>> LandscapeExplorer(probes.landscape(torch.nn.Linear(2, 1), measures, "random", grid=3)).left.value
+    'complexity'
+    """
+
+    def __init__(
+        self, found: Landscape, points: Tensor | np.ndarray | None = None, columns: Sequence[str] | None = None
+    ):
+        super().__init__()
+        self.found, self._grid = found, len(found.x)
+        asked, names = found.asked, list(found.values)
+        planes = [name for name, (kind, _) in PLANES.items() if kind == "random" or found.trajectory is not None]
+        given = [name for name in planes if PLANES[name] in ((asked["directions"], asked["normalize"]), ("pca", ""))
+                 and PLANES[name][0] == asked["directions"]]  # fmt: skip
+        planes = planes if given else [GIVEN, *planes]
+        radii = sorted({*RADII, asked["radius"]})
+        self.plane = widgets.Dropdown(description="plane", options=planes, value=(given or [GIVEN])[0], style=LABEL)
+        self.radius = widgets.SelectionSlider(description="radius", options=radii, value=asked["radius"], style=LABEL)
+        self.seed = widgets.IntSlider(description="directions", max=max(9, asked["seed"]), style=LABEL)
+        self.seed.value = asked["seed"]
+        self.seed.tooltip = "other random directions"
+        self._given, self._thread = found, None
+        self._wanted = self._key
+        self._kept = {self._key: found}
+        self.left = widgets.Dropdown(description="left", options=names, value=names[0], style=LABEL)
+        self.right = widgets.Dropdown(description="right", options=names, value=names[-1], style=LABEL)
+        self.view = widgets.ToggleButtons(options=["contour", "3-D"], style={"button_width": "70px"})
+        self.logarithm = widgets.ToggleButton(
+            description="log", tooltip="colours by logarithm", layout={"width": "60px"}
+        )
+        self.progress = widgets.FloatProgress(max=1.0, layout={"width": "120px", "visibility": "hidden"})
+        self.x = widgets.FloatSlider(description="x", style=LABEL, readout_format=".3g")
+        self.y = widgets.FloatSlider(description="y", style=LABEL, readout_format=".3g")
+        last = 0 if found.trajectory is None else len(found.trajectory) - 1
+        self.checkpoint = widgets.IntSlider(description="nearest to checkpoint", value=last, max=last, style=LABEL)
+        self.checkpoint.layout.display = "none" if found.trajectory is None else None
+
+        points = _points(found) if points is None else points
+        self._cut = None
+        if points is not None and np.ndim(points) == 2 and np.shape(points)[1] > 1:
+            self._model = function_of(found.model)
+            answer = slice_2d(self._model, np.asarray(points[0], np.float64), (0, 1), 2).values
+            self._cut = Cut(points, columns, answer.shape[2] if answer.ndim == 3 else 1)
+        self._range()
+        self.maps, self.surfaces = [flat(), flat()], []
+        self.slices = [frame("the network there"), frame("the model itself (star)")] if self._cut else []
+        self._draw()
+        self.maps = [live(figure, HEIGHT) for figure in self.maps]
+        self.slices = [live(figure, LOW) for figure in self.slices]
+        for figure in self.maps:
+            figure.data[GROUND].on_click(self._click)
+        self._place = widgets.HBox(_sides(self.maps), layout={"flex_flow": "row wrap"})
+        below = [self._cut.controls] if self._cut else []
+        self.arrange(
+            [self.plane, self.radius, self.seed, self.progress],
+            [self.left, self.right, self.view, self.logarithm],
+            self._place,
+            [self.x, self.y, self.checkpoint],
+            *below,
+            widgets.HBox(_sides(self.slices), layout={"flex_flow": "row wrap"}),
+        )
+        self.watch(self._ask, self.plane, self.radius, self.seed)
+        self.watch(self._draw_maps, self.left, self.right, self.logarithm)
+        self.watch(self._turn, self.view)
+        self.watch(self._draw_point, self.x, self.y)
+        self.watch(self._to_checkpoint, self.checkpoint)
+        if self._cut:
+            self.watch(self._draw_slices, *self._cut.controls)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the landscape that is being computed is there; whether it is."""
+        if self._thread is not None:
+            self._thread.join(timeout)
+        return self._thread is None or not self._thread.is_alive()
+
+    @property
+    def point(self) -> tuple[float, float]:
+        """Coordinates of the chosen point."""
+        return self.x.value, self.y.value
+
+    @property
+    def _key(self) -> tuple[str, float, int]:
+        """What the controls ask for: a seed makes a difference for random planes only."""
+        random = self.plane.value in PLANES and PLANES[self.plane.value][0] == "random"
+        return self.plane.value, self.radius.value, self.seed.value if random else 0
+
+    def _click(self, trace, points, state) -> None:
+        with self.safely():
+            if points.xs:
+                with self.quietly():
+                    self.x.value, self.y.value = points.xs[0], points.ys[0]
+                self._draw_point()
+
+    def _to_checkpoint(self) -> None:
+        with self.quietly():
+            self.x.value, self.y.value = self.found.trajectory[self.checkpoint.value]
+        self._draw_point()
+
+    def _ask(self) -> None:
+        """Another plane: shown at once where it is known, else computed, first coarsely."""
+        key = self._wanted = self._key
+        if key in self._kept:
+            self.progress.layout.visibility = "hidden"
+            return self._show(self._kept[key])
+        self.progress.value, self.progress.layout.visibility = 0.0, "visible"
+        self._thread = threading.Thread(target=self._compute, args=(key,), name="lab landscape", daemon=True)
+        self._thread.start()
+        return None
+
+    def _compute(self, key: tuple) -> None:
+        """In a thread of its own; ends early when another plane is wanted."""
+
+        def report(done: int, of: int) -> None:
+            if self._wanted != key:
+                raise _Stale
+            self.progress.value = done / of
+
+        plane, radius, seed = key
+        asked = {"radius": radius, "seed": seed, "progress": report}
+        if plane != GIVEN:
+            asked["directions"], normalize = PLANES[plane]
+            asked |= {"normalize": normalize} if normalize else {}
+        try:
+            for grid in sorted({min(COARSE, self._grid), self._grid}):
+                with one_thread():
+                    found = self._given.again(grid=grid, **asked)
+                with self.safely():
+                    if self._wanted == key:
+                        self._show(found)
+            self._kept[key] = found
+        except _Stale:
+            return
+        except Exception as error:  # a thread has nobody above it who would see it
+            with self.lock:
+                self.show(error)
+        with self.lock:
+            if self._wanted == key:
+                self.progress.layout.visibility = "hidden"
+
+    def _show(self, found: Landscape) -> None:
+        self.found = found
+        self._range()
+        self._draw()
+
+    def _range(self) -> None:
+        """Sliders along the axes of this plane; the model is chosen."""
+        with self.quietly():
+            for slider, axis in ((self.x, self.found.x), (self.y, self.found.y)):
+                slider.min, slider.max = min(slider.min, axis[0]), max(slider.max, axis[-1])  # never crossed
+                slider.value = np.clip(0.0, axis[0], axis[-1])
+                slider.min, slider.max, slider.step = axis[0], axis[-1], (axis[-1] - axis[0]) / STEPS
+
+    def _draw(self) -> None:
+        self._draw_maps()
+        self._draw_point()
+        if self._cut:
+            self._draw_slices()
+
+    def _draw_maps(self) -> None:
+        for figures in (self.maps, self.surfaces):
+            for figure, name in zip(figures, (self.left.value, self.right.value), strict=False):
+                fill(figure, self.found, name, self.logarithm.value, self.point)
+
+    def _draw_point(self) -> None:
+        for figures in (self.maps, self.surfaces):
+            for figure, name in zip(figures, (self.left.value, self.right.value), strict=False):
+                choose(figure, self.found, name, self.logarithm.value, self.point)
+        if self._cut:
+            self._draw_slices(itself=False)
+        self._describe()
+
+    def _draw_slices(self, itself: bool = True) -> None:
+        """What the network at the chosen point answers, and what the model itself does."""
+        number, *dims = self._cut.plane
+        networks = [function_of(self.found.at(*self.point)), self._model]
+        for figure, network in zip(self.slices[: 1 + itself], networks, strict=False):
+            self._cut.draw(figure, slice_2d(network, self._cut.points[number], dims, FINE))
+
+    def _turn(self) -> None:
+        """Contours, or surfaces: these are made when they are first asked for."""
+        if self.view.value == "3-D" and not self.surfaces:
+            made = [surface(), surface()]
+            for figure, name in zip(made, (self.left.value, self.right.value), strict=True):
+                fill(figure, self.found, name, self.logarithm.value, self.point)
+            self.surfaces = [live(figure, HEIGHT) for figure in made]
+        self._place.children = _sides(self.surfaces if self.view.value == "3-D" else self.maps)
+
+    def _describe(self) -> None:
+        found, (x, y) = self.found, self.point
+        row, column = np.abs(found.y - y).argmin(), np.abs(found.x - x).argmin()
+        there = ", ".join(f"{name} {values[row, column]:.4g}" for name, values in found.values.items())
+        itself = ", ".join(f"{name} {value:.4g}" for name, value in found.here.items())
+        text = f"Near the chosen point ({x:.3g}, {y:.3g}): {there}. The model itself (star): {itself}. "
+        if found.trajectory is not None:
+            far = found.distance.max() / max(np.ptp(found.trajectory, axis=0).max(), 1e-12)
+            text += f"The training is up to {found.distance.max():.3g} away from this plane"
+            text += f" ({100 * far:.0f} % of its extent in it). "
+        if found.plane.explained is None:
+            text += f"Directions: {found.plane.normalization}."
+        else:
+            text += f"The plane holds {100 * found.plane.explained.sum():.1f} % of the training's variance."
+        self.say(text)
+
+
+class _Stale(Exception):
+    """Another plane is wanted."""
+
+
+def _points(found: Landscape) -> object:
+    """The data of the measures, where they have any."""
+    for measure in found.measures.values():
+        for name in ("points", "inputs"):
+            if hasattr(measure, name):
+                return getattr(measure, name)
+    return None
+
+
+def _sides(figures: Sequence[go.Figure]) -> list[widgets.VBox]:
+    return [widgets.VBox([figure], layout=SIDE) for figure in figures]

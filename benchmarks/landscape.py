@@ -100,6 +100,7 @@ def memory(sizes: tuple[int, ...], grid: int, chunk: int | None) -> float:
     measures = {"variation": probes.Variation(points, paths=PATHS, samples=SAMPLES)}
     model = MLP(sizes, [0], nn.ReLU())
     unit = 2**20 if sys.platform == "darwin" else 2**10
+    probes.landscape(MLP((sizes[0], 8, 1), [0], nn.ReLU()), measures, "random", grid=2)  # what torch takes once
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     probes.landscape(model, measures, "random", grid=grid, radius=0.5, chunk=chunk)
     return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / unit

@@ -1,4 +1,4 @@
-"""The picture of a landscape over a plane of weight space, flat or as a surface, as in the simplicity paper's Figure 7."""
+"""The picture of a landscape over a plane of weight space, flat or as a surface (simplicity paper, Figure 7)."""
 
 from __future__ import annotations
 

@@ -50,8 +50,9 @@ class LandscapeExplorer(Explorer):
         self.found, self._grid = found, len(found.x)
         asked, names = found.asked, list(found.values)
         planes = [name for name, (kind, _) in PLANES.items() if kind == "random" or found.trajectory is not None]
-        given = [name for name in planes if PLANES[name] in ((asked["directions"], asked["normalize"]), ("pca", ""))
-                 and PLANES[name][0] == asked["directions"]]  # fmt: skip
+        kind = asked["directions"] if isinstance(asked["directions"], str) else None
+        wanted = (kind, asked["normalize"] if kind == "random" else "")
+        given = [name for name in planes if PLANES[name] == wanted]
         planes = planes if given else [GIVEN, *planes]
         radii = sorted({*RADII, asked["radius"]})
         self.plane = widgets.Dropdown(description="plane", options=planes, value=(given or [GIVEN])[0], style=LABEL)
@@ -232,9 +233,8 @@ class LandscapeExplorer(Explorer):
         itself = ", ".join(f"{name} {value:.4g}" for name, value in found.here.items())
         text = f"Near the chosen point ({x:.3g}, {y:.3g}): {there}. The model itself (star): {itself}. "
         if found.trajectory is not None:
-            far = found.distance.max() / max(np.ptp(found.trajectory, axis=0).max(), 1e-12)
-            text += f"The training is up to {found.distance.max():.3g} away from this plane"
-            text += f" ({100 * far:.0f} % of its extent in it). "
+            way = np.linalg.norm(found.checkpoints - found.plane.centre, axis=1).max()
+            text += f"Checkpoints are up to {found.distance.max():.3g} away from this plane, {way:.3g} from the model. "
         if found.plane.explained is None:
             text += f"Directions: {found.plane.normalization}."
         else:

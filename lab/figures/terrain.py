@@ -4,91 +4,102 @@ from __future__ import annotations
 
 import numpy as np
 import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 from scipy.interpolate import RegularGridInterpolator
 
 from lab.figures.style import BLACK, SEQUENTIAL, TEMPLATE, VERMILLION
 from lab.probes.landscape import Landscape
 
-GROUND, WAY, MODEL, CHOSEN = range(4)  # traces, of the flat picture and of the surface
-HEIGHT = 380  # px
+GROUND, WAY, MODEL, CHOSEN = range(4)  # traces of a side, of the flat picture and of the surfaces
+SIDES = range(2)
+HEIGHT = 430  # px
 LIFT = 0.02  # of the height of a surface: how far above it the training is drawn, so that it is not half hidden
+LEGEND = {"xref": "container", "yref": "container", "x": 0.01, "y": 0.99, "yanchor": "top"}
+BARS = ((0.0, 0.44), (0.56, 1.0))  # where the sides begin and end, as shares of the width
 
 
 def flat() -> go.Figure:
-    """The flat picture without data: ground, training, the model, the point that was chosen."""
-    figure = go.Figure([
-        go.Contour(colorscale=SEQUENTIAL, contours={"coloring": "heatmap"}, ncontours=18, hoverinfo="text",
-                   line={"width": 0.6, "color": "rgba(255, 255, 255, 0.55)"}, connectgaps=False,
-                   colorbar={"thickness": 10, "outlinewidth": 0, "x": 1.01, "xpad": 2, "ticklen": 3}),
-        go.Scatter(mode="lines+markers", name="training", hoverinfo="skip",
-                   line={"color": VERMILLION, "width": 1.5}, marker={"size": 4, "color": VERMILLION}),
-        go.Scatter(mode="markers", name="the model", hoverinfo="skip",
-                   marker={"symbol": "star", "size": 14, "color": "white", "line": {"color": BLACK, "width": 1}}),
-        go.Scatter(mode="markers", name="chosen", hoverinfo="skip",
-                   marker={"symbol": "circle-open", "size": 15, "color": VERMILLION, "line": {"width": 3}}),
-    ])  # fmt: skip
-    figure.update_layout(
-        template=TEMPLATE,
-        height=HEIGHT,
-        title={"font": {"size": 13}, "x": 0.02, "y": 0.98, "yanchor": "top"},
-        margin={"t": 56, "l": 58, "r": 70, "b": 48},
-        legend={"xref": "container", "yref": "container", "x": 0.01, "y": 0.925, "yanchor": "top"},
-        showlegend=True,
-    )
-    figure.data[GROUND].showlegend = False
-    figure.update_xaxes(showgrid=False)
-    figure.update_yaxes(showgrid=False)
+    """The flat picture without data: for each of two sides ground, training, the model, the point that was chosen.
+
+    One figure for both sides: every figure widget of a page loads the whole of Plotly once more.
+    """
+    figure = make_subplots(1, 2, subplot_titles=(" ", " "), horizontal_spacing=BARS[1][0] - BARS[0][1])
+    star = {"symbol": "star", "size": 14, "color": "white", "line": {"color": BLACK, "width": 1}}
+    ring = {"symbol": "circle-open", "size": 15, "color": VERMILLION, "line": {"width": 3}}
+    for side in SIDES:
+        place, quiet = {"row": 1, "col": side + 1}, {"hoverinfo": "skip", "showlegend": side == 0}
+        figure.add_contour(colorscale=SEQUENTIAL, contours={"coloring": "heatmap"}, ncontours=18, hoverinfo="text",
+                           line={"width": 0.6, "color": "rgba(255, 255, 255, 0.55)"}, showlegend=False,
+                           colorbar=_bar(side, y=-0.2), **place)  # fmt: skip
+        figure.add_scatter(mode="lines+markers", name="training", line={"color": VERMILLION, "width": 1.5},
+                           marker={"size": 4, "color": VERMILLION}, **quiet, **place)  # fmt: skip
+        figure.add_scatter(mode="markers", name="the model", marker=star, **quiet, **place)
+        figure.add_scatter(mode="markers", name="chosen", marker=ring, **quiet, **place)
+    figure.update_layout(template=TEMPLATE, height=HEIGHT, legend=LEGEND, margin={"t": 60, "l": 50, "r": 10, "b": 100})
+    figure.update_annotations(font={"size": 13})
+    figure.update_xaxes(showgrid=False, nticks=5)
+    figure.update_yaxes(showgrid=False, nticks=6, title={"standoff": 2})
     return figure
 
 
 def surface() -> go.Figure:
-    """The surface without data, its traces as those of the flat picture."""
-    figure = go.Figure([
-        go.Surface(colorscale=SEQUENTIAL, hoverinfo="text", showlegend=False, colorbar={"thickness": 10, "len": 0.8}),
-        go.Scatter3d(mode="lines", name="training", hoverinfo="skip", line={"color": VERMILLION, "width": 5}),
-        go.Scatter3d(mode="markers", name="the model", hoverinfo="skip", marker={"size": 5, "color": BLACK}),
-        go.Scatter3d(mode="markers", name="chosen", hoverinfo="skip", marker={"size": 6, "color": VERMILLION}),
-    ])  # fmt: skip
-    figure.update_layout(
-        template=TEMPLATE,
-        height=HEIGHT,
-        title={"font": {"size": 13}, "x": 0.02, "y": 0.98, "yanchor": "top"},
-        margin={"t": 56, "l": 0, "r": 0, "b": 0},
-        legend={"xref": "container", "yref": "container", "x": 0.01, "y": 0.925, "yanchor": "top"},
-        scene={"aspectmode": "cube", "camera": {"eye": {"x": 1.4, "y": -1.5, "z": 0.9}}},
+    """The surfaces without data, their traces as those of the flat picture."""
+    figure = make_subplots(1, 2, specs=[[{"type": "scene"}] * 2], subplot_titles=(" ", " "), horizontal_spacing=0.02)
+    for side in SIDES:
+        place, quiet = {"row": 1, "col": side + 1}, {"hoverinfo": "skip", "showlegend": side == 0}
+        figure.add_surface(
+            colorscale=SEQUENTIAL, hoverinfo="text", showlegend=False, colorbar=_bar(side, -0.05), **place
+        )
+        figure.add_scatter3d(mode="lines", name="training", line={"color": VERMILLION, "width": 5}, **quiet, **place)
+        for name, size, colour in (("the model", 5, BLACK), ("chosen", 6, VERMILLION)):
+            mark = {"size": size, "color": colour}
+            figure.add_scatter3d(mode="markers", name=name, marker=mark, **quiet, **place)
+    figure.update_layout(template=TEMPLATE, height=HEIGHT, legend=LEGEND, margin={"t": 60, "l": 0, "r": 0, "b": 60})
+    figure.update_annotations(font={"size": 13})
+    figure.update_scenes(
+        aspectmode="cube", camera={"eye": {"x": 1.5, "y": -1.6, "z": 1.0}}, zaxis={"title": {"text": ""}}
     )
     return figure
 
 
-def fill(figure: go.Figure, found: Landscape, name: str, logarithm: bool, point: tuple[float, float]) -> None:
-    """Put a measure of a landscape into either picture, and the point that was chosen."""
-    z = heights(found, name, logarithm)
-    solid = figure.data[GROUND].type == "surface"
-    with figure.batch_update():
-        ground = figure.data[GROUND]
-        ground.update(x=found.x, y=found.y, z=z)
-        if solid:
-            ground.update(surfacecolor=z, hovertext=readings(found))
-            figure.layout.scene.update(xaxis={"title": {"text": _axis(found, 0, short=True)}},
-                                       yaxis={"title": {"text": _axis(found, 1, short=True)}},
-                                       zaxis={"title": {"text": ""}})  # fmt: skip
-        else:
-            ground.update(hovertext=readings(found))
-            figure.layout.xaxis.update(title={"text": _axis(found, 0)}, range=[found.x[0], found.x[-1]])
-            figure.layout.yaxis.update(title={"text": _axis(found, 1)}, range=[found.y[0], found.y[-1]])
-        way = np.empty((0, 2)) if found.trajectory is None else found.trajectory
-        figure.data[WAY].visible = figure.data[WAY].showlegend = len(way) > 0
-        figure.data[WAY].update(_points(found, z, way, solid))
-        figure.data[MODEL].update(_points(found, z, np.zeros((1, 2)), solid))
-        figure.data[CHOSEN].update(_points(found, z, np.array([point]), solid))
-        figure.layout.title.text = f"{name} (log₁₀)" if logarithm else name
+def _bar(side: int, y: float) -> dict:
+    """The colour bar below a side."""
+    low, high = BARS[side]
+    return {"orientation": "h", "x": (low + high) / 2, "y": y, "yanchor": "top", "len": high - low, "thickness": 10,
+            "outlinewidth": 0, "nticks": 5, "ticklen": 3}  # fmt: skip
 
 
-def choose(figure: go.Figure, found: Landscape, name: str, logarithm: bool, point: tuple[float, float]) -> None:
+def fill(
+    figure: go.Figure, side: int, found: Landscape, name: str, logarithm: bool, point: tuple[float, float]
+) -> None:
+    """Put a measure of a landscape on a side of either picture, and the point that was chosen."""
+    z, (ground, way, model, chosen) = heights(found, name, logarithm), _traces(figure, side)
+    solid = ground.type == "surface"
+    ground.update(x=found.x, y=found.y, z=z, hovertext=readings(found))
+    names = [{"title": {"text": _axis(found, number)}} for number in range(2)]
+    if solid:
+        figure.layout[f"scene{side + 1 if side else ''}"].update(xaxis=names[0], yaxis=names[1])
+    else:
+        for kind, axis, title in zip("xy", (found.x, found.y), names, strict=True):
+            figure.layout[f"{kind}axis{side + 1 if side else ''}"].update(range=[axis[0], axis[-1]], **title)
+    steps = np.empty((0, 2)) if found.trajectory is None else found.trajectory
+    way.visible = len(steps) > 0
+    way.update(_points(found, z, steps, solid))
+    model.update(_points(found, z, np.zeros((1, 2)), solid))
+    chosen.update(_points(found, z, np.array([point]), solid))
+    figure.layout.annotations[side].text = f"{name} (log₁₀)" if logarithm else name
+
+
+def choose(
+    figure: go.Figure, side: int, found: Landscape, name: str, logarithm: bool, point: tuple[float, float]
+) -> None:
     """Move the mark of the chosen point."""
-    solid = figure.data[GROUND].type == "surface"
-    z = heights(found, name, logarithm) if solid else np.empty(0)
-    figure.data[CHOSEN].update(_points(found, z, np.array([point]), solid))
+    ground, *_, chosen = _traces(figure, side)
+    chosen.update(_points(found, heights(found, name, logarithm), np.array([point]), ground.type == "surface"))
+
+
+def _traces(figure: go.Figure, side: int) -> tuple:
+    return figure.data[4 * side : 4 * side + 4]
 
 
 def heights(found: Landscape, name: str, logarithm: bool) -> np.ndarray:
@@ -114,13 +125,10 @@ def readings(found: Landscape) -> list[list[str]]:
     ]
 
 
-def _axis(found: Landscape, number: int, short: bool = False) -> str:
+def _axis(found: Landscape, number: int) -> str:
+    """Short: it stands below half a figure."""
     explained = found.plane.explained
-    if explained is None:
-        kind = f"direction {number + 1}"
-        return kind if short or number else f"{kind} ({found.plane.normalization})"
-    share = f"{100 * explained[number]:.0f} %"
-    return f"PC {number + 1} ({share})" if short or number else f"PC {number + 1} ({share} of the training's variance)"
+    return f"direction {number + 1}" if explained is None else f"PC {number + 1} ({100 * explained[number]:.0f} %)"
 
 
 def _points(found: Landscape, z: np.ndarray, points: np.ndarray, solid: bool) -> dict:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import ipywidgets as widgets
 import numpy as np
-import plotly.graph_objects as go
 from torch import Tensor
 
-from lab.figures.slices import HEIGHT as LOW
 from lab.figures.slices import frame
-from lab.figures.terrain import GROUND, HEIGHT, choose, fill, flat, surface
+from lab.figures.terrain import GROUND, SIDES, choose, fill, flat, surface
 from lab.probes.calling import function_of
 from lab.probes.landscape import Landscape
 from lab.probes.slices import slice_2d
@@ -26,7 +24,6 @@ PLANES = {"principal (PCA)": ("pca", ""), "random, by neuron": ("random", "filte
 RADII = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 COARSE = 12  # points on a side of what is shown first
 FINE = 60  # of a slice
-SIDE = {"flex": "1 1 380px", "min_width": "0", "overflow": "hidden"}
 STEPS = 100  # of a slider along an axis
 
 
@@ -83,22 +80,22 @@ class LandscapeExplorer(Explorer):
             answer = slice_2d(self._model, np.asarray(points[0], np.float64), (0, 1), 2).values
             self._cut = Cut(points, columns, answer.shape[2] if answer.ndim == 3 else 1)
         self._range()
-        self.maps, self.surfaces = [flat(), flat()], []
-        self.slices = [frame("the network there"), frame("the model itself (star)")] if self._cut else []
+        self.map, self.surface = flat(), None
+        self.slices = frame(("the network there", "the model itself (star)")) if self._cut else None
         self._draw()
-        self.maps = [live(figure, HEIGHT) for figure in self.maps]
-        self.slices = [live(figure, LOW) for figure in self.slices]
-        for figure in self.maps:
-            figure.data[GROUND].on_click(self._click)
-        self._place = widgets.HBox(_sides(self.maps), layout={"flex_flow": "row wrap"})
-        below = [self._cut.controls] if self._cut else []
+        self.map = live(self.map, self.map.layout.height)
+        for side in SIDES:
+            self.map.data[4 * side + GROUND].on_click(self._click)
+        if self._cut:
+            self.slices = live(self.slices, self.slices.layout.height)
+        self._place = widgets.VBox([self.map], layout={"width": "100%"})
+        below = [self._cut.controls, self.slices] if self._cut else []
         self.arrange(
             [self.plane, self.radius, self.seed, self.progress],
             [self.left, self.right, self.view, self.logarithm],
             self._place,
             [self.x, self.y, self.checkpoint],
             *below,
-            widgets.HBox(_sides(self.slices), layout={"flex_flow": "row wrap"}),
         )
         self.watch(self._ask, self.plane, self.radius, self.seed)
         self.watch(self._draw_maps, self.left, self.right, self.logarithm)
@@ -198,33 +195,37 @@ class LandscapeExplorer(Explorer):
             self._draw_slices()
 
     def _draw_maps(self) -> None:
-        for figures in (self.maps, self.surfaces):
-            for figure, name in zip(figures, (self.left.value, self.right.value), strict=False):
-                fill(figure, self.found, name, self.logarithm.value, self.point)
+        self._put(fill)
 
     def _draw_point(self) -> None:
-        for figures in (self.maps, self.surfaces):
-            for figure, name in zip(figures, (self.left.value, self.right.value), strict=False):
-                choose(figure, self.found, name, self.logarithm.value, self.point)
+        self._put(choose)
         if self._cut:
             self._draw_slices(itself=False)
         self._describe()
+
+    def _put(self, draw: Callable) -> None:
+        """Draw on both sides, of the surfaces, too, where there are any."""
+        for figure in filter(None, (self.map, self.surface)):
+            with figure.batch_update():
+                for side, name in zip(SIDES, (self.left.value, self.right.value), strict=True):
+                    draw(figure, side, self.found, name, self.logarithm.value, self.point)
 
     def _draw_slices(self, itself: bool = True) -> None:
         """What the network at the chosen point answers, and what the model itself does."""
         number, *dims = self._cut.plane
         networks = [function_of(self.found.at(*self.point)), self._model]
-        for figure, network in zip(self.slices[: 1 + itself], networks, strict=False):
-            self._cut.draw(figure, slice_2d(network, self._cut.points[number], dims, FINE))
+        found = [slice_2d(one, self._cut.points[number], dims, FINE) for one in networks[: 1 + itself]]
+        with self.slices.batch_update():
+            for panel, slice_ in enumerate(found):
+                self._cut.draw(self.slices, panel, slice_)
 
     def _turn(self) -> None:
         """Contours, or surfaces: these are made when they are first asked for."""
-        if self.view.value == "3-D" and not self.surfaces:
-            made = [surface(), surface()]
-            for figure, name in zip(made, (self.left.value, self.right.value), strict=True):
-                fill(figure, self.found, name, self.logarithm.value, self.point)
-            self.surfaces = [live(figure, HEIGHT) for figure in made]
-        self._place.children = _sides(self.surfaces if self.view.value == "3-D" else self.maps)
+        if self.view.value == "3-D" and self.surface is None:
+            self.surface = surface()
+            self._draw_maps()
+            self.surface = live(self.surface, self.surface.layout.height)
+        self._place.children = [self.surface if self.view.value == "3-D" else self.map]
 
     def _describe(self) -> None:
         found, (x, y) = self.found, self.point
@@ -253,7 +254,3 @@ def _points(found: Landscape) -> object:
             if hasattr(measure, name):
                 return getattr(measure, name)
     return None
-
-
-def _sides(figures: Sequence[go.Figure]) -> list[widgets.VBox]:
-    return [widgets.VBox([figure], layout=SIDE) for figure in figures]

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 
 import ipywidgets as widgets
 import numpy as np
+import plotly.graph_objects as go
 from torch import Tensor
 
 from lab.errors import ArgumentError, check_whole
-from lab.figures.slices import HEIGHT, fill, frame
+from lab.figures.slices import fill, frame
 from lab.probes.calling import Model, coordinates, function_of
 from lab.probes.slices import Slice2D, slice_2d
 from lab.widgets.explorer import LABEL, Explorer, live
 
-PANEL = {"flex": "1 1 270px", "min_width": "0", "max_width": "420px", "overflow": "hidden"}
 KEPT = 2000  # slices that are remembered
 
 
@@ -53,11 +53,11 @@ class Cut:
             )
         return self.point.value, self.across.value, self.up.value
 
-    def draw(self, figure: object, found: Slice2D) -> None:
-        """Put a slice along this plane into its picture."""
+    def draw(self, figure: go.Figure, panel: int, found: Slice2D) -> None:
+        """Put a slice along this plane into a panel of its picture."""
         number, *dims = self.plane
         names = tuple(self.names[one] for one in dims)
-        fill(figure, found, self.output.value, self.points[number, dims], names)
+        fill(figure, panel, found, self.output.value, self.points[number, dims], names)
 
 
 class SliceExplorer(Explorer):
@@ -95,12 +95,11 @@ class SliceExplorer(Explorer):
         outputs = [slice_2d(self._model(name), first, (0, 1), 2).values for name in models] if len(first) > 1 else []
         self._cut = Cut(points, columns, max((one.shape[2] if one.ndim == 3 else 1 for one in outputs), default=1))
         self.point, self.across, self.up, self.output = self._cut.controls
-        self.figures = {name: frame(name) for name in models}
+        self.figure = frame(list(models))
         self._draw()
-        self.figures = {name: live(figure, HEIGHT) for name, figure in self.figures.items()}
-        panels = [widgets.VBox([figure], layout=PANEL) for figure in self.figures.values()]
+        self.figure = live(self.figure, self.figure.layout.height)
         rows = [self._cut.controls, list(self._sliders.values())]
-        self.arrange(*filter(None, rows), widgets.HBox(panels, layout={"flex_flow": "row wrap"}))
+        self.arrange(*filter(None, rows), self.figure)
         self.watch(self._draw, *self._cut.controls, *self._sliders.values())
 
     def slider(self, name: str) -> widgets.SelectionSlider:
@@ -127,10 +126,11 @@ class SliceExplorer(Explorer):
 
     def _draw(self) -> None:
         found = {name: self.slice(name) for name in self._models}  # an error leaves all panels as they were
-        for name, figure in self.figures.items():
-            self._cut.draw(figure, found[name])
-            value = self._value(name)
-            figure.layout.title.text = name if value is None else f"{name}, α = {value:g}"
+        with self.figure.batch_update():
+            for panel, (name, slice_) in enumerate(found.items()):
+                self._cut.draw(self.figure, panel, slice_)
+                value = self._value(name)
+                self.figure.layout.annotations[panel].text = name if value is None else f"{name}, α = {value:g}"
         number, across, up = self._cut.plane
         self.say(f"Training point {number} (circle), with {self._cut.names[across]} and {self._cut.names[up]} changed. "
                  "Dark: low output, light: high, scaled in each panel.")  # fmt: skip

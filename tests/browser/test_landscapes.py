@@ -24,7 +24,7 @@ SliceExplorer({"ReLU": trained()[0], "TanH": tanh, "tree": tree}, x, names)
 """,
 ]
 FULL = "() => [...document.querySelectorAll('.js-plotly-plot')].every(plot => plot.data.length > 1)"
-HEAT = "plot => JSON.stringify(Array.from(plot.data[0].z, row => Array.from(row)))"
+PANEL = "(plot, panel) => JSON.stringify(Array.from(plot.data[2 * panel].z, row => Array.from(row)))"
 
 
 def test_landscapes_and_slices(open_notebook, redraws):
@@ -33,40 +33,37 @@ def test_landscapes_and_slices(open_notebook, redraws):
     lab = open_notebook(notebook)
     lab.run_all()
     assert lab.errors() == []
-    assert lab.page.locator(".js-plotly-plot:has(.main-svg)").count() == 7  # two maps, two slices, three panels
+    assert lab.page.locator(".js-plotly-plot:has(.main-svg)").count() == 3  # two landscapes, two slices, three slices
     lab.page.wait_for_function(FULL)
-    loss, complexity, there, itself = map(lab.figure, range(4))
+    land, slices, models = map(lab.figure, range(3))
 
-    x, y = loss.evaluate("plot => [plot.data[0].x[4], plot.data[0].y[9]]")
-    lab.redraw(there, lambda: lab.click_point(loss, x, y))
+    x, y = land.evaluate("plot => [plot.data[0].x[4], plot.data[0].y[9]]")
+    itself, there = (slices.evaluate(PANEL, panel) for panel in (1, 0))
+    lab.redraw(slices, lambda: lab.click_point(land, x, y))
     lab.page.get_by_text(f"Near the chosen point ({x:.3g}, {y:.3g})").wait_for()
-    for plot in (loss, complexity):
-        lab.page.wait_for_function("([plot, x]) => plot.data[3].x[0] === x", arg=[plot.element_handle(), x])
-    reading = loss.locator(".hoverlayer").text_content()
+    assert slices.evaluate(PANEL, 0) != there and slices.evaluate(PANEL, 1) == itself
+    reading = land.locator(".hoverlayer").text_content()
     assert "loss: " in reading and "complexity: " in reading  # hover reads both
     along = lab.slider("x")
-    redraws("walk through weight space", lab, there, [lambda: along.press("ArrowRight")] * PRESSES)
-    redraws("checkpoint", lab, there, [lambda: lab.slider("nearest to checkpoint").press("ArrowLeft")] * 3)
-    redraws("logarithm", lab, loss, [lambda: lab.button("log").click()])
+    redraws("walk through weight space", lab, slices, [lambda: along.press("ArrowRight")] * PRESSES)
+    redraws("checkpoint", lab, slices, [lambda: lab.slider("nearest to checkpoint").press("ArrowLeft")] * 3)
+    redraws("logarithm", lab, land, [lambda: lab.button("log").click()] * 2)
 
-    kept = itself.evaluate(HEAT)
-    lab.redraw(loss, lambda: choosing(lab.dropdown("plane"), "random, by neuron")())
+    choosing(lab.dropdown("plane"), "random, by neuron")()
     lab.page.get_by_text("Directions: filter-normalized.").wait_for()
-    assert itself.evaluate(HEAT) == kept  # the model is where it was
-    lab.page.get_by_role("button", name="3-D").click()
-    lab.page.wait_for_function("() => document.querySelectorAll('.js-plotly-plot').length === 7")
-    lab.page.wait_for_function("() => document.querySelector('.js-plotly-plot').data[0].type === 'surface'")
-    lab.page.get_by_role("button", name="contour").click()
-    lab.page.wait_for_function("() => document.querySelector('.js-plotly-plot').data[0].type === 'contour'")
+    assert slices.evaluate(PANEL, 1) == itself  # the model is where it was
+    for view, kind in (("3-D", "surface"), ("contour", "contour")):
+        lab.page.get_by_role("button", name=view).click()
+        lab.page.wait_for_function(f"() => document.querySelector('.js-plotly-plot')?.data?.[0]?.type === '{kind}'")
     assert lab.errors() == []
 
-    relu, tanh, tree = map(lab.figure, range(4, 7))
+    relu, tanh = (models.evaluate(PANEL, panel) for panel in (0, 1))
     prefactor = lab.slider("TanH α")
-    before = relu.evaluate(HEAT)
-    redraws("prefactor", lab, tanh, [lambda: prefactor.press("ArrowRight"), lambda: prefactor.press("ArrowLeft")])
-    assert relu.evaluate(HEAT) == before
+    redraws("prefactor", lab, models, [lambda: prefactor.press("ArrowRight")] + [lambda: prefactor.press("ArrowLeft")])
+    assert models.evaluate(PANEL, 0) == relu and models.evaluate(PANEL, 1) == tanh
     labelled = lab.page.locator(".widget-inline-hbox").filter(has=lab.page.get_by_text("training point", exact=True))
     point = labelled.nth(1).locator(".noUi-handle")
-    redraws("training point", lab, relu, [lambda: point.press("ArrowRight")] * PRESSES)
-    assert tree.locator("text=ReLU").count() == 0 and relu.get_by_text("ReLU").count() > 0
+    redraws("training point", lab, models, [lambda: point.press("ArrowRight")] * PRESSES)
+    for name in ("ReLU", "TanH, α = 1", "tree"):
+        models.get_by_text(name, exact=True).wait_for()
     assert lab.errors() == []

@@ -18,24 +18,32 @@ def explorer():
     return explore(found())
 
 
-def drawn(figure):
-    return np.array(figure.data[GROUND].z, dtype=float)
+def drawn(figure, side):
+    """Heights of a landscape, of the left (0) or the right side (1)."""
+    return np.array(figure.data[4 * side + GROUND].z, dtype=float)
+
+
+def shown(explorer, panel=0):
+    """Values of a slice: of the network at the chosen point (0), of the model itself (1)."""
+    return np.array(explorer.slices.data[2 * panel].z, dtype=float)
 
 
 def test_both_measures_are_drawn_on_one_plane(explorer):
     land = found()
-    for figure, name in zip(explorer.maps, ("loss", "complexity"), strict=True):
-        np.testing.assert_array_equal(drawn(figure), land.values[name])
-        np.testing.assert_array_equal(figure.data[GROUND].x, land.x)
-        np.testing.assert_array_equal(figure.data[WAY].x, land.trajectory[:, 0])
-        assert (figure.data[MODEL].x[0], figure.data[MODEL].y[0]) == (0, 0)
-        read = figure.data[GROUND].hovertext[2][5]
+    for side, name in enumerate(("loss", "complexity")):
+        traces = explorer.map.data[4 * side :]
+        np.testing.assert_array_equal(drawn(explorer.map, side), land.values[name])
+        np.testing.assert_array_equal(traces[GROUND].x, land.x)
+        np.testing.assert_array_equal(traces[WAY].x, land.trajectory[:, 0])
+        assert (traces[MODEL].x[0], traces[MODEL].y[0]) == (0, 0)
+        assert explorer.map.layout.annotations[side].text == name
+        read = traces[GROUND].hovertext[2][5]
         assert f"loss: {land.values['loss'][2, 5]:.4g}" in read
         assert f"complexity: {land.values['complexity'][2, 5]:.4g}" in read
     explorer.left.value = "complexity"
-    np.testing.assert_array_equal(drawn(explorer.maps[0]), land.values["complexity"])
+    np.testing.assert_array_equal(drawn(explorer.map, 0), land.values["complexity"])
     explorer.logarithm.value = True
-    np.testing.assert_allclose(drawn(explorer.maps[0]), np.log10(land.values["complexity"]))
+    np.testing.assert_allclose(drawn(explorer.map, 0), np.log10(land.values["complexity"]))
     assert explorer.error.value == ""
 
 
@@ -43,26 +51,27 @@ def test_a_click_shows_the_network_that_stands_there(explorer):
     land, (x, _, _) = found(), table()
     across, up = land.x[3], land.y[6]
     points = Points(point_inds=[[6, 3]], xs=[across], ys=[up], trace_name="", trace_index=0)
-    explorer.maps[1].data[GROUND]._dispatch_on_click(points, InputDeviceState())
+    explorer.map.data[4 + GROUND]._dispatch_on_click(points, InputDeviceState())
     assert explorer.point == pytest.approx((across, up))
-    for figure in explorer.maps:
-        assert (figure.data[CHOSEN].x[0], figure.data[CHOSEN].y[0]) == pytest.approx((across, up))
-    for figure, network in zip(explorer.slices, (land.at(across, up), trained()[0]), strict=True):
+    for side in (0, 1):
+        mark = explorer.map.data[4 * side + CHOSEN]
+        assert (mark.x[0], mark.y[0]) == pytest.approx((across, up))
+    for panel, network in enumerate((land.at(across, up), trained()[0])):
         expected = probes.slice_2d(function_of(network), x[0], (0, 1), FINE).values[..., 1]
-        np.testing.assert_allclose(drawn(figure), expected, atol=1e-5)
+        np.testing.assert_allclose(shown(explorer, panel), expected, atol=1e-5)
     assert f"loss {land.values['loss'][6, 3]:.4g}" in explorer.status.value
 
 
 def test_sliders_and_checkpoints_choose_points(explorer):
-    land, before = found(), drawn(explorer.slices[0])
+    land, before = found(), shown(explorer)
     explorer.x.value = land.x[0]
-    assert not np.array_equal(before, drawn(explorer.slices[0]))
+    assert not np.array_equal(before, shown(explorer))
     explorer.checkpoint.value = 3
     assert explorer.point == pytest.approx(tuple(land.trajectory[3]))
-    assert explorer.maps[0].data[CHOSEN].x[0] == pytest.approx(land.trajectory[3, 0])
-    itself = drawn(explorer.slices[1])
+    assert explorer.map.data[CHOSEN].x[0] == pytest.approx(land.trajectory[3, 0])
+    itself = shown(explorer, 1)
     explorer._cut.point.value = 7
-    assert not np.array_equal(itself, drawn(explorer.slices[1]))
+    assert not np.array_equal(itself, shown(explorer, 1))
     explorer._cut.up.value = 0  # as across
     assert "choose another input" in explorer.error.value
 
@@ -72,14 +81,14 @@ def test_other_planes_are_computed_in_the_background(explorer):
     assert explorer.wait(60)
     assert explorer.found.plane.normalization == "layer-normalized" and "layer-normalized" in explorer.status.value
     expected = found().again(directions="random", normalize="layer")
-    np.testing.assert_allclose(drawn(explorer.maps[0]), expected.values["loss"], rtol=1e-6)
+    np.testing.assert_allclose(drawn(explorer.map, 0), expected.values["loss"], rtol=1e-6)
     explorer.radius.value = 0.1
     assert explorer.wait(60) and explorer.found.x[-1] == pytest.approx(0.1) and explorer.x.max == pytest.approx(0.1)
     explorer.seed.value = 2
     assert explorer.wait(60)
     explorer.plane.value, explorer.radius.value = "principal (PCA)", 1.0
     assert explorer.wait(60)
-    np.testing.assert_array_equal(drawn(explorer.maps[1]), found().values["complexity"])
+    np.testing.assert_array_equal(drawn(explorer.map, 1), found().values["complexity"])
     assert explorer.error.value == "" and explorer.progress.layout.visibility == "hidden"
 
 
@@ -93,7 +102,7 @@ def test_a_newer_wish_ends_the_older_computation():
 
     slow = probes.landscape(land.model, {"slow": Slow()}, "random", grid=5)
     explorer = LandscapeExplorer(slow)
-    assert explorer.slices == []  # it was given no data
+    assert explorer.slices is None  # it was given no data
     with explorer.lock:  # the first computation cannot show itself before the second is asked for
         explorer.seed.value = 1
         first = explorer._thread
@@ -120,21 +129,21 @@ def test_an_error_of_a_measure_shows():
 
 def test_surfaces_have_the_heights_of_the_maps(explorer):
     explorer.view.value = "3-D"
-    for figure, name in zip(explorer.surfaces, ("loss", "complexity"), strict=True):
-        np.testing.assert_array_equal(drawn(figure), found().values[name])
-    on_grid = explorer.surfaces[0].data[CHOSEN]
+    for side, name in enumerate(("loss", "complexity")):
+        np.testing.assert_array_equal(drawn(explorer.surface, side), found().values[name])
+    on_grid = explorer.surface.data[CHOSEN]
     explorer.x.value, explorer.y.value = found().x[4], found().y[4]
     lift = 0.02 * np.ptp(found().values["loss"])
     assert on_grid.z[0] == pytest.approx(found().values["loss"][4, 4] + lift, rel=1e-3)
     explorer.view.value = "contour"
-    assert explorer._place.children[0].children[0] is explorer.maps[0] and explorer.error.value == ""
+    assert explorer._place.children[0] is explorer.map and explorer.error.value == ""
 
 
 def test_directions_of_the_caller_are_offered_as_such():
     model = torch.nn.Linear(2, 1)
     land = probes.landscape(model, {"size": lambda m: m.weight.norm()}, torch.eye(3)[:2].numpy(), grid=3, radius=0.3)
     explorer = LandscapeExplorer(land, points=np.zeros((4, 2)))
-    assert explorer.plane.value == GIVEN and explorer.radius.value == 0.3 and len(explorer.slices) == 2
+    assert explorer.plane.value == GIVEN and explorer.radius.value == 0.3 and len(explorer.slices.data) == 4
     assert "principal (PCA)" not in explorer.plane.options
     explorer.radius.value = 1.0
     assert explorer.wait(60) and explorer.found.x[-1] == pytest.approx(1.0) and explorer.error.value == ""

@@ -8,7 +8,6 @@ from sklearn.tree import DecisionTreeClassifier
 
 from lab import probes
 from lab.errors import ArgumentError
-from lab.figures.slices import PLANE, POINT
 from lab.probes.calling import function_of
 from lab.widgets.slices import SliceExplorer
 from tests.widgets.landscapes import table, trained
@@ -22,32 +21,36 @@ def explorer():
     return SliceExplorer({"ReLU": trained()[0], "TanH": tanh, "tree": tree, "k-NN": near}, x, names, grid=20)
 
 
+def shown(explorer, panel):
+    return np.array(explorer.figure.data[2 * panel].z, dtype=float)
+
+
 def test_each_panel_shows_its_model(explorer):
     x, _, names = table()
     explorer.point.value, explorer.across.value, explorer.up.value = 5, 3, 6
     point = x[5].numpy().astype(float)
-    for name, model in (("ReLU", trained()[0]), ("tree", explorer._models["tree"][None])):
-        given = x[5] if name == "ReLU" else point
+    for panel, model in ((0, trained()[0]), (2, explorer._models["tree"][None])):
+        given = x[5] if panel == 0 else point
         expected = probes.slice_2d(function_of(model), given, (3, 6), 20).values[..., 1]
-        np.testing.assert_allclose(np.array(explorer.figures[name].data[PLANE].z, dtype=float), expected, atol=1e-6)
-    for figure in explorer.figures.values():
-        mark = figure.data[POINT]
+        np.testing.assert_allclose(shown(explorer, panel), expected, atol=1e-6)
+    for panel, number in enumerate(("", "2", "3", "4")):
+        mark, layout = explorer.figure.data[2 * panel + 1], explorer.figure.layout
         assert (mark.x[0], mark.y[0]) == pytest.approx((point[3], point[6]))
-        assert (figure.layout.xaxis.title.text, figure.layout.yaxis.title.text) == (names[3], names[6])
+        assert layout[f"xaxis{number}"].title.text == names[3] and layout[f"yaxis{number}"].title.text == names[6]
     assert explorer.error.value == ""
 
 
 def test_a_slider_chooses_among_models(explorer):
-    slider, figure = explorer.slider("TanH"), explorer.figures["TanH"]
+    slider = explorer.slider("TanH")
     assert [value for _, value in slider.options] == [1.0, 2.0]
-    shown = {}
+    seen = {}
     for value, steps in ((2.0, 30), (1.0, 60)):
         slider.value = value
         expected = probes.slice_2d(function_of(trained("tanh", steps)[0]), table()[0][0], (0, 1), 20).values[..., 1]
-        shown[value] = np.array(figure.data[PLANE].z, dtype=float)
-        np.testing.assert_allclose(shown[value], expected, atol=1e-6)
-        assert figure.layout.title.text == f"TanH, α = {value:g}"
-    assert not np.array_equal(shown[1.0], shown[2.0])
+        seen[value] = shown(explorer, 1)
+        np.testing.assert_allclose(seen[value], expected, atol=1e-6)
+        assert explorer.figure.layout.annotations[1].text == f"TanH, α = {value:g}"
+    assert not np.array_equal(seen[1.0], seen[2.0])
 
 
 def test_what_was_seen_is_not_computed_again():
@@ -67,9 +70,9 @@ def test_what_was_seen_is_not_computed_again():
 
 
 def test_the_other_output_is_shown(explorer):
-    high = np.array(explorer.figures["tree"].data[PLANE].z, dtype=float)
+    high = shown(explorer, 2)
     explorer.output.value = 0
-    np.testing.assert_allclose(np.array(explorer.figures["tree"].data[PLANE].z, dtype=float), 1 - high)
+    np.testing.assert_allclose(shown(explorer, 2), 1 - high)
 
 
 def test_what_cannot_be_shown_is_said(explorer):

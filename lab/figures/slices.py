@@ -34,8 +34,8 @@ def frame(titles: Sequence[str]) -> go.Figure:
         figure.add_scatter(mode="markers", marker=mark, hovertemplate="the training point<extra></extra>", **place)
     figure.update_layout(template=TEMPLATE, height=height, showlegend=False, margin={"t": 28, "l": 50, "r": 10})
     figure.update_annotations(font={"size": 13})
-    figure.update_xaxes(showgrid=False, nticks=4)
-    figure.update_yaxes(showgrid=False, nticks=5, title={"standoff": 2})
+    figure.update_xaxes(showgrid=False, mirror=True, nticks=4)  # a frame: white is a value, too
+    figure.update_yaxes(showgrid=False, mirror=True, nticks=5, title={"standoff": 2})
     return figure
 
 

@@ -57,7 +57,7 @@ def surface() -> go.Figure:
     figure.update_layout(template=TEMPLATE, height=HEIGHT, legend=LEGEND, margin={"t": 60, "l": 0, "r": 0, "b": 60})
     figure.update_annotations(font={"size": 13})
     figure.update_scenes(
-        aspectmode="cube", camera={"eye": {"x": 1.5, "y": -1.6, "z": 1.0}}, zaxis={"title": {"text": ""}}
+        aspectmode="cube", camera={"eye": {"x": 1.8, "y": -1.9, "z": 1.1}}, zaxis={"title": {"text": ""}}
     )
     return figure
 

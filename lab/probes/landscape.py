@@ -18,8 +18,7 @@ from lab.probes.weights import Double, history, runs_of, weights
 
 Measure = Callable[[nn.Module], object]  # model → number, or model with a run axis → (R,)
 CHUNK = 32  # models at once: more gain nothing
-MEMORY = 2**28  # bytes that the weights of a chunk may take, copies included
-BYTES = 16  # of a weight, while a chunk is made
+WEIGHTS = 2**20  # that a chunk has together: larger models are as fast in smaller chunks, and take less memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +72,7 @@ def landscape(
 
     measures: by name, functions from a model to a number, for example `Loss`, `Variation`. Of a model whose weights
     have a run axis of length 1 (`runs_of`), measures may instead give (R,) for R runs: then `chunk` points are
-    evaluated side by side (default: as many as keep their weights below 256 MB, at most 32). Measures are called
+    evaluated side by side (default: as many as have 2^20 weights together, at most 32). Measures are called
     without gradients. directions: "pca", the principal ones of the trajectory; "random", drawn from `seed`, with the
     lengths that `normalize` says (`plane.random`); or two vectors (P,). trajectory: checkpoints of the training (T, P)
     (`weights.history`). radius: what is shown; see `plane` for its unit. progress(done, of): called after each chunk;
@@ -150,7 +149,7 @@ def _agree(double: Double, points: Tensor, measures: Mapping[str, Measure]) -> b
 def _chunk(chunk: int | None, size: int) -> int:
     if chunk is not None and chunk < 1:
         raise ArgumentError(f"chunk={chunk!r}: give a whole number, 1 or more")
-    return chunk or min(CHUNK, max(1, MEMORY // (BYTES * size)))
+    return chunk or min(CHUNK, max(1, WEIGHTS // size))
 
 
 def _array(answer: object) -> np.ndarray:

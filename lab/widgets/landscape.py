@@ -81,7 +81,7 @@ class LandscapeExplorer(Explorer):
             self._cut = Cut(points, columns, answer.shape[2] if answer.ndim == 3 else 1)
         self._range()
         self.map, self.surface = flat(), None
-        self.slices = frame(("the network there", "the model itself (star)")) if self._cut else None
+        self.slices = frame(("at the chosen point", "the model itself (star)")) if self._cut else None
         self._draw()
         self.map = live(self.map, self.map.layout.height)
         for side in SIDES:

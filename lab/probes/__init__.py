@@ -5,10 +5,12 @@ from lab.probes.complexity import fourier_complexity, total_variation
 from lab.probes.contrast import contrast
 from lab.probes.decoding import decode
 from lab.probes.embedding import embed
+from lab.probes.landscape import landscape
+from lab.probes.measure import Frequency, Loss, Variation
 from lab.probes.similarity import code_similarity
 from lab.probes.slices import slice_1d, slice_2d
 
 __all__ = [
-    "code_similarity", "codes_by_layer", "contrast", "decode", "embed", "fourier_complexity", "latent_codes",
-    "slice_1d", "slice_2d", "total_variation",
+    "Frequency", "Loss", "Variation", "code_similarity", "codes_by_layer", "contrast", "decode", "embed",
+    "fourier_complexity", "landscape", "latent_codes", "slice_1d", "slice_2d", "total_variation",
 ]  # fmt: skip

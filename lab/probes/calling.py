@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from lab.errors import ArgumentError
+from lab.probes.weights import runs_of
 
 Points = np.ndarray | Tensor
 Model = Callable[[Points], Points]
@@ -28,6 +29,36 @@ def values(f: Model, points: np.ndarray, like: object) -> np.ndarray:
     if lost := int((~np.isfinite(found)).any(1).sum()):
         raise ArgumentError(f"the function is not finite at {lost} of {len(found)} points; give a model that is")
     return found
+
+
+class Alone(nn.Module):
+    """The one run of a model with a run axis, as a function of points (N, inputs) → (N, outputs)."""
+
+    def __init__(self, model: nn.Module):
+        super().__init__()
+        self.model = model
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The run's output."""
+        return self.model(x[None])[0]
+
+
+def function_of(model: object) -> Model:
+    """What can be called on points: of a network with a run axis its one run, of an estimator its probabilities, else
+    its decision function, else its prediction; any other callable itself.
+
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> function_of(DecisionTreeClassifier().fit([[0], [1]], [0, 1]))(np.array([[0.9]])).tolist()
+    [[0.0, 1.0]]
+    """
+    if isinstance(model, nn.Module):
+        return Alone(model) if runs_of(model) == 1 else model
+    for name in ("predict_proba", "decision_function", "predict"):
+        if hasattr(model, name):
+            return getattr(model, name)
+    if not callable(model):
+        raise ArgumentError(f"{model!r} cannot be called on points; give a module, an estimator or a function")
+    return model
 
 
 def coordinates(points: object, dimensions: int, name: str) -> np.ndarray:

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from torch import Tensor
 
-from lab.errors import ArgumentError, check_whole
-from lab.probes.calling import BATCH, Model, Points, coordinates, values
+from lab.probes.calling import BATCH, Model, Points, values
+from lab.probes.paths import draw
 
 RESAMPLES = 1000  # of the bootstrap
 ROUNDING = 64  # a path that deviates less than so many units of the last place of the largest value is straight
@@ -43,7 +42,7 @@ def total_variation(
     >>> total_variation(lambda x: 3 * x[:, 0] + 2, line).value < 1e-10
     True
     """
-    return _complexity(_variation, f, points, labels, paths, samples, seed)
+    return _complexity(variations, f, points, labels, paths, samples, seed)
 
 
 def fourier_complexity(
@@ -64,13 +63,13 @@ def fourier_complexity(
     >>> round(fourier_complexity(lambda x: np.sin(2 * np.pi * 5 * x[:, 0]), ends).value, 6)
     5.0
     """
-    return _complexity(_mean_frequency, f, points, labels, paths, samples, seed)
+    return _complexity(frequencies, f, points, labels, paths, samples, seed)
 
 
 def deviation(course: np.ndarray) -> np.ndarray:
     """What is left of functions (…, samples) when the straight line between their ends is subtracted (App. F).
 
-    Exactly 0 where nothing but rounding is left of a function.
+    (…, paths, samples) are paths of several models. Exactly 0 where nothing but rounding is left of a function.
 
     >>> deviation(np.array([1.0, 2.0, 5.0])).tolist()
     [0.0, -1.0, 0.0]
@@ -78,7 +77,9 @@ def deviation(course: np.ndarray) -> np.ndarray:
     along = np.linspace(0.0, 1.0, course.shape[-1])
     exact = course.astype(np.float64)
     left = exact - ((1 - along) * exact[..., :1] + along * exact[..., -1:])
-    noise = ROUNDING * np.finfo(course.dtype).eps * np.abs(exact).max()  # of all: a model rounds as it does elsewhere
+    # the largest value of all paths of a model: it rounds on one path as it does on the others
+    largest = np.abs(exact).max(tuple(range(-min(2, course.ndim), 0)), keepdims=True)
+    noise = ROUNDING * np.finfo(course.dtype).eps * largest
     return np.where(np.abs(left).max(-1, keepdims=True) <= noise, 0.0, left)
 
 
@@ -96,11 +97,17 @@ def spectrum(course: np.ndarray) -> np.ndarray:
     return np.abs(np.fft.rfft(continued, axis=-1).imag[..., 1:-1]) / (course.shape[-1] - 1)
 
 
-def _variation(course: np.ndarray) -> np.ndarray:
+def variations(course: np.ndarray) -> np.ndarray:
+    """The total variation of each path of functions (…, paths, samples), its straight line subtracted: (…, paths).
+
+    >>> variations(np.array([[1.0, 2.0, 5.0], [0.0, 1.0, 0.0]])).tolist()
+    [2.0, 2.0]
+    """
     return np.abs(np.diff(deviation(course), axis=-1)).sum(-1)
 
 
-def _mean_frequency(course: np.ndarray) -> np.ndarray:
+def frequencies(course: np.ndarray) -> np.ndarray:
+    """The mean frequency of each path of functions (…, paths, samples), in cycles a path: (…, paths)."""
     found = spectrum(course)
     total = found.sum(-1)
     return found @ np.arange(1.0, found.shape[-1] + 1) / 2 / np.where(total > 0, total, 1.0)
@@ -115,38 +122,8 @@ def _complexity(
     samples: int,
     seed: int,
 ) -> Complexity:
-    where, generator = coordinates(points, 2, "points"), np.random.default_rng(check_whole("seed", seed, 0))
-    first, second = _ends(len(where), labels, check_whole("paths", paths), generator)
-    along = np.linspace(0.0, 1.0, check_whole("samples", samples, 3))[:, None]
-    which, found = generator.random(paths), []  # which output: a share, as their number is not known yet
-    together = max(1, BATCH // samples)
-    for start in range(0, paths, together):
-        part = slice(start, start + together)
-        way = (1 - along) * where[first[part], None] + along * where[second[part], None]  # (paths, samples, inputs)
-        course = values(f, way.reshape(-1, where.shape[1]), points).reshape(len(way), samples, -1)
-        output = (which[part] * course.shape[-1]).astype(int)
-        found.append(np.take_along_axis(course, output[:, None, None], axis=2)[..., 0])
-    each = measure(np.concatenate(found))
+    drawn, generator = draw(points, labels, paths, samples, seed)
+    each = measure(drawn.course(lambda way: values(f, way, points), BATCH))
     means = each[generator.integers(paths, size=(RESAMPLES, paths))].mean(1)
     low, high = np.percentile(means, [2.5, 97.5])
     return Complexity(float(each.mean()), float(low), float(high), each)
-
-
-def _ends(
-    count: int, labels: Points | None, paths: int, generator: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    """Two points for each path, every pair of points with different labels as likely as any other."""
-    if labels is None:
-        labels = np.arange(count)  # a point is no path
-    labels = labels.detach().cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
-    if labels.shape != (count,):
-        raise ArgumentError(f"labels has shape {labels.shape} for {count} points; give one label a point, ({count},)")
-    _, label, sizes = np.unique(labels, return_inverse=True, return_counts=True)
-    if len(sizes) < 2:
-        raise ArgumentError(f"a path needs two points with different labels, and these {count} have one label only")
-    order, before = np.argsort(label, kind="stable"), np.cumsum(sizes) - sizes  # points by label
-    others = count - sizes[label]  # for each point, the number of points with other labels
-    first = generator.choice(count, size=paths, p=others / others.sum())
-    step = (generator.random(paths) * others[first]).astype(int)
-    own = label[first]
-    return first, order[(before[own] + sizes[own] + step) % count]  # beyond its own label, around the end

@@ -23,10 +23,11 @@ class Slice1D:
 
 @dataclass(frozen=True)
 class Slice2D:
-    """A model over a plane of two input dimensions.
+    """A model over a plane of its input space.
 
-    x, y (grid,): what stands in the first and in the second of these dimensions; values (grid, grid), or
-    (grid, grid, outputs): rows belong to y, columns to x, as an image from below.
+    x, y (grid,): what stands in the first and in the second input dimension, or λ and μ of the point
+    (1 − λ − μ) a + λ b + μ c; values (grid, grid), or (grid, grid, outputs): rows belong to y, columns to x, as an
+    image from below.
     """
 
     x: np.ndarray
@@ -52,26 +53,47 @@ def slice_1d(f: Model, a: Points, b: Points, samples: int = 100) -> Slice1D:
 
 
 def slice_2d(
-    f: Model, x: Points, dims: tuple[int, int], grid: int = 200, bounds: tuple[float, float] = (-1, 1)
+    f: Model,
+    x: Points,
+    dims: tuple[int, int] | None = None,
+    grid: int = 200,
+    bounds: tuple[float, float] | None = None,
 ) -> Slice2D:
-    """f where two inputs of the point x (inputs,) take every pair of `grid` evenly spaced values within `bounds`.
+    """f over a plane: along two inputs of one point, or through three points.
 
-    f: as for `slice_1d`. dims: numbers of the two inputs. The defaults are the paper's (Appendix E).
+    f: as for `slice_1d`. With dims, numbers of two inputs: these inputs of the point x (inputs,) take every pair of
+    `grid` evenly spaced values within bounds, by default −1 to 1 (Appendix E.4). Without: x (3, inputs) are points
+    a, b, c, and λ and μ take these values, by default 0 to 1 (Section 2.1).
 
     >>> slice_2d(lambda x: x[:, 0] - x[:, 2], np.zeros(3), dims=(0, 2), grid=2).values.tolist()
     [[0.0, 2.0], [-2.0, 0.0]]
+    >>> slice_2d(lambda x: x[:, 0], np.array([[5.0], [6.0], [8.0]]), grid=2).values.tolist()
+    [[5.0, 6.0], [8.0, 9.0]]
     """
-    point = coordinates(x, 1, "x")
-    if len(dims) != 2 or dims[0] == dims[1] or not all(0 <= m < len(point) for m in dims):
-        raise ArgumentError(f"dims={dims!r}: give two different numbers from 0 to {len(point) - 1}")
-    low, high = bounds
+    low, high = bounds or ((0.0, 1.0) if dims is None else (-1.0, 1.0))
     if not (np.isfinite([low, high]).all() and low < high):
         raise ArgumentError(f"bounds={bounds!r}: the first must be below the second, both finite")
     axis = np.linspace(low, high, check_whole("grid", grid, 2))
-    points = np.tile(point, (grid * grid, 1))
-    points[:, dims[0]], points[:, dims[1]] = np.tile(axis, grid), np.repeat(axis, grid)
+    first, second = np.tile(axis, grid), np.repeat(axis, grid)
+    points = _through(x, first, second) if dims is None else _along(x, dims, first, second)
     found = _plain(values(f, points, x))
     return Slice2D(axis, axis, found.reshape(grid, grid, *found.shape[1:]))
+
+
+def _along(x: Points, dims: tuple[int, int], first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    point = coordinates(x, 1, "x")
+    if len(dims) != 2 or dims[0] == dims[1] or not all(0 <= m < len(point) for m in dims):
+        raise ArgumentError(f"dims={dims!r}: give two different numbers from 0 to {len(point) - 1}")
+    points = np.tile(point, (len(first), 1))
+    points[:, dims[0]], points[:, dims[1]] = first, second
+    return points
+
+
+def _through(x: Points, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    corners = coordinates(x, 2, "x") if np.ndim(x) == 2 else np.empty(0)
+    if len(corners) != 3:
+        raise ArgumentError(f"x has shape {np.shape(x)}; give three points, (3, inputs), or one and two dims")
+    return np.stack([1 - first - second, first, second], 1) @ corners
 
 
 def _plain(found: np.ndarray) -> np.ndarray:

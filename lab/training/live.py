@@ -50,7 +50,7 @@ class Live:
     def _run(self) -> None:
         error = None
         try:
-            with _one_thread():
+            with one_thread():
                 self._train()
         except Exception as caught:  # a thread has nobody above it who would see it
             error = caught
@@ -81,7 +81,7 @@ def _done(fleet: Fleet) -> float:
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
     """Compute on one core here; the others are for the page. torch keeps this number for each thread, and one for new
     threads, which gets its old value back when the last of several trainings ends."""
     with _threads["lock"]:

@@ -15,8 +15,8 @@ def explore(x: object, scale: str | None = None, edit: bool = False) -> Explorer
 
     A Spline, a search's result, a name in the zoo, or Figure 6: SplineExplorer, in its editing mode with `edit`. A
     task's name, or runs: TrainingExplorer. A run on SRAVEN or fuzzy logic: LatentExplorer. Figure 5 or 11:
-    CompatibilityExplorer. A Sraven: SravenExplorer; a Logic: LogicExplorer. scale: of what is trained (default laptop);
-    at smoke scale, fewer codes are looked at.
+    CompatibilityExplorer. A Sraven: SravenExplorer; a Logic: LogicExplorer. A landscape: LandscapeExplorer. scale: of
+    what is trained (default laptop); at smoke scale, fewer codes are looked at.
 
     >>> type(explore("memorize")).__name__
     'TrainingExplorer'
@@ -27,9 +27,11 @@ def explore(x: object, scale: str | None = None, edit: bool = False) -> Explorer
     from lab.figures.inputs import functions_of
     from lab.nonlinearity.spline import Spline
     from lab.nonlinearity.zoo import zoo_names
+    from lab.probes.landscape import Landscape
     from lab.run import Run, Runs, SearchResult
     from lab.tasks import Logic, Sraven
     from lab.widgets.compatibility import CompatibilityExplorer
+    from lab.widgets.landscape import LandscapeExplorer
     from lab.widgets.latent import EXAMPLES, FEW, LatentExplorer
     from lab.widgets.logic import LogicExplorer
     from lab.widgets.spline import SplineExplorer
@@ -57,8 +59,10 @@ def explore(x: object, scale: str | None = None, edit: bool = False) -> Explorer
         return TrainingExplorer(x, scale)
     if isinstance(x, Figure) and "architecture" in x.table:
         return CompatibilityExplorer(x)
+    if isinstance(x, Landscape):
+        return LandscapeExplorer(x)
     raise ArgumentError(
         f"there is no explorer for {x!r}; give a lab.Spline, a name in the zoo ({', '.join(zoo_names()) or 'empty'}), "
-        f"a task ({', '.join(tasks.NAMES)}, a lab.tasks.Logic or Sraven), what lab.train, lab.trained or lab.search "
-        "returned, or a figure with an explorer (transformers/fig5, fig6, fig11)"
+        f"a task ({', '.join(tasks.NAMES)}, a lab.tasks.Logic or Sraven), what lab.train, lab.trained, lab.search or "
+        "probes.landscape returned, or a figure with an explorer (transformers/fig5, fig6, fig11)"
     )

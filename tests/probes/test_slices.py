@@ -6,6 +6,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.tree import DecisionTreeClassifier
 from torch import nn
 
 from lab import probes
@@ -98,3 +100,39 @@ def test_what_cannot_be_sliced_is_refused():
         probes.slice_2d(lambda x: x, np.zeros(2), (0, 1), bounds=(1, 1))
     with pytest.raises(ArgumentError, match="grid=1"):
         probes.slice_2d(lambda x: x, np.zeros(2), (0, 1), grid=1)
+
+
+@given(st.lists(numbers, min_size=3, max_size=3), st.integers(2, 9))
+def test_a_plane_through_three_points_is_met_at_its_own_points(corners, grid):
+    corners = np.array(corners)
+    found = probes.slice_2d(lambda x: x, corners, grid=grid)
+    for row, column, corner in ((0, 0, 0), (0, -1, 1), (-1, 0, 2)):
+        np.testing.assert_allclose(found.values[row, column], corners[corner], atol=1e-12)
+    a, b, c = corners
+    for row, mu in enumerate(found.y):
+        expected = a + np.outer(found.x, b - a) + mu * (c - a)
+        np.testing.assert_allclose(found.values[row], expected, atol=1e-12)
+
+
+def test_trees_and_neighbours_are_sliced_like_networks():
+    points = np.random.default_rng(0).uniform(-1, 1, (300, 3))
+    labels = points[:, 0] > 0.2
+    tree, near = DecisionTreeClassifier(max_depth=1).fit(points, labels), KNeighborsClassifier(5).fit(points, labels)
+    for predict in (tree.predict_proba, near.predict_proba):
+        along = probes.slice_2d(predict, points[0], (0, 1), grid=20)
+        assert along.values.shape == (20, 20, 2)
+        np.testing.assert_allclose(along.values.sum(-1), 1)
+        inside = (along.x > 0.25).nonzero()[0][0]
+        assert along.values[:, inside + 3 :, 1].mean() > 0.9 > 0.1 > along.values[:, : inside - 3, 1].mean()
+    flat = probes.slice_2d(tree.predict_proba, points[0], (1, 2), grid=5).values  # it looks at input 0 only
+    assert (flat == flat[0, 0]).all()
+    corners = points[:3]
+    assert (probes.slice_2d(tree.predict, corners, grid=2).values[0, 0] == tree.predict(corners[:1])[0]).all()
+    line = probes.slice_1d(LogisticRegression().fit(points, labels).decision_function, points[0], points[1], samples=9)
+    assert np.diff(line.values) == pytest.approx(np.diff(line.values)[0])  # it is linear
+
+
+def test_three_points_are_asked_for():
+    for wrong in (np.zeros(3), np.zeros((2, 3)), np.zeros((4, 3))):
+        with pytest.raises(ArgumentError, match="give three points"):
+            probes.slice_2d(lambda x: x, wrong)

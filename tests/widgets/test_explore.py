@@ -17,14 +17,18 @@ from lab.widgets.compatibility import CompatibilityExplorer
 from lab.widgets.contest import ContestExplorer
 from lab.widgets.editing import EditingExplorer
 from lab.widgets.explorer import Explorer
+from lab.widgets.landscape import LandscapeExplorer
 from lab.widgets.latent import LatentExplorer
 from lab.widgets.logic import LogicExplorer
+from lab.widgets.slices import SliceExplorer
 from lab.widgets.spline import GIVEN, SplineExplorer
 from lab.widgets.sraven import SravenExplorer
 from lab.widgets.training import TrainingExplorer
+from tests.widgets.landscapes import found as landscape
+from tests.widgets.landscapes import table
 
 EXPLORERS = [Explorer, SplineExplorer, EditingExplorer, TrainingExplorer, ContestExplorer, CompatibilityExplorer,
-             LatentExplorer, LogicExplorer, SravenExplorer]  # fmt: skip
+             LandscapeExplorer, LatentExplorer, LogicExplorer, SliceExplorer, SravenExplorer]  # fmt: skip
 
 
 def test_functions_are_looked_at():
@@ -72,6 +76,10 @@ def test_matrices_open_into_cells():
     assert isinstance(explore(figure("transformers/fig5", scale="smoke", progress=False)), CompatibilityExplorer)
 
 
+def test_landscapes_are_walked():
+    assert isinstance(explore(landscape()), LandscapeExplorer)
+
+
 def test_the_rest_is_refused_with_what_would_fit():
     for wrong in (3, "juggle", None, figure("transformers/fig3", scale="smoke", progress=False)):
         with pytest.raises(ArgumentError, match="memorize.*transformers/fig5"):
@@ -88,7 +96,8 @@ def test_no_method_hides_one_of_ipywidgets(kind):
 def test_no_attribute_hides_one_of_ipywidgets():
     editing = explore(Spline(torch.zeros(5)), edit=True).editing
     editing.compete.value = True
+    slices = SliceExplorer({"sum": lambda x: x.sum(1)}, table()[0], grid=5)
     for explorer in (explore(Spline(torch.zeros(5))), explore("memorize"), explore(Sraven()), explore(Logic()), editing,
-                     editing._contest):  # fmt: skip
+                     editing._contest, explore(landscape()), slices):  # fmt: skip
         assert type(explorer).__name__ in repr(explorer)
         assert not {name for name in vars(explorer) if hasattr(VBox, name)} - set(vars(VBox()))

@@ -1,0 +1,156 @@
+"""Landscapes: what is measured of a model, over a plane of its weight space (simplicity paper, Section 3.3, App. E.4).
+
+The models of the grid travel along the run axis where the model has one; any other model is evaluated point by point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from lab.errors import ArgumentError
+from lab.probes.plane import Plane, given, principal, random
+from lab.probes.weights import Double, history, runs_of, weights
+
+Measure = Callable[[nn.Module], object]  # model → number, or model with a run axis → (R,)
+CHUNK = 32  # models at once: more gain nothing
+WEIGHTS = 2**20  # that a chunk has together: larger models are as fast in smaller chunks, and take less memory
+
+
+@dataclass(frozen=True, eq=False)
+class Landscape:
+    """Measures over a plane of weight space.
+
+    x, y (grid,): coordinates along the first and the second direction; values: for each measure (grid, grid), rows
+    belong to y, columns to x, as an image from below; here: each measure of the model itself, which stands at (0, 0).
+    trajectory (T, 2): the checkpoints' coordinates in the plane, distance (T,): how far from it each is; None where
+    none were given. chunk: models that were evaluated at once. `model` is a copy; with the measures, the checkpoints
+    (T, P) and what was asked for (directions, radius, seed, normalize) it is there for `again`.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    values: dict[str, np.ndarray] = field(repr=False)
+    here: dict[str, float]
+    plane: Plane
+    trajectory: np.ndarray | None = field(repr=False)
+    distance: np.ndarray | None = field(repr=False)
+    chunk: int
+    model: nn.Module = field(repr=False)
+    measures: Mapping[str, Measure] = field(repr=False)
+    checkpoints: np.ndarray | None = field(repr=False)
+    asked: Mapping[str, object] = field(repr=False)
+
+    def again(self, **changes: object) -> Landscape:
+        """The landscape of the same model, measures and checkpoints, with other arguments of `landscape`."""
+        asked = {"trajectory": self.checkpoints, "grid": len(self.x), **self.asked, **changes}
+        return landscape(self.model, self.measures, **asked)
+
+    def at(self, x: float, y: float) -> nn.Module:
+        """A copy of the model that stands at these coordinates."""
+        double = Double(self.model)
+        return double.at(torch.from_numpy(self.plane.point(x, y)).to(next(self.model.parameters()).device))
+
+
+def landscape(
+    model: nn.Module,
+    measures: Mapping[str, Measure],
+    directions: str | Sequence[Tensor | np.ndarray] = "pca",
+    trajectory: object = None,
+    grid: int = 50,
+    radius: float = 1.0,
+    seed: int = 0,
+    normalize: str = "filter",
+    chunk: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Landscape:
+    """Measures of the model at grid × grid points of a plane through its weights. The model is not touched.
+
+    measures: by name, functions from a model to a number, for example `Loss`, `Variation`. Of a model whose weights
+    have a run axis of length 1 (`runs_of`), measures may instead give (R,) for R runs: then `chunk` points are
+    evaluated side by side (default: as many as have 2^20 weights together, at most 32). Measures are called
+    without gradients. directions: "pca", the principal ones of the trajectory; "random", drawn from `seed`, with the
+    lengths that `normalize` says (`plane.random`); or two vectors (P,). trajectory: checkpoints of the training (T, P)
+    (`weights.history`). radius: what is shown; see `plane` for its unit. progress(done, of): called after each chunk;
+    what it raises ends the work.
+
+    >>> model, size = nn.Linear(2, 1), {"size": lambda model: model.weight.norm()}
+    >>> found = landscape(model, size, "random", grid=3).values["size"]
+    >>> bool(np.isclose(found[1, 1], model.weight.norm().item()))
+    True
+    """
+    if not measures:
+        raise ArgumentError('no measures; give at least one, for example {"loss": probes.Loss(inputs, targets)}')
+    if not (np.isfinite(radius) and radius > 0):
+        raise ArgumentError(f"radius={radius!r}: give a number above 0")
+    checkpoints = None if trajectory is None else history(model, trajectory)
+    plane = _plane(model, directions, checkpoints, normalize, seed)
+    x, y = plane.axes(grid, radius)
+    double = Double(model)
+    device = next(iter(weights(double.model).values())).device
+    centre, along = (torch.from_numpy(part).to(device) for part in (plane.centre, plane.directions))
+    with torch.no_grad():
+        answers = {name: _array(measure(double.at(centre))) for name, measure in measures.items()}
+        if wrong := {name: answer.shape for name, answer in answers.items() if answer.size != 1}:
+            raise ArgumentError(f"measures gave shapes {wrong}; a measure must give one number a model")
+        where = torch.from_numpy(np.stack([np.tile(x, len(y)), np.repeat(y, len(x))], 1)).to(device)
+        beside = runs_of(model) == 1 and all(answer.shape == (1,) for answer in answers.values())
+        beside = beside and _agree(double, torch.addmm(centre, where[[0, -1]], along), measures)
+        chunk = _chunk(chunk, len(centre)) if beside else 1
+        found = {name: np.empty(len(where)) for name in measures}
+        for start in range(0, len(where), chunk):
+            part = where[start : start + chunk]
+            points = torch.addmm(centre, part, along)
+            for name, measure in measures.items():
+                at = double.side_by_side(points) if beside else double.at(points[0])
+                answer = _array(measure(at))
+                if answer.size != len(part):
+                    raise ArgumentError(f"measure {name!r} gave shape {answer.shape} for {len(part)} models")
+                found[name][start : start + chunk] = answer.reshape(-1)
+            if progress is not None:
+                progress(start + len(part), len(where))
+        kept = double.at(centre)
+    coordinates, distance = (None, None) if checkpoints is None else plane.project(checkpoints)
+    values = {name: numbers.reshape(len(y), len(x)) for name, numbers in found.items()}
+    asked = {"directions": directions, "radius": radius, "seed": seed, "normalize": normalize}
+    here = {name: float(answer.reshape(())) for name, answer in answers.items()}
+    return Landscape(x, y, values, here, plane, coordinates, distance, chunk, kept, dict(measures), checkpoints, asked)
+
+
+def _plane(model: nn.Module, directions: object, checkpoints: np.ndarray | None, normalize: str, seed: int) -> Plane:
+    if isinstance(directions, str):
+        if directions == "random":
+            return random(model, normalize, seed)
+        if directions != "pca":
+            raise ArgumentError(f"directions={directions!r}; give 'pca', 'random' or two vectors of weights")
+        if checkpoints is None:
+            raise ArgumentError("directions='pca' needs the trajectory; give checkpoints, or directions='random'")
+        return principal(model, checkpoints)
+    if len(directions) != 2:
+        raise ArgumentError(f"{len(directions)} directions; give 'pca', 'random' or two vectors of weights")
+    return given(model, directions)
+
+
+def _agree(double: Double, points: Tensor, measures: Mapping[str, Measure]) -> bool:
+    """Whether two models side by side have the values that they have alone: weights may look as if they had runs."""
+    for measure in measures.values():
+        together = _array(measure(double.side_by_side(points)))
+        alone = np.concatenate([_array(measure(double.side_by_side(point[None]))) for point in points])
+        size = np.abs(alone).max(initial=0, where=np.isfinite(alone))
+        if together.shape != alone.shape or not np.allclose(together, alone, 1e-3, 1e-3 * size, equal_nan=True):
+            return False
+    return True
+
+
+def _chunk(chunk: int | None, size: int) -> int:
+    if chunk is not None and chunk < 1:
+        raise ArgumentError(f"chunk={chunk!r}: give a whole number, 1 or more")
+    return chunk or min(CHUNK, max(1, WEIGHTS // size))
+
+
+def _array(answer: object) -> np.ndarray:
+    return np.asarray(answer.detach().cpu().double() if isinstance(answer, Tensor) else answer, np.float64)

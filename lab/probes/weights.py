@@ -1,0 +1,114 @@
+"""The weights of a model as one point of a space, and copies of the model that stand at other points.
+
+P is the number of weights, R the number of models side by side. Weights are the parameters that are trained: those that
+require gradients. Where none does, all are, but for the values of splines.
+"""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+from torch import Tensor, nn
+
+from lab.errors import ArgumentError
+from lab.nonlinearity.spline import Spline
+
+
+def weights(model: nn.Module) -> dict[str, nn.Parameter]:
+    """The weights by name, in the order of `model.parameters()`.
+
+    >>> list(weights(nn.Sequential(nn.Linear(2, 1), Spline.zeros(learnable=False))))
+    ['0.weight', '0.bias']
+    """
+    named = dict(model.named_parameters())
+    found = {name: parameter for name, parameter in named.items() if parameter.requires_grad}
+    if not found:
+        functions = {id(part.values) for part in model.modules() if isinstance(part, Spline)}
+        found = {name: parameter for name, parameter in named.items() if id(parameter) not in functions}
+    if not found:
+        raise ArgumentError(f"{type(model).__name__} has no weights; give a model with parameters")
+    if lost := [name for name, parameter in found.items() if not parameter.isfinite().all()]:
+        raise ArgumentError(f"weights {', '.join(lost)} are not finite; give a model that did not diverge")
+    return found
+
+
+def flat(model: nn.Module) -> np.ndarray:
+    """The weights as one vector, (P,), float64.
+
+    >>> flat(nn.Linear(3, 2)).shape
+    (8,)
+    """
+    return np.concatenate([_numbers(parameter).ravel() for parameter in weights(model).values()])
+
+
+def history(model: nn.Module, checkpoints: object) -> np.ndarray:
+    """Checkpoints of a training as (T, P), float64.
+
+    checkpoints: (T, P) or (T, 1, P), or a sequence of T vectors, weights in the order of `model.parameters()`, as
+    `torch.nn.utils.parameters_to_vector` gives them; values of parameters that are no weights may stand among them.
+    """
+    if isinstance(checkpoints, (list, tuple)):
+        checkpoints = np.stack([_numbers(one) for one in checkpoints]) if checkpoints else np.empty((0, 0))
+    found, wanted = _numbers(checkpoints), weights(model)
+    if found.ndim == 3 and found.shape[1] == 1:
+        found = found[:, 0]
+    trained = np.concatenate([np.full(p.numel(), name in wanted) for name, p in model.named_parameters()])
+    if found.ndim != 2 or not len(found) or found.shape[1] not in (len(trained), trained.sum()):
+        raise ArgumentError(
+            f"the trajectory has shape {found.shape}; give (checkpoints, {trained.sum()}), one vector of the model's "
+            "weights a checkpoint (torch.nn.utils.parameters_to_vector)"
+        )
+    if not np.isfinite(found).all():
+        raise ArgumentError("the trajectory has weights that are not finite; leave these checkpoints out")
+    return found if found.shape[1] == trained.sum() else found[:, trained]
+
+
+def runs_of(model: nn.Module) -> int | None:
+    """R, where the weights have a run axis, else None.
+
+    They have one where every weight has two axes or more and all have the same leading one, as those of `lab.models`.
+
+    >>> runs_of(nn.Linear(3, 2)) is None
+    True
+    """
+    sizes = {len(parameter) if parameter.dim() > 1 else None for parameter in weights(model).values()}
+    return sizes.pop() if len(sizes) == 1 else None
+
+
+class Double:
+    """A copy of a model that can be put at any point of its weight space; the model itself is never touched."""
+
+    def __init__(self, model: nn.Module):
+        self.model = copy.deepcopy(model)
+        self._weights = weights(self.model)
+        self._shapes = [parameter.shape for parameter in self._weights.values()]
+        others = [parameter for name, parameter in self.model.named_parameters() if name not in self._weights]
+        self._rest = [(tensor, tensor.detach().clone()) for tensor in [*others, *self.model.buffers()]]
+
+    def at(self, point: Tensor) -> nn.Module:
+        """The copy with the weights (P,); what else it keeps is as in the model."""
+        for (parameter, part), shape in zip(self._parts(point), self._shapes, strict=True):
+            parameter.data = part.reshape(shape).to(parameter.dtype, copy=True)
+        for tensor, original in self._rest:
+            tensor.data = original.clone()  # a call may have changed a buffer
+        return self.model
+
+    def side_by_side(self, points: Tensor) -> nn.Module:
+        """The copy with R = len(points) runs, for a model whose run axis has one; points (R, P)."""
+        for (parameter, part), shape in zip(self._parts(points), self._shapes, strict=True):
+            parameter.data = part.reshape(len(points), *shape[1:]).to(parameter.dtype, copy=True)
+        for tensor, original in self._rest:  # functions of one run, keys of normalization: the same for all
+            runs = original.dim() > 1 and len(original) == 1
+            tensor.data = original.repeat(len(points), *[1] * (original.dim() - 1)) if runs else original.clone()
+        return self.model
+
+    def _parts(self, points: Tensor) -> list[tuple[nn.Parameter, Tensor]]:
+        sizes = [shape.numel() for shape in self._shapes]
+        return list(zip(self._weights.values(), points.split(sizes, dim=-1), strict=True))
+
+
+def _numbers(values: object) -> np.ndarray:
+    if isinstance(values, Tensor):
+        values = values.detach().cpu().double().numpy()
+    return np.asarray(values, np.float64)

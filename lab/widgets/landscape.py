@@ -1,0 +1,256 @@
+"""LandscapeExplorer: two measures over one plane of weight space; click, and see the network that stands there."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+import ipywidgets as widgets
+import numpy as np
+from torch import Tensor
+
+from lab.figures.slices import frame
+from lab.figures.terrain import GROUND, SIDES, choose, fill, flat, surface
+from lab.probes.calling import function_of
+from lab.probes.landscape import Landscape
+from lab.probes.slices import slice_2d
+from lab.training.live import one_thread
+from lab.widgets.explorer import LABEL, Explorer, live
+from lab.widgets.slices import Cut
+
+GIVEN = "your directions"
+PLANES = {"principal (PCA)": ("pca", ""), "random, by neuron": ("random", "filter"),
+          "random, by layer": ("random", "layer"), "random, as a whole": ("random", "global")}  # fmt: skip
+RADII = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+COARSE = 12  # points on a side of what is shown first
+FINE = 60  # of a slice
+STEPS = 100  # of a slider along an axis
+
+
+class LandscapeExplorer(Explorer):
+    """Loss and complexity side by side, the training on them; below, the function of the network at the chosen point.
+
+    found: a landscape (`probes.landscape`); other planes and radii are computed in the background, with its model,
+    measures and checkpoints. points (N, inputs): data to slice functions at; by default those of its measures. A point
+    is chosen with the mouse, the sliders, or as the one nearest to a checkpoint.
+
+    >>> from lab import probes
+    >>> measures = {"complexity": probes.Variation(torch.rand(20, 2), paths=5)}
+    >>> LandscapeExplorer(probes.landscape(torch.nn.Linear(2, 1), measures, "random", grid=3)).left.value
+    'complexity'
+    """
+
+    def __init__(
+        self, found: Landscape, points: Tensor | np.ndarray | None = None, columns: Sequence[str] | None = None
+    ):
+        super().__init__()
+        self.found, self._grid = found, len(found.x)
+        asked, names = found.asked, list(found.values)
+        planes = [name for name, (kind, _) in PLANES.items() if kind == "random" or found.trajectory is not None]
+        kind = asked["directions"] if isinstance(asked["directions"], str) else None
+        wanted = (kind, asked["normalize"] if kind == "random" else "")
+        given = [name for name in planes if PLANES[name] == wanted]
+        planes = planes if given else [GIVEN, *planes]
+        radii = sorted({*RADII, asked["radius"]})
+        self.plane = widgets.Dropdown(description="plane", options=planes, value=(given or [GIVEN])[0], style=LABEL)
+        self.radius = widgets.SelectionSlider(description="radius", options=radii, value=asked["radius"], style=LABEL)
+        self.seed = widgets.IntSlider(description="directions", max=max(9, asked["seed"]), style=LABEL)
+        self.seed.value = asked["seed"]
+        self.seed.tooltip = "other random directions"
+        self._given, self._thread = found, None
+        self._wanted = self._key
+        self._kept = {self._key: found}
+        self.left = widgets.Dropdown(description="left", options=names, value=names[0], style=LABEL)
+        self.right = widgets.Dropdown(description="right", options=names, value=names[-1], style=LABEL)
+        self.view = widgets.ToggleButtons(options=["contour", "3-D"], style={"button_width": "70px"})
+        self.logarithm = widgets.ToggleButton(
+            description="log", tooltip="colours by logarithm", layout={"width": "60px"}
+        )
+        self.progress = widgets.FloatProgress(max=1.0, layout={"width": "120px", "visibility": "hidden"})
+        self.x = widgets.FloatSlider(description="x", style=LABEL, readout_format=".3g")
+        self.y = widgets.FloatSlider(description="y", style=LABEL, readout_format=".3g")
+        last = 0 if found.trajectory is None else len(found.trajectory) - 1
+        self.checkpoint = widgets.IntSlider(description="nearest to checkpoint", value=last, max=last, style=LABEL)
+        self.checkpoint.layout.display = "none" if found.trajectory is None else None
+
+        points = _points(found) if points is None else points
+        self._cut = None
+        if points is not None and np.ndim(points) == 2 and np.shape(points)[1] > 1:
+            self._model = function_of(found.model)
+            answer = slice_2d(self._model, np.asarray(points[0], np.float64), (0, 1), 2).values
+            self._cut = Cut(points, columns, answer.shape[2] if answer.ndim == 3 else 1)
+        self._range()
+        self.map, self.surface = flat(), None
+        self.slices = frame(("at the chosen point", "the model itself (star)")) if self._cut else None
+        self._draw()
+        self.map = live(self.map, self.map.layout.height)
+        for side in SIDES:
+            self.map.data[4 * side + GROUND].on_click(self._click)
+        if self._cut:
+            self.slices = live(self.slices, self.slices.layout.height)
+        self._place = widgets.VBox([self.map], layout={"width": "100%"})
+        below = [self._cut.controls, self.slices] if self._cut else []
+        self.arrange(
+            [self.plane, self.radius, self.seed, self.progress],
+            [self.left, self.right, self.view, self.logarithm],
+            self._place,
+            [self.x, self.y, self.checkpoint],
+            *below,
+        )
+        self.watch(self._ask, self.plane, self.radius, self.seed)
+        self.watch(self._draw_maps, self.left, self.right, self.logarithm)
+        self.watch(self._turn, self.view)
+        self.watch(self._draw_point, self.x, self.y)
+        self.watch(self._to_checkpoint, self.checkpoint)
+        if self._cut:
+            self.watch(self._draw_slices, *self._cut.controls)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the landscape that is being computed is there; whether it is."""
+        if self._thread is not None:
+            self._thread.join(timeout)
+        return self._thread is None or not self._thread.is_alive()
+
+    @property
+    def point(self) -> tuple[float, float]:
+        """Coordinates of the chosen point."""
+        return self.x.value, self.y.value
+
+    @property
+    def _key(self) -> tuple[str, float, int]:
+        """What the controls ask for: a seed makes a difference for random planes only."""
+        random = self.plane.value in PLANES and PLANES[self.plane.value][0] == "random"
+        return self.plane.value, self.radius.value, self.seed.value if random else 0
+
+    def _click(self, trace, points, state) -> None:
+        with self.safely():
+            if points.xs:
+                with self.quietly():
+                    self.x.value, self.y.value = points.xs[0], points.ys[0]
+                self._draw_point()
+
+    def _to_checkpoint(self) -> None:
+        with self.quietly():
+            self.x.value, self.y.value = self.found.trajectory[self.checkpoint.value]
+        self._draw_point()
+
+    def _ask(self) -> None:
+        """Another plane: shown at once where it is known, else computed, first coarsely."""
+        key = self._wanted = self._key
+        if key in self._kept:
+            self.progress.layout.visibility = "hidden"
+            return self._show(self._kept[key])
+        self.progress.value, self.progress.layout.visibility = 0.0, "visible"
+        self._thread = threading.Thread(target=self._compute, args=(key,), name="lab landscape", daemon=True)
+        self._thread.start()
+        return None
+
+    def _compute(self, key: tuple) -> None:
+        """In a thread of its own; ends early when another plane is wanted."""
+
+        def report(done: int, of: int) -> None:
+            if self._wanted != key:
+                raise _Stale
+            self.progress.value = done / of
+
+        plane, radius, seed = key
+        asked = {"radius": radius, "seed": seed, "progress": report}
+        if plane != GIVEN:
+            asked["directions"], normalize = PLANES[plane]
+            asked |= {"normalize": normalize} if normalize else {}
+        try:
+            for grid in sorted({min(COARSE, self._grid), self._grid}):
+                with one_thread():
+                    found = self._given.again(grid=grid, **asked)
+                with self.safely():
+                    if self._wanted == key:
+                        self._show(found)
+            self._kept[key] = found
+        except _Stale:
+            return
+        except Exception as error:  # a thread has nobody above it who would see it
+            with self.lock:
+                self.show(error)
+        with self.lock:
+            if self._wanted == key:
+                self.progress.layout.visibility = "hidden"
+
+    def _show(self, found: Landscape) -> None:
+        self.found = found
+        self._range()
+        self._draw()
+
+    def _range(self) -> None:
+        """Sliders along the axes of this plane; the model is chosen."""
+        with self.quietly():
+            for slider, axis in ((self.x, self.found.x), (self.y, self.found.y)):
+                slider.min, slider.max = min(slider.min, axis[0]), max(slider.max, axis[-1])  # never crossed
+                slider.value = np.clip(0.0, axis[0], axis[-1])
+                slider.min, slider.max, slider.step = axis[0], axis[-1], (axis[-1] - axis[0]) / STEPS
+
+    def _draw(self) -> None:
+        self._draw_maps()
+        self._draw_point()
+        if self._cut:
+            self._draw_slices()
+
+    def _draw_maps(self) -> None:
+        self._put(fill)
+
+    def _draw_point(self) -> None:
+        self._put(choose)
+        if self._cut:
+            self._draw_slices(itself=False)
+        self._describe()
+
+    def _put(self, draw: Callable) -> None:
+        """Draw on both sides, of the surfaces, too, where there are any."""
+        for figure in filter(None, (self.map, self.surface)):
+            with figure.batch_update():
+                for side, name in zip(SIDES, (self.left.value, self.right.value), strict=True):
+                    draw(figure, side, self.found, name, self.logarithm.value, self.point)
+
+    def _draw_slices(self, itself: bool = True) -> None:
+        """What the network at the chosen point answers, and what the model itself does."""
+        number, *dims = self._cut.plane
+        networks = [function_of(self.found.at(*self.point)), self._model]
+        found = [slice_2d(one, self._cut.points[number], dims, FINE) for one in networks[: 1 + itself]]
+        with self.slices.batch_update():
+            for panel, slice_ in enumerate(found):
+                self._cut.draw(self.slices, panel, slice_)
+
+    def _turn(self) -> None:
+        """Contours, or surfaces: these are made when they are first asked for."""
+        if self.view.value == "3-D" and self.surface is None:
+            self.surface = surface()
+            self._draw_maps()
+            self.surface = live(self.surface, self.surface.layout.height)
+        self._place.children = [self.surface if self.view.value == "3-D" else self.map]
+
+    def _describe(self) -> None:
+        found, (x, y) = self.found, self.point
+        row, column = np.abs(found.y - y).argmin(), np.abs(found.x - x).argmin()
+        there = ", ".join(f"{name} {values[row, column]:.4g}" for name, values in found.values.items())
+        itself = ", ".join(f"{name} {value:.4g}" for name, value in found.here.items())
+        text = f"Near the chosen point ({x:.3g}, {y:.3g}): {there}. The model itself (star): {itself}. "
+        if found.trajectory is not None:
+            way = np.linalg.norm(found.checkpoints - found.plane.centre, axis=1).max()
+            text += f"Checkpoints are up to {found.distance.max():.3g} away from this plane, {way:.3g} from the model. "
+        if found.plane.explained is None:
+            text += f"Directions: {found.plane.normalization}."
+        else:
+            text += f"The plane holds {100 * found.plane.explained.sum():.1f} % of the training's variance."
+        self.say(text)
+
+
+class _Stale(Exception):
+    """Another plane is wanted."""
+
+
+def _points(found: Landscape) -> object:
+    """The data of the measures, where they have any."""
+    for measure in found.measures.values():
+        for name in ("points", "inputs"):
+            if hasattr(measure, name):
+                return getattr(measure, name)
+    return None

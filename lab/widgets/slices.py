@@ -1,0 +1,136 @@
+"""SliceExplorer: what several models make of one plane of their input space, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import ipywidgets as widgets
+import numpy as np
+import plotly.graph_objects as go
+from torch import Tensor
+
+from lab.errors import ArgumentError, check_whole
+from lab.figures.slices import fill, frame
+from lab.probes.calling import Model, coordinates, function_of
+from lab.probes.slices import Slice2D, slice_2d
+from lab.widgets.explorer import LABEL, Explorer, live
+
+KEPT = 2000  # slices that are remembered
+
+
+class Cut:
+    """Controls that choose a plane: a training point, two inputs, and at which of several outputs to look.
+
+    points (N, inputs): the training data; columns: names of the inputs; outputs: of the models, at most.
+    """
+
+    def __init__(self, points: object, columns: Sequence[str] | None, outputs: int):
+        self.points = coordinates(points, 2, "points")
+        count = self.points.shape[1]
+        if count < 2:
+            raise ArgumentError("a plane needs points with two inputs or more; look at a line with probes.slice_1d")
+        names = [f"input {number}" for number in range(count)] if columns is None else [str(name) for name in columns]
+        if len(names) != count:
+            raise ArgumentError(f"{len(names)} columns for points with {count} inputs; give one name an input")
+        self.names, options = names, [(name, number) for number, name in enumerate(names)]
+        self.point = widgets.IntSlider(description="training point", max=len(self.points) - 1, style=LABEL)
+        self.across = widgets.Dropdown(description="across", options=options, value=0, style=LABEL)
+        self.up = widgets.Dropdown(description="up", options=options, value=1, style=LABEL)
+        self.output = widgets.IntSlider(description="output", max=outputs - 1, value=outputs - 1, style=LABEL)
+        self.output.layout.display = None if outputs > 1 else "none"
+
+    @property
+    def controls(self) -> list[widgets.Widget]:
+        """In the order in which they are shown."""
+        return [self.point, self.across, self.up, self.output]
+
+    @property
+    def plane(self) -> tuple[int, int, int]:
+        """The number of the point, those of the two inputs."""
+        if self.across.value == self.up.value:
+            raise ArgumentError(
+                f"{self.names[self.up.value]!r} goes across and up; choose another input for one of them"
+            )
+        return self.point.value, self.across.value, self.up.value
+
+    def draw(self, figure: go.Figure, panel: int, found: Slice2D) -> None:
+        """Put a slice along this plane into a panel of its picture."""
+        number, *dims = self.plane
+        names = tuple(self.names[one] for one in dims)
+        fill(figure, panel, found, self.output.value, self.points[number, dims], names)
+
+
+class SliceExplorer(Explorer):
+    """Choose a training point and two inputs, and see what each model answers where these two inputs change.
+
+    models: by name, modules, scikit-learn estimators or functions (N, inputs) → (N,) or (N, outputs); or, for a slider
+    in its panel, a mapping from a number to such a model, for example TanH networks by their prefactor. points
+    (N, inputs): training data. columns: names of the inputs. grid: points on a side. Shades are scaled in each panel
+    (simplicity paper, App. E.4).
+
+    >>> SliceExplorer({"sum": lambda x: x.sum(1)}, np.zeros((5, 2))).point.max
+    4
+    """
+
+    def __init__(
+        self,
+        models: Mapping[str, Model | Mapping[float, Model]],
+        points: Tensor | np.ndarray,
+        columns: Sequence[str] | None = None,
+        grid: int = 60,
+        bounds: tuple[float, float] = (-1.0, 1.0),
+    ):
+        super().__init__()
+        if not models:
+            raise ArgumentError("no models to slice; give at least one by name")
+        self._like, self._grid, self._bounds = points, check_whole("grid", grid, 2), bounds
+        self._models, self._sliders, self._kept = {}, {}, {}
+        for name, model in models.items():
+            family = dict(sorted(model.items())) if isinstance(model, Mapping) else {None: model}
+            self._models[name] = {value: function_of(one) for value, one in family.items()}
+            if isinstance(model, Mapping):
+                options = [(f"{value:g}", value) for value in family]
+                self._sliders[name] = widgets.SelectionSlider(description=f"{name} α", options=options, style=LABEL)
+        first = coordinates(points, 2, "points")[0]
+        outputs = [slice_2d(self._model(name), first, (0, 1), 2).values for name in models] if len(first) > 1 else []
+        self._cut = Cut(points, columns, max((one.shape[2] if one.ndim == 3 else 1 for one in outputs), default=1))
+        self.point, self.across, self.up, self.output = self._cut.controls
+        self.figure = frame(list(models))
+        self._draw()
+        self.figure = live(self.figure, self.figure.layout.height)
+        rows = [self._cut.controls, list(self._sliders.values())]
+        self.arrange(*filter(None, rows), self.figure)
+        self.watch(self._draw, *self._cut.controls, *self._sliders.values())
+
+    def slider(self, name: str) -> widgets.SelectionSlider:
+        """The slider of a model that was given as a mapping."""
+        return self._sliders[name]
+
+    def slice(self, name: str) -> Slice2D:
+        """What a panel shows."""
+        key = (name, self._value(name), *self._cut.plane)
+        if key not in self._kept:
+            number, *dims = self._cut.plane
+            while len(self._kept) >= KEPT:
+                self._kept.pop(next(iter(self._kept)))
+            point = self._cut.points[number]
+            point = self._like.new_tensor(point) if isinstance(self._like, Tensor) else point
+            self._kept[key] = slice_2d(self._model(name), point, dims, self._grid, self._bounds)
+        return self._kept[key]
+
+    def _value(self, name: str) -> float | None:
+        return self._sliders[name].value if name in self._sliders else None
+
+    def _model(self, name: str) -> Model:
+        return self._models[name][self._value(name)]
+
+    def _draw(self) -> None:
+        found = {name: self.slice(name) for name in self._models}  # an error leaves all panels as they were
+        with self.figure.batch_update():
+            for panel, (name, slice_) in enumerate(found.items()):
+                self._cut.draw(self.figure, panel, slice_)
+                value = self._value(name)
+                self.figure.layout.annotations[panel].text = name if value is None else f"{name}, α = {value:g}"
+        number, across, up = self._cut.plane
+        self.say(f"Training point {number} (circle), with {self._cut.names[across]} and {self._cut.names[up]} changed. "
+                 "Dark: low output, light: high, scaled in each panel.")  # fmt: skip

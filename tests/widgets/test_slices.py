@@ -1,0 +1,91 @@
+"""SliceExplorer: each panel shows its own model, on the plane that the controls choose."""
+
+import numpy as np
+import pytest
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+
+from lab import probes
+from lab.errors import ArgumentError
+from lab.probes.calling import function_of
+from lab.widgets.slices import SliceExplorer
+from tests.widgets.landscapes import table, trained
+
+
+@pytest.fixture
+def explorer():
+    x, y, names = table()
+    tree, near = DecisionTreeClassifier(max_depth=3).fit(x.numpy(), y), KNeighborsClassifier(5).fit(x.numpy(), y)
+    tanh = {2.0: trained("tanh", 30)[0], 1.0: trained("tanh")[0]}
+    return SliceExplorer({"ReLU": trained()[0], "TanH": tanh, "tree": tree, "k-NN": near}, x, names, grid=20)
+
+
+def shown(explorer, panel):
+    return np.array(explorer.figure.data[2 * panel].z, dtype=float)
+
+
+def test_each_panel_shows_its_model(explorer):
+    x, _, names = table()
+    explorer.point.value, explorer.across.value, explorer.up.value = 5, 3, 6
+    point = x[5].numpy().astype(float)
+    for panel, model in ((0, trained()[0]), (2, explorer._models["tree"][None])):
+        given = x[5] if panel == 0 else point
+        expected = probes.slice_2d(function_of(model), given, (3, 6), 20).values[..., 1]
+        np.testing.assert_allclose(shown(explorer, panel), expected, atol=1e-6)
+    for panel, number in enumerate(("", "2", "3", "4")):
+        mark, layout = explorer.figure.data[2 * panel + 1], explorer.figure.layout
+        assert (mark.x[0], mark.y[0]) == pytest.approx((point[3], point[6]))
+        assert layout[f"xaxis{number}"].title.text == names[3] and layout[f"yaxis{number}"].title.text == names[6]
+    assert explorer.error.value == ""
+
+
+def test_a_slider_chooses_among_models(explorer):
+    slider = explorer.slider("TanH")
+    assert [value for _, value in slider.options] == [1.0, 2.0]
+    seen = {}
+    for value, steps in ((2.0, 30), (1.0, 60)):
+        slider.value = value
+        expected = probes.slice_2d(function_of(trained("tanh", steps)[0]), table()[0][0], (0, 1), 20).values[..., 1]
+        seen[value] = shown(explorer, 1)
+        np.testing.assert_allclose(seen[value], expected, atol=1e-6)
+        assert explorer.figure.layout.annotations[1].text == f"TanH, α = {value:g}"
+    assert not np.array_equal(seen[1.0], seen[2.0])
+
+
+def test_what_was_seen_is_not_computed_again():
+    x, calls = table()[0], []
+
+    def counted(points):
+        calls.append(1)
+        return points[:, 0]
+
+    explorer = SliceExplorer({"counted": counted}, x, grid=5)
+    explorer.point.value = 1
+    seen = len(calls)
+    explorer.point.value = 0
+    explorer.point.value = 1
+    assert len(calls) == seen
+    assert explorer.output.layout.display == "none"  # of one there is no choice
+
+
+def test_the_other_output_is_shown(explorer):
+    high = shown(explorer, 2)
+    explorer.output.value = 0
+    np.testing.assert_allclose(shown(explorer, 2), 1 - high)
+
+
+def test_what_cannot_be_shown_is_said(explorer):
+    explorer.up.value = 0
+    assert "choose another input" in explorer.error.value
+    x, y, names = table()
+    machine = LinearSVC().fit(x.numpy(), y)
+    assert function_of(machine) == machine.decision_function
+    with pytest.raises(ArgumentError, match="no models"):
+        SliceExplorer({}, x)
+    with pytest.raises(ArgumentError, match="two inputs or more"):
+        SliceExplorer({"one": lambda x: x}, x[:, :1])
+    with pytest.raises(ArgumentError, match="one name an input"):
+        SliceExplorer({"one": lambda x: x[:, 0]}, x, names[:2])
+    with pytest.raises(ArgumentError, match="cannot be called"):
+        SliceExplorer({"one": 3}, x)

@@ -173,8 +173,8 @@ class LatentExplorer(Explorer):
             self._rings()
         self._selected = np.array([], int)
         self._show_problem()
-        self._tell_apart()
         self._describe()
+        self._tell_apart()
 
     def _paint(self) -> None:
         colours = self.problems.colours(self.problems.unseen, self._drawn[0][1])
@@ -231,6 +231,7 @@ class LatentExplorer(Explorer):
             self.difference.value = _text("".join(there) + "Draw a line around a cluster of the map and press"
                                           " <i>selection → A</i>, then around another for B.")  # fmt: skip
             return
+        self.difference.value = ""  # where there is no comparison, that of others must not stay
         place = self._drawn[0]
         names, found = self.problems.traits(self.problems.unseen, place[1])[0], self.reading.contrast(place, a, b)
         self.difference.value = _difference(found, names, self.problems.trait, (len(a), len(b)), place[0] + 1)
@@ -241,7 +242,7 @@ class LatentExplorer(Explorer):
         like = (has == has[i]).all(1)
         own = " and ".join(name for name, mine in zip(names, has[i], strict=True) if mine)
         tokens = self.problems.tokens
-        title = f"Problem {i}, layer {layer + 1}: query {tokens[query]}, key {tokens[key]}"
+        title = f"Problem {i}, layer {layer + 1}: “{tokens[query]}” attends to “{tokens[key]}”"
         with self.heads.batch_update():
             views.fill_heads(self.heads, codes[i], codes[like].mean(0), f"mean of all with {own}", title)
         self.problem.value = f'<div style="line-height: 1.4">{self.problems.show(i)}</div>'
@@ -250,7 +251,7 @@ class LatentExplorer(Explorer):
         words = self.problems
         said = (f"{words.name}: {len(words)} problems of unseen combinations, {words.score}: {words.accuracy}. A point"
                 " is the scores over heads of the query token for the key token. Trust: of nearest neighbours. Decoders"
-                " learn from seen combinations.")  # fmt: skip
+                f" learn from seen combinations.{words.notation}")  # fmt: skip
         if self._drawn[0][1] not in words.task.positions:
             said += f" Nothing is asked of the query token: {words.trait}, target and answer are those of the last."
         self.say(said)

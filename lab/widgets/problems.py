@@ -38,6 +38,7 @@ class Problems:
     group: str  # latent that tells combinations apart
     trait: str  # what a combination is made of
     score: str  # what `accuracy` is
+    notation = ""  # what has to be said of how things are written
 
     def __init__(self, run: Run, count: int):
         self.run, self.task = run, run.spec.task
@@ -146,6 +147,7 @@ class LogicProblems(Problems):
     """Fuzzy logic functions, with the same points in context; what may be told by a code are its terms."""
 
     group, trait, score = "terms", "term", "R² (1 − ΣSE / ΣVar)"
+    notation = " A term is written by the signs of its variables, x1 first: − is negated."
 
     @cached_property
     def accuracy(self) -> str:

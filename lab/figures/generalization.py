@@ -131,11 +131,11 @@ def _draw_second(figure: go.Figure, table: pd.DataFrame, value: str, at: tuple[i
 
 
 def _draw_paper(figure: go.Figure, methods: list[str], at: tuple[int, int]) -> None:
-    for method in methods:
+    for rank, method in enumerate(methods):
         if method in PAPER:
             mean, error = PAPER[method]
             figure.add_scatter(
-                x=[AT[0]],
+                x=[AT[0] * 1.03 ** (rank + 3)],  # right of ours
                 y=[mean],
                 error_y={"array": [error], "thickness": 1, "width": 3},
                 name=f"{method_title(method)}, paper",

@@ -40,7 +40,13 @@ def seconds(fleet: Fleet) -> float:
     return (time.perf_counter() - start) / STEPS / len(fleet.specs)
 
 
-PERCEPTRONS = ((16, 64), (64, 64), (256, 64), (1024, 64), (1024, 256))  # rows of a full batch, width of both hidden layers
+PERCEPTRONS = (
+    (16, 64),
+    (64, 64),
+    (256, 64),
+    (1024, 64),
+    (1024, 256),
+)  # rows of a full batch, width of both hidden layers
 MODELS = 64
 
 

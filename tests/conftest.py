@@ -28,23 +28,6 @@ def pytest_runtest_makereport(item):
     return report
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config, log):
-    """With pytest-xdist a file is one worker's, and so are all browser tests: one JupyterLab, one Chromium. In the
-    order of collection, so that these, which take longest, begin.
-
-    Its own `--dist loadgroup` does nothing with pytest 9.2.
-    """
-    from xdist.scheduler import LoadScopeScheduling
-
-    class ByFile(LoadScopeScheduling):
-        def _split_scope(self, nodeid):
-            return "browser" if nodeid.startswith("tests/browser/") else nodeid.partition("::")[0]
-
-    config.option.loadscopereorder = False
-    return ByFile(config, log)
-
-
 @pytest.fixture(scope="session", autouse=True)
 def _not_the_users_store(tmp_path_factory):
     folder = tmp_path_factory.getbasetemp()

@@ -175,6 +175,7 @@ class LogicExplorer(Explorer):
         """What the model's training had of this function."""
         spec = self.run.spec
         for split, words in SPLITS.items():
-            if (spec.task.functions(split, spec.seed) == terms).all(-1).any():
+            empty = split == "ood" and not spec.task.held_out
+            if not empty and (spec.task.functions(split, spec.seed) == terms).all(-1).any():
                 return words
         return "It never saw one of these terms in training."

@@ -29,9 +29,9 @@ class Choice(anywidget.AnyWidget):
             self.rows, self.pictures, self.value = list(rows), list(pictures), [None] * len(rows)
 
     _css = """
-    .lab-choice [role=radiogroup] { display: flex; flex-wrap: wrap; align-items: center; gap: 3px; margin: 2px 0; }
-    .lab-choice [role=radiogroup] > span { min-width: 1.4em; font-weight: bold; }
-    .lab-choice button { background: white; border: 1px solid #bbb; border-radius: 4px; padding: 2px; cursor: pointer; }
+    .lab-choice [role=radiogroup] { display: flex; flex-wrap: wrap; align-items: center; gap: 1px; margin: 2px 0; }
+    .lab-choice [role=radiogroup] > span { min-width: 1.2em; font-weight: bold; }
+    .lab-choice button { background: white; border: 1px solid #bbb; border-radius: 4px; padding: 1px; cursor: pointer; }
     .lab-choice button svg { display: block; }
     .lab-choice button[aria-checked=true] { outline: 3px solid #D55E00; outline-offset: -2px; background: #FFF3E8; }
     """

@@ -167,16 +167,15 @@ class LogicExplorer(Explorer):
             command = f'lab.train({task}, attention="hyla", seeds=1, scale="{self._scale}")'
             return [*lines, f"{command} trains a model; then move any control."]
         error, spread = float(np.square(model - truth).mean()), float(truth.var())
-        score = (
-            f"R² on this plane {1 - error / spread:.2f}" if spread > 1e-6 else "the function is constant on this plane"
-        )
-        lines.append(f"{self.model.value}: {score}, mean squared error {error:.4f}. {self._seen(terms)}")
+        r2 = f"{1 - error / spread:.2f}".replace("-", "−") if spread > 1e-6 else "none, the function is constant here"
+        lines.append(f"{self.model.value}: R² on this plane {r2}, mean squared error {error:.4f}. {self._seen(terms)}")
         return [*lines, "Dots: the examples in context. In the other variables they lie anywhere, not on the plane."]
 
     def _seen(self, terms: Tensor) -> str:
         """What the model's training had of this function."""
         spec = self.run.spec
         for split, words in SPLITS.items():
-            if (spec.task.functions(split, spec.seed) == terms).all(-1).any():
+            empty = split == "ood" and not spec.task.held_out
+            if not empty and (spec.task.functions(split, spec.seed) == terms).all(-1).any():
                 return words
         return "It never saw one of these terms in training."

@@ -100,7 +100,8 @@ def of_task(task: Logic | Sraven, scale: str = "laptop", name: str = "softmax") 
     True
     """
     found = logic(scale, name) if isinstance(task, Logic) else sraven(scale, name)
-    return replace(found, task=task)
+    evaluate = tuple(split for split in found.evaluate if split != "ood" or task.held_out)  # empty if none is held out
+    return replace(found, task=task, evaluate=evaluate)
 
 
 def read_length(scale: str) -> int:

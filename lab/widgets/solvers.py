@@ -47,5 +47,6 @@ def _specs(task: Logic | Sraven, scale: str, name: str) -> list[RunSpec]:
     """The runs that there may be, the best first."""
     if isinstance(task, Logic):
         return of_task(task, scale, name).runs(SEEDS[scale])
-    settings = (sraven(scale, name, problems=problems) for problems in reversed(PROBLEMS[scale]))
-    return [run for setting in settings for run in replace(setting, task=task).runs(SEEDS[scale])]
+    base = of_task(task, scale, name)
+    recipes = (sraven(scale, name, problems=problems).recipe for problems in reversed(PROBLEMS[scale]))
+    return [run for recipe in recipes for run in replace(base, recipe=recipe).runs(SEEDS[scale])]

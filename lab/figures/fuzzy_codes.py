@@ -113,8 +113,8 @@ def _notes(scale: str) -> list[str]:
 
 def _decoder_notes(scale: str) -> list[str]:
     return [*_notes(scale), "the paper states no setting of its classifiers: here one logistic regression a term (L2,"
-                            " C = 1, standardized codes, yes and no weighted to count alike), trained on fresh examples of functions that the model was"
-                            " trained on, tested on functions it was not"]  # fmt: skip
+                            " C = 1, standardized codes, yes and no weighted to count alike), trained on fresh examples"
+                            " of functions that the model was trained on, tested on functions it was not"]  # fmt: skip
 
 
 def _map_notes(scale: str) -> list[str]:

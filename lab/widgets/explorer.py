@@ -11,11 +11,13 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import anywidget
 import ipywidgets as widgets
 import plotly.graph_objects as go
 import torch
+from traitlets import Unicode
 
 from lab.errors import LabError
 
@@ -114,12 +116,19 @@ class Explorer(widgets.VBox):
         self.error.value = ERROR.format(text)
 
 
+class LiveFigure(go.FigureWidget):
+    """Plotly's figure widget, with a script of its own that loads Plotly once a page, however long that takes."""
+
+    _esm = Path(__file__).with_name("figure.js")
+    _plotly = Unicode(str(go.FigureWidget._esm)).tag(sync=True)
+
+
 def live(figure: go.Figure, height: int) -> go.FigureWidget:
     """A figure that is changed in place from here on; as wide as the page lets it be.
 
     Draw it before: the page can lose changes that are made between here and the first time it is shown.
     """
-    widget = go.FigureWidget(go.Figure(figure).update_layout(height=height, autosize=True, width=None))
+    widget = LiveFigure(go.Figure(figure).update_layout(height=height, autosize=True, width=None))
     widget._config = {"responsive": True, "displaylogo": False}
     return widget
 

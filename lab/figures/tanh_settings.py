@@ -23,7 +23,7 @@ LAYERS = {"smoke": (1, 2), "laptop": (1, 2), "paper": (1, 2, 3, 4)}
 SEEDS = {"smoke": 2, "laptop": 3, "paper": 6}
 
 # Chosen once with ReLU, as in the paper. Accuracy on `val` at laptop scale with batches of 1,024, seed 0, mean over 1
-# to 3 hidden layers, at .0003, .001, .003 and .01: .799, .820, .823, .828. Not the last one: divided by α = .1 it is .1.
+# to 3 hidden layers, at .0003, .001, .003 and .01: .799, .820, .823, .828. Not the last: divided by α = .1 it is .1.
 _RATE, _RATE_FROM = 0.003, "sweep on val with ReLU at laptop scale, within .005 of the best"
 _WIDTHS = {"smoke": 8, "laptop": 64, "paper": 256}
 _RECIPES = {

@@ -49,10 +49,12 @@ def fig29(table: pd.DataFrame) -> go.Figure:
                 row=row,
                 col=column,
             )  # fmt: skip
-        axis = {"type": "log", "dtick": "D2", "minor": {"ticks": ""}}
-        figure.update_xaxes(title_text="Fourier complexity (cycles a path)", row=row, col=column, **axis)
+        figure.update_xaxes(
+            title_text="Fourier complexity (cycles a path)", row=row, col=column, **_log(drawn["fourier"])
+        )
         unit = "probability" if output == "probability" else "logit"
-        figure.update_yaxes(title_text=f"total variation ({unit})", row=row, col=column, type="log")
+        own = drawn.loc[drawn["output"] == output, "tv"]
+        figure.update_yaxes(title_text=f"total variation ({unit})", row=row, col=column, **_log(own))
     height, bottom = figure.layout.height + BAR, BOTTOM + BAR
     bar = colour_bar("prefactor α of tanh(αx), log scale", -(BOTTOM + 4) / 300, np.log10(TICKS))
     bar["ticktext"] = [f"{tick:g}" for tick in TICKS]
@@ -63,7 +65,8 @@ def fig29(table: pd.DataFrame) -> go.Figure:
     set_reading(
         figure,
         "Each mark is a mean over paths; point at it for its 95 % interval (bootstrap over paths). Both axes are"
-        " logarithmic.",
+        " logarithmic. The mean frequency does not depend on how far a function is from a straight line: of a parabola"
+        " it is 0.59, however flat.",
         f"Not drawn, because a measure is 0: {lost} of {len(table)}." if lost else "",
     )
     return figure
@@ -112,3 +115,11 @@ def fig30(table: pd.DataFrame) -> go.Figure:
     set_reading(figure, f"Dotted: Euclidean distance, from 0 to {furthest:.2f} over the height of a panel; every input"
                         " covers [-1, 1].")  # fmt: skip
     return figure
+
+
+def _log(values: pd.Series) -> dict:
+    """A logarithmic axis around positive values, with numbers that are written out."""
+    low, high = np.log10([values.min() / 1.15, values.max() * 1.15])
+    steps = (1, 2, 5) if high - low < 1.6 else (1,)
+    ticks = [step * 10.0**power for power in range(int(np.floor(low)), int(np.ceil(high)) + 1) for step in steps]
+    return {"type": "log", "range": (low, high), "tickvals": ticks, "ticktext": [f"{tick:g}" for tick in ticks]}

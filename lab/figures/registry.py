@@ -67,8 +67,8 @@ def entries() -> dict[str, Entry]:
         variation,
     )
 
-    modules = (algorithmic, compatibility, reshaped, fuzzy, fuzzy_codes, raven, depth, variation, ablations, counted,
-               complexity)  # fmt: skip
+    modules = (algorithmic, compatibility, reshaped, fuzzy, fuzzy_codes, raven, depth, variation, ablations, counted)
+    modules += (complexity,)
     found = [entry for module in modules for entry in module.ENTRIES]
     return {entry.name: entry for entry in sorted(found, key=lambda entry: _place(entry.name))}
 

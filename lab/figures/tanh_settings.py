@@ -47,9 +47,11 @@ def tanh(scale: str = "laptop", prefactor: float = 1.0, layers: int = 2, seed: i
 
 @dataclass(frozen=True)
 class Prefactors:
-    """Origin of entries that train perceptrons with these settings. layers: hidden ones, by scale."""
+    """Origin of entries that train perceptrons with these settings. layers: hidden ones, by scale. named: whether the
+    paper names the table of the figure."""
 
     layers: dict[str, tuple[int, ...]]
+    named: bool = True
     guesses: Sequence[str] = (
         "which prefactors, how many layers, seeds and steps the models of Figure 29 have; here each combination once",
         "weights He-normal and biases uniform, as everywhere in the lab; the split is the tabular benchmark's",
@@ -73,9 +75,11 @@ class Prefactors:
         told = ", ".join(f"{name} {value} (paper scale {paper[name][0]})" for name, (value, _) in here.items()
                          if value != paper[name][0])  # fmt: skip
         found = [told] if told else []
-        if TABLES[scale] != TABLES["paper"]:
-            found.insert(0, f"{TABLES[scale]}, a table of the same benchmark, which the lab ships; the paper has"
-                            f" {TABLES['paper'].upper()}, which has no open licence")  # fmt: skip
+        theirs = f"the paper has {TABLES['paper'].upper()}, which has no open licence"
+        if not self.named:
+            found.insert(0, f"{TABLES[scale]}; the paper does not name its table")
+        elif TABLES[scale] != TABLES["paper"]:
+            found.insert(0, f"{TABLES[scale]}, a table of the same benchmark, which the lab ships; {theirs}")
         return found
 
     def _fields(self, scale: str) -> dict[str, tuple[object, str]]:

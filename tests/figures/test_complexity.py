@@ -16,6 +16,7 @@ from lab.figures.complexity import CORRELATED, PATHS, SAMPLES, SHOWN, nearest, p
 from lab.figures.provenance import check
 from lab.figures.registry import entry
 from lab.figures.tanh_settings import PREFACTORS, TABLES
+from lab.probes.complexity import frequencies
 from lab.probes.paths import draw
 from lab.run import Run
 from lab.scale import SCALES
@@ -136,11 +137,22 @@ def test_the_claim_is_about_ranks(relation, word):
     assert CORRELATED[0].measure(one_seed).word == UNDECIDED, "one seed has no interval"
 
 
+def test_a_parabola_has_one_frequency_however_flat():
+    """As the key of the plot says. Its Fourier series has 1 / k³ for odd k: half of Σ 1 / k² over Σ 1 / k³."""
+    odd = np.arange(1.0, 100_000, 2)
+    wanted = (odd**-2).sum() / (odd**-3).sum() / 2
+    x = np.linspace(-1, 1, SAMPLES)
+    for height in (1e-3, 1.0):
+        assert frequencies(height * x**2) == pytest.approx(wanted, abs=0.005)
+    assert f"{wanted:.2f}" == "0.59" and "it is 0.59" in reading(paths.fig29(planted(lambda tv, rng: tv)))
+
+
 @each
 def test_captions_and_provenance_name_the_table_and_what_departs(made, name):
     one, facts = made[name], made[name].provenance
     check(facts)
-    assert "MagicTelescope" in one.caption and "paper has ELECTRICITY" in one.caption and "(paper scale" in one.caption
+    theirs = "paper has ELECTRICITY" if name == FIG29 else "paper does not name its table"
+    assert "MagicTelescope" in one.caption and theirs in one.caption and "(paper scale" in one.caption
     assert one.summary in one.full_caption and reading(one.plot) in one.full_caption
     assert [source["name"] for source in facts["data"]] == ["MagicTelescope"] and len(facts["data"][0]["sha256"]) == 64
     assert set(facts["runs"]) == {Run(spec, Store()).key for _, spec in planned(name)}

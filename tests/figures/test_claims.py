@@ -136,12 +136,21 @@ def fractions(right):
     return pd.DataFrame(rows, columns=names)
 
 
+def complexities(right):
+    """Twelve models a seed: both measures rank them alike, or the other way round."""
+    tv = np.geomspace(0.01, 10, 12)
+    rows = [(seed, output, one, one**0.5 if right else 1 / one, False) for output in ("probability", "logit")
+            for seed in range(3) for one in tv]  # fmt: skip
+    return pd.DataFrame(rows, columns=["seed", "output", "tv", "fourier", "diverged"])
+
+
 PLANTED = {
     "transformers/fig2": curves, "transformers/fig3": lengths, "transformers/fig4": widths,
     "transformers/fig5": matrices, "transformers/fig10": curves, "transformers/fig11": matrices,
     "transformers/fig12": variants, "hypernetwork/fig2b": decoders, "hypernetwork/fig2c": logic,
     "hypernetwork/figA3": logic, "hypernetwork/fig4a": problems, "hypernetwork/fig5e": similarities,
     "hypernetwork/fig5f": decoders, "hypernetwork/figA9": counted, "hypernetwork/tableA2": fractions,
+    "simplicity/fig29": complexities,
 }  # fmt: skip
 CASES = [pytest.param(name, claim, id=f"{name}: {claim.says}") for name in PLANTED for claim in entry(name).claims]
 COUNTED = ("hypernetwork/figA9", "hypernetwork/tableA2")

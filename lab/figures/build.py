@@ -88,7 +88,7 @@ def measured(
     facts["guesses"] = list(found.origin.guesses)
     if found.examples:
         facts["examples"] = found.examples[scale]
-    facts["searches"] = {key(search): search.task for spec in specs for search in needs(spec)}
+    facts["searches"] = {key(search): search.task_name for spec in specs for search in needs(spec)}
     facts["training_seconds"] = round(sum({run.key: run.notes["seconds"] for _, run in runs}.values()))
     facts["diverged"] = sorted({run.key for _, run in runs if run.diverged})
     return table, facts, extras

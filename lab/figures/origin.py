@@ -160,10 +160,11 @@ class Counted:
     data_from: str
     numbers: tuple[tuple[str, object, str], ...] = ()
     guesses: Sequence[str] = ()
+    name: str = "sraven"  # of the task
 
     def data(self, scale: str) -> list[dict]:
         """The task."""
-        return [{"name": "sraven", "from": self.data_from}]
+        return [{"name": self.name, "from": self.data_from}]
 
     def hyperparameters(self, scale: str) -> dict[str, dict]:
         """The numbers."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # pandas and plotly are imported where they are used
     import pandas as pd
     import plotly.graph_objects as go
 
-PAPERS = ("transformers", "hypernetwork")
+PAPERS = ("transformers", "hypernetwork", "simplicity")
 Planned = tuple[dict, RunSpec]  # labels (task, method, …) of a run, and the run
 
 
@@ -61,12 +61,14 @@ def entries() -> dict[str, Entry]:
         depth,
         fuzzy,
         fuzzy_codes,
+        operations,
         raven,
         reshaped,
         variation,
     )
 
     modules = (algorithmic, compatibility, reshaped, fuzzy, fuzzy_codes, raven, depth, variation, ablations, counted)
+    modules += (operations,)
     found = [entry for module in modules for entry in module.ENTRIES]
     return {entry.name: entry for entry in sorted(found, key=lambda entry: _place(entry.name))}
 

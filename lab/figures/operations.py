@@ -106,7 +106,7 @@ def _images(table: pd.DataFrame, columns: int, height: int) -> go.Figure:
             figure.update_yaxes(title={"text": "a", "standoff": 2}, row=row, col=1)
         if number + columns >= len(tasks):
             figure.update_xaxes(title={"text": "b", "standoff": 2}, row=row, col=column)
-    figure.update_annotations(font_size=SIZE - 1)
+    figure.update_annotations(font_size=SIZE - 1, align="left")
     set_reading(figure, "One pixel a pair of operands: a from top to bottom, b from left to right, each from 0. Black:"
                 " 0, or the identity; white: the highest result. Permutations are in lexicographic order.")  # fmt: skip
     return figure

@@ -61,6 +61,7 @@ def entries() -> dict[str, Entry]:
         depth,
         fuzzy,
         fuzzy_codes,
+        grokking,
         operations,
         raven,
         reshaped,
@@ -68,7 +69,7 @@ def entries() -> dict[str, Entry]:
     )
 
     modules = (algorithmic, compatibility, reshaped, fuzzy, fuzzy_codes, raven, depth, variation, ablations, counted)
-    modules += (operations,)
+    modules += (operations, grokking)
     found = [entry for module in modules for entry in module.ENTRIES]
     return {entry.name: entry for entry in sorted(found, key=lambda entry: _place(entry.name))}
 

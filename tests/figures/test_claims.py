@@ -136,12 +136,32 @@ def fractions(right):
     return pd.DataFrame(rows, columns=names)
 
 
+def grokked(right, tasks=("a+b mod 27",)):
+    """Training accuracy rises at once; test accuracy later: with the learned function a tenth as late, or never."""
+    rng, rows = np.random.default_rng(RNG), []
+    for task in tasks:
+        for method, late in (("ReLU", 2000), ("learned", 200 if right else np.inf)):
+            for seed in range(6):
+                at = late * (1 + 0.02 * rng.normal())
+                rows += [(task, method, seed, step, float(step >= at), float(step >= 100), False)
+                         for step in range(20, 4001, 20)]  # fmt: skip
+    names = ["task", "method", "seed", "step", "accuracy", "accuracy_train", "diverged"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def versions(right):
+    """One version is enough to be wrong."""
+    easy, hard = "a+b mod 13", "a+b mod 41"
+    return pd.concat([grokked(True, (easy,)), grokked(right, (hard,))], ignore_index=True)
+
+
 PLANTED = {
     "transformers/fig2": curves, "transformers/fig3": lengths, "transformers/fig4": widths,
     "transformers/fig5": matrices, "transformers/fig10": curves, "transformers/fig11": matrices,
     "transformers/fig12": variants, "hypernetwork/fig2b": decoders, "hypernetwork/fig2c": logic,
     "hypernetwork/figA3": logic, "hypernetwork/fig4a": problems, "hypernetwork/fig5e": similarities,
     "hypernetwork/fig5f": decoders, "hypernetwork/figA9": counted, "hypernetwork/tableA2": fractions,
+    "simplicity/fig11": grokked, "simplicity/fig12": versions,
 }  # fmt: skip
 CASES = [pytest.param(name, claim, id=f"{name}: {claim.says}") for name in PLANTED for claim in entry(name).claims]
 COUNTED = ("hypernetwork/figA9", "hypernetwork/tableA2")

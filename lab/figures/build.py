@@ -156,7 +156,8 @@ def _made(found: Entry, facts: dict) -> str:
     """Scale, device, seeds, runs, steps, data."""
     words = f"Scale {facts['scale']}, {facts['device_name']}"
     if facts["runs"]:
-        searches = f" and {len(facts['searches'])} searches" if facts["searches"] else ""
+        found_by = len(facts["searches"])
+        searches = f" and {found_by} {'searches' if found_by > 1 else 'search'}" if found_by else ""
         first, last = facts["seeds"][0], facts["seeds"][-1]
         seeds = f"seeds {first} to {last}" if last > first else f"seed {first}"
         words += f", {seeds}, {len(facts['runs'])} runs{searches}."

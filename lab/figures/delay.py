@@ -1,5 +1,5 @@
-"""Training and test accuracy of networks that generalize late, and the functions they have (simplicity paper, Figs. 11,
-12)."""
+"""Training and test accuracy of networks that generalize late, and the functions they have (simplicity paper, Figs.
+11, 12, 13, 28)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lab.figures.operations import operation_title as title
 from lab.figures.panels import above, grid, name_axes, place
 from lab.figures.simple_settings import LEARNED, LEVEL, RELU
 from lab.figures.spread import diverged, half_width
-from lab.figures.style import BLACK, GREY, ORANGE, SIZE, colour, faded, method_title
+from lab.figures.style import BLACK, GREY, METHOD_SYMBOLS, ORANGE, SIZE, colour, faded, method_title
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
@@ -23,10 +23,11 @@ FULL = (-3, 104)  # axis of an accuracy in percent, with room for the width of a
 TRAINING = ORANGE
 SHOWN = 0.999  # share of the inputs inside the range that a panel of a function shows at first
 TALLEST = 0.3  # of the panel: the tallest column of the histogram
-_FUNCTION = ("Shaded: inputs that the learned function receives in a trained network, on test rows; the panel"
-             f" shows where at least {100 * SHOWN:g} % of them are. Dotted: the sine, on a straight line, that is nearest to the"
-             " function where its inputs are; R²: the share of the function's variance around the best line that this"
-             " sine explains.")  # fmt: skip
+_FUNCTION = (
+    f"Shaded: inputs that the learned function receives in a trained network, on test rows; at least {100 * SHOWN:g} %"
+    " of them are in the panel. Dotted: the sine, on a straight line, that is nearest to the function where its inputs"
+    " are; R²: the share of the function's variance around the best line that this sine explains."
+)
 
 
 def fig11(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
@@ -44,10 +45,14 @@ def fig11(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     figure.update_yaxes(title_text="accuracy (%)", row=1, col=1, secondary_y=False)
     figure.update_xaxes(title_text="input x", row=2)
     figure.update_yaxes(title_text="φ(x)", row=2, col=1, secondary_y=False)
-    set_reading(figure, "Thin: one run a seed. Thick: mean over seeds. Above the curves: mean step at which"
-                f" test accuracy reaches {100 * LEVEL:.0f} %, ± its 95 % confidence interval (Student's t), of the seeds that get"
-                " there.", _FUNCTION, "All restarts: those that were not chosen are grey; in brackets the accuracy on"
-                " validation rows that decided.", _lost(table))  # fmt: skip
+    set_reading(
+        figure,
+        f"Thin: one run a seed. Thick: mean over seeds. Above the curves: mean step at which test accuracy reaches"
+        f" {100 * LEVEL:.0f} %, ± its 95 % confidence interval (Student's t), of the seeds that get there.",
+        _FUNCTION,
+        "All restarts: those that were not chosen are grey; in brackets the accuracy on validation rows that decided.",
+        _lost(table),
+    )
     return figure
 
 
@@ -65,7 +70,69 @@ def fig12(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
         figure.layout.annotations[-2].update(yshift=17)
     name_axes(figure, len(tasks), 2, "input x", "φ(x)")
     set_reading(figure, f"Above each panel: mean first step with {100 * LEVEL:.0f} % test accuracy, ± its"
-                " 95 % confidence interval (Student's t), of the seeds that get there.", _FUNCTION, _lost(table))  # fmt: skip
+                " 95 % confidence interval (Student's t), of the seeds that get there.", _FUNCTION,
+                _lost(table))  # fmt: skip
+    return figure
+
+
+def fig13(table: pd.DataFrame) -> go.Figure:
+    """Left: first steps by fraction of the table; right: by width. One point a run, the mean as a line.
+
+    table: task, fraction, width, method, seed, step (NaN: never), accuracy, last, diverged.
+    """
+    figure = grid(["training data", "width"], 2, height=240, top=64, horizontal=60)
+    common = {name: table.groupby(name)["seed"].size().idxmax() for name in ("fraction", "width")}
+    top = float(table["last"].max())
+    for number, (name, other) in enumerate((("fraction", "width"), ("width", "fraction"))):
+        at = {"row": 1, "col": number + 1}
+        part = table[table[other] == common[other]]
+        part = part.assign(x=100 * part[name] if name == "fraction" else part[name])
+        for method in (RELU, LEARNED):
+            rows = part[part["method"] == method]
+            mean = rows.groupby("x")["step"].agg(lambda steps: steps.mean() if steps.notna().all() else float("nan"))
+            never = rows[rows["step"].isna()]
+            look = {"legendgroup": method, "hovertemplate": "%{x}: step %{y:,.0f}"} | at
+            figure.add_scatter(x=mean.index, y=mean, mode="lines", name=method_title(method), showlegend=not number,
+                               line={"color": colour(method), "width": 2.4}, **look)  # fmt: skip
+            figure.add_scatter(x=rows["x"], y=rows["step"], mode="markers", name=f"{method}, one run", showlegend=False,
+                               marker={"color": colour(method), "size": 7, "symbol": METHOD_SYMBOLS[method]},
+                               **look)  # fmt: skip
+            figure.add_scatter(x=never["x"], y=[1.05 * top] * len(never), mode="markers", name=f"{method}, never",
+                               showlegend=False, marker={"color": colour(method), "size": 8, "symbol": "x-thin-open"},
+                               **look | {"hovertemplate": "%{x}: not by the last step"})  # fmt: skip
+        figure.update_xaxes(tickvals=sorted(part["x"].unique()), **at)
+    figure.add_hline(y=top, line={"color": GREY, "dash": "dot", "width": 1})
+    figure.update_yaxes(range=(0, 1.12 * top))
+    figure.update_xaxes(title_text="table that is not the test split (%)", col=1)
+    figure.update_xaxes(title_text="width (hidden units)", col=2)
+    figure.update_yaxes(title_text=f"first step with {100 * LEVEL:.0f} % test accuracy", col=1)
+    set_reading(figure, f"One point a run; the line is their mean, where all get there. Left: width {common['width']};"
+                f" right: {100 * common['fraction']:.0f} % of the table. Above the dotted line, the last step (×): runs"
+                " that never get there.")  # fmt: skip
+    return figure
+
+
+def fig28(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
+    """One row an operation: ReLU, the learned function, and its shape. Arguments: as of `fig11`."""
+    tasks = list(table["task"].unique())
+    figure = grid([""] * (3 * len(tasks)), 3, height=104, gap=78, top=84, horizontal=34, second_y=True)
+    for row, task in enumerate(tasks, 1):
+        rows = table[table["task"] == task]
+        for column, method in enumerate((RELU, LEARNED), 1):
+            _draw_runs(figure, rows[rows["method"] == method], method, (row, column), legend=row == 1)
+        _draw_function(figure, functions[functions["task"] == task], (row, 3), legend=row == 1)
+        figure.update_annotations(selector={"name": "wave"}, font_size=SIZE - 2)
+        above(figure, f"<b>{title(task)}</b>", row, 1)
+        figure.layout.annotations[-1].update(yshift=19)
+        for column, head in enumerate((RELU, LEARNED, "function"), 1):
+            above(figure, head, row, column, size=SIZE - 1)
+        figure.update_yaxes(title_text="accuracy (%)", tickvals=(0, 50, 100), row=row, col=1, secondary_y=False)
+    figure.update_xaxes(title_text="training step (log)", row=len(tasks), col=1)
+    figure.update_xaxes(title_text="training step (log)", row=len(tasks), col=2)
+    figure.update_xaxes(title_text="input x", row=len(tasks), col=3)
+    set_reading(figure, "Thin: one run a seed. Thick: mean over seeds. Above the curves: mean first step with"
+                f" {100 * LEVEL:.0f} % test accuracy, ± its 95 % confidence interval (Student's t), of the seeds that"
+                " get there.", _FUNCTION, _lost(table))  # fmt: skip
     return figure
 
 
@@ -85,7 +152,7 @@ def reached(rows: pd.DataFrame) -> str:
     return f"{found.mean():,.0f}{interval}" + ("" if len(found) == len(steps) else f" ({len(found)} of {len(steps)})")
 
 
-def _draw_runs(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int, int]) -> None:
+def _draw_runs(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int, int], legend: bool = True) -> None:
     """Curves of one method, training below test."""
     kinds = (("training", "accuracy_train", TRAINING), (f"test, {method_title(method)}", "accuracy", colour(method)))
     where = {"row": at[0], "col": at[1]}
@@ -98,7 +165,7 @@ def _draw_runs(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int
         mean = runs.mean(axis=1)
         dash = "dash" if column == "accuracy_train" else "solid"
         figure.add_scatter(x=mean.index, y=mean, mode="lines", name=name, legendgroup=name,
-                           showlegend=column == "accuracy" or method == RELU,
+                           showlegend=legend and (column == "accuracy" or method == RELU),
                            line={"color": ink, "width": 2.4, "dash": dash},
                            hovertemplate="step %{x}: %{y:.1f} % (mean)", secondary_y=False, **where)  # fmt: skip
     above(figure, f"{100 * LEVEL:.0f} %: {reached(rows)}", *at, side="right", size=SIZE - 1)
@@ -129,7 +196,7 @@ def _draw_function(figure: go.Figure, functions: pd.DataFrame, at: tuple[int, in
     frequency, explained = rows["frequency"].iloc[0], rows["explained"].iloc[0]
     told = "a straight line" if np.isnan(frequency) else f"{frequency:.2f} periods a unit, R² {explained:.2f}"
     figure.add_annotation(text=told, x=0.5, xref="x domain", y=1, yref="y domain", yanchor="top",
-                          font={"size": SIZE - 1}, **where)  # fmt: skip
+                          name="wave", font={"size": SIZE - 1}, **where)  # fmt: skip
 
 
 def _draw_restarts(figure: go.Figure, functions: pd.DataFrame, at: tuple[int, int]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -181,18 +181,19 @@ class Simple:
     """The simplicity paper, operations: the settings of `lab.figures.simple_settings`."""
 
     tasks: tuple[Operation, ...]
+    by_scale: Mapping[str, tuple[Operation, ...]] | None = None  # those of a scale, where it has not all
     guesses: Sequence[str] = simple_settings.GUESSES
 
     def data(self, scale: str) -> list[dict]:
         """The whole tables, with the digest of all results."""
         return [{"name": task.name, "from": "all pairs of operands, split by lab.tasks.operation with seed 0",
                  "sha256": hashlib.sha256(task.table().numpy().tobytes()).hexdigest()}
-                for task in self.tasks]  # fmt: skip
+                for task in self._of(scale)]  # fmt: skip
 
     def hyperparameters(self, scale: str) -> dict[str, dict]:
         """By task: App. E.6 for models, App. C for the search; the rest are guesses."""
         found = {}
-        for task in self.tasks:
+        for task in self._of(scale):
             paper = self._fields("paper", task)
             for name, value in self._fields(scale, task).items():
                 source = _APPENDIX.get(name, "guess, the paper does not say")
@@ -206,12 +207,15 @@ class Simple:
     def departures(self, scale: str) -> list[str]:
         """What differs from the settings of the paper, where it has any."""
         told: dict[str, list[str]] = {}
-        for task in self.tasks:
+        for task in self._of(scale):
             paper = self._fields("paper", task)
             words = [f"{name} {value:.4g} (paper {paper[name]:g})" for name, value in self._fields(scale, task).items()
                      if value != paper[name] and name in _APPENDIX]  # fmt: skip
             told.setdefault(", ".join(words), []).append(task.name)
         return [f"{', '.join(names)}: {words}" for words, names in told.items() if words]
+
+    def _of(self, scale: str) -> tuple[Operation, ...]:
+        return self.by_scale[scale] if self.by_scale else self.tasks
 
     def _fields(self, scale: str, task: Operation) -> dict[str, object]:
         found = simple_settings.grokking(scale, task)

@@ -11,11 +11,17 @@ from dataclasses import dataclass
 from lab.scale import check_scale
 from lab.spec import Descent, EpisodeSpec, Learned, Perceptron, Restart, RunSpec, replace
 from lab.tasks import Operation
+from lab.tasks.operation import ALL
 
 RELU, LEARNED = "ReLU", "learned"
 ADDITION = Operation("a+b", modulus=27)  # Figure 11
 MODULI = (13, 27, 29, 41)  # Figure 12
 SEEDS = {"smoke": 2, "laptop": 6, "paper": 6}  # Figure 11; the paper does not say how many
+# Figure 13, with the ends of the paper's axes; what laptop has is what trains in 15 minutes
+FRACTIONS = {"smoke": (0.4, 0.8), "laptop": (0.4, 0.6, 0.8, 0.95), "paper": (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)}
+WIDTHS = {"smoke": (8, 16), "laptop": (64, 256, 512), "paper": (64, 256, 512, 768)}
+# Figure 28; at laptop scale those modulo 27, for the sake of time
+OPERATIONS = {"smoke": (ALL[0], ALL[2]), "laptop": ALL[:8], "paper": ALL}
 LEVEL = 0.95  # test accuracy that counts as solved (Figure 13)
 
 
@@ -66,8 +72,8 @@ def grokking(scale: str = "laptop", task: Operation = ADDITION) -> Grokking:
 
 # Of the initial weights: what torch gives a Linear, U(±1/√inputs), as a multiple of `lab.models.mlp.MLP`'s.
 TORCH_SIZE = 6**-0.5
-# For 27 classes; in proportion to their number, because the loss is a mean over outputs. Of 1, 3, 10, 30 and 100 the best
-# for ReLU on the val of a+b mod 27 (3,000 steps, two seeds: .00, .02, .14; the last two diverge).
+# For 27 classes; in proportion to their number, because the loss is a mean over outputs. Of 1, 3, 10, 30 and 100 the
+# best for ReLU on the val of a+b mod 27 (3,000 steps, two seeds: .00, .02, .14; the last two diverge).
 LAPTOP_RATE = 10.0
 _SPARE = 0.01  # of what is not the test split: a task has a "val", and nothing is decided on this one
 # App. C: "typically t = 5", 50 to 400 knots, rates of .01 to .2. On a+b mod 27, a search with inner loops of up

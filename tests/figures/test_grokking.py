@@ -1,4 +1,4 @@
-"""Figures 11 and 12 of the simplicity paper at smoke scale: what is drawn is what was trained, and nothing saw test."""
+"""Figures 11, 12, 13 and 28 of the simplicity paper at smoke scale: what is drawn is what was trained, and nothing saw test."""
 
 import json
 import re
@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import torch
 
+from lab.figures import grokking as grokking_entries
 from lab.figures.build import figure
 from lab.figures.caption import reading
 from lab.figures.delay import reached
@@ -22,12 +23,14 @@ from lab.store import Store
 from lab.training import episodes, tables
 
 NAMES = ("simplicity/fig11", "simplicity/fig12")
+WITH_CURVES = (*NAMES, "simplicity/fig28")
+EVERY = (*WITH_CURVES, "simplicity/fig13")
 every_scale = pytest.mark.parametrize("scale", SCALES)
 
 
 @pytest.fixture(scope="module")
 def made():
-    return {name: figure(name, "smoke", progress=False) for name in NAMES}
+    return {name: figure(name, "smoke", progress=False) for name in EVERY}
 
 
 def planned(name, scale="smoke", seeds=None):
@@ -66,6 +69,8 @@ def test_figures_share_their_runs_and_more_seeds_are_further_runs():
         eleven, twelve = ({spec for _, spec in planned(name, scale, 3)} for name in NAMES)
         assert eleven < twelve and len(twelve) == 4 * len(eleven)
         assert {spec for _, spec in planned(NAMES[0], scale, 2)} < eleven
+        assert eleven < {spec for _, spec in planned("simplicity/fig13", scale, 3)}
+        assert eleven < {spec for _, spec in planned("simplicity/fig28", scale, 3)}
     assert {spec.task_name for _, spec in planned(NAMES[0])} == {ADDITION.name}
 
 
@@ -78,7 +83,7 @@ def test_paper_scale_is_the_papers():
     assert "rate 10 (paper 1)" in entry(NAMES[0]).origin.departures("laptop")[0]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", WITH_CURVES)
 def test_curves_are_the_stored_ones_and_their_end_is_the_stored_model(made, name):
     table, runs = made[name].table, [(labels, Run(spec, Store())) for labels, spec in planned(name)]
     assert len(table) == sum(len(run.steps) for _, run in runs)
@@ -92,7 +97,7 @@ def test_curves_are_the_stored_ones_and_their_end_is_the_stored_model(made, name
             assert rows[column].iloc[-1] == pytest.approx(float(right.float().mean()), abs=2e-3)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", WITH_CURVES)
 def test_functions_are_what_the_search_found_for_each_restart(made, name):
     functions, store = made[name].extras["functions"], Store()
     for task in {spec.task for _, spec in planned(name)}:
@@ -106,27 +111,26 @@ def test_functions_are_what_the_search_found_for_each_restart(made, name):
         chosen = rows[rows["chosen"]]
         assert chosen["density"].sum() == pytest.approx(1, abs=1e-3) and chosen["explained"].between(0, 1).all()
     run = Run(next(spec for _, spec in planned(name) if needs(spec)), store)
-    layer, inputs = run.model(), run.spec.task.split(0)["test"].inputs
-    weights = dict(layer.named_parameters())
-    received = inputs @ weights["layers.0.weight"][0].T + weights["layers.0.bias"][0].view(1, -1)
+    inputs, weights = run.spec.task.split(0)["test"].inputs, dict(run.model().named_parameters())
+    received = inputs @ weights["layers.0.weight"][0] + weights["layers.0.bias"][0].view(1, -1)
     rows = functions[(functions["task"] == run.spec.task_name) & functions["chosen"]]
     edges = np.linspace(-2.1, 2.1, 22)
     counts = np.histogram(received.detach().numpy().clip(-2, 2), edges)[0]
     assert rows["density"].to_numpy() == pytest.approx(counts / counts.sum(), abs=2e-3)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EVERY)
 def test_captions_and_provenance(made, name):
     one = made[name]
     check(one.provenance)
-    for word in ("Scale smoke", "searches", "Steps: a+b mod", "Departures from the paper:", "rate 10 (paper 1)"):
+    for word in ("Scale smoke", "search", "Steps: a+b mod", "Departures from the paper:", "rate 10 (paper 1)"):
         assert word in one.caption
-    assert not re.search(r"\bnan\b", one.full_caption) and "Shaded: inputs" in reading(one.plot)
+    assert not re.search(r"\bnan\b", one.full_caption) and reading(one.plot)
     assert set(one.provenance["searches"]) == {key(s) for _, spec in planned(name) for s in needs(spec)}
-    assert set(one.provenance["searches"].values()) == set(entry(name).tasks)
+    assert set(one.provenance["searches"].values()) == {spec.task_name for _, spec in planned(name)}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", WITH_CURVES)
 def test_a_figure_is_drawn_anew_from_its_files(made, name, tmp_path):
     one = made[name]
     one.write(tmp_path, images=False, page=False)
@@ -138,5 +142,35 @@ def test_the_step_that_is_told_is_that_of_the_curve():
     steps = np.arange(10, 101, 10)
     rows = pd.DataFrame({"seed": 0, "step": steps, "accuracy": steps / 100})
     assert reached(rows) == "95" and reached(rows.assign(accuracy=0.5)) == "never (0 of 1)"
-    both = pd.concat([rows, rows.assign(seed=1, step=rows["step"] + 2)])
+    both = pd.concat([rows, rows.assign(seed=1, accuracy=(steps - 2) / 100)])
     assert reached(both) == "96 ± 13"  # 95 and 97: 12.7062 · √2 / √2
+
+
+@every_scale
+def test_each_fraction_has_a_search_that_never_saw_its_test_split(scale):
+    labels = {}
+    for label, spec in planned("simplicity/fig13", scale, 2):
+        labels.setdefault((label["fraction"], label["width"], label["method"]), []).append(spec)
+        assert (spec.task.fraction, spec.model.width) == (label["fraction"], label["width"])
+        for search in needs(spec):
+            assert replace(search.task, held_out=spec.task.held_out) == spec.task, "the same rows are kept for testing"
+            assert search == grokking(scale, search.task).search, "widths share the function of their fraction"
+    assert all([spec.seed for spec in specs] == [0, 1] for specs in labels.values())
+
+
+def test_first_steps_are_those_of_the_stored_curves(made, monkeypatch):
+    table, reachable = made["simplicity/fig13"].table, 0.03
+    assert table["step"].isna().all(), "nothing is learned at this scale"
+    assert {trace.name for trace in made["simplicity/fig13"].plot.data if len(trace.x)} >= {"ReLU, never"}
+    monkeypatch.setattr(grokking_entries, "LEVEL", reachable)
+    runs = [(labels, Run(spec, Store())) for labels, spec in planned("simplicity/fig13")]
+    found = grokking_entries.arrivals(runs)
+    assert found["step"].notna().any()
+    for (_, run), row in zip(runs, found.itertuples(), strict=True):
+        curve = run.accuracy_on("test")
+        if (curve < reachable).all():
+            assert np.isnan(row.step)
+        else:
+            at = int(np.argmax(curve >= reachable))
+            assert run.steps[max(at - 1, 0)] <= row.step <= run.steps[at]
+        assert row.accuracy == pytest.approx(curve[-1], abs=1e-4)

@@ -115,7 +115,7 @@ def fig13(table: pd.DataFrame) -> go.Figure:
 def fig28(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     """One row an operation: ReLU, the learned function, and its shape. Arguments: as of `fig11`."""
     tasks = list(table["task"].unique())
-    figure = grid([""] * (3 * len(tasks)), 3, height=104, gap=78, top=84, horizontal=34, second_y=True)
+    figure = grid([""] * (3 * len(tasks)), 3, height=104, gap=78, top=100, horizontal=34, second_y=True)
     for row, task in enumerate(tasks, 1):
         rows = table[table["task"] == task]
         for column, method in enumerate((RELU, LEARNED), 1):

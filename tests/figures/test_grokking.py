@@ -1,4 +1,4 @@
-"""Figures 11, 12, 13 and 28 of the simplicity paper at smoke scale: what is drawn is what was trained, and nothing saw test."""
+"""Simplicity paper, Figures 11, 12, 13 and 28, at smoke scale: drawn is what was trained, and nothing saw test."""
 
 import json
 import re

@@ -97,7 +97,7 @@ def functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     """What each restart of a task's search found, one row a knot: task, restart, accuracy_val (of the model that was
     trained with it to decide), chosen, x, value. Of the chosen one also density (share of the inputs of the first
     model's non-linearity on test rows that fall nearest to this knot), sine (the line and sine nearest to it there, see
-    `lab.probes.wave`), frequency (of that sine, periods a unit) and explained (share of the variance).
+    `lab.probes.wave`), frequency (of that sine, periods a unit) and explained (share of the variance), noise (what it would be of noise).
     """
     import numpy as np
     import pandas as pd
@@ -116,13 +116,16 @@ def functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
             x, chosen = np.linspace(search.low, search.high, len(value)), restart == found.winner
             row = {"task": task, "restart": restart, "accuracy_val": float(result[:, 0].mean()), "chosen": chosen}
             row |= {"x": x.round(6), "value": value.round(6)}
-            row |= dict.fromkeys(("density", "sine", "frequency", "explained"), float("nan"))
+            row |= dict.fromkeys(("density", "sine", "frequency", "explained", "noise"), float("nan"))
             if chosen:
                 density = _density(run, x)
                 near = wave(x, value, density if density.sum() > 0 else None)  # a diverged model has no inputs
                 row |= {"density": density, "sine": near.y, "frequency": near.frequency, "explained": near.explained}
+                row |= {"noise": near.noise}
             parts.append(pd.DataFrame(row))
-    return pd.concat(parts, ignore_index=True).round({"density": 6, "sine": 6, "frequency": 6, "explained": 6})
+    return pd.concat(parts, ignore_index=True).round(
+        {"density": 6, "sine": 6, "frequency": 6, "explained": 6, "noise": 6}
+    )
 
 
 def _density(run: Run, x: np.ndarray) -> np.ndarray:

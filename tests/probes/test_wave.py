@@ -54,3 +54,11 @@ def test_a_line_has_no_frequency_and_mistakes_are_named():
         wave(X[:5], X[:5])
     with pytest.raises(ArgumentError, match="not be negative or all 0"):
         wave(X, X, 0 * X)
+
+
+def test_the_control_is_what_noise_gives():
+    rng, weights = np.random.default_rng(2), np.exp(-((X / 0.3) ** 2))
+    found = [wave(X, rng.normal(size=len(X)), weights) for _ in range(30)]
+    assert len({one.noise for one in found}) == 1, "it depends on points and weights alone"
+    assert np.mean([one.explained <= one.noise for one in found]) > 0.8
+    assert wave(X, np.sin(2 * np.pi * X), weights).explained > found[0].noise > wave(X, X**2).noise

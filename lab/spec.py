@@ -200,6 +200,11 @@ class SearchSpec:
     seed: int = 0
     task_seed: int = 0
 
+    @property
+    def task_name(self) -> str:
+        """The name of the task, as other specs have it."""
+        return self.task
+
 
 @dataclass(frozen=True)
 class Learned:

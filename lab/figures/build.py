@@ -88,7 +88,7 @@ def measured(
     facts["guesses"] = list(found.origin.guesses)
     if found.examples:
         facts["examples"] = found.examples[scale]
-    facts["searches"] = {key(search): search.task for spec in specs for search in needs(spec)}
+    facts["searches"] = {key(search): search.task_name for spec in specs for search in needs(spec)}
     facts["training_seconds"] = round(sum({run.key: run.notes["seconds"] for _, run in runs}.values()))
     facts["diverged"] = sorted({run.key for _, run in runs if run.diverged})
     return table, facts, extras
@@ -156,7 +156,8 @@ def _made(found: Entry, facts: dict) -> str:
     """Scale, device, seeds, runs, steps, data."""
     words = f"Scale {facts['scale']}, {facts['device_name']}"
     if facts["runs"]:
-        searches = f" and {len(facts['searches'])} searches" if facts["searches"] else ""
+        found_by = len(facts["searches"])
+        searches = f" and {found_by} {'searches' if found_by > 1 else 'search'}" if found_by else ""
         first, last = facts["seeds"][0], facts["seeds"][-1]
         seeds = f"seeds {first} to {last}" if last > first else f"seed {first}"
         words += f", {seeds}, {len(facts['runs'])} runs{searches}."

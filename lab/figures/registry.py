@@ -62,13 +62,15 @@ def entries() -> dict[str, Entry]:
         depth,
         fuzzy,
         fuzzy_codes,
+        grokking,
+        operations,
         raven,
         reshaped,
         variation,
     )
 
     modules = (algorithmic, compatibility, reshaped, fuzzy, fuzzy_codes, raven, depth, variation, ablations, counted)
-    modules += (complexity,)
+    modules += (complexity, operations, grokking)
     found = [entry for module in modules for entry in module.ENTRIES]
     return {entry.name: entry for entry in sorted(found, key=lambda entry: _place(entry.name))}
 

@@ -23,6 +23,8 @@ METHOD_COLOURS = {
     "softmax": SKY,
     "linear": ORANGE,
     "hyla": GREEN,
+    "ReLU": GREY,
+    "learned": BLUE,
 }
 METHOD_SYMBOLS = {  # a second way to tell methods apart, where points are drawn
     "baseline": "circle",
@@ -38,11 +40,14 @@ METHOD_SYMBOLS = {  # a second way to tell methods apart, where points are drawn
     "softmax": "circle",
     "linear": "square",
     "hyla": "diamond",
+    "ReLU": "circle",
+    "learned": "diamond",
 }
 METHOD_TITLES = {  # others: as they are
     "softmax": "softmax attention",
     "linear": "linear attention",
     "hyla": "HYLA",
+    "learned": "learned function",
     "linear_rms_head": "linear attention + RMSHead",
     "linear_rms_head_nonlinear": "linear attention + RMSHead + nonlinear value",
     "hyla_no_rms_head": "HYLA − RMSHead",

@@ -144,6 +144,40 @@ def complexities(right):
     return pd.DataFrame(rows, columns=["seed", "output", "tv", "fourier", "diverged"])
 
 
+def grokked(right, tasks=("a+b mod 27",)):
+    """Training accuracy rises at once; test accuracy later: with the learned function a tenth as late, or never."""
+    rng, rows = np.random.default_rng(RNG), []
+    for task in tasks:
+        for method, late in (("ReLU", 2000), ("learned", 200 if right else np.inf)):
+            for seed in range(6):
+                at = late * (1 + 0.02 * rng.normal())
+                rows += [(task, method, seed, step, float(step >= at), float(step >= 100), False)
+                         for step in range(20, 4001, 20)]  # fmt: skip
+    names = ["task", "method", "seed", "step", "accuracy", "accuracy_train", "diverged"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def versions(right):
+    """One version is enough to be wrong."""
+    easy, hard = "a+b mod 13", "a+b mod 41"
+    return pd.concat([grokked(True, (easy,)), grokked(right, (hard,))], ignore_index=True)
+
+
+def arrivals(right):
+    """Steps to 95 % of test accuracy, by fraction and width."""
+    rng, rows = np.random.default_rng(RNG), []
+    for fraction, width in ((0.4, 256), (0.8, 64), (0.8, 256)):
+        for method, step in (("ReLU", 2000), ("learned", 200 if right or width > 64 else np.nan)):
+            rows += [("a+b mod 27", fraction, width, method, seed, step + 20 * rng.normal(), 1.0, 4000, False)
+                     for seed in range(6)]  # fmt: skip
+    names = ["task", "fraction", "width", "method", "seed", "step", "accuracy", "last", "diverged"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def operations(right):
+    return pd.concat([grokked(right, (f"operation {i}",)) for i in range(4)], ignore_index=True)
+
+
 PLANTED = {
     "transformers/fig2": curves, "transformers/fig3": lengths, "transformers/fig4": widths,
     "transformers/fig5": matrices, "transformers/fig10": curves, "transformers/fig11": matrices,
@@ -151,6 +185,8 @@ PLANTED = {
     "hypernetwork/figA3": logic, "hypernetwork/fig4a": problems, "hypernetwork/fig5e": similarities,
     "hypernetwork/fig5f": decoders, "hypernetwork/figA9": counted, "hypernetwork/tableA2": fractions,
     "simplicity/fig29": complexities,
+    "simplicity/fig11": grokked, "simplicity/fig12": versions,
+    "simplicity/fig13": arrivals, "simplicity/fig28": operations,
 }  # fmt: skip
 CASES = [pytest.param(name, claim, id=f"{name}: {claim.says}") for name in PLANTED for claim in entry(name).claims]
 COUNTED = ("hypernetwork/figA9", "hypernetwork/tableA2")

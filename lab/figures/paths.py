@@ -79,7 +79,7 @@ def fig30(table: pd.DataFrame) -> go.Figure:
     """
     table = table[table["seed"] == table["seed"].min()]
     paths = sorted(table["path"].unique())
-    figure = grid([f"path {path + 1}" for path in paths], COLUMNS, 150, gap=58, top=64, horizontal=26, second_y=True)
+    figure = grid([f"path {path + 1}" for path in paths], COLUMNS, 150, gap=58, top=86, horizontal=26, second_y=True)
     furthest = table["distance"].max()
     for number, path in enumerate(paths):
         row, column = place(number, COLUMNS)

@@ -26,8 +26,8 @@ TALLEST = 0.3  # of the panel: the tallest column of the histogram
 _FUNCTION = (
     f"Shaded: inputs that the learned function receives in a trained network, on test rows; at least {100 * SHOWN:g} %"
     " of them are in the panel. Dotted: the sine, on a straight line, that is nearest to the function where its inputs"
-    " are, with its periods per unit of x; R²: the share of the function's variance around the best line that this sine explains"
-    " (noise: what it explains of random values at the same knots, at most in 19 of 20 draws)."
+    " are, with its periods per unit of x; R²: the share of the function's variance around the best line that this sine"
+    " explains (noise: what it explains of random values at the same knots, at most in 19 of 20 draws)."
 )
 
 

@@ -97,7 +97,8 @@ def functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     """What each restart of a task's search found, one row a knot: task, restart, accuracy_val (of the model that was
     trained with it to decide), chosen, x, value. Of the chosen one also density (share of the inputs of the first
     model's non-linearity on test rows that fall nearest to this knot), sine (the line and sine nearest to it there, see
-    `lab.probes.wave`), frequency (of that sine, periods a unit) and explained (share of the variance), noise (what it would be of noise).
+    `lab.probes.wave`), frequency (of that sine, periods a unit), explained (share of the variance) and noise (what that
+    would be of noise).
     """
     import numpy as np
     import pandas as pd

@@ -106,7 +106,7 @@ def placed(codes: np.ndarray, method: str = "tsne", perplexity: float | None = N
     if same(codes):
         return np.zeros((len(codes), 2)), float("nan")
     found = embed(codes, method, SEED, perplexity)
-    return found.points, round(found.trustworthiness, 4)
+    return found.points.astype(np.float64), round(found.trustworthiness, 4)  # as they are read from a table
 
 
 def same(codes: np.ndarray) -> bool:

@@ -46,6 +46,7 @@ class LatentExplorer(Explorer):
         self.problems = self.reading.problems
         self._selected, self._groups = np.array([], int), {views.A: None, views.B: None}
         self._worker: threading.Thread | None = None
+        self._echoes = 0  # of deselecting, that are still to come from the page
 
         tokens, last = [(name, token) for token, name in enumerate(self.problems.tokens)], len(self.problems.tokens) - 1
         layers = range(1, self.reading.layers + 1)
@@ -77,7 +78,7 @@ class LatentExplorer(Explorer):
         points = self.map.data[views.POINTS]
         points.on_click(self._click)
         points.on_selection(self._select)
-        points.on_deselect(lambda trace, points: self._select(trace, points, None))
+        points.on_deselect(self._deselect)
         self.arrange(
             [self.layer, self.query, self.key],
             [self.colour, self.method, self.perplexity, self.computing],
@@ -171,7 +172,7 @@ class LatentExplorer(Explorer):
             self._drawn = self._map()
             self._paint()
             self._rings()
-        self._selected = np.array([], int)
+        self._unselect()
         self._show_problem()
         self._describe()
         self._tell_apart()
@@ -205,6 +206,18 @@ class LatentExplorer(Explorer):
         with self.safely():
             self._selected = np.array(sorted(points.point_inds), int)
 
+    def _deselect(self, trace, points) -> None:
+        with self.safely():
+            if self._echoes:  # the page's word that it did as it was told; somebody may have drawn anew meanwhile
+                self._echoes -= 1
+            else:
+                self._selected = np.array([], int)
+
+    def _unselect(self) -> None:
+        if len(self._selected):
+            views.unselect(self.map)
+            self._selected, self._echoes = np.array([], int), self._echoes + 1
+
     def _take(self, group: int) -> None:
         name = views.RINGS[group][0]
         if not len(self._selected):
@@ -212,8 +225,7 @@ class LatentExplorer(Explorer):
         self._groups[group] = self._selected
         with self.map.batch_update():
             self._rings()
-            self.map.data[views.POINTS].selectedpoints = None
-        self._selected = np.array([], int)
+        self._unselect()  # or else the next line that is drawn would move this one
         self._tell_apart()
 
     def _clear(self) -> None:

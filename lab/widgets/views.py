@@ -6,7 +6,6 @@ Each is made once and then filled in place; nothing here computes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -25,7 +24,10 @@ HEIGHT = 470  # px
 def map_frame(hover: Sequence[str]) -> go.Figure:
     """A map without points; hover: a text for each."""
     figure = go.Figure()
-    figure.add_scatter(x=[], y=[], mode="markers", text=hover, hovertemplate="%{text}<extra></extra>", showlegend=False)
+    bar = {"title": {"side": "top"}, "orientation": "h", "thickness": 10, "len": 0.8, "y": -0.04, "yanchor": "top"}
+    marker = {"size": 6, "opacity": 0.8, "colorscale": SEQUENTIAL, "colorbar": bar, "showscale": False}
+    figure.add_scatter(x=[], y=[], mode="markers", text=hover, hovertemplate="%{text}<extra></extra>",
+                       showlegend=False, marker=marker)  # fmt: skip
     figure.add_scatter(x=[], y=[], mode="markers", hoverinfo="skip", showlegend=False,
                        marker={"symbol": "star-open", "size": 17, "color": BLACK, "line": {"width": 2}})  # fmt: skip
     for name, ink, symbol in RINGS.values():
@@ -52,7 +54,7 @@ def fill_map(figure: go.Figure, points: np.ndarray, trust: float, method: str, p
     span = np.where(np.ptp(points, axis=0) > 0, np.ptp(points, axis=0), 1.0)
     low, high = points.min(0) - 0.06 * span, points.max(0) + 0.06 * span
     trace = figure.data[POINTS]
-    trace.x, trace.y, trace.selectedpoints = points[:, 0], points[:, 1], None
+    trace.x, trace.y = points[:, 0], points[:, 1]
     figure.layout.xaxis.range, figure.layout.yaxis.range = (low[0], high[0]), (low[1], high[1])
     told = f"trust {trust:.2f}" if trust == trust else "all problems have one code here"
     figure.layout.title.text = f"{NAMES[method]} of codes, {place}<br>{told}"
@@ -60,22 +62,18 @@ def fill_map(figure: go.Figure, points: np.ndarray, trust: float, method: str, p
 
 def colour_map(figure: go.Figure, shown: np.ndarray, colouring: str) -> None:
     """shown (N,): text, a colour and a symbol for each of its labels, or numbers."""
-    marker: dict[str, Any] = {"size": 6, "opacity": 0.8}
-    labels = in_order(np.unique(shown)) if shown.dtype.kind == "U" else []
-    looks = look([str(label) for label in labels])
-    if labels:
-        marker |= {"color": [looks[label][0] for label in shown], "symbol": [looks[label][1] for label in shown]}
-        figure.data[POINTS].marker = marker
-    else:
-        bar = {"title": {"text": colouring, "side": "top"}, "orientation": "h", "thickness": 10, "len": 0.8, "y": -0.04,
-               "yanchor": "top"}  # fmt: skip
-        figure.data[POINTS].marker = marker | {"color": shown, "colorscale": SEQUENTIAL, "colorbar": bar,
-                                               "showscale": True, "symbol": "circle"}  # fmt: skip
+    labels = [str(label) for label in in_order(np.unique(shown))] if shown.dtype.kind == "U" else []
+    looks = look(labels)
+    # every part by itself: a page does not follow where a whole marker takes the place of another
+    marker = figure.data[POINTS].marker
+    marker.color = [looks[label][0] for label in shown] if labels else shown
+    marker.symbol = [looks[label][1] for label in shown] if labels else "circle"
+    marker.showscale, marker.colorbar.title.text = not labels, "" if labels else colouring
     listed = labels if len(labels) <= LISTED else []
     for number, trace in enumerate(figure.data[NAMED:]):
         trace.visible = trace.showlegend = number < len(listed)
         if number < len(listed):
-            name = str(listed[number])
+            name = listed[number]
             trace.name, (trace.marker.color, trace.marker.symbol) = name, looks[name]
 
 
@@ -84,6 +82,14 @@ def ring(figure: go.Figure, trace: int, points: np.ndarray, which: np.ndarray | 
     some = points[:0] if which is None else points[which]
     figure.data[trace].x, figure.data[trace].y = some[:, 0], some[:, 1]
     figure.data[trace].showlegend = bool(len(some)) and trace in RINGS
+
+
+def unselect(figure: go.Figure) -> None:
+    """Remove the line that was drawn, and what it selects. Only the page knows of them: it is told of others first,
+    because what seems to be as it was is not sent."""
+    trace = figure.data[POINTS]
+    figure.layout.selections, trace.selectedpoints = [{"type": "rect", "x0": 0, "x1": 0, "y0": 0, "y1": 0}], []
+    figure.layout.selections, trace.selectedpoints = [], None
 
 
 def bars_frame() -> go.Figure:

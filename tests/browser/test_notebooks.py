@@ -130,7 +130,8 @@ def test_latent_codes(open_notebook, redraws):
     assert lab.page.get_by_text("In the last panel is the model's answer").count() == 1
 
     lab.page.get_by_text("Draw a line around a cluster").wait_for()
-    left, right, middle, low, high = x.min() - 1, x.max() + 1, np.median(x), y.min() - 1, y.max() + 1
+    (left, right), (low, high) = ((v.min() - 0.03 * np.ptp(v), v.max() + 0.03 * np.ptp(v)) for v in (x, y))
+    middle = np.median(x)
     for name, (start, end) in {"A": (left, middle), "B": (middle, right)}.items():
         lab.draw_around(codes, [(start, low), (start, high), (end, high), (end, low)])
         lab.page.wait_for_timeout(500)

@@ -48,8 +48,11 @@ def test_sraven_is_solved_by_hand(open_notebook):
 
 def test_a_fuzzy_function_is_built(open_notebook):
     lab = opened(open_notebook, "hypernetwork/3_fuzzy_logic.ipynb")
-    plot = lab.figure(lab.page.locator(".js-plotly-plot").count() - 1)
     lab.page.get_by_text("R² on this plane").wait_for()
+    plot = lab.page.locator(
+        ".jupyter-widgets .js-plotly-plot:has(.main-svg)"
+    ).last  # figures of the paper are no widgets
+    plot.wait_for()
     lab.redraw(plot, lambda: lab.page.get_by_role("button", name="x3").first.click())
     lab.page.get_by_text("f = (x1 ∧ ¬x2 ∧ x3 ∧ ¬x4)").wait_for()
     lab.redraw(plot, lambda: lab.slider("x4").press("End"))

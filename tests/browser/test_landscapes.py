@@ -1,8 +1,10 @@
 """LandscapeExplorer and SliceExplorer on one page, as a person uses them: points, sliders, planes, surfaces."""
 
+import re
 from pathlib import Path
 
 import nbformat
+import pytest
 
 from tests.browser import test_notebooks
 from tests.browser.test_notebooks import choosing
@@ -40,7 +42,9 @@ def test_landscapes_and_slices(open_notebook, redraws):
     x, y = land.evaluate("plot => [plot.data[0].x[4], plot.data[0].y[9]]")
     itself, there = (slices.evaluate(PANEL, panel) for panel in (1, 0))
     lab.redraw(slices, lambda: lab.click_point(land, x, y))
-    lab.page.get_by_text(f"Near the chosen point ({x:.3g}, {y:.3g})").wait_for()
+    told = lab.page.get_by_text("Near the chosen point (")  # to a step of the sliders
+    said = re.findall(r"-?[.\d]+", told.text_content().replace("−", "-"))[:2]
+    assert [float(number) for number in said] == pytest.approx([x, y], abs=0.1)
     assert slices.evaluate(PANEL, 0) != there and slices.evaluate(PANEL, 1) == itself
     reading = land.locator(".hoverlayer").text_content()
     assert "loss: " in reading and "complexity: " in reading  # hover reads both

@@ -11,8 +11,16 @@ from lab.tasks.logic import Logic
 from lab.widgets.logic import GRID, LogicExplorer
 
 
+@pytest.fixture(scope="module", autouse=True)
+def own_store(tmp_path_factory):
+    """Which models are found depends on what is in the store."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LAB_STORE", str(tmp_path_factory.mktemp("store")))
+        yield
+
+
 @pytest.fixture(scope="module")
-def runs():
+def runs(own_store):
     return train(Logic(length=8, held_out=0.5), attention="hyla", seeds=1, scale="smoke", progress=False)
 
 

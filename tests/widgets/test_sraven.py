@@ -18,8 +18,16 @@ from lab.widgets.solvers import solvers
 from lab.widgets.sraven import SEEN, UNSEEN, SravenExplorer
 
 
+@pytest.fixture(scope="module", autouse=True)
+def own_store(tmp_path_factory):
+    """Which models are found depends on what is in the store."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LAB_STORE", str(tmp_path_factory.mktemp("store")))
+        yield
+
+
 @pytest.fixture(scope="module")
-def runs():
+def runs(own_store):
     return train(Sraven(features=2), attention="hyla", seeds=1, scale="smoke", progress=False)
 
 

@@ -51,7 +51,7 @@ def test_landscapes_and_slices(open_notebook, redraws):
     along = lab.slider("x")
     redraws("walk through weight space", lab, slices, [lambda: along.press("ArrowRight")] * PRESSES)
     redraws("checkpoint", lab, slices, [lambda: lab.slider("nearest to checkpoint").press("ArrowLeft")] * 3)
-    redraws("logarithm", lab, land, [lambda: lab.button("log").click()] * 2)
+    redraws("logarithm", lab, land, [lambda: lab.page.get_by_role("button", name="log", exact=True).click()] * 2)
 
     choosing(lab.dropdown("plane"), "random, by neuron")()
     lab.page.get_by_text("Directions: filter-normalized.").wait_for()

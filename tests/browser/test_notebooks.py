@@ -129,7 +129,7 @@ def test_latent_codes(open_notebook, redraws):
     lab.page.locator("svg[aria-label^='SRAVEN problem']").wait_for()
     assert lab.page.get_by_text("In the last panel is the model's answer").count() == 1
 
-    lab.page.get_by_text("Draw a line around a cluster").wait_for()
+    lab.page.get_by_text("Draw a line around a cluster of the map").wait_for()
     (left, right), (low, high) = ((v.min() - 0.03 * np.ptp(v), v.max() + 0.03 * np.ptp(v)) for v in (x, y))
     middle = np.median(x)
     for name, (start, end) in {"A": (left, middle), "B": (middle, right)}.items():
@@ -145,7 +145,7 @@ def test_latent_codes(open_notebook, redraws):
     layer.select_option("1")
     lab.page.get_by_text("codes in layer 1 tells A from B").wait_for()
     lab.button("clear A and B").click()
-    lab.page.get_by_text("Draw a line around a cluster").wait_for()
+    lab.page.get_by_text("Draw a line around a cluster of the map").wait_for()
     assert lab.errors() == []
     lab.button("selection → A").click()
     assert "nothing is selected" in lab.page.get_by_role("alert").text_content()

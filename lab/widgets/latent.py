@@ -46,7 +46,6 @@ class LatentExplorer(Explorer):
         self.problems = self.reading.problems
         self._selected, self._groups = np.array([], int), {views.A: None, views.B: None}
         self._worker: threading.Thread | None = None
-        self._echoes = 0  # of deselecting, that are still to come from the page
 
         tokens, last = [(name, token) for token, name in enumerate(self.problems.tokens)], len(self.problems.tokens) - 1
         layers = range(1, self.reading.layers + 1)
@@ -63,6 +62,8 @@ class LatentExplorer(Explorer):
                                             style=LABEL, continuous_update=False)  # fmt: skip
         self.computing = widgets.HTML()
         self.take = {name: widgets.Button(description=f"selection → {name}") for name in "AB"}
+        for button in self.take.values():
+            button.tooltip = "the points inside the line that was drawn last"
         self.clear = widgets.Button(description="clear A and B")
         self.difference, self.problem = widgets.HTML(), widgets.HTML()
 
@@ -78,7 +79,6 @@ class LatentExplorer(Explorer):
         points = self.map.data[views.POINTS]
         points.on_click(self._click)
         points.on_selection(self._select)
-        points.on_deselect(self._deselect)
         self.arrange(
             [self.layer, self.query, self.key],
             [self.colour, self.method, self.perplexity, self.computing],
@@ -203,20 +203,14 @@ class LatentExplorer(Explorer):
                 self._show_problem()
 
     def _select(self, trace, points, selector) -> None:
-        with self.safely():
-            self._selected = np.array(sorted(points.point_inds), int)
-
-    def _deselect(self, trace, points) -> None:
-        with self.safely():
-            if self._echoes:  # the page's word that it did as it was told; somebody may have drawn anew meanwhile
-                self._echoes -= 1
-            else:
-                self._selected = np.array([], int)
+        if points.point_inds:  # none: the page says that it removed a line, maybe after the next has been drawn
+            with self.safely():
+                self._selected = np.array(sorted(points.point_inds), int)
 
     def _unselect(self) -> None:
         if len(self._selected):
             views.unselect(self.map)
-            self._selected, self._echoes = np.array([], int), self._echoes + 1
+            self._selected = np.array([], int)
 
     def _take(self, group: int) -> None:
         name = views.RINGS[group][0]

@@ -27,11 +27,27 @@ PARTS = ("mlp", "attention")  # where a non-linearity can be learned
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class Stored:
+    """What the store keeps of a spec, read when asked."""
+
+    spec: engine.Spec
+    store: Store
+
+    @property
+    def provenance(self) -> dict:
+        """Key, spec, device, wall time."""
+        return {"key": key(self.spec), "spec": json.loads(to_json(self.spec))} | self._stored[2]
+
+    @cached_property
+    def _stored(self) -> tuple[dict[str, np.ndarray], dict[str, Tensor], dict]:
+        return self.store.load(self.spec)
+
+
+@dataclass(frozen=True, eq=False)
+class Run(Stored):
     """One trained model, read from the store when asked."""
 
     spec: RunSpec
-    store: Store
 
     @property
     def key(self) -> str:
@@ -104,10 +120,6 @@ class Run:
             raise ArgumentError("this run's weights were not remembered on its way; set trajectory= in its Descent")
         return np.arange(len(path)) * self.spec.recipe.trajectory, path.numpy()
 
-    @cached_property
-    def _stored(self) -> tuple[dict[str, np.ndarray], dict[str, Tensor], dict]:
-        return self.store.load(self.spec)
-
 
 class Runs(Sequence[Run]):
     """Runs of one task and shape, one a seed."""
@@ -141,11 +153,10 @@ class Runs(Sequence[Run]):
 
 
 @dataclass(frozen=True, eq=False)
-class SearchResult:
+class SearchResult(Stored):
     """What a stage-I search found."""
 
     spec: SearchSpec
-    store: Store
 
     @property
     def spline(self) -> Spline:
@@ -162,22 +173,12 @@ class SearchResult:
         """search_loss (steps,): mean over models of the loss on `search`; loss (T, M): on `train`, at steps (T,)."""
         return self._stored[0]
 
-    @property
-    def provenance(self) -> dict:
-        """Key, spec, device, wall time."""
-        return {"key": key(self.spec), "spec": json.loads(to_json(self.spec))} | self._stored[2]
-
-    @cached_property
-    def _stored(self) -> tuple[dict[str, np.ndarray], dict[str, Tensor], dict]:
-        return self.store.load(self.spec)
-
 
 @dataclass(frozen=True, eq=False)
-class EpisodeResult:
+class EpisodeResult(Stored):
     """What a search by episodes found."""
 
     spec: EpisodeSpec
-    store: Store
 
     @property
     def winner(self) -> int:
@@ -204,15 +205,6 @@ class EpisodeResult:
     def history(self) -> dict[str, np.ndarray]:
         """By episode and restart: see `lab.training.episodes.Episodes.arrays`."""
         return self._stored[0]
-
-    @property
-    def provenance(self) -> dict:
-        """Key, spec, device, wall time."""
-        return {"key": key(self.spec), "spec": json.loads(to_json(self.spec))} | self._stored[2]
-
-    @cached_property
-    def _stored(self) -> tuple[dict[str, np.ndarray], dict[str, Tensor], dict]:
-        return self.store.load(self.spec)
 
 
 def search(task: str, scale: str = "laptop", learn: Sequence[str] = ("mlp",), seed: int = 0, device: str = "auto",

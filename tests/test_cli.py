@@ -186,7 +186,7 @@ def test_a_run_is_exported_for_shipping(lab, store_folder):
     assert Store("shipped").load(run.spec)[2] == run.notes
 
 
-def test_a_figure_is_made_into_files_and_then_read_from_the_store(lab, monkeypatch):
+def test_a_figure_is_made_into_files_and_then_read_from_the_store(lab, store_folder, monkeypatch):
     code, out, said = lab("figure transformers/fig3 --scale smoke --seeds 1 --out here/it/is")
     assert code == 0 and said == []
     folder = Path("here/it/is")

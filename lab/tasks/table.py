@@ -6,6 +6,7 @@ loaded or generated once for each seed and shared: do not write into its tensors
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -51,7 +52,7 @@ class TableSplit:
         return TableSplit(self.inputs[index], self.targets[index], latents)
 
 
-class TableTask:
+class TableTask(ABC):
     """What `Operation`, `Images`, `Collage` and `Tabular` have in common; they are frozen dataclasses.
 
     name            of the task
@@ -75,9 +76,9 @@ class TableTask:
         """O: one output a class, or a single one."""
         return self.classes if self.classification else 1
 
+    @abstractmethod
     def split(self, seed: int = 0) -> Mapping[str, TableSplit]:
         """All splits by name: "train", "val", "test", maybe more. `seed` decides what is drawn at random."""
-        raise NotImplementedError
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """Training loss: outputs (R, B, O), targets (R, B) or (B,) → (R,). MSE is averaged over rows and outputs.

@@ -10,13 +10,7 @@ from lab.store import Store
 from lab.tasks.logic import Logic
 from lab.widgets.logic import GRID, LogicExplorer
 
-
-@pytest.fixture(scope="module", autouse=True)
-def own_store(tmp_path_factory):
-    """Which models are found depends on what is in the store."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LAB_STORE", str(tmp_path_factory.mktemp("store")))
-        yield
+pytestmark = pytest.mark.usefixtures("own_store")
 
 
 @pytest.fixture(scope="module")

@@ -17,13 +17,7 @@ from lab.tasks.sraven import RULES, Sraven
 from lab.widgets.solvers import solvers
 from lab.widgets.sraven import SEEN, UNSEEN, SravenExplorer
 
-
-@pytest.fixture(scope="module", autouse=True)
-def own_store(tmp_path_factory):
-    """Which models are found depends on what is in the store."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LAB_STORE", str(tmp_path_factory.mktemp("store")))
-        yield
+pytestmark = pytest.mark.usefixtures("own_store")
 
 
 @pytest.fixture(scope="module")

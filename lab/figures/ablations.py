@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lab.figures import ablated
+from lab.figures import ablated, hyper_claims
 from lab.figures.ablated import PRINTED
 from lab.figures.fuzzy import POINT, finals
 from lab.figures.hyper_settings import logic, sraven
@@ -106,6 +106,7 @@ ENTRIES = (
         "RMSHead alone and the pairwise network without nonlinearity each help slightly, the full HYLA generally is"
         " best, a deep value network is strong, too, softmax instead of RMSHead poor; experts help moderately",
         tasks=("logic", "sraven"), plan=plan, measure=measure, plot=ablated.table_a1, summary=_summary, notes=_notes,
-        origin=Several(_origins), seeds=SEEDS, minutes={"smoke": 1, "laptop": 20, "paper": 1_700},
+        origin=Several(_origins), seeds=SEEDS, claims=hyper_claims.TABLEA1, printed=hyper_claims.printed_ablations,
+        minutes={"smoke": 1, "laptop": 20, "paper": 1_700},
     ),
 )  # fmt: skip

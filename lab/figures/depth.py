@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from lab.figures import embedding, raven, scaling, variation
 from lab.figures.fuzzy_codes import ONE, maps_summary
+from lab.figures.hyper_claims import FIG4B
 from lab.figures.origin import Hyper
 from lab.figures.read import MAPS, fresh, mapped
 from lab.figures.registry import Entry, Planned
@@ -87,6 +88,7 @@ ENTRIES = (
         " where either is small",
         plan=plan, measure=variation.scores, plot=partial(scaling.accuracy, by="layers"),
         summary=partial(variation.told, by="layers"), notes=_few, seeds=variation.SEEDS,
+        claims=FIG4B,
         minutes={"smoke": 0.5, "laptop": 19, "paper": 6_300}, **_SRAVEN,
     ),
     Entry(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from lab.figures import raven, scaling
 from lab.figures.fuzzy import POINT, finals, percent
+from lab.figures.hyper_claims import FIG5C, FIG5D, FIGA5
 from lab.figures.hyper_settings import FIGURE_METHODS, sraven
 from lab.figures.origin import Hyper
 from lab.figures.registry import Entry, Planned
@@ -95,13 +96,14 @@ ENTRIES = (
         f"{_SHOWN} the number of attention heads, which is the size of the latent code; the width that they share out"
         " stays",
         "a single head, which leaves one value network to rescale, is noticeably worse",
-        minutes={"smoke": 0.5, "laptop": 15, "paper": 1_500}, **_varying("heads", HEADS, _UNLISTED, "heads"),
+        minutes={"smoke": 0.5, "laptop": 15, "paper": 1_500}, claims=FIG5C,
+        **_varying("heads", HEADS, _UNLISTED, "heads"),
     ),
     Entry(
         "hypernetwork/fig5d", "4.4", "SRAVEN by number of features",
         f"{_SHOWN} the number of features a panel",
         "difficulty can be controlled by the number of features",
-        minutes={"smoke": 0.5, "laptop": 14, "paper": 700},
+        minutes={"smoke": 0.5, "laptop": 14, "paper": 700}, claims=FIG5D,
         **_varying("features", FEATURES, _UNLISTED, "features",
                    "An answer has all K features right: guessing gets 1 of 8 to the power of K."),
     ),
@@ -109,7 +111,7 @@ ENTRIES = (
         "hypernetwork/figA5", "4.4", "SRAVEN by share of the combinations held out",
         f"{_SHOWN} the share of all combinations of rules that is held out from training",
         "accuracy falls with the share that is held out",
-        minutes={"smoke": 0.5, "laptop": 16, "paper": 1_500},
+        minutes={"smoke": 0.5, "laptop": 16, "paper": 1_500}, claims=FIGA5,
         **_varying("held_out", FRACTIONS, "paper 10, 30, 50, 70, 90", "held out"),
     ),
 )  # fmt: skip

@@ -1,5 +1,7 @@
 """Claims on tables with a planted answer: the paper is right, the paper is wrong, nobody can know."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -101,6 +103,30 @@ def problems(right):
     return pd.DataFrame(rows, columns=["method", "problems", "seed", "accuracy_ood", "diverged", "chosen"])
 
 
+def along(by, right, sign=1):
+    """Accuracy by `by`: rises as the paper says, or falls; HYLA leads where it is small, or is last."""
+    rng, rows = np.random.default_rng(RNG), []
+    lead = {"softmax": 0.0, "linear": -0.05, "hyla": 0.05 if right else -0.1}
+    for method, more in lead.items():
+        for value in (2, 4, 8):
+            for seed in range(3):
+                slope = (0.02 if right else -0.02) * sign * value
+                rows.append((method, 256_000, value, seed, 0.5 + more + slope + 0.005 * rng.normal(), False, True))
+    names = ["method", "problems", by, "seed", "accuracy_ood", "diverged", "chosen"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def ablations(right):
+    """The parts of HYLA, and experts, add ten points each; or take them."""
+    rng, rows, gain = np.random.default_rng(RNG), [], 0.1 if right else -0.1
+    parts = {"softmax": 0, "linear": 0, "linear_rms_head": 1, "hyla_linear": 1, "hyla": 2, "hyla_softmax": 0,
+             "softmax_experts": 1, "linear_experts": 1, "hyla_experts": 3}  # fmt: skip
+    for task in ("logic", "sraven"):
+        for method, number in parts.items():
+            rows += [(task, method, s, 0.5 + gain * number + 0.005 * rng.normal(), False, True) for s in range(3)]
+    return pd.DataFrame(rows, columns=["task", "method", "seed", "value", "diverged", "chosen"])
+
+
 def decoders(right):
     rng, rows = np.random.default_rng(RNG), []
     for method in ("softmax", "linear", "hyla"):
@@ -184,6 +210,9 @@ PLANTED = {
     "transformers/fig12": variants, "hypernetwork/fig2b": decoders, "hypernetwork/fig2c": logic,
     "hypernetwork/figA3": logic, "hypernetwork/fig4a": problems, "hypernetwork/fig5e": similarities,
     "hypernetwork/fig5f": decoders, "hypernetwork/figA9": counted, "hypernetwork/tableA2": fractions,
+    "hypernetwork/fig4b": partial(along, "layers"), "hypernetwork/fig5c": partial(along, "heads"),
+    "hypernetwork/fig5d": partial(along, "features", sign=-1),
+    "hypernetwork/figA5": partial(along, "held_out", sign=-1), "hypernetwork/tableA1": ablations,
     "simplicity/fig29": complexities,
     "simplicity/fig11": grokked, "simplicity/fig12": versions,
     "simplicity/fig13": arrivals, "simplicity/fig28": operations,

@@ -275,7 +275,7 @@ def trained(task: str = "sraven", method: str = "softmax", seed: int = 0, scale:
     (16, 'pair', ['mse_ood', 'mse_test'])
     """
     if task not in ("sraven", "logic"):
-        raise ArgumentError(f"task={task!r}: give sraven or logic; `lab.train` is for the algorithmic tasks")
+        raise ArgumentError(f"task={task!r}: give sraven or logic; for any other task there is `lab.train`")
     if task == "sraven":
         found = sraven(scale, method)
     else:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 PRESSES = 20
-SLOW = 1000.0  # milliseconds
+SLOW = 5000.0  # milliseconds: a page that hangs; how quick a redraw is, is printed
 
 
 def opened(open_notebook, name):

@@ -54,7 +54,9 @@ def accuracy(table: pd.DataFrame, by: str, *sentences: str) -> go.Figure:
         _draw(figure, rows, by, "accuracy_test", at, 100, thin=True)
         _draw(figure, rows, by, "accuracy_ood", at, 100, legend=not number)
         _name_x(figure, rows, by, at)
-    figure.update_yaxes(range=(-3, 104))
+    most = table[["accuracy_ood", "accuracy_test"]].max().max()
+    high = 100 if most != most else min(100, 20 * np.ceil(5 * most + 0.2))  # the next 20 % above all points
+    figure.update_yaxes(range=(-0.03 * high, 1.04 * high))
     figure.update_yaxes(title_text=ACCURACY, col=1)
     set_reading(
         figure,

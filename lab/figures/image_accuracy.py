@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.figures.caption import set_reading
-from lab.figures.image_claims import retained
+from lab.figures.image_claims import rank, retained
 from lab.figures.image_settings import CLASSIFICATION, FROM_ZERO, METHODS, REGRESSION, RELU, TITLES
 from lab.figures.panels import above, grid, name_axes, place
 from lab.figures.spread import INTERVAL, diverged, over_seeds
@@ -35,9 +35,9 @@ def fig2(table: pd.DataFrame) -> go.Figure:
     names = list(table["set"].unique())
     for number, mode in enumerate(modes):
         at = place(number, len(modes))
-        for rank, method in enumerate(_methods(table)):
+        for slot, method in enumerate(_methods(table)):
             rows = kept[(kept["mode"] == mode) & (kept["method"] == method)]
-            x = rows["set"].map(names.index) + (rank - 1.5) * SPREAD
+            x = rows["set"].map(names.index) + (slot - 1.5) * SPREAD
             _marks(figure, rows.assign(x=x), method, at, legend=not number)
         figure.update_xaxes(tickvals=list(range(len(names))), ticktext=[TITLES[name] for name in names],
                             range=(-0.5, len(names) - 0.5), row=at[0], col=at[1])  # fmt: skip
@@ -56,13 +56,13 @@ def fig17(table: pd.DataFrame) -> go.Figure:
     legend = True
     for number, (name, mode) in enumerate((name, mode) for name in names for mode in modes):
         at = place(number, len(modes))
-        for rank, method in enumerate(_methods(table)):
+        for slot, method in enumerate(_methods(table)):
             rows = table[(table["set"] == name) & (table["mode"] == mode) & (table["method"] == method)]
-            rows = rows.assign(x=rows["layers"] + (rank - 1.5) * SPREAD / 2)
+            rows = rows.assign(x=rows["layers"] + (slot - 1.5) * SPREAD / 2)
             _marks(figure, rows, method, at, legend=not number, joined=True)
         if mode == REGRESSION:
             theirs = [(depth, *PRINTED[name, depth]) for depth in depths if (name, depth) in PRINTED]
-            for column, method in ((1, RELU), (2, FROM_ZERO)):
+            for column, method in ((1, RELU), (2, FROM_ZERO)) if theirs else ():
                 figure.add_scatter(
                     x=[row[0] + 0.32 for row in theirs], y=[row[column] for row in theirs], mode="markers",
                     name="printed in the paper: ReLU" if method == RELU else "printed: learned", showlegend=legend,
@@ -70,7 +70,7 @@ def fig17(table: pd.DataFrame) -> go.Figure:
                     marker={"symbol": "x-thin-open", "size": 9, "color": colour(method), "line": {"width": 2}},
                     hovertemplate="paper, %{y:.1f} %",
                 )  # fmt: skip
-            legend = False
+            legend &= not theirs
     figure.update_xaxes(tickvals=depths, range=(min(depths) - 0.5, max(depths) + 0.5))
     name_axes(figure, len(heads), len(modes), "hidden layers", "test accuracy (%)")
     set_reading(figure, f"Small: one run a seed. Large: their mean; whisker: {INTERVAL}. ×: what the paper prints"
@@ -90,7 +90,7 @@ def fig4(table: pd.DataFrame) -> go.Figure:
         rows = table[table["mode"] == mode]
         _against_complexity(figure, rows, place(number, len(modes)), legend=not number)
     figure.update_yaxes(title_text="test accuracy (%)", col=1)
-    set_reading(figure, _COMPLEXITY, _lost(table))
+    set_reading(figure, _COMPLEXITY, _flat(table), _lost(table))
     return figure
 
 
@@ -108,7 +108,7 @@ def fig18(table: pd.DataFrame) -> go.Figure:
         _against_complexity(figure, rows, (line + 1, 2), legend=False)
         figure.update_xaxes(title_text="training accuracy (%)", row=line + 1, col=1)
         figure.update_yaxes(title_text="test accuracy (%)", row=line + 1, col=1)
-    set_reading(figure, _COMPLEXITY, _lost(table))
+    set_reading(figure, _COMPLEXITY, _flat(table), _lost(table))
     return figure
 
 
@@ -121,15 +121,20 @@ _COMPLEXITY = (
 
 
 def _against_complexity(figure: go.Figure, rows: pd.DataFrame, at: tuple[int, int], legend: bool) -> None:
-    rows = rows[~rows["diverged"].astype(bool) & (rows["tv"] > 0)]
+    every = rows[~rows["diverged"].astype(bool)]
+    rows = every[every["tv"] > 0]
     for method in _methods(rows):
         own = rows[rows["method"] == method]
         _points(figure, own, own["tv"], method, at, legend, about="total variation %{x:.3g}")
     unit = "probability" if len(rows) and rows["mode"].iloc[0] == CLASSIFICATION else "class id"
     figure.update_xaxes(title_text=f"total variation ({unit})", type="log", row=at[0], col=at[1], **_ticks(rows["tv"]))
-    if len(rows) > 2:
-        rank = rows["tv"].corr(rows["accuracy"], method="spearman")
-        above(figure, f"ρ = {rank:.2f}", *at, side="right", size=SIZE - 1)
+    if len(every) > 2:
+        above(figure, f"ρ = {rank(every):.2f}", *at, side="right", size=SIZE - 1)
+
+
+def _flat(table: pd.DataFrame) -> str:
+    lost = int((table["tv"] == 0).sum())
+    return f"Not drawn, because their total variation is 0: {lost} of {len(table)}." if lost else ""
 
 
 def _ticks(values: pd.Series) -> dict:
@@ -206,6 +211,6 @@ def told(table: pd.DataFrame) -> str:
 def correlations(table: pd.DataFrame) -> str:
     """Rank correlations in a sentence."""
     rows = table[~table["diverged"].astype(bool)]
-    words = [f"{TITLES[name]}, {mode} {part['tv'].corr(part['accuracy'], method='spearman'):.2f}"
+    words = [f"{TITLES[name]}, {mode} {rank(part):.2f}"
              for (name, mode), part in rows.groupby(["set", "mode"], sort=False) if len(part) > 2]  # fmt: skip
     return f"Rank correlation of test accuracy and total variation over models: {', '.join(words)}." if words else ""

@@ -43,6 +43,16 @@ def _best(values: pd.Series, layers: pd.Series) -> pd.Series:
     return own == (means.idxmax() if means.notna().any() else own.iloc[0])
 
 
+def rank(table: pd.DataFrame) -> float:
+    """Spearman's rank correlation of complexity and test accuracy over the models of a table.
+
+    >>> import pandas as pd
+    >>> round(rank(pd.DataFrame({"tv": [1, 2, 9], "accuracy": [0.3, 0.2, 0.1]})), 9)
+    -1.0
+    """
+    return float(table["tv"].corr(table["accuracy"], method="spearman"))
+
+
 def _gain(table: pd.DataFrame, mode: str, method: str, over: str = RELU, **claimed) -> Verdict:
     """Test accuracy of a method less that of another, each with its best number of layers; of several sets the one
     that speaks most against the claim."""
@@ -75,8 +85,8 @@ def _harder(table: pd.DataFrame) -> Verdict:
 def _correlations(table: pd.DataFrame) -> pd.DataFrame:
     """Rank correlation of test accuracy and complexity over the models of a seed: (set, seed) × modes."""
     groups = _whole(table).groupby(["set", "seed", "mode"], sort=False)[["tv", "accuracy"]]
-    found = groups.apply(lambda rows: float(rows["tv"].corr(rows["accuracy"], method="spearman")))
-    return found.unstack("mode").reindex(columns=[CLASSIFICATION, REGRESSION]) if len(found) else found.to_frame()
+    found = groups.apply(rank)
+    return found.unstack("mode").reindex(columns=[CLASSIFICATION, REGRESSION]) if len(found) else found
 
 
 def _correlated(table: pd.DataFrame) -> Verdict:

@@ -121,7 +121,7 @@ def draw(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
             _panel(figure, of[of["method"] == method], mode, method, at, shown)
             best = told[(told["method"] == method) & told["chosen"].astype(bool)]
             if len(best):
-                up = " and ".join(f"{value:.1f}" for value in best["turns"])
+                up = " and ".join("constant" if np.isnan(value) else f"{value:.1f}" for value in best["turns"])
                 above(figure, f"{method_title(method)}: {up}", *at, size=SIZE - 2)
         above(figure, f"<b>{TITLES[name]}, {mode}</b>", line + 1, 1, size=SIZE + 1)
         figure.layout.annotations[-1].update(yshift=19)
@@ -184,6 +184,6 @@ def told(table: pd.DataFrame) -> str:
     words = []
     for (name, mode), rows in table[table["chosen"].astype(bool)].groupby(["set", "mode"], sort=False):
         each = rows.groupby("method", sort=False)["turns"].mean()
-        up = ", ".join(f"{method} {value:.1f}" for method, value in each.items())
+        up = ", ".join(f"{method} " + ("0" if np.isnan(value) else f"{value:.1f}") for method, value in each.items())
         words.append(f"{TITLES[name]}, {mode}: {up}")
     return f"How far chosen functions go up and down, in multiples of their range: {'; '.join(words)}."

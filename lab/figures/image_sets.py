@@ -141,10 +141,10 @@ class ImageSets:
     def departures(self, scale: str) -> list[str]:
         """Sets that are not the paper's, or not here; what is smaller than at paper scale."""
         here, paper, found = present(scale, self.names), _fields("paper"), []
-        parts = [f"{TITLES[name]}: {known.about}" for name in here
+        parts = [f"{TITLES[name]} ({known.shape})" for name in here
                  if (known := datasets.entry(data_of(scale, name))).sample_of]  # fmt: skip
         if parts:
-            found.append(f"parts of sets: {', '.join(parts)}")
+            found.append(f"parts of {', '.join(parts)}")
         if gone := [TITLES[name] for name in self.names if name not in here]:
             reason = "they are not here" if scale == "paper" else "they have no open licence, so the lab ships none"
             found.append(f"left out: {', '.join(gone)} ({reason})")

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from lab.errors import ArgumentError
 from lab.figures.caption import set_reading
 from lab.figures.image_settings import CLASSIFICATION, FROM_RELU, FROM_ZERO, PER_LAYER, RELU, TITLES
 from lab.figures.panels import above, grid, place
 from lab.figures.shapes import TALLEST, gelu, window
 from lab.figures.style import BLACK, GREY, SEQUENCE, SIZE, colour, faded, method_title
+from lab.nonlinearity.spline import Spline
 from lab.probes.profile import counts
 from lab.run import EpisodeResult, Run
 from lab.spec import EpisodeSpec, needs
@@ -71,6 +73,27 @@ def courses(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
         told = labels | {"restart": restart, "layer": layer, "chosen": chosen}
         parts.append(pd.DataFrame(told | {"x": x.round(6), "value": y.round(6), "density": density}))
     return pd.concat(parts, ignore_index=True).round({"density": 6})
+
+
+def chosen(functions: pd.DataFrame, name: str, mode: str, method: str) -> Spline:
+    """The function that was chosen, of the first layer where each has its own. functions: as `courses` has it."""
+    columns = {"set": name, "mode": mode, "method": method, "layer": 1, "chosen": True}
+    rows = functions[np.logical_and.reduce([functions[key] == value for key, value in columns.items()])]
+    if not len(rows):
+        raise ArgumentError(f"no function of {name}, {mode}, {method} is in this table; it has "
+                            + "; ".join(sorted(set(functions["set"] + ", " + functions["mode"]))))  # fmt: skip
+    x, values = rows["x"].to_numpy(), torch.tensor(rows["value"].to_numpy(), dtype=torch.float32)
+    return Spline(values, float(x[0]), float(x[-1]))
+
+
+def blend(phi: Spline, share: float) -> Spline:
+    """A function between ReLU (share 0) and another one (share 1), at the knots of that one.
+
+    >>> blend(Spline(torch.tensor([4.0, 0.0, 2.0]), -1.0, 1.0), 0.5).values.tolist()
+    [2.0, 0.0, 1.5]
+    """
+    positions = torch.linspace(phi.low, phi.high, phi.values.shape[-1])
+    return Spline((1 - share) * positions.relu() + share * phi.values.detach(), phi.low, phi.high)
 
 
 def _found(runs: Sequence[tuple[dict, Run]]) -> Iterator[tuple[dict, Run, EpisodeResult, int, int, np.ndarray,

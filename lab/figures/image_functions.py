@@ -185,7 +185,7 @@ def _panel(figure: go.Figure, rows: pd.DataFrame, mode: str, method: str, at: tu
     first = chosen[chosen["layer"] == 1].sort_values("x")
     if method == FROM_RELU:
         known = first.assign(relu=first["x"].clip(lower=0), gelu=gelu(first["x"].to_numpy()))
-        line(known, RELU, colour(RELU), 1.4, "relu", line={"dash": "dash"}, hoverinfo="skip", hovertemplate=None)
+        line(known, RELU, colour(RELU), 1.4, "relu", line={"dash": "6px,3px"}, hoverinfo="skip", hovertemplate=None)
         if mode == CLASSIFICATION:
             line(known, "GELU", BLACK, 1.2, "gelu", line={"dash": "dot"}, hoverinfo="skip", hovertemplate=None)
     if method == PER_LAYER:

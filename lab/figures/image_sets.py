@@ -148,8 +148,9 @@ class ImageSets:
         if gone := [TITLES[name] for name in self.names if name not in here]:
             reason = "they are not here" if scale == "paper" else "they have no open licence, so the lab ships none"
             found.append(f"left out: {', '.join(gone)} ({reason})")
-        told = ", ".join(f"{name} {value} (paper scale {paper[name][0]})"
-                         for name, (value, _) in _fields(scale).items() if value != paper[name][0])  # fmt: skip
+        told = ", ".join(f"{name} {_said(value)} (paper scale {_said(paper[name][0])})"
+                         for name, (value, _) in _fields(scale).items()
+                         if value != paper[name][0] and name not in _OF_SEARCHES)  # fmt: skip
         return [*found, told] if told else found
 
 
@@ -177,6 +178,17 @@ def _fields(scale: str) -> dict[str, tuple[object, str]]:
         "search: inner steps differentiated": (_values(restarts, "window"), "paper, App. C: 1 to 50, typically 5"),
         "search: range of knots": ([search.low, search.high], "paper, Section 2.3"),
     }  # fmt: skip
+
+
+# In the paper's ranges, or not printed in it: provenance has them, captions would be too long.
+_OF_SEARCHES = (
+    "search: episodes", "search: most inner steps", "search: restarts by method", "search: rates of knots",
+    "search: numbers of knots", "search: inner steps differentiated",
+)  # fmt: skip
+
+
+def _said(value: object) -> str:
+    return " and ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _values(restarts: dict, name: str) -> list:

@@ -51,7 +51,7 @@ def fig17(table: pd.DataFrame) -> go.Figure:
     """One row a set, one column a mode: accuracy by number of hidden layers. table: as of `fig2`."""
     names, modes = list(table["set"].unique()), list(table["mode"].unique())
     heads = [f"{TITLES[name]}, {mode}" for name in names for mode in modes]
-    figure = grid(heads, len(modes), 190, gap=66, top=96, horizontal=50)
+    figure = grid(heads, len(modes), 190, gap=66, top=112, horizontal=50)
     depths = sorted(table["layers"].unique())
     legend = True
     for number, (name, mode) in enumerate((name, mode) for name in names for mode in modes):

@@ -134,7 +134,7 @@ def draw(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     pairs = list(table.drop_duplicates(["set", "mode"])[["set", "mode"]].itertuples(index=False, name=None))
     methods = [method for method in COLUMNS if method in set(table["method"])]
     count = len(methods)
-    figure = grid([""] * (count * len(pairs)), count, height=118, gap=70, top=112, horizontal=34, second_y=True)
+    figure = grid([""] * (count * len(pairs)), count, height=118, gap=70, top=132, horizontal=44, second_y=True)
     shown: set[str] = set()
     for line, (name, mode) in enumerate(pairs):
         of = functions[(functions["set"] == name) & (functions["mode"] == mode)]

@@ -63,6 +63,7 @@ def entries() -> dict[str, Entry]:
         fuzzy,
         fuzzy_codes,
         grokking,
+        image_sets,
         operations,
         raven,
         reshaped,
@@ -70,7 +71,7 @@ def entries() -> dict[str, Entry]:
     )
 
     modules = (algorithmic, compatibility, reshaped, fuzzy, fuzzy_codes, raven, depth, variation, ablations, counted)
-    modules += (complexity, operations, grokking)
+    modules += (complexity, operations, grokking, image_sets)
     found = [entry for module in modules for entry in module.ENTRIES]
     return {entry.name: entry for entry in sorted(found, key=lambda entry: _place(entry.name))}
 

@@ -204,6 +204,49 @@ def operations(right):
     return pd.concat([grokked(right, (f"operation {i}",)) for i in range(4)], ignore_index=True)
 
 
+MODES = ("classification", "regression")
+METHODS_OF_IMAGES = ("ReLU", "learned from ReLU", "learned from zero", "layer-specific")
+
+
+def image_runs(right):
+    """Two sets, 1 and 2 hidden layers. In classification all methods are alike, or ReLU is far behind; in regression
+    they get better in their order, or worse."""
+    rng, rows = np.random.default_rng(RNG), []
+    for name in ("mnist", "fashion_mnist"):
+        for mode in MODES:
+            for number, method in enumerate(METHODS_OF_IMAGES):
+                level = 0.9 if right or number else 0.3
+                if mode == "regression":
+                    level = 0.5 + (0.05 if right else -0.05) * number
+                rows += [(name, mode, method, layers, seed, level - 0.01 * layers + 0.001 * rng.normal(),
+                          level - 0.01 * layers, False) for layers in (1, 2) for seed in range(3)]  # fmt: skip
+    names = ["set", "mode", "method", "layers", "seed", "accuracy", "accuracy_val", "diverged"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def image_models(right):
+    """Complexity goes with accuracy in regression and against it in classification, or the other way round."""
+    table = image_runs(True)
+    along = (table["mode"] == "regression") == right
+    return table.assign(tv=table["accuracy"].where(along, 1 / table["accuracy"]))
+
+
+def image_functions(right):
+    """Functions for regression go up and down more often than those for classification, or less."""
+    rng, rows = np.random.default_rng(RNG), []
+    for name in ("mnist", "fashion_mnist"):
+        for mode in MODES:
+            for method in METHODS_OF_IMAGES[1:]:
+                turns = {"classification": 3.0, "regression": 5.0} if right else dict.fromkeys(MODES, 1.5)
+                turns = turns[mode] - (0 if right or mode == "classification" else 0.3)
+                like = (0.99, 0.95) if right else (0.95, 0.99)
+                rows += [(name, mode, method, restart, 1, 0.8, restart == 0, turns + 0.1 * rng.random(), *like)
+                         for restart in range(3)]  # fmt: skip
+    names = ["set", "mode", "method", "restart", "layer", "accuracy", "chosen", "turns", "gelu", "relu"]
+    table = pd.DataFrame(rows, columns=names)
+    return table.assign(gelu=table["gelu"] + 0.001 * rng.random(len(table)))
+
+
 PLANTED = {
     "transformers/fig2": curves, "transformers/fig3": lengths, "transformers/fig4": widths,
     "transformers/fig5": matrices, "transformers/fig10": curves, "transformers/fig11": matrices,
@@ -213,6 +256,8 @@ PLANTED = {
     "hypernetwork/fig4b": partial(along, "layers"), "hypernetwork/fig5c": partial(along, "heads"),
     "hypernetwork/fig5d": partial(along, "features", sign=-1),
     "hypernetwork/figA5": partial(along, "held_out", sign=-1), "hypernetwork/tableA1": ablations,
+    "simplicity/fig2": image_runs, "simplicity/fig3": image_functions, "simplicity/fig4": image_models,
+    "simplicity/fig16": image_functions, "simplicity/fig18": image_models,
     "simplicity/fig29": complexities,
     "simplicity/fig11": grokked, "simplicity/fig12": versions,
     "simplicity/fig13": arrivals, "simplicity/fig28": operations,

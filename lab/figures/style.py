@@ -25,6 +25,11 @@ METHOD_COLOURS = {
     "hyla": GREEN,
     "ReLU": GREY,
     "learned": BLUE,
+    "linear model": PURPLE,
+    "k-NN": BLACK,
+    "boosted trees": GREEN,
+    "TanH": ORANGE,
+    "IAFs": VERMILLION,
 }
 METHOD_SYMBOLS = {  # a second way to tell methods apart, where points are drawn
     "baseline": "circle",
@@ -42,6 +47,11 @@ METHOD_SYMBOLS = {  # a second way to tell methods apart, where points are drawn
     "hyla": "diamond",
     "ReLU": "circle",
     "learned": "diamond",
+    "linear model": "cross",
+    "k-NN": "diamond-tall",
+    "boosted trees": "triangle-up",
+    "TanH": "hexagon",
+    "IAFs": "square",
 }
 METHOD_TITLES = {  # others: as they are
     "softmax": "softmax attention",

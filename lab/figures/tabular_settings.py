@@ -28,7 +28,7 @@ WIDTHS = {"smoke": (4, 8), "laptop": (16, 64, 256), "paper": (32, 64, 128, 256, 
 PREFACTORS = {"smoke": (1.0, 8.0), "laptop": (0.33, 1.0, 2.4, 5.4),
               "paper": (0.01, 0.03, 0.1, 0.33, 0.5, 1.0, 1.6, 2.4, 3.6, 5.4, 8.0)}  # fmt: skip
 TRIES = {"smoke": 1, "laptop": 6, "paper": 50}  # settings of k-NN and trees
-_TABLES = {"smoke": ("MagicTelescope", "bank-marketing"),
+_TABLES = {"smoke": ("bank-marketing",),
            "laptop": ("covertype_sample", "MagicTelescope", "bank-marketing")}  # fmt: skip
 
 _WIDTH = {"smoke": 8, "laptop": 64, "paper": 256}

@@ -63,15 +63,17 @@ def entries() -> dict[str, Entry]:
         fuzzy,
         fuzzy_codes,
         grokking,
+        landscapes,
         operations,
         raven,
         reshaped,
+        reused,
         tabular,
         variation,
     )
 
     modules = (algorithmic, compatibility, reshaped, fuzzy, fuzzy_codes, raven, depth, variation, ablations, counted)
-    modules += (complexity, operations, grokking, tabular)
+    modules += (complexity, operations, grokking, tabular, reused, landscapes)
     found = [entry for module in modules for entry in module.ENTRIES]
     return {entry.name: entry for entry in sorted(found, key=lambda entry: _place(entry.name))}
 

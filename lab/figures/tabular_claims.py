@@ -6,6 +6,7 @@ difference from them has the noise of the networks alone.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -85,6 +86,64 @@ def _inputs_complex(table: pd.DataFrame) -> Verdict:
                   for name in wide.columns.unique("table"))  # fmt: skip
 
 
+def _everywhere(table: pd.DataFrame) -> Verdict:
+    """At each width and depth, mean over tables."""
+    means = _sizes(table)
+    return all_of(mean(rows[LEARNED] - rows[RELU], above=0.0, unit="points", case=f"{layers} layers, width {width}")
+                  for (layers, width), rows in means.groupby(level=["layers", "width"]))  # fmt: skip
+
+
+def _fewer_layers(table: pd.DataFrame) -> Verdict:
+    """Learned with one layer less, minus ReLU with the most; mean over widths and tables."""
+    most, means = table["layers"].max(), _sizes(table).groupby(level=["layers", "seed"]).mean()
+    return mean(means[LEARNED].get(most - 1, np.nan) - means[RELU].get(most, np.nan), above=0.0, unit="points")
+
+
+def _sizes(table: pd.DataFrame) -> pd.DataFrame:
+    """Accuracy in percent, mean over tables: (layers, width, seed) × methods; NaN where one has none."""
+    values = 100 * table["accuracy"].where(~table["diverged"].astype(bool))
+    kinds = [table[name] for name in ("layers", "width", "seed", "method")]
+    return values.groupby(kinds).agg(lambda a: a.mean(skipna=False)).unstack("method")
+
+
+def _part(table: pd.DataFrame, part: str) -> pd.DataFrame:
+    """Numbers of a part of Figures 7 and 24, (table, seed) × methods."""
+    own = table[table["part"] == part]
+    return own.groupby([own["table"], own["seed"], own["method"]], sort=False)["value"].agg(
+        lambda a: a.mean(skipna=False)).unstack("method")  # fmt: skip
+
+
+def _by_table(pairs: pd.Series, measure: Callable[..., Verdict], **claimed) -> list[Verdict]:
+    """A verdict on each table; pairs: by table and seed."""
+    name = claimed.pop("case", "")
+    return [measure(rows, case=", ".join(filter(None, (name, table))), **claimed)
+            for table, rows in pairs.groupby(level="table", sort=False)]  # fmt: skip
+
+
+def _rises(table: pd.DataFrame) -> Verdict:
+    """Total variation after the last remembered step minus that of the initial weights, for each network."""
+    own = table[table["part"] == "course"].sort_values("x")
+    ends = own.groupby(["table", "seed", "method"], sort=False)["value"].agg(lambda a: a.iloc[-1] - a.iloc[0])
+    ends = ends.unstack("method")
+    return all_of(found for method in ends for found in _by_table(ends[method], mean, above=0.0, case=method))
+
+
+def _most_complex(table: pd.DataFrame) -> Verdict:
+    wide = np.log(_part(table, "solution"))
+    return all_of(found for other in (RELU, TANH, LEARNED) for found in
+                  _by_table(wide[IAFS] - wide[other], ratio, above=1.0, unit="×", case=f"against {other}"))  # fmt: skip
+
+
+def _ambient(table: pd.DataFrame) -> Verdict:
+    found = np.log(_part(table, "ambient")[IAFS]) - np.log(_part(table, "solution")[IAFS])
+    return all_of(_by_table(found, ratio, above=1.0, unit="×"))
+
+
+def _aligned(table: pd.DataFrame) -> Verdict:
+    wide = _part(table, "alignment")
+    return all_of(_by_table(wide[IAFS] - wide[RELU], mean, above=0.0))
+
+
 FIG5 = (
     Claim("Networks with ReLU are less accurate than boosted trees, over tables", _relu_against_trees),
     Claim("Learned functions are more accurate than ReLU, over tables", _learned_against_relu),
@@ -98,3 +157,15 @@ FIG6 = (
 )
 FIG22 = (Claim("Networks with input functions are more complex than ReLU on every table", _inputs_complex),)
 FIG23 = (Claim("Over all networks accuracy peaks at different complexities", _peaks_differ),)
+_REUSED = (
+    Claim("The learned function surpasses ReLU at each width and depth", _everywhere),
+    Claim("It does so with one hidden layer less than ReLU has at most, over widths", _fewer_layers),
+)
+FIG8 = FIG21 = _REUSED
+_LOOKED_AT = (
+    Claim("The complexity of every network rises during training", _rises),
+    Claim("Networks with input functions become the most complex", _most_complex),
+    Claim("Around them, on a random plane, networks are more complex still", _ambient),
+    Claim("Input functions change along the axes more than ReLU does, as trees do", _aligned),
+)
+FIG7 = FIG24 = _LOOKED_AT

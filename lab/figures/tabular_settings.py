@@ -21,6 +21,9 @@ RELU, TANH, LEARNED, IAFS = "ReLU", "TanH", "learned", "IAFs"
 METHODS = (LINEAR, NEIGHBOURS, TREES, RELU, TANH, LEARNED, IAFS)
 NETWORKS = (RELU, TANH, LEARNED, IAFS)
 STARTS = ("relu", "zero")  # of the searches for "learned" (App. C)
+# Of the function that is looked at one by one. On `val` of covertype_sample (600 steps, 3 seeds) .814 against .804 from
+# ReLU; ReLU itself .796.
+START = "zero"
 SEEDS = {"smoke": 2, "laptop": 3, "paper": 3}
 LAYERS = {"smoke": (1, 2), "laptop": (1, 2, 3), "paper": (1, 2, 3, 4)}  # the best on `val` counts
 WIDTHS = {"smoke": (4, 8), "laptop": (16, 64, 256), "paper": (32, 64, 128, 256, 512)}  # of Figures 8 and 21
@@ -146,12 +149,17 @@ class OnTables:
         found += [f"{name} stands for {name.removesuffix('_sample')}, of which it is a random part"
                   for name in names if name.endswith("_sample")]  # fmt: skip
         if self.theirs:
-            found += [f"the paper has {self.theirs}"] if not set(names) >= set(self.theirs.split(", ")) else []
+            missing = [name for name in self.theirs.split(", ") if name in absent(names)]
+            found += [f"the paper has {', '.join(missing)}{', too' if self._some(names) else ''}"] if missing else []
         elif missing := absent(names):
             found.append(f"{len(names)} of the paper's 16 tables; left out: {', '.join(missing)}")
         told = [f"{name} {value} (paper scale {paper[name][0]})" for name, (value, _) in _fields(scale).items()
                 if value != paper[name][0]]  # fmt: skip
         return [*found, ", ".join(told)] if told else found
+
+    def _some(self, names: Sequence[str]) -> bool:
+        """Whether a table of the paper, or a sample of one, is among these."""
+        return any(name.removesuffix("_sample") in self.theirs.split(", ") for name in names)
 
 
 def _fields(scale: str) -> dict[str, tuple[object, str]]:

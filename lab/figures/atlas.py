@@ -81,9 +81,7 @@ def _draw(table: pd.DataFrame, columns: tuple[str, ...]) -> go.Figure:
 
 def _head(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int, int]) -> None:
     """Name of a column, with its prefactor and its mean accuracy."""
-    text = (
-        f"TanH, α = {rows['prefactor'].iloc[0]:g}" if method == TANH and len(rows) else method.replace("boosted ", "")
-    )
+    text = f"tanh({rows['prefactor'].iloc[0]:g}x)" if method == TANH and len(rows) else method.replace("boosted ", "")
     above(figure, text, *at)
     figure.layout.annotations[-1].update(yshift=18)
     accuracy = 100 * rows.loc[rows["part"] == "accuracy", "value"].mean()

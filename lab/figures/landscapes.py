@@ -142,11 +142,12 @@ def measured(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
             own = {"table": table, "method": method, "prefactor": 1.0, "seed": 0}
             rows.append(own | _row("accuracy", value=found.accuracy(found.task.split()["test"])))
             rows += [own | row for row in _inside(found.task, lambda x, f=found: f(x)[:, 1], fine, first=True)]
-    return pd.DataFrame(rows).round({"x": 5, "y": 5, "value": 6})
+    return pd.DataFrame(rows)
 
 
 def _row(part: str, number: int = 0, x: float = 0.0, y: float = 0.0, value: float = 0.0) -> dict:
-    return {"part": part, "number": number, "x": x, "y": y, "value": value}
+    numbers = {"x": x, "y": y, "value": value}
+    return {"part": part, "number": number} | {name: float(f"{one:.6g}") for name, one in numbers.items()}
 
 
 def _network(run: Run, fine: Fineness) -> Iterator[dict]:
@@ -215,10 +216,10 @@ def _inside(task: Tabular, f: Model, fine: Fineness, first: bool) -> Iterator[di
 
 def _summary(table: pd.DataFrame) -> str:
     """Complexity of the solutions and around them, and alignment, by method; mean over seeds."""
-    means = table.groupby(["table", "part", "method"], sort=False)["value"].mean()
     words = []
-    for name in table["table"].unique():
-        here, around, along = (means[name, part] for part in ("solution", "ambient", "alignment"))
+    for name, rows in table.groupby("table", sort=False):
+        here, around, along = (rows[rows["part"] == part].groupby("method", sort=False)["value"].mean()
+                               for part in ("solution", "ambient", "alignment"))  # fmt: skip
         told = ", ".join(f"{method} {here[method]:.2f} ({around[method]:.2f})" for method in here.index)
         axes = ", ".join(f"{method} {along[method]:.2f}" for method in along.index)
         words.append(f"{name}: total variation of the probabilities, in brackets its mean over the random plane,"

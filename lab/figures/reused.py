@@ -104,7 +104,7 @@ _SAYS = "learned functions surpass ReLU, often with fewer layers, and can be reu
 ENTRIES = (
     Entry(
         "simplicity/fig8", "3.3", "A learned function at other widths and depths",
-        "Test accuracy on covertype against the width of the network, with ReLU and with the function that was learned"
+        "Test accuracy on a table against the width of the network, with ReLU and with the function that was learned"
         " for the table in a network of one size",
         _SAYS, plan=_single, tasks=one("laptop"), origin=OnTables(one, THEIRS), claims=claims.FIG8,
         minutes={"smoke": 0.1, "laptop": 5, "paper": 30}, **_SHARED,

@@ -250,7 +250,7 @@ ENTRIES = (
         " still; input functions give boundaries along axes, as trees do",
         plan=seven, plot=atlas.fig7, tasks=looked_at("laptop", "simplicity/fig7"),
         origin=OnTables(partial(looked_at, name="simplicity/fig7"), THEIRS["simplicity/fig7"]), claims=claims.FIG7,
-        minutes={"smoke": 0.2, "laptop": 4, "paper": 60}, **_SHARED,
+        minutes={"smoke": 0.2, "laptop": 3, "paper": 60}, **_SHARED,
     ),
     Entry(
         "simplicity/fig24", "E.4", "Models of several tables in weight space and in input space",
@@ -258,6 +258,6 @@ ENTRIES = (
         "the observations are similar across data sets",
         plan=twenty_four, plot=atlas.fig24, tasks=looked_at("laptop", "simplicity/fig24"),
         origin=OnTables(partial(looked_at, name="simplicity/fig24"), THEIRS["simplicity/fig24"]), claims=claims.FIG24,
-        minutes={"smoke": 0.2, "laptop": 8, "paper": 180}, **_SHARED,
+        minutes={"smoke": 0.2, "laptop": 6, "paper": 180}, **_SHARED,
     ),
 )  # fmt: skip

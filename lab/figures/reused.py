@@ -107,13 +107,13 @@ ENTRIES = (
         "Test accuracy on a table against the width of the network, with ReLU and with the function that was learned"
         " for the table in a network of one size",
         _SAYS, plan=_single, tasks=one("laptop"), origin=OnTables(one, THEIRS), claims=claims.FIG8,
-        minutes={"smoke": 0.1, "laptop": 5, "paper": 30}, **_SHARED,
+        minutes={"smoke": 0.1, "laptop": 4, "paper": 30}, **_SHARED,
     ),
     Entry(
         "simplicity/fig21", "E.4", "Learned functions at other widths and depths, all tables",
         "Test accuracy on each table against the width of the network, with ReLU and with the function that was learned"
         " for the table in a network of one size",
         _SAYS, plan=plan, tasks=tables("laptop"), origin=OnTables(), claims=claims.FIG21,
-        minutes={"smoke": 0.1, "laptop": 14, "paper": 500}, **_SHARED,
+        minutes={"smoke": 0.1, "laptop": 12, "paper": 500}, **_SHARED,
     ),
 )  # fmt: skip

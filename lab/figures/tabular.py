@@ -192,13 +192,13 @@ ENTRIES = (
         f"Test accuracy over all tables: {_WHAT}",
         "vanilla MLPs are often worse than decision trees; learned functions eliminate this gap, input functions enable"
         " even better performance",
-        plot=standings.fig5, claims=claims.FIG5, minutes={"smoke": 0.2, "laptop": 22, "paper": 600}, **_ACCURACY,
+        plot=standings.fig5, claims=claims.FIG5, minutes={"smoke": 0.2, "laptop": 10, "paper": 600}, **_ACCURACY,
     ),
     Entry(
         "simplicity/fig20", "E.4", "Kinds of models on each table",
         f"Test accuracy on each table: {_WHAT}",
         "in almost all cases ReLU is surpassed by TanH with a prefactor, learned functions and learned input functions",
-        plot=standings.fig20, claims=claims.FIG20, minutes={"smoke": 0.2, "laptop": 22, "paper": 600}, **_ACCURACY,
+        plot=standings.fig20, claims=claims.FIG20, minutes={"smoke": 0.2, "laptop": 10, "paper": 600}, **_ACCURACY,
     ),
     Entry(
         "simplicity/fig6", "3.3", "Test accuracy against complexity on tables",
@@ -206,21 +206,21 @@ ENTRIES = (
         " learned from ReLU and from zero",
         "learned functions perform better in all cases, but accuracy peaks at a different complexity on each table",
         plan=_only_learned, plot=tradeoff.fig6, claims=claims.FIG6,
-        minutes={"smoke": 0.2, "laptop": 14, "paper": 350}, **_COMPLEX,
+        minutes={"smoke": 0.2, "laptop": 7, "paper": 350}, **_COMPLEX,
     ),
     Entry(
         "simplicity/fig22", "E.4", "Test against training accuracy on tables",
         f"Each mark a model, its training and its test accuracy: {_WHAT}",
         "accuracy is almost always best with input functions, and the better models are more complex; k-NN, trees and"
         " learned functions lie outside the front of ReLU networks",
-        plan=plan, plot=tradeoff.fig22, claims=claims.FIG22, minutes={"smoke": 0.2, "laptop": 23, "paper": 600},
+        plan=plan, plot=tradeoff.fig22, claims=claims.FIG22, minutes={"smoke": 0.2, "laptop": 11, "paper": 600},
         **_COMPLEX,
     ),
     Entry(
         "simplicity/fig23", "E.4", "Test accuracy against complexity, all models",
         f"Each mark a model, its total variation on paths through the data and its test accuracy: {_WHAT}",
         "accuracy peaks at different complexity levels across data sets",
-        plan=plan, plot=tradeoff.fig23, claims=claims.FIG23, minutes={"smoke": 0.2, "laptop": 23, "paper": 600},
+        plan=plan, plot=tradeoff.fig23, claims=claims.FIG23, minutes={"smoke": 0.2, "laptop": 11, "paper": 600},
         **_COMPLEX,
     ),
 )  # fmt: skip

@@ -127,10 +127,11 @@ def search(scale: str, table: str, start: str, layers: int = _DEPTH) -> EpisodeS
 
 @dataclass(frozen=True)
 class OnTables:
-    """Origin of entries that train these networks. names: the tables of a scale. theirs: see below."""
+    """Origin of entries that train these networks. names: the tables of a scale. theirs: the paper's, where an entry is
+    not about all of them."""
 
     names: Callable[[str], Sequence[str]] = tables
-    theirs: str = ""  # the paper's table, of an entry that is about one
+    theirs: str = ""
     guesses: Sequence[str] = GUESSES
 
     def data(self, scale: str) -> list[dict]:

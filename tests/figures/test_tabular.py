@@ -101,6 +101,12 @@ def test_baselines_are_fitted_on_train_and_chosen_on_val(made):
         assert own["chosen"].all() and len(found.tried) == 1
 
 
+def test_figure_6_has_nothing_but_networks_and_fits_nothing_else(made):
+    runs = [(labels, Run(spec, Store())) for labels, spec in planned("simplicity/fig6")]
+    table, whole = tabular.measured(runs), made[FIG22].table
+    pd.testing.assert_frame_equal(table, whole[whole["method"].isin((RELU, LEARNED))].reset_index(drop=True))
+
+
 def test_ranks_and_normalized_accuracies_by_hand():
     rows = [(name, method, seed, value, True)
             for name, values in {"a": {"ReLU": (0.5, 0.7), "IAFs": (0.8, 0.8), "k-NN": (0.7,)},

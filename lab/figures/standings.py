@@ -28,8 +28,8 @@ def fig5(table: pd.DataFrame) -> go.Figure:
     for number, (name, x) in enumerate((("normalized", "0: worst method of a table, 1: best"), ("rank", "1: best"))):
         _draw(figure, found, name, (1, number + 1), ".2f")
         figure.update_xaxes(title_text=x, row=1, col=number + 1)
-    set_reading(figure, f"Test accuracy on each of {table['table'].nunique()} tables, scaled to 0 for the method that"
-                " is worst on it and 1 for the best, and the rank of methods, both averaged over tables. Whiskers:"
+    set_reading(figure, "Test accuracy on each table, scaled to 0 for the method that is worst on it and 1 for the"
+                " best, and the rank of methods, both averaged over tables. Whiskers:"
                 f" {INTERVAL}. k-NN and trees are fitted once.")  # fmt: skip
     return figure
 

@@ -153,7 +153,8 @@ def _summary(table: pd.DataFrame) -> str:
     own = table[table["chosen"].astype(bool)]
     means = 100 * own.groupby(["method", "table"], sort=False)["accuracy"].mean().groupby("method", sort=False).mean()
     told = ", ".join(f"{method} {means[method]:.1f} %" for method in means.sort_values().index)
-    return f"Test accuracy, mean over {own['table'].nunique()} tables: {told}."
+    count = own["table"].nunique()
+    return f"Test accuracy, mean over {count} table{'s' if count > 1 else ''}: {told}."
 
 
 def _complexity_summary(table: pd.DataFrame) -> str:

@@ -47,7 +47,7 @@ def _scatter(table: pd.DataFrame, x: str, x_title: str) -> go.Figure:
     names, found = list(table["table"].unique()), set(table["kind"])
     order = [kind for method in METHODS for kind in ((FROM_RELU, FROM_ZERO) if method == LEARNED else (method,))]
     order = [kind for kind in order if kind in found]
-    figure = grid(names, min(COLUMNS, len(names)), HEIGHT, gap=66, top=88, horizontal=44)
+    figure = grid(names, min(COLUMNS, len(names)), HEIGHT, gap=66, top=112 if len(order) > 4 else 64, horizontal=44)
     for number, name in enumerate(names):
         row, column = place(number, min(COLUMNS, len(names)))
         for kind in order:

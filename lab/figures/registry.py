@@ -64,14 +64,17 @@ def entries() -> dict[str, Entry]:
         fuzzy_codes,
         grokking,
         image_sets,
+        landscapes,
         operations,
         raven,
         reshaped,
+        reused,
+        tabular,
         variation,
     )
 
     modules = (algorithmic, compatibility, reshaped, fuzzy, fuzzy_codes, raven, depth, variation, ablations, counted)
-    modules += (complexity, operations, grokking, image_sets)
+    modules += (complexity, operations, grokking, image_sets, tabular, reused, landscapes)
     found = [entry for module in modules for entry in module.ENTRIES]
     return {entry.name: entry for entry in sorted(found, key=lambda entry: _place(entry.name))}
 

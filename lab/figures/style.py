@@ -28,6 +28,11 @@ METHOD_COLOURS = {
     "learned from ReLU": ORANGE,
     "learned from zero": BLUE,
     "layer-specific": GREEN,
+    "linear model": PURPLE,
+    "k-NN": BLACK,
+    "boosted trees": GREEN,
+    "TanH": ORANGE,
+    "IAFs": VERMILLION,
 }
 METHOD_SYMBOLS = {  # a second way to tell methods apart, where points are drawn
     "baseline": "circle",
@@ -48,6 +53,11 @@ METHOD_SYMBOLS = {  # a second way to tell methods apart, where points are drawn
     "learned from ReLU": "square",
     "learned from zero": "diamond",
     "layer-specific": "triangle-up",
+    "linear model": "cross",
+    "k-NN": "diamond-tall",
+    "boosted trees": "triangle-up",
+    "TanH": "hexagon",
+    "IAFs": "square",
 }
 METHOD_TITLES = {  # others: as they are
     "softmax": "softmax attention",

@@ -8,9 +8,9 @@ from lab.probes.embedding import embed
 from lab.probes.landscape import landscape
 from lab.probes.measure import Frequency, Loss, Variation
 from lab.probes.similarity import code_similarity
-from lab.probes.slices import slice_1d, slice_2d
+from lab.probes.slices import alignment, slice_1d, slice_2d
 
 __all__ = [
-    "Frequency", "Loss", "Variation", "code_similarity", "codes_by_layer", "contrast", "decode", "embed",
+    "Frequency", "Loss", "Variation", "alignment", "code_similarity", "codes_by_layer", "contrast", "decode", "embed",
     "fourier_complexity", "landscape", "latent_codes", "slice_1d", "slice_2d", "total_variation",
 ]  # fmt: skip

@@ -43,7 +43,7 @@ def explore(x: object, scale: str | None = None, edit: bool = False) -> Explorer
         x = x.spline
     if isinstance(x, Spline) or (isinstance(x, str) and x in zoo_names()):
         return SplineExplorer(x, edit=edit, scale=scale)
-    if isinstance(x, Figure) and "value" in x.table:
+    if isinstance(x, Figure) and "density" in x.table:
         return SplineExplorer(*functions_of(x.table, f"{x.name}, scale {x.scale}"), edit=edit, scale=scale)
     if edit:
         raise ArgumentError(f"edit=True is for functions, and {x!r} is none; give a lab.Spline or a name in the zoo")

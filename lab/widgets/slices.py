@@ -91,7 +91,7 @@ class SliceExplorer(Explorer):
             if isinstance(model, Mapping):
                 options = [(f"{value:g}", value) for value in family]
                 self._sliders[name] = widgets.SelectionSlider(description=f"{name} α", options=options, style=LABEL)
-        first = coordinates(points, 2, "points")[0]
+        first = self._given(coordinates(points, 2, "points")[0])
         outputs = [slice_2d(self._model(name), first, (0, 1), 2).values for name in models] if len(first) > 1 else []
         self._cut = Cut(points, columns, max((one.shape[2] if one.ndim == 3 else 1 for one in outputs), default=1))
         self.point, self.across, self.up, self.output = self._cut.controls
@@ -113,10 +113,13 @@ class SliceExplorer(Explorer):
             number, *dims = self._cut.plane
             while len(self._kept) >= KEPT:
                 self._kept.pop(next(iter(self._kept)))
-            point = self._cut.points[number]
-            point = self._like.new_tensor(point) if isinstance(self._like, Tensor) else point
+            point = self._given(self._cut.points[number])
             self._kept[key] = slice_2d(self._model(name), point, dims, self._grid, self._bounds)
         return self._kept[key]
+
+    def _given(self, point: np.ndarray) -> Tensor | np.ndarray:
+        """A point as what the user gave: models are called with that."""
+        return self._like.new_tensor(point) if isinstance(self._like, Tensor) else point
 
     def _value(self, name: str) -> float | None:
         return self._sliders[name].value if name in self._sliders else None

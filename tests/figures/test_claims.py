@@ -247,6 +247,49 @@ def image_functions(right):
     return table.assign(gelu=table["gelu"] + 0.001 * rng.random(len(table)))
 
 
+def tabular(right):
+    """Three tables, which want networks of different complexity; learned functions are better than ReLU, input
+    functions best; or nothing but trees is better."""
+    rng, rows = np.random.default_rng(RNG), []
+    better = {"ReLU": 0.0, "TanH": 0.02, "learned": 0.05, "IAFs": 0.07} if right else {
+        "ReLU": 0.06, "TanH": 0.04, "learned": 0.02, "IAFs": 0.0}  # fmt: skip
+    for number, name in enumerate(("covertype", "MagicTelescope", "bank-marketing")):
+        rows.append((name, "boosted trees", "", 0, 1.0, 0, 0.85 if right else 0.84, 5.0, True, False))
+        for method, gain in better.items():
+            complex = 1 + 10 * gain
+            for layers in (1, 2):
+                for seed in range(6):
+                    noise = 1 + 0.01 * rng.normal()
+                    tv = complex * (2.0**number * noise if right else 1)
+                    accuracy = 0.78 + gain + 0.01 * layers + 0.001 * rng.normal()
+                    rows.append((name, method, "", layers, 1.0, seed, accuracy, tv, layers == 2, False))
+    names = ["table", "method", "start", "layers", "prefactor", "seed", "accuracy", "tv", "chosen", "diverged"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def reused(right):
+    """Widths and depths help; so does the learned function, or not."""
+    rng = np.random.default_rng(RNG)
+    rows = [(name, method, layers, width, seed, 0.7 + 0.02 * layers + 0.0002 * width + 0.001 * rng.normal()
+             + (0.05 if right else -0.05) * (method == "learned"), False)
+            for name in ("covertype", "pol") for method in ("ReLU", "learned") for layers in (1, 2, 3)
+            for width in (16, 64) for seed in range(6)]  # fmt: skip
+    return pd.DataFrame(rows, columns=["table", "method", "layers", "width", "seed", "accuracy", "diverged"])
+
+
+def looked_at(right):
+    """Complexity rises, most with input functions, which keep to the axes; or all of it the other way round."""
+    rng, sign, rows = np.random.default_rng(RNG), 1 if right else -1, []
+    for name in ("covertype", "MagicTelescope"):
+        for rank, method in enumerate(("ReLU", "TanH", "learned", "IAFs")):
+            for seed in range(6):
+                tv = 5 + sign * (rank + 0.1 * rng.normal())
+                numbers = {"solution": tv, "ambient": tv * 1.5**sign, "alignment": 0.6 + sign * 0.1 * rank}
+                rows += [(name, method, seed, part, 0, value) for part, value in numbers.items()]
+                rows += [(name, method, seed, "course", step, tv + sign * step / 100) for step in (200, 0, 100)]
+    return pd.DataFrame(rows, columns=["table", "method", "seed", "part", "x", "value"])
+
+
 PLANTED = {
     "transformers/fig2": curves, "transformers/fig3": lengths, "transformers/fig4": widths,
     "transformers/fig5": matrices, "transformers/fig10": curves, "transformers/fig11": matrices,
@@ -261,6 +304,9 @@ PLANTED = {
     "simplicity/fig29": complexities,
     "simplicity/fig11": grokked, "simplicity/fig12": versions,
     "simplicity/fig13": arrivals, "simplicity/fig28": operations,
+    "simplicity/fig5": tabular, "simplicity/fig20": tabular, "simplicity/fig6": tabular, "simplicity/fig22": tabular,
+    "simplicity/fig23": tabular, "simplicity/fig8": reused, "simplicity/fig21": reused,
+    "simplicity/fig7": looked_at, "simplicity/fig24": looked_at,
 }  # fmt: skip
 CASES = [pytest.param(name, claim, id=f"{name}: {claim.says}") for name in PLANTED for claim in entry(name).claims]
 COUNTED = ("hypernetwork/figA9", "hypernetwork/tableA2")

@@ -136,3 +136,28 @@ def test_three_points_are_asked_for():
     for wrong in (np.zeros(3), np.zeros((2, 3)), np.zeros((4, 3))):
         with pytest.raises(ArgumentError, match="give three points"):
             probes.slice_2d(lambda x: x, wrong)
+
+
+def test_alignment_is_one_along_axes_and_two_over_pi_all_around():
+    """Trees cut along axes; a cone, seen from all sides, has mean |cos 2θ| = 2/π; a constant says nothing."""
+    plane = {"dims": (0, 1), "grid": 101}
+    rng = np.random.default_rng(0)
+    tree = DecisionTreeClassifier(max_depth=4, random_state=0).fit(rng.normal(size=(200, 2)), rng.integers(0, 2, 200))
+    for f in (lambda x: np.sin(9 * x[:, 0]), lambda x: x[:, 1] ** 2):
+        assert probes.alignment(probes.slice_2d(f, np.zeros(2), **plane)) == 1
+    assert probes.alignment(probes.slice_2d(tree.predict, np.zeros(2), **plane)) > 0.95
+    inside = probes.slice_2d(lambda x: np.minimum(np.hypot(*x.T), 0.9), np.zeros(2), **plane)
+    assert abs(probes.alignment(inside) - 2 / np.pi) < 0.01
+    turned = probes.slice_2d(lambda x: np.tanh(5 * (x[:, 0] + x[:, 1])), np.zeros(2), **plane)
+    assert probes.alignment(turned) < 1e-12
+    assert np.isnan(probes.alignment(probes.slice_2d(lambda x: np.ones(len(x)), np.zeros(2), **plane)))
+
+
+def test_alignment_is_one_number_for_all_outputs_and_any_scale():
+    rng = np.random.default_rng(1)
+    weights = rng.normal(size=(2, 3))
+    found = [probes.alignment(probes.slice_2d(lambda x, s=s: s * np.tanh(x @ weights), np.zeros(2), (0, 1), 20))
+             for s in (1.0, -7.0)]  # fmt: skip
+    squares = [probes.alignment(probes.slice_2d(lambda x, o=o: np.tanh(x @ weights)[:, o], np.zeros(2), (0, 1), 20))
+               for o in range(3)]  # fmt: skip
+    assert found[0] == pytest.approx(found[1]) and 0 <= found[0] <= max(squares)

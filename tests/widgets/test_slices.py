@@ -89,3 +89,12 @@ def test_what_cannot_be_shown_is_said(explorer):
         SliceExplorer({"one": lambda x: x[:, 0]}, x, names[:2])
     with pytest.raises(ArgumentError, match="cannot be called"):
         SliceExplorer({"one": 3}, x)
+
+
+def test_models_are_called_with_what_the_points_are():
+    """Here a function of tensors alone, from the first look at its outputs on."""
+    x = table()[0]
+    made = SliceExplorer({"sum": lambda points: points.detach().sum(1)}, x, grid=4)
+    corner = x[0].clone()
+    corner[:2] = -1.0
+    assert shown(made, 0)[0, 0] == pytest.approx(corner.sum().item(), rel=1e-5) and made.error.value == ""

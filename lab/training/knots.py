@@ -24,14 +24,14 @@ class Functions:
 
     def __init__(self, spec: EpisodeSpec, device: torch.device):
         self.low, self.high, self.inputs = spec.low, spec.high, spec.learn == "inputs"
-        layers = spec.model.layers
-        self.names = {"shared": ["phi"], "layers": [f"phi{i}" for i in range(layers)], "inputs": ["inputs"]}[spec.learn]
+        self.names = learned_names(spec.learn, spec.model.layers)
         count = spec.tasks[0].inputs if self.inputs else len(self.names)
         numbers = [restart.knots for restart in spec.restarts]
         self.groups = [[r for r, k in enumerate(numbers) if k == knots] for knots in dict.fromkeys(numbers)]
         self.values: list[Tensor] = []
         for group in self.groups:
-            start = torch.stack([_start(spec, r, count) for r in group])
+            restarts = [spec.restarts[r] for r in group]
+            start = torch.stack([start_values(r.start, r.seed, r.knots, count, self.low, self.high) for r in restarts])
             self.values.append(start.to(device).requires_grad_())
         flat = [r for group in self.groups for r in group]
         self._back = torch.tensor([flat.index(r) for r in range(len(flat))], device=device)
@@ -40,11 +40,6 @@ class Functions:
     def modules(self) -> dict[str, nn.Module]:
         """A module for each name; it follows the knots as they change."""
         return {name: _Function(self, number) for number, name in enumerate(self.names)}
-
-    def model(self, model: Perceptron) -> Perceptron:
-        """The model with a place for each of the names."""
-        kept = {name: part for name, part in model.parts.items() if self.inputs == name.startswith("phi")}
-        return model.having(kept | dict.fromkeys(self.names, "identity"))
 
     def at(self, x: Tensor, number: int) -> Tensor:
         """Function `number` of each restart, or where inputs have theirs all of them: x (R, B, C) → (R, B, C)."""
@@ -95,12 +90,26 @@ class _Function(nn.Module):
         return self._functions.at(x, self._number)
 
 
-def _start(spec: EpisodeSpec, number: int, count: int) -> Tensor:
-    """Where a restart begins, (count, knots)."""
-    restart = spec.restarts[number]
-    if restart.start == "noise":
-        generator = torch.Generator().manual_seed(stream(restart.seed, "noise"))
-        return NOISE * torch.randn(count, restart.knots, generator=generator)
-    positions = torch.linspace(spec.low, spec.high, restart.knots)
-    values = {"zero": torch.zeros_like(positions), "relu": positions.relu(), "identity": positions}[restart.start]
+def start_values(start: str, seed: int, knots: int, count: int, low: float, high: float) -> Tensor:
+    """Where a search begins, (count, knots): "zero", "relu", "identity", or "noise" from the seed."""
+    if start == "noise":
+        generator = torch.Generator().manual_seed(stream(seed, "noise"))
+        return NOISE * torch.randn(count, knots, generator=generator)
+    positions = torch.linspace(low, high, knots)
+    values = {"zero": torch.zeros_like(positions), "relu": positions.relu(), "identity": positions}[start]
     return values.expand(count, -1).clone()
+
+
+def learned_names(learn: str, layers: int) -> list[str]:
+    """The names in `Perceptron.parts` of what is learned.
+
+    >>> learned_names("layers", 2)
+    ['phi0', 'phi1']
+    """
+    return {"shared": ["phi"], "layers": [f"phi{i}" for i in range(layers)], "inputs": ["inputs"]}[learn]
+
+
+def with_places(model: Perceptron, learn: str) -> Perceptron:
+    """The model with a place, now the identity, for each function that is learned."""
+    kept = {name: part for name, part in model.parts.items() if (learn == "inputs") == name.startswith("phi")}
+    return model.having(kept | dict.fromkeys(learned_names(learn, model.layers), "identity"))

@@ -17,7 +17,7 @@ import hashlib
 import json
 from dataclasses import dataclass, fields, is_dataclass, replace  # noqa: F401  (replace: re-exported for users of specs)
 
-from lab.tabular import Descent, EpisodeSpec, Perceptron, Restart, TwoLossSpec
+from lab.tabular import Descent, EpisodeSpec, InterpolatedSpec, Perceptron, Restart, TwoLossSpec
 from lab.tasks.collage import Collage
 from lab.tasks.images import Images
 from lab.tasks.logic import Logic
@@ -229,8 +229,8 @@ Resolved = str | Knots | KnotTable | Coefficients  # a non-linearity with its va
 Part = Resolved | Learned | Shaped
 TYPES = {kind.__name__: kind for kind in (Knots, Coefficients, ModelSpec, Recipe, RunSpec, SearchSpec, Learned, Shaped)}
 TYPES |= {kind.__name__: kind for kind in (AdamW, HyperModel, Logic, Sraven)}
-TYPES |= {kind.__name__: kind for kind in (Perceptron, Descent, KnotTable, EpisodeSpec, Restart, TwoLossSpec)}
-TYPES |= {kind.__name__: kind for kind in (Operation, Images, Collage, Tabular)}
+TYPES |= {kind.__name__: kind for kind in (Perceptron, Descent, KnotTable, EpisodeSpec, InterpolatedSpec, Restart)}
+TYPES |= {kind.__name__: kind for kind in (TwoLossSpec, Operation, Images, Collage, Tabular)}
 
 
 def to_json(spec: object) -> str:

@@ -135,6 +135,15 @@ class EpisodeSpec:
 
 
 @dataclass(frozen=True)
+class InterpolatedSpec(EpisodeSpec):
+    """A search by episodes for functions that are no straight lines between their control points, `Restart.knots` of
+    them: what is learned are the values there, what is found has finer knots (`lab.training.interpolation`).
+    """
+
+    interpolation: str = "cubic"  # or "nearest"
+
+
+@dataclass(frozen=True)
 class TwoLossSpec:
     """A search by two losses (transformers paper, Algorithm 1) for the functions of perceptrons: the models that an
     `EpisodeSpec` has, and a cheaper search, in which weights and function are learned at the same time.

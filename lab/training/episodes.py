@@ -22,11 +22,12 @@ from torch.func import functional_call
 from lab.errors import ArgumentError, check_whole
 from lab.models.mlp import MLP
 from lab.models.transformer import stream
-from lab.spec import EpisodeSpec, Knots, KnotTable, Resolved, RunSpec, replace
+from lab.spec import EpisodeSpec, InterpolatedSpec, Knots, KnotTable, Resolved, RunSpec, replace
 from lab.tasks.table import TableTask
 from lab.training import tables
 from lab.training.batches import Order
 from lab.training.fleet import build
+from lab.training.interpolation import refine
 from lab.training.kinds import perceptrons
 from lab.training.knots import Functions, with_places
 from lab.training.optimizers import MOMENTS, descend
@@ -341,6 +342,8 @@ def check(spec: EpisodeSpec) -> None:
             f"{len(spec.restarts)} restarts, episodes={spec.episodes}, growth={spec.growth}, held_out={spec.held_out}:"
             " give one or more of each of the first two, growth above 0, and held_out between 0 and 1"
         )
+    if isinstance(spec, InterpolatedSpec):
+        refine(spec.interpolation, 2)
     for restart in spec.restarts:
         if restart.start not in STARTS:
             raise ArgumentError(f"unknown start {restart.start!r}; known: {', '.join(STARTS)}")

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 
 from lab.models.transformer import stream
 from lab.nonlinearity.op import spline
-from lab.spec import EpisodeSpec, Knots, KnotTable, Perceptron
+from lab.spec import EpisodeSpec, InterpolatedSpec, Knots, KnotTable, Perceptron
+from lab.training.interpolation import refine
 
 NOISE = 0.1  # standard deviation of the values that a search starts from as "noise"
 
@@ -19,7 +20,8 @@ class Functions:
     """The knots of R restarts, in groups of one number of knots.
 
     names: what is learned, as in `Perceptron.parts`. values: for each group (g, P, knots), g restarts with P functions:
-    one for all layers, one a layer, or one an input dimension.
+    one for all layers, one a layer, or one an input dimension. With an `InterpolatedSpec` these are control points, and
+    the function has finer knots.
     """
 
     def __init__(self, spec: EpisodeSpec, device: torch.device):
@@ -29,6 +31,9 @@ class Functions:
         numbers = [restart.knots for restart in spec.restarts]
         self.groups = [[r for r, k in enumerate(numbers) if k == knots] for knots in dict.fromkeys(numbers)]
         self.values: list[Tensor] = []
+        kind = spec.interpolation if isinstance(spec, InterpolatedSpec) else None
+        first = [numbers[group[0]] for group in self.groups]
+        self._finer = [None if kind is None else refine(kind, knots).to(device) for knots in first]
         for group in self.groups:
             restarts = [spec.restarts[r] for r in group]
             start = torch.stack([start_values(r.start, r.seed, r.knots, count, self.low, self.high) for r in restarts])
@@ -44,7 +49,7 @@ class Functions:
     def at(self, x: Tensor, number: int) -> Tensor:
         """Function `number` of each restart, or where inputs have theirs all of them: x (R, B, C) → (R, B, C)."""
         parts = []
-        for members, values in zip(self._members, self.values, strict=True):
+        for members, values in zip(self._members, self._fine(self.values), strict=True):
             part = x if len(self.groups) == 1 else x[members]
             if self.inputs:
                 columns = part.mT.reshape(-1, part.shape[1])  # (g·D, B)
@@ -53,6 +58,10 @@ class Functions:
             else:
                 parts.append(spline(part, values[:, number], self.low, self.high))
         return parts[0] if len(parts) == 1 else torch.cat(parts)[self._back]
+
+    def _fine(self, knots: Sequence[Tensor]) -> list[Tensor]:
+        """Knots like `values` as values at the knots that the functions have."""
+        return [v if finer is None else v @ finer.mT for v, finer in zip(knots, self._finer, strict=True)]
 
     def lengths(self, gradients: Sequence[Tensor]) -> Tensor:
         """Euclidean length of each restart's gradient, all its functions together, (R,)."""
@@ -75,7 +84,7 @@ class Functions:
     def parts(self, knots: Sequence[Tensor], restart: int) -> dict[str, Knots | KnotTable]:
         """The functions of one restart, by their names, from knots like `values`."""
         group = next(i for i, members in enumerate(self.groups) if restart in members)
-        rows = knots[group][self.groups[group].index(restart)].detach().cpu().tolist()
+        rows = self._fine(knots)[group][self.groups[group].index(restart)].detach().cpu().tolist()
         if self.inputs:
             return {"inputs": KnotTable(self.low, self.high, tuple(map(tuple, rows)))}
         return {name: Knots(self.low, self.high, tuple(row)) for name, row in zip(self.names, rows, strict=True)}

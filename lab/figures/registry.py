@@ -63,6 +63,8 @@ def entries() -> dict[str, Entry]:
         fuzzy,
         fuzzy_codes,
         grokking,
+        image_sets,
+        image_transfer,
         operations,
         raven,
         reshaped,
@@ -71,7 +73,7 @@ def entries() -> dict[str, Entry]:
     )
 
     modules = (algorithmic, compatibility, reshaped, fuzzy, fuzzy_codes, raven, depth, variation, ablations, counted)
-    modules += (complexity, operations, grokking, searches)
+    modules += (complexity, operations, grokking, image_sets, searches, image_transfer)
     found = [entry for module in modules for entry in module.ENTRIES]
     return {entry.name: entry for entry in sorted(found, key=lambda entry: _place(entry.name))}
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lab.figures.claims import Claim, Verdict, all_of, mean, per_seed, ratio, speed_up, steps_to
+from lab.figures.claims import Claim, Verdict, all_of, any_of, mean, per_seed, ratio, speed_up, steps_to
 from lab.figures.simple_settings import LEARNED, LEVEL, RELU
 
 if TYPE_CHECKING:
@@ -107,6 +107,38 @@ def _alike(table: pd.DataFrame) -> Verdict:
     return mean(alike(table), "restarts", above=0.9)
 
 
+def _over_relu(table: pd.DataFrame) -> dict[tuple[str, str], pd.Series]:
+    """For each function and set, gains over ReLU by seed, in points."""
+    means = per_seed(table, ["source", "target"])
+    pairs = [pair for pair in means.columns if pair[0] != RELU]
+    return {pair: means[pair] - means[(RELU, pair[1])] for pair in pairs}
+
+
+def _own_sets(table: pd.DataFrame) -> Verdict:
+    return all_of(mean(gain, above=0.0, unit="points", case=source)
+                  for (source, target), gain in _over_relu(table).items() if source == target)  # fmt: skip
+
+
+def _other_sets(table: pd.DataFrame) -> Verdict:
+    """Functions of one set; that of all sets has no other."""
+    sets = set(table["target"])
+    gains = {f"{source} on {target}": gain for (source, target), gain in _over_relu(table).items()
+             if source in sets and source != target}  # fmt: skip
+    return any_of(gains, above=0.0, unit="points")
+
+
+def _together(table: pd.DataFrame) -> Verdict:
+    """Correlation over functions and numbers of layers, for each seed; of several pairs of sets the lowest."""
+    learned = table[table["source"] != RELU]
+    means = per_seed(learned, ["target", "source", "layers"]).stack(["source", "layers"], future_stack=True)
+    found = []
+    for i, one in enumerate(means.columns):
+        for other in means.columns[i + 1 :]:
+            by_seed = means.groupby("seed")[[one, other]].apply(lambda rows: rows.corr().iloc[0, 1])
+            found.append(mean(by_seed, above=0.0, case=f"{one} and {other}"))
+    return all_of(found)
+
+
 FIG11 = (
     Claim("The learned function reaches 95 % test accuracy sooner than ReLU", lambda table: faster(table, above=1.0)),
     Claim("It does so about ten times sooner (at least five)", lambda table: faster(table, above=5.0)),
@@ -134,3 +166,8 @@ TABLE3 = (
     Claim("With every objective the learned function is better than ReLU", _all_gain),
 )
 FIG15 = (Claim("The linear and the cubic function are nearly identical (correlated above .9)", _alike),)
+TABLE4 = (
+    Claim("On its own set every learned function is better than ReLU", _own_sets),
+    Claim("Some function is better than ReLU on another set than its own", _other_sets),
+)
+FIG19 = (Claim("Accuracies on two sets rise together over models with learned functions", _together),)

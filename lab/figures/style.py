@@ -25,6 +25,9 @@ METHOD_COLOURS = {
     "hyla": GREEN,
     "ReLU": GREY,
     "learned": BLUE,
+    "learned from ReLU": ORANGE,
+    "learned from zero": BLUE,
+    "layer-specific": GREEN,
 }
 METHOD_SYMBOLS = {  # a second way to tell methods apart, where points are drawn
     "baseline": "circle",
@@ -42,6 +45,9 @@ METHOD_SYMBOLS = {  # a second way to tell methods apart, where points are drawn
     "hyla": "diamond",
     "ReLU": "circle",
     "learned": "diamond",
+    "learned from ReLU": "square",
+    "learned from zero": "diamond",
+    "layer-specific": "triangle-up",
 }
 METHOD_TITLES = {  # others: as they are
     "softmax": "softmax attention",

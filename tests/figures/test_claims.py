@@ -217,6 +217,27 @@ def interpolated(right):
     return pd.concat(parts, ignore_index=True)
 
 
+def transferred(right):
+    """Three functions on two sets at two depths; better ones are better on both, or on the other one worse."""
+    rng, rows = np.random.default_rng(RNG), []
+    gains = {"ReLU": 0.0, "mnist": 0.05, "fashion_mnist": 0.03, "all": 0.01}
+    for source, gain in gains.items():
+        for target in ("mnist", "fashion_mnist"):
+            for layers in (2, 4):
+                rows += [(source, target, layers, seed, 0.5 + (gain if right else -gain) + 0.001 * (layers + rng.normal()), False)
+                         for seed in range(6)]  # fmt: skip
+    return pd.DataFrame(rows, columns=["source", "target", "layers", "seed", "accuracy", "diverged"])
+
+
+def opposed(right):
+    """What is good for one set is bad for the other, where the claim is wrong."""
+    table = transferred(True)
+    if not right:
+        other = table["target"] == "mnist"
+        table.loc[other, "accuracy"] = 1 - table.loc[other, "accuracy"]
+    return table
+
+
 PLANTED = {
     "transformers/fig2": curves, "transformers/fig3": lengths, "transformers/fig4": widths,
     "transformers/fig5": matrices, "transformers/fig10": curves, "transformers/fig11": matrices,
@@ -225,7 +246,7 @@ PLANTED = {
     "hypernetwork/fig5f": decoders, "hypernetwork/figA9": counted, "hypernetwork/tableA2": fractions,
     "simplicity/fig29": complexities,
     "simplicity/table1": restarts, "simplicity/table2": interpolations, "simplicity/table3": objectives,
-    "simplicity/fig15": interpolated,
+    "simplicity/fig15": interpolated, "simplicity/table4": transferred, "simplicity/fig19": opposed,
     "simplicity/fig11": grokked, "simplicity/fig12": versions,
     "simplicity/fig13": arrivals, "simplicity/fig28": operations,
 }  # fmt: skip

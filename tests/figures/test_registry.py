@@ -24,8 +24,8 @@ HYPER = [
     for name in ("fig2b", "fig2c", "fig2d", "fig4a", "fig4b", "fig5a", "fig5b", "fig5c", "fig5d", "fig5e", "fig5f",
                  "figA2", "figA3", "figA4", "figA5", "figA6", "figA7", "figA8", "figA9", "tableA1", "tableA2")
 ]  # fmt: skip
-SIMPLE = [f"simplicity/fig{number}" for number in (10, 11, 12, 13, 15, 27, 28, 29, 30)]
-SIMPLE += [f"simplicity/table{number}" for number in (1, 2, 3)]
+SIMPLE = [f"simplicity/fig{number}" for number in (2, 3, 4, 10, 11, 12, 13, 15, 16, 17, 18, 19, 27, 28, 29, 30)]
+SIMPLE += [f"simplicity/table{number}" for number in (1, 2, 3, 4)]
 COUNTED = ("hypernetwork/figA9", "hypernetwork/tableA2", "simplicity/fig10", "simplicity/fig27")  # nothing is trained
 every_entry = pytest.mark.parametrize("name", NAMES)
 every_scale = pytest.mark.parametrize("scale", SCALES)

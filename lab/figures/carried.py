@@ -1,4 +1,4 @@
-"""Table 4 and Figure 19 of the simplicity paper: functions carried from one image set to another, beside the printed."""
+"""Table 4 and Figure 19 of the simplicity paper: functions carried from one image set to another, ours and printed."""
 
 from __future__ import annotations
 
@@ -99,7 +99,11 @@ def table4(table: pd.DataFrame) -> go.Figure:
                         autorange="reversed")  # fmt: skip
     figure.update_layout(height=figure.layout.height + 24, margin={"b": BOTTOM + 24})
     lost = [f"{learned_on(row.source)}, {TITLES[row.target]}: {row.lost}" for row in found.itertuples() if row.lost]
-    spread = " ± half of its 95 % interval" if found["runs"].max() > 1 else " (one seed, no interval)"
+    spread = (
+        " ± half the width of its 95 % interval (Student's t)"
+        if found["runs"].max() > 1
+        else " (one seed, no interval)"
+    )
     set_reading(figure, f"In a cell: accuracy in %, mean over seeds{spread}; below, what the paper prints.",
                 f"Diverged runs (left out): {'; '.join(lost)}." if lost else "")  # fmt: skip
     return figure

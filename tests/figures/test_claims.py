@@ -218,14 +218,14 @@ def interpolated(right):
 
 
 def transferred(right):
-    """Three functions on two sets at two depths; better ones are better on both, or on the other one worse."""
+    """Three functions on two sets at two depths, better than ReLU on both, or worse."""
     rng, rows = np.random.default_rng(RNG), []
     gains = {"ReLU": 0.0, "mnist": 0.05, "fashion_mnist": 0.03, "all": 0.01}
     for source, gain in gains.items():
         for target in ("mnist", "fashion_mnist"):
             for layers in (2, 4):
-                rows += [(source, target, layers, seed, 0.5 + (gain if right else -gain) + 0.001 * (layers + rng.normal()), False)
-                         for seed in range(6)]  # fmt: skip
+                level = 0.5 + (gain if right else -gain) + 0.001 * layers
+                rows += [(source, target, layers, seed, level + 0.001 * rng.normal(), False) for seed in range(6)]
     return pd.DataFrame(rows, columns=["source", "target", "layers", "seed", "accuracy", "diverged"])
 
 

@@ -6,6 +6,7 @@ import functools
 import json
 import operator
 import os
+import re
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -70,14 +71,18 @@ class Figure:
 
 @dataclass(frozen=True)
 class Search:
-    """Learn a non-linearity for a task (stage I)."""
+    """Learn a non-linearity for a task."""
 
     task: Annotated[str, tyro.conf.Positional]
-    """memorize, addmod, add, addreversed, mano, haystack, copy or parentheses."""
+    """memorize, addmod, add, addreversed, mano, haystack, copy or parentheses; or a table: "a+b mod 27",
+    "mnist_sample as numbers", bank-marketing, ..."""
     scale: str = "laptop"
     """smoke, laptop or paper."""
-    learn: tuple[Literal["mlp", "attention"], ...] = ("mlp",)
-    """What to learn: mlp, attention, or both."""
+    learn: tuple[Literal["mlp", "attention", "shared", "layers", "inputs"], ...] | None = None
+    """What to learn: mlp (default), attention, or both. For a table: one function for all hidden layers (shared, the
+    default), one a layer (layers), or one an input (inputs)."""
+    by: Literal["two_loss", "episodes"] | None = None
+    """How: two_loss (algorithmic tasks), or episodes (default for tables)."""
     seed: int = 0
     """Seed of the search."""
     device: str = "auto"
@@ -91,7 +96,8 @@ class Search:
         from lab.run import search
 
         out = _folder(self.out)
-        for path in publish(search(self.task, self.scale, self.learn, self.seed, self.device), out):
+        found = search(self.task, self.scale, self.learn, self.seed, self.device, by=self.by)
+        for path in publish(found, out, re.sub(r"[^\w+^-]+", "-", self.task)):
             print(path)
 
 

@@ -35,17 +35,19 @@ from lab.spec import (
     RunSpec,
     SearchSpec,
     Shaped,
+    TwoLossSpec,
     needs,
     replace,
     searches,
     to_json,
 )
 from lab.store import Store
-from lab.training import episodes, kinds
+from lab.training import episodes, kinds, shared
 from lab.training.descent import fleet_of
 from lab.training.episodes import Episodes
 from lab.training.fleet import Fleet
 from lab.training.loop import train as train_fleet
+from lab.training.shared import two_losses
 from lab.training.two_loss import Search
 from lab.training.two_loss import search as run_search
 from lab.workers import Progress, in_processes, in_this_process
@@ -56,7 +58,7 @@ GPU_BYTES = (
     400  # memory a fleet needs for each token × layer × channel of a step: activations kept for the backward pass
 )
 SMALL = 3e6  # work (see Job) that is over before a second process has started
-Spec = RunSpec | SearchSpec | EpisodeSpec
+Spec = RunSpec | SearchSpec | EpisodeSpec | TwoLossSpec
 Report = Callable[[int, int, str], None]
 
 
@@ -74,7 +76,7 @@ class Job:
         first = self.specs[0]
         if isinstance(first, EpisodeSpec):
             return episodes.steps(first)
-        models = first.models if isinstance(first, SearchSpec) else 1
+        models = first.models if two_losses(first) else 1
         return sum(spec.recipe.last for spec in self.specs) * models
 
     @property
@@ -92,6 +94,8 @@ class Job:
         spec = self.specs[0]
         if isinstance(spec, EpisodeSpec):
             return f"{spec.task_name}: search by episodes"
+        if isinstance(spec, TwoLossSpec):
+            return f"{spec.task_name}: search by two losses"
         if isinstance(spec, SearchSpec):
             return f"{spec.task}: search {' + '.join(spec.learn)}"
         return f"{spec.task_name}: {len(self.specs)} runs"
@@ -111,6 +115,8 @@ def complete(specs: Iterable[Spec], store: Store, device: str = "auto", workers:
     for spec in before:
         if isinstance(spec, EpisodeSpec):
             episodes.check(spec)
+        if isinstance(spec, TwoLossSpec):
+            shared.check(spec)
     jobs = _jobs([spec for spec in dict.fromkeys([*before, *specs]) if not store.has(spec)], device, store)
     if not jobs:
         return
@@ -166,16 +172,15 @@ def perform(job: Job, report: Callable[..., None] | None = None) -> None:
         return report(job.steps)
     if isinstance(first, EpisodeSpec):
         return _episodes(job, store, report)
-    searching = isinstance(first, SearchSpec)
-    if searching:
-        given = {part: getattr(first.model, part) for part in ("mlp", "attention") if part not in first.learn}
-        state: Fleet = Search(first, job.device, {part: resolve(known, store) for part, known in given.items()})
-        loop = run_search
+    if two_losses(first):
+        given = {part: known for part, known in first.model.parts.items() if not shared.learns(first, part)}
+        given = {part: resolve(known, store) for part, known in given.items()}
+        state, loop = shared.searching(first, job.device, given), run_search
     else:
         parts = [tuple(resolve(part, store) for part in spec.model.parts.values()) for spec in job.specs]
         state, loop = fleet_of(job.specs, parts, job.device), train_fleet
     notes = _carry(job, store, state, loop, lambda fleet: report(fleet.step * len(fleet.specs)))
-    if searching:
+    if two_losses(first):
         _save_search(store, state, notes)
     else:
         if len(job.specs) > 1:  # a kill between two of the saves below must not leave the rest to another fleet

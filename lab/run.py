@@ -14,12 +14,14 @@ from lab import engine, tasks
 from lab.errors import ArgumentError, check_whole
 from lab.figures.hyper_settings import READ_HELD_OUT, logic, of_task, read_length, sraven
 from lab.figures.settings import setting
+from lab.figures.table_settings import of_table
 from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
 from lab.scale import check_scale
-from lab.spec import EpisodeSpec, Part, RunSpec, SearchSpec, key, replace, to_json
+from lab.spec import EpisodeSpec, Part, RunSpec, SearchSpec, TwoLossSpec, key, replace, to_json
 from lab.store import SHIPPED, Store
-from lab.tasks import Logic, Sraven
+from lab.tasks import Logic, Sraven, TableTask
+from lab.tasks.named import HELP, table_named
 from lab.training.fleet import build
 from lab.training.kinds import model_of
 
@@ -154,9 +156,9 @@ class Runs(Sequence[Run]):
 
 @dataclass(frozen=True, eq=False)
 class SearchResult(Stored):
-    """What a stage-I search found."""
+    """What a search by two losses found: stage I, or on a table."""
 
-    spec: SearchSpec
+    spec: SearchSpec | TwoLossSpec
 
     @property
     def spline(self) -> Spline:
@@ -167,6 +169,11 @@ class SearchResult(Stored):
     def splines(self) -> dict[str, Spline]:
         """The learned functions by part: "mlp", "attention"."""
         return {part: Spline(values, self.spec.low, self.spec.high) for part, values in self._stored[1].items()}
+
+    @property
+    def functions(self) -> dict[str, Spline]:
+        """As `splines`: what every kind of search has."""
+        return self.splines
 
     @property
     def history(self) -> dict[str, np.ndarray]:
@@ -190,6 +197,11 @@ class EpisodeResult(Stored):
         """The winner's function; of several (layers, input dimensions) the first."""
         return next(iter(self.splines().values()))
 
+    @property
+    def functions(self) -> dict[str, Spline]:
+        """The winner's functions by name: what every kind of search has."""
+        return self.splines()
+
     def splines(self, restart: int | None = None) -> dict[str, Spline]:
         """Functions of a restart, or of the winner, by their names in `Perceptron.parts`; "inputs" has one a row."""
         end = f"@{self.winner if restart is None else restart}"
@@ -207,23 +219,39 @@ class EpisodeResult(Stored):
         return self._stored[0]
 
 
-def search(task: str, scale: str = "laptop", learn: Sequence[str] = ("mlp",), seed: int = 0, device: str = "auto",
-           store: Store | None = None, progress: bool = True) -> SearchResult:  # fmt: skip
-    """Learn a non-linearity for a task (stage I), or read it from the store.
+def search(task: str | TableTask, scale: str = "laptop", learn: str | Sequence[str] | None = None, seed: int = 0,
+           device: str = "auto", store: Store | None = None, progress: bool = True, by: str | None = None
+           ) -> SearchResult | EpisodeResult:  # fmt: skip
+    """Learn a non-linearity for a task, or read it from the store.
+
+    task: an algorithmic one by name; or a table, as a task of `lab.tasks` or by its name ("ab mod 27", "mnist_sample as
+    numbers", "bank-marketing"). learn: of an algorithmic task "mlp" (default) or "attention" or both; of a table one
+    function for all layers ("shared", default), one a layer ("layers"), or one an input ("inputs"). by: "two_loss"
+    (Algorithm 1 of the transformers paper), the only one for algorithmic tasks, or "episodes" (Algorithm 1 of the
+    simplicity paper), the default for tables.
 
     >>> found = search("memorize", scale="smoke", progress=False)
     >>> found.spline
     Spline((361,) knots on [-20, 20])
+    >>> search("ab mod 5", scale="smoke", progress=False).spline
+    Spline((21,) knots on [-2, 2])
     """
-    store = store or Store()
-    spec = replace(setting(_known(task), scale).search(_parts(learn)), seed=check_whole("seed", seed, 0))
+    store, seed = store or Store(), check_whole("seed", seed, 0)
+    table = _table(task)
+    if table is None:
+        if by not in (None, "two_loss"):
+            raise ArgumentError(f"by={by!r}: {task} is searched by two_loss; episodes are for tables")
+        spec = replace(setting(task, scale).search(_parts(("mlp",) if learn is None else learn)), seed=seed)
+    else:
+        learn = "shared" if learn is None else learn if isinstance(learn, str) else " + ".join(learn)
+        spec = of_table(table, check_scale(scale)).search(learn, seed, by or "episodes")
     complete([spec], store, device, progress)
-    return SearchResult(spec, store)
+    return EpisodeResult(spec, store) if isinstance(spec, EpisodeSpec) else SearchResult(spec, store)
 
 
 def train(
-    task: str | Logic | Sraven,
-    mlp: nn.Module | Part = "gelu",
+    task: str | Logic | Sraven | TableTask,
+    mlp: nn.Module | Part | None = None,
     attention: nn.Module | Part = "softmax",
     seeds: int = 6,
     scale: str = "laptop",
@@ -235,16 +263,20 @@ def train(
 ) -> Runs:
     """Train a task's model from scratch (stage II, or a baseline), one run a seed, or read the runs from the store.
 
-    mlp: a name ("gelu", "identity", …), a `Spline`, or a polynomial of one (`phi.chebyshev(18)`). steps: stop after so
-    many. width: of the residual stream. On a `Logic` or a `Sraven`, attention is a name of `lab.models.methods`.
+    task: as for `search`, or a `Logic` or a `Sraven`. mlp: a name ("gelu", "identity", …; None: GELU, on a table ReLU),
+    a `Spline`, or a polynomial of one (`phi.chebyshev(18)`). steps: stop after so many. width: of the residual stream,
+    or of hidden layers. On a `Logic` or a `Sraven`, attention is a name of `lab.models.methods`; a table has none.
 
     >>> runs = train("memorize", mlp="relu", seeds=2, scale="smoke", progress=False)
     >>> runs.accuracy.shape == (2, len(runs.steps))
     True
     >>> train(Sraven(features=1), attention="hyla", seeds=1, scale="smoke", progress=False)[0].spec.task_name
     'sraven'
+    >>> train("ab mod 5", seeds=2, scale="smoke", progress=False).accuracy.shape
+    (2, 3)
     """
-    mlp, changes = as_part(mlp), {}
+    table = None if isinstance(task, (Logic, Sraven)) else _table(task)
+    mlp, changes = as_part(mlp or ("gelu" if table is None else "relu")), {}
     if mlp == "softmax":
         raise ArgumentError("mlp='softmax': softmax is an attention; name a non-linearity such as 'gelu'")
     if width is not None:
@@ -253,8 +285,13 @@ def train(
     if isinstance(task, (Logic, Sraven)):
         runs = of_task(task, scale, attention).runs(seeds)
         specs = [replace(run, model=replace(run.model, mlp=mlp, **changes)) for run in runs]
+    elif table is not None:
+        if attention != "softmax":
+            raise ArgumentError(f"attention={attention!r}: the models of a table have none; leave it out")
+        runs = of_table(table, check_scale(scale)).runs(seeds)
+        specs = [replace(run, model=replace(run.model, phi=mlp, **changes)) for run in runs]
     else:
-        specs = setting(_known(task), scale).runs(seeds, mlp=mlp, attention=as_part(attention), **changes)
+        specs = setting(task, scale).runs(seeds, mlp=mlp, attention=as_part(attention), **changes)
     if steps is not None:
         specs = [replace(spec, recipe=replace(spec.recipe, stop=check_whole("steps", steps))) for spec in specs]
     store = store or Store()
@@ -309,7 +346,11 @@ def _parts(learn: Sequence[str]) -> tuple[str, ...]:
     return tuple(part for part in PARTS if part in learn)
 
 
-def _known(task: str) -> str:
-    if task not in tasks.NAMES:
-        raise ArgumentError(f"unknown task {task!r}; known: {', '.join(tasks.NAMES)}")
-    return task
+def _table(task: str | TableTask) -> TableTask | None:
+    """The table that is meant, None for an algorithmic task."""
+    if not isinstance(task, str):
+        return task
+    table = None if task in tasks.NAMES else table_named(task)
+    if task not in tasks.NAMES and table is None:
+        raise ArgumentError(f"unknown task {task!r}; known: {', '.join(tasks.NAMES)}; or {HELP}")
+    return table

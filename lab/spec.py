@@ -17,7 +17,7 @@ import hashlib
 import json
 from dataclasses import dataclass, fields, is_dataclass, replace  # noqa: F401  (replace: re-exported for users of specs)
 
-from lab.tabular import Descent, EpisodeSpec, Perceptron, Restart
+from lab.tabular import Descent, EpisodeSpec, InterpolatedSpec, Perceptron, Restart, TwoLossSpec
 from lab.tasks.collage import Collage
 from lab.tasks.images import Images
 from lab.tasks.logic import Logic
@@ -208,11 +208,11 @@ class SearchSpec:
 
 @dataclass(frozen=True)
 class Learned:
-    """The non-linearity that a search finds. part: of a `SearchSpec` "mlp" or "attention"; of an `EpisodeSpec` "phi",
-    "phi0", "phi1", … of the layers, or "inputs"; and of one restart, not of the best, "phi@0", ….
+    """The non-linearity that a search finds. part: of a `SearchSpec` "mlp" or "attention"; of the others "phi", "phi0",
+    "phi1", … of the layers, or "inputs"; of an `EpisodeSpec` also of one restart, not of the best, "phi@0", ….
     """
 
-    search: SearchSpec | EpisodeSpec
+    search: SearchSpec | EpisodeSpec | TwoLossSpec
     part: str = "mlp"
 
 
@@ -229,8 +229,8 @@ Resolved = str | Knots | KnotTable | Coefficients  # a non-linearity with its va
 Part = Resolved | Learned | Shaped
 TYPES = {kind.__name__: kind for kind in (Knots, Coefficients, ModelSpec, Recipe, RunSpec, SearchSpec, Learned, Shaped)}
 TYPES |= {kind.__name__: kind for kind in (AdamW, HyperModel, Logic, Sraven)}
-TYPES |= {kind.__name__: kind for kind in (Perceptron, Descent, KnotTable, EpisodeSpec, Restart)}
-TYPES |= {kind.__name__: kind for kind in (Operation, Images, Collage, Tabular)}
+TYPES |= {kind.__name__: kind for kind in (Perceptron, Descent, KnotTable, EpisodeSpec, InterpolatedSpec, Restart)}
+TYPES |= {kind.__name__: kind for kind in (TwoLossSpec, Operation, Images, Collage, Tabular)}
 
 
 def to_json(spec: object) -> str:
@@ -248,7 +248,7 @@ def key(spec: object) -> str:
     return hashlib.sha256(f"{SCHEMA}\n{to_json(spec)}".encode()).hexdigest()
 
 
-def needs(spec: RunSpec | SearchSpec | EpisodeSpec) -> list[SearchSpec | EpisodeSpec]:
+def needs(spec: RunSpec | SearchSpec | EpisodeSpec | TwoLossSpec) -> list[SearchSpec | EpisodeSpec | TwoLossSpec]:
     """The searches whose result this spec trains with."""
     parts = (part.of if isinstance(part, Shaped) else part for part in spec.model.parts.values())
     return [part.search for part in parts if isinstance(part, Learned)]
@@ -256,7 +256,7 @@ def needs(spec: RunSpec | SearchSpec | EpisodeSpec) -> list[SearchSpec | Episode
 
 def searches(spec: object) -> bool:
     """Whether a spec is of a search, and not of a run."""
-    return isinstance(spec, (SearchSpec, EpisodeSpec))
+    return isinstance(spec, (SearchSpec, EpisodeSpec, TwoLossSpec))
 
 
 def _plain(value: object, kind: str = "") -> object:

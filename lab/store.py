@@ -28,9 +28,9 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor
 
 from lab.errors import ArgumentError, LabError
-from lab.spec import SCHEMA, EpisodeSpec, RunSpec, SearchSpec, from_json, key, searches, to_json
+from lab.spec import SCHEMA, EpisodeSpec, RunSpec, SearchSpec, TwoLossSpec, from_json, key, searches, to_json
 
-Spec = RunSpec | SearchSpec | EpisodeSpec
+Spec = RunSpec | SearchSpec | EpisodeSpec | TwoLossSpec
 FILES = ("spec.json", "history.npz", "weights.safetensors")
 ABANDONED = 3600.0  # seconds after which nobody is still writing into a temporary folder
 SHIPPED = Path(__file__).parents[1] / "data"

@@ -132,3 +132,42 @@ class EpisodeSpec:
         """
         turn = episode // len(self.tasks)
         return min(self.inner.steps, max(1, math.ceil((turn + 1) * self.growth)))
+
+
+@dataclass(frozen=True)
+class InterpolatedSpec(EpisodeSpec):
+    """A search by episodes for functions that are no straight lines between their control points, `Restart.knots` of
+    them: what is learned are the values there, what is found has finer knots (`lab.training.interpolation`).
+    """
+
+    interpolation: str = "cubic"  # or "nearest"
+
+
+@dataclass(frozen=True)
+class TwoLossSpec:
+    """A search by two losses (transformers paper, Algorithm 1) for the functions of perceptrons: the models that an
+    `EpisodeSpec` has, and a cheaper search, in which weights and function are learned at the same time.
+
+    Each step, the weights of `models` models follow the loss on their own training rows, and the knots that they share
+    the loss on rows that were held out. The rate is constant, and of the recipe's evaluations there are none.
+    """
+
+    task: TableTask
+    model: Perceptron  # what is learned replaces its `phi`, or its `inputs`
+    recipe: Descent  # of the weights: optimizer, rate, batch, steps
+    learn: str = "shared"  # as in `EpisodeSpec`
+    models: int = 4  # M of Algorithm 1
+    low: float = -5.0
+    high: float = 5.0
+    knots: int = 101
+    spline_rate: float = 0.02  # of the knots, with Adam
+    start: str = "zero"  # as in `Restart`
+    pool: tuple[str, ...] = ("train",)  # splits whose rows are divided
+    held_out: float = 0.2  # fraction of them that the knots follow
+    seed: int = 0
+    task_seed: int = 0
+
+    @property
+    def task_name(self) -> str:
+        """The name of its task."""
+        return self.task.name

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lab.figures import beside
 from lab.figures.caption import set_reading
-from lab.figures.panels import grid, place
-from lab.figures.style import BLUE, INK, SIZE, method_title
+from lab.figures.style import method_title
 from lab.models.methods import METHODS
 
 if TYPE_CHECKING:  # imported where a figure is drawn
@@ -51,8 +51,6 @@ PRINTED: dict[str, dict[str, tuple[float, float]]] = {
 }
 TITLES = {"logic": "fuzzy logic: R² (%)", "sraven": "SRAVEN: accuracy (%)"}
 LOWEST = -40  # percent: the axis goes no lower, the digits do
-NUMBERS = 92  # px right of a panel: what its marks stand for, in digits
-HALF = 0.19  # of a row: ours is so much above its middle, the paper's as much below
 
 
 def means(table: pd.DataFrame) -> pd.DataFrame:
@@ -79,48 +77,11 @@ def means(table: pd.DataFrame) -> pd.DataFrame:
 def table_a1(table: pd.DataFrame) -> go.Figure:
     """A panel a task, a row a method: mean and standard error, ours and the paper's. table: as for `means`."""
     found = means(table)
-    tasks, methods = list(found["task"].unique()), list(found["method"].unique())
-    figure = grid([TITLES[task] for task in tasks], len(tasks), 36 * len(methods), top=62, left=158,
-                  horizontal=NUMBERS + 8)  # fmt: skip
-    figure.update_layout(margin={"r": NUMBERS})
-    for number, task in enumerate(tasks):
-        at = place(number, len(tasks))
-        rows = found[found["task"] == task].set_index("method").reindex(methods)
-        low = max(LOWEST, min(0.0, np.nanmin(rows[["mean", "paper"]].to_numpy(float)) - 8))
-        for name, value, error, ink, symbol, shift in (
-            ("here", "mean", "error", BLUE, "circle", -HALF),
-            ("printed in the paper", "paper", "paper_error", INK, "diamond-open", HALF),
-        ):
-            y = np.arange(len(methods)) + shift
-            figure.add_scatter(
-                x=rows[value],
-                y=y,
-                error_x={"array": rows[error], "thickness": 1.2, "width": 3},
-                name=name,
-                legendgroup=name,
-                showlegend=not number,
-                mode="markers",
-                marker={"color": ink, "symbol": symbol, "size": 8},
-                customdata=[method_title(method) for method in methods],
-                hovertemplate=f"%{{customdata}}, {name}: %{{x:.1f}} ± %{{error_x.array:.1f}} %",
-                row=at[0],
-                col=at[1],
-            )
-            for place_, mean, half in zip(y, rows[value], rows[error], strict=True):
-                _write(figure, at, float(place_), _digits(mean, half), ink)
-        figure.update_xaxes(range=(low, 104), row=at[0], col=at[1])
-        figure.update_yaxes(
-            range=(len(methods) - 0.5, -0.5),
-            tickvals=list(range(len(methods))),
-            ticktext=[_two_lines(method_title(method)) for method in methods],
-            showticklabels=not number,
-            showgrid=False,
-            ticks="",
-            row=at[0],
-            col=at[1],
-        )
-        for line in range(1, len(methods)):
-            figure.add_hline(line - 0.5, line={"color": "#E4E4E4", "width": 1}, row=at[0], col=at[1])
+    panels, ends = [], []
+    for task, rows in found.groupby("task", sort=False):
+        panels.append((TITLES[task], rows.assign(name=[_two_lines(method_title(name)) for name in rows["method"]])))
+        ends.append((max(LOWEST, min(0.0, np.nanmin(rows[["mean", "paper"]].to_numpy(float)) - 8)), 104))
+    figure = beside.rows(panels, ends)
     single = table["seed"].nunique() == 1
     set_reading(
         figure,
@@ -131,33 +92,6 @@ def table_a1(table: pd.DataFrame) -> go.Figure:
         _lost(found),
     )
     return figure
-
-
-def _write(figure: go.Figure, at: tuple[int, int], y: float, text: str, ink: str) -> None:
-    """Digits in the margin right of a panel."""
-    panel = figure.get_subplot(*at)
-    figure.add_annotation(
-        text=text,
-        showarrow=False,
-        font={"size": SIZE - 1, "color": ink},
-        xref="paper",
-        x=panel.xaxis.domain[1],
-        xanchor="left",
-        xshift=4,
-        yref=panel.yaxis.plotly_name.replace("axis", ""),
-        y=y,
-    )
-
-
-def _digits(mean: float, error: float) -> str:
-    """
-    >>> _digits(63.28, 2.31), _digits(5.0, float("nan")), _digits(float("nan"), 1.0), _digits(-512.3, 60.7)
-    ('63.3 ± 2.3', '5.0', '–', '-512 ± 61')
-    """
-    places = 1 if abs(mean) < 100 else 0
-    if mean != mean:
-        return "–"
-    return f"{mean:.{places}f}" if error != error else f"{mean:.{places}f} ± {error:.{places}f}"
 
 
 def _two_lines(title: str) -> str:

@@ -12,16 +12,19 @@ from lab.figures.algorithmic import BASELINE, BOTH, MLP, curves
 from lab.figures.build import RESULTS
 from lab.figures.compatibility import PARTS
 from lab.figures.settings import SEEDS, setting
+from lab.figures.simple_settings import LEARNED, RELU
 from lab.figures.spread import half_width
+from lab.figures.table_settings import of_table
 from lab.nonlinearity.spline import Spline
 from lab.run import Run, as_part
 from lab.scale import SCALES
-from lab.spec import RunSpec, SearchSpec, from_json, key
+from lab.spec import EpisodeSpec, Learned, RunSpec, SearchSpec, TwoLossSpec, from_json, key, replace
 from lab.store import Store
 
 if TYPE_CHECKING:
     import pandas as pd
 
+Search = SearchSpec | EpisodeSpec | TwoLossSpec
 NOTHING = dict.fromkeys(("seeds", "gain", "low", "high", "steps", "measured"))
 # what tables of learning curves call the runs with a search's functions, by what it learned
 METHODS = {("mlp",): MLP, ("mlp", "attention"): BOTH}
@@ -61,7 +64,7 @@ def _paired(ours: pd.DataFrame, baseline: pd.DataFrame) -> tuple[pd.Series, int]
     return (means[0] - means[1]).dropna(), max(steps, default=0)
 
 
-def _shipped(name: str, spec: SearchSpec) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
+def _shipped(name: str, spec: Search) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
     """Shipped results that trained with what this search found: where, rows with it, rows of the baseline."""
     for folder in sorted(path.parent for path in RESULTS.glob("*/*/*/provenance.json")):
         if name not in json.loads((folder / "provenance.json").read_text()).get("searches", {}):
@@ -69,8 +72,12 @@ def _shipped(name: str, spec: SearchSpec) -> Iterator[tuple[str, pd.DataFrame, p
         table = _read(folder / ("curves.csv" if (folder / "curves.csv").is_file() else "table.csv"))
         if not {"task", "seed", "step", "accuracy", "diverged"} <= set(table) or "width" in table:
             continue  # no curves, or those of other widths, too
-        rows, where = table[table["task"] == spec.task], f"{folder.parent.parent.name}/{folder.parent.name}"
-        if "method" in rows:
+        rows, where = table[table["task"] == spec.task_name], f"{folder.parent.parent.name}/{folder.parent.name}"
+        if not isinstance(spec, SearchSpec):
+            if "method" not in rows:
+                continue
+            ours, baseline = rows["method"] == LEARNED, rows["method"] == RELU
+        elif "method" in rows:
             ours, baseline = rows["method"] == METHODS.get(spec.learn), rows["method"] == BASELINE
         else:
             mine = rows["part"] == {learned: part for part, learned in PARTS.items()}[spec.learn]
@@ -91,18 +98,31 @@ def _table(path: Path, written: int) -> pd.DataFrame:
     return pd.read_csv(path)
 
 
-def _stored(phi: Spline, spec: SearchSpec, store: Store) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
+def _stored(phi: Spline, spec: Search, store: Store) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
     """The same from the store, for seeds that have a run of both kinds: of `lab figure`, or of `lab.train(mlp=phi)`."""
     for scale in SCALES:
-        base, seeds = setting(spec.task, scale), SEEDS[scale]
-        kinds = [base.runs(seeds, spec)]
-        if spec.learn in (("mlp",), ("attention",)):
-            kinds.append(base.runs(seeds, **{spec.learn[0]: as_part(phi)}))
+        seeds = SEEDS[scale]
+        base, kinds = _base(phi, spec, scale, seeds)
         for kind in kinds:
-            pairs = [pair for pair in zip(kind, base.runs(seeds), strict=True) if all(map(store.has, pair))]
+            pairs = [pair for pair in zip(kind, base, strict=True) if all(map(store.has, pair))]
             if pairs:
                 ours, baseline = zip(*pairs, strict=True)
                 yield _curves(ours, store), _curves(baseline, store)
+
+
+def _base(phi: Spline, spec: Search, scale: str, seeds: int) -> tuple[list[RunSpec], list[list[RunSpec]]]:
+    """Runs of the baseline, and runs with the function: named by its search, or by its values."""
+    if isinstance(spec, SearchSpec):
+        base = setting(spec.task, scale)
+        kinds = [base.runs(seeds, spec)]
+        if spec.learn in (("mlp",), ("attention",)):
+            kinds.append(base.runs(seeds, **{spec.learn[0]: as_part(phi)}))
+        return base.runs(seeds), kinds
+    if spec.learn != "shared" or isinstance(spec.task, tuple):
+        return [], []
+    base = of_table(spec.task, scale).runs(seeds)
+    parts = (Learned(spec, "phi"), as_part(phi))
+    return base, [[replace(run, model=replace(run.model, phi=part)) for run in base] for part in parts]
 
 
 def _curves(specs: tuple[RunSpec, ...], store: Store) -> pd.DataFrame:

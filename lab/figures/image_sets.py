@@ -132,15 +132,15 @@ class ImageSets:
 
     def hyperparameters(self, scale: str) -> dict[str, dict]:
         """Numbers that all sets share."""
-        found, paper = {}, _fields("paper")
-        for name, (value, source) in _fields(scale).items():
+        found, paper = {}, self.fields("paper")
+        for name, (value, source) in self.fields(scale).items():
             reduced = value != paper[name][0]
             found[name] = {"value": value, "from": f"reduced for scale {scale}" if reduced else source}
         return found
 
     def departures(self, scale: str) -> list[str]:
         """Sets that are not the paper's, or not here; what is smaller than at paper scale."""
-        here, paper, found = present(scale, self.names), _fields("paper"), []
+        here, paper, found = present(scale, self.names), self.fields("paper"), []
         parts = [f"{TITLES[name]} ({known.shape})" for name in here
                  if (known := datasets.entry(data_of(scale, name))).sample_of]  # fmt: skip
         if parts:
@@ -149,9 +149,13 @@ class ImageSets:
             reason = "they are not here" if scale == "paper" else "they have no open licence, so the lab ships none"
             found.append(f"left out: {', '.join(gone)} ({reason})")
         told = ", ".join(f"{name} {_said(value)} (paper scale {_said(paper[name][0])})"
-                         for name, (value, _) in _fields(scale).items()
+                         for name, (value, _) in self.fields(scale).items()
                          if value != paper[name][0] and name not in _OF_SEARCHES)  # fmt: skip
         return [*found, told] if told else found
+
+    def fields(self, scale: str) -> dict[str, tuple[object, str]]:
+        """Numbers by name, each with its source."""
+        return _fields(scale)
 
 
 def _fields(scale: str) -> dict[str, tuple[object, str]]:

@@ -64,17 +64,19 @@ def entries() -> dict[str, Entry]:
         fuzzy_codes,
         grokking,
         image_sets,
+        image_transfer,
         landscapes,
         operations,
         raven,
         reshaped,
         reused,
+        searches,
         tabular,
         variation,
     )
 
     modules = (algorithmic, compatibility, reshaped, fuzzy, fuzzy_codes, raven, depth, variation, ablations, counted)
-    modules += (complexity, operations, grokking, image_sets, tabular, reused, landscapes)
+    modules += (complexity, operations, grokking, image_sets, searches, image_transfer, tabular, reused, landscapes)
     found = [entry for module in modules for entry in module.ENTRIES]
     return {entry.name: entry for entry in sorted(found, key=lambda entry: _place(entry.name))}
 

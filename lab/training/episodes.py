@@ -22,13 +22,14 @@ from torch.func import functional_call
 from lab.errors import ArgumentError, check_whole
 from lab.models.mlp import MLP
 from lab.models.transformer import stream
-from lab.spec import EpisodeSpec, Knots, KnotTable, Resolved, RunSpec, replace
+from lab.spec import EpisodeSpec, InterpolatedSpec, Knots, KnotTable, Resolved, RunSpec, replace
 from lab.tasks.table import TableTask
 from lab.training import tables
 from lab.training.batches import Order
 from lab.training.fleet import build
+from lab.training.interpolation import refine
 from lab.training.kinds import perceptrons
-from lab.training.knots import Functions
+from lab.training.knots import Functions, with_places
 from lab.training.optimizers import MOMENTS, descend
 from lab.training.tables import Rows, TableBatch
 
@@ -43,7 +44,7 @@ class Arena:
 
     def __init__(self, spec: EpisodeSpec, task: TableTask, phi: Functions, given: Mapping[str, Resolved],
                  device: torch.device):  # fmt: skip
-        model = phi.model(spec.model)
+        model = with_places(spec.model, spec.learn)
         runs = [RunSpec(task, model, spec.inner, restart.seed, (), spec.task_seed) for restart in spec.restarts]
         modules = {name: build([part] * len(runs)) for name, part in given.items()} | phi.modules()
         self.model: MLP = perceptrons(runs, [modules[name] for name in model.parts]).to(device)
@@ -87,7 +88,7 @@ class Episodes:
         check(spec)
         self.spec, self.device = spec, torch.device(device)
         self.phi = Functions(spec, self.device)
-        parts = self.phi.model(spec.model).parts
+        parts = with_places(spec.model, spec.learn).parts
         given = {name: (given or parts)[name] for name in parts if name not in self.phi.names}
         self.arenas = [Arena(spec, task, self.phi, given, self.device) for task in spec.tasks]
         runs = len(spec.restarts)
@@ -341,6 +342,8 @@ def check(spec: EpisodeSpec) -> None:
             f"{len(spec.restarts)} restarts, episodes={spec.episodes}, growth={spec.growth}, held_out={spec.held_out}:"
             " give one or more of each of the first two, growth above 0, and held_out between 0 and 1"
         )
+    if isinstance(spec, InterpolatedSpec):
+        refine(spec.interpolation, 2)
     for restart in spec.restarts:
         if restart.start not in STARTS:
             raise ArgumentError(f"unknown start {restart.start!r}; known: {', '.join(STARTS)}")

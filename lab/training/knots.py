@@ -10,7 +10,8 @@ from torch import Tensor, nn
 
 from lab.models.transformer import stream
 from lab.nonlinearity.op import spline
-from lab.spec import EpisodeSpec, Knots, KnotTable, Perceptron
+from lab.spec import EpisodeSpec, InterpolatedSpec, Knots, KnotTable, Perceptron
+from lab.training.interpolation import refine
 
 NOISE = 0.1  # standard deviation of the values that a search starts from as "noise"
 
@@ -19,19 +20,23 @@ class Functions:
     """The knots of R restarts, in groups of one number of knots.
 
     names: what is learned, as in `Perceptron.parts`. values: for each group (g, P, knots), g restarts with P functions:
-    one for all layers, one a layer, or one an input dimension.
+    one for all layers, one a layer, or one an input dimension. With an `InterpolatedSpec` these are control points, and
+    the function has finer knots.
     """
 
     def __init__(self, spec: EpisodeSpec, device: torch.device):
         self.low, self.high, self.inputs = spec.low, spec.high, spec.learn == "inputs"
-        layers = spec.model.layers
-        self.names = {"shared": ["phi"], "layers": [f"phi{i}" for i in range(layers)], "inputs": ["inputs"]}[spec.learn]
+        self.names = learned_names(spec.learn, spec.model.layers)
         count = spec.tasks[0].inputs if self.inputs else len(self.names)
         numbers = [restart.knots for restart in spec.restarts]
         self.groups = [[r for r, k in enumerate(numbers) if k == knots] for knots in dict.fromkeys(numbers)]
         self.values: list[Tensor] = []
+        kind = spec.interpolation if isinstance(spec, InterpolatedSpec) else None
+        first = [numbers[group[0]] for group in self.groups]
+        self._finer = [None if kind is None else refine(kind, knots).to(device) for knots in first]
         for group in self.groups:
-            start = torch.stack([_start(spec, r, count) for r in group])
+            restarts = [spec.restarts[r] for r in group]
+            start = torch.stack([start_values(r.start, r.seed, r.knots, count, self.low, self.high) for r in restarts])
             self.values.append(start.to(device).requires_grad_())
         flat = [r for group in self.groups for r in group]
         self._back = torch.tensor([flat.index(r) for r in range(len(flat))], device=device)
@@ -41,15 +46,10 @@ class Functions:
         """A module for each name; it follows the knots as they change."""
         return {name: _Function(self, number) for number, name in enumerate(self.names)}
 
-    def model(self, model: Perceptron) -> Perceptron:
-        """The model with a place for each of the names."""
-        kept = {name: part for name, part in model.parts.items() if self.inputs == name.startswith("phi")}
-        return model.having(kept | dict.fromkeys(self.names, "identity"))
-
     def at(self, x: Tensor, number: int) -> Tensor:
         """Function `number` of each restart, or where inputs have theirs all of them: x (R, B, C) → (R, B, C)."""
         parts = []
-        for members, values in zip(self._members, self.values, strict=True):
+        for members, values in zip(self._members, self._fine(self.values), strict=True):
             part = x if len(self.groups) == 1 else x[members]
             if self.inputs:
                 columns = part.mT.reshape(-1, part.shape[1])  # (g·D, B)
@@ -58,6 +58,10 @@ class Functions:
             else:
                 parts.append(spline(part, values[:, number], self.low, self.high))
         return parts[0] if len(parts) == 1 else torch.cat(parts)[self._back]
+
+    def _fine(self, knots: Sequence[Tensor]) -> list[Tensor]:
+        """Knots like `values` as values at the knots that the functions have."""
+        return [v if finer is None else v @ finer.mT for v, finer in zip(knots, self._finer, strict=True)]
 
     def lengths(self, gradients: Sequence[Tensor]) -> Tensor:
         """Euclidean length of each restart's gradient, all its functions together, (R,)."""
@@ -80,7 +84,7 @@ class Functions:
     def parts(self, knots: Sequence[Tensor], restart: int) -> dict[str, Knots | KnotTable]:
         """The functions of one restart, by their names, from knots like `values`."""
         group = next(i for i, members in enumerate(self.groups) if restart in members)
-        rows = knots[group][self.groups[group].index(restart)].detach().cpu().tolist()
+        rows = self._fine(knots)[group][self.groups[group].index(restart)].detach().cpu().tolist()
         if self.inputs:
             return {"inputs": KnotTable(self.low, self.high, tuple(map(tuple, rows)))}
         return {name: Knots(self.low, self.high, tuple(row)) for name, row in zip(self.names, rows, strict=True)}
@@ -95,12 +99,26 @@ class _Function(nn.Module):
         return self._functions.at(x, self._number)
 
 
-def _start(spec: EpisodeSpec, number: int, count: int) -> Tensor:
-    """Where a restart begins, (count, knots)."""
-    restart = spec.restarts[number]
-    if restart.start == "noise":
-        generator = torch.Generator().manual_seed(stream(restart.seed, "noise"))
-        return NOISE * torch.randn(count, restart.knots, generator=generator)
-    positions = torch.linspace(spec.low, spec.high, restart.knots)
-    values = {"zero": torch.zeros_like(positions), "relu": positions.relu(), "identity": positions}[restart.start]
+def start_values(start: str, seed: int, knots: int, count: int, low: float, high: float) -> Tensor:
+    """Where a search begins, (count, knots): "zero", "relu", "identity", or "noise" from the seed."""
+    if start == "noise":
+        generator = torch.Generator().manual_seed(stream(seed, "noise"))
+        return NOISE * torch.randn(count, knots, generator=generator)
+    positions = torch.linspace(low, high, knots)
+    values = {"zero": torch.zeros_like(positions), "relu": positions.relu(), "identity": positions}[start]
     return values.expand(count, -1).clone()
+
+
+def learned_names(learn: str, layers: int) -> list[str]:
+    """The names in `Perceptron.parts` of what is learned.
+
+    >>> learned_names("layers", 2)
+    ['phi0', 'phi1']
+    """
+    return {"shared": ["phi"], "layers": [f"phi{i}" for i in range(layers)], "inputs": ["inputs"]}[learn]
+
+
+def with_places(model: Perceptron, learn: str) -> Perceptron:
+    """The model with a place, now the identity, for each function that is learned."""
+    kept = {name: part for name, part in model.parts.items() if (learn == "inputs") == name.startswith("phi")}
+    return model.having(kept | dict.fromkeys(learned_names(learn, model.layers), "identity"))

@@ -2,7 +2,8 @@
 
 M models with seeds of their own share the spline(s). Each step, at the same point: the weights of each model follow the
 loss on that model's own batch of `train`, the shared knots follow the sum over models of the loss on one batch of
-`search`, data that the weights never see. So the function cannot lean on particular weights.
+`search`, data that the weights never see. So the function cannot lean on particular weights. `lab.training.shared` has
+the same for perceptrons on tables.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from torch import Tensor
 
 from lab.errors import ArgumentError
 from lab.nonlinearity.spline import Spline
-from lab.spec import Knots, Resolved, RunSpec, SearchSpec, replace
+from lab.spec import Knots, Resolved, RunSpec, SearchSpec, TwoLossSpec, replace
 from lab.training.batches import Data, Order
 from lab.training.fleet import Fleet, History
 from lab.training.schedules import factor
@@ -28,31 +29,55 @@ class Search(Fleet):
     given: values of the non-linearity that is not searched for, where `spec` names it as learned before.
     """
 
-    def __init__(self, spec: SearchSpec, device: str = "cpu", given: Mapping[str, Resolved] | None = None):
-        if not spec.learn or not set(spec.learn) <= set(START):
-            raise ArgumentError(f"learn={spec.learn}: name what to search for, mlp or attention or both")
+    def __init__(self, spec: SearchSpec | TwoLossSpec, device: str = "cpu",
+                 given: Mapping[str, Resolved] | None = None):  # fmt: skip
         self.spec = spec
-        start = {p: Knots(spec.low, spec.high, (START[p],) * spec.knots) for p in spec.learn}
-        model = replace(spec.model, **{**(given or {}), **start})
-        seeds = [10_000 * (spec.seed + 1) + m for m in range(spec.models)]  # none that a stage-II run uses
-        runs = [RunSpec(spec.task, model, spec.recipe, seed, ("search",), spec.task_seed) for seed in seeds]
-        super().__init__(runs, [(model.mlp, model.attention)] * spec.models, device)
-        block = self.model.blocks[0]
-        found = {"mlp": block.phi, "attention": block.attention.phi}
-        self.splines: dict[str, Spline] = {part: found[part] for part in spec.learn}
+        super().__init__(*self.runs(given or {}), device)
+        self.splines = self.learned()
         self.knots = [spline.values for spline in self.splines.values()]
-        self.knot_optimizer = torch.optim.Adam(self.knots, lr=0.0, betas=spec.recipe.betas)
-        self.data.training = Data(self.data.task.splits["train"], self.device)
-        self.data.order = Order(seeds, len(self.data.training), spec.recipe.batch)
-        self.search_data = self.data.evaluation.pop("search")  # a search is followed by its own search loss
-        self.search_order = Order([spec.seed], len(self.search_data), spec.recipe.batch, "search batches")
+        self.knot_optimizer = torch.optim.Adam(self.knots, lr=0.0, betas=getattr(spec.recipe, "betas", (0.9, 0.999)))
+        self.divide()
         self.history = History(spec.models, ())
         self.search_loss: list[float] = []
+
+    @property
+    def seeds(self) -> list[int]:
+        """Those of the models: none that a stage-II run uses."""
+        return [10_000 * (self.spec.seed + 1) + m for m in range(self.spec.models)]
+
+    def runs(self, given: Mapping[str, Resolved]) -> tuple[list[RunSpec], list[tuple[Resolved, ...]]]:
+        """The models as runs, and their non-linearities, those that are searched for at their start."""
+        spec = self.spec
+        if not spec.learn or not set(spec.learn) <= set(START):
+            raise ArgumentError(f"learn={spec.learn}: name what to search for, mlp or attention or both")
+        start = {p: Knots(spec.low, spec.high, (START[p],) * spec.knots) for p in spec.learn}
+        model = replace(spec.model, **{**given, **start})
+        runs = [RunSpec(spec.task, model, spec.recipe, seed, ("search",), spec.task_seed) for seed in self.seeds]
+        return runs, [(model.mlp, model.attention)] * spec.models
+
+    def learned(self) -> dict[str, Spline]:
+        """The splines of the model that are searched for, by part."""
+        block = self.model.blocks[0]
+        found = {"mlp": block.phi, "attention": block.attention.phi}
+        return {part: found[part] for part in self.spec.learn}
+
+    def divide(self) -> None:
+        """What the weights follow, and what the knots follow."""
+        spec = self.spec
+        self.data.training = Data(self.data.task.splits["train"], self.device)
+        self.data.order = Order(self.seeds, len(self.data.training), spec.recipe.batch)
+        self.search_data = self.data.evaluation.pop("search")  # a search is followed by its own search loss
+        self.search_order = Order([spec.seed], len(self.search_data), spec.recipe.batch, "search batches")
 
     def search_batch(self, step: int):
         """One batch of the `search` split, the same for all models."""
         index = self.search_order.at(step).to(self.device)
         return self.search_data.at(index.expand(self.spec.models, -1))
+
+    def set_rates(self, step: int) -> None:
+        """Of weights and knots: one schedule, each with its peak rate."""
+        super().set_rates(step)
+        self.knot_optimizer.param_groups[0]["lr"] = self.spec.spline_rate * factor(step, self.recipe)
 
     @torch.no_grad()
     def freeze(self) -> None:
@@ -95,19 +120,17 @@ def search(state: Search, report: Callable[[Fleet], bool] | None = None) -> Sear
     """Run a search from where it stands to its end (Algorithm 1's loop)."""
     recipe, model = state.recipe, state.model
     for step in range(state.step, recipe.last):
-        rate = factor(step, recipe)
-        state.optimizer.param_groups[0]["lr"] = recipe.rate * rate
-        state.knot_optimizer.param_groups[0]["lr"] = state.spec.spline_rate * rate
+        state.set_rates(step)
 
         batch = state.batch(step)  # D¹ … Dᴹ, from `train`
         _differentiate(weights=state.weights, knots=state.knots, which="weights")
-        weight_loss = batch.loss(model(batch.tokens, batch.positions))  # (M,)
+        weight_loss = batch.loss(batch.outputs(model))  # (M,)
         state.optimizer.zero_grad()
         state.watch(weight_loss, step).backward()
 
         batch = state.search_batch(step)  # D⁰, from `search`
         _differentiate(weights=state.weights, knots=state.knots, which="knots")
-        search_loss = batch.loss(model(batch.tokens, batch.positions))  # (M,), at the same weights and knots
+        search_loss = batch.loss(batch.outputs(model))  # (M,), at the same weights and knots
         state.knot_optimizer.zero_grad()
         state.watch(search_loss, step).backward()
 

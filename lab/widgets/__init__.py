@@ -28,7 +28,7 @@ def explore(x: object, scale: str | None = None, edit: bool = False) -> Explorer
     from lab.nonlinearity.spline import Spline
     from lab.nonlinearity.zoo import zoo_names
     from lab.probes.landscape import Landscape
-    from lab.run import Run, Runs, SearchResult
+    from lab.run import EpisodeResult, Run, Runs, SearchResult
     from lab.tasks import Logic, Sraven
     from lab.widgets.compatibility import CompatibilityExplorer
     from lab.widgets.landscape import LandscapeExplorer
@@ -39,7 +39,7 @@ def explore(x: object, scale: str | None = None, edit: bool = False) -> Explorer
     from lab.widgets.training import TrainingExplorer
 
     scale = scale or "laptop"
-    if isinstance(x, SearchResult):
+    if isinstance(x, (EpisodeResult, SearchResult)):
         x = x.spline
     if isinstance(x, Spline) or (isinstance(x, str) and x in zoo_names()):
         return SplineExplorer(x, edit=edit, scale=scale)

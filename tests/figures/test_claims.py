@@ -290,6 +290,66 @@ def looked_at(right):
     return pd.DataFrame(rows, columns=["table", "method", "seed", "part", "x", "value"])
 
 
+def methods(*means):
+    """Accuracies by method, each method with its mean."""
+
+    def planted(right):
+        rng = np.random.default_rng(RNG)
+        rows = [(method, seed, mean[not right] + 0.001 * rng.normal(), False) for method, mean in means
+                for seed in range(6)]  # fmt: skip
+        return pd.DataFrame(rows, columns=["method", "seed", "accuracy", "diverged"])
+
+    return planted
+
+
+def restarts(right):
+    """ReLU and three restarts, the second of which was chosen."""
+    parts = []
+    for number, level in enumerate((0.42, 0.47, 0.44)):
+        part = methods(("learned", (level, (0.38, 0.33, 0.36)[number])))(right)
+        parts.append(part.assign(restart=number, start="zero", rate=0.1, chosen=number == 1))
+    base = methods(("ReLU", (0.4, 0.4)))(right).assign(restart=-1, start="", rate=np.nan, chosen=False)
+    return pd.concat([base, *parts], ignore_index=True)
+
+
+interpolations = methods(("ReLU", (0.4, 0.4)), ("nearest", (0.42, 0.47)), ("linear", (0.45, 0.38)),
+                         ("cubic", (0.452, 0.35)))  # fmt: skip
+objectives = methods(("ReLU", (0.4, 0.4)), ("train", (0.42, 0.43)), ("val", (0.45, 0.38)), ("test", (0.451, 0.45)))
+
+
+def interpolated(right):
+    """Functions of four restarts: the cubic one is the linear one with noise, or another one."""
+    rng, parts = np.random.default_rng(RNG), []
+    for restart in range(4):
+        for method, knots in (("linear", 21), ("cubic", 181)):
+            x = np.linspace(-5, 5, knots)
+            value = np.sin(x) if right or method == "linear" else np.cos(x)
+            value = value + 0.01 * rng.normal(size=knots)
+            parts.append(pd.DataFrame({"method": method, "restart": restart, "x": x, "value": value}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def transferred(right):
+    """Three functions on two sets at two depths, better than ReLU on both, or worse."""
+    rng, rows = np.random.default_rng(RNG), []
+    gains = {"ReLU": 0.0, "mnist": 0.05, "fashion_mnist": 0.03, "all": 0.01}
+    for source, gain in gains.items():
+        for target in ("mnist", "fashion_mnist"):
+            for layers in (2, 4):
+                level = 0.5 + (gain if right else -gain) + 0.001 * layers
+                rows += [(source, target, layers, seed, level + 0.001 * rng.normal(), False) for seed in range(6)]
+    return pd.DataFrame(rows, columns=["source", "target", "layers", "seed", "accuracy", "diverged"])
+
+
+def opposed(right):
+    """What is good for one set is bad for the other, where the claim is wrong."""
+    table = transferred(True)
+    if not right:
+        other = table["target"] == "mnist"
+        table.loc[other, "accuracy"] = 1 - table.loc[other, "accuracy"]
+    return table
+
+
 PLANTED = {
     "transformers/fig2": curves, "transformers/fig3": lengths, "transformers/fig4": widths,
     "transformers/fig5": matrices, "transformers/fig10": curves, "transformers/fig11": matrices,
@@ -302,6 +362,8 @@ PLANTED = {
     "simplicity/fig2": image_runs, "simplicity/fig3": image_functions, "simplicity/fig4": image_models,
     "simplicity/fig16": image_functions, "simplicity/fig18": image_models,
     "simplicity/fig29": complexities,
+    "simplicity/table1": restarts, "simplicity/table2": interpolations, "simplicity/table3": objectives,
+    "simplicity/fig15": interpolated, "simplicity/table4": transferred, "simplicity/fig19": opposed,
     "simplicity/fig11": grokked, "simplicity/fig12": versions,
     "simplicity/fig13": arrivals, "simplicity/fig28": operations,
     "simplicity/fig5": tabular, "simplicity/fig20": tabular, "simplicity/fig6": tabular, "simplicity/fig22": tabular,

@@ -1,0 +1,105 @@
+"""What a learned function costs and is worth: the search by episodes against the one by two losses. One table, one run.
+
+    python benchmarks/searches.py                                # prints; about ten minutes of one CPU core
+    python benchmarks/searches.py --tasks "ab mod 27"            # on a table of your own choice
+    python benchmarks/searches.py --write benchmarks/README.md   # and puts the table into its place there
+
+Both searches are those of `lab.search(task, by=...)` at laptop scale, from an empty store, in one process with one
+thread. Models of full width are then trained from scratch with ReLU and with each function. Seconds are those of the
+processor, which other work on the machine changes less; of the episodes they include the models that decide between
+restarts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import torch
+from spline import machine
+
+from lab.figures.spread import half_width
+from lab.figures.table_settings import SEARCHES, of_table
+from lab.run import Run, complete
+from lab.spec import Learned, replace
+from lab.store import Store
+from lab.tasks.named import HELP, table_named
+
+TASKS = ("fashion_mnist_sample as numbers", "a+b mod 27")
+BEGIN, END = "<!-- table of benchmarks/searches.py -->", "<!-- end of table of benchmarks/searches.py -->"
+
+
+def seconds(specs: list, store: Store) -> float:
+    """Processor time that training these takes."""
+    start = time.process_time()
+    complete(specs, store, "cpu", workers=1, progress=sys.stderr.isatty())
+    return time.process_time() - start
+
+
+def accuracy(runs: list, store: Store) -> np.ndarray:
+    """Of the weights that were kept, on the test split, in percent, one a run; NaN for a run that diverged."""
+    read = [Run(spec, store) for spec in runs]
+    return np.array([np.nan if run.diverged else 100 * run.accuracy_on("test")[run.steps == run.notes["kept"]].item()
+                     for run in read])  # fmt: skip
+
+
+def measure(name: str, scale: str, seeds: int, store: Store) -> list[dict]:
+    """Rows of a task: with ReLU, and by each search."""
+    found, rows = of_table(table_named(name), scale), []
+    for by in (None, *SEARCHES):
+        search = None if by is None else found.search(by=by)
+        cost = 0.0 if search is None else seconds([search], store)
+        phi = "relu" if search is None else Learned(search, "phi")
+        runs = [replace(run, model=replace(run.model, phi=phi)) for run in found.runs(seeds)]
+        seconds(runs, store)
+        rows.append({"task": name, "by": by or "ReLU, no search", "cost": cost, "accuracy": accuracy(runs, store)})
+        print(row(rows[-1], rows), file=sys.stderr, flush=True)
+    return rows
+
+
+def row(one: dict, rows: list[dict]) -> str:
+    """A line of the table."""
+    values = one["accuracy"][np.isfinite(one["accuracy"])]
+    mean = f"{values.mean():.1f} ± {half_width(values):.1f}" if len(values) else "–"
+    lost = len(one["accuracy"]) - len(values)
+    mean += f" ({lost} of {len(one['accuracy'])} diverged)" if lost else ""
+    full = next((r["cost"] for r in rows if r["task"] == one["task"] and r["by"] == SEARCHES[0]), 0.0)
+    share = f"{one['cost'] / full:.2f}" if full and one["cost"] else "–"
+    cost = f"{one['cost']:.1f}" if one["cost"] else "–"
+    return f"| {one['task']} | {one['by']} | {cost} | {share} | {mean} |"
+
+
+def table(rows: list[dict], scale: str, seeds: int) -> str:
+    """Markdown."""
+    where = f"{machine()}. {date.today():%d %B %Y}, torch {torch.__version__}, 1 thread, scale {scale}."
+    head = "| task | function found by | search, core-seconds | of the episodes' | test accuracy (%), " \
+           f"mean of {seeds} seeds ± half of its 95 % interval |"  # fmt: skip
+    return "\n".join([where, "", head, "|---|---|---|---|---|", *(row(one, rows) for one in rows)])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tasks", nargs="+", default=TASKS, help=HELP)
+    parser.add_argument("--scale", default="laptop")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--write", type=Path, help="a file with a place for the table")
+    asked = parser.parse_args()
+    if unknown := [name for name in asked.tasks if table_named(name) is None]:
+        parser.error(f"unknown task {unknown[0]!r}; give {HELP}")
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as folder:
+        rows = [one for name in asked.tasks for one in measure(name, asked.scale, asked.seeds, Store(folder))]
+    text = table(rows, asked.scale, asked.seeds)
+    print(text)
+    if asked.write:
+        before, rest = asked.write.read_text().split(BEGIN)
+        asked.write.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.split(END)[1]}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,36 @@
+"""Table tasks by name, as people type them: the inverse of their `name`."""
+
+from __future__ import annotations
+
+import re
+
+from lab import datasets
+from lab.tasks.images import Images
+from lab.tasks.operation import GROUPS, Operation
+from lab.tasks.table import TableTask
+from lab.tasks.tabular import Tabular
+
+AS_NUMBERS = " as numbers"
+HELP = (
+    "a table: an operation ('a+b mod 27', 'aba^-1 in S4'), images ('mnist_sample', with ' as numbers' for regression)"
+)
+HELP += " or a data set ('bank-marketing'); `lab data` lists them"
+
+
+def table_named(name: str) -> TableTask | None:
+    """The operation, image set or data set of this name; None where there is none.
+
+    >>> table_named("ab mod 27") == Operation("ab", modulus=27), table_named("aba^-1 in S4").inputs
+    (True, 48)
+    >>> table_named("mnist_sample as numbers").target, table_named("bank-marketing").inputs, table_named("chess")
+    ('id', 7, None)
+    """
+    if found := re.fullmatch(r"(.+) mod (\d+)", name):
+        return Operation(found[1], modulus=int(found[2]))
+    if found := re.fullmatch(rf"(.+) in ({'|'.join(GROUPS)})", name):
+        return Operation(found[1], group=found[2])
+    source = name.removesuffix(AS_NUMBERS)
+    kind = datasets.CATALOGUE[source].kind if source in datasets.CATALOGUE else None
+    if kind == "images":
+        return Images(source, target="class" if source == name else "id")
+    return Tabular(name) if kind == "table" and source == name else None

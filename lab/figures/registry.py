@@ -66,11 +66,12 @@ def entries() -> dict[str, Entry]:
         operations,
         raven,
         reshaped,
+        shortcut,
         variation,
     )
 
     modules = (algorithmic, compatibility, reshaped, fuzzy, fuzzy_codes, raven, depth, variation, ablations, counted)
-    modules += (complexity, operations, grokking)
+    modules += (complexity, operations, grokking, shortcut)
     found = [entry for module in modules for entry in module.ENTRIES]
     return {entry.name: entry for entry in sorted(found, key=lambda entry: _place(entry.name))}
 

@@ -25,6 +25,8 @@ METHOD_COLOURS = {
     "hyla": GREEN,
     "ReLU": GREY,
     "learned": BLUE,
+    "learned for easy": ORANGE,
+    "learned for hard": BLUE,
 }
 METHOD_SYMBOLS = {  # a second way to tell methods apart, where points are drawn
     "baseline": "circle",
@@ -42,6 +44,8 @@ METHOD_SYMBOLS = {  # a second way to tell methods apart, where points are drawn
     "hyla": "diamond",
     "ReLU": "circle",
     "learned": "diamond",
+    "learned for easy": "triangle-up",
+    "learned for hard": "diamond",
 }
 METHOD_TITLES = {  # others: as they are
     "softmax": "softmax attention",

@@ -178,12 +178,44 @@ def operations(right):
     return pd.concat([grokked(right, (f"operation {i}",)) for i in range(4)], ignore_index=True)
 
 
+def collages(right):
+    """ReLU goes by the easy tile alone, or by the hard one; learned functions go by their tile, or by the other one,
+    and more so with spectral normalization, or less."""
+    rng, rows = np.random.default_rng(RNG), []
+    ends = {"ReLU": (0.6, 0.1), "learned for easy": (0.7, 0.1), "learned for hard": (0.4, 0.3)}
+    for spectral in (False, True):
+        for method, (easy, hard) in ends.items():
+            pair = (easy + 0.1 * (spectral and method == "learned for easy"), hard) if right else (hard, easy)
+            if not right and spectral and method == "learned for easy":
+                pair = hard, easy + 0.1
+            for seed in range(3):
+                for step in (0, 10, 20):
+                    now = [0.1 + (value - 0.1) * step / 20 + 0.002 * rng.normal() for value in pair]
+                    vals = [step / 20, *now] if method == "ReLU" else [step / 20] * 3
+                    rows.append((spectral, method, seed, step, 0.9, *now, *vals, False))
+    names = [
+        "spectral",
+        "method",
+        "seed",
+        "step",
+        "accuracy",
+        "easy",
+        "hard",
+        "val",
+        "val_easy",
+        "val_hard",
+        "diverged",
+    ]
+    return pd.DataFrame(rows, columns=names)
+
+
 PLANTED = {
     "transformers/fig2": curves, "transformers/fig3": lengths, "transformers/fig4": widths,
     "transformers/fig5": matrices, "transformers/fig10": curves, "transformers/fig11": matrices,
     "transformers/fig12": variants, "hypernetwork/fig2b": decoders, "hypernetwork/fig2c": logic,
     "hypernetwork/figA3": logic, "hypernetwork/fig4a": problems, "hypernetwork/fig5e": similarities,
     "hypernetwork/fig5f": decoders, "hypernetwork/figA9": counted, "hypernetwork/tableA2": fractions,
+    "simplicity/fig9": collages, "simplicity/fig25": collages, "simplicity/fig26": collages,
     "simplicity/fig29": complexities,
     "simplicity/fig11": grokked, "simplicity/fig12": versions,
     "simplicity/fig13": arrivals, "simplicity/fig28": operations,

@@ -24,7 +24,7 @@ HYPER = [
     for name in ("fig2b", "fig2c", "fig2d", "fig4a", "fig4b", "fig5a", "fig5b", "fig5c", "fig5d", "fig5e", "fig5f",
                  "figA2", "figA3", "figA4", "figA5", "figA6", "figA7", "figA8", "figA9", "tableA1", "tableA2")
 ]  # fmt: skip
-SIMPLE = [f"simplicity/fig{number}" for number in (10, 11, 12, 13, 27, 28, 29, 30)]
+SIMPLE = [f"simplicity/fig{number}" for number in (9, 10, 11, 12, 13, 25, 26, 27, 28, 29, 30)]
 COUNTED = ("hypernetwork/figA9", "hypernetwork/tableA2", "simplicity/fig10", "simplicity/fig27")  # nothing is trained
 every_entry = pytest.mark.parametrize("name", NAMES)
 every_scale = pytest.mark.parametrize("scale", SCALES)

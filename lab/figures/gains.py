@@ -12,11 +12,12 @@ from lab.figures.algorithmic import BASELINE, BOTH, MLP, curves
 from lab.figures.build import RESULTS
 from lab.figures.compatibility import PARTS
 from lab.figures.settings import SEEDS, setting
+from lab.figures.simple_settings import LEARNED, RELU
 from lab.figures.spread import half_width
 from lab.nonlinearity.spline import Spline
 from lab.run import Run, as_part
 from lab.scale import SCALES
-from lab.spec import RunSpec, SearchSpec, from_json, key
+from lab.spec import EpisodeSpec, RunSpec, SearchSpec, from_json, key
 from lab.store import Store
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def _paired(ours: pd.DataFrame, baseline: pd.DataFrame) -> tuple[pd.Series, int]
     return (means[0] - means[1]).dropna(), max(steps, default=0)
 
 
-def _shipped(name: str, spec: SearchSpec) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
+def _shipped(name: str, spec: SearchSpec | EpisodeSpec) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
     """Shipped results that trained with what this search found: where, rows with it, rows of the baseline."""
     for folder in sorted(path.parent for path in RESULTS.glob("*/*/*/provenance.json")):
         if name not in json.loads((folder / "provenance.json").read_text()).get("searches", {}):
@@ -69,8 +70,10 @@ def _shipped(name: str, spec: SearchSpec) -> Iterator[tuple[str, pd.DataFrame, p
         table = _read(folder / ("curves.csv" if (folder / "curves.csv").is_file() else "table.csv"))
         if not {"task", "seed", "step", "accuracy", "diverged"} <= set(table) or "width" in table:
             continue  # no curves, or those of other widths, too
-        rows, where = table[table["task"] == spec.task], f"{folder.parent.parent.name}/{folder.parent.name}"
-        if "method" in rows:
+        rows, where = table[table["task"] == spec.task_name], f"{folder.parent.parent.name}/{folder.parent.name}"
+        if isinstance(spec, EpisodeSpec):
+            ours, baseline = rows["method"] == LEARNED, rows["method"] == RELU
+        elif "method" in rows:
             ours, baseline = rows["method"] == METHODS.get(spec.learn), rows["method"] == BASELINE
         else:
             mine = rows["part"] == {learned: part for part, learned in PARTS.items()}[spec.learn]
@@ -91,8 +94,11 @@ def _table(path: Path, written: int) -> pd.DataFrame:
     return pd.read_csv(path)
 
 
-def _stored(phi: Spline, spec: SearchSpec, store: Store) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
-    """The same from the store, for seeds that have a run of both kinds: of `lab figure`, or of `lab.train(mlp=phi)`."""
+def _stored(phi: Spline, spec: SearchSpec | EpisodeSpec, store: Store) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
+    """The same from the store, for seeds that have a run of both kinds: of `lab figure`, or of `lab.train(mlp=phi)`.
+    None of searches by episodes, whose runs `lab.train` does not make."""
+    if isinstance(spec, EpisodeSpec):
+        return
     for scale in SCALES:
         base, seeds = setting(spec.task, scale), SEEDS[scale]
         kinds = [base.runs(seeds, spec)]

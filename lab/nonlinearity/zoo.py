@@ -19,7 +19,7 @@ from lab.nonlinearity.spline import Spline
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lab.run import SearchResult
+    from lab.run import EpisodeResult, SearchResult
 
 SHIPPED = Path(__file__).parents[2] / "data" / "zoo"
 MINE = "mine"  # no paper is called so
@@ -44,8 +44,8 @@ def zoo(name: str | None = None, folder: str | Path | None = None) -> Spline | p
     folder: your own zoo; default: the folder that LAB_ZOO names, if it does.
 
     One row a function: task; part of the model it was learned for; paper whose method found it; scale; then what it
-    gains: accuracy on `test`, mean over training, of models that use it minus that of models with GELU and softmax,
-    in percentage points, paired by seed. gain: mean over `seeds` runs of each kind. low, high: its 95 % interval
+    gains: accuracy on `test`, mean over training, of models that use it minus that of models with GELU and softmax (of
+    the simplicity paper: with ReLU), in percentage points, paired by seed. gain: mean over `seeds` runs of each kind. low, high: its 95 % interval
     (Student's t). steps: of training. measured: where the runs are, "transformers/fig10" for shipped results, "store"
     for yours; empty where nothing was trained with the function. Then the device of its search, the commit of the lab
     that wrote the file, and the search's key. problem: of files that cannot be read, where there are any.
@@ -66,17 +66,28 @@ def zoo(name: str | None = None, folder: str | Path | None = None) -> Spline | p
     return Spline.load(files[name])
 
 
-def publish(found: SearchResult, folder: Path) -> list[Path]:
-    """Write what a search found, with its provenance, in the zoo's format; return the files."""
+def publish(found: SearchResult | EpisodeResult, folder: Path, name: str = "") -> list[Path]:
+    """Write what a search found, with its provenance, in the zoo's format; return the files.
+
+    name: of the file; default: the task's, which for a search by episodes (one function, the winner's) may be no name
+    of a file.
+    """
     from lab.figures.provenance import versions
     from lab.figures.settings import scale_of
+    from lab.figures.simple_settings import scale_of_episodes
+    from lab.spec import EpisodeSpec
 
-    facts = found.provenance | {"versions": versions(), "scale": scale_of(found.spec)}
-    facts |= {"paper": "transformers", "task": found.spec.task}  # two_loss is that paper's Algorithm 1
-    written = []
-    for part, spline in found.splines.items():
-        name = found.spec.task if part == "mlp" else f"{found.spec.task}-{part}"
-        if len(found.splines) > 1:
+    facts = found.provenance | {"versions": versions(), "task": found.spec.task_name}
+    if isinstance(found.spec, EpisodeSpec):
+        splines = {"mlp": found.spline}  # the one function of a perceptron
+        facts |= {"paper": "simplicity", "scale": scale_of_episodes(found.spec), "restart": found.winner}
+    else:
+        splines = found.splines
+        facts |= {"paper": "transformers", "scale": scale_of(found.spec)}  # two_loss is that paper's Algorithm 1
+    written, task = [], name or found.spec.task_name
+    for part, spline in splines.items():
+        name = task if part == "mlp" else f"{task}-{part}"
+        if len(splines) > 1:
             name += "-both"  # learned together: not the function that is learned alone
         try:
             folder.mkdir(parents=True, exist_ok=True)

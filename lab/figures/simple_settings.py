@@ -67,7 +67,8 @@ def grokking(scale: str = "laptop", task: Operation = ADDITION) -> Grokking:
         search = replace(search, model=replace(model, width=4), inner=replace(search.inner, steps=2),
                          retrain=replace(recipe, keep="best"), restarts=_SMOKE_RESTARTS, episodes=2, growth=1.0,
                          retrain_width=8)  # fmt: skip
-    return Grokking(replace(task, held_out=_SPARE), model, recipe, search)
+    spare = max(_SPARE, 1 / round(task.fraction * task.classes**2))  # one pair at least
+    return Grokking(replace(task, held_out=spare), model, recipe, search)
 
 
 def scale_of_episodes(search: EpisodeSpec) -> str | None:

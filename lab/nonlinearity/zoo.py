@@ -45,10 +45,11 @@ def zoo(name: str | None = None, folder: str | Path | None = None) -> Spline | p
 
     One row a function: task; part of the model it was learned for; paper whose method found it; scale; then what it
     gains: accuracy on `test`, mean over training, of models that use it minus that of models with GELU and softmax (of
-    the simplicity paper: with ReLU), in percentage points, paired by seed. gain: mean over `seeds` runs of each kind. low, high: its 95 % interval
-    (Student's t). steps: of training. measured: where the runs are, "transformers/fig10" for shipped results, "store"
-    for yours; empty where nothing was trained with the function. Then the device of its search, the commit of the lab
-    that wrote the file, and the search's key. problem: of files that cannot be read, where there are any.
+    the simplicity paper: with ReLU), in percentage points, paired by seed. gain: mean over `seeds` runs of each kind.
+    low, high: its 95 % interval (Student's t). steps: of training. measured: where the runs are, "transformers/fig10"
+    for shipped results, "store" for yours; empty where nothing was trained with the function. Then the device of its
+    search, the commit of the lab that wrote the file, and the search's key. problem: of files that cannot be read,
+    where there are any.
 
     Raises ArgumentError for an unknown name, LabError for a file that is damaged or of a newer schema.
 

@@ -67,11 +67,12 @@ def entries() -> dict[str, Entry]:
         raven,
         reshaped,
         shortcut,
+        transfer,
         variation,
     )
 
     modules = (algorithmic, compatibility, reshaped, fuzzy, fuzzy_codes, raven, depth, variation, ablations, counted)
-    modules += (complexity, operations, grokking, shortcut)
+    modules += (complexity, operations, grokking, shortcut, transfer)
     found = [entry for module in modules for entry in module.ENTRIES]
     return {entry.name: entry for entry in sorted(found, key=lambda entry: _place(entry.name))}
 

@@ -209,6 +209,18 @@ def collages(right):
     return pd.DataFrame(rows, columns=names)
 
 
+def transfers(right):
+    """Own functions solve an operation, others nearly, the one for all always; or all of them are worse than ReLU."""
+    rng, rows, tasks = np.random.default_rng(RNG), [], [f"operation {i}" for i in range(5)]
+    for task in tasks:
+        for function in (*tasks, "ReLU", "all operations"):
+            level = {"ReLU": 0.3, "all operations": 1.0, task: 0.9}.get(function, 0.7)
+            level += 0.01 * rng.normal()
+            level = level if right else 1.1 - level - 0.3 * (function == "all operations")
+            rows += [(task, function, seed, np.nan, level, 4000, False) for seed in range(2)]
+    return pd.DataFrame(rows, columns=["task", "function", "seed", "step", "accuracy", "last", "diverged"])
+
+
 PLANTED = {
     "transformers/fig2": curves, "transformers/fig3": lengths, "transformers/fig4": widths,
     "transformers/fig5": matrices, "transformers/fig10": curves, "transformers/fig11": matrices,
@@ -216,6 +228,7 @@ PLANTED = {
     "hypernetwork/figA3": logic, "hypernetwork/fig4a": problems, "hypernetwork/fig5e": similarities,
     "hypernetwork/fig5f": decoders, "hypernetwork/figA9": counted, "hypernetwork/tableA2": fractions,
     "simplicity/fig9": collages, "simplicity/fig25": collages, "simplicity/fig26": collages,
+    "simplicity/fig14": transfers,
     "simplicity/fig29": complexities,
     "simplicity/fig11": grokked, "simplicity/fig12": versions,
     "simplicity/fig13": arrivals, "simplicity/fig28": operations,

@@ -65,7 +65,7 @@ class GrokkingExplorer(Explorer):
         self.phi = widgets.Dropdown(description="non-linearity", options=list(self._functions), style=LABEL)
         self.phi.value = GIVEN if phi is not None else RELU
         self.fraction = widgets.FloatSlider(
-            description="not in the test split (%)", value=100 * task.fraction, min=20, max=95, step=5, style=LABEL,
+            description="train on (%)", value=100 * task.fraction, min=20, max=95, step=5, style=LABEL,
             readout_format=".0f",
         )  # fmt: skip
         self.width = widgets.SelectionSlider(

@@ -26,8 +26,8 @@ def test_a_network_is_trained_until_it_is_stopped(open_notebook, redraws):
     redraws("another operation", lab, table, [choosing(lab.dropdown("operation"), name) for name in NAMES])
 
     lab.dropdown("non-linearity").select_option("simplicity/addition-27")
-    lab.slider("width").press("Home")
-    lab.slider("width").press("ArrowRight")  # 16
+    lab.slider("steps").press("End")  # it must not be over before it is stopped
+    lab.page.get_by_label("stop at 95 %").uncheck()
     lab.redraw(curves, lambda: lab.button("Train").click())
     table.get_by_text("answers at step").wait_for()
     lab.page.wait_for_function(GROWN, arg=[curves.element_handle(), 2])
@@ -38,7 +38,7 @@ def test_a_network_is_trained_until_it_is_stopped(open_notebook, redraws):
     lab.slider("seed").press("ArrowRight")  # the page is alive while it trains
     lab.button("Stop").click()
     lab.page.wait_for_function("button => !button.disabled", arg=lab.button("Train").element_handle())
-    assert "a+b (mod 27), simplicity/addition-27, width 16" in lab.page.locator(".jp-Notebook").text_content()
+    assert "a+b (mod 27), simplicity/addition-27, width 256" in lab.page.locator(".jp-Notebook").text_content()
     lab.redraw(curves, lambda: lab.button("Clear").click())
     assert curves.evaluate("plot => plot.data.length") == 0
     assert lab.errors() == []

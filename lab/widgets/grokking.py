@@ -32,7 +32,7 @@ PLAIN = {RELU: "relu", "TanH": "tanh", "GELU": "gelu"}
 GIVEN = "your function"
 WIDTHS = (8, 16, 32, 64, 128, 256, 512)
 POINTS = 100  # evaluations in a training, at least: its curve should be seen to grow
-ASK = 0.5  # seconds between two looks at all answers: tables of S5 have 14,400 cells
+DRAW, ASK = 0.5, 1.0  # seconds between two drawings of curves, of answers: a busy page must not fall behind
 
 
 class GrokkingExplorer(Explorer):
@@ -133,6 +133,7 @@ class GrokkingExplorer(Explorer):
         self._name = f"{operation_title(spec.task.name)}, {self.phi.value}, width {spec.model.width}"
         self._name += f", {self.fraction.value:.0f} %"
         self._shown, self._inputs, self._asked = spec.task, answers.every_pair(spec.task)[None], 0.0
+        self._drawn, self._halted = 0.0, False
         self._ends = LEVEL if self.until.value else np.inf
         with self.table.batch_update():
             answers.fill_table(self.table, spec.task)
@@ -143,6 +144,7 @@ class GrokkingExplorer(Explorer):
         self._live.start()
 
     def _stop(self) -> None:
+        self._halted = True
         self._live.stop()
 
     def _clear(self) -> None:
@@ -166,9 +168,15 @@ class GrokkingExplorer(Explorer):
 
     def _report(self, number: int, fleet: DescentFleet) -> None:
         """Called from the training thread."""
-        found = fleet.history.arrays()
+        found, now = fleet.history.arrays(), time.monotonic()
         names = ("accuracy_test", "accuracy_train")
         seen = len(found["steps"])
+        test = found["accuracy_test"][:, 0]
+        solved = bool(seen and test[-1] >= self._ends)
+        last = solved or fleet.over or self._halted
+        if not last and now - self._drawn < DRAW:
+            return
+        self._drawn = now
         with self.lock:
             if seen > len(self._lines[0].x):
                 with self.curves.batch_update():
@@ -176,9 +184,7 @@ class GrokkingExplorer(Explorer):
                         line.x, line.y = found["steps"], 100 * found[name][:, 0]
             self.progress.value = fleet.step / fleet.recipe.last
             self.say(self._words(fleet, found) if seen else f"{self._name}: the training begins")
-        test = found["accuracy_test"][:, 0]
-        solved = bool(seen and test[-1] >= self._ends)
-        if solved or fleet.over or time.monotonic() - self._asked > ASK:
+        if last or now - self._asked >= ASK:
             self._ask(fleet)
         if solved:
             self._live.stop()

@@ -31,10 +31,9 @@ def test_a_network_is_trained_until_it_is_stopped(open_notebook, redraws):
     lab.redraw(curves, lambda: lab.button("Train").click())
     table.get_by_text("answers at step").wait_for()
     lab.page.wait_for_function(GROWN, arg=[curves.element_handle(), 2])
-    before = lab.drawn(table)
     lab.page.wait_for_function("([plot, old]) => plot.textContent !== old",
                                arg=[table.element_handle(), table.text_content()])  # fmt: skip
-    assert lab.drawn(table) != before and lab.button("Train").is_disabled()
+    assert lab.button("Train").is_disabled()
     lab.slider("seed").press("ArrowRight")  # the page is alive while it trains
     lab.button("Stop").click()
     lab.page.wait_for_function("button => !button.disabled", arg=lab.button("Train").element_handle())

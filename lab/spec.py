@@ -18,7 +18,7 @@ import json
 from dataclasses import dataclass, fields, is_dataclass, replace  # noqa: F401  (replace: re-exported for users of specs)
 
 from lab.tabular import Descent, EpisodeSpec, InterpolatedSpec, Perceptron, Restart, TwoLossSpec
-from lab.tasks.collage import Collage
+from lab.tasks.collage import Collage, Told
 from lab.tasks.images import Images
 from lab.tasks.logic import Logic
 from lab.tasks.operation import Operation
@@ -230,7 +230,7 @@ Part = Resolved | Learned | Shaped
 TYPES = {kind.__name__: kind for kind in (Knots, Coefficients, ModelSpec, Recipe, RunSpec, SearchSpec, Learned, Shaped)}
 TYPES |= {kind.__name__: kind for kind in (AdamW, HyperModel, Logic, Sraven)}
 TYPES |= {kind.__name__: kind for kind in (Perceptron, Descent, KnotTable, EpisodeSpec, InterpolatedSpec, Restart)}
-TYPES |= {kind.__name__: kind for kind in (TwoLossSpec, Operation, Images, Collage, Tabular)}
+TYPES |= {kind.__name__: kind for kind in (TwoLossSpec, Operation, Images, Collage, Told, Tabular)}
 
 
 def to_json(spec: object) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lab.figures import carried
-from lab.figures import simple_claims as claims
+from lab.figures import search_claims as claims
 from lab.figures.image_sets import accuracies
 from lab.figures.image_settings import REGRESSION, RELU, SETS, TITLES, present
 from lab.figures.registry import Entry, Planned

@@ -71,12 +71,15 @@ def entries() -> dict[str, Entry]:
         reshaped,
         reused,
         searches,
+        shortcut,
         tabular,
+        transfer,
         variation,
     )
 
     modules = (algorithmic, compatibility, reshaped, fuzzy, fuzzy_codes, raven, depth, variation, ablations, counted)
     modules += (complexity, operations, grokking, image_sets, searches, image_transfer, tabular, reused, landscapes)
+    modules += (shortcut, transfer)
     found = [entry for module in modules for entry in module.ENTRIES]
     return {entry.name: entry for entry in sorted(found, key=lambda entry: _place(entry.name))}
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lab.figures import search_claims as claims
 from lab.figures import searched
-from lab.figures import simple_claims as claims
 from lab.figures.image_sets import accuracies
 from lab.figures.image_settings import RELU
 from lab.figures.registry import Entry, Planned

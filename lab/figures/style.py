@@ -33,6 +33,8 @@ METHOD_COLOURS = {
     "boosted trees": GREEN,
     "TanH": ORANGE,
     "IAFs": VERMILLION,
+    "learned for easy": ORANGE,
+    "learned for hard": BLUE,
 }
 METHOD_SYMBOLS = {  # a second way to tell methods apart, where points are drawn
     "baseline": "circle",
@@ -58,6 +60,8 @@ METHOD_SYMBOLS = {  # a second way to tell methods apart, where points are drawn
     "boosted trees": "triangle-up",
     "TanH": "hexagon",
     "IAFs": "square",
+    "learned for easy": "triangle-up",
+    "learned for hard": "diamond",
 }
 METHOD_TITLES = {  # others: as they are
     "softmax": "softmax attention",

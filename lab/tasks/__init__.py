@@ -4,7 +4,7 @@ from functools import lru_cache
 
 from lab.errors import ArgumentError
 from lab.tasks import addition, addmod, copy, haystack, mano, memorize, parentheses
-from lab.tasks.collage import Collage
+from lab.tasks.collage import Collage, Told
 from lab.tasks.images import Images
 from lab.tasks.logic import Logic
 from lab.tasks.operation import Operation
@@ -15,7 +15,7 @@ from lab.tasks.task import Split, Task
 
 __all__ = [
     "NAMES", "Collage", "Images", "Logic", "Operation", "Split", "Sraven", "TableSplit", "TableTask", "Tabular", "Task",
-    "load",
+    "Told", "load",
 ]  # fmt: skip
 
 # In the order of the paper's matrices (Figures 5 and 11).

@@ -28,6 +28,8 @@ from lab.tasks.table import TableSplit, TableTask
 
 GREY = (0.299, 0.587, 0.114)  # luma of red, green and blue, ITU-R BT.601
 SIDE = 16  # pixels of a tile
+PARTS = ("train", "val", "test")
+TILES = ("easy", "hard")  # from top to bottom
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,35 @@ class Collage(TableTask):
         return _split(self)
 
 
+@dataclass(frozen=True)
+class Told(Collage):
+    """The same collages, but trained on where one tile tells the label and the other is random: upper bounds (Fig. 25).
+
+    tile: "easy" or "hard". `train`, `val` and `test` are what a `Collage` calls `train_easy`, … or `train_hard`, …; the
+    other splits are as there.
+
+    >>> task = Told("mnist_sample", "fashion_mnist_sample", "hard")
+    >>> task.name, task.split()["train"] is task.split()["train_hard"]
+    ('mnist_sample over fashion_mnist_sample, told by the hard one', True)
+    """
+
+    tile: str = "easy"
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.tile not in TILES:
+            raise ArgumentError(f"tile={self.tile!r}; give {' or '.join(TILES)}")
+
+    @property
+    def name(self) -> str:
+        """Both data sets, and which of them tells the label."""
+        return f"{super().name}, told by the {self.tile} one"
+
+    def split(self, seed: int = 0) -> Mapping[str, TableSplit]:
+        """Nine splits, the same for every seed."""
+        return _told(self)
+
+
 def tiles(images: np.ndarray) -> Tensor:
     """Bytes (N, H, W) or (N, H, W, 3), at most 32 × 32, as grey tiles (N, SIDE, SIDE) float32 in [-1, 1]."""
     grey = torch.from_numpy(images.astype(np.float32))
@@ -89,11 +120,17 @@ def _split(task: Collage) -> Mapping[str, TableSplit]:
     pools = {"easy": _pools(task.easy), "hard": _pools(task.hard)}
     generator = torch.Generator().manual_seed(0)
     found = {}
-    for part in ("train", "val", "test"):
+    for part in PARTS:
         for predictive in ("both", "easy", "hard"):
             name = part if predictive == "both" else f"{part}_{predictive}"
             found[name] = _combine(pools["easy"][part], pools["hard"][part], predictive, generator)
     return MappingProxyType(found)
+
+
+@lru_cache(maxsize=6)  # nothing is copied
+def _told(task: Told) -> Mapping[str, TableSplit]:
+    found = _split(Collage(task.easy, task.hard))
+    return MappingProxyType({**found, **{part: found[f"{part}_{task.tile}"] for part in PARTS}})
 
 
 def _pools(source: str) -> dict[str, tuple[Tensor, Tensor]]:

@@ -15,8 +15,8 @@ def explore(x: object, scale: str | None = None, edit: bool = False) -> Explorer
 
     A Spline, a search's result, a name in the zoo, or Figure 6: SplineExplorer, in its editing mode with `edit`. A
     task's name, or runs: TrainingExplorer. A run on SRAVEN or fuzzy logic: LatentExplorer. Figure 5 or 11:
-    CompatibilityExplorer. A Sraven: SravenExplorer; a Logic: LogicExplorer. A landscape: LandscapeExplorer. scale: of
-    what is trained (default laptop); at smoke scale, fewer codes are looked at.
+    CompatibilityExplorer. A Sraven: SravenExplorer; a Logic: LogicExplorer; an Operation: GrokkingExplorer. A
+    landscape: LandscapeExplorer. scale: of what is trained (default laptop); at smoke scale, fewer codes are looked at.
 
     >>> type(explore("memorize")).__name__
     'TrainingExplorer'
@@ -29,8 +29,9 @@ def explore(x: object, scale: str | None = None, edit: bool = False) -> Explorer
     from lab.nonlinearity.zoo import zoo_names
     from lab.probes.landscape import Landscape
     from lab.run import EpisodeResult, Run, Runs, SearchResult
-    from lab.tasks import Logic, Sraven
+    from lab.tasks import Logic, Operation, Sraven
     from lab.widgets.compatibility import CompatibilityExplorer
+    from lab.widgets.grokking import GrokkingExplorer
     from lab.widgets.landscape import LandscapeExplorer
     from lab.widgets.latent import EXAMPLES, FEW, LatentExplorer
     from lab.widgets.logic import LogicExplorer
@@ -53,6 +54,8 @@ def explore(x: object, scale: str | None = None, edit: bool = False) -> Explorer
         return SravenExplorer(x, scale)
     if isinstance(x, Logic):
         return LogicExplorer(x, scale)
+    if isinstance(x, Operation):
+        return GrokkingExplorer(x, scale)
     if isinstance(x, Run):
         x = Runs([x])
     if isinstance(x, Runs) or (isinstance(x, str) and x in tasks.NAMES):
@@ -63,6 +66,6 @@ def explore(x: object, scale: str | None = None, edit: bool = False) -> Explorer
         return LandscapeExplorer(x)
     raise ArgumentError(
         f"there is no explorer for {x!r}; give a lab.Spline, a name in the zoo ({', '.join(zoo_names()) or 'empty'}), "
-        f"a task ({', '.join(tasks.NAMES)}, a lab.tasks.Logic or Sraven), what lab.train, lab.trained, lab.search or "
-        "probes.landscape returned, or a figure with an explorer (transformers/fig5, fig6, fig11)"
+        f"a task ({', '.join(tasks.NAMES)}, a lab.tasks.Logic, Sraven or Operation), what lab.train, lab.trained, "
+        "lab.search or probes.landscape returned, or a figure with an explorer (transformers/fig5, fig6, fig11)"
     )

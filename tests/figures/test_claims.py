@@ -350,6 +350,49 @@ def opposed(right):
     return table
 
 
+def collages(right):
+    """ReLU goes by the easy tile alone, or by the hard one; learned functions go by their tile, or by the other one,
+    and more so with spectral normalization, or less."""
+    rng, rows = np.random.default_rng(RNG), []
+    ends = {"ReLU": (0.6, 0.1), "learned for easy": (0.7, 0.1), "learned for hard": (0.4, 0.3)}
+    for spectral in (False, True):
+        for method, (easy, hard) in ends.items():
+            pair = (easy + 0.1 * (spectral and method == "learned for easy"), hard) if right else (hard, easy)
+            if not right and spectral and method == "learned for easy":
+                pair = hard, easy + 0.1
+            for seed in range(3):
+                for step in (0, 10, 20):
+                    now = [0.1 + (value - 0.1) * step / 20 + 0.002 * rng.normal() for value in pair]
+                    vals = [step / 20, *now] if method == "ReLU" else [step / 20] * 3
+                    rows.append((spectral, method, seed, step, 0.9, *now, *vals, False))
+    names = [
+        "spectral",
+        "method",
+        "seed",
+        "step",
+        "accuracy",
+        "easy",
+        "hard",
+        "val",
+        "val_easy",
+        "val_hard",
+        "diverged",
+    ]
+    return pd.DataFrame(rows, columns=names)
+
+
+def transfers(right):
+    """Own functions solve an operation, others nearly, the one for all always; or all of them are worse than ReLU."""
+    rng, rows, tasks = np.random.default_rng(RNG), [], [f"operation {i}" for i in range(5)]
+    for task in tasks:
+        for function in (*tasks, "ReLU", "all operations"):
+            level = {"ReLU": 0.3, "all operations": 1.0, task: 0.9}.get(function, 0.7)
+            level += 0.01 * rng.normal()
+            level = level if right else 1.1 - level - 0.3 * (function == "all operations")
+            rows += [(task, function, seed, np.nan, level, 4000, False) for seed in range(2)]
+    return pd.DataFrame(rows, columns=["task", "function", "seed", "step", "accuracy", "last", "diverged"])
+
+
 PLANTED = {
     "transformers/fig2": curves, "transformers/fig3": lengths, "transformers/fig4": widths,
     "transformers/fig5": matrices, "transformers/fig10": curves, "transformers/fig11": matrices,
@@ -361,6 +404,8 @@ PLANTED = {
     "hypernetwork/figA5": partial(along, "held_out", sign=-1), "hypernetwork/tableA1": ablations,
     "simplicity/fig2": image_runs, "simplicity/fig3": image_functions, "simplicity/fig4": image_models,
     "simplicity/fig16": image_functions, "simplicity/fig18": image_models,
+    "simplicity/fig9": collages, "simplicity/fig25": collages, "simplicity/fig26": collages,
+    "simplicity/fig14": transfers,
     "simplicity/fig29": complexities,
     "simplicity/table1": restarts, "simplicity/table2": interpolations, "simplicity/table3": objectives,
     "simplicity/fig15": interpolated, "simplicity/table4": transferred, "simplicity/fig19": opposed,

@@ -33,16 +33,33 @@ def test_every_shipped_file_is_sealed_and_says_where_it_is_from():
         assert kept["schema"] == document.SCHEMA and len(kept["sha256"]) == 64
         facts = document.read(file)["provenance"]
         assert {"key", "spec", "task", "part", "paper", "scale", "device_name", "versions"} <= facts.keys()
-        assert lab.zoo(f"{file.parent.name}/{file.stem}").values.shape == (facts["spec"]["knots"],)
+        spec = facts["spec"]
+        knots = spec["restarts"][facts["restart"]]["knots"] if "restarts" in spec else spec["knots"]
+        assert lab.zoo(f"{file.parent.name}/{file.stem}").values.shape == (knots,)
 
 
 def test_the_table_has_a_row_for_each_function_and_all_that_are_shipped_are_measured():
     table = lab.zoo()
     assert table.index.tolist() == zoo_names() and "problem" not in table
-    assert {f"transformers/{task}{part}" for task in tasks.NAMES for part in ("", "-attention")} == set(table.index)
+    named = {f"transformers/{task}{part}" for task in tasks.NAMES for part in ("", "-attention")}
+    assert named | {"simplicity/addition-27"} == set(table.index)
     assert table[["task", "paper", "scale", "seeds", "gain", "low", "high", "steps", "measured"]].notna().all(axis=None)
     assert ((table["low"] <= table["gain"]) & (table["gain"] <= table["high"])).all()
     assert table.to_string(max_cols=None).count("\n") == len(table) + 1, "one line a function"
+
+
+def test_the_gain_of_a_function_learned_by_episodes_is_over_relu():
+    with (RESULTS / "simplicity/fig11/laptop/table.csv").open() as lines:
+        rows = list(csv.DictReader(lines))
+    means = {}
+    for method in ("learned", "ReLU"):
+        for seed in {row["seed"] for row in rows}:
+            one = [float(r["accuracy"]) for r in rows if (r["method"], r["seed"]) == (method, seed)]
+            means.setdefault(method, []).append(100 * statistics.mean(one))
+    row = lab.zoo().loc["simplicity/addition-27"]
+    assert (row["task"], row["paper"], row["measured"]) == ("a+b mod 27", "simplicity", "simplicity/fig11")
+    gain = statistics.mean(means["learned"]) - statistics.mean(means["ReLU"])
+    assert row["gain"] == pytest.approx(gain, abs=0.051) and row["seeds"] == len(means["ReLU"])
 
 
 @pytest.mark.parametrize("task", tasks.NAMES)
@@ -102,7 +119,9 @@ def test_a_plain_saved_spline_is_a_member_too(own, tmp_path):
     hat.save(tmp_path / "other" / "below" / "hat.json")
     assert zoo_names(tmp_path / "other")[-1] == "mine/below/hat" and "mine/hat" not in zoo_names(tmp_path / "other")
     assert lab.zoo("mine/below/hat", folder=tmp_path / "other").low == -1.0
-    with pytest.raises(ArgumentError, match="no function 'mine/below/hat' in the zoo; there are: transformers/add,"):
+    with pytest.raises(
+        ArgumentError, match="no function 'mine/below/hat' in the zoo; there are: simplicity/addition-27,"
+    ):
         lab.zoo("mine/below/hat")
     with pytest.raises(ArgumentError, match="nowhere' is no folder; `lab search TASK --out"):
         lab.zoo(folder=tmp_path / "nowhere")
@@ -110,7 +129,7 @@ def test_a_plain_saved_spline_is_a_member_too(own, tmp_path):
 
 def test_a_zoo_that_is_not_there_yet_is_empty(own):
     own.rmdir()
-    assert zoo_names() == zoo_names(None) and all(name.startswith("transformers/") for name in zoo_names())
+    assert zoo_names() == zoo_names(None) and not any(name.startswith("mine/") for name in zoo_names())
 
 
 HAT = {"kind": "linear spline", "low": -1.0, "high": 1.0, "dtype": "float32", "values": [0.0, 1.0, 0.0]}

@@ -11,12 +11,13 @@ from lab.figures.build import figure
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo_names
 from lab.run import search, train
-from lab.tasks import Logic, Sraven
+from lab.tasks import Logic, Operation, Sraven
 from lab.widgets import explore
 from lab.widgets.compatibility import CompatibilityExplorer
 from lab.widgets.contest import ContestExplorer
 from lab.widgets.editing import EditingExplorer
 from lab.widgets.explorer import Explorer
+from lab.widgets.grokking import GrokkingExplorer
 from lab.widgets.landscape import LandscapeExplorer
 from lab.widgets.latent import LatentExplorer
 from lab.widgets.logic import LogicExplorer
@@ -28,7 +29,8 @@ from tests.widgets.landscapes import found as landscape
 from tests.widgets.landscapes import table
 
 EXPLORERS = [Explorer, SplineExplorer, EditingExplorer, TrainingExplorer, ContestExplorer, CompatibilityExplorer,
-             LandscapeExplorer, LatentExplorer, LogicExplorer, SliceExplorer, SravenExplorer]  # fmt: skip
+             GrokkingExplorer, LandscapeExplorer, LatentExplorer, LogicExplorer, SliceExplorer,
+             SravenExplorer]  # fmt: skip
 
 
 def test_functions_are_looked_at():
@@ -72,6 +74,11 @@ def test_tasks_of_the_hypernetwork_paper_are_solved_by_hand():
     assert isinstance(functions, LogicExplorer)
 
 
+def test_operations_are_trained_until_they_grok():
+    explorer = explore(Operation("ab", modulus=27, fraction=0.6), scale="smoke")
+    assert isinstance(explorer, GrokkingExplorer) and explorer.task.fraction == 0.6
+
+
 def test_matrices_open_into_cells():
     assert isinstance(explore(figure("transformers/fig5", scale="smoke", progress=False)), CompatibilityExplorer)
 
@@ -97,7 +104,8 @@ def test_no_attribute_hides_one_of_ipywidgets():
     editing = explore(Spline(torch.zeros(5)), edit=True).editing
     editing.compete.value = True
     slices = SliceExplorer({"sum": lambda x: x.sum(1)}, table()[0], grid=5)
-    for explorer in (explore(Spline(torch.zeros(5))), explore("memorize"), explore(Sraven()), explore(Logic()), editing,
+    for explorer in (explore(Spline(torch.zeros(5))), explore("memorize"), explore(Sraven()), explore(Logic()),
+                     explore(Operation("a+b", modulus=5), "smoke"), editing,
                      editing._contest, explore(landscape()), slices):  # fmt: skip
         assert type(explorer).__name__ in repr(explorer)
         assert not {name for name in vars(explorer) if hasattr(VBox, name)} - set(vars(VBox()))

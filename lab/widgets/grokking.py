@@ -1,0 +1,236 @@
+"""GrokkingExplorer: train a network on a binary operation, and see when it answers pairs it has never seen."""
+
+from __future__ import annotations
+
+import time
+
+import ipywidgets as widgets
+import numpy as np
+import plotly.graph_objects as go
+import torch
+
+from lab.errors import ArgumentError
+from lab.figures import answers
+from lab.figures.delay import FULL
+from lab.figures.grokking import shipped_functions
+from lab.figures.operations import operation_title
+from lab.figures.simple_settings import ADDITION, LEVEL, RELU, grokking
+from lab.figures.style import ORANGE, SEQUENCE, TEMPLATE
+from lab.nonlinearity import document
+from lab.nonlinearity.part import as_part
+from lab.nonlinearity.spline import Spline
+from lab.nonlinearity.zoo import MINE, SHIPPED, zoo, zoo_names
+from lab.scale import check_scale
+from lab.spec import Part, RunSpec, replace
+from lab.tasks import Operation
+from lab.tasks.operation import ALL
+from lab.training.descent import DescentFleet
+from lab.training.live import Live
+from lab.widgets.explorer import LABEL, Explorer, live
+
+PLAIN = {RELU: "relu", "TanH": "tanh", "GELU": "gelu"}
+GIVEN = "your function"
+WIDTHS = (8, 16, 32, 64, 128, 256, 512)
+POINTS = 100  # evaluations in a training, at least: its curve should be seen to grow
+DRAW, ASK = 0.5, 1.0  # seconds between two drawings of curves, of answers: a busy page must not fall behind
+
+
+class GrokkingExplorer(Explorer):
+    """Choose an operation, how much of its table to train on, a width and a non-linearity, and press Train: training
+    and test accuracy grow until the network generalizes; below, the operation, and which cells are answered right.
+
+    task: the operation to begin with. phi: a function of your own to offer beside ReLU and those that were learned for
+    operations. Hyper-parameters are those of the figures at this scale. Nothing is kept.
+
+    >>> GrokkingExplorer(Operation("ab", modulus=27), scale="smoke").operation.value.name
+    'ab mod 27'
+    """
+
+    colours = tuple(ink for ink in SEQUENCE if ink != ORANGE)  # of trainings, in their order
+
+    def __init__(self, task: Operation = ADDITION, scale: str = "laptop", phi: Spline | None = None):
+        super().__init__()
+        if not isinstance(task, Operation):
+            raise ArgumentError(
+                f"{task!r} is no operation; give a lab.tasks.Operation, as Operation('a+b', modulus=27)"
+            )
+        self._scale, self._live, self._trainings = check_scale(scale), None, 0
+        self._functions = _functions() | ({GIVEN: as_part(phi)} if phi is not None else {})
+        plain = replace(task, fraction=ADDITION.fraction, held_out=ADDITION.held_out)
+        known = ALL if plain in ALL else (plain, *ALL)
+        start = grokking(self._scale, task)
+
+        named = [(operation_title(one.name), one) for one in known]
+        self.operation = widgets.Dropdown(description="operation", options=named, value=plain, style=LABEL)
+        self.phi = widgets.Dropdown(description="non-linearity", options=list(self._functions), style=LABEL)
+        self.phi.value = GIVEN if phi is not None else RELU
+        self.fraction = widgets.FloatSlider(
+            description="train on (%)", value=100 * task.fraction, min=20, max=95, step=5, style=LABEL,
+            readout_format=".0f",
+        )  # fmt: skip
+        self.width = widgets.SelectionSlider(
+            description="width", options=sorted({*WIDTHS, start.model.width}), value=start.model.width, style=LABEL
+        )
+        self.steps = widgets.IntSlider(
+            description="steps", value=start.recipe.steps, min=1, max=4 * start.recipe.steps, style=LABEL
+        )
+        self.seed = widgets.IntSlider(description="seed", max=9, style=LABEL)
+        self.until = widgets.Checkbox(
+            True, description=f"stop at {100 * LEVEL:.0f} % of the test split", indent=False, layout={"width": "auto"}
+        )
+        self.train = widgets.Button(description="Train", button_style="primary")
+        self.stop = widgets.Button(description="Stop", disabled=True)
+        self.clear = widgets.Button(description="Clear", tooltip="remove all curves")
+        self.progress = widgets.FloatProgress(max=1.0, layout={"width": "200px"})
+        self.curves = live(_frame(), height=330)
+        self.table = answers.frame()
+        answers.fill_table(self.table, self.task)
+        self.table = live(self.table, height=self.table.layout.height)
+        self.arrange(
+            [self.operation, self.phi],
+            [self.fraction, self.width, self.steps, self.seed],
+            [self.train, self.stop, self.clear, self.progress, self.until],
+            self.curves,
+            self.table,
+        )
+        self.watch(self._another, self.operation, self.fraction)
+        self.press(self._train, self.train)
+        self.press(self._stop, self.stop)
+        self.press(self._clear, self.clear)
+
+    @property
+    def task(self) -> Operation:
+        """What the controls ask for, nearly all that is not the test split in `train`, as in the figures."""
+        task = replace(self.operation.value, fraction=self.fraction.value / 100)
+        return grokking(self._scale, task).task
+
+    @property
+    def run_spec(self) -> RunSpec:
+        """The run that the controls ask for."""
+        base = grokking(self._scale, replace(self.operation.value, fraction=self.fraction.value / 100))
+        model = replace(base.model, width=self.width.value, phi=self._part(self.phi.value))
+        every = min(base.recipe.every, max(1, self.steps.value // POINTS))
+        recipe = replace(base.recipe, steps=self.steps.value, every=every)
+        return RunSpec(base.task, model, recipe, self.seed.value, ("test", "train"))
+
+    def _part(self, name: str) -> Part:
+        """A function of the menu; of the zoo it is read when it is asked for."""
+        found = self._functions[name]
+        return as_part(zoo(name)) if found is None else found
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the training that is under way has ended; whether it has."""
+        return self._live is None or self._live.join(timeout)
+
+    def _another(self) -> None:
+        """Another operation or split: its table, and no answers, unless a network is being asked."""
+        if not self.train.disabled:
+            with self.table.batch_update():
+                answers.fill_table(self.table, self.task)
+
+    def _train(self) -> None:
+        spec = self.run_spec
+        self._name = f"{operation_title(spec.task.name)}, {self.phi.value}, width {spec.model.width}"
+        self._name += f", {self.fraction.value:.0f} %"
+        self._shown, self._inputs, self._asked = spec.task, answers.every_pair(spec.task)[None], 0.0
+        self._drawn, self._halted = 0.0, False
+        self._ends = LEVEL if self.until.value else np.inf
+        with self.table.batch_update():
+            answers.fill_table(self.table, spec.task)
+        self._lines = self._begin()
+        self.train.disabled, self.clear.disabled, self.stop.disabled = True, True, False
+        self._clock = time.monotonic()
+        self._live = Live([[spec]], self._report, self._end)
+        self._live.start()
+
+    def _stop(self) -> None:
+        self._halted = True
+        self._live.stop()
+
+    def _clear(self) -> None:
+        self.curves.data, self._trainings, self.progress.value = (), 0, 0.0
+        self.say("")
+
+    def _begin(self) -> tuple[go.Scatter, ...]:
+        """Two new lines: accuracy on the test split, and in training."""
+        ink = self.colours[self._trainings % len(self.colours)]
+        group = f"training {self._trainings}"
+        looks = ((f"{self._name}: test", ink, "solid"), ("training", ORANGE, "dash"))
+        traces = [
+            go.Scatter(x=[], y=[], mode="lines", name=name, legendgroup=group, showlegend=line == "solid",
+                       line={"color": colour, "dash": line, "width": 2},
+                       hovertemplate=f"{name}, step %{{x}}: %{{y:.1f}} %<extra></extra>")
+            for name, colour, line in looks
+        ]  # fmt: skip
+        self.curves.add_traces(traces)
+        self._trainings += 1
+        return self.curves.data[-2:]
+
+    def _report(self, number: int, fleet: DescentFleet) -> None:
+        """Called from the training thread."""
+        found, now = fleet.history.arrays(), time.monotonic()
+        names = ("accuracy_test", "accuracy_train")
+        seen = len(found["steps"])
+        test = found["accuracy_test"][:, 0]
+        solved = bool(seen and test[-1] >= self._ends)
+        last = solved or fleet.over or self._halted
+        if not last and now - self._drawn < DRAW:
+            return
+        self._drawn = now
+        with self.lock:
+            if seen > len(self._lines[0].x):
+                with self.curves.batch_update():
+                    for line, name in zip(self._lines, names, strict=True):
+                        line.x, line.y = found["steps"], 100 * found[name][:, 0]
+            self.progress.value = fleet.step / fleet.recipe.last
+            self.say(self._words(fleet, found) if seen else f"{self._name}: the training begins")
+        if last or now - self._asked >= ASK:
+            self._ask(fleet)
+        if solved:
+            self._live.stop()
+
+    @torch.no_grad()
+    def _ask(self, fleet: DescentFleet) -> None:
+        """All answers of the network as it is now."""
+        said = fleet.model(self._inputs)[0].argmax(-1).view(self._shown.classes, -1).numpy()
+        with self.lock, self.table.batch_update():
+            answers.fill_answers(self.table, self._shown, said, fleet.step)
+        self._asked = time.monotonic()
+
+    def _words(self, fleet: DescentFleet, found: dict[str, np.ndarray]) -> str:
+        test, train = (found[name][:, 0] for name in ("accuracy_test", "accuracy_train"))
+        text = f"{self._name}: step {fleet.step:,} of {fleet.recipe.last:,}, {time.monotonic() - self._clock:.0f} s;"
+        text += f" training {100 * train[-1]:.0f} %, test {100 * test[-1]:.0f} %"
+        for values, what in ((train, "training"), (test, "test")):
+            if (values >= LEVEL).any():
+                text += f"; {100 * LEVEL:.0f} % in {what} at step {found['steps'][np.argmax(values >= LEVEL)]:,}"
+        return text + ("; diverged (its loss was no longer finite)" if fleet.died[0] >= 0 else "")
+
+    def _end(self, error: Exception | None) -> None:
+        """Called from the training thread."""
+        with self.lock:
+            self.train.disabled, self.clear.disabled, self.stop.disabled = False, False, True
+            if error is not None:
+                self.show(error)
+
+
+def _functions() -> dict[str, Part | None]:
+    """What is offered: plain functions; those of the zoo for operations, yours too (None: not read yet); and those of
+    shipped results for operations that the zoo has none for."""
+    told = {document.read(path)["provenance"]["task"] for path in (SHIPPED / "simplicity").glob("*.json")}
+    names = [name for name in zoo_names() if name.split("/")[0] in (MINE, "simplicity")]
+    shipped = {f"learned for {task}": as_part(phi) for task, phi in shipped_functions().items() if task not in told}
+    return PLAIN | dict.fromkeys(names) | shipped
+
+
+def _frame() -> go.Figure:
+    figure = go.Figure()
+    figure.update_layout(
+        template=TEMPLATE,
+        margin={"t": 64},  # three lines of names
+        legend={"xref": "container", "yref": "container", "x": 0.01, "y": 1, "yanchor": "top"},
+        showlegend=True,
+        xaxis={"title": "training step", "rangemode": "tozero"},
+        yaxis={"title": "accuracy (%)", "range": FULL},
+    )
+    return figure

@@ -55,8 +55,8 @@ def _losses_summary(table: pd.DataFrame) -> str:
         rows = rows[rows[other] == rows[other].max()]
         found = [f"{method_title(method)} {', '.join(f'{mean:.2f}' for mean in own.groupby(by)['loss'].mean())}"
                  for method, own in rows.groupby("method", sort=False)]  # fmt: skip
-        words.append(f"by {by}, from the fewest to the most, {'; '.join(found)}")
-    return f"Training loss in nats a feature: {'. '.join(words)}."
+        words.append(f"Training loss in nats a feature by {by}, from the fewest to the most: {'; '.join(found)}.")
+    return " ".join(words)
 
 
 def _few(scale: str) -> list[str]:

@@ -1,11 +1,28 @@
 """Reading a committed notebook and setting its parameters, for the tests that run notebooks."""
 
 import re
+import shutil
 from pathlib import Path
 
 import nbformat
 
 FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
+# Those whose cells all run in a browser (tests/browser); where there is one, they need not run twice.
+BROWSED = (
+    "00_start_here.ipynb",
+    "hypernetwork/3_fuzzy_logic.ipynb",
+    "hypernetwork/4_sraven.ipynb",
+    "hypernetwork/latent_codes.ipynb",
+    "transformers/3.1_individual_tasks.ipynb",
+    "transformers/3.2_compatibility.ipynb",
+    "transformers/F_splines.ipynb",
+)
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+
+
+def browser():
+    """The path of a Chromium; None where there is none."""
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
 def names():

@@ -18,7 +18,12 @@ def test_there_are_notebooks():
     assert {"00_start_here.ipynb", "transformers/3.1_individual_tasks.ipynb"} <= set(notebooks.names())
 
 
-@pytest.mark.parametrize("name", notebooks.names())
+def test_the_browser_runs_those_that_are_said_to_run_there():
+    tests = "".join(path.read_text() for path in (notebooks.FOLDER.parent / "tests" / "browser").glob("test_*.py"))
+    assert [name for name in notebooks.BROWSED if f'opened(open_notebook, "{name}")' not in tests] == []
+
+
+@pytest.mark.parametrize("name", sorted(set(notebooks.names()) - set(notebooks.BROWSED if notebooks.browser() else ())))
 def test_it_runs_at_smoke_scale(name, tmp_path, record_property):
     notebook = notebooks.set_parameters(notebooks.read(notebooks.FOLDER / name), scale="smoke")
     client = NotebookClient(

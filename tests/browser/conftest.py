@@ -5,7 +5,6 @@ picture of each notebook as its test left it; otherwise only failing tests leave
 """
 
 import os
-import shutil
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from tests import notebooks
 from tests.browser.jupyter import Notebook, serve
 
 HERE = Path(__file__).parent
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 ARGUMENTS = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),  # works as root, without a screen
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),  # and stays offline
@@ -42,9 +40,9 @@ def pytest_runtest_makereport(item):
 # running event loop, in which nbclient and kaleido refuse to work.
 @pytest.fixture(scope="package")
 def browser():
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    path = notebooks.browser()
     if path is None:
-        pytest.skip(f"none of {', '.join(BROWSERS)} is on the PATH (on Debian: apt install chromium)")
+        pytest.skip(f"none of {', '.join(notebooks.BROWSERS)} is on the PATH (on Debian: apt install chromium)")
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
         yield chromium

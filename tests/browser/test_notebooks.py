@@ -12,12 +12,15 @@ import nbformat
 import numpy as np
 import pytest
 
+from tests import notebooks
+
 PRESSES = 20
 SLOW = 5000.0  # milliseconds: a page that hangs; how quick a redraw is, is printed
 
 
 def opened(open_notebook, name):
     """The notebook at smoke scale, all cells run, every figure drawn, no error."""
+    assert name in notebooks.BROWSED
     lab = open_notebook(name, scale="smoke")
     lab.run_all()
     assert lab.errors() == []

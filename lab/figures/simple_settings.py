@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lab.scale import SCALES, check_scale
+from lab.scale import check_scale
 from lab.spec import Descent, EpisodeSpec, Learned, Perceptron, Restart, RunSpec, replace
 from lab.tasks import Operation
 from lab.tasks.operation import ALL
@@ -69,16 +69,6 @@ def grokking(scale: str = "laptop", task: Operation = ADDITION) -> Grokking:
                          retrain_width=8)  # fmt: skip
     spare = max(_SPARE, 1 / round(task.fraction * task.classes**2))  # one pair at least
     return Grokking(replace(task, held_out=spare), model, recipe, search)
-
-
-def scale_of_episodes(search: EpisodeSpec) -> str | None:
-    """The scale whose search on an operation this is; None for any other.
-
-    >>> scale_of_episodes(grokking("laptop").search)
-    'laptop'
-    """
-    one = isinstance(search.task, Operation)
-    return next((scale for scale in SCALES if one and grokking(scale, search.task).search == search), None)
 
 
 # Of the initial weights: what torch gives a Linear, U(±1/√inputs), as a multiple of `lab.models.mlp.MLP`'s.

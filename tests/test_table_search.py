@@ -13,6 +13,7 @@ from lab.errors import ArgumentError
 from lab.figures.gains import gain
 from lab.figures.simple_settings import ADDITION, LEARNED, grokking
 from lab.figures.table_settings import of_table, scale_of_table
+from lab.figures.tabular_settings import IAFS, STARTS, network
 from lab.scale import SCALES
 from lab.spec import KnotTable, Learned, TwoLossSpec, from_json, replace, to_json
 from lab.tasks import Collage, Images, Operation, Sraven, Tabular
@@ -48,6 +49,14 @@ def test_a_search_on_an_operation_is_that_of_its_figure():
     runs = [replace(run, model=replace(run.model, phi=Learned(of_table(ADDITION).search(), "phi")))
             for run in of_table(ADDITION).runs(2)]  # fmt: skip
     assert runs == grokking("laptop").runs(LEARNED, 2)
+
+
+def test_a_table_has_the_models_and_input_functions_of_its_figure():
+    found = of_table(Tabular("MagicTelescope"))
+    run = network("laptop", "MagicTelescope", method=IAFS)
+    assert replace(found.model, inputs=Learned(found.search("inputs"), "inputs")) == run.model
+    assert [replace(one, model=run.model) for one in found.runs(1)] == [run]
+    assert {restart.start for restart in found.search().restarts} == set(STARTS)
 
 
 @pytest.mark.parametrize("by", ["episodes", "two_loss"])

@@ -1,7 +1,7 @@
 """Any table task: the models that `lab.train` trains on it, and the search that `lab.search` makes for it.
 
-Operations and images have the settings of their figures, where they have a figure. Others have those of the image
-figures, with gradients of knots divided by their length, as everywhere; nothing is tuned for them.
+Operations, tables and images have the settings of their figures, where they have a figure. Others, as collages, have those
+of the image figures, with gradients of knots divided by their length, as everywhere; nothing is tuned for them.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lab.errors import ArgumentError
+from lab.figures import tabular_settings
 from lab.figures.image_settings import CLASSIFICATION, REGRESSION, SETS, data_of, images
 from lab.figures.simple_settings import grokking
 from lab.scale import SCALES, check_scale
@@ -32,6 +33,7 @@ class TableSetting:
     model: Perceptron
     recipe: Descent
     base: EpisodeSpec  # one function for all hidden layers, seed 0
+    inputs: EpisodeSpec | None = None  # one function an input, where that has settings of its own
 
     def runs(self, seeds: int) -> list[RunSpec]:
         """One run a seed, with ReLU."""
@@ -44,7 +46,9 @@ class TableSetting:
         if by not in SEARCHES:
             raise ArgumentError(f"by={by!r}: give {' or '.join(SEARCHES)}")
         found = replace(self.base, learn=learn)
-        if learn == "inputs":  # from the identity, on the range of the data (Section 3.3); hidden layers have ReLU
+        if learn == "inputs" and self.inputs is not None:
+            found = self.inputs
+        elif learn == "inputs":  # from the identity, on the range of the data (Section 3.3); hidden layers have ReLU
             of = replace(found.model, inputs="identity")
             restarts = tuple(replace(restart, start="identity") for restart in found.restarts)
             found = replace(found, model=of, restarts=tuple(dict.fromkeys(restarts)), low=-1.0, high=1.0)
@@ -79,6 +83,13 @@ def of_table(task: TableTask, scale: str = "laptop") -> TableSetting:
     if isinstance(task, Operation):
         found = grokking(check_scale(scale), task)
         return TableSetting(scale, found.task, found.model, found.recipe, found.search)
+    if isinstance(task, Tabular):
+        run = tabular_settings.network(scale, task.name)
+        starts = [tabular_settings.search(scale, task.name, start) for start in tabular_settings.STARTS]
+        restarts = (restart for start in starts for restart in start.restarts)
+        base = replace(starts[0], restarts=tuple(replace(one, seed=seed) for seed, one in enumerate(restarts)))
+        inputs = tabular_settings.search(scale, task.name, "identity")
+        return TableSetting(scale, task, run.model, run.recipe, base, inputs)
     mode = CLASSIFICATION if task.classification else REGRESSION
     name = next((name for name in SETS if isinstance(task, Images) and task.source == data_of(scale, name)), None)
     setting = images(scale, name or "mnist", mode)

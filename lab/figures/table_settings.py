@@ -1,7 +1,7 @@
 """Any table task: the models that `lab.train` trains on it, and the search that `lab.search` makes for it.
 
-Operations, tables and images have the settings of their figures, where they have a figure. Others, as collages, have those
-of the image figures, with gradients of knots divided by their length, as everywhere; nothing is tuned for them.
+Operations, tables and images have the settings of their figures, where they have a figure. Others, as collages, have
+those of the image figures, with gradients of knots divided by their length, as everywhere; nothing is tuned for them.
 """
 
 from __future__ import annotations

@@ -167,8 +167,10 @@ class SearchResult(Stored):
 
     @cached_property
     def splines(self) -> dict[str, Spline]:
-        """The learned functions by part: "mlp", "attention"."""
-        return {part: Spline(values, self.spec.low, self.spec.high) for part, values in self._stored[1].items()}
+        """The learned functions by part: "mlp", "attention"; of perceptrons "phi", or "phi0", "phi1", …; "inputs"."""
+        found = self._stored[1]  # a file has no order
+        parts = sorted(found, key=lambda part: (part != "mlp", part))
+        return {part: Spline(found[part], self.spec.low, self.spec.high) for part in parts}
 
     @property
     def functions(self) -> dict[str, Spline]:

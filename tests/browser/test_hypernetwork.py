@@ -39,10 +39,10 @@ def test_sraven_is_solved_by_hand(open_notebook):
     page.wait_for_function("([svg, old]) => !svg.isConnected || svg.getAttribute('aria-label') !== old",
                            arg=[matrix.element_handle(), before])  # fmt: skip
     assert not pressed(lab, "A 3") and page.get_by_text("In training it has").count() == 0
-    lab.slider("features K").press("ArrowRight")
-    page.get_by_role("radiogroup", name="C").wait_for()
-    page.get_by_text("No trained model for K = 3, F = 8 is here.").wait_for()
-    assert "None, None, None" in matrix.get_attribute("aria-label") and "of 1" in score.text_content()
+    lab.slider("features K").press("End")
+    page.get_by_role("radiogroup", name="D").wait_for()
+    page.get_by_text("No trained model for K = 4, F = 8 is here.").wait_for()
+    assert "None, None, None, None" in matrix.get_attribute("aria-label") and "of 1" in score.text_content()
     assert lab.errors() == []
 
 

@@ -92,6 +92,9 @@ def _summary(table: pd.DataFrame) -> str:
             ends = 100 * claims.stopped(rows[rows["method"] == method], claims.watched(method))[list(TILES)].mean()
             pair = ", ".join(f"{ends[tile]:.0f} % on {names[tile]}" for tile in TILES)
             told.append(f"{drawing.title(method, names)} {pair}")
+            if method != RELU:
+                ends = 100 * claims.stopped(rows[rows["method"] == RELU], claims.watched(method))[list(TILES)].mean()
+                told[-1] += f" (ReLU stopped alike {' and '.join(f'{ends[tile]:.0f} %' for tile in TILES)})"
         which = f"with{'' if spectral else 'out'} spectral normalization"
         words.append(f"{which}: {'; '.join(told)}")
     return (f"Test accuracy where only one tile tells the label, mean over seeds, {'. '.join(words)}. Of each run the"

@@ -66,9 +66,13 @@ def _raises_its_tile(table: pd.DataFrame) -> Verdict:
 
 def steering(rows: pd.DataFrame) -> pd.Series:
     """For each seed: by how many points the function for the easy tile prefers that tile (its accuracy less that of the
-    hard one) more than the function for the hard tile does."""
-    ends = [stopped(rows[rows["method"] == FOR[tile]], f"val_{tile}") for tile in TILES]
-    return 100 * ((ends[0]["easy"] - ends[0]["hard"]) - (ends[1]["easy"] - ends[1]["hard"]))
+    hard one) more than the function for the hard tile does; less what early stopping on either tile does to ReLU."""
+    preferred = {}
+    for tile in TILES:
+        for method in (FOR[tile], RELU):
+            ends = stopped(rows[rows["method"] == method], f"val_{tile}")
+            preferred[method == RELU, tile] = 100 * (ends["easy"] - ends["hard"])
+    return (preferred[False, "easy"] - preferred[False, "hard"]) - (preferred[True, "easy"] - preferred[True, "hard"])
 
 
 def _steers(table: pd.DataFrame) -> Verdict:

@@ -67,7 +67,8 @@ def fig9(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
         figure,
         "Early stopping: the evaluation of each run that is best on validation data, of ambiguous collages for ReLU, of"
         " those where only its tile tells the label for a learned function; small: one run; large: mean over seeds;"
-        f" whiskers: {INTERVAL}.",
+        f" whiskers: {INTERVAL}. Hollow, where arrows begin: ReLU with the early stopping of a learned function, which"
+        " alone moves it towards a tile.",
         _LINES,
         "Functions: the chosen one, and in grey what other restarts of its search found.",
         _lost(table, names),
@@ -105,7 +106,7 @@ def fig25(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
 
 
 def _draw_ends(figure: go.Figure, table: pd.DataFrame, at: tuple[int, int]) -> None:
-    """Accuracy on either tile with early stopping; arrows from ReLU to the learned functions."""
+    """Accuracy on either tile with early stopping; arrows from ReLU with that stopping to the learned functions."""
     where, means = {"row": at[0], "col": at[1]}, {}
     for method in METHODS:
         ends = 100 * stopped(table[table["method"] == method], watched(method))[list(TILES)].dropna()
@@ -128,13 +129,20 @@ def _draw_ends(figure: go.Figure, table: pd.DataFrame, at: tuple[int, int]) -> N
         )  # fmt: skip
     panel = figure.get_subplot(*at)
     axes = [axis.plotly_name.replace("axis", "") for axis in (panel.xaxis, panel.yaxis)]
-    for method in FOR.values():
-        if RELU in means and method in means:
-            (x0, y0), (x1, y1) = (means[name][list(TILES)] for name in (RELU, method))
-            figure.add_annotation(
-                x=x1, y=y1, ax=x0, ay=y0, xref=axes[0], yref=axes[1], axref=axes[0], ayref=axes[1], showarrow=True,
-                arrowhead=2, arrowwidth=1.2, arrowcolor=GREY, standoff=7, startstandoff=7, text="",
-            )  # fmt: skip
+    for tile, method in FOR.items():
+        start = 100 * stopped(table[table["method"] == RELU], f"val_{tile}")[list(TILES)].mean()
+        if method not in means or start.isna().any():
+            continue
+        figure.add_scatter(
+            x=[start["easy"]], y=[start["hard"]], mode="markers", name=f"ReLU, stopped as {method}", showlegend=False,
+            legendgroup=RELU, marker={"color": colour(RELU), "symbol": f"{METHOD_SYMBOLS[RELU]}-open", "size": 9},
+            hovertemplate=f"ReLU, stopped as {method}, mean: %{{x:.1f}} %, %{{y:.1f}} %", **where,
+        )  # fmt: skip
+        figure.add_annotation(
+            x=means[method]["easy"], y=means[method]["hard"], ax=start["easy"], ay=start["hard"], xref=axes[0],
+            yref=axes[1], axref=axes[0], ayref=axes[1], showarrow=True, arrowhead=2, arrowwidth=1.2, arrowcolor=GREY,
+            standoff=7, startstandoff=5, text="",
+        )  # fmt: skip
 
 
 def _draw_ways(figure: go.Figure, table: pd.DataFrame, at: tuple[int, int], names: dict[str, str], legend: bool

@@ -10,6 +10,7 @@ from lab.figures import claims, matrix
 from lab.figures.claims import FAILS, HOLDS, UNDECIDED, Claim, Verdict, all_of, any_of, mean, per_seed, ratio, speed_up
 from lab.figures.counted import PRINTED, counts
 from lab.figures.registry import entries, entry
+from lab.figures.shortcut_claims import steering
 from lab.figures.style import TASK_TITLES
 from lab.tasks.sraven import RULES
 from tests.figures.tables import METHODS
@@ -363,22 +364,9 @@ def collages(right):
             for seed in range(3):
                 for step in (0, 10, 20):
                     now = [0.1 + (value - 0.1) * step / 20 + 0.002 * rng.normal() for value in pair]
-                    vals = [step / 20, *now] if method == "ReLU" else [step / 20] * 3
-                    rows.append((spectral, method, seed, step, 0.9, *now, *vals, False))
-    names = [
-        "spectral",
-        "method",
-        "seed",
-        "step",
-        "accuracy",
-        "easy",
-        "hard",
-        "val",
-        "val_easy",
-        "val_hard",
-        "diverged",
-    ]
-    return pd.DataFrame(rows, columns=names)
+                    rows.append((spectral, method, seed, step, 0.9, *now, *[step / 20] * 3, False))
+    names = ["spectral", "method", "seed", "step", "accuracy", "easy", "hard", "val", "val_easy", "val_hard"]
+    return pd.DataFrame(rows, columns=[*names, "diverged"])
 
 
 def transfers(right):
@@ -535,6 +523,16 @@ def test_a_diverged_run_is_left_out_whole():
                           "diverged": [True, True, False, False]})  # fmt: skip
     assert per_seed(table, "method")["a"].round(9).tolist()[-1] == 30.0
     assert mean(per_seed(table, "method")["a"]).n == 1
+
+
+def test_stopping_early_for_a_tile_is_not_steering():
+    """Three runs alike, whose easy tile is best halfway, and the hard one at the end."""
+    course = {0: (0.1, 0.1), 10: (0.5, 0.2), 20: (0.4, 0.4)}
+    methods = ("ReLU", "learned for easy", "learned for hard")
+    rows = [(True, method, seed, step, *pair, *pair, False) for method in methods for seed in range(3)
+            for step, pair in course.items()]  # fmt: skip
+    names = ["spectral", "method", "seed", "step", "easy", "hard", "val_easy", "val_hard", "diverged"]
+    assert steering(pd.DataFrame(rows, columns=names)).tolist() == [0.0, 0.0, 0.0]
 
 
 def test_the_claims_of_an_entry_are_values():

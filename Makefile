@@ -23,7 +23,8 @@ figure: $(READY)  ## train what Figure 2 of the transformers paper needs, and dr
 
 test: $(READY)  ## lint, then run every test (browser tests need Chromium)
 	$(BIN)/ruff check .
-	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses logical --maxprocesses 4 --dist loadfile --ignore tests/browser
+	$(BIN)/python -m pytest tests/browser
 
 lab: $(READY)  ## open JupyterLab on the first notebook
 	$(BIN)/jupyter lab notebooks/00_start_here.ipynb

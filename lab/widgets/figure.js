@@ -9,6 +9,19 @@ const load = (source) =>
 const MESSAGES = ["addTraces", "deleteTraces", "moveTraces", "restyle", "relayout", "update", "animate",
                   "removeLayoutProps", "removeTraceProps"].map((name) => `_py2js_${name}`);
 
+// The page keeps but one event of a figure for a busy kernel, the last. No explorer follows the mouse in Python, so what
+// the mouse passes on its way is not told, or it would take the place of a click or of a line drawn around points.
+const PASSING = ["plotly_hover", "plotly_unhover"];
+
+const withoutPassing = (model) => new Proxy(model, {
+  get(target, name) {
+    const value = Reflect.get(target, name);
+    if (typeof value !== "function") return value;
+    if (name !== "set") return value.bind(target);
+    return (key, event) => PASSING.includes(event?.event_type) || target.set(key, event);
+  },
+});
+
 export default () => {
   const kept = [];
   const listeners = MESSAGES.map((name) => [name, (_, message) => message && kept.push([name, message])]);
@@ -17,7 +30,7 @@ export default () => {
   const make = async (model) => {
     const widget = (await load(model.get("_plotly"))).default;
     const own = typeof widget === "function" ? await widget() : widget;
-    await own.initialize?.({ model });
+    await own.initialize?.({ model: withoutPassing(model) });
     for (const [name, listener] of listeners) model.off(`change:${name}`, listener);
     for (const [name, message] of kept.splice(0)) {
       model.set(name, message);

@@ -234,11 +234,16 @@ class Notebook:
 
     def click_point(self, plot: Locator, x, y, subplot: str = "xy"):
         """Click a figure where its data say (x, y); categories by name."""
+        self.hover_point(plot, x, y, subplot)  # Plotly clicks on what it hovers over
+        self.page.mouse.down()
+        self.page.mouse.up()
+
+    def hover_point(self, plot: Locator, x, y, subplot: str = "xy"):
+        """Move the mouse to where a figure's data say (x, y)."""
         plot.scroll_into_view_if_needed()
         across, down = plot.evaluate(PIXEL, [x, y, subplot])
-        self.page.mouse.move(across - 3, down - 3)  # Plotly clicks on what it hovers over
+        self.page.mouse.move(across - 3, down - 3)
         self.page.mouse.move(across, down, steps=3)
-        self.page.mouse.click(across, down)
 
     def draw_around(self, plot: Locator, corners, subplot: str = "xy"):
         """Draw a line with the mouse through points (x, y) of a figure's data, as the lasso wants it."""

@@ -1,7 +1,7 @@
 """The notebooks as a person sees them: run all cells, press keys, click; figures change, nothing shows an error.
 
-The limit of the design for a redraw is 100 ms. A test machine may be busy, so the tests only ask that it does not hang;
-the measured times are printed, and recorded as properties of the tests.
+The limit of the design for a redraw is 100 ms. A test machine may be busy, so the tests only ask for a second; the
+measured times are printed, and recorded as properties of the tests.
 """
 
 import re
@@ -15,7 +15,7 @@ import pytest
 from tests import notebooks
 
 PRESSES = 20
-SLOW = 5000.0  # milliseconds: a page that hangs; how quick a redraw is, is printed
+SLOW = 1000.0  # milliseconds
 
 
 def opened(open_notebook, name):
@@ -182,4 +182,39 @@ def test_training_grows_beside_a_page_that_still_answers(open_notebook, redraws)
     lab.button("Stop").click()
     lab.page.locator("button.widget-button:not([disabled])").filter(has_text="Train").wait_for()
     print(f"stopped after {time.monotonic() - start:.1f} s")
+    assert lab.errors() == []
+
+
+SLOW_TO_HEAR = """
+import time
+
+import ipywidgets
+import plotly.graph_objects as go
+
+from lab.widgets.explorer import live
+
+points = live(go.Figure(go.Scatter(x=[0, 1, 2], y=[0, 1, 2], mode="markers", marker={"size": 20})), 300)
+heard = ipywidgets.HTML("clicked:")
+
+
+def hear(trace, clicked, state):
+    time.sleep(2)
+    heard.value += f" {clicked.point_inds[0]}"
+
+
+points.data[0].on_click(hear)
+ipywidgets.VBox([points, heard])
+"""
+
+
+def test_a_click_is_heard_of_although_the_one_before_is_dealt_with_and_the_mouse_goes_on(open_notebook):
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(SLOW_TO_HEAR)])
+    notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    lab = open_notebook(notebook)
+    lab.run_all()
+    points = lab.figure(0)
+    for place in (0, 2):
+        lab.click_point(points, place, place)
+    lab.hover_point(points, 1, 1)
+    lab.page.get_by_text("clicked: 0 2").wait_for()
     assert lab.errors() == []

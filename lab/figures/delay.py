@@ -9,6 +9,7 @@ import numpy as np
 
 from lab.figures.caption import set_reading
 from lab.figures.claims import steps_to
+from lab.figures.curves import FULL
 from lab.figures.operations import operation_title as title
 from lab.figures.panels import above, grid, name_axes, place
 from lab.figures.simple_settings import LEARNED, LEVEL, RELU
@@ -19,7 +20,6 @@ if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
     import plotly.graph_objects as go
 
-FULL = (-3, 104)  # axis of an accuracy in percent, with room for the width of a line
 TRAINING = ORANGE
 SHOWN = 0.999  # share of the inputs inside the range that a panel of a function shows at first
 TALLEST = 0.3  # of the panel: the tallest column of the histogram

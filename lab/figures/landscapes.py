@@ -239,6 +239,10 @@ def _notes(scale: str) -> list[str]:
     ]  # fmt: skip
 
 
+def _origin(name: str) -> OnTables:
+    return OnTables(partial(looked_at, name=name), THEIRS[name], without=("hidden layers",))
+
+
 _PARTS = ("for each model its function, the loss on the plane of its training, the complexity there and on a random"
           " plane, and its answers on planes of the input space, each through a training row")  # fmt: skip
 _SHARED = {"measure": measured, "seeds": SEEDS, "summary": _summary, "notes": _notes}
@@ -249,7 +253,7 @@ ENTRIES = (
         "complexity rises during training, to the highest level with input functions; around that solution it is higher"
         " still; input functions give boundaries along axes, as trees do",
         plan=seven, plot=atlas.fig7, tasks=looked_at("laptop", "simplicity/fig7"),
-        origin=OnTables(partial(looked_at, name="simplicity/fig7"), THEIRS["simplicity/fig7"]), claims=claims.FIG7,
+        origin=_origin("simplicity/fig7"), claims=claims.FIG7,
         minutes={"smoke": 0.2, "laptop": 3, "paper": 60}, **_SHARED,
     ),
     Entry(
@@ -257,7 +261,7 @@ ENTRIES = (
         f"On each table {_PARTS}",
         "the observations are similar across data sets",
         plan=twenty_four, plot=atlas.fig24, tasks=looked_at("laptop", "simplicity/fig24"),
-        origin=OnTables(partial(looked_at, name="simplicity/fig24"), THEIRS["simplicity/fig24"]), claims=claims.FIG24,
+        origin=_origin("simplicity/fig24"), claims=claims.FIG24,
         minutes={"smoke": 0.2, "laptop": 6, "paper": 180}, **_SHARED,
     ),
 )  # fmt: skip

@@ -128,10 +128,11 @@ def search(scale: str, table: str, start: str, layers: int = _DEPTH) -> EpisodeS
 @dataclass(frozen=True)
 class OnTables:
     """Origin of entries that train these networks. names: the tables of a scale. theirs: the paper's, where an entry is
-    not about all of them."""
+    not about all of them. without: what does not belong to its setting, because it is not used or varied."""
 
     names: Callable[[str], Sequence[str]] = tables
     theirs: str = ""
+    without: tuple[str, ...] = ()
     guesses: Sequence[str] = GUESSES
 
     def data(self, scale: str) -> list[dict]:
@@ -141,14 +142,14 @@ class OnTables:
 
     def hyperparameters(self, scale: str) -> dict[str, dict]:
         """Numbers that all tables share."""
-        found, paper = {}, _fields("paper")
-        for name, (value, source) in _fields(scale).items():
+        found, paper = {}, self._fields("paper")
+        for name, (value, source) in self._fields(scale).items():
             found[name] = {"value": value, "from": source if value == paper[name][0] else f"reduced for scale {scale}"}
         return found
 
     def departures(self, scale: str) -> list[str]:
         """What differs from the paper: the tables first, those that are absent by name."""
-        names, paper, found = self.names(scale), _fields("paper"), []
+        names, paper, found = self.names(scale), self._fields("paper"), []
         found += [f"{name} stands for {name.removesuffix('_sample')}, of which it is a random part"
                   for name in names if name.endswith("_sample")]  # fmt: skip
         if self.theirs:
@@ -156,9 +157,12 @@ class OnTables:
             found += [f"the paper has {', '.join(missing)}{', too' if self._some(names) else ''}"] if missing else []
         elif missing := absent(names):
             found.append(f"{len(names)} of the paper's 16 tables; left out: {', '.join(missing)}")
-        told = [f"{name} {value} (paper scale {paper[name][0]})" for name, (value, _) in _fields(scale).items()
+        told = [f"{name} {value} (paper scale {paper[name][0]})" for name, (value, _) in self._fields(scale).items()
                 if value != paper[name][0]]  # fmt: skip
         return [*found, ", ".join(told)] if told else found
+
+    def _fields(self, scale: str) -> dict[str, tuple[object, str]]:
+        return {name: fact for name, fact in _fields(scale).items() if name not in self.without}
 
     def _some(self, names: Sequence[str]) -> bool:
         """Whether a table of the paper, or a sample of one, is among these."""

@@ -11,11 +11,10 @@ import torch
 
 from lab.errors import ArgumentError
 from lab.figures import answers
-from lab.figures.delay import FULL
 from lab.figures.grokking import shipped_functions
 from lab.figures.operations import operation_title
 from lab.figures.simple_settings import ADDITION, LEVEL, RELU, grokking
-from lab.figures.style import ORANGE, SEQUENCE, TEMPLATE
+from lab.figures.style import ORANGE, SEQUENCE
 from lab.nonlinearity import document
 from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
@@ -27,6 +26,7 @@ from lab.tasks.operation import ALL
 from lab.training.descent import DescentFleet
 from lab.training.live import Live
 from lab.widgets.explorer import LABEL, Explorer, live
+from lab.widgets.training import learning_frame
 
 PLAIN = {RELU: "relu", "TanH": "tanh", "GELU": "gelu"}
 GIVEN = "your function"
@@ -82,7 +82,7 @@ class GrokkingExplorer(Explorer):
         self.stop = widgets.Button(description="Stop", disabled=True)
         self.clear = widgets.Button(description="Clear", tooltip="remove all curves")
         self.progress = widgets.FloatProgress(max=1.0, layout={"width": "200px"})
-        self.curves = live(_frame(), height=330)
+        self.curves = live(learning_frame("accuracy (%)"), height=330)
         self.table = answers.frame()
         answers.fill_table(self.table, self.task)
         self.table = live(self.table, height=self.table.layout.height)
@@ -221,16 +221,3 @@ def _functions() -> dict[str, Part | None]:
     names = [name for name in zoo_names() if name.split("/")[0] in (MINE, "simplicity")]
     shipped = {f"learned for {task}": as_part(phi) for task, phi in shipped_functions().items() if task not in told}
     return PLAIN | dict.fromkeys(names) | shipped
-
-
-def _frame() -> go.Figure:
-    figure = go.Figure()
-    figure.update_layout(
-        template=TEMPLATE,
-        margin={"t": 64},  # three lines of names
-        legend={"xref": "container", "yref": "container", "x": 0.01, "y": 1, "yanchor": "top"},
-        showlegend=True,
-        xaxis={"title": "training step", "rangemode": "tozero"},
-        yaxis={"title": "accuracy (%)", "range": FULL},
-    )
-    return figure

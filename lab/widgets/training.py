@@ -67,7 +67,7 @@ class TrainingExplorer(Explorer):
         self.stop = widgets.Button(description="Stop", disabled=True)
         self.clear = widgets.Button(description="Clear", tooltip="remove all curves")
         self.progress = widgets.FloatProgress(max=1.0, layout={"width": "200px"})
-        self.figure = _frame()
+        self.figure = learning_frame()
         if runs:
             name = used if isinstance(used, str) else GIVEN
             lines = self._begin(_label(runs[0].spec, name), [run.spec.seed for run in runs])
@@ -173,14 +173,15 @@ def _label(spec: RunSpec, name: str) -> str:
     return f"{task_title(spec.task)}, {name}, width {spec.model.width}"
 
 
-def _frame() -> go.Figure:
+def learning_frame(accuracy: str = ACCURACY) -> go.Figure:
+    """Axes for curves of accuracy, without curves."""
     figure = go.Figure()
     figure.update_layout(
         template=TEMPLATE,
-        margin={"t": 60},  # three lines of names
+        margin={"t": 64},  # three lines of names
         legend={"xref": "container", "yref": "container", "x": 0.01, "y": 1, "yanchor": "top"},
         showlegend=True,
         xaxis={"title": STEP, "rangemode": "tozero"},
-        yaxis={"title": ACCURACY, "range": FULL},
+        yaxis={"title": accuracy, "range": FULL},
     )
     return figure

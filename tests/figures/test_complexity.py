@@ -22,6 +22,7 @@ from lab.run import Run
 from lab.scale import SCALES
 from lab.spec import replace
 from lab.store import Store
+from tests.figures.plans import planned
 
 FIG29, FIG30 = "simplicity/fig29", "simplicity/fig30"
 each = pytest.mark.parametrize("name", (FIG29, FIG30))
@@ -30,11 +31,6 @@ each = pytest.mark.parametrize("name", (FIG29, FIG30))
 @pytest.fixture(scope="module")
 def made():
     return {name: figure(name, "smoke", progress=False) for name in (FIG29, FIG30)}
-
-
-def planned(name, scale="smoke", seeds=None):
-    found = entry(name)
-    return found.plan(scale, seeds or found.seeds[scale])
 
 
 @pytest.mark.parametrize("scale", SCALES)

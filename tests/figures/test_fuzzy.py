@@ -21,6 +21,7 @@ from lab.scale import SCALES
 from lab.spec import replace
 from lab.store import Store
 from lab.tasks.stream import Stream
+from tests.figures.plans import planned
 
 NAMES = ("hypernetwork/fig2c", "hypernetwork/figA3")
 
@@ -28,11 +29,6 @@ NAMES = ("hypernetwork/fig2c", "hypernetwork/figA3")
 @pytest.fixture(scope="module")
 def made():
     return {name: figure(name, "smoke", progress=False) for name in NAMES}
-
-
-def planned(name, scale="smoke", seeds=None):
-    found = entry(name)
-    return found.plan(scale, seeds or found.seeds[scale])
 
 
 def outputs(run, split, batch, batches):

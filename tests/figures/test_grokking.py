@@ -21,6 +21,7 @@ from lab.scale import SCALES
 from lab.spec import from_json, key, needs, replace, to_json
 from lab.store import Store
 from lab.training import episodes, tables
+from tests.figures.plans import planned
 
 NAMES = ("simplicity/fig11", "simplicity/fig12")
 WITH_CURVES = (*NAMES, "simplicity/fig28")
@@ -31,11 +32,6 @@ every_scale = pytest.mark.parametrize("scale", SCALES)
 @pytest.fixture(scope="module")
 def made():
     return {name: figure(name, "smoke", progress=False) for name in EVERY}
-
-
-def planned(name, scale="smoke", seeds=None):
-    found = entry(name)
-    return found.plan(scale, seeds or found.seeds[scale])
 
 
 @every_scale

@@ -21,6 +21,7 @@ from lab.scale import SCALES
 from lab.spec import from_json, needs, replace, to_json
 from lab.store import Store
 from lab.training import episodes, tables
+from tests.figures.plans import planned
 
 FIG2, FIG3, FIG4, FIG16, FIG17, FIG18 = EVERY = [f"simplicity/fig{number}" for number in (2, 3, 4, 16, 17, 18)]
 ACCURACIES, FUNCTIONS = (FIG2, FIG17, FIG4, FIG18), (FIG3, FIG16)
@@ -31,11 +32,6 @@ each = pytest.mark.parametrize("name", EVERY)
 @pytest.fixture(scope="module")
 def made():
     return {name: figure(name, "smoke", progress=False) for name in EVERY}
-
-
-def planned(name, scale="smoke", seeds=None):
-    found = entry(name)
-    return found.plan(scale, seeds or found.seeds[scale])
 
 
 @every_scale

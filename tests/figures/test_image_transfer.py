@@ -18,6 +18,7 @@ from lab.scale import SCALES
 from lab.spec import Learned, replace
 from lab.store import Store
 from lab.training import episodes, tables
+from tests.figures.plans import planned
 
 NAMES = ("simplicity/table4", "simplicity/fig19")
 every_scale = pytest.mark.parametrize("scale", SCALES)
@@ -28,14 +29,10 @@ def made():
     return {name: figure(name, "smoke", progress=False) for name in NAMES}
 
 
-def planned(name, scale="smoke", seeds=2):
-    return entry(name).plan(scale, seeds)
-
-
 @every_scale
 def test_every_model_is_that_of_its_set_with_the_function_of_its_source(scale):
     for name in NAMES:
-        for labels, spec in planned(name, scale):
+        for labels, spec in planned(name, scale, 2):
             base = images(scale, labels["target"], REGRESSION).runs(RELU, labels["layers"], 2)
             assert replace(spec, model=replace(spec.model, phi="relu")) in base
             tables.check(spec)
@@ -58,13 +55,13 @@ def test_the_function_of_all_sets_has_as_many_episodes_on_each(scale):
 
 
 def test_the_figures_share_their_deepest_models():
-    four = {spec for labels, spec in planned(NAMES[0], "laptop") if labels["source"] != ALL}
-    assert four < {spec for _, spec in planned(NAMES[1], "laptop")}
+    four = {spec for labels, spec in planned(NAMES[0], "laptop", 2) if labels["source"] != ALL}
+    assert four < {spec for _, spec in planned(NAMES[1], "laptop", 2)}
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_accuracies_are_those_of_the_stored_weights(made, name):
-    for (labels, spec), row in zip(planned(name), made[name].table.itertuples(), strict=True):
+    for (labels, spec), row in zip(planned(name, "smoke", 2), made[name].table.itertuples(), strict=True):
         test = spec.task.split(0)["test"]
         right = spec.task.scores(Run(spec, Store()).model()(test.inputs[None]), test.targets)["accuracy"]
         assert (row.source, row.target, row.layers) == tuple(labels.values())

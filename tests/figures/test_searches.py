@@ -19,6 +19,7 @@ from lab.scale import SCALES
 from lab.spec import from_json, needs, replace, to_json
 from lab.store import Store
 from lab.training import episodes, tables
+from tests.figures.plans import planned
 
 TABLES = tuple(f"simplicity/table{number}" for number in (1, 2, 3))
 EVERY = (*TABLES, "simplicity/fig15")
@@ -30,32 +31,28 @@ def made():
     return {name: figure(name, "smoke", progress=False) for name in EVERY}
 
 
-def planned(name, scale="smoke", seeds=2):
-    return entry(name).plan(scale, seeds)
-
-
 @every_scale
 def test_plans_compare_like_with_like_and_share_runs(scale):
     base = setting(scale).runs(RELU, 1, 2)
     for name in EVERY:
-        for labels, spec in planned(name, scale):
+        for labels, spec in planned(name, scale, 2):
             assert replace(spec, model=replace(spec.model, phi="relu")) in base
             assert (spec in base) == (labels["method"] == RELU)
             tables.check(spec)
             assert from_json(to_json(spec)) == spec
             for need in needs(spec):
                 episodes.check(need)
-    two, three = (dict.fromkeys(spec for _, spec in planned(name, scale)) for name in TABLES[1:])
-    fifteen = [spec for _, spec in planned("simplicity/fig15", scale)]
+    two, three = (dict.fromkeys(spec for _, spec in planned(name, scale, 2)) for name in TABLES[1:])
+    fifteen = [spec for _, spec in planned("simplicity/fig15", scale, 2)]
     assert set(fifteen) == set(two) - set(base) and len(set(two) & set(three)) == 4, "ReLU, and the function as it is"
-    searches = {need for name in EVERY for _, spec in planned(name, scale) for need in needs(spec)}
+    searches = {need for name in EVERY for _, spec in planned(name, scale, 2) for need in needs(spec)}
     assert len(searches) == 5, "one for each interpolation and each objective"
 
 
 @every_scale
 def test_only_the_cheating_row_sees_the_test_split(scale):
     for name in EVERY:
-        for labels, spec in planned(name, scale):
+        for labels, spec in planned(name, scale, 2):
             assert spec.recipe.watch == "val"
             for need in needs(spec):
                 seen = {*need.pool, need.objective, need.retrain.watch}
@@ -70,7 +67,7 @@ def test_restarts_start_from_relu_and_from_zero():
 @pytest.mark.parametrize("name", TABLES)
 def test_accuracies_are_those_of_the_stored_weights(made, name):
     table = made[name].table
-    for (labels, spec), row in zip(planned(name), table.itertuples(), strict=True):
+    for (labels, spec), row in zip(planned(name, "smoke", 2), table.itertuples(), strict=True):
         model, data = Run(spec, Store()).model(), spec.task.split(0)
         assert (row.method, row.seed) == (labels["method"], spec.seed)
         for value, split in ((row.accuracy, "test"), (row.accuracy_val, "val")):

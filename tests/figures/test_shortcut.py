@@ -20,6 +20,7 @@ from lab.spec import from_json, needs, replace, to_json
 from lab.store import Store
 from lab.tasks.collage import TILES
 from lab.training import episodes, tables
+from tests.figures.plans import planned
 
 NAMES = ("simplicity/fig9", "simplicity/fig25", "simplicity/fig26")
 KEYS = ["spectral", "method"]
@@ -30,15 +31,11 @@ def made():
     return {name: figure(name, "smoke", progress=False) for name in NAMES}
 
 
-def planned(name, scale="smoke", seeds=2):
-    return entry(name).plan(scale, seeds)
-
-
 @pytest.mark.parametrize("scale", ["smoke", "laptop"])
 def test_plans_fit_together_and_differ_in_the_function_alone(scale):
-    specs = {name: {spec for _, spec in planned(name, scale)} for name in NAMES}
+    specs = {name: {spec for _, spec in planned(name, scale, 2)} for name in NAMES}
     assert specs["simplicity/fig9"] == specs["simplicity/fig26"] < specs["simplicity/fig25"], "one set of runs"
-    for labels, spec in planned("simplicity/fig25", scale):
+    for labels, spec in planned("simplicity/fig25", scale, 2):
         tables.check(spec)
         assert from_json(to_json(spec)) == spec and spec.model.spectral == labels["spectral"]
         for search in needs(spec):
@@ -51,7 +48,7 @@ def test_plans_fit_together_and_differ_in_the_function_alone(scale):
 
 def test_paper_scale_is_the_papers():
     for task, names in ((CIFAR, NAMES[:2]), (SVHN, NAMES[2:])):
-        assert {spec.task for name in names for labels, spec in planned(name, "paper")
+        assert {spec.task for name in names for labels, spec in planned(name, "paper", 2)
                 if labels["method"] not in ALONE.values()} == {task}  # fmt: skip
     found = shortcut("paper")
     recipe = found.recipe
@@ -72,7 +69,7 @@ def test_a_search_sees_validation_rows_of_its_tile_and_no_test_split(scale):
 @pytest.mark.parametrize("name", NAMES)
 def test_trajectories_begin_with_the_initial_weights_and_end_with_the_stored_model(made, name):
     table = made[name].table
-    for labels, spec in planned(name):
+    for labels, spec in planned(name, "smoke", 2):
         run = Run(spec, Store())
         rows = table[(table[list(labels)] == pd.Series(labels)).all(axis=1) & (table["seed"] == spec.seed)]
         assert rows["step"].tolist() == [0, *run.steps]
@@ -90,7 +87,7 @@ def test_trajectories_begin_with_the_initial_weights_and_end_with_the_stored_mod
 @pytest.mark.parametrize("name", NAMES)
 def test_functions_are_what_the_searches_found(made, name):
     functions = made[name].extras["functions"]
-    searches = {(labels["spectral"], labels["method"]): search for labels, spec in planned(name)
+    searches = {(labels["spectral"], labels["method"]): search for labels, spec in planned(name, "smoke", 2)
                 for search in needs(spec)}  # fmt: skip
     assert set(functions.groupby(KEYS).groups) == set(searches)
     for keys, rows in functions.groupby(KEYS):

@@ -16,6 +16,7 @@ from lab.scale import SCALES
 from lab.spec import needs, replace
 from lab.store import Store
 from lab.tasks import Tabular
+from tests.figures.plans import planned
 
 FIG5, FIG20, FIG22 = "simplicity/fig5", "simplicity/fig20", "simplicity/fig22"
 
@@ -23,11 +24,6 @@ FIG5, FIG20, FIG22 = "simplicity/fig5", "simplicity/fig20", "simplicity/fig22"
 @pytest.fixture(scope="module")
 def made():
     return {name: figure(name, "smoke", progress=False) for name in (FIG5, FIG22)}
-
-
-def planned(name, scale="smoke", seeds=None):
-    found = entry(name)
-    return found.plan(scale, seeds or found.seeds[scale])
 
 
 @pytest.mark.parametrize("scale", SCALES)

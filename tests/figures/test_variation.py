@@ -20,6 +20,7 @@ from lab.spec import replace
 from lab.store import Store
 from lab.tasks.stream import Stream
 from tests.figures import tables
+from tests.figures.plans import planned
 
 VARIED = {"fig4b": "layers", "fig5c": "heads", "fig5d": "features", "figA5": "held_out"}
 NAMES = [*VARIED, "figA4", "figA7"]
@@ -31,11 +32,6 @@ def made():
     return {name: figure(f"hypernetwork/{name}", "smoke", progress=False) for name in NAMES}
 
 
-def planned(name, scale="smoke", seeds=None):
-    found = entry(f"hypernetwork/{name}")
-    return found.plan(scale, seeds or found.seeds[scale])
-
-
 def value_of(spec, by):
     return getattr(spec.model if by in ("layers", "heads") else spec.task, by)
 
@@ -44,7 +40,7 @@ def value_of(spec, by):
 @pytest.mark.parametrize("scale", SCALES)
 def test_runs_differ_in_method_value_and_seed_alone(name, scale):
     by, rest = VARIED[name], set()
-    for labels, spec in planned(name, scale, 2):
+    for labels, spec in planned(f"hypernetwork/{name}", scale, 2):
         assert value_of(spec, by) == labels[by] and labels["problems"] == spec.recipe.steps * spec.recipe.batch
         assert (spec.recipe.rate, spec.recipe.decay) == (labels["rate"], labels["decay"]) and "val" in spec.evaluate
         model = replace(
@@ -53,42 +49,44 @@ def test_runs_differ_in_method_value_and_seed_alone(name, scale):
         task = spec.task if by in ("layers", "heads") else replace(spec.task, **{by: 3 if by == "features" else 0.5})
         rest.add((task, model, replace(spec.recipe, rate=0, decay=0, warmup=0)))
     assert len(rest) == (2 if (name, scale) == ("fig4b", "paper") else 1), "20 and 40 million problems"
-    methods = {labels["method"] for labels, _ in planned(name, scale, 1)}
+    methods = {labels["method"] for labels, _ in planned(f"hypernetwork/{name}", scale, 1)}
     assert methods == set(FIGURE_METHODS)
     points = 8 if scale == "paper" else 1
-    told = [tuple(labels.values()) for labels, _ in planned(name, scale, 1)]
+    told = [tuple(labels.values()) for labels, _ in planned(f"hypernetwork/{name}", scale, 1)]
     assert len(set(told)) == len(told) and len(told) % (3 * points) == 0, "the whole grid at paper scale"
 
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_what_is_not_varied_is_trained_once(scale):
     """The plain runs (4 layers, 16 heads, …) are in all of them, and are those of Figure 4A."""
-    sets = [{spec for _, spec in planned(name, scale, 1)} for name in ("fig4b", "fig5c", "fig5d")]
+    sets = [{spec for _, spec in planned(f"hypernetwork/{name}", scale, 1)} for name in ("fig4b", "fig5c", "fig5d")]
     if scale != "paper":  # the paper has no figure A5 at a quarter held out
-        sets.append({spec for _, spec in planned("figA5", scale, 1)})
+        sets.append({spec for _, spec in planned("hypernetwork/figA5", scale, 1)})
     shared = set.intersection(*sets)
     features = 4 if scale == "paper" else 2
     assert len(shared) == 3 * (8 if scale == "paper" else 1)
     plain = {(spec.model.layers, spec.model.heads, spec.task.features, spec.task.held_out) for spec in shared}
     assert plain == {(4, 16, features, 0.25)}
-    assert shared <= {spec for _, spec in planned("fig4a", scale, 1)}
+    assert shared <= {spec for _, spec in planned("hypernetwork/fig4a", scale, 1)}
 
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_losses_and_maps_train_nothing_new(scale):
-    known = {spec for name in ("fig4a", "fig4b") for _, spec in planned(name, scale, 2)}
-    assert {spec for _, spec in planned("figA4", scale, 2)} == known
-    deep = planned("figA7", scale, 2)
+    known = {spec for name in ("fig4a", "fig4b") for _, spec in planned(f"hypernetwork/{name}", scale, 2)}
+    assert {spec for _, spec in planned("hypernetwork/figA4", scale, 2)} == known
+    deep = planned("hypernetwork/figA7", scale, 2)
     assert {spec for _, spec in deep} <= known and {labels["method"] for labels, _ in deep} == {"softmax"}
     assert {spec.model.layers for _, spec in deep} == {max(spec.model.layers for spec in known)}
-    assert {spec.recipe.steps for _, spec in deep} == {max(spec.recipe.steps for _, spec in planned("fig4b", scale, 1))}
+    assert {spec.recipe.steps for _, spec in deep} == {
+        max(spec.recipe.steps for _, spec in planned("hypernetwork/fig4b", scale, 1))
+    }
 
 
 @each
 def test_accuracies_are_those_of_the_stored_models(made, name):
     """Counted anew, problem by problem."""
     table = made[name].table
-    for (labels, spec), (_, row) in list(zip(planned(name), table.iterrows(), strict=True))[::5]:
+    for (labels, spec), (_, row) in list(zip(planned(f"hypernetwork/{name}"), table.iterrows(), strict=True))[::5]:
         run = Run(spec, Store())
         assert all(row[column] == value for column, value in labels.items()) and row["seed"] == spec.seed
         for split in ("ood", "test", "val"):
@@ -102,7 +100,7 @@ def test_accuracies_are_those_of_the_stored_models(made, name):
 
 def test_training_losses_are_those_of_the_runs(made):
     table = made["figA4"].table
-    for (labels, spec), (_, row) in zip(planned("figA4"), table.iterrows(), strict=True):
+    for (labels, spec), (_, row) in zip(planned("hypernetwork/figA4"), table.iterrows(), strict=True):
         assert row["loss"] == Run(spec, Store()).loss[-1] and row["varied"] == labels["varied"]
     lines = [trace for trace in made["figA4"].plot.data if trace.name == "HYLA"]
     assert len(lines) == 2, "by problems, by layers"
@@ -173,9 +171,9 @@ def test_a_map_of_each_layer_in_its_own_panel():
 
 
 def test_the_deep_model_is_read_layer_by_layer(made):
-    table, ((_, spec),) = made["figA7"].table, planned("figA7")
+    table, ((_, spec),) = made["figA7"].table, planned("hypernetwork/figA7")
     assert set(table["layer"]) == set(range(spec.model.layers)) and set(table["method"]) == {"softmax"}
-    problems = variation.scores([(labels, Run(run, Store())) for labels, run in planned("figA7")])
+    problems = variation.scores([(labels, Run(run, Store())) for labels, run in planned("hypernetwork/figA7")])
     assert problems["chosen"].all()
     last = table[(table["layer"] == spec.model.layers - 1) & (table["colouring"] == "rule")]
     other = figure("hypernetwork/figA6", "smoke", progress=False).table  # the same model: 4 layers are most here
@@ -188,12 +186,12 @@ def test_the_deep_model_is_read_layer_by_layer(made):
 def test_captions_and_provenance(made, name):
     one = made[name]
     check(one.provenance)
-    assert set(one.provenance["runs"]) == {Run(spec, Store()).key for _, spec in planned(name)}
+    assert set(one.provenance["runs"]) == {Run(spec, Store()).key for _, spec in planned(f"hypernetwork/{name}")}
     for word in ("Scale smoke", "Steps: sraven 6", "lab.tasks from each run's seed", "48 problems", one.summary):
         assert word in one.caption
     assert not re.search(r"\bnan\b", one.full_caption) and one.provenance["guesses"]
     for scale in SCALES:
         facts = entry(f"hypernetwork/{name}").origin.hyperparameters(scale)
-        specs = [spec for _, spec in planned(name, scale, 1)]
+        specs = [spec for _, spec in planned(f"hypernetwork/{name}", scale, 1)]
         assert {facts["sraven: batch"]["value"]} == {spec.recipe.batch for spec in specs}
         assert {facts["sraven: width"]["value"]} == {spec.model.width for spec in specs}

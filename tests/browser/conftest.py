@@ -5,6 +5,7 @@ picture of each notebook as its test left it; otherwise only failing tests leave
 """
 
 import os
+import statistics
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -19,6 +20,7 @@ ARGUMENTS = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),  # works as root, without a screen
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),  # and stays offline
 ]
+SLOW = 1000.0  # milliseconds
 FAILED = pytest.StashKey[bool]()
 
 
@@ -77,6 +79,44 @@ def open_notebook(jupyter, page, keep_picture):
     for notebook in opened[-1:]:  # one page, so only the last is on it
         keep_picture(notebook)
         notebook.close()
+
+
+@pytest.fixture
+def opened(open_notebook):
+    """Call with a path: the notebook at smoke scale, all cells run, every figure drawn, no error."""
+
+    def open_(name) -> Notebook:
+        assert name in notebooks.BROWSED
+        lab = open_notebook(name, scale="smoke")
+        lab.run_all()
+        assert lab.errors() == []
+        assert lab.page.locator(".js-plotly-plot").count() >= 3
+        assert lab.page.locator(".js-plotly-plot:not(:has(.main-svg))").count() == 0
+        return lab
+
+    return open_
+
+
+@pytest.fixture
+def redraws(record_property):
+    """Call with a name, a notebook, a figure and actions: each, done in turn, must change the figure.
+
+    The limit of the design for a redraw is 100 ms. A test machine may be busy, so only a second is asked for; the
+    measured times are printed, and recorded as properties of the test.
+    """
+
+    def measure(name, lab, plot, actions):
+        times = []
+        for action in actions:
+            before = lab.drawn(plot)
+            times.append(lab.redraw(plot, action))
+            assert lab.drawn(plot) != before
+        text = f"median {statistics.median(times):.0f} ms, 95 % {statistics.quantiles(times, n=20)[-1]:.0f} ms"
+        record_property(f"redraw, {name}", text)
+        print(f"redraw, {name}: {text}")
+        assert statistics.quantiles(times, n=20)[-1] < SLOW
+
+    return measure
 
 
 @pytest.fixture

@@ -169,6 +169,18 @@ SLIPS = (("Cannot read properties of null (reading 'widgets')", "jupyterlab-mana
          ("[anywidget] Failed to initialize model", "AbortSignal"))  # fmt: skip
 
 
+def notebook_of(*sources: str):
+    """A notebook with these code cells."""
+    made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source.strip()) for source in sources])
+    made.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    return made
+
+
+def choosing(menu, name):
+    """An action that chooses in a menu. The key only starts the clock: a headless browser's menus know none."""
+    return lambda: (menu.press("Shift"), menu.select_option(name))
+
+
 @dataclass
 class Notebook:
     """A notebook open in JupyterLab on a browser's page. Waits in seconds, redraw times in milliseconds."""

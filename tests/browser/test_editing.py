@@ -1,13 +1,11 @@
 """The editor of a function as a person uses it: drags, a pen, keys and buttons."""
 
-import nbformat
 import numpy as np
 import pytest
 
-from tests.browser import test_notebooks
-from tests.browser.test_notebooks import PRESSES
+from tests.browser.jupyter import notebook_of
 
-redraws = test_notebooks.redraws  # the fixture
+PRESSES = 20
 EDIT = """
 import lab
 
@@ -24,9 +22,7 @@ DRAWN_SLICE = "plot => plot.querySelector('.subplot.x3y3 .scatterlayer').innerHT
 @pytest.fixture
 def editing(rerun_notebook):
     """A new explorer in its editing mode: the notebook, the editor, its place on the page, and the figure beside it."""
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(EDIT)])
-    notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    lab = rerun_notebook(notebook)
+    lab = rerun_notebook(notebook_of(EDIT))
     svg = lab.page.locator("svg.lab-editor")
     svg.scroll_into_view_if_needed()
     plot = lab.page.locator(".js-plotly-plot:visible")

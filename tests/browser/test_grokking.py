@@ -1,11 +1,7 @@
 """GrokkingExplorer as a person uses it: another table at once, a training that is watched and stopped, answers."""
 
-import nbformat
+from tests.browser.jupyter import choosing, notebook_of
 
-from tests.browser import test_notebooks
-from tests.browser.test_notebooks import choosing
-
-redraws = test_notebooks.redraws  # the fixture
 CELL = """
 import lab
 
@@ -16,9 +12,7 @@ GROWN = "([plot, points]) => plot.data.length > 0 && plot.data.every(line => lin
 
 
 def test_a_network_is_trained_until_it_is_stopped(open_notebook, redraws):
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CELL.strip())])
-    notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    lab = open_notebook(notebook)
+    lab = open_notebook(notebook_of(CELL))
     lab.run_all()
     assert lab.errors() == []
     lab.page.wait_for_function("() => document.querySelectorAll('.js-plotly-plot .main-svg').length >= 2")

@@ -1,7 +1,8 @@
 """The browser harness, on small notebooks of its own: it must see what a person sees, errors above all."""
 
-import nbformat
 import pytest
+
+from tests.browser.jupyter import notebook_of
 
 SLIDER = """
 import ipywidgets
@@ -49,14 +50,8 @@ ipywidgets.VBox([menu, button, output])
 """
 
 
-def notebook(*cells):
-    made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source.strip()) for source in cells])
-    made.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    return made
-
-
 def test_a_slider_key_redraws_the_figure(open_notebook):
-    lab = open_notebook(notebook(SLIDER))
+    lab = open_notebook(notebook_of(SLIDER))
     lab.run_all()
     plot = lab.figure()
     flat = lab.drawn(plot)
@@ -72,7 +67,7 @@ def test_a_slider_key_redraws_the_figure(open_notebook):
 
 
 def test_a_click_on_a_cell_of_a_heatmap_reaches_python(open_notebook):
-    lab = open_notebook(notebook(CLICK))
+    lab = open_notebook(notebook_of(CLICK))
     lab.run_all()
     table, curve = lab.figure(0), lab.figure(1)
     lab.redraw(curve, lambda: lab.click_point(table, "b", "q"))
@@ -82,7 +77,7 @@ def test_a_click_on_a_cell_of_a_heatmap_reaches_python(open_notebook):
 
 def test_errors_are_seen_in_cells_and_in_widgets(open_notebook):
     warn = "import warnings; warnings.warn('old habit')"
-    lab = open_notebook(notebook(CONTROLS, warn, "1 / 0", "after = 1"))
+    lab = open_notebook(notebook_of(CONTROLS, warn, "1 / 0", "after = 1"))
     lab.run_all()
     warning, failure = lab.errors()
     assert "old habit" in warning and "ZeroDivisionError" in failure
@@ -93,7 +88,7 @@ def test_errors_are_seen_in_cells_and_in_widgets(open_notebook):
 
 
 def test_parameters_are_set_in_the_copy(open_notebook):
-    parameters = notebook("scale = 'laptop'  # smoke, laptop or paper\nseeds = 6", "print(scale, seeds)")
+    parameters = notebook_of("scale = 'laptop'  # smoke, laptop or paper\nseeds = 6", "print(scale, seeds)")
     parameters.cells[0].metadata.tags = ["parameters"]
     lab = open_notebook(parameters, scale="smoke")
     lab.run_all()

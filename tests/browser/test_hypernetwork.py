@@ -1,15 +1,13 @@
 """The notebooks on fuzzy logic and SRAVEN as a person uses them: one page each, because opening one takes long."""
 
-from tests.browser.test_notebooks import opened
-
 
 def pressed(lab, name):
     """Whether the symbol with this name is pressed."""
     return lab.page.get_by_role("radio", name=name, exact=True).get_attribute("aria-checked") == "true"
 
 
-def test_sraven_is_solved_by_hand(open_notebook):
-    lab = opened(open_notebook, "hypernetwork/4_sraven.ipynb")
+def test_sraven_is_solved_by_hand(opened):
+    lab = opened("hypernetwork/4_sraven.ipynb")
     page, matrix = lab.page, lab.page.locator("svg[aria-label^='SRAVEN problem']")
     score = page.locator("table").filter(has_text="the model")
     page.get_by_text("Not ambiguous:").or_(page.get_by_text("Ambiguous:")).first.wait_for()
@@ -46,8 +44,8 @@ def test_sraven_is_solved_by_hand(open_notebook):
     assert lab.errors() == []
 
 
-def test_a_fuzzy_function_is_built(open_notebook):
-    lab = opened(open_notebook, "hypernetwork/3_fuzzy_logic.ipynb")
+def test_a_fuzzy_function_is_built(opened):
+    lab = opened("hypernetwork/3_fuzzy_logic.ipynb")
     lab.page.get_by_text("R² on this plane").wait_for()
     plot = lab.page.locator(
         ".jupyter-widgets .js-plotly-plot:has(.main-svg)"

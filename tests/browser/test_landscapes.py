@@ -3,14 +3,11 @@
 import re
 from pathlib import Path
 
-import nbformat
 import pytest
 
-from tests.browser import test_notebooks
-from tests.browser.test_notebooks import choosing
+from tests.browser.jupyter import choosing, notebook_of
 from tests.widgets import landscapes
 
-redraws = test_notebooks.redraws  # the fixture
 PRESSES = 10
 CELLS = [
     Path(landscapes.__file__).read_text(),
@@ -30,9 +27,7 @@ PANEL = "(plot, panel) => JSON.stringify(Array.from(plot.data[2 * panel].z, row 
 
 
 def test_landscapes_and_slices(open_notebook, redraws):
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source.strip()) for source in CELLS])
-    notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    lab = open_notebook(notebook)
+    lab = open_notebook(notebook_of(*CELLS))
     lab.run_all()
     assert lab.errors() == []
     assert lab.page.locator(".js-plotly-plot:has(.main-svg)").count() == 3  # two landscapes, two slices, three slices

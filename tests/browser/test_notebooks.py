@@ -1,59 +1,17 @@
-"""The notebooks as a person sees them: run all cells, press keys, click; figures change, nothing shows an error.
-
-The limit of the design for a redraw is 100 ms. A test machine may be busy, so the tests only ask for a second; the
-measured times are printed, and recorded as properties of the tests.
-"""
+"""The notebooks as a person sees them: run all cells, press keys, click; figures change, nothing shows an error."""
 
 import re
-import statistics
 import time
 
-import nbformat
 import numpy as np
-import pytest
 
-from tests import notebooks
+from tests.browser.jupyter import choosing, notebook_of
 
 PRESSES = 20
-SLOW = 1000.0  # milliseconds
 
 
-def opened(open_notebook, name):
-    """The notebook at smoke scale, all cells run, every figure drawn, no error."""
-    assert name in notebooks.BROWSED
-    lab = open_notebook(name, scale="smoke")
-    lab.run_all()
-    assert lab.errors() == []
-    assert lab.page.locator(".js-plotly-plot").count() >= 3
-    assert lab.page.locator(".js-plotly-plot:not(:has(.main-svg))").count() == 0
-    return lab
-
-
-def choosing(menu, name):
-    """An action that chooses in a menu. The key only starts the clock: a headless browser's menus know none."""
-    return lambda: (menu.press("Shift"), menu.select_option(name))
-
-
-@pytest.fixture
-def redraws(record_property):
-    """Call with a name, a notebook, a figure and actions: each, done in turn, must change the figure."""
-
-    def measure(name, lab, plot, actions):
-        times = []
-        for action in actions:
-            before = lab.drawn(plot)
-            times.append(lab.redraw(plot, action))
-            assert lab.drawn(plot) != before
-        text = f"median {statistics.median(times):.0f} ms, 95 % {statistics.quantiles(times, n=20)[-1]:.0f} ms"
-        record_property(f"redraw, {name}", text)
-        print(f"redraw, {name}: {text}")
-        assert statistics.quantiles(times, n=20)[-1] < SLOW
-
-    return measure
-
-
-def test_start_here(open_notebook, redraws):
-    lab = opened(open_notebook, "00_start_here.ipynb")
+def test_start_here(opened, redraws):
+    lab = opened("00_start_here.ipynb")
     plot, zoom = lab.figure(0), lab.slider("zoom ±")
     zoom.press("End")
     lab.page.wait_for_timeout(500)
@@ -72,8 +30,8 @@ def test_start_here(open_notebook, redraws):
     assert "name another folder" in lab.errors()[0]
 
 
-def test_individual_tasks(open_notebook, redraws):
-    lab = opened(open_notebook, "transformers/3.1_individual_tasks.ipynb")
+def test_individual_tasks(opened, redraws):
+    lab = opened("transformers/3.1_individual_tasks.ipynb")
     last = lab.page.locator(".js-plotly-plot").count() - 1
     functions = lab.figure(last - 2)  # the last explorer has two: one to look at, hidden, and one while it is edited
     menu = lab.dropdown("function").first
@@ -83,8 +41,8 @@ def test_individual_tasks(open_notebook, redraws):
     assert lab.errors() == []
 
 
-def test_compatibility(open_notebook, redraws):
-    lab = opened(open_notebook, "transformers/3.2_compatibility.ipynb")
+def test_compatibility(opened, redraws):
+    lab = opened("transformers/3.2_compatibility.ipynb")
     matrix, curves = lab.figure(1), lab.figure(2)
     lab.redraw(curves, lambda: lab.click_point(matrix, "Mano", "AddMod"))
     curves.get_by_text("optimized for AddMod").wait_for()
@@ -94,8 +52,8 @@ def test_compatibility(open_notebook, redraws):
     assert lab.errors() == []
 
 
-def test_splines(open_notebook, redraws):
-    lab = opened(open_notebook, "transformers/F_splines.ipynb")
+def test_splines(opened):
+    lab = opened("transformers/F_splines.ipynb")
     costs, errors = lab.figure(0), lab.figure(1)
     for name in ("GELU", "spline", "polynomial, n = 18", "Listing 1"):
         costs.get_by_text(name, exact=True).wait_for()
@@ -106,8 +64,8 @@ def test_splines(open_notebook, redraws):
     assert lab.errors() == []
 
 
-def test_latent_codes(open_notebook, redraws):
-    lab = opened(open_notebook, "hypernetwork/latent_codes.ipynb")
+def test_latent_codes(opened, redraws):
+    lab = opened("hypernetwork/latent_codes.ipynb")
     first = lab.page.locator(".js-plotly-plot").count() - 3  # the explorer's are the last
     codes, bars, heads = (lab.figure(first + number) for number in range(3))
     colour, layer, computing = lab.dropdown("colour by"), lab.dropdown("layer"), lab.page.get_by_text("computing")
@@ -166,9 +124,7 @@ lab.explore("memorize", scale="paper")
 
 
 def test_training_grows_beside_a_page_that_still_answers(open_notebook, redraws):
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(LIVE)])
-    notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    lab = open_notebook(notebook)
+    lab = open_notebook(notebook_of(LIVE))
     lab.run_all()
     plot = lab.figure(0)
     lab.redraw(plot, lambda: lab.button("Train").click())
@@ -208,9 +164,7 @@ ipywidgets.VBox([points, heard])
 
 
 def test_a_click_is_heard_of_although_the_one_before_is_dealt_with_and_the_mouse_goes_on(open_notebook):
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(SLOW_TO_HEAR)])
-    notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    lab = open_notebook(notebook)
+    lab = open_notebook(notebook_of(SLOW_TO_HEAR))
     lab.run_all()
     points = lab.figure(0)
     for place in (0, 2):

@@ -20,7 +20,7 @@ def test_there_are_notebooks():
 
 def test_the_browser_runs_those_that_are_said_to_run_there():
     tests = "".join(path.read_text() for path in (notebooks.FOLDER.parent / "tests" / "browser").glob("test_*.py"))
-    assert [name for name in notebooks.BROWSED if f'opened(open_notebook, "{name}")' not in tests] == []
+    assert [name for name in notebooks.BROWSED if f'opened("{name}")' not in tests] == []
 
 
 @pytest.mark.parametrize("name", sorted(set(notebooks.names()) - set(notebooks.BROWSED if notebooks.browser() else ())))

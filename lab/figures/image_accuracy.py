@@ -9,7 +9,7 @@ import numpy as np
 from lab.figures.caption import set_reading
 from lab.figures.image_claims import rank, retained
 from lab.figures.image_settings import CLASSIFICATION, FROM_ZERO, METHODS, REGRESSION, RELU, TITLES
-from lab.figures.panels import above, grid, name_axes, place
+from lab.figures.panels import above, grid, log_axis, name_axes, place
 from lab.figures.spread import INTERVAL, diverged, over_seeds
 from lab.figures.style import BLACK, METHOD_SYMBOLS, SIZE, colour, faded, method_title
 
@@ -127,7 +127,7 @@ def _against_complexity(figure: go.Figure, rows: pd.DataFrame, at: tuple[int, in
         own = rows[rows["method"] == method]
         _points(figure, own, own["tv"], method, at, legend, about="total variation %{x:.3g}")
     unit = "probability" if len(rows) and rows["mode"].iloc[0] == CLASSIFICATION else "class id"
-    figure.update_xaxes(title_text=f"total variation ({unit})", type="log", row=at[0], col=at[1], **_ticks(rows["tv"]))
+    figure.update_xaxes(title_text=f"total variation ({unit})", row=at[0], col=at[1], **log_axis(rows["tv"]))
     if len(every) > 2:
         above(figure, f"ρ = {rank(every):.2f}", *at, side="right", size=SIZE - 1)
 
@@ -135,16 +135,6 @@ def _against_complexity(figure: go.Figure, rows: pd.DataFrame, at: tuple[int, in
 def _flat(table: pd.DataFrame) -> str:
     lost = int((table["tv"] == 0).sum())
     return f"Not drawn, because their total variation is 0: {lost} of {len(table)}." if lost else ""
-
-
-def _ticks(values: pd.Series) -> dict:
-    """Ticks of a logarithmic axis over positive values, written out; few, so that they stay apart at 600 px."""
-    if values.empty:
-        return {}
-    low, high = np.log10([values.min() / 1.2, values.max() * 1.2])
-    steps = (1, 2, 5) if high - low < 1.3 else (1, 3) if high - low < 2 else (1,)
-    ticks = [step * 10.0**power for power in range(int(np.floor(low)), int(np.ceil(high)) + 1) for step in steps]
-    return {"range": (low, high), "tickvals": ticks, "ticktext": [f"{tick:g}" for tick in ticks]}
 
 
 def _points(figure: go.Figure, rows: pd.DataFrame, x: pd.Series, method: str, at: tuple[int, int], legend: bool,

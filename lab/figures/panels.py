@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # imported where a figure is drawn
 
 BOTTOM = 50  # px below the lowest panels: tick labels and axis title
 LEFT, RIGHT = 62, 16
+LOG_STEPS = {0.55: range(1, 10), 1.3: (1, 2, 5), 2: (1, 3), np.inf: (1,)}  # numbers, by the powers of ten of an axis
 
 
 def grid(
@@ -96,6 +97,16 @@ def name_axes(figure: go.Figure, count: int, columns: int, x: str, y: str) -> No
             figure.update_yaxes(title_text=y, row=row, col=column, secondary_y=False)
         if number + columns >= count:
             figure.update_xaxes(title_text=x, row=row, col=column)
+
+
+def log_axis(values: pd.Series) -> dict:
+    """A logarithmic axis around positive values, its numbers written out; few, so that they stay apart at 600 px."""
+    if values.empty:
+        return {"type": "log"}
+    low, high = np.log10([values.min() / 1.2, values.max() * 1.2])
+    steps = next(steps for widest, steps in LOG_STEPS.items() if high - low < widest)
+    ticks = [step * 10.0**power for power in range(int(np.floor(low)), int(np.ceil(high)) + 1) for step in steps]
+    return {"type": "log", "range": (low, high), "tickvals": ticks, "ticktext": [f"{tick:g}" for tick in ticks]}
 
 
 def band(figure: go.Figure, stats: pd.DataFrame, ink: str, method: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.figures.caption import set_reading
-from lab.figures.panels import BOTTOM, colour_bar, grid, name_axes, place
+from lab.figures.panels import BOTTOM, colour_bar, grid, log_axis, name_axes, place
 from lab.figures.style import BLACK, BLUE, GREY, ORANGE, SEQUENTIAL, VERMILLION
 
 if TYPE_CHECKING:  # imported where a figure is drawn
@@ -50,11 +50,11 @@ def fig29(table: pd.DataFrame) -> go.Figure:
                 col=column,
             )  # fmt: skip
         figure.update_xaxes(
-            title_text="Fourier complexity (cycles a path)", row=row, col=column, **_log(drawn["fourier"])
+            title_text="Fourier complexity (cycles a path)", row=row, col=column, **log_axis(drawn["fourier"])
         )
         unit = "probability" if output == "probability" else "logit"
         own = drawn.loc[drawn["output"] == output, "tv"]
-        figure.update_yaxes(title_text=f"total variation ({unit})", row=row, col=column, **_log(own))
+        figure.update_yaxes(title_text=f"total variation ({unit})", row=row, col=column, **log_axis(own))
     height, bottom = figure.layout.height + BAR, BOTTOM + BAR
     bar = colour_bar("prefactor α of tanh(αx), log scale", -(BOTTOM + 4) / 300, np.log10(TICKS))
     bar["ticktext"] = [f"{tick:g}" for tick in TICKS]
@@ -115,11 +115,3 @@ def fig30(table: pd.DataFrame) -> go.Figure:
     set_reading(figure, f"Dotted: Euclidean distance, from 0 to {furthest:.2f} over the height of a panel; every input"
                         " covers [-1, 1].")  # fmt: skip
     return figure
-
-
-def _log(values: pd.Series) -> dict:
-    """A logarithmic axis around positive values, with numbers that are written out."""
-    low, high = np.log10([values.min() / 1.15, values.max() * 1.15])
-    steps = (1, 2, 5) if high - low < 1.6 else (1,)
-    ticks = [step * 10.0**power for power in range(int(np.floor(low)), int(np.ceil(high)) + 1) for step in steps]
-    return {"type": "log", "range": (low, high), "tickvals": ticks, "ticktext": [f"{tick:g}" for tick in ticks]}

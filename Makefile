@@ -24,7 +24,7 @@ figure: $(READY)  ## train what Figure 2 of the transformers paper needs, and dr
 test: $(READY)  ## lint, then run every test (browser tests need Chromium)
 	$(BIN)/ruff check .
 	$(BIN)/python -m pytest --numprocesses logical --maxprocesses 4 --dist loadfile --ignore tests/browser
-	$(BIN)/python -m pytest tests/browser
+	$(BIN)/python -m pytest tests/browser --numprocesses 2 --dist loadfile
 
 lab: $(READY)  ## open JupyterLab on the first notebook
 	$(BIN)/jupyter lab notebooks/00_start_here.ipynb

@@ -1,4 +1,11 @@
-"""The notebooks on fuzzy logic and SRAVEN as a person uses them: one page each, because opening one takes long."""
+"""The notebooks on fuzzy logic, SRAVEN and latent codes as a person uses them: one page each, because opening one takes
+long."""
+
+import re
+
+import numpy as np
+
+from tests.browser.jupyter import choosing
 
 
 def pressed(lab, name):
@@ -55,3 +62,54 @@ def test_a_fuzzy_function_is_built(opened):
     lab.page.get_by_text("f = (x1 ∧ ¬x2 ∧ x3 ∧ ¬x4)").wait_for()
     lab.redraw(plot, lambda: lab.slider("x4").press("End"))
     assert lab.errors() == []
+
+
+def test_latent_codes(opened, redraws):
+    lab = opened("hypernetwork/latent_codes.ipynb")
+    first = lab.page.locator(".js-plotly-plot").count() - 3  # the explorer's are the last
+    codes, bars, heads = (lab.figure(first + number) for number in range(3))
+    colour, layer, computing = lab.dropdown("colour by"), lab.dropdown("layer"), lab.page.get_by_text("computing")
+
+    redraws("colour of codes", lab, codes, [choosing(colour, name) for name in ("target", "correctness", "rule") * 3])
+    lab.redraw(codes, choosing(layer, "1"))
+    codes.get_by_text("layer 1").wait_for()
+    lab.redraw(bars, choosing(colour, "target"))
+    bars.get_by_text("Decoding the target").wait_for()
+    computing.wait_for(state="hidden")
+    assert "layer 1" in heads.text_content()
+    layer.select_option("4")
+    codes.get_by_text("layer 4").wait_for()
+    computing.wait_for(state="hidden")
+    redraws("a layer that is known", lab, codes, [choosing(layer, name) for name in ("1", "4") * 4])
+
+    x, y = np.array(codes.evaluate("plot => [Array.from(plot.data[0].x), Array.from(plot.data[0].y)]"))
+    apart = np.hypot(*(v[:, None] - v for v in (x, y))) + 1e9 * np.eye(len(x))
+    lonely = int(apart.min(0)[1:].argmax()) + 1  # no other point is under the mouse there; 0 is shown already
+    lab.redraw(heads, lambda: lab.click_point(codes, x[lonely], y[lonely]))
+    heads.get_by_text(f"Problem {lonely},").wait_for()
+    lab.page.locator("svg[aria-label^='SRAVEN problem']").wait_for()
+    assert lab.page.get_by_text("In the last panel is the model's answer").count() == 1
+
+    lab.page.get_by_text("Draw a line around a cluster of the map").wait_for()
+    (left, right), (low, high) = ((v.min() - 0.03 * np.ptp(v), v.max() + 0.03 * np.ptp(v)) for v in (x, y))
+    middle = np.median(x)
+    for name, (start, end) in {"A": (left, middle), "B": (middle, right)}.items():
+        lab.draw_around(codes, [(start, low), (start, high), (end, high), (end, low)])
+        told = lab.page.get_by_text({"A": "A has ", "B": "The rule that separates them"}[name])
+        for _ in range(20):  # a busy page may send its selection after the button
+            lab.page.wait_for_timeout(500)
+            lab.button(f"selection → {name}").click()
+            lab.page.wait_for_timeout(1000)
+            if told.count():
+                break
+        told.wait_for()
+    said = lab.page.locator(".lab-difference").text_content()
+    a, b = map(int, re.match(r"A has (\d+) problems, B (\d+)", said).groups())
+    assert abs(a - (x < middle).sum()) <= 3 and abs(b - (x > middle).sum()) <= 3
+    layer.select_option("1")
+    lab.page.get_by_text("codes in layer 1 tells A from B").wait_for()
+    lab.button("clear A and B").click()
+    lab.page.get_by_text("Draw a line around a cluster of the map").wait_for()
+    assert lab.errors() == []
+    lab.button("selection → A").click()
+    assert "nothing is selected" in lab.page.get_by_role("alert").text_content()

@@ -4,9 +4,10 @@
 
 In order of value: does training on the GPU agree with the CPU; does the spline's Triton kernel agree with the formula
 in double precision, and what does it cost beside GELU; how much faster are fleets than runs one after the other; the
-figures at scale `paper`, most valuable first. What is finished is kept in the store (LAB_STORE) and in `--out`; call it
-again to go on. Needs torch, numpy, pandas, safetensors and scipy only: it leaves tables and
-provenance, which `lab figure NAME --scale paper` draws where plotly is.
+figures at scale `paper`: those whose claims the laptop scale leaves open and that take an hour at most, then all
+others, quick ones first. What is finished is kept in the store (LAB_STORE) and in `--out`; call it again to go on, and
+with `--list` to see what waits. Needs torch, numpy, pandas, safetensors, scipy and scikit-learn only: it leaves tables
+and provenance, which `lab figure NAME --scale paper` draws where plotly is.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from spline import EXPONENTS, measure, text
 from lab import engine
 from lab.errors import LabError
 from lab.figures.build import measured
+from lab.figures.registry import Entry, entries
 from lab.figures.settings import setting
 from lab.nonlinearity import formula, op
 from lab.spec import replace
@@ -31,8 +33,16 @@ from lab.store import Store
 from lab.training.fleet import Fleet
 from lab.training.loop import train
 
-FIGURES = ("transformers/fig10", "transformers/fig5", "transformers/fig2", "transformers/fig6", "transformers/fig3",
-           "transformers/fig4", "transformers/fig11")  # fmt: skip
+FIRST = ("transformers/fig10", "transformers/fig5", "transformers/fig2", "transformers/fig6", "transformers/fig3",
+         "transformers/fig4", "transformers/fig11", "hypernetwork/fig2c", "hypernetwork/fig2b", "hypernetwork/fig2d",
+         "simplicity/fig8", "simplicity/table1")  # fmt: skip
+
+
+def figures() -> list[Entry]:
+    """Every entry for which something is trained, in the order of the work. Entries that share runs find them done."""
+    trained = {name: found for name, found in entries().items() if found.plan("paper", 1)}
+    rest = sorted(trained.keys() - set(FIRST), key=lambda name: (trained[name].minutes["paper"], name))
+    return [trained[name] for name in (*FIRST, *rest)]
 
 
 def agreement() -> dict:
@@ -132,7 +142,9 @@ def main(minutes: float, out: Path, seeds: int | None) -> None:
             out.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps(work(), indent=1))
             print(name, path.read_text(), flush=True)
-    for name in FIGURES:
+    for name in (found.name for found in figures()):
+        if (out / name / "paper" / "provenance.json").exists():
+            continue
         if time.monotonic() >= end:
             print("time is up; call again to go on")
             return
@@ -151,4 +163,9 @@ if __name__ == "__main__":
     parser.add_argument("--minutes", type=float, default=28.0, help="start nothing new after so many minutes")
     parser.add_argument("--out", type=Path, default=Path("out/gpu"), help="folder for tables and provenance")
     parser.add_argument("--seeds", type=int, default=None, help="runs of each kind (default: the paper's 6)")
-    main(**vars(parser.parse_args()))
+    parser.add_argument("--list", action="store_true", help="only say what it would do, with guesses of minutes")
+    asked = vars(parser.parse_args())
+    if asked.pop("list"):
+        print("\n".join([*MEASURES, *(f"{found.name}: {found.minutes['paper']:g} minutes" for found in figures())]))
+    else:
+        main(**asked)

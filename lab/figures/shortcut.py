@@ -95,9 +95,9 @@ def _summary(table: pd.DataFrame) -> str:
             if method != RELU:
                 ends = 100 * claims.stopped(rows[rows["method"] == RELU], claims.watched(method))[list(TILES)].mean()
                 told[-1] += f" (ReLU stopped alike {' and '.join(f'{ends[tile]:.0f} %' for tile in TILES)})"
-        which = f"with{'' if spectral else 'out'} spectral normalization"
+        which = f"With{'' if spectral else 'out'} spectral normalization"
         words.append(f"{which}: {'; '.join(told)}")
-    return (f"Test accuracy where only one tile tells the label, mean over seeds, {'. '.join(words)}. Of each run the"
+    return (f"Test accuracy where only one tile tells the label, mean over seeds. {'. '.join(words)}. Of each run the"
             " evaluation counts that is best on validation data: ambiguous ones for ReLU, those of its tile for a"
             " learned function.")  # fmt: skip
 

@@ -55,7 +55,7 @@ def fig9(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     """
     names = tile_titles(table)
     heads = ["early stopping", "over training", *(title(method, names) for method in FOR.values())]
-    figure = grid(heads, 2, height=200, gap=82, top=70, horizontal=62)
+    figure = grid(heads, 2, height=200, gap=82, top=92, horizontal=62)
     _draw_ends(figure, table, (1, 1))
     _draw_ways(figure, table, (1, 2), names, legend=True)
     for number, method in enumerate(FOR.values()):

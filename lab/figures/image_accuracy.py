@@ -31,7 +31,7 @@ def fig2(table: pd.DataFrame) -> go.Figure:
     table: set, mode, method, layers, seed, accuracy, accuracy_val (0 to 1), diverged.
     """
     modes = list(table["mode"].unique())
-    figure, kept = grid(modes, len(modes), 260, top=78, horizontal=34), retained(table)
+    figure, kept = grid(modes, len(modes), 260, top=92, horizontal=34), retained(table)
     names = list(table["set"].unique())
     for number, mode in enumerate(modes):
         at = place(number, len(modes))
@@ -85,7 +85,7 @@ def fig4(table: pd.DataFrame) -> go.Figure:
     table: set, mode, method, layers, seed, accuracy, accuracy_train, tv, tv_low, tv_high, diverged.
     """
     modes = list(table["mode"].unique())
-    figure = grid([f"as {mode}" for mode in modes], len(modes), 280, top=78, horizontal=50)
+    figure = grid([f"as {mode}" for mode in modes], len(modes), 280, top=92, horizontal=50)
     for number, mode in enumerate(modes):
         rows = table[table["mode"] == mode]
         _against_complexity(figure, rows, place(number, len(modes)), legend=not number)

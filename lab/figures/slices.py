@@ -50,4 +50,5 @@ def fill(figure: go.Figure, panel: int, found: Slice2D, output: int, point: np.n
     mark.update(x=point[:1], y=point[1:])
     across, up = (f"{axis}axis{panel + 1 if panel else ''}" for axis in "xy")
     figure.layout[across].update(title={"text": names[0]}, range=[found.x[0], found.x[-1]])
-    figure.layout[up].update(title={"text": names[1]}, range=[found.y[0], found.y[-1]])
+    first = panel % min(len(figure.data) // 2, COLUMNS) == 0  # of its row; the others go along the same inputs
+    figure.layout[up].update(title={"text": names[1] if first else None}, range=[found.y[0], found.y[-1]])

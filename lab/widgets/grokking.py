@@ -154,13 +154,12 @@ class GrokkingExplorer(Explorer):
     def _begin(self) -> tuple[go.Scatter, ...]:
         """Two new lines: accuracy on the test split, and in training."""
         ink = self.colours[self._trainings % len(self.colours)]
-        group = f"training {self._trainings}"
-        looks = ((f"{self._name}: test", ink, "solid"), ("training", ORANGE, "dash"))
+        looks = ((f"{self._name}: test", ink, "solid", True), ("training pairs", ORANGE, "dash", not self._trainings))
         traces = [
-            go.Scatter(x=[], y=[], mode="lines", name=name, legendgroup=group, showlegend=line == "solid",
+            go.Scatter(x=[], y=[], mode="lines", name=name, legendgroup=name, showlegend=listed,
                        line={"color": colour, "dash": line, "width": 2},
                        hovertemplate=f"{name}, step %{{x}}: %{{y:.1f}} %<extra></extra>")
-            for name, colour, line in looks
+            for name, colour, line, listed in looks
         ]  # fmt: skip
         self.curves.add_traces(traces)
         self._trainings += 1

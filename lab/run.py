@@ -327,11 +327,13 @@ def trained(task: str = "sraven", method: str = "softmax", seed: int = 0, scale:
 def complete(specs: Sequence[engine.Spec], store: Store, device: str = "auto", progress: bool = True,
              workers: int | None = None) -> None:  # fmt: skip
     """`engine.complete` with a progress bar in training steps."""
+    engine.choose_device(device)  # before there is a bar
+    if not progress:  # and no need of what draws it
+        engine.complete(specs, store, device, workers)
+        return
     from tqdm.auto import tqdm
 
-    engine.choose_device(device)  # before there is a bar
-    show = {"disable": not progress, "leave": False, "dynamic_ncols": True, "delay": 0.3}
-    with tqdm(total=0, unit="step", unit_scale=True, **show) as bar:
+    with tqdm(total=0, unit="step", unit_scale=True, leave=False, dynamic_ncols=True, delay=0.3) as bar:
 
         def report(done: int, total: int, what: str) -> None:
             bar.total, bar.desc = total, what

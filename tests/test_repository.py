@@ -81,3 +81,20 @@ def test_importing_the_lab_leaves_the_slow_libraries_alone():
     packages = {module.partition(".")[0] for module in loaded.split()}
     assert "lab" in packages
     assert packages.isdisjoint(IMPORTED_WHERE_USED)
+
+
+WITHOUT_PICTURES = """
+import sys
+sys.modules |= dict.fromkeys({absent!r})
+from lab.figures.build import measured
+for name in ("hypernetwork/fig2d", "simplicity/fig8"):
+    print(len(measured(name, "smoke", "cpu", None, progress=False)[0]))
+"""
+
+
+def test_tables_are_measured_where_there_is_nothing_to_draw_with(store_folder):
+    """A machine with a GPU often has no more than torch and scikit-learn (benchmarks/gpu_batch.py)."""
+    script = WITHOUT_PICTURES.format(absent=["plotly", "tyro", "numba", "umap", "ipywidgets", "kaleido", "tqdm"])
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert all(int(rows) > 0 for rows in done.stdout.split())

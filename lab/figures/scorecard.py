@@ -124,7 +124,7 @@ def _measured(row: dict) -> str:
     unit = f" {row['unit']}" if row["unit"] else ""
     where = f"{row['case']}: " if row["case"] else ""
     if not isfinite(row["effect"]):
-        return f"{where}no runs to measure it on"
+        return f"nothing to measure it on{' (' + row['case'] + ')' if row['case'] else ''}"
     words = f"{where}{_number(row['effect'])}{unit}"
     if row["over"] != "counts":
         interval = f"[{_number(row['low'])}, {_number(row['high'])}]" if isfinite(row["low"]) else "without an interval"

@@ -112,6 +112,14 @@ def test_a_ratio_is_the_same_both_ways():
     np.testing.assert_allclose([there.effect, there.low, there.high], [1 / back.effect, 1 / back.high, 1 / back.low])
 
 
+def test_where_neither_generalizes_nothing_is_decided():
+    """At one of the amounts of data no run gets there: that is no proof that both are as slow."""
+    table, (claim,) = planted_simplicity.arrivals(True), entry("simplicity/fig13").claims
+    table.loc[table["fraction"] == 0.4, "step"] = np.nan
+    found = claim.measure(table)
+    assert (found.word, found.n, found.case) == (UNDECIDED, 0, "40 %, width 256: none reaches 95 %")
+
+
 def test_a_speed_up_is_the_ratio_of_slopes():
     def line(full, seeds=3):
         return pd.DataFrame([(s, step, min(step / (full * (1 + s)), 1)) for s in range(seeds)

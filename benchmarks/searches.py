@@ -1,6 +1,6 @@
 """What a learned function costs and is worth: the search by episodes against the one by two losses. One table, one run.
 
-    python benchmarks/searches.py                                # prints; about ten minutes of one CPU core
+    python benchmarks/searches.py                                # prints; about five minutes of one CPU core
     python benchmarks/searches.py --tasks "ab mod 27"            # on a table of your own choice
     python benchmarks/searches.py --write benchmarks/README.md   # and puts the table into its place there
 
@@ -41,11 +41,15 @@ def seconds(specs: list, store: Store) -> float:
     return time.process_time() - start
 
 
-def accuracy(runs: list, store: Store) -> np.ndarray:
-    """Of the weights that were kept, on the test split, in percent, one a run; NaN for a run that diverged."""
-    read = [Run(spec, store) for spec in runs]
-    return np.array([np.nan if run.diverged else 100 * run.accuracy_on("test")[run.steps == run.notes["kept"]].item()
-                     for run in read])  # fmt: skip
+def accuracies(runs: list, store: Store) -> np.ndarray:
+    """(runs, 2): accuracy on the test split in percent, of the weights that were kept, and the mean of all evaluations,
+    which is higher the sooner a model is right; NaN for a run that diverged."""
+    read, found = [Run(spec, store) for spec in runs], np.full((len(runs), 2), np.nan)
+    for row, run in zip(found, read, strict=True):
+        if not run.diverged:
+            test = 100 * run.accuracy_on("test")
+            row[:] = test[run.steps == run.notes["kept"]].item(), test.mean()
+    return found
 
 
 def measure(name: str, scale: str, seeds: int, store: Store) -> list[dict]:
@@ -57,29 +61,29 @@ def measure(name: str, scale: str, seeds: int, store: Store) -> list[dict]:
         phi = "relu" if search is None else Learned(search, "phi")
         runs = [replace(run, model=replace(run.model, phi=phi)) for run in found.runs(seeds)]
         seconds(runs, store)
-        rows.append({"task": name, "by": by or "ReLU, no search", "cost": cost, "accuracy": accuracy(runs, store)})
+        rows.append({"task": name, "by": by or "ReLU, no search", "cost": cost, "accuracy": accuracies(runs, store)})
         print(row(rows[-1], rows), file=sys.stderr, flush=True)
     return rows
 
 
 def row(one: dict, rows: list[dict]) -> str:
     """A line of the table."""
-    values = one["accuracy"][np.isfinite(one["accuracy"])]
-    mean = f"{values.mean():.1f} ± {half_width(values):.1f}" if len(values) else "–"
+    values = one["accuracy"][np.isfinite(one["accuracy"]).all(1)]
+    means = [f"{value.mean():.1f} ± {half_width(value):.1f}" if len(value) else "–" for value in values.T]
     lost = len(one["accuracy"]) - len(values)
-    mean += f" ({lost} of {len(one['accuracy'])} diverged)" if lost else ""
+    means[0] += f" ({lost} of {len(one['accuracy'])} diverged)" if lost else ""
     full = next((r["cost"] for r in rows if r["task"] == one["task"] and r["by"] == SEARCHES[0]), 0.0)
     share = f"{one['cost'] / full:.2f}" if full and one["cost"] else "–"
     cost = f"{one['cost']:.1f}" if one["cost"] else "–"
-    return f"| {one['task']} | {one['by']} | {cost} | {share} | {mean} |"
+    return f"| {one['task']} | {one['by']} | {cost} | {share} | {' | '.join(means)} |"
 
 
 def table(rows: list[dict], scale: str, seeds: int) -> str:
     """Markdown."""
     where = f"{machine()}. {date.today():%d %B %Y}, torch {torch.__version__}, 1 thread, scale {scale}."
-    head = "| task | function found by | search, core-seconds | of the episodes' | test accuracy (%), " \
-           f"mean of {seeds} seeds ± half of its 95 % interval |"  # fmt: skip
-    return "\n".join([where, "", head, "|---|---|---|---|---|", *(row(one, rows) for one in rows)])
+    where += f" Test accuracies in percent: means of {seeds} seeds ± half of their 95 % intervals."
+    head = "| task | function found by | search, core-seconds | of the episodes' | test accuracy | over training |"
+    return "\n".join([where, "", head, "|---|---|---|---|---|---|", *(row(one, rows) for one in rows)])
 
 
 def main() -> None:

@@ -211,13 +211,13 @@ def _draw_restarts(figure: go.Figure, functions: pd.DataFrame, at: tuple[int, in
     told = []
     for restart, rows in groups:
         chosen, share = bool(rows["chosen"].iloc[0]), 100 * rows["accuracy_val"].iloc[0]
-        told.append((restart, f"{share:.0f} %"))
+        told.append((restart, f"{share:.0f}"))
         figure.add_scatter(x=rows["x"], y=rows["value"], name=f"restart {restart}", showlegend=False, mode="lines",
                            line={"color": colour(LEARNED) if chosen else faded(GREY, 0.7), "width": 2 if chosen else 1},
                            hovertemplate=f"restart {restart} ({share:.0f} % on validation rows)<br>φ(%{{x:.2f}}) ="
                            " %{y:.3g}", secondary_y=False, row=at[0], col=at[1])  # fmt: skip
     shares = ", ".join(share for _, share in sorted(told))
-    above(figure, f"({shares})", *at, side="right", size=SIZE - 1)
+    above(figure, f"({shares} %)", *at, side="right", size=SIZE - 2)
     figure.update_yaxes(visible=False, secondary_y=True, row=at[0], col=at[1])
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 
 from lab.errors import ArgumentError, check_whole
+from lab.nonlinearity import op
 from lab.nonlinearity.part import reshape
 from lab.spec import (
     AdamW,
@@ -208,6 +209,7 @@ def _carry(job: Job, store: Store, state: Fleet | Episodes, loop: Callable, tell
     return {
         "device": job.device,
         "device_name": device_name(job.device),
+        "kernel": op.kernel_name(job.device),
         "torch": str(torch.__version__),
         "seconds": time.perf_counter() - start,
     }

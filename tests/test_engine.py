@@ -46,6 +46,14 @@ def trained(folder, specs, workers=1, **settings) -> dict[str, str]:
     return digests(store)
 
 
+@pytest.mark.parametrize("kernel", ["numba", "torch"])
+def test_a_run_says_which_kernel_it_was_trained_with(kernel, tmp_path, monkeypatch):
+    """Kernels round in their own ways, and a search ends at another function for that."""
+    monkeypatch.setenv("LAB_KERNEL", kernel)
+    trained(tmp_path, LEARNED[:1])
+    assert {Store(tmp_path).load(spec)[2]["kernel"] for spec in (SEARCH, LEARNED[0])} == {kernel}
+
+
 def close(one: Store, other: Store, specs) -> None:
     """The same runs, trained in different company: sums of float32 are taken in another order."""
     for spec in specs:

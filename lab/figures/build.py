@@ -90,6 +90,8 @@ def measured(
         facts["examples"] = found.examples[scale]
     facts["searches"] = {key(search): search.task_name for spec in specs for search in needs(spec)}
     facts["training_seconds"] = round(sum({run.key: run.notes["seconds"] for _, run in runs}.values()))
+    # of the spline, by run; what was trained before this was noted has none
+    facts["kernels"] = sorted({run.notes.get("kernel", "unknown") for _, run in runs})
     facts["diverged"] = sorted({run.key for _, run in runs if run.diverged})
     return table, facts, extras
 

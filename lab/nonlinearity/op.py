@@ -61,6 +61,15 @@ def cuda_kernel() -> ModuleType:
     return gpu
 
 
+def kernel_name(device: str) -> str:
+    """The kernel that evaluates splines on a device ("cpu", "cuda"): "native" (C), "numba", "triton" or "torch".
+
+    Each is exact, and rounds in its own way; a search amplifies that until it ends at another function.
+    """
+    kernel = cuda_kernel() if device == "cuda" else cpu_kernel()
+    return {native: "native", jit: "numba", formula: "torch"}.get(kernel, "triton")
+
+
 def why_not_triton() -> str | None:
     """The reason why Triton is not used on CUDA, or None where it is."""
     if torch.version.hip:

@@ -15,6 +15,7 @@ from lab.figures import build, settings
 from lab.figures.build import figure
 from lab.figures.provenance import check
 from lab.figures.registry import entry
+from lab.nonlinearity import op
 from lab.nonlinearity.spline import Spline
 from lab.run import Run
 from lab.spec import key, needs, replace
@@ -80,6 +81,7 @@ def test_provenance_names_every_run_and_where_numbers_are_from(made, name):
     assert facts["seeds"] == sorted({run.spec.seed for run in runs})
     assert all(map(Store().has, (run.spec for run in runs)))
     assert (facts["entry"], facts["scale"], facts["device"]) == (name, "smoke", "cpu") and "CPU" in facts["device_name"]
+    assert facts["kernels"] == [op.kernel_name("cpu")]
     assert facts["diverged"] == [] and facts["guesses"] and facts["departures"]
     assert [source["name"] for source in facts["data"]] == list(entry(name).tasks)
     for source in facts["data"]:

@@ -1,0 +1,76 @@
+"""How much of a gain is the luck of one search: searches with other seeds, and models trained with what each found.
+
+    python benchmarks/luck.py                                # prints; about a quarter of an hour on two CPU cores
+    python benchmarks/luck.py --write benchmarks/README.md   # and puts the table into its place there
+
+Tasks, searches and models are those of Figure 2 of the transformers paper; search 0 is the figure's own. What is
+trained is kept in the store.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import torch
+from spline import machine
+
+from lab.figures.settings import setting
+from lab.figures.spread import half_width
+from lab.figures.style import task_title
+from lab.nonlinearity.op import kernel_name
+from lab.run import Run, complete
+from lab.spec import replace
+from lab.store import Store
+
+TASKS = ("memorize", "addmod", "add")
+BEGIN, END = "<!-- table of benchmarks/luck.py -->", "<!-- end of table of benchmarks/luck.py -->"
+
+
+def gains(task: str, searches: int, seeds: int, scale: str) -> np.ndarray:
+    """(searches, seeds): mean test accuracy over training minus that of the baseline with the same seed, in points."""
+    found, store = setting(task, scale), Store()
+    own = found.search()
+    each = [found.runs(seeds, replace(own, seed=own.seed + number)) for number in range(searches)]
+    complete([run for runs in (found.runs(seeds), *each) for run in runs], store, progress=sys.stderr.isatty())
+    before, *after = (
+        np.array([Run(run, store).accuracy.mean() for run in runs]) for runs in (found.runs(seeds), *each)
+    )
+    return 100 * (np.array(after) - before)
+
+
+def row(task: str, found: np.ndarray) -> str:
+    """A line of the table."""
+    own = found.mean(1)
+    told = " | ".join(f"{gain:+.1f} ± {half_width(seeds):.1f}" for gain, seeds in zip(own, found, strict=True))
+    return f"| {task_title(task)} | {told} | {own.mean():+.1f} ± {half_width(own):.1f} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tasks", nargs="+", default=TASKS)
+    parser.add_argument("--searches", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=6)
+    parser.add_argument("--scale", default="laptop")
+    parser.add_argument("--write", type=Path, help="a file with a place for the table")
+    asked = parser.parse_args()
+    where = f"{machine()}. {date.today():%d %B %Y}, torch {torch.__version__}, kernel {kernel_name('cpu')}, scale"
+    where += f" {asked.scale}. Points of mean test accuracy over training above GELU, ± half of the 95 % interval: of a"
+    where += f" search over {asked.seeds} models, in the last column over the searches."
+    heads = ["task", *(f"search {number}" for number in range(asked.searches)), "mean of searches"]
+    lines = [where, "", f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for task in asked.tasks:
+        lines.append(row(task, gains(task, asked.searches, asked.seeds, asked.scale)))
+        print(lines[-1], file=sys.stderr, flush=True)
+    text = "\n".join(lines)
+    print(text)
+    if asked.write:
+        before, rest = asked.write.read_text().split(BEGIN)
+        asked.write.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.split(END)[1]}")
+
+
+if __name__ == "__main__":
+    main()

@@ -19,7 +19,7 @@ NAMES = {"tsne": "t-SNE", "umap": "UMAP", "pca": "PCA"}
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x")  # a second way to tell labels apart
 LISTED = 24  # labels in a legend; where there are more, pointing at a point tells its own
 BAR = 46  # px of a colour bar, below everything
-LINE = 22  # px of a line of the legend
+LINE = 28  # px of a line of the legend
 
 
 def maps(table: pd.DataFrame, height: int = 165) -> go.Figure:

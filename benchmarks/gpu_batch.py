@@ -142,7 +142,8 @@ def main(minutes: float, out: Path, seeds: int | None) -> None:
             out.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps(work(), indent=1))
             print(name, path.read_text(), flush=True)
-    for name in (found.name for found in figures()):
+    for found in figures():
+        name = found.name
         if (out / name / "paper" / "provenance.json").exists():
             continue
         if time.monotonic() >= end:

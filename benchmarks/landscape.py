@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from spline import machine
+from report import machine, put
 from torch import nn
 
 from lab import probes
@@ -31,7 +31,6 @@ from lab.models.mlp import MLP
 PATHS, SAMPLES = 200, 100
 SHAPES = ((10, 256, 256, 256, 1), (10, 64, 64, 64, 1), (8, 64, 64, 1))
 ROWS = 1024  # of the matrices whose products are the yardstick
-BEGIN, END = "<!-- table of benchmarks/landscape.py -->", "<!-- end of table of benchmarks/landscape.py -->"
 
 
 def operations(sizes: tuple[int, ...]) -> int:
@@ -139,8 +138,7 @@ def main(grid: int, rounds: int, chunk: int | None, threads: int, device: str, s
     said = text(rows, peak, rounds, device)
     print("\n" + said)
     if write is not None:
-        before, _, rest = write.read_text().partition(BEGIN)
-        write.write_text(f"{before}{BEGIN}\n{said}\n{END}{rest.partition(END)[2]}")
+        put(said, write, "landscape")
 
 
 if __name__ == "__main__":

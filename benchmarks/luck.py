@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from spline import machine
+from report import machine, put
 
 from lab.figures.settings import setting
 from lab.figures.spread import half_width
@@ -27,7 +27,6 @@ from lab.spec import replace
 from lab.store import Store
 
 TASKS = ("memorize", "addmod", "add")
-BEGIN, END = "<!-- table of benchmarks/luck.py -->", "<!-- end of table of benchmarks/luck.py -->"
 
 
 def gains(task: str, searches: int, seeds: int, scale: str) -> np.ndarray:
@@ -68,8 +67,7 @@ def main() -> None:
     text = "\n".join(lines)
     print(text)
     if asked.write:
-        before, rest = asked.write.read_text().split(BEGIN)
-        asked.write.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.split(END)[1]}")
+        put(text, asked.write, "luck")
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from spline import machine
+from report import machine, put
 
 from lab.figures.spread import half_width
 from lab.figures.table_settings import SEARCHES, of_table
@@ -31,7 +31,6 @@ from lab.store import Store
 from lab.tasks.named import HELP, table_named
 
 TASKS = ("fashion_mnist_sample as numbers", "a+b mod 27")
-BEGIN, END = "<!-- table of benchmarks/searches.py -->", "<!-- end of table of benchmarks/searches.py -->"
 
 
 def seconds(specs: list, store: Store) -> float:
@@ -101,8 +100,7 @@ def main() -> None:
     text = table(rows, asked.scale, asked.seeds)
     print(text)
     if asked.write:
-        before, rest = asked.write.read_text().split(BEGIN)
-        asked.write.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.split(END)[1]}")
+        put(text, asked.write, "searches")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import ctypes
 import os
-import platform
 import time
 import warnings
 from collections.abc import Callable
@@ -28,6 +27,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
+from report import machine, put
 from torch import Tensor
 from torch.nn import functional
 
@@ -42,7 +42,6 @@ LINE = (
     "{device} {threads} {dtype:8} 2^{exponent:<3} {name:26} {what:8} {ms:10.3f} ± {spread:<8.3f} ms "
     "{GELU:7.2f} × GELU {of copy:6.2f} of copy, {rounds} rounds"
 )
-BEGIN, END = "<!-- table of benchmarks/spline.py -->", "<!-- end of table -->"
 
 
 def listing_1(x: Tensor, positions: Tensor, values: Tensor) -> Tensor:
@@ -216,18 +215,6 @@ def targets(table: pd.DataFrame) -> list[str]:
     return lines
 
 
-def machine() -> str:
-    """The processor, in words."""
-    if torch.cuda.is_available():
-        return torch.cuda.get_device_name()
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        model = next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        model = platform.processor()
-    return f"{os.cpu_count()} cores of an {model}"
-
-
 def keep_memory() -> None:
     """Tell glibc to take large blocks from the heap, and never to give the heap's end back."""
     library = ctypes.CDLL(None)
@@ -260,9 +247,7 @@ def main(
     said = text(pd.DataFrame(rows))
     print("\n" + said)
     if write is not None:
-        before, _, rest = write.read_text().partition(BEGIN)
-        after = rest.partition(END)[2]
-        write.write_text(f"{before}{BEGIN}\n{said}\n{END}{after}")
+        put(said, write, "spline")
 
 
 if __name__ == "__main__":

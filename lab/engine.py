@@ -196,6 +196,7 @@ def _carry(job: Job, store: Store, state: Fleet | Episodes, loop: Callable, tell
     saved = store.checkpoint(job.specs)
     if saved is not None:
         state.restore(saved)
+    kernel = op.kernel_name(job.device)  # before there is anything to lose: one that is asked for may not be there
     start, clock = time.perf_counter(), [time.monotonic()]
 
     def each_step(state: Fleet | Episodes) -> bool:
@@ -209,7 +210,7 @@ def _carry(job: Job, store: Store, state: Fleet | Episodes, loop: Callable, tell
     return {
         "device": job.device,
         "device_name": device_name(job.device),
-        "kernel": op.kernel_name(job.device),
+        "kernel": kernel,
         "torch": str(torch.__version__),
         "seconds": time.perf_counter() - start,
     }

@@ -190,6 +190,11 @@ def speed_up(slow: pd.DataFrame, fast: pd.DataFrame, level: float = 0.5, **claim
     told = np.isfinite(pairs[0]) | np.isfinite(pairs[1])
     a, b = (side[told].clip(upper=last) for side in pairs)
     found = ratio(np.log(a) - np.log(b), unit="×", **claimed)
+    return unreached(found, level)
+
+
+def unreached(found: Verdict, level: float) -> Verdict:
+    """The verdict, with the reason why where nothing could be measured because no run reaches `level`."""
     return found if found.n else replace(found, case=f"{found.case}: none reaches {100 * level:g} %".lstrip(": "))
 
 

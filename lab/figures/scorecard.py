@@ -122,9 +122,9 @@ def as_text(found: dict[str, list[dict]]) -> str:
 def _measured(row: dict) -> str:
     """Effect, interval, what n is, what was claimed."""
     unit = f" {row['unit']}" if row["unit"] else ""
-    where = f"{row['case']}: " if row["case"] else ""
     if not isfinite(row["effect"]):
-        return f"nothing to measure it on{' (' + row['case'] + ')' if row['case'] else ''}"
+        return "nothing to measure it on" + (f" ({row['case']})" if row["case"] else "")
+    where = f"{row['case']}: " if row["case"] else ""
     words = f"{where}{_number(row['effect'])}{unit}"
     if row["over"] != "counts":
         interval = f"[{_number(row['low'])}, {_number(row['high'])}]" if isfinite(row["low"]) else "without an interval"

@@ -51,6 +51,7 @@ from lab.training.loop import train as train_fleet
 from lab.training.shared import two_losses
 from lab.training.two_loss import Search
 from lab.training.two_loss import search as run_search
+from lab.versions import trained_with
 from lab.workers import Progress, in_processes, in_this_process
 
 CHECKPOINT_SECONDS = 30.0
@@ -211,7 +212,7 @@ def _carry(job: Job, store: Store, state: Fleet | Episodes, loop: Callable, tell
         "device": job.device,
         "device_name": device_name(job.device),
         "kernel": kernel,
-        "torch": str(torch.__version__),
+        **trained_with(),
         "seconds": time.perf_counter() - start,
     }
 

@@ -90,8 +90,9 @@ def measured(
         facts["examples"] = found.examples[scale]
     facts["searches"] = {key(search): search.task_name for spec in specs for search in needs(spec)}
     facts["training_seconds"] = round(sum({run.key: run.notes["seconds"] for _, run in runs}.values()))
-    # of the spline, by run; what was trained before this was noted has none
-    facts["kernels"] = sorted({run.notes.get("kernel", "unknown") for _, run in runs})
+    # of the spline, the code and the processor, by run; what was trained before this was noted has none
+    for name, note in (("kernels", "kernel"), ("commits", "commit"), ("instructions", "instructions")):
+        facts[name] = sorted({run.notes.get(note, "unknown") for _, run in runs})
     facts["diverged"] = sorted({run.key for _, run in runs if run.diverged})
     return table, facts, extras
 

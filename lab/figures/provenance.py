@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-import platform
-import subprocess
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("torch", "numpy", "pandas", "plotly")
+from lab.versions import versions
+
 KEYS = (
     "entry",
     "scale",
@@ -79,33 +75,3 @@ def check(facts: Mapping[str, object]) -> None:
         json.dumps(facts, allow_nan=False)
     except TypeError as error:
         raise ValueError(f"the provenance of a figure must be JSON: {error}") from error
-
-
-def versions() -> dict[str, str]:
-    """Versions of what makes numbers and drawing: lab (with its commit), Python, torch, numpy, pandas, plotly."""
-    found = {"lab": _version("lab-nonlinearities"), "python": platform.python_version()}
-    if commit := lab_commit():
-        found["lab_commit"] = commit
-    return found | {name: _version(name) for name in PACKAGES}
-
-
-def lab_commit() -> str | None:
-    """The commit of the checkout this lab runs from, "+changes" where tracked files differ; None outside a checkout."""
-    if not (ROOT / ".git").exists():
-        return None
-    git = ["git", "-c", f"safe.directory={ROOT}", "-C", str(ROOT)]
-    try:
-        head, changed = (
-            subprocess.run([*git, *words], capture_output=True, text=True, timeout=10, check=True).stdout.strip()
-            for words in (("rev-parse", "HEAD"), ("status", "--porcelain", "--untracked-files=no", "--", "lab"))
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return f"{head}+changes" if changed else head
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"

@@ -73,10 +73,10 @@ def publish(found: SearchResult | EpisodeResult, folder: Path, name: str = "") -
     name: of the file; default: the task's, which for a table may be no name of a file. Of a search by episodes it is
     the winner's function, or functions where it learned several.
     """
-    from lab.figures.provenance import versions
     from lab.figures.settings import scale_of
     from lab.figures.table_settings import scale_of_table
     from lab.spec import SearchSpec
+    from lab.versions import versions
 
     facts = found.provenance | {"versions": versions(), "task": found.spec.task_name}
     facts["paper"] = "transformers"  # two_loss is that paper's Algorithm 1

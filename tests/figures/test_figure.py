@@ -14,7 +14,8 @@ from lab.errors import LabError
 from lab.figures import curves, export
 from lab.figures.caption import reading
 from lab.figures.figure import Figure
-from lab.figures.provenance import KEYS, check, collect, versions
+from lab.figures.provenance import KEYS, check, collect
+from lab.versions import versions
 from tests.figures import tables
 
 FACTS = {

@@ -1,0 +1,56 @@
+"""Versions of what makes numbers: the lab and its commit, Python, packages, the processor's instruction set."""
+
+from __future__ import annotations
+
+import functools
+import platform
+import subprocess
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = ("torch", "numpy", "pandas", "plotly")
+
+
+def versions() -> dict[str, str]:
+    """Versions of what makes numbers and drawing: lab (with its commit), Python, torch, numpy, pandas, plotly."""
+    found = {"lab": _version("lab-nonlinearities"), "python": platform.python_version()}
+    if commit := lab_commit():
+        found["lab_commit"] = commit
+    return found | {name: _version(name) for name in PACKAGES}
+
+
+def lab_commit() -> str | None:
+    """The commit of the checkout this lab runs from, "+changes" where tracked files differ; None outside a checkout."""
+    if not (ROOT / ".git").exists():
+        return None
+    git = ["git", "-c", f"safe.directory={ROOT}", "-C", str(ROOT)]
+    try:
+        head, changed = (
+            subprocess.run([*git, *words], capture_output=True, text=True, timeout=10, check=True).stdout.strip()
+            for words in (("rev-parse", "HEAD"), ("status", "--porcelain", "--untracked-files=no", "--", "lab"))
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return f"{head}+changes" if changed else head
+
+
+@functools.cache
+def trained_with() -> dict[str, str]:
+    """What the notes of a run say of its origin: the lab's commit when training began, torch, and the instruction set
+    that torch uses on this processor ("AVX512", "AVX2", "DEFAULT", …). Asked once a process: its code stays the same.
+
+    >>> sorted(trained_with())
+    ['commit', 'instructions', 'torch']
+    """
+    import torch
+
+    instructions = torch.backends.cpu.get_cpu_capability()
+    return {"commit": lab_commit() or "unknown", "instructions": instructions, "torch": str(torch.__version__)}
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

@@ -115,6 +115,13 @@ def test_baselines_have_the_rate_that_the_sweep_chose(task):
     assert setting(task, "laptop").recipe.rate == best(table)[task]
 
 
+def test_where_the_printed_rate_trains_nothing_a_sweep_chose_another():
+    table = pd.read_csv(SWEEPS / "paper" / "sweep.csv")
+    table = table[table["task"] == "addmod"]
+    assert setting("addmod", "paper").recipe.rate == best(table)["addmod"]
+    assert table.loc[table["rate"] == 0.02, "last_accuracy"].max() < 0.05, "chance is 1 in 97"
+
+
 @every_task
 def test_knots_have_the_rate_that_the_sweep_chose(task):
     table = pd.read_csv(SWEEPS / "laptop" / "searches.csv")

@@ -6,9 +6,9 @@
 2
 """
 
+from lab.catalogue.build import figure
+from lab.catalogue.scorecard import scorecard
 from lab.errors import ArgumentError, LabError
-from lab.figures.build import figure
-from lab.figures.scorecard import scorecard
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.swap import swap
 from lab.nonlinearity.zoo import zoo, zoo_names

@@ -12,11 +12,11 @@ from torch import Tensor, nn
 
 from lab import engine, tasks
 from lab.errors import ArgumentError, check_whole
-from lab.figures.hyper_settings import READ_HELD_OUT, logic, of_task, read_length, sraven
-from lab.figures.settings import setting
-from lab.figures.table_settings import of_table
 from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
+from lab.papers.hypernetwork.settings import READ_HELD_OUT, logic, of_task, read_length, sraven
+from lab.papers.simplicity.defaults import of_table
+from lab.papers.transformers.settings import setting
 from lab.scale import check_scale
 from lab.spec import EpisodeSpec, Part, RunSpec, SearchSpec, TwoLossSpec, key, replace, to_json
 from lab.store import SHIPPED, Store

@@ -6,9 +6,9 @@ import torch
 
 import lab
 from lab import tasks
+from lab.catalogue.registry import entry
 from lab.errors import ArgumentError, LabError
-from lab.figures.hyper_settings import sraven
-from lab.figures.registry import entry
+from lab.papers.hypernetwork.settings import sraven
 from lab.run import Run, as_part, complete
 from lab.spec import Knots, Learned, key
 from lab.store import Store

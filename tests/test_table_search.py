@@ -8,12 +8,12 @@ import torch
 
 import lab
 from lab import tasks
+from lab.catalogue.zoo_gains import gain
 from lab.cli import main
 from lab.errors import ArgumentError
-from lab.figures.gains import gain
-from lab.figures.simple_settings import ADDITION, LEARNED, grokking
-from lab.figures.table_settings import of_table, scale_of_table
-from lab.figures.tabular_settings import IAFS, STARTS, network
+from lab.papers.simplicity.defaults import of_table, scale_of_table
+from lab.papers.simplicity.grokking.settings import ADDITION, LEARNED, grokking
+from lab.papers.simplicity.tables.settings import IAFS, STARTS, network
 from lab.scale import SCALES
 from lab.spec import KnotTable, Learned, TwoLossSpec, from_json, replace, to_json
 from lab.tasks import Collage, Images, Operation, Sraven, Tabular
@@ -123,4 +123,4 @@ def test_what_cannot_be_done_is_one_line_that_says_what_can(store_folder, call, 
 def test_names_are_those_of_the_tasks():
     assert table_named("mnist_sample as numbers") == Images("mnist_sample", target="id")
     assert all(table_named(name) is None for name in (*tasks.NAMES, "bank-marketing as numbers", "S4", ""))
-    assert Collage in lab.figures.table_settings.KINDS
+    assert Collage in lab.papers.simplicity.defaults.KINDS

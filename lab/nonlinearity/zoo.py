@@ -73,9 +73,9 @@ def publish(found: SearchResult | EpisodeResult, folder: Path, name: str = "") -
     name: of the file; default: the task's, which for a table may be no name of a file. Of a search by episodes it is
     the winner's function, or functions where it learned several.
     """
-    from lab.figures.provenance import versions
-    from lab.figures.settings import scale_of
-    from lab.figures.table_settings import scale_of_table
+    from lab.catalogue.provenance import versions
+    from lab.papers.simplicity.defaults import scale_of_table
+    from lab.papers.transformers.settings import scale_of
     from lab.spec import SearchSpec
 
     facts = found.provenance | {"versions": versions(), "task": found.spec.task_name}
@@ -122,7 +122,7 @@ def _named(folder: Path, patterns: tuple[str, ...]) -> dict[str, Path]:
 def _table(files: dict[str, Path]) -> pd.DataFrame:
     import pandas as pd
 
-    from lab.figures.gains import NOTHING, gain
+    from lab.catalogue.zoo_gains import NOTHING, gain
 
     rows, problems = {}, {}
     for name, path in files.items():

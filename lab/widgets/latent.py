@@ -9,7 +9,7 @@ import ipywidgets as widgets
 import numpy as np
 
 from lab.errors import ArgumentError, check_whole
-from lab.figures.embedding import NAMES
+from lab.plots.embedding import NAMES
 from lab.probes.contrast import Contrast
 from lab.run import Run
 from lab.widgets import views

@@ -9,8 +9,8 @@ import torch
 
 import lab
 from lab import tasks
+from lab.catalogue.build import RESULTS
 from lab.errors import ArgumentError, LabError
-from lab.figures.build import RESULTS
 from lab.nonlinearity import document
 from lab.nonlinearity.zoo import SHIPPED, publish, zoo_names
 

@@ -6,8 +6,8 @@ from torch import nn
 
 import lab
 from lab import tasks
-from lab.figures.settings import setting
 from lab.models.transformer import Transformer
+from lab.papers.transformers.settings import setting
 from lab.spec import Recipe, replace
 from lab.training.guest import EXAMPLES, fit
 

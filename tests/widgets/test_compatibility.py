@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from plotly.callbacks import InputDeviceState, Points
 
+from lab.catalogue import build
+from lab.catalogue.registry import entry
 from lab.errors import ArgumentError
-from lab.figures import build
-from lab.figures.compatibility import plan
-from lab.figures.matrix import delta
-from lab.figures.registry import entry
-from lab.figures.settings import setting
+from lab.papers.transformers.compatibility.figures import plan
+from lab.papers.transformers.compatibility.matrix import delta
+from lab.papers.transformers.settings import setting
 from lab.run import Run
 from lab.store import Store
 from lab.widgets.compatibility import CompatibilityExplorer

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from lab.errors import ArgumentError
-from lab.figures.consequences import LINE, PLANE, SLOPE, SPECTRUM
 from lab.nonlinearity.spline import Spline
+from lab.plots.portrait import LINE, PLANE, SLOPE, SPECTRUM
 from lab.probes.portrait import portrait, variation
 from lab.run import train
 from lab.widgets.editing import EditingExplorer

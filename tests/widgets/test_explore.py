@@ -6,8 +6,8 @@ import pytest
 import torch
 from ipywidgets import VBox
 
+from lab.catalogue.build import figure
 from lab.errors import ArgumentError
-from lab.figures.build import figure
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo_names
 from lab.run import search, train

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from lab.errors import ArgumentError
-from lab.figures import answers
-from lab.figures.simple_settings import ADDITION, RELU, grokking
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo
+from lab.papers.simplicity.grokking.settings import ADDITION, RELU, grokking
+from lab.plots import operation_table as answers
 from lab.run import Run, complete
 from lab.spec import Knots, replace
 from lab.store import Store

@@ -9,7 +9,7 @@ import torch
 
 import lab
 from lab.errors import ArgumentError
-from lab.figures.hyper_settings import of_task, sraven
+from lab.papers.hypernetwork.settings import of_task, sraven
 from lab.run import train
 from lab.store import Store
 from lab.tasks.ambiguity import ambiguous

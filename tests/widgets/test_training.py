@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from lab.errors import ArgumentError
-from lab.figures.settings import setting
 from lab.nonlinearity.spline import Spline
+from lab.papers.transformers.settings import setting
 from lab.run import Runs, train
 from lab.spec import Knots
 from lab.widgets.training import GIVEN, TrainingExplorer

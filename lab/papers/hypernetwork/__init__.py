@@ -1,0 +1,1 @@
+"""Attention as a hypernetwork: fuzzy logic and SRAVEN."""

@@ -1,0 +1,1 @@
+"""Learned non-linearities and simplicity bias: images, tables, shortcuts, modular operations."""

@@ -37,9 +37,9 @@ from lab.spec import (
     SearchSpec,
     Shaped,
     TwoLossSpec,
+    is_search,
     needs,
     replace,
-    searches,
     to_json,
 )
 from lab.store import Store
@@ -276,7 +276,7 @@ def _drop_needless(store: Store) -> None:
 
 def _all_searches(spec: Spec) -> list[SearchSpec | EpisodeSpec]:
     below = [search for need in needs(spec) for search in [*_all_searches(need), need]]
-    return below + ([spec] if searches(spec) else [])
+    return below + ([spec] if is_search(spec) else [])
 
 
 def _jobs(specs: Sequence[Spec], device: str, store: Store) -> list[Job]:
@@ -291,7 +291,7 @@ def _jobs(specs: Sequence[Spec], device: str, store: Store) -> list[Job]:
     fleets: dict[object, list[Spec]] = {}
     for spec in specs:
         if spec in left:
-            fleets.setdefault(spec if searches(spec) else _common(spec), []).append(spec)
+            fleets.setdefault(spec if is_search(spec) else _common(spec), []).append(spec)
     for members in fleets.values():
         size, first = 1, members[0]
         if isinstance(first, RunSpec):

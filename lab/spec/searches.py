@@ -1,79 +1,35 @@
-"""Specs of runs on tables, and of searches by episodes (simplicity paper); `lab.spec` has them, too."""
+"""Searches, each of which finds one non-linearity or several."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
+from lab.spec.models import ModelSpec, Perceptron
+from lab.spec.recipes import Descent, Recipe
 from lab.tasks.table import TableTask
 
-if TYPE_CHECKING:
-    from lab.spec import Part
-
 
 @dataclass(frozen=True)
-class Perceptron:
-    """A multi-layer perceptron on the rows of a table (simplicity paper, App. E).
+class SearchSpec:
+    """A stage-I search (`two_loss`, Algorithm 1): `models` models share the learned spline(s)."""
 
-    phi: one non-linearity for all hidden layers, or a tuple with one a layer. inputs: input activation functions (IAFs,
-    Sec. 3.3), applied to the data before the first layer: a `KnotTable` has one for each dimension, anything else is
-    the same for all. No hidden layers: the linear model of App. E.4.
-    """
-
-    layers: int = 1  # hidden ones; the paper has 1 to 4
-    width: int = 256
-    phi: Part | tuple[Part, ...] = "relu"
-    prefactor: float = 1.0  # α of φ(αx); the learning rate is divided by it (App. E.4)
-    inputs: Part | None = None
-    residual: bool = False  # hidden layers after the first add what they receive to what they give (App. E.2)
-    scale: float = 1.0  # of initial weights and biases, in multiples of `lab.models.mlp.MLP`'s; the paper is silent
-    spectral: bool = False  # every weight matrix divided by its largest singular value (App. E.5)
+    task: str
+    model: ModelSpec  # what is searched for replaces its `mlp` and / or `attention`
+    recipe: Recipe
+    learn: tuple[str, ...] = ("mlp",)  # "mlp", "attention" or both
+    models: int = 8  # M of Algorithm 1
+    low: float = -20.0
+    high: float = 20.0
+    knots: int = 361  # spacing 1/9 (Table 4)
+    spline_rate: float = 0.005  # peak learning rate of the knots; the paper does not print it
+    seed: int = 0
+    task_seed: int = 0
 
     @property
-    def parts(self) -> dict[str, Part]:
-        """Its non-linearities by name: "phi", or "phi0", "phi1", … of the layers; and "inputs", where it has some."""
-        own = {"phi": self.phi}
-        if isinstance(self.phi, tuple):
-            own = {f"phi{layer}": part for layer, part in enumerate(self.phi)}
-        return own | ({} if self.inputs is None else {"inputs": self.inputs})
-
-    def having(self, parts: dict[str, Part]) -> Perceptron:
-        """The same with other non-linearities, by the names of `parts`.
-
-        >>> Perceptron(layers=2).having({"phi0": "tanh", "phi1": "relu"}).phi
-        ('tanh', 'relu')
-        """
-        phi = parts.get("phi") or tuple(parts[f"phi{layer}"] for layer in range(self.layers))
-        return replace(self, phi=phi, inputs=parts.get("inputs"))
-
-    def breadth(self, length: int) -> float:
-        """As `ModelSpec.breadth`."""
-        return self.width
-
-
-@dataclass(frozen=True)
-class Descent:
-    """How weights are trained (simplicity paper, App. E): a constant rate, large batches, averaged weights, and of all
-    evaluations the one that is best on validation data is kept.
-    """
-
-    steps: int
-    rate: float
-    batch: int | None = None  # rows a step; None: all of them
-    optimizer: str = "sgd"  # or "rmsprop", "adam", with torch's defaults
-    average: int = 50  # what is evaluated and kept is the mean of the weights after the last so many steps (App. E.1)
-    keep: str = "best"  # evaluation that is kept: the "best" by accuracy, then loss, on `watch`; or the "last"
-    watch: str = "val"  # the split that decides on `keep` and `patience`
-    patience: int | None = None  # a run ends after so many evaluations without a better one
-    trajectory: int | None = None  # the weights of every so many steps are remembered, from the initial ones on
-    stop: int | None = None  # leave the schedule after this many steps (None: run it to its end)
-    every: int = 50  # steps between two evaluations
-
-    @property
-    def last(self) -> int:
-        """Number of steps that are really taken."""
-        return self.steps if self.stop is None else min(self.stop, self.steps)
+    def task_name(self) -> str:
+        """The name of the task, as other specs have it."""
+        return self.task
 
 
 @dataclass(frozen=True)

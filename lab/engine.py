@@ -43,12 +43,12 @@ from lab.spec import (
     to_json,
 )
 from lab.store import Store
-from lab.training import episodes, kinds, shared
-from lab.training.descent import fleet_of
+from lab.training import episodes, kinds, table_search
+from lab.training.descent_fleet import fleet_of
 from lab.training.episodes import Episodes
 from lab.training.fleet import Fleet
 from lab.training.loop import train as train_fleet
-from lab.training.shared import two_losses
+from lab.training.table_search import two_losses
 from lab.training.two_loss import Search
 from lab.training.two_loss import search as run_search
 from lab.workers import Progress, in_processes, in_this_process
@@ -117,7 +117,7 @@ def complete(specs: Iterable[Spec], store: Store, device: str = "auto", workers:
         if isinstance(spec, EpisodeSpec):
             episodes.check(spec)
         if isinstance(spec, TwoLossSpec):
-            shared.check(spec)
+            table_search.check(spec)
     jobs = _jobs([spec for spec in dict.fromkeys([*before, *specs]) if not store.has(spec)], device, store)
     if not jobs:
         return
@@ -174,9 +174,9 @@ def perform(job: Job, report: Callable[..., None] | None = None) -> None:
     if isinstance(first, EpisodeSpec):
         return _episodes(job, store, report)
     if two_losses(first):
-        given = {part: known for part, known in first.model.parts.items() if not shared.learns(first, part)}
+        given = {part: known for part, known in first.model.parts.items() if not table_search.learns(first, part)}
         given = {part: resolve(known, store) for part, known in given.items()}
-        state, loop = shared.searching(first, job.device, given), run_search
+        state, loop = table_search.searching(first, job.device, given), run_search
     else:
         parts = [tuple(resolve(part, store) for part in spec.model.parts.values()) for spec in job.specs]
         state, loop = fleet_of(job.specs, parts, job.device), train_fleet

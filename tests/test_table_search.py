@@ -18,7 +18,8 @@ from lab.scale import SCALES
 from lab.spec import KnotTable, Learned, TwoLossSpec, from_json, replace, to_json
 from lab.tasks import Collage, Images, Operation, Sraven, Tabular
 from lab.tasks.named import table_named
-from lab.training import episodes, shared, tables
+from lab.training import episodes, table_search
+from lab.training.rows import check as check_rows
 
 SMALL = Operation("ab", modulus=5)
 CHOICES = (SMALL, Operation("aba", group="S4"), Images("mnist_sample"), Images("fashion_mnist_sample", target="id"),
@@ -32,9 +33,9 @@ def test_every_table_has_models_and_searches_that_never_see_its_test_split(task,
     found = of_table(task, scale)
     assert table_named(task.name) == task
     for run in found.runs(2):
-        tables.check(run)
+        check_rows(run)
     for learn in ("shared", "layers", "inputs"):
-        for by, check in (("episodes", episodes.check), ("two_loss", shared.check)):
+        for by, check in (("episodes", episodes.check), ("two_loss", table_search.check)):
             search = found.search(learn, seed=2, by=by)
             check(search)
             assert search.tasks == (task,) if by == "episodes" else search.task == task

@@ -23,7 +23,7 @@ from lab.scale import check_scale
 from lab.spec import Part, RunSpec, replace
 from lab.tasks import Operation
 from lab.tasks.operation import ALL
-from lab.training.descent import DescentFleet
+from lab.training.descent_fleet import DescentFleet
 from lab.training.live import Live
 from lab.widgets.explorer import LABEL, Explorer, live
 from lab.widgets.training import learning_frame

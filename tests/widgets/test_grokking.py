@@ -17,7 +17,7 @@ from lab.spec import Knots, replace
 from lab.store import Store
 from lab.tasks import Operation
 from lab.tasks.operation import ALL
-from lab.training.descent import fleet_of
+from lab.training.descent_fleet import fleet_of
 from lab.training.loop import train
 from lab.widgets import grokking as module
 from lab.widgets.grokking import GIVEN, GrokkingExplorer

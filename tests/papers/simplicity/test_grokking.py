@@ -20,7 +20,8 @@ from lab.run import EpisodeResult, Run
 from lab.scale import SCALES
 from lab.spec import from_json, key, needs, replace, to_json
 from lab.store import Store
-from lab.training import episodes, tables
+from lab.training import episodes
+from lab.training.rows import check as check_rows
 from tests.papers.plans import planned
 
 NAMES = ("simplicity/fig11", "simplicity/fig12")
@@ -41,7 +42,7 @@ def test_plans_fit_together_and_compare_like_with_like(scale):
         relu, learned = (found.runs(method, 2) for method in (RELU, LEARNED))
         for a, b in zip(relu, learned, strict=True):
             assert replace(b, model=a.model) == a and replace(b.model, phi="relu") == a.model, "the same care"
-            tables.check(a)
+            check_rows(a)
             assert from_json(to_json(b)) == b
         episodes.check(found.search)
         assert len({replace(run, seed=0) for run in relu}) == 1 and [run.seed for run in relu] == [0, 1]

@@ -17,7 +17,8 @@ from lab.run import Run
 from lab.scale import SCALES
 from lab.spec import Learned, replace
 from lab.store import Store
-from lab.training import episodes, tables
+from lab.training import episodes
+from lab.training.rows import check as check_rows
 from tests.papers.plans import planned
 
 NAMES = ("simplicity/table4", "simplicity/fig19")
@@ -35,7 +36,7 @@ def test_every_model_is_that_of_its_set_with_the_function_of_its_source(scale):
         for labels, spec in planned(name, scale, 2):
             base = images(scale, labels["target"], REGRESSION).runs(RELU, labels["layers"], 2)
             assert replace(spec, model=replace(spec.model, phi="relu")) in base
-            tables.check(spec)
+            check_rows(spec)
             if labels["source"] == RELU:
                 assert spec in base
             else:

@@ -20,7 +20,8 @@ from lab.run import EpisodeResult, Run
 from lab.scale import SCALES
 from lab.spec import from_json, needs, replace, to_json
 from lab.store import Store
-from lab.training import episodes, tables
+from lab.training import episodes
+from lab.training.rows import check as check_rows
 from tests.papers.plans import planned
 
 FIG2, FIG3, FIG4, FIG16, FIG17, FIG18 = EVERY = [f"simplicity/fig{number}" for number in (2, 3, 4, 16, 17, 18)]
@@ -45,7 +46,7 @@ def test_methods_differ_in_their_functions_alone(scale):
                 assert [replace(run, model=replace(run.model, phi="relu")) for run in specs] == plain, method
                 assert len(specs[0].model.phi) == layers if method == PER_LAYER else len(needs(specs[0])) < 2
                 for run in specs:
-                    tables.check(run)
+                    check_rows(run)
                     assert from_json(to_json(run)) == run
         rates = {setting.recipe.rate, setting.base.inner.rate, setting.base.retrain.rate}
         assert len(rates) == 1, "the function is learned for the rate that it is used with"

@@ -17,7 +17,8 @@ from lab.run import Run
 from lab.scale import SCALES
 from lab.spec import from_json, needs, replace, to_json
 from lab.store import Store
-from lab.training import episodes, tables
+from lab.training import episodes
+from lab.training.rows import check as check_rows
 
 NAME = "simplicity/fig14"
 every_scale = pytest.mark.parametrize("scale", SCALES)
@@ -35,7 +36,7 @@ def test_rows_differ_in_the_function_alone_and_searches_are_those_of_figure_28(s
     assert {search for _, spec in planned for search in needs(spec)} == shared | {everywhere(scale)}
     by_task = {}
     for labels, spec in planned:
-        tables.check(spec)
+        check_rows(spec)
         assert from_json(to_json(spec)) == spec and labels["task"] == spec.task_name
         named = [search.task_name for search in needs(spec)]
         assert named == {RELU: [], EVERY: [everywhere(scale).task_name]}.get(labels["function"], [labels["function"]])

@@ -18,7 +18,8 @@ from lab.run import EpisodeResult, Run
 from lab.scale import SCALES
 from lab.spec import from_json, needs, replace, to_json
 from lab.store import Store
-from lab.training import episodes, tables
+from lab.training import episodes
+from lab.training.rows import check as check_rows
 from tests.papers.plans import planned
 
 TABLES = tuple(f"simplicity/table{number}" for number in (1, 2, 3))
@@ -38,7 +39,7 @@ def test_plans_compare_like_with_like_and_share_runs(scale):
         for labels, spec in planned(name, scale, 2):
             assert replace(spec, model=replace(spec.model, phi="relu")) in base
             assert (spec in base) == (labels["method"] == RELU)
-            tables.check(spec)
+            check_rows(spec)
             assert from_json(to_json(spec)) == spec
             for need in needs(spec):
                 episodes.check(need)

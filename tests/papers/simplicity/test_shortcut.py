@@ -19,7 +19,8 @@ from lab.scale import SCALES
 from lab.spec import from_json, needs, replace, to_json
 from lab.store import Store
 from lab.tasks.collage import TILES
-from lab.training import episodes, tables
+from lab.training import episodes
+from lab.training.rows import check as check_rows
 from tests.papers.plans import planned
 
 NAMES = ("simplicity/fig9", "simplicity/fig25", "simplicity/fig26")
@@ -36,7 +37,7 @@ def test_plans_fit_together_and_differ_in_the_function_alone(scale):
     specs = {name: {spec for _, spec in planned(name, scale, 2)} for name in NAMES}
     assert specs["simplicity/fig9"] == specs["simplicity/fig26"] < specs["simplicity/fig25"], "one set of runs"
     for labels, spec in planned("simplicity/fig25", scale, 2):
-        tables.check(spec)
+        check_rows(spec)
         assert from_json(to_json(spec)) == spec and spec.model.spectral == labels["spectral"]
         for search in needs(spec):
             episodes.check(search)

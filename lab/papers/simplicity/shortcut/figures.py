@@ -26,7 +26,7 @@ from lab.run import EpisodeResult, Run
 from lab.spec import needs
 from lab.tasks import Collage
 from lab.tasks.collage import TILES
-from lab.training.descent import fleet_of
+from lab.training.descent_fleet import fleet_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -91,7 +91,7 @@ def by_length(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     import pandas as pd
     import torch
 
-    from lab.training.batches import Data
+    from lab.training.sequences import Data
 
     split = tasks.load("copy").splits["lengths"]
     batch = Data(split, torch.device("cpu")).at(torch.arange(len(split))[None])

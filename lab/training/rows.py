@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from lab.errors import ArgumentError
 from lab.spec import Descent, Perceptron, RunSpec
 from lab.tasks.table import TableTask
-from lab.training.batches import Order
+from lab.training.sequences import Order
 
 CHUNK = 2**22  # values of a hidden layer that an evaluation has in memory at once, all runs together
 STACKED = 2**20  # numbers in a table up to which runs on different tables train side by side, each with a copy

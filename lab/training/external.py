@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from lab.spec import Recipe
 from lab.tasks.task import Split, Task
-from lab.training.batches import Batch, Data, Order
 from lab.training.schedules import factor
+from lab.training.sequences import Batch, Data, Order
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.training.batches import Data, Order
+from lab.training.sequences import Data, Order
 from tests.training.making import bits
 
 RUNS, VOCABULARY = 2, 4

@@ -10,8 +10,8 @@ from lab.errors import ArgumentError
 from lab.spec import Descent, Knots, KnotTable, ModelSpec, Perceptron, Recipe, RunSpec, replace
 from lab.tasks import Operation
 from lab.training import kinds
-from lab.training import tables as module
-from lab.training.descent import fleet_of
+from lab.training import rows as module
+from lab.training.descent_fleet import fleet_of
 from lab.training.loop import train
 from tests.training.making import Wave, descent, same, through_a_file, until
 

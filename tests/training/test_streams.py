@@ -11,9 +11,9 @@ from lab.spec import AdamW, HyperModel, Knots, ModelSpec, Recipe, RunSpec, repla
 from lab.tasks import Logic, Sraven
 from lab.tasks.stream import Examples, Stream
 from lab.training.fleet import Fleet
-from lab.training.fresh import Dropout
 from lab.training.kinds import check
 from lab.training.loop import train
+from lab.training.streams import Dropout
 from tests.models.making import shaken
 from tests.training.making import copied, same, through_a_file, until
 

@@ -10,7 +10,7 @@ from lab.run import Run, SearchResult
 from lab.spec import Descent, Knots, KnotTable, Learned, Perceptron, RunSpec, TwoLossSpec, replace
 from lab.store import Store
 from lab.tasks import Operation
-from lab.training.shared import TableSearch
+from lab.training.table_search import TableSearch
 from lab.training.two_loss import search
 from tests.training.making import Wave, same, through_a_file, until
 

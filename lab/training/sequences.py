@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lab import tasks
-from lab.models.transformer import stream
+from lab.seeds import stream
 from lab.spec import RunSpec
 from lab.tasks.task import Split
 

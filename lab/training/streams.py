@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lab.models.transformer import stream
+from lab.seeds import stream
 from lab.spec import RunSpec
 from lab.tasks.stream import BLOCK, Examples, Stream, StreamTask
 

@@ -106,6 +106,12 @@ def test_imports_go_down():
     assert violations(ROOT) == []
 
 
+def test_every_folder_of_modules_is_a_package():
+    """An installation leaves out a folder without __init__.py."""
+    folders = {path.parent for path in (ROOT / TOP).rglob("*.py")}
+    assert [folder for folder in folders if not (folder / "__init__.py").is_file()] == []
+
+
 def test_no_circle():
     assert circle(ROOT) == []
 

@@ -18,7 +18,7 @@ from torch import nn
 
 from lab.spec import Descent, ModelSpec, Perceptron, Recipe, RunSpec, replace
 from lab.tasks.table import TableSplit, TableTask
-from lab.training.descent import fleet_of
+from lab.training.descent_fleet import fleet_of
 from lab.training.fleet import Fleet
 from lab.training.loop import train
 

@@ -23,11 +23,12 @@ import torch
 from spline import EXPONENTS, measure, text
 
 from lab import engine
+from lab.catalogue.build import measured
+from lab.catalogue.registry import entries
 from lab.errors import LabError
-from lab.figures.build import measured
-from lab.figures.registry import Entry, entries
-from lab.figures.settings import setting
 from lab.nonlinearity import formula, op
+from lab.papers.entry import Entry
+from lab.papers.transformers.settings import setting
 from lab.spec import replace
 from lab.store import Store
 from lab.training.fleet import Fleet

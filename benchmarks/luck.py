@@ -18,12 +18,12 @@ import numpy as np
 import torch
 from report import machine, put
 
-from lab.figures.settings import setting
-from lab.figures.spread import half_width
-from lab.figures.style import task_title
 from lab.nonlinearity.op import kernel_name
+from lab.papers.transformers.settings import setting
+from lab.plots.style import task_title
 from lab.run import Run, complete
 from lab.spec import replace
+from lab.statistics import half_width
 from lab.store import Store
 
 TASKS = ("memorize", "addmod", "add")

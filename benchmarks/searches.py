@@ -23,10 +23,10 @@ import numpy as np
 import torch
 from report import machine, put
 
-from lab.figures.spread import half_width
-from lab.figures.table_settings import SEARCHES, of_table
+from lab.papers.simplicity.defaults import SEARCHES, of_table
 from lab.run import Run, complete
 from lab.spec import Learned, replace
+from lab.statistics import half_width
 from lab.store import Store
 from lab.tasks.named import HELP, table_named
 

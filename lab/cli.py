@@ -27,7 +27,7 @@ class Figures:
 
     def run(self) -> None:
         """Print the list."""
-        from lab.figures.listing import listing
+        from lab.catalogue.listing import listing
 
         rows = listing()
         if self.json:
@@ -58,7 +58,7 @@ class Figure:
 
     def run(self) -> None:
         """Make it and print what was written."""
-        from lab.figures.build import figure
+        from lab.catalogue.build import figure
 
         out = _folder(self.out or Path("out") / self.name / self.scale)
         # who types the command wants it trained; what is shipped can be looked at in data/results and in notebooks
@@ -92,8 +92,8 @@ class Search:
 
     def run(self) -> None:
         """Search and write the splines."""
-        from lab.nonlinearity.zoo import publish
-        from lab.run import search
+        from lab.api import search
+        from lab.catalogue.zoo import publish
 
         out = _folder(self.out)
         found = search(self.task, self.scale, self.learn, self.seed, self.device, by=self.by)
@@ -118,7 +118,7 @@ class Sweep:
 
     def run(self) -> None:
         """Sweep and write."""
-        from lab.figures.sweep import sweep
+        from lab.papers.transformers.sweep import sweep
 
         print(sweep(self.tasks, self.scale, self.device, _folder(self.out), self.searches))
 
@@ -168,8 +168,8 @@ class Scorecard:
 
     def run(self) -> None:
         """Print it."""
-        from lab.figures import scorecard
-        from lab.figures.build import RESULTS
+        from lab.catalogue import scorecard
+        from lab.catalogue.shipped import RESULTS
 
         found = scorecard.score(self.scale, self.results or RESULTS)
         print(scorecard.as_json(found) if self.json else scorecard.as_text(found))
@@ -191,7 +191,7 @@ class StoreCommand:
 
     def run(self) -> None:
         """Do it."""
-        from lab.figures.listing import stored
+        from lab.catalogue.listing import stored
         from lab.store import Store
 
         store = Store()

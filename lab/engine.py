@@ -37,18 +37,18 @@ from lab.spec import (
     SearchSpec,
     Shaped,
     TwoLossSpec,
+    is_search,
     needs,
     replace,
-    searches,
     to_json,
 )
 from lab.store import Store
-from lab.training import episodes, kinds, shared
-from lab.training.descent import fleet_of
+from lab.training import episodes, kinds, table_search
+from lab.training.descent_fleet import fleet_of
 from lab.training.episodes import Episodes
 from lab.training.fleet import Fleet
 from lab.training.loop import train as train_fleet
-from lab.training.shared import two_losses
+from lab.training.table_search import two_losses
 from lab.training.two_loss import Search
 from lab.training.two_loss import search as run_search
 from lab.versions import trained_with
@@ -118,7 +118,7 @@ def complete(specs: Iterable[Spec], store: Store, device: str = "auto", workers:
         if isinstance(spec, EpisodeSpec):
             episodes.check(spec)
         if isinstance(spec, TwoLossSpec):
-            shared.check(spec)
+            table_search.check(spec)
     jobs = _jobs([spec for spec in dict.fromkeys([*before, *specs]) if not store.has(spec)], device, store)
     if not jobs:
         return
@@ -175,9 +175,9 @@ def perform(job: Job, report: Callable[..., None] | None = None) -> None:
     if isinstance(first, EpisodeSpec):
         return _episodes(job, store, report)
     if two_losses(first):
-        given = {part: known for part, known in first.model.parts.items() if not shared.learns(first, part)}
+        given = {part: known for part, known in first.model.parts.items() if not table_search.learns(first, part)}
         given = {part: resolve(known, store) for part, known in given.items()}
-        state, loop = shared.searching(first, job.device, given), run_search
+        state, loop = table_search.searching(first, job.device, given), run_search
     else:
         parts = [tuple(resolve(part, store) for part in spec.model.parts.values()) for spec in job.specs]
         state, loop = fleet_of(job.specs, parts, job.device), train_fleet
@@ -277,7 +277,7 @@ def _drop_needless(store: Store) -> None:
 
 def _all_searches(spec: Spec) -> list[SearchSpec | EpisodeSpec]:
     below = [search for need in needs(spec) for search in [*_all_searches(need), need]]
-    return below + ([spec] if searches(spec) else [])
+    return below + ([spec] if is_search(spec) else [])
 
 
 def _jobs(specs: Sequence[Spec], device: str, store: Store) -> list[Job]:
@@ -292,7 +292,7 @@ def _jobs(specs: Sequence[Spec], device: str, store: Store) -> list[Job]:
     fleets: dict[object, list[Spec]] = {}
     for spec in specs:
         if spec in left:
-            fleets.setdefault(spec if searches(spec) else _common(spec), []).append(spec)
+            fleets.setdefault(spec if is_search(spec) else _common(spec), []).append(spec)
     for members in fleets.values():
         size, first = 1, members[0]
         if isinstance(first, RunSpec):

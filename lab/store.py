@@ -28,7 +28,7 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor
 
 from lab.errors import ArgumentError, LabError
-from lab.spec import SCHEMA, EpisodeSpec, RunSpec, SearchSpec, TwoLossSpec, from_json, key, searches, to_json
+from lab.spec import SCHEMA, EpisodeSpec, RunSpec, SearchSpec, TwoLossSpec, from_json, is_search, key, to_json
 
 Spec = RunSpec | SearchSpec | EpisodeSpec | TwoLossSpec
 FILES = ("spec.json", "history.npz", "weights.safetensors")
@@ -56,7 +56,7 @@ class Store:
 
     def path(self, spec: Spec) -> Path:
         """The folder of a spec's result, whether it is there or not."""
-        kind = "searches" if searches(spec) else "runs"
+        kind = "searches" if is_search(spec) else "runs"
         return self.folder / kind / key(spec)
 
     def has(self, spec: Spec) -> bool:

@@ -180,8 +180,7 @@ def _serve() -> None:
     # what every child would import otherwise: the lab, and what torch's optimizers load at their first step
     import torch._dynamo  # noqa: F401
 
-    import lab.cli
-    import lab.figures.build  # noqa: F401
+    import lab.catalogue.build  # noqa: F401
 
     for line in sys.stdin:
         question = json.loads(line)

@@ -12,13 +12,13 @@ import pytest
 import torch
 
 from lab import datasets, tasks
+from lab.api import zoo
+from lab.catalogue.registry import entries
 from lab.cli import COMMANDS, main
 from lab.datasets.samples import SHIPPED
-from lab.figures.registry import entries
-from lab.figures.settings import setting
-from lab.figures.sweep import RATES
 from lab.nonlinearity.spline import Spline
-from lab.nonlinearity.zoo import zoo
+from lab.papers.transformers.settings import setting
+from lab.papers.transformers.sweep import RATES
 from lab.run import Run, complete
 from lab.scale import SCALES
 from lab.store import Store
@@ -174,7 +174,7 @@ def test_the_command_trains_also_where_results_are_shipped(lab, store_folder, tm
     folder = Path("shipped/transformers/fig3/smoke").resolve()
     facts = json.loads((folder / "provenance.json").read_text())
     (folder / "provenance.json").write_text(json.dumps(facts | {"device_name": "a shipped machine"}))
-    monkeypatch.setattr("lab.figures.build.RESULTS", folder.parents[2])
+    monkeypatch.setattr("lab.catalogue.shipped.RESULTS", folder.parents[2])
     monkeypatch.setenv("LAB_STORE", str(tmp_path / "empty"))
     assert lab("figure transformers/fig3 --scale smoke --out mine")[0] == 0
     assert json.loads(Path("mine/provenance.json").read_text())["device_name"] != "a shipped machine"

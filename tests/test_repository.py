@@ -86,7 +86,7 @@ def test_importing_the_lab_leaves_the_slow_libraries_alone():
 WITHOUT_PICTURES = """
 import sys
 sys.modules |= dict.fromkeys({absent!r})
-from lab.figures.build import measured
+from lab.catalogue.build import measured
 for name in ("hypernetwork/fig2d", "simplicity/fig8"):
     print(len(measured(name, "smoke", "cpu", None, progress=False)[0]))
 """

@@ -8,17 +8,18 @@ import torch
 
 import lab
 from lab import tasks
+from lab.catalogue.zoo_gains import gain
 from lab.cli import main
 from lab.errors import ArgumentError
-from lab.figures.gains import gain
-from lab.figures.simple_settings import ADDITION, LEARNED, grokking
-from lab.figures.table_settings import of_table, scale_of_table
-from lab.figures.tabular_settings import IAFS, STARTS, network
+from lab.papers.simplicity.defaults import of_table, scale_of_table
+from lab.papers.simplicity.grokking.settings import ADDITION, LEARNED, grokking
+from lab.papers.simplicity.tables.settings import IAFS, STARTS, network
 from lab.scale import SCALES
 from lab.spec import KnotTable, Learned, TwoLossSpec, from_json, replace, to_json
 from lab.tasks import Collage, Images, Operation, Sraven, Tabular
 from lab.tasks.named import table_named
-from lab.training import episodes, shared, tables
+from lab.training import episodes, table_search
+from lab.training.rows import check as check_rows
 
 SMALL = Operation("ab", modulus=5)
 CHOICES = (SMALL, Operation("aba", group="S4"), Images("mnist_sample"), Images("fashion_mnist_sample", target="id"),
@@ -32,9 +33,9 @@ def test_every_table_has_models_and_searches_that_never_see_its_test_split(task,
     found = of_table(task, scale)
     assert table_named(task.name) == task
     for run in found.runs(2):
-        tables.check(run)
+        check_rows(run)
     for learn in ("shared", "layers", "inputs"):
-        for by, check in (("episodes", episodes.check), ("two_loss", shared.check)):
+        for by, check in (("episodes", episodes.check), ("two_loss", table_search.check)):
             search = found.search(learn, seed=2, by=by)
             check(search)
             assert search.tasks == (task,) if by == "episodes" else search.task == task
@@ -123,4 +124,4 @@ def test_what_cannot_be_done_is_one_line_that_says_what_can(store_folder, call, 
 def test_names_are_those_of_the_tasks():
     assert table_named("mnist_sample as numbers") == Images("mnist_sample", target="id")
     assert all(table_named(name) is None for name in (*tasks.NAMES, "bank-marketing as numbers", "S4", ""))
-    assert Collage in lab.figures.table_settings.KINDS
+    assert Collage in lab.papers.simplicity.defaults.KINDS

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from lab.models.layers import Linear
-from lab.models.transformer import stream
 from lab.nonlinearity.spline import Spline
+from lab.seeds import stream
 
 
 class MLP(nn.Module):

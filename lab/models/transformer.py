@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -18,6 +17,7 @@ from lab.errors import ArgumentError
 from lab.models.attention import Attention
 from lab.models.canon import KERNEL, Canon
 from lab.models.layers import Embedding, Linear, Norm
+from lab.seeds import stream
 from lab.spec import ModelSpec
 
 
@@ -128,8 +128,3 @@ def slices(model: nn.Module, kinds: tuple[type[nn.Module], ...],
         for owner in owners:
             for name, parameter in owner.named_parameters(recurse=False):
                 yield owner, name, parameter.data[run], generator
-
-
-def stream(seed: int, purpose: str) -> int:
-    """An independent 63-bit seed for each use of a run's seed, so that weights and batches never share numbers."""
-    return int(np.random.SeedSequence([seed, *purpose.encode()]).generate_state(1, np.uint64)[0] >> 1)

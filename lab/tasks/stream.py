@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from lab.errors import ArgumentError, check_whole
+from lab.seeds import stream
 
 BLOCK = 16  # batches drawn at once: small draws cost as much as larger ones
 
@@ -120,7 +121,7 @@ class Stream:
         return Examples(block.inputs[:, part], block.targets[:, part], latents)
 
     def _draw(self, seed: int, number: int) -> Examples:
-        generator = torch.Generator(self.device).manual_seed(_mix(seed, "batches", number))
+        generator = torch.Generator(self.device).manual_seed(stream(seed, "batches", number))
         return self.task.sample(self.split, BLOCK * self.batch, generator, seed)
 
 
@@ -135,7 +136,7 @@ def fork(generator: torch.Generator, split: str) -> torch.Generator:
     """A generator of the split's own: two splits differ even where both are drawn from the same state."""
     device = generator.device
     start = int(torch.randint(2**62, (), generator=generator, device=device))
-    return torch.Generator(device).manual_seed(_mix(start, split))
+    return torch.Generator(device).manual_seed(stream(start, split))
 
 
 def hold_out(combinations: Tensor, fraction: float, seed: int, purpose: str) -> tuple[Tensor, Tensor]:
@@ -166,11 +167,5 @@ def hold_out(combinations: Tensor, fraction: float, seed: int, purpose: str) -> 
 
 def same_for_all(seed: int, shape: Sequence[int], device: torch.device) -> Tensor:
     """Numbers uniform in [0, 1) that depend on the seed alone: what all examples of an analysis have in common."""
-    generator = torch.Generator().manual_seed(_mix(seed, "fixed"))
+    generator = torch.Generator().manual_seed(stream(seed, "fixed"))
     return torch.rand(*shape, generator=generator).to(device)
-
-
-def _mix(*values: int | str) -> int:
-    """A 63-bit seed from numbers and words, independent for each choice of them."""
-    entropy = [number for v in values for number in (v.encode() if isinstance(v, str) else [v])]
-    return int(np.random.SeedSequence(entropy).generate_state(1, np.uint64)[0] >> 1)

@@ -21,17 +21,17 @@ from torch.func import functional_call
 
 from lab.errors import ArgumentError, check_whole
 from lab.models.mlp import MLP
-from lab.models.transformer import stream
+from lab.seeds import stream
 from lab.spec import EpisodeSpec, InterpolatedSpec, Knots, KnotTable, Resolved, RunSpec, replace
 from lab.tasks.table import TableTask
-from lab.training import tables
-from lab.training.batches import Order
 from lab.training.fleet import build
 from lab.training.interpolation import refine
 from lab.training.kinds import perceptrons
 from lab.training.knots import Functions, with_places
 from lab.training.optimizers import MOMENTS, descend
-from lab.training.tables import Rows, TableBatch
+from lab.training.rows import Rows, TableBatch
+from lab.training.rows import check as check_rows
+from lab.training.sequences import Order
 
 MEMORY = 0.9  # of the running mean of outer losses, by which a restart is followed
 CONTEST_SEED = 5_000_000  # of the models that decide between restarts: none that other runs use
@@ -355,7 +355,7 @@ def check(spec: EpisodeSpec) -> None:
         if missing := [name for name in wanted if name not in splits]:
             raise ArgumentError(f"{task.name} has no split {missing[0]!r}; choose one of {', '.join(splits)}")
         for recipe in (spec.inner, spec.retrain):
-            tables.check(RunSpec(task, spec.model, recipe, 0, (), spec.task_seed))
+            check_rows(RunSpec(task, spec.model, recipe, 0, (), spec.task_seed))
 
 
 def _steps(spec: EpisodeSpec, episodes: int) -> int:

@@ -18,10 +18,10 @@ from lab.models.mlp import MLP
 from lab.models.transformer import Transformer
 from lab.spec import AdamW, EpisodeSpec, HyperModel, ModelSpec, RunSpec, SearchSpec
 from lab.tasks.table import TableTask
-from lab.training import tables
-from lab.training.batches import Words
-from lab.training.fresh import Fresh
-from lab.training.tables import Tables
+from lab.training import rows
+from lab.training.rows import Tables
+from lab.training.sequences import Words
+from lab.training.streams import Fresh
 
 
 def model_of(specs: Sequence[RunSpec], modules: Sequence[nn.Module | None]) -> nn.Module:
@@ -76,8 +76,8 @@ def batch(spec: RunSpec | SearchSpec) -> int:
 def pool(spec: EpisodeSpec) -> int:
     """Rows of an inner step of a search by episodes, at most, those of all restarts together."""
     splits = spec.tasks[0].split(spec.task_seed)
-    rows = sum(len(splits[name]) for name in spec.pool)
-    return len(spec.restarts) * (rows if spec.inner.batch is None else min(rows, spec.inner.batch))
+    count = sum(len(splits[name]) for name in spec.pool)
+    return len(spec.restarts) * (count if spec.inner.batch is None else min(count, spec.inner.batch))
 
 
 def shape(spec: RunSpec) -> tuple:
@@ -85,7 +85,7 @@ def shape(spec: RunSpec) -> tuple:
     if isinstance(spec.task, str):
         return spec.task, spec.task_seed
     if isinstance(spec.task, TableTask):
-        return tables.shape(spec)
+        return rows.shape(spec)
     task = spec.task
     return type(task).__name__, task.inputs, task.outputs, task.length, task.positions
 
@@ -93,7 +93,7 @@ def shape(spec: RunSpec) -> tuple:
 def check(spec: RunSpec) -> None:
     """Say what does not fit together before anything is built."""
     if isinstance(spec.task, TableTask):
-        return tables.check(spec)
+        return rows.check(spec)
     fresh = not isinstance(spec.task, str)
     if not isinstance(spec.model, HyperModel if fresh else ModelSpec):
         wanted = "HyperModel" if fresh else "ModelSpec"

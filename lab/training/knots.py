@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lab.models.transformer import stream
 from lab.nonlinearity.op import spline
+from lab.seeds import stream
 from lab.spec import EpisodeSpec, InterpolatedSpec, Knots, KnotTable, Perceptron
 from lab.training.interpolation import refine
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import torch
 
 from lab.spec import RunSpec
-from lab.training.descent import fleet_of
+from lab.training.descent_fleet import fleet_of
 from lab.training.fleet import Fleet
 from lab.training.loop import train
 

@@ -2,8 +2,8 @@
 
 M models with seeds of their own share the spline(s). Each step, at the same point: the weights of each model follow the
 loss on that model's own batch of `train`, the shared knots follow the sum over models of the loss on one batch of
-`search`, data that the weights never see. So the function cannot lean on particular weights. `lab.training.shared` has
-the same for perceptrons on tables.
+`search`, data that the weights never see. So the function cannot lean on particular weights. The module
+`lab.training.table_search` has the same for perceptrons on tables.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from torch import Tensor
 from lab.errors import ArgumentError
 from lab.nonlinearity.spline import Spline
 from lab.spec import Knots, Resolved, RunSpec, SearchSpec, TwoLossSpec, replace
-from lab.training.batches import Data, Order
 from lab.training.fleet import Fleet, History
 from lab.training.schedules import factor
+from lab.training.sequences import Data, Order
 
 START = {"mlp": 0.0, "attention": 1.0}  # attention: at zero every kernel value is zero, and so is its gradient
 

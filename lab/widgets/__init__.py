@@ -23,8 +23,8 @@ def explore(x: object, scale: str | None = None, edit: bool = False) -> Explorer
     """
     # plotly and ipywidgets take a second to import: only who explores waits for them
     from lab import tasks
-    from lab.figures.figure import Figure
-    from lab.figures.inputs import functions_of
+    from lab.catalogue.figure import Figure
+    from lab.catalogue.received_inputs import functions_of
     from lab.nonlinearity.spline import Spline
     from lab.nonlinearity.zoo import zoo_names
     from lab.probes.landscape import Landscape

@@ -9,15 +9,15 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from lab.errors import ArgumentError
-from lab.figures.cells import Cells
-from lab.figures.curves import ACCURACY, FULL, STEP
-from lab.figures.heatmap import Matrix, heatmaps
-from lab.figures.matrix import BASELINE, delta
-from lab.figures.style import GREY, METHOD_COLOURS, TEMPLATE, VERMILLION, faded, task_title
+from lab.papers.transformers.compatibility.matrix import BASELINE, delta
+from lab.papers.transformers.compatibility.plots import Matrix, heatmaps
+from lab.plots.panels import ACCURACY, FULL, STEP
+from lab.plots.style import GREY, METHOD_COLOURS, TEMPLATE, VERMILLION, faded, task_title
+from lab.widgets.compatibility_cells import Cells
 from lab.widgets.explorer import LABEL, Explorer, live
 
 if TYPE_CHECKING:
-    from lab.figures.figure import Figure
+    from lab.catalogue.figure import Figure
 
 COLOURS = {
     "MLP": METHOD_COLOURS["ours MLP"],

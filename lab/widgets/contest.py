@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from lab.figures.style import BLUE, GREY, ORANGE, task_title
 from lab.nonlinearity.spline import Spline
+from lab.plots.style import BLUE, GREY, ORANGE, task_title
 from lab.spec import RunSpec
 from lab.widgets.training import TrainingExplorer
 

@@ -9,8 +9,8 @@ import ipywidgets as widgets
 import numpy as np
 import torch
 
-from lab.figures.consequences import fill_network, fill_shape, frame, look
 from lab.nonlinearity.spline import Spline
+from lab.plots.portrait import fill_network, fill_shape, frame, look
 from lab.probes.complexity import Complexity
 from lab.probes.portrait import Portrait, portrait, variation
 from lab.probes.profile import counts, profile

@@ -11,7 +11,7 @@ import anywidget
 import numpy as np
 import traitlets
 
-from lab.figures.style import BLUE, FONT, GREY, GRID, INK, SKY
+from lab.plots.style import BLUE, FONT, GREY, GRID, INK, SKY
 
 TOOLS = ("pull", "draw")
 

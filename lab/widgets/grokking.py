@@ -9,21 +9,21 @@ import numpy as np
 import plotly.graph_objects as go
 import torch
 
+from lab.catalogue.shipped import shipped_functions
 from lab.errors import ArgumentError
-from lab.figures import answers
-from lab.figures.grokking import shipped_functions
-from lab.figures.operations import operation_title
-from lab.figures.simple_settings import ADDITION, LEVEL, RELU, grokking
-from lab.figures.style import ORANGE, SEQUENCE
 from lab.nonlinearity import document
 from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import MINE, SHIPPED, zoo, zoo_names
+from lab.papers.simplicity.grokking.settings import ADDITION, LEVEL, RELU, grokking
+from lab.plots import operation_table as answers
+from lab.plots.operation_table import operation_title
+from lab.plots.style import ORANGE, SEQUENCE
 from lab.scale import check_scale
 from lab.spec import Part, RunSpec, replace
 from lab.tasks import Operation
 from lab.tasks.operation import ALL
-from lab.training.descent import DescentFleet
+from lab.training.descent_fleet import DescentFleet
 from lab.training.live import Live
 from lab.widgets.explorer import LABEL, Explorer, live
 from lab.widgets.training import learning_frame

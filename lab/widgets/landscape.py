@@ -9,8 +9,8 @@ import ipywidgets as widgets
 import numpy as np
 from torch import Tensor
 
-from lab.figures.slices import frame
-from lab.figures.terrain import GROUND, SIDES, choose, fill, flat, surface
+from lab.plots.landscape import GROUND, SIDES, choose, fill, flat, surface
+from lab.plots.slices import frame
 from lab.probes.calling import function_of
 from lab.probes.landscape import Landscape
 from lab.probes.slices import slice_2d

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from lab.errors import ArgumentError
-from lab.figures.fuzzy_slice import frame, refill
-from lab.figures.hyper_settings import FRACTIONS, LENGTHS
+from lab.papers.hypernetwork.settings import FRACTIONS, LENGTHS
+from lab.plots.logic_slice import frame, refill
 from lab.run import Run
 from lab.scale import check_scale
 from lab.spec import replace

@@ -14,11 +14,11 @@ import torch
 from torch import Tensor
 
 from lab.errors import ArgumentError
-from lab.figures import fuzzy_codes
-from lab.figures.puzzle import draw, rule_words
-from lab.figures.read import fresh
-from lab.figures.style import method_title
 from lab.models.methods import method_of
+from lab.papers.hypernetwork.codes_tables import fresh
+from lab.papers.hypernetwork.logic_codes import figures as fuzzy_codes
+from lab.plots.sraven_problem import draw, rule_words
+from lab.plots.style import method_title
 from lab.run import Run
 from lab.tasks import Logic, Sraven
 from lab.tasks.sraven import COLUMNS, RULES

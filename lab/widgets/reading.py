@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lab.errors import ArgumentError, LabError
-from lab.figures.read import SEED, SHUFFLES, placed, same
+from lab.papers.hypernetwork.codes_tables import SEED, SHUFFLES, placed, same
 from lab.probes import codes_by_layer, contrast, decode
 from lab.probes.contrast import Contrast
 from lab.probes.decoding import Decoding

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from torch import Tensor
 
 from lab.errors import ArgumentError, check_whole
-from lab.figures.slices import fill, frame
+from lab.plots.slices import fill, frame
 from lab.probes.calling import Model, coordinates, function_of
 from lab.probes.slices import Slice2D, slice_2d
 from lab.widgets.explorer import LABEL, Explorer, live

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lab.figures.hyper_settings import FIGURE_METHODS, SEEDS, of_task, sraven
-from lab.figures.raven import PROBLEMS
-from lab.figures.style import method_title
 from lab.models.methods import method_of
+from lab.papers.hypernetwork.settings import FIGURE_METHODS, SEEDS, of_task, sraven
+from lab.papers.hypernetwork.sraven.figures import PROBLEMS
+from lab.plots.style import method_title
 from lab.run import Run
 from lab.spec import RunSpec, replace
 from lab.store import Store

@@ -10,12 +10,12 @@ import numpy as np
 import plotly.graph_objects as go
 from torch import Tensor
 
+from lab.catalogue.received_inputs import inputs_of
 from lab.errors import ArgumentError, LabError
-from lab.figures.function import OTHERS, fill, frame, look, other, panels, reaching
-from lab.figures.inputs import inputs_of
 from lab.nonlinearity.named import named
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo, zoo_names
+from lab.plots.function import OTHERS, fill, frame, look, other, panels, reaching
 from lab.probes.profile import Profile, Received, profile, received
 from lab.widgets.editing import EditingExplorer
 from lab.widgets.explorer import LABEL, ROW, Explorer, live

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from lab.errors import ArgumentError
-from lab.figures.guess import frame, refill
-from lab.figures.puzzle import dial, draw, rule_words
+from lab.plots.sraven_answer import frame, refill
+from lab.plots.sraven_problem import dial, draw, rule_words
 from lab.run import Run
 from lab.scale import check_scale
 from lab.spec import replace

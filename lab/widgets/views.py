@@ -10,9 +10,9 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from lab.figures.decoding import CONTROLS
-from lab.figures.embedding import LISTED, NAMES, in_order, look
-from lab.figures.style import BLACK, BLUE, GREY, SEQUENTIAL, SIZE, SKY, TEMPLATE, VERMILLION
+from lab.plots.decoding import CONTROLS
+from lab.plots.embedding import LISTED, NAMES, in_order, look
+from lab.plots.style import BLACK, BLUE, GREY, SEQUENTIAL, SIZE, SKY, TEMPLATE, VERMILLION
 from lab.probes.decoding import Decoding
 
 POINTS, CHOSEN, A, B, NAMED = 0, 1, 2, 3, 4  # traces of a map; from NAMED on, one for each name in the legend

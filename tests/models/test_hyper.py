@@ -208,7 +208,7 @@ def test_initialize_fills_every_parameter():
 
 @pytest.mark.parametrize(
     "name",
-    ["lab.figures.hyper_settings", "lab.spec", "lab.training.schedules"]
+    ["lab.papers.hypernetwork.settings", "lab.spec", "lab.training.schedules"]
     + [f"lab.models.{part}" for part in ("experts", "hyper", "hyper_attention", "methods", "positions")],
 )
 def test_examples_of_the_docstrings(name):

@@ -11,7 +11,7 @@ from lab.errors import ArgumentError
 from lab.models.attention import EPSILON
 from lab.models.canon import Canon
 from lab.models.layers import Linear, Norm
-from lab.models.transformer import Transformer, stream
+from lab.models.transformer import Transformer
 from lab.nonlinearity.spline import Spline
 from lab.spec import ModelSpec
 from tests.models.making import LENGTH, VOCABULARY, decoder, wavy, words
@@ -185,16 +185,6 @@ def test_no_two_matrices_of_a_run_are_the_same_numbers():
     weights = [m.weight[0].flatten()[:100] for m in fresh([0]).modules() if isinstance(m, Linear)]
     for one, other in itertools.combinations(weights, 2):
         assert not torch.equal(one, other)
-
-
-def test_streams_of_a_seed_are_distinct_and_fit_a_generator():
-    asked = list(
-        itertools.product([0, 1, 2, 2**32, 2**40 + 1], ["weights", "batches 0", "batches 1", "search batches 0"])
-    )
-    found = {stream(seed, purpose) for seed, purpose in asked}
-    assert len(found) == len(asked)
-    assert all(0 <= number < 2**63 for number in found)
-    assert stream(2, "weights") == stream(2, "weights")
 
 
 def test_every_parameter_has_the_run_axis_first():

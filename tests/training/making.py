@@ -11,7 +11,7 @@ from lab import tasks
 from lab.spec import Descent, ModelSpec, Perceptron, Recipe, RunSpec, SearchSpec, replace
 from lab.tasks.table import TableSplit, TableTask, nearest_class
 from lab.tasks.task import Split, Task
-from lab.training.descent import fleet_of
+from lab.training.descent_fleet import fleet_of
 from lab.training.fleet import Fleet
 from lab.training.two_loss import Search
 

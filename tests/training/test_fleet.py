@@ -9,7 +9,7 @@ from lab import tasks
 from lab.errors import ArgumentError
 from lab.nonlinearity.spline import Spline
 from lab.spec import Knots, replace
-from lab.training import batches as module
+from lab.training import sequences as module
 from lab.training.fleet import History, build
 from tests.models.making import shaken
 from tests.training.making import MODEL, bits, fleet, use

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from plotly.callbacks import InputDeviceState, Points
 
+from lab.catalogue import build
+from lab.catalogue.registry import entry
 from lab.errors import ArgumentError
-from lab.figures import build
-from lab.figures.compatibility import plan
-from lab.figures.matrix import delta
-from lab.figures.registry import entry
-from lab.figures.settings import setting
+from lab.papers.transformers.compatibility.figures import plan
+from lab.papers.transformers.compatibility.matrix import delta
+from lab.papers.transformers.settings import setting
 from lab.run import Run
 from lab.store import Store
 from lab.widgets.compatibility import CompatibilityExplorer
@@ -86,7 +86,7 @@ def test_the_number_of_a_cell_is_said(explorer, figure):
 
 
 def test_shipped_figures_have_their_curves_or_say_that_they_lack_them(figure, tmp_path, monkeypatch):
-    monkeypatch.setattr(build, "RESULTS", tmp_path)
+    monkeypatch.setattr("lab.catalogue.shipped.RESULTS", tmp_path)
     folder = tmp_path / figure.name / figure.scale
     figure.write(folder, images=False)
     explorers = [CompatibilityExplorer(found) for found in (figure, build.read(entry(figure.name), figure.scale))]

@@ -8,16 +8,16 @@ import pytest
 import torch
 
 from lab.errors import ArgumentError
-from lab.figures import answers
-from lab.figures.simple_settings import ADDITION, RELU, grokking
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo
+from lab.papers.simplicity.grokking.settings import ADDITION, RELU, grokking
+from lab.plots import operation_table as answers
 from lab.run import Run, complete
 from lab.spec import Knots, replace
 from lab.store import Store
 from lab.tasks import Operation
 from lab.tasks.operation import ALL
-from lab.training.descent import fleet_of
+from lab.training.descent_fleet import fleet_of
 from lab.training.loop import train
 from lab.widgets import grokking as module
 from lab.widgets.grokking import GIVEN, GrokkingExplorer

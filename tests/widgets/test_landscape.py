@@ -6,7 +6,7 @@ import torch
 from plotly.callbacks import InputDeviceState, Points
 
 from lab import probes
-from lab.figures.terrain import CHOSEN, GROUND, MODEL, WAY
+from lab.plots.landscape import CHOSEN, GROUND, MODEL, WAY
 from lab.probes.calling import function_of
 from lab.widgets import explore
 from lab.widgets.landscape import FINE, GIVEN, LandscapeExplorer

@@ -12,8 +12,8 @@ from plotly.callbacks import InputDeviceState, Points
 import lab
 from lab import probes
 from lab.errors import ArgumentError, LabError
-from lab.figures import fuzzy_codes
-from lab.figures.read import SEED, SHUFFLES, fresh
+from lab.papers.hypernetwork.codes_tables import SEED, SHUFFLES, fresh
+from lab.papers.hypernetwork.logic_codes import figures as fuzzy_codes
 from lab.spec import replace
 from lab.tasks.sraven import RULES
 from lab.widgets import latent, views

@@ -1,0 +1,176 @@
+"""Making a figure: train what is missing, measure, draw; or read results that are shipped with the lab."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from lab import engine
+from lab.catalogue.figure import Figure
+from lab.catalogue.provenance import collect
+from lab.catalogue.registry import entry
+from lab.catalogue.shipped import folder_of, has_results
+from lab.errors import LabError, check_whole
+from lab.papers.entry import Entry
+from lab.papers.tables import curves
+from lab.run import Run, complete
+from lab.scale import check_scale
+from lab.spec import key, needs
+from lab.store import Store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LONG = 2.0  # minutes of training that are announced
+
+
+def figure(
+    name: str,
+    scale: str = "laptop",
+    device: str = "auto",
+    seeds: int | None = None,
+    force: bool = False,
+    shipped: bool = True,
+    store: Store | None = None,
+    progress: bool = True,
+) -> Figure:
+    """A figure of the catalogue, with its table and provenance.
+
+    seeds: runs of each kind (default: the entry's own). force: train again what the store has. shipped: where the store
+    lacks runs, take the results in data/results if they are there, rather than train; their provenance says so.
+
+    >>> figure("transformers/fig6", scale="smoke", progress=False).table.columns.tolist()
+    ['task', 'x', 'value', 'density']
+    """
+    found, store = _checked(name, scale, device, seeds), store or Store()
+    if shipped and seeds is None and not force and has_results(name, scale):
+        if not trained(found, scale, store):
+            return read(found, scale)
+    return _figure(found, scale, *measured(name, scale, device, seeds, force, store, progress))
+
+
+def measured(
+    name: str,
+    scale: str,
+    device: str = "auto",
+    seeds: int | None = None,
+    force: bool = False,
+    store: Store | None = None,
+    progress: bool = True,
+) -> tuple[pd.DataFrame, dict, dict[str, pd.DataFrame]]:
+    """Train what a figure needs and measure it: its table, provenance and further tables; nothing is drawn."""
+    found, store = _checked(name, scale, device, seeds), store or Store()
+    planned = found.plan(scale, seeds or found.seeds[scale])
+    specs = list(dict.fromkeys(spec for _, spec in planned))
+    if force:
+        store.forget([*specs, *(search for spec in specs for search in needs(spec))])
+    if progress:
+        _announce(found, scale, len(specs), sum(not store.has(spec) for spec in specs))
+    start = time.perf_counter()
+    complete(specs, store, device, progress)
+    runs = [(labels, Run(spec, store)) for labels, spec in planned]
+    devices = {(run.notes["device"], run.notes["device_name"]) for _, run in runs}  # trained here or elsewhere
+    devices = sorted(devices or {("cpu", engine.device_name("cpu"))})
+    table = found.measure(runs, found.examples[scale]) if found.examples else found.measure(runs)
+    extras = {"curves": curves(runs).drop(columns="read").round(4)} if found.curves else {}
+    if found.functions:
+        extras["functions"] = found.functions(runs)
+    facts = collect(
+        name, scale, device=", ".join(sorted({kind for kind, _ in devices})),
+        device_name=", ".join(name for _, name in devices), seeds=sorted({spec.seed for spec in specs}),
+        runs={run.key: f"{run.spec.task_name}, seed {run.spec.seed}" for _, run in runs},
+        data=found.origin.data(scale), seconds=time.perf_counter() - start,
+        hyperparameters=found.origin.hyperparameters(scale),
+        departures=[*found.notes(scale), *found.origin.departures(scale)],
+    )  # fmt: skip
+    facts["guesses"] = list(found.origin.guesses)
+    if found.examples:
+        facts["examples"] = found.examples[scale]
+    facts["searches"] = {key(search): search.task_name for spec in specs for search in needs(spec)}
+    facts["training_seconds"] = round(sum({run.key: run.notes["seconds"] for _, run in runs}.values()))
+    # of the spline, the code and the processor, by run; what was trained before this was noted has none
+    for name, note in (("kernels", "kernel"), ("commits", "commit"), ("instructions", "instructions")):
+        facts[name] = sorted({run.notes.get(note, "unknown") for _, run in runs})
+    facts["diverged"] = sorted({run.key for _, run in runs if run.diverged})
+    return table, facts, extras
+
+
+def _announce(found: Entry, scale: str, runs: int, missing: int) -> None:
+    """Say so before a training that nobody would wait for unprepared."""
+    minutes, place = found.minutes[scale] * missing / max(1, runs), "a GPU" if scale == "paper" else "2 CPU cores"
+    if minutes >= LONG:
+        text = (
+            f"{found.name}, scale {scale}: {missing} of {runs} runs have to be trained, about {minutes:.0f} minutes on"
+        )
+        text += f" {place}. You can interrupt: what is trained is kept, and the next call goes on from there."
+        print(text, file=sys.stderr, flush=True)
+
+
+def _checked(name: str, scale: str, device: str, seeds: int | None) -> Entry:
+    found, _, _ = entry(name), check_scale(scale), engine.choose_device(device)
+    if seeds is not None:
+        check_whole("seeds", seeds)
+    return found
+
+
+def trained(found: Entry, scale: str, store: Store) -> bool:
+    """Whether the store has all runs of an entry; never where there are none to train."""
+    planned = found.plan(scale, found.seeds[scale])
+    return bool(planned) and all(store.has(spec) for _, spec in planned)
+
+
+def read(found: Entry, scale: str) -> Figure:
+    """A shipped figure, drawn anew from its table."""
+    import pandas as pd
+
+    folder = folder_of(found.name, scale)
+    try:
+        table = pd.read_csv(folder / "table.csv")
+        facts = json.loads((folder / "provenance.json").read_text())
+        beside = [folder / f"{name}.csv" for name in ("curves", "functions")]
+        extras = {path.stem: pd.read_csv(path) for path in beside if path.is_file()}
+    except (OSError, ValueError) as error:
+        raise LabError(f"shipped results cannot be read ({error}); bring them back, or train with --force") from error
+    return _figure(found, scale, table, facts, extras)
+
+
+def _figure(found: Entry, scale: str, table: pd.DataFrame, facts: dict, extras: dict) -> Figure:
+    summary = found.summary(table)
+    plot = found.plot(table, extras["functions"]) if found.functions else found.plot(table)
+    return Figure(plot, table, facts, _caption(found, summary, facts), found.name, scale, summary, extras)
+
+
+def _caption(found: Entry, summary: str, facts: dict) -> str:
+    """What the figure shows, its result in a sentence, how it was made, and every departure from the paper."""
+    parts = [f"{found.shows}.", summary, f"Paper: {found.paper_says}.", _made(found, facts)]
+    departed = f"Departures from the paper: {'; '.join(facts['departures']) or 'none known'}."
+    departed += " Where the paper is silent, see `guesses` in provenance.json." if facts["guesses"] else ""
+    return "\n".join(part for part in [*parts, departed] if part)
+
+
+def _made(found: Entry, facts: dict) -> str:
+    """Scale, device, seeds, runs, steps, data."""
+    words = f"Scale {facts['scale']}, {facts['device_name']}"
+    if facts["runs"]:
+        found_by = len(facts["searches"])
+        searches = f" and {found_by} {'searches' if found_by > 1 else 'search'}" if found_by else ""
+        first, last = facts["seeds"][0], facts["seeds"][-1]
+        seeds = f"seeds {first} to {last}" if last > first else f"seed {first}"
+        words += f", {seeds}, {len(facts['runs'])} runs{searches}."
+        lost = len(facts["diverged"])
+        words += f" {lost} of them diverged (their loss was no longer finite)." if lost else ""
+        words += f" Steps: {_steps(found, facts['scale'])}."
+    else:
+        words += ". Nothing is trained."
+    looked = f" Probes looked at {facts['examples']} examples." if facts["runs"] and "examples" in facts else ""
+    return f"{words}{looked} Data: {'; '.join(dict.fromkeys(source['from'] for source in facts['data']))}."
+
+
+def _steps(found: Entry, scale: str) -> str:
+    """Lengths of the schedules, by task."""
+    lengths: dict[str, set[int]] = {}
+    for _, spec in found.plan(scale, 1):
+        lengths.setdefault(spec.task_name, set()).add(spec.recipe.steps)
+    return ", ".join(f"{task} {' and '.join(map(str, sorted(lengths[task])))}" for task in lengths)

@@ -1,0 +1,151 @@
+"""A finished figure: its plot, the numbers behind it, where they come from, and the files of all that."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lab.errors import ArgumentError, LabError
+
+if TYPE_CHECKING:  # plotly is imported where a figure is drawn
+    import pandas as pd
+    import plotly.graph_objects as go
+
+WIDTH = 800  # px of images; text has its natural size there
+
+PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+body {{ margin: 1rem auto; max-width: 1000px; padding: 0 .5rem; color: #222; }}
+body {{ font: 14px/1.5 "Open Sans", Helvetica, Arial, sans-serif; }}
+figure {{ margin: 0; }}
+figcaption {{ max-width: 50rem; margin-top: .5rem; }}
+</style>
+</head>
+<body>
+<figure>
+{plot}
+<figcaption>{caption}</figcaption>
+</figure>
+</body>
+</html>
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Figure:
+    """A figure of the catalogue at a scale.
+
+    plot: what is drawn, from `table` alone. caption: scale, device, seeds, steps, data, departures from the paper.
+    summary: the result in a sentence. extras: further tables by name, e.g. the learning curves behind a matrix.
+    """
+
+    plot: go.Figure
+    table: pd.DataFrame
+    provenance: dict
+    caption: str
+    name: str  # "transformers/fig5"
+    scale: str
+    summary: str = ""
+    extras: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+
+    @property
+    def full_caption(self) -> str:
+        """The caption, and how to read the plot (what bands, whiskers and ± are)."""
+        from lab.plots.caption import reading
+
+        key = reading(self.plot)
+        return self.caption if key in self.caption else f"{self.caption.rstrip()}\n{key}"
+
+    def write(self, folder: str | Path, images: bool = True, page: bool = True) -> list[Path | str]:
+        """Write the figure's files into `folder`; what was written, and how to get images where there are none.
+
+        Always figure.json (Plotly), table.csv, provenance.json and one CSV for each of `extras`. With `page`
+        figure.html, which holds plotly.js itself (5 MB): one file to send around, and it opens offline. With `images`
+        figure.png and figure.svg, where a Chrome is found. Each file is complete or as it was before. Raises LabError
+        where it cannot write.
+        """
+        folder = Path(folder)
+        files = {"table.csv": self.table.to_csv(index=False)}
+        files |= {f"{name}.csv": table.to_csv(index=False) for name, table in self.extras.items()}
+        files["provenance.json"] = json.dumps(self.provenance, indent=1, ensure_ascii=False) + "\n"
+        files["figure.json"] = self._captioned_json()
+        if page:
+            files["figure.html"] = self._page()
+        try:
+            _make(folder)
+            written: list[Path | str] = [_put(folder / name, text.encode()) for name, text in files.items()]
+            return written + (self._write_images(folder) if images else [])
+        except OSError as error:
+            raise LabError(
+                f"cannot write to {folder}: {error.strerror or error}; choose another folder, or make room"
+            ) from error
+
+    def _write_images(self, folder: Path) -> list[Path | str]:
+        from lab.catalogue import export
+        from lab.plots.caption import captioned
+
+        drawn = captioned(self.plot, self.full_caption, WIDTH)
+        try:
+            made = export.images(drawn.to_json())
+        except export.NoImages as problem:
+            for kind in export.FORMATS:  # an image of an older table must not stand beside this one
+                (folder / f"figure.{kind}").unlink(missing_ok=True)
+            return [f"no images ({problem}): {export.ADVICE}"]
+        return [_put(folder / f"figure.{kind}", content) for kind, content in made.items()]
+
+    def _captioned_json(self) -> str:
+        import plotly.graph_objects as go
+
+        meta = (self.plot.layout.meta or {}) | {"caption": self.full_caption, "name": self.name, "scale": self.scale}
+        return go.Figure(self.plot).update_layout(meta=meta).to_json()
+
+    def _page(self) -> str:
+        plot = self.plot.to_html(
+            full_html=False,
+            include_plotlyjs=True,
+            default_height=f"{self.plot.layout.height or 450}px",
+            config={"responsive": True, "displaylogo": False},
+        )
+        title = html.escape(f"{self.name}, {self.scale} scale")
+        return PAGE.format(title=title, plot=plot, caption=html.escape(self.full_caption).replace("\n", "<br>"))
+
+    def _ipython_display_(self) -> None:
+        """The plot, and below it the caption as text, which wraps to the width of the cell."""
+        from IPython.display import HTML, display
+
+        display(self.plot)
+        caption = html.escape(self.full_caption).replace("\n", "<br>")
+        display(HTML(f'<p style="max-width: 50rem">{caption}</p>'))
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise ArgumentError(f"{folder} is a file or lies in one; name a folder to write into") from None
+
+
+def _put(path: Path, content: bytes) -> Path:
+    """Write a file under a temporary name and rename it, so that a reader never sees half of it."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        temporary.chmod(0o644)  # mkstemp gives it to its owner alone
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    return path

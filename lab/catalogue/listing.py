@@ -1,0 +1,48 @@
+"""What there is: the catalogue with the results that are here, and the contents of the store."""
+
+from __future__ import annotations
+
+from lab.catalogue.build import trained
+from lab.catalogue.registry import entries
+from lab.catalogue.shipped import has_results
+from lab.scale import SCALES
+from lab.spec import EpisodeSpec, SearchSpec, from_json
+from lab.store import Store
+
+
+def listing(store: Store | None = None) -> list[dict]:
+    """One row an entry: name, section, title, shows, paper_says, minutes by scale, and which results are here.
+
+    "laptop (shipped)" is in data/results; "laptop (trained here)" has all its runs in the store.
+    """
+    store, rows = store or Store(), []
+    for found in entries().values():
+        results = [f"{scale} (shipped)" for scale in SCALES if has_results(found.name, scale)]
+        for scale in SCALES:
+            if trained(found, scale, store):
+                results.append(f"{scale} (trained here)")
+        rows.append(
+            {"name": found.name, "section": found.section, "title": found.title, "shows": found.shows,
+             "paper_says": found.paper_says, "minutes": found.minutes, "results": results}
+        )  # fmt: skip
+    return rows
+
+
+def stored(store: Store) -> list[dict]:
+    """One row a stored result: kind, key, task, seed (of a search by episodes: that of its first restart; and episodes
+    for steps), non-linearities. Damaged ones are listed with a question mark."""
+    rows = []
+    for folder in store.results():
+        row = {"kind": "search" if folder.parent.name == "searches" else "run", "key": folder.name[:12]}
+        try:
+            spec = from_json((folder / "spec.json").read_text())
+            parts = {name: part if isinstance(part, str) else type(part).__name__.lower()
+                     for name, part in spec.model.parts.items()}  # fmt: skip
+            task = spec.task if isinstance(spec, SearchSpec) else spec.task_name
+            steps, seed = (spec.episodes, spec.restarts[0].seed) if isinstance(spec, EpisodeSpec) else (
+                spec.recipe.last, spec.seed)  # fmt: skip
+            row |= {"task": task, "width": spec.model.width, "steps": steps, "seed": seed} | parts
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+            row["task"] = "? (spec.json unreadable; see `lab store verify`)"
+        rows.append(row)
+    return rows

@@ -1,0 +1,36 @@
+"""The catalogue: which figures there are. What a figure is, its section of its paper says (`lab.papers.entry`)."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from lab.errors import ArgumentError
+from lab.papers.entry import Entry
+
+PAPERS = ("transformers", "hypernetwork", "simplicity")  # in their order
+
+
+def entries(paper: str | None = None) -> dict[str, Entry]:
+    """All entries by name, in the order of the papers; or those of one paper, and no other paper is imported.
+
+    >>> list(entries("transformers"))[:3]
+    ['transformers/fig2', 'transformers/fig3', 'transformers/fig4']
+    """
+    if paper is None:
+        return {name: found for paper in PAPERS for name, found in entries(paper).items()}
+    sections = import_module(f"lab.papers.{paper}").MODULES
+    found = [entry for name in sections for entry in import_module(f"lab.papers.{paper}.{name}.figures").ENTRIES]
+    return {entry.name: entry for entry in sorted(found, key=lambda entry: entry.order)}
+
+
+def entry(name: str) -> Entry:
+    """The entry of that name.
+
+    >>> entry("transformers/fig5").section
+    '3.2'
+    """
+    paper = name.partition("/")[0]
+    known = entries(paper) if paper in PAPERS else {}
+    if name not in known:
+        raise ArgumentError(f"unknown figure {name!r}; known: {', '.join(entries())}")
+    return known[name]

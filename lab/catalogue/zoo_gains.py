@@ -1,0 +1,130 @@
+"""What a learned function gains: accuracy over training with it minus that of the baseline, read from trained runs."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lab.catalogue.shipped import RESULTS
+from lab.nonlinearity.part import as_part
+from lab.nonlinearity.spline import Spline
+from lab.papers.simplicity.defaults import of_table
+from lab.papers.simplicity.grokking.settings import LEARNED, RELU
+from lab.papers.tables import curves
+from lab.papers.transformers.compatibility.figures import PARTS
+from lab.papers.transformers.settings import BASELINE, BOTH, MLP, SEEDS, setting
+from lab.run import Run
+from lab.scale import SCALES
+from lab.spec import EpisodeSpec, Learned, RunSpec, SearchSpec, TwoLossSpec, from_json, key, replace
+from lab.statistics import half_width
+from lab.store import Store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Search = SearchSpec | EpisodeSpec | TwoLossSpec
+NOTHING = dict.fromkeys(("seeds", "gain", "low", "high", "steps", "measured"))
+# what tables of learning curves call the runs with a search's functions, by what it learned
+METHODS = {("mlp",): MLP, ("mlp", "attention"): BOTH}
+
+
+def gain(phi: Spline, plain: dict, store: Store | None = None) -> dict:
+    """seeds, gain, low, high (percentage points, 95 % interval of the mean over seeds), steps, measured (where).
+
+    phi: the function. plain: the spec of its search, as JSON gives it. The statistic is the one of Figure 2's summary,
+    paired by seed: mean accuracy over training with the function minus that of the baseline; seeds of which a run
+    diverged are left out. Of several tables the longest training counts, then the one with most seeds; shipped
+    results before the store.
+    """
+    try:
+        spec = from_json(json.dumps(plain))
+    except (LookupError, TypeError, ValueError, AttributeError):  # of a lab with other kinds of specs
+        return NOTHING
+    shipped = [(where, *_paired(*tables)) for where, *tables in _shipped(key(spec), spec)]
+    found = shipped or [("store", *_paired(*tables)) for tables in _stored(phi, spec, store or Store())]
+    found = [(where, differences, steps) for where, differences, steps in found if len(differences)]
+    if not found:
+        return NOTHING
+    where, differences, steps = max(found, key=lambda row: (row[2], len(row[1])))
+    mean, half = 100 * differences.mean(), 100 * half_width(differences.to_numpy())
+    numbers = {"gain": mean, "low": mean - half, "high": mean + half}
+    rounded = {name: round(float(value), 1) + 0.0 for name, value in numbers.items()}  # + 0: no -0.0
+    return {"seeds": len(differences)} | rounded | {"steps": steps, "measured": where}
+
+
+def _paired(ours: pd.DataFrame, baseline: pd.DataFrame) -> tuple[pd.Series, int]:
+    """By seed: mean accuracy over the steps that both kinds have, ours minus baseline; and the last of these steps."""
+    steps, means = set(ours["step"]) & set(baseline["step"]), []
+    for table in (ours, baseline):
+        lost = table.loc[table["diverged"].astype(bool), "seed"].unique()
+        kept = table[~table["seed"].isin(lost) & table["step"].isin(steps)]
+        means.append(kept.groupby("seed")["accuracy"].mean())
+    return (means[0] - means[1]).dropna(), max(steps, default=0)
+
+
+def _shipped(name: str, spec: Search) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
+    """Shipped results that trained with what this search found: where, rows with it, rows of the baseline."""
+    for folder in sorted(path.parent for path in RESULTS.glob("*/*/*/provenance.json")):
+        if name not in json.loads((folder / "provenance.json").read_text()).get("searches", {}):
+            continue
+        table = _read(folder / ("curves.csv" if (folder / "curves.csv").is_file() else "table.csv"))
+        if not {"task", "seed", "step", "accuracy", "diverged"} <= set(table) or "width" in table:
+            continue  # no curves, or those of other widths, too
+        rows, where = table[table["task"] == spec.task_name], f"{folder.parent.parent.name}/{folder.parent.name}"
+        if not isinstance(spec, SearchSpec):
+            if "method" not in rows:
+                continue
+            ours, baseline = rows["method"] == LEARNED, rows["method"] == RELU
+        elif "method" in rows:
+            ours, baseline = rows["method"] == METHODS.get(spec.learn), rows["method"] == BASELINE
+        else:
+            mine = rows["part"] == {learned: part for part, learned in PARTS.items()}[spec.learn]
+            ours, baseline = mine & (rows["architecture"] == spec.task), mine & (rows["architecture"] == BASELINE)
+        if ours.any() and baseline.any():
+            yield where, rows[ours], rows[baseline]
+
+
+def _read(path: Path) -> pd.DataFrame:
+    """A shipped table, read once as long as nobody writes it anew: the zoo asks for each function."""
+    return _table(path, path.stat().st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=16)
+def _table(path: Path, written: int) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.read_csv(path)
+
+
+def _stored(phi: Spline, spec: Search, store: Store) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
+    """The same from the store, for seeds that have a run of both kinds: of `lab figure`, or of `lab.train(mlp=phi)`."""
+    for scale in SCALES:
+        seeds = SEEDS[scale]
+        base, kinds = _base(phi, spec, scale, seeds)
+        for kind in kinds:
+            pairs = [pair for pair in zip(kind, base, strict=True) if all(map(store.has, pair))]
+            if pairs:
+                ours, baseline = zip(*pairs, strict=True)
+                yield _curves(ours, store), _curves(baseline, store)
+
+
+def _base(phi: Spline, spec: Search, scale: str, seeds: int) -> tuple[list[RunSpec], list[list[RunSpec]]]:
+    """Runs of the baseline, and runs with the function: named by its search, or by its values."""
+    if isinstance(spec, SearchSpec):
+        base = setting(spec.task, scale)
+        kinds = [base.runs(seeds, spec)]
+        if spec.learn in (("mlp",), ("attention",)):
+            kinds.append(base.runs(seeds, **{spec.learn[0]: as_part(phi)}))
+        return base.runs(seeds), kinds
+    if spec.learn != "shared" or isinstance(spec.task, tuple):
+        return [], []
+    base = of_table(spec.task, scale).runs(seeds)
+    parts = (Learned(spec, "phi"), as_part(phi))
+    return base, [[replace(run, model=replace(run.model, phi=part)) for run in base] for part in parts]
+
+
+def _curves(specs: tuple[RunSpec, ...], store: Store) -> pd.DataFrame:
+    return curves([({}, Run(spec, store)) for spec in specs])

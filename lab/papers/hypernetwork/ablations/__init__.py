@@ -1,0 +1,1 @@
+"""Variants between softmax attention and HYLA."""

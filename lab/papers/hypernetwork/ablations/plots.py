@@ -1,0 +1,57 @@
+"""The ablations of HYLA as rows: ours beside what the paper prints (hypernetwork paper, Table A1)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lab.papers.hypernetwork.printed import means
+from lab.plots import comparison as beside
+from lab.plots.caption import set_reading
+from lab.plots.style import method_title
+
+if TYPE_CHECKING:  # imported where a figure is drawn
+    import pandas as pd
+    import plotly.graph_objects as go
+
+TITLES = {"logic": "fuzzy logic: R² (%)", "sraven": "SRAVEN: accuracy (%)"}
+LOWEST = -40  # percent: the axis goes no lower, the digits do
+
+
+def table_a1(table: pd.DataFrame) -> go.Figure:
+    """A panel a task, a row a method: mean and standard error, ours and the paper's. table: as for `means`."""
+    found = means(table)
+    panels, ends = [], []
+    for task, rows in found.groupby("task", sort=False):
+        panels.append((TITLES[task], rows.assign(name=[_two_lines(method_title(name)) for name in rows["method"]])))
+        ends.append((max(LOWEST, min(0.0, np.nanmin(rows[["mean", "paper"]].to_numpy(float)) - 8)), 104))
+    figure = beside.rows(panels, ends)
+    single = table["seed"].nunique() == 1
+    set_reading(
+        figure,
+        "Mean over seeds on unseen combinations;",
+        "one seed only, so ours have no interval."
+        if single
+        else "whiskers and ±: one standard error, as in the paper.",
+        _lost(found),
+    )
+    return figure
+
+
+def _two_lines(title: str) -> str:
+    """The title broken before a sign, where it is too long for the margin.
+
+    >>> _two_lines("HYLA + MoE"), _two_lines("linear attention + RMSHead + nonlinear value")
+    ('HYLA + MoE', 'linear attention<br>+ RMSHead + nonlinear value')
+    """
+    if len(title) <= 24:
+        return title
+    cut = min(place for sign in "+−" if (place := title.find(f" {sign} ")) > 0)
+    return f"{title[:cut]}<br>{title[cut + 1 :]}"
+
+
+def _lost(found: pd.DataFrame) -> str:
+    lost = [f"{method_title(row.method)} ({row.task}): {row.lost} of {row.lost + row.runs}"
+            for row in found.itertuples() if row.lost]  # fmt: skip
+    return f"Diverged runs (left out of means): {'; '.join(lost)}." if lost else ""

@@ -1,0 +1,1 @@
+"""How many problems and tasks SRAVEN has, and how many are ambiguous."""

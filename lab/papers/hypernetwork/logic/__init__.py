@@ -1,0 +1,1 @@
+"""Fuzzy logic: generalization to functions that training held out."""

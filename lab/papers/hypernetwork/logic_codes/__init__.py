@@ -1,0 +1,1 @@
+"""Latent codes of models that learned fuzzy logic."""

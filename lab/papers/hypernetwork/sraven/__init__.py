@@ -1,0 +1,1 @@
+"""SRAVEN: accuracy with the number of problems, and latent codes."""

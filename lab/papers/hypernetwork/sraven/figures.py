@@ -1,0 +1,216 @@
+"""Section 4 of the hypernetwork paper: symbolic Raven's matrices (SRAVEN), and what latent codes tell of their rules.
+
+All entries read the same runs, one for each method and seed; figure 4A has shorter ones besides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lab.papers.entry import Entry, Planned
+from lab.papers.hypernetwork.claims import FIG4A, FIG5E, FIG5F
+from lab.papers.hypernetwork.codes_tables import MAPS, Labelled, alike, decoded, fresh, listed, mapped
+from lab.papers.hypernetwork.logic.figures import POINT, finals, percent
+from lab.papers.hypernetwork.logic_codes.figures import ONE, maps_summary
+from lab.papers.hypernetwork.origin import Hyper
+from lab.papers.hypernetwork.settings import FIGURE_METHODS, SEEDS, sraven
+from lab.papers.hypernetwork.sraven import plots as scaling
+from lab.plots import decoding, embedding, similarity
+from lab.plots.style import method_title
+from lab.run import Run
+from lab.tasks.sraven import RULES
+from lab.tasks.stream import Examples
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+# Trained on; None: as many as the setting has. The paper's marks are 25 to 40 million.
+PROBLEMS = {"smoke": (None,), "laptop": (256_000, None), "paper": (20_000_000, 40_000_000)}
+
+
+def by_problems(scale: str, seeds: int, numbers: Sequence[int | None] = ()) -> list[Planned]:
+    """Runs of every method for each number of problems trained on: each a training of its own, with a schedule of its
+    own; at paper scale, of every point of the grid."""
+    found = []
+    for number in numbers or PROBLEMS[scale]:
+        for method in FIGURE_METHODS:
+            setting = sraven(scale, method, problems=number)
+            for spec in setting.grid(seeds) if scale == "paper" else setting.runs(seeds):
+                point = {name: getattr(spec.recipe, name) for name in POINT}
+                problems = spec.recipe.steps * spec.recipe.batch
+                found.append(({"method": method, "problems": problems} | point, spec))
+    return found
+
+
+def plan(scale: str, seeds: int) -> list[Planned]:
+    """Those with the most problems."""
+    return by_problems(scale, seeds, PROBLEMS[scale][-1:])
+
+
+def chosen(runs: Labelled) -> Labelled:
+    """Of a grid of hyper-parameters, the runs at the point that is best on `val` for their method."""
+    return [pair for pair, keep in zip(runs, _scores(runs)["chosen"], strict=True) if keep]
+
+
+def rules(examples: Examples) -> np.ndarray:
+    """The rule that the last token's answer follows."""
+    return np.array(RULES)[examples.latents["answer_rules"][:, -1].numpy()]
+
+
+def _scores(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+    return finals(runs, "accuracy_val")
+
+
+def _decoded(runs: Sequence[tuple[dict, Run]], examples: int) -> pd.DataFrame:
+    return decoded(chosen(runs), examples, fresh, rules, "rules")
+
+
+COLOURS = {"target": lambda examples: examples.targets[:, -1].numpy().astype(float), "rule": rules}
+
+
+def _maps(last: bool, *colourings: str) -> Callable[[Labelled, int], pd.DataFrame]:
+    def measure(runs: Sequence[tuple[dict, Run]], examples: int) -> pd.DataFrame:
+        return mapped(chosen(runs), examples, fresh, {name: COLOURS[name] for name in colourings}, last)
+
+    return measure
+
+
+def _alike(runs: Sequence[tuple[dict, Run]], examples: int) -> pd.DataFrame:
+    return alike(chosen(runs), examples, fresh, rules, RULES)
+
+
+def _listed(runs: Sequence[tuple[dict, Run]], examples: int) -> pd.DataFrame:
+    return listed(chosen(runs), examples, fresh, rules, RULES)
+
+
+def _accuracy_summary(table: pd.DataFrame) -> str:
+    """Accuracy on unseen and seen combinations with the most problems."""
+    rows = table[table["chosen"] & (table["problems"] == table["problems"].max())]
+    words = [f"{method_title(method)} {percent(unseen)} (seen {percent(seen)})"
+             for method, unseen, seen in rows.groupby("method", sort=False)[["accuracy_ood", "accuracy_test"]].mean()
+             .itertuples()]  # fmt: skip
+    return f"Accuracy in % on unseen combinations of rules, with the most problems: {', '.join(words)}."
+
+
+def _decoded_summary(table: pd.DataFrame) -> str:
+    """First and last layer, by method, with controls."""
+    words = []
+    for method, rows in table.groupby("method", sort=False):
+        means = rows.groupby("layer")["value"].mean()
+        words.append(f"{method_title(method)} {', '.join(map(percent, means))}")
+    controls = f"{percent(table['chance'].mean())} and {percent(table['shuffled'].mean())}"
+    return (f"Rules decoded on unseen combinations, in %, from the first layer to the last: {'; '.join(words)}."
+            f" The best constant answer and decoders of shuffled labels: {controls}.")  # fmt: skip
+
+
+def _alike_summary(table: pd.DataFrame) -> str:
+    """Addition and subtraction against the mean over all pairs of different rules."""
+    different = table[table["a"] != table["b"]]
+    pair = different[different[["a", "b"]].isin(("addition", "subtraction")).all(axis=1)]
+    if pair.empty:
+        return "No problem has addition or subtraction in its last place, so they cannot be compared."
+    words = []
+    for method, rows in different.groupby("method", sort=False):
+        own = pair.loc[pair["method"] == method, "similarity"].mean()
+        words.append(f"{method_title(method)} {own:.2f} (all pairs {rows['similarity'].mean():.2f})")
+    return f"Cosine similarity of addition and subtraction: {', '.join(words)}."
+
+
+def _notes(scale: str) -> list[str]:
+    labels, spec = plan(scale, 1)[0]
+    return [f"{labels['problems']:,} problems trained on (paper 40 million), {spec.recipe.steps:,} steps",
+            "codes of the last query attending to itself, as in the text; the reference code reads that query's scores"
+            " for two context panels, of problems without permutations"]  # fmt: skip
+
+
+def _decoder_notes(scale: str) -> list[str]:
+    return [*_notes(scale), "the paper states no setting of its classifier: here multinomial (L2, C = 1, standardized"
+                            " codes, rules weighted to count alike)"]  # fmt: skip
+
+
+def _map_notes(scale: str) -> list[str]:
+    return [*_notes(scale), MAPS]
+
+
+def _all_layers_notes(scale: str) -> list[str]:
+    return [*_map_notes(scale), "in the first layer, linear attention and HYLA have one code for all problems:"
+                                " queries are zero, and only softmax compares with other keys"]  # fmt: skip
+
+
+def _scaling_notes(scale: str) -> list[str]:
+    numbers = sorted({labels["problems"] for labels, _ in by_problems(scale, 1)})
+    told = ", ".join(f"{number:,}" for number in numbers)
+    return [f"{told} problems (paper 25 to 40 million), one width and depth (paper three of each)"]
+
+
+def _high_maps(table: pd.DataFrame) -> go.Figure:
+    return embedding.maps(table, height=200)
+
+
+_MINUTES = {"smoke": 1, "laptop": 60, "paper": 600}  # of the runs that all entries share
+_SHARED = {"tasks": ("sraven",), "origin": Hyper("sraven", ("steps",)), "minutes": _MINUTES}
+_CODES = {"plan": plan, **_SHARED}
+_ONE_SEED = _CODES | {"seeds": ONE, "minutes": {"smoke": 0.5, "laptop": 20, "paper": 200}}
+_POINTS = {"smoke": 60, "laptop": 800, "paper": 2_000}
+_MANY = {"smoke": 200, "laptop": 4_000, "paper": 16_000}
+ENTRIES = (
+    Entry(
+        "hypernetwork/fig4a", "4.4", "SRAVEN by number of training problems",
+        "Accuracy (all features of the answer right) on unseen combinations of rules, at the end of training, against"
+        " the number of problems trained on; thin: on combinations that training saw",
+        "given enough problems and a large enough model, all methods solve 80 % of unseen combinations; HYLA is best"
+        " where either is small",
+        plan=by_problems, measure=_scores, plot=scaling.fig4a, summary=_accuracy_summary, notes=_scaling_notes,
+        seeds=SEEDS, claims=FIG4A, **_SHARED | {"minutes": {"smoke": 1, "laptop": 80, "paper": 900}},
+    ),
+    Entry(
+        "hypernetwork/fig5a", "4.4", "Latent codes on SRAVEN, by target",
+        "t-SNE of the latent codes of the last layer on unseen combinations of rules, coloured by the magnitude of the"
+        " target",
+        "magnitude explains clusters more in early layers",
+        measure=_maps(True, "target"), plot=_high_maps, summary=maps_summary, notes=_map_notes,
+        examples=_POINTS, **_ONE_SEED,
+    ),
+    Entry(
+        "hypernetwork/fig5b", "4.4", "Latent codes on SRAVEN, by rule",
+        "t-SNE of the latent codes of the last layer on unseen combinations of rules, coloured by the rule that the"
+        " answer follows",
+        "clusters of the last layer match the rules",
+        measure=_maps(True, "rule"), plot=_high_maps, summary=maps_summary, notes=_map_notes,
+        examples=_POINTS, **_ONE_SEED,
+    ),
+    Entry(
+        "hypernetwork/fig5e", "4.4", "How alike the codes of two rules are",
+        "Cosine similarity between the mean latent codes of rules in the last layer, on unseen combinations",
+        "related rules such as addition and subtraction can have similar codes (HYLA)",
+        measure=_alike, plot=similarity.matrices, summary=_alike_summary, notes=_notes, seeds=SEEDS, examples=_MANY,
+        claims=FIG5E, **_CODES,
+    ),
+    Entry(
+        "hypernetwork/fig5f", "4.4", "Rules decoded from latent codes",
+        "Accuracy of a logistic regression that decodes from the latent code which rule the answer follows, trained on"
+        " combinations that the model was trained on and tested on unseen ones, by layer",
+        "strongly predictive in later layers",
+        measure=_decoded, plot=decoding.by_layer, summary=_decoded_summary, notes=_decoder_notes, seeds=SEEDS,
+        examples=_MANY, claims=FIG5F, **_CODES,
+    ),
+    Entry(
+        "hypernetwork/figA6", "4.4", "Latent codes on SRAVEN, all layers",
+        "t-SNE of the latent codes of each layer on unseen combinations of rules, coloured by the magnitude of the"
+        " target and by the rule that the answer follows",
+        "early layers cluster by magnitude, the last one by rule",
+        measure=_maps(False, "target", "rule"), plot=embedding.maps, summary=maps_summary,
+        notes=_all_layers_notes, examples={"smoke": 60, "laptop": 500, "paper": 1_000}, **_ONE_SEED,
+    ),
+    Entry(
+        "hypernetwork/figA8", "4.4", "Attention scores across heads, rule by rule",
+        "Latent codes of the last layer on unseen combinations: a sample for each rule, and the mean of each rule;"
+        " their similarities are in Figure 5E",
+        "codes of a rule are alike",
+        measure=_listed, plot=similarity.codes, notes=_notes, examples=_MANY, **_ONE_SEED,
+    ),
+)  # fmt: skip

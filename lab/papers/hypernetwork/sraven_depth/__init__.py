@@ -1,0 +1,1 @@
+"""SRAVEN with more layers."""

@@ -1,0 +1,1 @@
+"""How complexity is measured: total variation and Fourier complexity (App. F)."""

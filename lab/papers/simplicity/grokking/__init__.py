@@ -1,0 +1,1 @@
+"""Modular operations: how long generalization comes after memorization (Section 3.5)."""

@@ -1,0 +1,1 @@
+"""Functions learned on one image set, used on another."""

@@ -1,0 +1,189 @@
+"""Sections 3.1 and 3.2 of the simplicity paper: image sets, as classification and as regression to class ids.
+
+Figures 2, 4, 17 and 18 have the same runs; those of Figures 3 and 16, which show the functions, are among them. The
+main paper's Figures 3 and 4 are of MNIST alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from torch import Tensor
+
+from lab.papers.entry import Entry, Planned
+from lab.papers.simplicity.images import claims
+from lab.papers.simplicity.images import functions as image_functions
+from lab.papers.simplicity.images import plots as drawing
+from lab.papers.simplicity.images.settings import (
+    BASE,
+    DEPTHS,
+    METHODS,
+    PER_LAYER,
+    RELU,
+    SEARCHED_DEPTHS,
+    SEEDS,
+    SETS,
+    TARGETS,
+    ImageSets,
+    images,
+    present,
+)
+from lab.probes import total_variation
+from lab.probes.calling import Model, function_of
+from lab.run import Run
+from lab.scale import SCALES
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FIRST = ("mnist",)  # of the main paper
+SAMPLES, SEED = 100, 0  # points on a path (App. F); the seed of the paths, the same for all models
+
+
+def plan(scale: str, seeds: int, names: Sequence[str] = SETS) -> list[Planned]:
+    """Every set in both modes: ReLU, and functions learned for it, with every number of hidden layers."""
+    found = []
+    for name in present(scale, names):
+        for mode in TARGETS:
+            setting = images(scale, name, mode)
+            for method in METHODS:
+                for layers in SEARCHED_DEPTHS[scale] if method == PER_LAYER else DEPTHS[scale]:
+                    labels = {"set": name, "mode": mode, "method": method, "layers": layers}
+                    found += [(labels, spec) for spec in setting.runs(method, layers, seeds)]
+    return found
+
+
+def _first(scale: str, seeds: int) -> list[Planned]:
+    return plan(scale, seeds, FIRST)
+
+
+def learned(scale: str, seeds: int, names: Sequence[str] = SETS) -> list[Planned]:
+    """One model for each search, of the size that the function was learned with."""
+    return [({key: labels[key] for key in ("set", "mode", "method")}, spec)
+            for labels, spec in plan(scale, seeds, names)
+            if labels["method"] != RELU and labels["layers"] == BASE[scale]]  # fmt: skip
+
+
+def _first_learned(scale: str, seeds: int) -> list[Planned]:
+    return learned(scale, seeds, FIRST)
+
+
+def accuracies(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+    """One row a run: set, mode, method, layers, seed, step (at which its weights were kept), accuracy (test),
+    accuracy_train, accuracy_val (0 to 1, NaN of a run that diverged before it was evaluated), diverged."""
+    import pandas as pd
+
+    rows = []
+    for labels, run in runs:
+        at = run.steps == run.notes["kept"]
+        found = {"accuracy": "test", "accuracy_train": "train", "accuracy_val": "val"}
+        scores = {name: float(run.scores[f"accuracy_{split}"][at].item()) if at.any() else float("nan")
+                  for name, split in found.items()}  # fmt: skip
+        told = {"seed": run.spec.seed, "step": int(run.notes["kept"])}
+        rows.append(labels | told | scores | {"diverged": run.diverged is not None})
+    return pd.DataFrame(rows)
+
+
+def complexities(runs: Sequence[tuple[dict, Run]], examples: int) -> pd.DataFrame:
+    """As `accuracies`, with the total variation of each run (tv, tv_low, tv_high: 95 % interval over paths) on paths
+    between `examples` training images; NaN of a run that diverged."""
+    table = accuracies(runs)
+    for number, (_, run) in enumerate(runs):
+        if run.diverged is None:
+            train = run.spec.task.split(run.spec.task_seed)["train"]
+            found = total_variation(answers(run), train.inputs, train.latents["label"], paths=examples // 2,
+                                    samples=SAMPLES, seed=SEED)  # fmt: skip
+            table.loc[number, ["tv", "tv_low", "tv_high"]] = found.value, found.low, found.high
+        else:
+            table.loc[number, ["tv", "tv_low", "tv_high"]] = float("nan")
+    return table
+
+
+def answers(run: Run) -> Model:
+    """What a run's model answers: probabilities (N, D) → (N, 10), or the class id that it predicts, (N, 1)."""
+    outputs = function_of(run.model())
+    if not run.spec.task.classification:
+        return outputs
+
+    def probabilities(x: Tensor) -> Tensor:
+        return outputs(x).softmax(-1)
+
+    return probabilities
+
+
+def _notes(scale: str) -> list[str]:
+    told = "learned functions are found once for each set, mode and start, with"
+    found = [f"{told} {BASE[scale]} hidden layers, and used at every depth"]
+    if SEARCHED_DEPTHS[scale] != DEPTHS[scale][1:]:
+        found.append(f"layer-specific functions at {BASE[scale]} hidden layers alone")
+    return found
+
+
+def _marker_notes(scale: str) -> list[str]:
+    return [*_notes(scale), "models differ in number of hidden layers and seed (paper: also in hyper-parameters and"
+            " numbers of steps, which it does not name)"]  # fmt: skip
+
+
+def _function_notes(scale: str) -> list[str]:
+    return [f"functions learned with {BASE[scale]} hidden layers"]
+
+
+_TASKS = tuple(dict.fromkeys(
+    images(scale, name, mode).task.name for scale in ("smoke", "laptop") for name in present(scale) for mode in TARGETS
+))  # fmt: skip
+_ONE = dict.fromkeys(SCALES, 1)
+_ACCURACY = {"measure": accuracies, "tasks": _TASKS, "seeds": SEEDS, "summary": drawing.told, "notes": _notes,
+             "plan": plan, "origin": ImageSets()}  # fmt: skip
+_MARKERS = {"measure": complexities, "tasks": _TASKS, "seeds": SEEDS, "summary": drawing.correlations,
+            "notes": _marker_notes, "claims": claims.FIG4,
+            "examples": {"smoke": 10, "laptop": 400, "paper": 400}}  # fmt: skip
+_FUNCTIONS = {"measure": image_functions.shapes, "functions": image_functions.courses, "plot": image_functions.draw,
+              "tasks": _TASKS, "seeds": _ONE, "summary": image_functions.told, "notes": _function_notes,
+              "claims": claims.FIG3}  # fmt: skip
+_SHOWN = ("perceptrons with ReLU and with functions learned from ReLU, from zero, and one for each layer; images to be"
+          " classified, and to be predicted by their class id as a number")  # fmt: skip
+_SAME_ONES = "the functions that the search found from ReLU, from zero, and one for each layer"
+
+ENTRIES = (
+    Entry(
+        "simplicity/fig2", "3.1", "Image sets: ReLU and learned functions",
+        f"Test accuracy of {_SHOWN}",
+        "in classification all models perform similarly; in regression learned functions are better, above all those"
+        " learned from zero",
+        plot=drawing.fig2, claims=claims.FIG2, minutes={"smoke": 0.2, "laptop": 17, "paper": 300}, **_ACCURACY,
+    ),
+    Entry(
+        "simplicity/fig3", "3.1", "Functions learned for MNIST",
+        f"MNIST as classification and as regression: {_SAME_ONES}",
+        "for classification, from a ReLU, a function like GELU, and from zero a wavelet; for regression irregular ones",
+        plan=_first_learned, origin=ImageSets(FIRST),
+        minutes={"smoke": 0.1, "laptop": 5, "paper": 100}, **_FUNCTIONS,
+    ),
+    Entry(
+        "simplicity/fig4", "3.2", "MNIST: accuracy against complexity",
+        f"Test accuracy and complexity of {_SHOWN}",
+        "accuracy and complexity are correlated only for regression, where functions learned from zero are best",
+        plan=_first, plot=drawing.fig4, origin=ImageSets(FIRST), minutes={"smoke": 0.1, "laptop": 9, "paper": 150},
+        **_MARKERS,
+    ),
+    Entry(
+        "simplicity/fig16", "E.2", "Functions learned for image sets",
+        f"Image sets as classification and as regression: {_SAME_ONES}",
+        "those learned for regression contain more irregularities",
+        plan=learned, origin=ImageSets(), minutes={"smoke": 0.2, "laptop": 9, "paper": 200}, **_FUNCTIONS,
+    ),
+    Entry(
+        "simplicity/fig17", "E.2", "Image sets, by number of hidden layers",
+        f"Test accuracy by number of hidden layers, of {_SHOWN}",
+        "the best number of layers is sometimes different for different functions",
+        plot=drawing.fig17, minutes={"smoke": 0.2, "laptop": 17, "paper": 300}, **_ACCURACY,
+    ),
+    Entry(
+        "simplicity/fig18", "E.2", "Image sets: training accuracy, test accuracy and complexity",
+        f"Test accuracy against training accuracy, and against complexity, of {_SHOWN}",
+        "models with learned functions are more accurate than with ReLU, above all those learned from zero",
+        plan=plan, plot=drawing.fig18, origin=ImageSets(), minutes={"smoke": 0.3, "laptop": 18, "paper": 300},
+        **_MARKERS,
+    ),
+)  # fmt: skip

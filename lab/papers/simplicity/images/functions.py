@@ -1,0 +1,212 @@
+"""The functions that are learned for image sets, as tables and as a drawing (simplicity paper, Figures 3 and 16)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from lab.errors import ArgumentError
+from lab.nonlinearity.spline import Spline
+from lab.papers.simplicity.images.settings import CLASSIFICATION, FROM_RELU, FROM_ZERO, PER_LAYER, RELU, TITLES
+from lab.plots.caption import set_reading
+from lab.plots.function_grid import TALLEST, gelu, window
+from lab.plots.panels import above, grid, place
+from lab.plots.style import BLACK, GREY, SEQUENCE, SIZE, colour, faded, method_title
+from lab.probes.profile import counts
+from lab.run import EpisodeResult, Run
+from lab.spec import EpisodeSpec, needs
+
+if TYPE_CHECKING:  # imported where a figure is drawn
+    import pandas as pd
+    import plotly.graph_objects as go
+
+COLUMNS = (FROM_RELU, FROM_ZERO, PER_LAYER)
+
+
+def turns(y: np.ndarray) -> float:
+    """How far a function goes up and down, in multiples of its range: 1 where it is monotone; NaN of a constant.
+
+    >>> turns(np.array([0.0, 1.0, 0.0, 1.0])), turns(np.array([0.0, 0.5, 2.0]))
+    (3.0, 1.0)
+    """
+    reach = np.ptp(y)
+    return float(np.abs(np.diff(y)).sum() / reach) if reach > 0 else float("nan")
+
+
+def likeness(y: np.ndarray, other: np.ndarray) -> float:
+    """Share of the variance of a function that a·other + c explains, 0 to 1; NaN of a constant.
+
+    >>> round(likeness(np.array([1.0, 3.0, 5.0]), np.array([0.0, 1.0, 2.0])), 9)
+    1.0
+    """
+    if not np.ptp(y) > 0 or not np.ptp(other) > 0:
+        return float("nan")
+    return float(np.corrcoef(y, other)[0, 1] ** 2)
+
+
+def shapes(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+    """One row a function that a search found: set, mode, method, restart, layer (from 1), accuracy (on `val`, 0 to 1,
+    of the model that was trained with it to decide), chosen, turns, gelu, relu (likeness of both, at all knots)."""
+    import pandas as pd
+
+    rows = []
+    for labels, _, found, restart, layer, x, y in _found(runs):
+        told = {"restart": restart, "layer": layer, "accuracy": float(found.results[restart, :, 0].mean())}
+        like = {"gelu": likeness(y, gelu(x)), "relu": likeness(y, x.clip(0))}
+        rows.append(labels | told | {"chosen": restart == found.winner, "turns": turns(y)} | like)
+    return pd.DataFrame(rows).round({"accuracy": 6, "turns": 6, "gelu": 6, "relu": 6})
+
+
+def courses(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+    """The same functions, one row a knot: set, mode, method, restart, layer, chosen, x, value, density (of chosen ones,
+    the share of inputs nearest to this knot, on test rows, in the first model that was trained with it; NaN of a model
+    that diverged)."""
+    import pandas as pd
+
+    parts = []
+    for labels, run, found, restart, layer, x, y in _found(runs):
+        chosen = restart == found.winner
+        density = _density(run, found.spec, layer) if chosen else np.nan
+        told = labels | {"restart": restart, "layer": layer, "chosen": chosen}
+        parts.append(pd.DataFrame(told | {"x": x.round(6), "value": y.round(6), "density": density}))
+    return pd.concat(parts, ignore_index=True).round({"density": 6})
+
+
+def chosen(functions: pd.DataFrame, name: str, mode: str, method: str) -> Spline:
+    """The function that was chosen, of the first layer where each has its own. functions: as `courses` has it."""
+    columns = {"set": name, "mode": mode, "method": method, "layer": 1, "chosen": True}
+    rows = functions[np.logical_and.reduce([functions[key] == value for key, value in columns.items()])]
+    if not len(rows):
+        raise ArgumentError(f"no function of {name}, {mode}, {method} is in this table; it has "
+                            + "; ".join(sorted(set(functions["set"] + ", " + functions["mode"]))))  # fmt: skip
+    x, values = rows["x"].to_numpy(), torch.tensor(rows["value"].to_numpy(), dtype=torch.float32)
+    return Spline(values, float(x[0]), float(x[-1]))
+
+
+def blend(phi: Spline, share: float) -> Spline:
+    """A function between ReLU (share 0) and another one (share 1), at the knots of that one.
+
+    >>> blend(Spline(torch.tensor([4.0, 0.0, 2.0]), -1.0, 1.0), 0.5).values.tolist()
+    [2.0, 0.0, 1.5]
+    """
+    positions = torch.linspace(phi.low, phi.high, phi.values.shape[-1])
+    return Spline((1 - share) * positions.relu() + share * phi.values.detach(), phi.low, phi.high)
+
+
+def _found(runs: Sequence[tuple[dict, Run]]) -> Iterator[tuple[dict, Run, EpisodeResult, int, int, np.ndarray,
+                                                               np.ndarray]]:  # fmt: skip
+    """Labels, first run, search, restart, layer, and knots x, y of all functions, each search once."""
+    seen = set()
+    for labels, run in runs:
+        searches = needs(run.spec)
+        if not searches or searches[0] in seen:
+            continue
+        seen.add(searches[0])
+        found = EpisodeResult(searches[0], run.store)
+        for restart in range(len(found.results)):
+            for number, spline in enumerate(found.splines(restart).values(), 1):
+                y = spline.values.detach().double().numpy().ravel()
+                yield labels, run, found, restart, number, np.linspace(spline.low, spline.high, len(y)), y
+
+
+def _density(run: Run, search: EpisodeSpec, layer: int) -> np.ndarray:
+    """Share of what a function receives in a trained model, by the nearest knot; of a shared one, in all layers."""
+    chosen = EpisodeResult(search, run.store)
+    knots = next(iter(chosen.splines().values())).values.shape[-1]
+    with torch.no_grad():
+        received = run.model().received(run.spec.task.split(run.spec.task_seed)["test"].inputs[None])
+    inputs = received[layer - 1] if search.learn == "layers" else torch.cat([part.flatten() for part in received])
+    inputs = inputs[inputs.isfinite()]
+    if not inputs.numel():
+        return np.full(knots, np.nan)
+    number = counts(inputs, search.low, search.high, knots)
+    return number / number.sum()
+
+
+def draw(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
+    """One row a set and mode, one column a method; the chosen function, what it receives, other restarts.
+
+    table: as `shapes` has it; functions: as `courses` has it.
+    """
+    pairs = list(table.drop_duplicates(["set", "mode"])[["set", "mode"]].itertuples(index=False, name=None))
+    methods = [method for method in COLUMNS if method in set(table["method"])]
+    count = len(methods)
+    figure = grid([""] * (count * len(pairs)), count, height=118, gap=70, top=132, horizontal=44, second_y=True)
+    shown: set[str] = set()
+    for line, (name, mode) in enumerate(pairs):
+        of = functions[(functions["set"] == name) & (functions["mode"] == mode)]
+        told = table[(table["set"] == name) & (table["mode"] == mode)]
+        for number, method in enumerate(methods):
+            at = place(line * count + number, count)
+            _panel(figure, of[of["method"] == method], mode, method, at, shown)
+            best = told[(told["method"] == method) & told["chosen"].astype(bool)]
+            if len(best):
+                up = " and ".join("constant" if np.isnan(value) else f"{value:.1f}" for value in best["turns"])
+                above(figure, f"{method_title(method)}: {up}", *at, size=SIZE - 2)
+        above(figure, f"<b>{TITLES[name]}, {mode}</b>", line + 1, 1, size=SIZE + 1)
+        figure.layout.annotations[-1].update(yshift=19)
+        figure.update_yaxes(title_text="φ(x)", row=line + 1, col=1, secondary_y=False)
+    figure.update_xaxes(title_text="input x", row=len(pairs))
+    set_reading(
+        figure,
+        "Above each panel: how far the function goes up and down, in multiples of its range (1: it only rises or only"
+        " falls). Shaded: inputs that it receives in a trained network, on test rows; panels show where nearly all of"
+        " them are. Thin: what the restarts found that were not chosen. Outside its knots a function is constant.",
+    )
+    return figure
+
+
+def _panel(figure: go.Figure, rows: pd.DataFrame, mode: str, method: str, at: tuple[int, int], shown: set[str]) -> None:
+    where = {"row": at[0], "col": at[1]}
+    if not len(rows):
+        figure.update_yaxes(visible=False, secondary_y=True, **where)
+        return
+
+    def line(rows: pd.DataFrame, name: str, ink: str, width: float, y: str = "value", **more) -> None:
+        figure.add_scatter(x=rows["x"], y=rows[y], mode="lines", name=name, legendgroup=name, line={
+            "color": ink, "width": width, **more.pop("line", {})}, showlegend=name not in shown, secondary_y=False,
+            **{"hovertemplate": "φ(%{x:.2f}) = %{y:.3g}"} | more, **where)  # fmt: skip
+        shown.add(name)
+
+    chosen = rows[rows["chosen"].astype(bool)]
+    known = chosen.groupby("x")["density"].mean()
+    x, density = known.index.to_numpy(), np.nan_to_num(known.to_numpy(float))
+    figure.add_scatter(x=x, y=100 * density, name="inputs", legendgroup="inputs", showlegend="inputs" not in shown,
+                       fill="tozeroy", line={"shape": "hvh", "width": 0}, fillcolor="rgba(128, 128, 128, 0.3)",
+                       mode="lines", hovertemplate="x = %{x:.2f}: %{y:.2g} % of inputs", secondary_y=True,
+                       **where)  # fmt: skip
+    shown.add("inputs")
+    others = rows[~rows["chosen"].astype(bool)]
+    for _, part in others.groupby(["restart", "layer"]):
+        line(part, "other restarts", faded(GREY, 0.6), 1, hoverinfo="skip", hovertemplate=None)
+    first = chosen[chosen["layer"] == 1].sort_values("x")
+    if method == FROM_RELU:
+        known = first.assign(relu=first["x"].clip(lower=0), gelu=gelu(first["x"].to_numpy()))
+        line(known, RELU, colour(RELU), 1.4, "relu", line={"dash": "6px,3px"}, hoverinfo="skip", hovertemplate=None)
+        if mode == CLASSIFICATION:
+            line(known, "GELU", BLACK, 1.2, "gelu", line={"dash": "dot"}, hoverinfo="skip", hovertemplate=None)
+    if method == PER_LAYER:
+        for layer, part in chosen.groupby("layer"):
+            line(part.sort_values("x"), f"layer {layer}", SEQUENCE[2 + (layer - 1) % 4], 2)
+    else:
+        line(first, method_title(method), colour(method), 2)
+    low, high = window(x, density)
+    low, high = max(low, x[0]), min(high, x[-1])
+    inside = chosen.loc[chosen["x"].between(low, high), "value"].to_numpy()
+    pad = 0.12 * np.ptp(inside) or 0.5
+    figure.update_xaxes(range=(low, high), nticks=6, **where)
+    figure.update_yaxes(range=(inside.min() - pad, inside.max() + pad), nticks=5, secondary_y=False, **where)
+    figure.update_yaxes(range=(0, 100 * density.max() / TALLEST or 1), visible=False, secondary_y=True, **where)
+
+
+def told(table: pd.DataFrame) -> str:
+    """The result in a sentence."""
+    words = []
+    for (name, mode), rows in table[table["chosen"].astype(bool)].groupby(["set", "mode"], sort=False):
+        each = rows.groupby("method", sort=False)["turns"].mean()
+        up = ", ".join(f"{method} " + ("0" if np.isnan(value) else f"{value:.1f}") for method, value in each.items())
+        words.append(f"{TITLES[name]}, {mode}: {up}")
+    return f"How far chosen functions go up and down, in multiples of their range: {'; '.join(words)}."

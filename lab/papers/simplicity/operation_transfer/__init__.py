@@ -1,0 +1,1 @@
+"""Functions learned on one operation, used on another."""

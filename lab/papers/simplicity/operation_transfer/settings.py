@@ -1,0 +1,81 @@
+"""Functions learned for one operation, used for others (simplicity paper, Section 4): settings at each scale.
+
+Models, recipes and searches are those of Figure 28, so that one search serves both figures; training ends sooner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lab.papers.simplicity.grokking import settings as simple_settings
+from lab.papers.simplicity.grokking.origin import Simple
+from lab.papers.simplicity.grokking.settings import OPERATIONS, RELU, grokking
+from lab.spec import Descent, EpisodeSpec, Learned, RunSpec, replace
+from lab.tasks import Operation
+
+EVERY = "all operations"  # the function that is learned for all of them at once
+SEEDS = {"smoke": 1, "laptop": 1, "paper": 3}
+# Half of Figure 28's steps, for the sake of time.
+_LAST = {"smoke": None, "laptop": 2_500, "paper": None}
+
+
+def everywhere(scale: str = "laptop") -> EpisodeSpec:
+    """The search for one function for all operations, which take turns. Half the restarts of the others; inner loops of
+    an operation grow faster, so that they become as long as there.
+
+    >>> everywhere("laptop").inner_steps(359), everywhere("paper").inner_steps(4949)
+    (450, 4500)
+    """
+    tasks, base = OPERATIONS[scale], grokking(scale).search
+    turns, growth = {"smoke": (1, base.growth), "laptop": (45, 10.0), "paper": (225, base.growth)}[scale]
+    restarts = base.restarts if scale == "paper" else base.restarts[: max(1, len(base.restarts) // 2)]
+    return replace(base, task=tasks, restarts=restarts, episodes=turns * len(tasks), growth=growth)
+
+
+def runs(scale: str, task: Operation, function: str, seeds: int) -> list[RunSpec]:
+    """One run a seed on an operation, with ReLU, with the function of an operation (its name), or that of all."""
+    base = grokking(scale, task)
+    recipe: Descent = replace(base.recipe, stop=_LAST[scale])
+    phi = "relu"
+    if function != RELU:
+        search = everywhere(scale) if function == EVERY else grokking(scale, _named(scale)[function]).search
+        phi = Learned(search, "phi")
+    model = replace(base.model, phi=phi)
+    return [RunSpec(task=base.task, model=model, recipe=recipe, seed=seed, evaluate=("test", "train"))
+            for seed in range(seeds)]  # fmt: skip
+
+
+def functions(scale: str) -> tuple[str, ...]:
+    """Columns of the matrix.
+
+    >>> functions("smoke")
+    ('a+b mod 27', 'ab mod 27', 'ReLU', 'all operations')
+    """
+    return (*_named(scale), RELU, EVERY)
+
+
+def _named(scale: str) -> dict[str, Operation]:
+    return {task.name: task for task in OPERATIONS[scale]}
+
+
+@dataclass(frozen=True)
+class Transfer(Simple):
+    """As `Simple`, with the search on all operations, and where training ends."""
+
+    guesses: Sequence[str] = (
+        *simple_settings.GUESSES,
+        "an operation is easy where every run with ReLU ends with 95 % test accuracy; its score is the speed, one over"
+        " the first step with 95 %, of a hard one the test accuracy at the end; both as a share of the best in its row",
+        "the function for all operations is learned in episodes that take them in turn",
+    )
+
+    def hyperparameters(self, scale: str) -> dict[str, dict]:
+        """Those of all operations, and of the search on all of them."""
+        search, reduced = everywhere(scale), "guess, the paper does not say"
+        reduced = reduced if scale == "paper" else f"reduced for scale {scale}"
+        own = {"episodes": search.episodes, "inner steps more a turn": search.growth, "restarts": len(search.restarts)}
+        found = {f"{EVERY}: search: {name}": {"value": value, "from": reduced} for name, value in own.items()}
+        if _LAST[scale]:
+            found["last step"] = {"value": _LAST[scale], "from": reduced}
+        return super().hyperparameters(scale) | found

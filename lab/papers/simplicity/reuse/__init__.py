@@ -1,0 +1,1 @@
+"""Functions learned on one table, used on another (Figures 8 and 21)."""

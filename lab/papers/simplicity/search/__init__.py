@@ -1,0 +1,1 @@
+"""What searches find with other settings (App. D and E.3)."""

@@ -1,0 +1,152 @@
+"""Appendix D of the simplicity paper: what its search for functions owes to its parts.
+
+Tables 1 to 3 and Figure 15 have networks with one hidden layer on one image set, and share the runs with ReLU and those
+with the function that the search finds as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lab.papers.entry import Entry, Planned
+from lab.papers.simplicity.images.figures import accuracies
+from lab.papers.simplicity.images.settings import RELU
+from lab.papers.simplicity.search import claims
+from lab.papers.simplicity.search import plots as searched
+from lab.papers.simplicity.search.plots import INTERPOLATIONS, OBJECTIVES
+from lab.papers.simplicity.search.settings import SEEDS, Variants, ablated, learned, relu, search
+from lab.run import EpisodeResult, Run
+from lab.scale import SCALES
+from lab.spec import needs
+from lab.training.interpolation import FINE
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LEARNED = claims.LEARNED
+
+
+def restarts(scale: str, seeds: int) -> list[Planned]:
+    """Runs with ReLU, and with what each restart of the search found."""
+    found = search(scale)
+    plan = [({"method": RELU, "restart": -1}, spec) for spec in relu(scale, seeds)]
+    return plan + [({"method": LEARNED, "restart": number}, spec) for number in range(len(found.restarts))
+                   for spec in learned(scale, seeds, found, number)]  # fmt: skip
+
+
+def interpolations(scale: str, seeds: int) -> list[Planned]:
+    """Runs with ReLU, and with the function of each interpolation."""
+    return [({"method": RELU}, spec) for spec in relu(scale, seeds)] + _functions_of(scale, seeds)
+
+
+def _functions_of(scale: str, seeds: int) -> list[Planned]:
+    return [({"method": kind}, spec) for kind in INTERPOLATIONS for spec in learned(scale, seeds, search(scale, kind))]
+
+
+def objectives(scale: str, seeds: int) -> list[Planned]:
+    """Runs with ReLU, and with the function for each outer objective."""
+    plan = [({"method": RELU}, spec) for spec in relu(scale, seeds)]
+    return plan + [({"method": name}, spec) for name in OBJECTIVES
+                   for spec in learned(scale, seeds, search(scale, objective=name))]  # fmt: skip
+
+
+def by_restart(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+    """As `image_sets.accuracies`, with start and rate (of the knots) of a run's restart, and whether it was chosen (on
+    val, by the accuracy of another run)."""
+    table = accuracies(runs)
+    for number, (labels, run) in enumerate(runs):
+        told = ("", np.nan, False)
+        if labels["restart"] >= 0:
+            found = EpisodeResult(needs(run.spec)[0], run.store)
+            restart = found.spec.restarts[labels["restart"]]
+            told = (restart.start, restart.rate, found.winner == labels["restart"])
+        table.loc[number, ["start", "rate", "chosen"]] = told
+    return table.astype({"rate": float, "chosen": bool})
+
+
+def functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+    """What each restart of each search found, one row a knot: method, restart, start, accuracy_val (of the model that
+    was trained with it to decide), chosen, x, value."""
+    import pandas as pd
+
+    parts = []
+    for labels, run in {labels["method"]: (labels, run) for labels, run in reversed(runs)}.values():
+        spec = needs(run.spec)[0]
+        found = EpisodeResult(spec, run.store)
+        for number, restart in enumerate(spec.restarts):
+            value = found.splines(number)["phi"].values.double().numpy().ravel()
+            x = np.linspace(spec.low, spec.high, len(value))
+            row = labels | {"restart": number, "start": restart.start, "chosen": number == found.winner}
+            row |= {"accuracy_val": float(found.results[number, :, 0].mean()), "x": x.round(6), "value": value.round(6)}
+            parts.append(pd.DataFrame(row))
+    order = {method: place for place, method in enumerate(INTERPOLATIONS)}
+    return pd.concat(sorted(parts, key=lambda part: order[part["method"].iloc[0]]), ignore_index=True)
+
+
+def _summary(table: pd.DataFrame) -> str:
+    """Every row of the drawing, in words."""
+    told = [f"{row.name} {row.mean:.1f}" + (f" (paper {row.paper:.1f})" if row.paper == row.paper else "")
+            for row in searched.means(table).itertuples(index=False)]  # fmt: skip
+    return f"Test accuracy in %: {'; '.join(told).replace('<br>', ' ')}."
+
+
+def _functions_summary(table: pd.DataFrame) -> str:
+    found = claims.alike(table)
+    told = [f"{value:.2f}" for value in found]
+    return f"Correlation of the linear and the cubic function of the same restart: {', '.join(told)}."
+
+
+def _notes(scale: str) -> list[str]:
+    return ["functions are learned once, by the restarts of one search; seeds are those of the models that are trained"
+            " with them"]  # fmt: skip
+
+
+def _interpolation_notes(scale: str) -> list[str]:
+    return [*_notes(scale), f"control points are learned; between two of them the network has {FINE} straight lines."
+            " Nearest: all but the middle one are flat; that one lets a gradient through (the paper does not say how"
+            " weights before such a function learn). Cubic: the natural spline"]  # fmt: skip
+
+
+def _objective_notes(scale: str) -> list[str]:
+    return [*_notes(scale), "with each objective, the best of the restarts is chosen on validation data, which training"
+            " stops on, too; the row of the test split is what it is called, a cheat, and no other run or search of the"
+            " lab sees that split"]  # fmt: skip
+
+
+_SHARED = {"tasks": (ablated(),), "origin": Variants(), "seeds": SEEDS}
+_ACCURACY = f"Test accuracy of networks with one hidden layer on {ablated()}"
+ENTRIES = (
+    Entry(
+        "simplicity/table1", "D", "Variance over seeds and restarts",
+        f"{_ACCURACY}, with ReLU and with learned functions, over seeds and over restarts of the search",
+        "learned functions are better on average, and vary as little; restarts help and are not indispensable",
+        plan=restarts, measure=by_restart, plot=searched.table1, summary=_summary, notes=_notes, claims=claims.TABLE1,
+        printed=searched.printed, minutes={"smoke": 0.1, "laptop": 3, "paper": 60}, **_SHARED,
+    ),
+    Entry(
+        "simplicity/table2", "D", "Interpolation of learned functions",
+        f"{_ACCURACY}, with functions that are learned as steps, straight lines or cubic splines",
+        "nearest-neighbor interpolation performs the worst; linear is almost identical to cubic, and faster",
+        plan=interpolations, measure=accuracies, plot=searched.table2, summary=_summary, notes=_interpolation_notes,
+        claims=claims.TABLE2, printed=searched.printed, minutes={"smoke": 0.1, "laptop": 4, "paper": 120}, **_SHARED,
+    ),
+    Entry(
+        "simplicity/table3", "D", "Objectives of the outer loop",
+        f"{_ACCURACY}, with functions that are learned to lower the loss on training, validation or test data",
+        "training data are suboptimal; validation data do about as well as cheating with the test data",
+        plan=objectives, measure=accuracies, plot=searched.table3, summary=_summary, notes=_objective_notes,
+        claims=claims.TABLE3, printed=searched.printed, minutes={"smoke": 0.1, "laptop": 4, "paper": 120}, **_SHARED,
+    ),
+    Entry(
+        "simplicity/fig15", "D", "Functions learned with different interpolations",
+        f"What the searches of Table 2 found for {ablated()}: values at control points, with steps, straight lines or a"
+        " cubic spline between them",
+        "the linear and cubic ones are nearly identical",
+        plan=_functions_of, measure=functions, plot=searched.fig15, summary=_functions_summary,
+        notes=_interpolation_notes, claims=claims.FIG15, minutes={"smoke": 0.1, "laptop": 3, "paper": 120},
+        **(_SHARED | {"seeds": dict.fromkeys(SCALES, 1)}),
+    ),
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""Collages: which tile a model relies on (Section 3.4)."""

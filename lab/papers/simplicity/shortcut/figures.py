@@ -1,0 +1,158 @@
+"""Section 3.4 of the simplicity paper: can a non-linearity steer a network to one feature of several that tell the
+label? Figures 9, 25 and 26, on collages of two tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from lab import engine
+from lab.papers.entry import Entry, Planned
+from lab.papers.simplicity.grokking.settings import RELU
+from lab.papers.simplicity.shortcut import claims
+from lab.papers.simplicity.shortcut import plots as drawing
+from lab.papers.simplicity.shortcut.settings import (
+    ALONE,
+    CIFAR,
+    EVALUATE,
+    FOR,
+    SEEDS,
+    SHIPPED,
+    SVHN,
+    Collages,
+    shortcut,
+)
+from lab.run import EpisodeResult, Run
+from lab.spec import needs
+from lab.tasks import Collage
+from lab.tasks.collage import TILES
+from lab.training.descent_fleet import fleet_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+METHODS = (RELU, *FOR.values())
+
+
+def planned(task: Collage, spectral: Sequence[bool] = (True,), methods: Sequence[str] = METHODS
+            ) -> Callable[[str, int], list[Planned]]:  # fmt: skip
+    """The plan of an entry: each method, with or without spectral normalization."""
+
+    def plan(scale: str, seeds: int) -> list[Planned]:
+        return [({"task": found.task.name, "spectral": normalized, "method": method}, spec)
+                for normalized in spectral for found in (shortcut(scale, normalized, task),)
+                for method in methods for spec in found.runs(method, seeds)]  # fmt: skip
+
+    return plan
+
+
+def trajectories(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+    """One row per run and evaluation, the first one of the initial weights: task, spectral, method, seed, step,
+    diverged, and accuracies, 0 to 1: accuracy and val on these splits (both tiles tell the label; for models trained on
+    one tile: that one does); easy, hard, val_easy and val_hard where only one tile does."""
+    import pandas as pd
+
+    parts = []
+    names = {"accuracy": "test", "val": "val"} | {tile: f"test_{tile}" for tile in TILES}
+    names |= {f"val_{tile}": f"val_{tile}" for tile in TILES}
+    for labels, run in runs:
+        first = _initial(run)
+        told = labels | {"seed": run.spec.seed, "step": [0, *run.steps]}
+        told |= {name: [first[split], *run.accuracy_on(split)] for name, split in names.items()}
+        parts.append(pd.DataFrame(told | {"diverged": bool(run.diverged)}))
+    return pd.concat(parts, ignore_index=True).round(dict.fromkeys(names, 5))
+
+
+def _initial(run: Run) -> dict[str, float]:
+    """Accuracy before the first step, by split."""
+    spec = run.spec
+    parts = tuple(engine.resolve(part, run.store) for part in spec.model.parts.values())
+    scores = fleet_of([spec], [parts]).scores()
+    return {split: float(scores[f"accuracy_{split}"][0]) for split in EVALUATE}
+
+
+def functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+    """What each restart of each search found, one row a knot: spectral, method, restart, accuracy_val (where only the
+    tile of the method tells the label, of the model that decided), chosen, x, value."""
+    import numpy as np
+    import pandas as pd
+
+    parts, seen = [], set()
+    for labels, run in runs:
+        for search in needs(run.spec):
+            if search in seen:
+                continue
+            seen.add(search)
+            found = EpisodeResult(search, run.store)
+            for restart, result in enumerate(found.results):
+                value = found.splines(restart)["phi"].values.detach().double().numpy().ravel()
+                told = {name: labels[name] for name in ("spectral", "method")} | {"restart": restart}
+                told |= {"accuracy_val": float(result[:, 0].mean()), "chosen": restart == found.winner}
+                x = np.linspace(search.low, search.high, len(value))
+                parts.append(pd.DataFrame(told | {"x": x.round(6), "value": value.round(6)}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _summary(table: pd.DataFrame) -> str:
+    """Accuracy on either tile of each method, with early stopping where it is best for what the method is for."""
+    words, names = [], drawing.tile_titles(table)
+    for spectral, rows in table.groupby("spectral", sort=False):
+        told = []
+        for method in METHODS:
+            ends = 100 * claims.stopped(rows[rows["method"] == method], claims.watched(method))[list(TILES)].mean()
+            pair = ", ".join(f"{ends[tile]:.0f} % on {names[tile]}" for tile in TILES)
+            told.append(f"{drawing.title(method, names)} {pair}")
+            if method != RELU:
+                ends = 100 * claims.stopped(rows[rows["method"] == RELU], claims.watched(method))[list(TILES)].mean()
+                told[-1] += f" (ReLU stopped alike {' and '.join(f'{ends[tile]:.0f} %' for tile in TILES)})"
+        which = f"With{'' if spectral else 'out'} spectral normalization"
+        words.append(f"{which}: {'; '.join(told)}")
+    return (f"Test accuracy where only one tile tells the label, mean over seeds. {'. '.join(words)}. Of each run the"
+            " evaluation counts that is best on validation data: ambiguous ones for ReLU, those of its tile for a"
+            " learned function.")  # fmt: skip
+
+
+def _notes(task: Collage) -> Callable[[str], list[str]]:
+    def notes(scale: str) -> list[str]:
+        found = []
+        if scale != "paper":
+            found.append(f"{drawing.names_of(SHIPPED.name)['easy']} is called the easy tile because ReLU goes by it"
+                         " (chosen on validation data)")  # fmt: skip
+            if task == SVHN:
+                found.append("at this scale the runs are those of Figure 9")
+        return found
+
+    return notes
+
+
+_SHARED = {
+    "measure": trajectories, "functions": functions, "summary": _summary, "seeds": SEEDS,
+}  # fmt: skip
+
+ENTRIES = (
+    Entry(
+        "simplicity/fig9", "3.4", "Shortcut learning: functions that steer to one tile or the other",
+        "Collages of two images, both of which tell the label in training. Networks are tested where only one of them"
+        " does: with ReLU, and with functions learned for either tile; accuracy with early stopping, and over training",
+        "either learned function steers learning towards its tile; ReLU goes by the simple one alone, and is at chance"
+        " (10 %) on the other",
+        plan=planned(CIFAR), plot=drawing.fig9, tasks=(SHIPPED.name, CIFAR.name), origin=Collages(CIFAR, (True,)),
+        notes=_notes(CIFAR), claims=claims.FIG9, minutes={"smoke": 0.1, "laptop": 7, "paper": 60}, **_SHARED,
+    ),
+    Entry(
+        "simplicity/fig25", "E.5", "Shortcut learning with and without spectral normalization",
+        "Collages of two images: test accuracy where only one tile tells the label, over training, with and without"
+        " every weight matrix divided by its largest singular value",
+        "the ability to steer is slightly better with spectral normalization",
+        plan=planned(CIFAR, (False, True), (*METHODS, *ALONE.values())), plot=drawing.fig25,
+        tasks=(SHIPPED.name, CIFAR.name), origin=Collages(CIFAR, (False, True)), notes=_notes(CIFAR),
+        claims=claims.FIG25, minutes={"smoke": 0.2, "laptop": 14, "paper": 150}, **_SHARED,
+    ),
+    Entry(
+        "simplicity/fig26", "E.5", "Shortcut learning on other collages",
+        "As Figure 9, on collages with house numbers",
+        "similar effects as with MNIST/CIFAR, but trajectories are not as distinct",
+        plan=planned(SVHN), plot=drawing.fig9, tasks=(SHIPPED.name, SVHN.name), origin=Collages(SVHN, (True,)),
+        notes=_notes(SVHN), claims=claims.FIG26, minutes={"smoke": 0.1, "laptop": 7, "paper": 60}, **_SHARED,
+    ),
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""Tabular data: accuracy and complexity of networks and trees (Section 3.3)."""

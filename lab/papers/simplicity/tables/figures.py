@@ -1,0 +1,239 @@
+"""Section 3.3 of the simplicity paper: tables, on which networks are less accurate than trees (Figures 5, 6, 20, 22,
+23). All five have the same models; those that are no networks are fitted when they are measured.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lab.models.baselines import Baseline, fit
+from lab.papers.entry import Entry, Planned
+from lab.papers.simplicity.tables import claims
+from lab.papers.simplicity.tables import complexity_plots as tradeoff
+from lab.papers.simplicity.tables import plots as standings
+from lab.papers.simplicity.tables.settings import (
+    IAFS,
+    LAYERS,
+    LEARNED,
+    LINEAR,
+    NEIGHBOURS,
+    NETWORKS,
+    PREFACTORS,
+    RELU,
+    SEEDS,
+    STARTS,
+    TANH,
+    TREES,
+    TRIES,
+    OnTables,
+    network,
+    tables,
+)
+from lab.probes import total_variation
+from lab.probes.calling import Model, function_of
+from lab.run import Run
+from lab.tasks import Tabular
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from torch import Tensor
+
+PATHS, SAMPLES, SEED = 200, 100, 0  # App. F; the seed of the paths, the same for all models
+BASELINES = {NEIGHBOURS: "knn", TREES: "trees"}  # by their names in lab.models.baselines
+SETTING = ["start", "layers", "prefactor"]  # what is chosen on `val` for each method and table
+
+
+def plan(scale: str, seeds: int, methods: Sequence[str] = (LINEAR, *NETWORKS)) -> list[Planned]:
+    """On each table every method with every number of layers, prefactor and start of a search."""
+    return [({"table": table, "method": method, "tries": TRIES[scale]} | one,
+             network(scale, table, method, seed=seed, **one))
+            for table in tables(scale) for method in methods for one in settings(scale, method)
+            for seed in range(seeds)]  # fmt: skip
+
+
+def settings(scale: str, method: str) -> list[dict]:
+    """What a method is tried with: start, layers, prefactor.
+
+    >>> settings("laptop", "linear model")
+    [{'start': '', 'layers': 0, 'prefactor': 1.0}]
+    """
+    layers = (0,) if method == LINEAR else LAYERS[scale]
+    prefactors = PREFACTORS[scale] if method == TANH else (1.0,)
+    starts = {LEARNED: STARTS, IAFS: ("identity",)}.get(method, ("",))
+    return [{"start": start, "layers": number, "prefactor": prefactor} for start in starts for number in layers
+            for prefactor in prefactors]  # fmt: skip
+
+
+def scored(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+    """Accuracies of all models, one row each: table, method, start, layers, prefactor, seed, accuracy (on `test`, 0 to
+    1, with the weights that were kept; NaN where the run diverged), accuracy_val, accuracy_train, chosen (whether it
+    has the setting of its method with the highest mean accuracy on `val`), diverged. k-NN and trees, which stand beside
+    the linear model: seed 0, layers 0.
+    """
+    return _scored(runs, complexity=False)
+
+
+def measured(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+    """As `scored`, and tv, tv_low, tv_high: the total variation of the probabilities on paths between training rows of
+    different classes, with its interval over paths."""
+    return _scored(runs, complexity=True)
+
+
+def _scored(runs: Sequence[tuple[dict, Run]], complexity: bool) -> pd.DataFrame:
+    import numpy as np
+    import pandas as pd
+
+    rows = []
+    for labels, run in runs:
+        own = {name: labels[name] for name in ("table", "method", *SETTING)} | {"seed": run.spec.seed}
+        own |= kept(run) | {"diverged": run.diverged is not None}
+        if complexity:
+            own |= variation(run.spec.task, None if own["diverged"] else probabilities(run))
+        rows.append(own)
+    beside = ((labels["table"], labels["tries"]) for labels, _ in runs if labels["method"] == LINEAR)
+    for table, tries in dict.fromkeys(beside):
+        for method, kind in BASELINES.items():
+            found, splits = baseline(table, kind, tries), Tabular(table).split()
+            own = {"table": table, "method": method, "start": "", "layers": 0, "prefactor": 1.0, "seed": 0}
+            own |= {name: found.accuracy(splits[split]) for name, split in _SPLITS.items()} | {"diverged": False}
+            rows.append(own | (variation(found.task, found) if complexity else {}))
+    found = pd.DataFrame(rows)
+    found["chosen"] = chosen(found)
+    return found.round({name: 5 for name in found.select_dtypes(np.floating)})
+
+
+_SPLITS = {"accuracy": "test", "accuracy_val": "val", "accuracy_train": "train"}
+
+
+@functools.lru_cache(maxsize=64)  # entries that are made one after the other share them
+def baseline(table: str, kind: str, tries: int) -> Baseline:
+    """k-NN or trees, with the setting that is most accurate on `val` of so many."""
+    return fit(Tabular(table), kind, tries)
+
+
+def kept(run: Run) -> dict[str, float]:
+    """Accuracies of the weights that a run kept; NaN where it diverged."""
+    at = run.steps == run.notes["kept"]
+    lost = run.diverged is not None or not at.any()
+    return {name: float("nan") if lost else float(run.scores[f"accuracy_{split}"][at][0])
+            for name, split in _SPLITS.items()}  # fmt: skip
+
+
+def probabilities(run: Run) -> Model:
+    """What a run's model answers, (N, D) → (N, 2)."""
+    logits = function_of(run.model())
+
+    def f(x: Tensor) -> Tensor:
+        return logits(x).softmax(-1)
+
+    return f
+
+
+def variation(task: Tabular, f: Model | None) -> dict[str, float]:
+    """tv, tv_low, tv_high of a function on the table's paths; NaN of none."""
+    if f is None:
+        return dict.fromkeys(("tv", "tv_low", "tv_high"), float("nan"))
+    train = task.split()["train"]
+    found = total_variation(f, train.inputs, train.targets, PATHS, SAMPLES, SEED)
+    return {"tv": found.value, "tv_low": found.low, "tv_high": found.high}
+
+
+def chosen(table: pd.DataFrame) -> pd.Series:
+    """Whether a row has the setting with which its method has the highest mean accuracy on `val` of its table; a
+    setting of which a run diverged is not chosen where there is another."""
+    where = ["table", "method"]
+    means = table.groupby([*where, *SETTING], sort=False)["accuracy_val"].agg(lambda a: a.mean(skipna=False))
+    best = set(means.fillna(-1.0).groupby(where, sort=False).idxmax())
+    return table[[*where, *SETTING]].apply(tuple, axis=1).isin(best)
+
+
+def _summary(table: pd.DataFrame) -> str:
+    """Mean test accuracy by method, over tables and seeds."""
+    own = table[table["chosen"].astype(bool)]
+    means = 100 * own.groupby(["method", "table"], sort=False)["accuracy"].mean().groupby("method", sort=False).mean()
+    told = ", ".join(f"{method} {means[method]:.1f} %" for method in means.sort_values().index)
+    count = own["table"].nunique()
+    return f"Test accuracy, mean over {count} table{'s' if count > 1 else ''}: {told}."
+
+
+def _complexity_summary(table: pd.DataFrame) -> str:
+    """Total variation of the most accurate network of each table, and of the chosen ReLU one."""
+    words = []
+    for name, rows in table[table["method"].isin(NETWORKS)].groupby("table", sort=False):
+        best = rows.loc[rows.groupby("seed")["accuracy"].idxmax().dropna()]
+        own = rows[(rows["method"] == RELU) & rows["chosen"].astype(bool)]
+        words.append(f"{name} {best['tv'].mean():.2f} (chosen ReLU networks {own['tv'].mean():.2f})")
+    return f"Total variation of the most accurate networks, mean over seeds: {', '.join(words)}."
+
+
+_CHOSEN = "numbers of layers, α and starts of searches are chosen on val for each table"
+_BASELINES = "k-NN and trees by random search (paper: Bayesian optimization in Matlab)"
+_PROBABILITIES = ("total variation of probabilities{}; one mark a trained model, its best evaluation (paper: also after"
+                  " fewer steps)")  # fmt: skip
+
+
+def _notes(scale: str) -> list[str]:
+    return [f"{_CHOSEN}; {_BASELINES}"]
+
+
+def _complexity_notes(scale: str) -> list[str]:
+    return [*_notes(scale), _PROBABILITIES.format(", which trees and k-NN have, too (the paper does not say)")]
+
+
+def _learned_notes(scale: str) -> list[str]:
+    told = "chosen networks are those with the number of layers that is best on val of their table"
+    return [told, _PROBABILITIES.format(" (the paper does not say)")]
+
+
+def _only_learned(scale: str, seeds: int) -> list[Planned]:
+    return plan(scale, seeds, (RELU, LEARNED))
+
+
+_SHARED = {"tasks": tables("laptop"), "origin": OnTables(), "seeds": SEEDS}
+_NO_BASELINES = OnTables(without=("values of α", "settings tried for k-NN and trees"))
+_ACCURACY = {"plan": plan, "measure": scored, "summary": _summary, "notes": _notes} | _SHARED
+_COMPLEX = {"measure": measured, "summary": _complexity_summary, "notes": _complexity_notes} | _SHARED
+_WHAT = ("a linear model, nearest neighbours, boosted trees, and networks with ReLU, tanh(αx), a learned function, and"
+         " learned input functions (IAFs)")  # fmt: skip
+
+ENTRIES = (
+    Entry(
+        "simplicity/fig5", "3.3", "Kinds of models on tables",
+        f"Test accuracy over all tables: {_WHAT}",
+        "vanilla MLPs are often worse than decision trees; learned functions eliminate this gap, input functions enable"
+        " even better performance",
+        plot=standings.fig5, claims=claims.FIG5, minutes={"smoke": 0.2, "laptop": 10, "paper": 600}, **_ACCURACY,
+    ),
+    Entry(
+        "simplicity/fig20", "E.4", "Kinds of models on each table",
+        f"Test accuracy on each table: {_WHAT}",
+        "in almost all cases ReLU is surpassed by TanH with a prefactor, learned functions and learned input functions",
+        plot=standings.fig20, claims=claims.FIG20, minutes={"smoke": 0.2, "laptop": 10, "paper": 600}, **_ACCURACY,
+    ),
+    Entry(
+        "simplicity/fig6", "3.3", "Test accuracy against complexity on tables",
+        "Each mark a network: its total variation on paths through the data, and its test accuracy; ReLU, and functions"
+        " learned from ReLU and from zero",
+        "learned functions perform better in all cases, but accuracy peaks at a different complexity on each table",
+        plan=_only_learned, measure=measured, plot=tradeoff.fig6, claims=claims.FIG6, summary=_complexity_summary,
+        notes=_learned_notes, tasks=tables("laptop"), origin=_NO_BASELINES, seeds=SEEDS,
+        minutes={"smoke": 0.2, "laptop": 7, "paper": 350},
+    ),
+    Entry(
+        "simplicity/fig22", "E.4", "Test against training accuracy on tables",
+        f"Each mark a model, its training and its test accuracy: {_WHAT}",
+        "accuracy is almost always best with input functions, and the better models are more complex; k-NN, trees and"
+        " learned functions lie outside the front of ReLU networks",
+        plan=plan, plot=tradeoff.fig22, claims=claims.FIG22, minutes={"smoke": 0.2, "laptop": 11, "paper": 600},
+        **_COMPLEX,
+    ),
+    Entry(
+        "simplicity/fig23", "E.4", "Test accuracy against complexity, all models",
+        f"Each mark a model, its total variation on paths through the data and its test accuracy: {_WHAT}",
+        "accuracy peaks at different complexity levels across data sets",
+        plan=plan, plot=tradeoff.fig23, claims=claims.FIG23, minutes={"smoke": 0.2, "laptop": 11, "paper": 600},
+        **_COMPLEX,
+    ),
+)  # fmt: skip

@@ -1,0 +1,95 @@
+"""How methods stand among each other on tables, together and on each (simplicity paper, Figures 5 and 20)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lab.papers.simplicity.tables.settings import METHODS
+from lab.plots.caption import set_reading
+from lab.plots.panels import grid, name_axes, place
+from lab.plots.style import METHOD_SYMBOLS, colour
+from lab.statistics import INTERVAL, over_seeds
+
+if TYPE_CHECKING:  # imported where a figure is drawn
+    import pandas as pd
+    import plotly.graph_objects as go
+
+LEFT = 96  # px: names of methods
+ROW = 21  # px a method
+COLUMNS = 3
+
+
+def fig5(table: pd.DataFrame) -> go.Figure:
+    """Left: accuracy between that of the worst and of the best method of each table, mean over tables. Right: mean
+    rank. table: as `lab.papers.simplicity.tables.figures.scored` gives it; only what is chosen is drawn."""
+    found = together(table)
+    figure = _panels(["normalized accuracy", "rank"], found)
+    for number, (name, x) in enumerate((("normalized", "0: worst method of a table, 1: best"), ("rank", "1: best"))):
+        _draw(figure, found, name, (1, number + 1), ".2f")
+        figure.update_xaxes(title_text=x, row=1, col=number + 1)
+    set_reading(figure, "Test accuracy on each table, scaled to 0 for the method that is worst on it and 1 for the"
+                " best, and the rank of methods, both averaged over tables. Whiskers:"
+                f" {INTERVAL}. k-NN and trees are fitted once.")  # fmt: skip
+    return figure
+
+
+def fig20(table: pd.DataFrame) -> go.Figure:
+    """One panel a table: test accuracy by method. table: as for `fig5`."""
+    own = table[table["chosen"].astype(bool)].assign(percent=100 * table["accuracy"])
+    names = list(own["table"].unique())
+    figure = _panels(names, own)
+    for number, name in enumerate(names):
+        _draw(figure, own[own["table"] == name], "percent", place(number, COLUMNS), ".1f")
+    name_axes(figure, len(names), COLUMNS, "test accuracy (%)", "")
+    set_reading(figure, f"Mean over seeds. Whiskers: {INTERVAL}. k-NN and trees are fitted once. Axes differ.")
+    return figure
+
+
+def together(table: pd.DataFrame) -> pd.DataFrame:
+    """Means over tables of what is chosen: method, seed, normalized (0 to 1), rank.
+
+    k-NN and trees, which have one seed, stand beside the networks of each. A seed of which a run diverged is left out.
+    """
+    own = table[table["chosen"].astype(bool)]
+    wide = own.pivot_table(index="seed", columns=["table", "method"], values="accuracy", aggfunc="mean")
+    once = own.groupby(["table", "method"])["seed"].nunique() == 1
+    alone = [column for column in wide if once[column]]
+    if len(wide) > 1:
+        wide[alone] = wide[alone].ffill().bfill()
+    long = wide.stack(["table", "method"], future_stack=True).rename("accuracy").reset_index()
+    means = long.groupby(["table", "method"])["accuracy"].mean().groupby("table")
+    low, high = long["table"].map(means.min()), long["table"].map(means.max())
+    long["normalized"] = (long["accuracy"] - low) / (high - low).where(high > low)
+    long["rank"] = long.groupby(["seed", "table"])["accuracy"].rank(ascending=False)
+    found = long.groupby(["method", "seed"])[["normalized", "rank"]].agg(lambda a: a.mean(skipna=False)).reset_index()
+    every = {method for _, method in alone} & set(found["method"])
+    return found[~found["method"].isin(every) | (found["seed"] == found["seed"].min())]
+
+
+def _panels(titles: Sequence[str], table: pd.DataFrame) -> go.Figure:
+    columns, methods = min(COLUMNS, len(titles)), _ordered(table)
+    figure = grid(titles, columns, height=ROW * len(methods) + 14, gap=74, top=30, left=LEFT, horizontal=26,
+                  share_y=True)  # fmt: skip
+    figure.update_yaxes(type="category", categoryorder="array", categoryarray=methods[::-1],
+                        range=(-0.6, len(methods) - 0.4), gridcolor="#F2F2F2")  # fmt: skip
+    figure.update_layout(showlegend=False)
+    figure.update_xaxes(nticks=5)
+    return figure
+
+
+def _draw(figure: go.Figure, table: pd.DataFrame, value: str, at: tuple[int, int], digits: str) -> None:
+    stats = over_seeds(table, "method", value)
+    for method in (method for method in _ordered(table) if method in stats.index):
+        mean, half, runs = stats.loc[method, ["mean", "half", "runs"]]
+        figure.add_scatter(
+            x=[mean], y=[method], mode="markers", name=method,
+            error_x={"array": [half], "thickness": 1.6, "width": 4} if half == half else None,
+            marker={"color": colour(method), "symbol": METHOD_SYMBOLS[method], "size": 9},
+            hovertemplate=f"{method}: %{{x:{digits}}}" + (f" ± {half:{digits}}" if half == half else "")
+            + f", {runs:.0f} run{'s' if runs > 1 else ''}<extra></extra>", row=at[0], col=at[1],
+        )  # fmt: skip
+
+
+def _ordered(table: pd.DataFrame) -> list[str]:
+    return [method for method in METHODS if method in set(table["method"])]

@@ -1,0 +1,1 @@
+"""Learned functions made symmetric, or replaced by polynomials (Figure 12)."""

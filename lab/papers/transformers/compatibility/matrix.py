@@ -1,0 +1,207 @@
+"""Compatibility of architectures across tasks as numbers: our matrix of differences, the paper's, and how they compare.
+
+Cell (a, t): accuracy on task t of the architecture optimized for a, minus the baseline's, in percentage points, after
+the number of steps of App. B.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from itertools import permutations
+
+import numpy as np
+import pandas as pd
+
+from lab.errors import LabError
+from lab.plots.style import TASK_TITLES
+from lab.statistics import half_width
+
+BASELINE = "baseline"
+PAPER_SOURCE = "transformers paper, Figure 5 (printed as text; 6 seeds, no interval)"
+# Rows: architecture optimized for. Columns: trained and tested on. Both in the order of TASK_TITLES.
+PAPER = pd.DataFrame(
+    [
+        [43, 0, 9, 13, -4, -10, -15, 0],
+        [16, 16, 14, 21, -1, -9, 6, -4],
+        [17, 7, 15, 18, 29, 7, 13, 0],
+        [14, 6, 14, 17, 29, 6, 12, 1],
+        [9, 3, 9, 12, 22, 13, 17, 0],
+        [1, 3, 8, -2, -6, 12, 15, 0],  # the last is printed "-0"
+        [0, 3, 11, -3, -11, 11, 19, -1],  # the first is printed "-0"
+        [7, 5, 9, 10, 13, 11, 13, 0],
+    ],
+    index=pd.Index(TASK_TITLES, name="architecture"),
+    columns=pd.Index(TASK_TITLES, name="task"),
+    dtype=float,
+)
+
+
+def delta(table: pd.DataFrame) -> pd.DataFrame:
+    """Differences to the baseline, one row a cell, in percentage points.
+
+    table: architecture ("baseline" or a task), task, seed, accuracy (0 to 1): one part, one row a run.
+    Columns of the result: architecture, task, delta (mean over seeds of architecture minus baseline of the same seed),
+    error (its standard error), low and high (95 % interval, Student's t; NaN for one seed), seeds (pairs in the mean),
+    lost (pairs left out, because a run of theirs diverged; where all are, delta is NaN). Raises LabError where the
+    table has no baseline for a task.
+    """
+    if lacking := sorted({*table["task"]} - {*table.loc[table["architecture"] == BASELINE, "task"]}):
+        raise LabError(f"the table lacks the baseline of {', '.join(lacking)}; differences need one run of it at least")
+    runs = table.pivot(index=["task", "seed"], columns="architecture", values="accuracy")
+    rows = []
+    for architecture in _ordered(set(runs.columns) - {BASELINE}):
+        present = table.loc[table["architecture"] == architecture, ["task", "seed"]]
+        for task in _ordered(set(present["task"])):
+            seeds = present.loc[present["task"] == task, "seed"]
+            pairs = 100 * (runs[architecture] - runs[BASELINE]).loc[task].loc[seeds].to_numpy(float)
+            found = pairs[np.isfinite(pairs)].round(9)  # equal accuracies differ by 0, not by float64 rounding
+            mean, half = (found.mean().round(9), half_width(found)) if len(found) else (np.nan, np.nan)
+            error = found.std(ddof=1) / np.sqrt(len(found)) if len(found) > 1 else np.nan
+            rows.append(
+                {
+                    "architecture": architecture,
+                    "task": task,
+                    "delta": mean,
+                    "error": error,
+                    "low": mean - half,
+                    "high": mean + half,
+                    "seeds": len(found),
+                    "lost": len(pairs) - len(found),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def square(cells: pd.DataFrame, value: str = "delta") -> pd.DataFrame:
+    """One column of `delta`'s result as a matrix, architectures × tasks, in the paper's order."""
+    matrix = cells.pivot(index="architecture", columns="task", values=value)
+    return matrix.loc[_ordered(matrix.index), _ordered(matrix.columns)]
+
+
+def clear(cells: pd.DataFrame) -> pd.Series:
+    """Which cells differ from 0 by more than the noise of seeds: the 95 % interval leaves 0 out.
+
+    A cell of one seed has no interval, and counts as clear unless it is 0.
+    """
+    known = np.where(cells["low"].isna(), cells["delta"] != 0, (cells["low"] > 0) | (cells["high"] < 0))
+    return pd.Series(known & cells["delta"].notna(), index=cells.index)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How our matrix compares with the paper's, over the cells that both have."""
+
+    cells: int
+    clear: int  # cells whose sign both know: our interval leaves 0 out, and the paper prints another number than 0
+    sign_agreement: float  # share of the clear cells with equal signs; NaN where none is clear
+    told: int  # cells where neither number is 0
+    sign_agreement_all: float  # the same over those, noise included
+    spearman: float  # rank correlation over all cells; NaN where one matrix has equal numbers only
+    spearman_low: float  # 95 % interval after Fisher and Fieller; it takes cells as independent, so it is rather narrow
+    spearman_high: float
+    p_value: float  # share of all reorderings of our architectures that correlate as well: 1/n! at the least
+    best_on_diagonal: int  # tasks whose own architecture is best; ties count, unless all are equal
+    paper_best_on_diagonal: int
+    tasks: int
+
+    def sentence(self) -> str:
+        """The comparison in words."""
+        share = f"{100 * self.sign_agreement:.0f} %" if self.clear else "none"
+        p = "" if np.isnan(self.p_value) else f"; p = {self.p_value:.2g} by reordering architectures"
+        low, high = self.spearman_low, self.spearman_high
+        rho = f"correlation {self.spearman:.2f} (95 % interval {low:.2f} to {high:.2f}{p})"
+        if np.isnan(self.spearman):
+            rho = "correlation unknown: the numbers here are all equal"
+        return (
+            f"Signs agree with the paper in {share} of the {self.clear} cells (of {self.cells}) that are clear of seed "
+            f"noise here and not 0 there. Spearman {rho}. Best of its column on the diagonal: "
+            f"{self.best_on_diagonal} of {self.tasks} here, {self.paper_best_on_diagonal} in the paper."
+        ).replace("-", "−")
+
+    def to_dict(self) -> dict[str, float]:
+        """The numbers by name."""
+        return asdict(self)
+
+
+def compare(ours: pd.DataFrame, paper: pd.DataFrame = PAPER) -> Comparison:
+    """Compare what `delta` found with a published matrix (architectures × tasks)."""
+    both = beside(ours, paper)
+    signs = np.sign(both["delta"]), np.sign(both["paper"])
+    agree, told = (signs[0] == signs[1]), (signs[0] != 0) & (signs[1] != 0)
+    known = told & clear(both)
+    here, there = square(both), square(both, "paper")
+    rho = _correlation(both["delta"], both["paper"])
+    low, high = _fisher(rho, len(both))
+    return Comparison(
+        cells=len(both),
+        clear=int(known.sum()),
+        sign_agreement=_share(agree[known]),
+        told=int(told.sum()),
+        sign_agreement_all=_share(agree[told]),
+        spearman=rho,
+        spearman_low=low,
+        spearman_high=high,
+        p_value=_reordered(here, there),
+        best_on_diagonal=len(best(here) & {(t, t) for t in here.columns}),
+        paper_best_on_diagonal=len(best(there) & {(t, t) for t in there.columns}),
+        tasks=len(here.columns),
+    )
+
+
+def beside(ours: pd.DataFrame, paper: pd.DataFrame = PAPER) -> pd.DataFrame:
+    """The rows of what `delta` found that a published matrix has, too, with its numbers as a column `paper`."""
+    theirs = paper.rename_axis(index="architecture", columns="task").T.unstack().rename("paper")
+    both = ours.set_index(["architecture", "task"]).join(theirs, how="inner")
+    return both.dropna(subset=["delta", "paper"]).reset_index()
+
+
+def best(matrix: pd.DataFrame) -> set[tuple[str, str]]:
+    """Cells (architecture, task) with the largest number of their column; all of them where several are equal.
+
+    A column of equal numbers has no best: there, the architecture made no difference.
+
+    >>> sorted(best(PAPER[["addmod", "mano"]]))
+    [('add', 'mano'), ('addmod', 'addmod'), ('addreversed', 'mano')]
+    """
+    telling = [task for task in matrix if matrix[task].max() > matrix[task].min()]
+    return {(a, t) for t in telling for a in matrix.index if matrix.loc[a, t] == matrix[t].max()}
+
+
+def _ordered(names) -> list[str]:
+    order = {name: i for i, name in enumerate(TASK_TITLES)}
+    return sorted(names, key=lambda name: (order.get(name, len(order)), name))
+
+
+def _share(truth: pd.Series) -> float:
+    return float(truth.mean()) if len(truth) else float("nan")
+
+
+def _correlation(a: pd.Series, b: pd.Series) -> float:
+    if a.nunique() < 2 or b.nunique() < 2:
+        return float("nan")
+    return float(np.clip(np.corrcoef(a.rank(), b.rank())[0, 1], -1, 1))
+
+
+def _fisher(rho: float, cells: int) -> tuple[float, float]:
+    """Interval of a rank correlation: variance 1.06 / (n − 3) of artanh ρ (Fieller, Hartley and Pearson 1957)."""
+    if cells <= 3 or np.isnan(rho):
+        return float("nan"), float("nan")
+    z, reach = np.arctanh(np.clip(rho, -1 + 1e-12, 1 - 1e-12)), 1.959964 * np.sqrt(1.06 / (cells - 3))
+    return float(np.tanh(z - reach)), float(np.tanh(z + reach))
+
+
+def _reordered(ours: pd.DataFrame, paper: pd.DataFrame) -> float:
+    """p-value of the hypothesis that it does not matter which architecture is which; NaN for holes or over 9 rows.
+
+    Cells of a row share a non-linearity and those of a column a baseline, so cells cannot be shuffled one by one.
+    """
+    rows = len(ours)
+    if ours.isna().any(axis=None) or paper.isna().any(axis=None) or not 1 < rows <= 9:
+        return float("nan")
+    ranks = [pd.Series(m.to_numpy().ravel()).rank().to_numpy().reshape(m.shape) for m in (ours, paper)]
+    products = ranks[0] @ ranks[1].T  # [i, j]: our row i in the place of the paper's row j
+    orders = np.array(list(permutations(range(rows))))
+    sums = products[orders, np.arange(rows)].sum(
+        axis=1
+    )  # grows with Spearman's correlation; orders[0] is ours as it is
+    return float(np.mean(sums >= sums[0] - 1e-9))

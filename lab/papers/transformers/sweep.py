@@ -1,0 +1,109 @@
+"""Tuning on `val`: each task's baseline at each learning rate of a grid, and the searches at each rate of their knots.
+
+The baselines come first; a search, and the models trained with what it finds, have the rate of the task's baseline. The
+rate of the knots is one for all tasks, chosen on the tasks that train fastest (`SEARCHED`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lab import tasks
+from lab.errors import ArgumentError, LabError
+from lab.papers.transformers.settings import setting
+from lab.run import Run, complete
+from lab.spec import Learned, RunSpec, replace
+from lab.store import Store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RATES = {"smoke": (0.003, 0.01), "laptop": (0.001, 0.002, 0.004, 0.01), "paper": (0.001, 0.002, 0.005, 0.01, 0.02)}
+KNOT_RATES = {"smoke": (0.005, 0.02), "laptop": (0.005, 0.01, 0.02), "paper": (0.002, 0.005, 0.01, 0.02)}
+SEARCHED = ("memorize", "addmod")
+SEEDS = (100, 101)  # none that a figure uses
+
+
+def plan(task: str, scale: str) -> list[RunSpec]:
+    """The runs of a sweep: every rate of the grid, followed on `val`; the test split is not looked at."""
+    base = setting(task, scale)
+    return [
+        RunSpec(task, base.model, replace(base.recipe, rate=rate), seed, evaluate=("val",))
+        for rate in RATES[scale]
+        for seed in SEEDS
+    ]
+
+
+def plan_searches(scale: str) -> list[RunSpec]:
+    """Stage II after a search at each rate of the knots, followed on `val`."""
+    found = []
+    for task in SEARCHED:
+        base = setting(task, scale)
+        for rate in KNOT_RATES[scale]:
+            search = replace(base.search(), spline_rate=rate)
+            runs = base.runs(1, search)
+            found += [replace(runs[0], seed=seed, evaluate=("val",)) for seed in SEEDS]
+    return found
+
+
+def measure(runs: Sequence[Run]) -> pd.DataFrame:
+    """One row a run: task, rate, knot_rate (of the search, if any), seed, mean and last accuracy on `val`, diverged.
+
+    The mean over the whole of training rewards both speed and final accuracy, as the paper's tuning did
+    (Sec. 3: "high accuracy and fast convergence").
+    """
+    import pandas as pd
+
+    rows = []
+    for run in runs:
+        part = run.spec.model.mlp
+        knot_rate = part.search.spline_rate if isinstance(part, Learned) else None
+        rows.append(
+            {"task": run.spec.task, "rate": run.spec.recipe.rate, "knot_rate": knot_rate, "seed": run.spec.seed,
+             "mean_accuracy": run.accuracy.mean(), "last_accuracy": run.accuracy[-1], "diverged": bool(run.diverged)}
+        )  # fmt: skip
+    table = pd.DataFrame(rows)
+    return table if table["knot_rate"].notna().any() else table.drop(columns="knot_rate")
+
+
+def best(table: pd.DataFrame) -> dict[str, float]:
+    """The rate with the highest mean accuracy over seeds, by task; a rate at which a run diverged loses."""
+    means = _scores(table).groupby(["task", "rate"], sort=False)["score"].mean()
+    return {task: float(means[task].idxmax()) for task in table["task"].unique()}
+
+
+def best_knot_rate(table: pd.DataFrame) -> float:
+    """The rate of the knots with the highest mean accuracy over tasks and seeds."""
+    return float(_scores(table).groupby("knot_rate", sort=False)["score"].mean().idxmax())
+
+
+def sweep(names: Sequence[str], scale: str, device: str, out: Path, searches: bool = False) -> str:
+    """Train what the sweep needs, write its table into `out`, and say what is best.
+
+    searches: the sweep of the knots' rate (searches.csv) instead of the baselines' (sweep.csv).
+    """
+    unknown = [name for name in names if name not in tasks.NAMES]
+    if unknown:
+        raise ArgumentError(f"unknown task {unknown[0]!r}; known: {', '.join(tasks.NAMES)}")
+    if searches and names:
+        raise ArgumentError(f"--searches goes over {' and '.join(SEARCHED)}; leave out {' '.join(names)}")
+    store, names = Store(), dict.fromkeys(names or tasks.NAMES)
+    specs = plan_searches(scale) if searches else [s for task in names for s in plan(task, scale)]
+    complete(specs, store, device)
+    table = measure([Run(spec, store) for spec in specs])
+    file = out / ("searches.csv" if searches else "sweep.csv")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        table.round(4).to_csv(file, index=False)
+    except OSError as error:
+        raise LabError(f"cannot write to {out} ({error.strerror}); name another folder with --out") from error
+    chosen = [f"{task}: best rate {rate:g}" for task, rate in best(table).items()]
+    if searches:
+        chosen = [f"best rate of the knots: {best_knot_rate(table):g}"]
+    return "\n".join([*chosen, str(file)])
+
+
+def _scores(table: pd.DataFrame) -> pd.DataFrame:
+    return table.assign(score=table["mean_accuracy"].where(~table["diverged"], 0.0).fillna(0.0))

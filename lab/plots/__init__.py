@@ -1,0 +1,1 @@
+"""Drawing that belongs to no paper."""

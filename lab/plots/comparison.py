@@ -1,0 +1,97 @@
+"""Rows of numbers: ours beside what a paper prints, with the spread of both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lab.plots.panels import grid, place
+from lab.plots.style import BLUE, INK, SIZE
+
+if TYPE_CHECKING:  # imported where a figure is drawn
+    import pandas as pd
+    import plotly.graph_objects as go
+
+NUMBERS = 92  # px right of a panel: what its marks stand for, in digits
+HALF = 0.19  # of a row: ours is so much above its middle, the paper's as much below
+
+
+def rows(panels: Sequence[tuple[str, pd.DataFrame]], ends: Sequence[tuple[float, float]], height: int = 36,
+         left: int = 158, top: int = 62) -> go.Figure:  # fmt: skip
+    """A panel a table, next to each other, a row a name, the same names in all.
+
+    panels: title and table each; table: name, mean, error (half the whisker, NaN: none), paper, paper_error (NaN where
+    nothing is printed). ends: of each panel's axis.
+    """
+    names = list(panels[0][1]["name"])
+    figure = grid([title for title, _ in panels], len(panels), height * len(names), top=top, left=left,
+                  horizontal=NUMBERS + 8)  # fmt: skip
+    figure.update_layout(margin={"r": NUMBERS})
+    for number, (_, table) in enumerate(panels):
+        at = place(number, len(panels))
+        shown = table.set_index("name").reindex(names)
+        for label, value, error, ink, symbol, shift in (
+            ("here", "mean", "error", BLUE, "circle", -HALF),
+            ("printed in the paper", "paper", "paper_error", INK, "diamond-open", HALF),
+        ):
+            y = np.arange(len(names)) + shift
+            figure.add_scatter(
+                x=shown[value],
+                y=y,
+                error_x={"array": shown[error], "thickness": 1.2, "width": 3},
+                name=label,
+                legendgroup=label,
+                showlegend=not number,
+                mode="markers",
+                marker={"color": ink, "symbol": symbol, "size": 8},
+                customdata=names,
+                hovertemplate=f"%{{customdata}}, {label}: %{{x:.1f}} ± %{{error_x.array:.1f}} %",
+                row=at[0],
+                col=at[1],
+            )
+            for place_, mean, half in zip(y, shown[value], shown[error], strict=True):
+                _write(figure, at, float(place_), digits(mean, half), ink)
+        figure.update_xaxes(range=ends[number], row=at[0], col=at[1])
+        figure.update_yaxes(
+            range=(len(names) - 0.5, -0.5),
+            tickvals=list(range(len(names))),
+            ticktext=names,
+            showticklabels=not number,
+            showgrid=False,
+            ticks="",
+            row=at[0],
+            col=at[1],
+        )
+        for line in range(1, len(names)):
+            figure.add_hline(line - 0.5, line={"color": "#E4E4E4", "width": 1}, row=at[0], col=at[1])
+    return figure
+
+
+def _write(figure: go.Figure, at: tuple[int, int], y: float, text: str, ink: str) -> None:
+    """Digits in the margin right of a panel."""
+    panel = figure.get_subplot(*at)
+    figure.add_annotation(
+        text=text,
+        showarrow=False,
+        font={"size": SIZE - 1, "color": ink},
+        xref="paper",
+        x=panel.xaxis.domain[1],
+        xanchor="left",
+        xshift=4,
+        yref=panel.yaxis.plotly_name.replace("axis", ""),
+        y=y,
+    )
+
+
+def digits(mean: float, error: float) -> str:
+    """A number and its spread, as many places as one reads.
+
+    >>> digits(63.28, 2.31), digits(5.0, float("nan")), digits(float("nan"), 1.0), digits(-512.3, 60.7)
+    ('63.3 ± 2.3', '5.0', '–', '-512 ± 61')
+    """
+    places = 1 if abs(mean) < 100 else 0
+    if mean != mean:
+        return "–"
+    return f"{mean:.{places}f}" if error != error else f"{mean:.{places}f} ± {error:.{places}f}"

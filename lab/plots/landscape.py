@@ -1,0 +1,140 @@
+"""The picture of a landscape over a plane of weight space, flat or as a surface (simplicity paper, Figure 7)."""
+
+from __future__ import annotations
+
+import numpy as np
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+from scipy.interpolate import RegularGridInterpolator
+
+from lab.plots.style import BLACK, SEQUENTIAL, TEMPLATE, VERMILLION
+from lab.probes.landscape import Landscape
+
+GROUND, WAY, MODEL, CHOSEN = range(4)  # traces of a side, of the flat picture and of the surfaces
+SIDES = range(2)
+HEIGHT = 430  # px
+LIFT = 0.02  # of the height of a surface: how far above it the training is drawn, so that it is not half hidden
+LEGEND = {"xref": "container", "yref": "container", "x": 0.01, "y": 0.99, "yanchor": "top"}
+BARS = ((0.0, 0.44), (0.56, 1.0))  # where the sides begin and end, as shares of the width
+
+
+def flat() -> go.Figure:
+    """The flat picture without data: for each of two sides ground, training, the model, the point that was chosen.
+
+    One figure for both sides: every figure widget of a page loads the whole of Plotly once more.
+    """
+    figure = make_subplots(1, 2, subplot_titles=(" ", " "), horizontal_spacing=BARS[1][0] - BARS[0][1])
+    star = {"symbol": "star", "size": 14, "color": "white", "line": {"color": BLACK, "width": 1}}
+    ring = {"symbol": "circle-open", "size": 15, "color": VERMILLION, "line": {"width": 3}}
+    for side in SIDES:
+        place, quiet = {"row": 1, "col": side + 1}, {"hoverinfo": "skip", "showlegend": side == 0}
+        figure.add_contour(colorscale=SEQUENTIAL, contours={"coloring": "heatmap"}, ncontours=18, hoverinfo="text",
+                           line={"width": 0.6, "color": "rgba(255, 255, 255, 0.55)"}, showlegend=False,
+                           colorbar=_bar(side, y=-0.2), **place)  # fmt: skip
+        figure.add_scatter(mode="lines+markers", name="training", line={"color": VERMILLION, "width": 1.5},
+                           marker={"size": 4, "color": VERMILLION}, **quiet, **place)  # fmt: skip
+        figure.add_scatter(mode="markers", name="the model", marker=star, **quiet, **place)
+        figure.add_scatter(mode="markers", name="chosen", marker=ring, **quiet, **place)
+    figure.update_layout(template=TEMPLATE, height=HEIGHT, legend=LEGEND, margin={"t": 60, "l": 50, "r": 10, "b": 100})
+    figure.update_annotations(font={"size": 13})
+    figure.update_xaxes(showgrid=False, nticks=5)
+    figure.update_yaxes(showgrid=False, nticks=6, title={"standoff": 2})
+    return figure
+
+
+def surface() -> go.Figure:
+    """The surfaces without data, their traces as those of the flat picture."""
+    figure = make_subplots(1, 2, specs=[[{"type": "scene"}] * 2], subplot_titles=(" ", " "), horizontal_spacing=0.02)
+    for side in SIDES:
+        place, quiet = {"row": 1, "col": side + 1}, {"hoverinfo": "skip", "showlegend": side == 0}
+        figure.add_surface(
+            colorscale=SEQUENTIAL, hoverinfo="text", showlegend=False, colorbar=_bar(side, -0.05), **place
+        )
+        figure.add_scatter3d(mode="lines", name="training", line={"color": VERMILLION, "width": 5}, **quiet, **place)
+        for name, size, colour in (("the model", 5, BLACK), ("chosen", 6, VERMILLION)):
+            mark = {"size": size, "color": colour}
+            figure.add_scatter3d(mode="markers", name=name, marker=mark, **quiet, **place)
+    figure.update_layout(template=TEMPLATE, height=HEIGHT, legend=LEGEND, margin={"t": 60, "l": 0, "r": 0, "b": 60})
+    figure.update_annotations(font={"size": 13})
+    figure.update_scenes(
+        aspectmode="cube", camera={"eye": {"x": 1.8, "y": -1.9, "z": 1.1}}, zaxis={"title": {"text": ""}}
+    )
+    return figure
+
+
+def _bar(side: int, y: float) -> dict:
+    """The colour bar below a side."""
+    low, high = BARS[side]
+    return {"orientation": "h", "x": (low + high) / 2, "y": y, "yanchor": "top", "len": high - low, "thickness": 10,
+            "outlinewidth": 0, "nticks": 5, "ticklen": 3}  # fmt: skip
+
+
+def fill(
+    figure: go.Figure, side: int, found: Landscape, name: str, logarithm: bool, point: tuple[float, float]
+) -> None:
+    """Put a measure of a landscape on a side of either picture, and the point that was chosen."""
+    z, (ground, way, model, chosen) = heights(found, name, logarithm), _traces(figure, side)
+    solid = ground.type == "surface"
+    ground.update(x=found.x, y=found.y, z=z, hovertext=readings(found))
+    names = [{"title": {"text": _axis(found, number)}} for number in range(2)]
+    if solid:
+        figure.layout[f"scene{side + 1 if side else ''}"].update(xaxis=names[0], yaxis=names[1])
+    else:
+        for kind, axis, title in zip("xy", (found.x, found.y), names, strict=True):
+            figure.layout[f"{kind}axis{side + 1 if side else ''}"].update(range=[axis[0], axis[-1]], **title)
+    steps = np.empty((0, 2)) if found.trajectory is None else found.trajectory
+    way.visible = len(steps) > 0
+    way.update(_points(found, z, steps, solid))
+    model.update(_points(found, z, np.zeros((1, 2)), solid))
+    chosen.update(_points(found, z, np.array([point]), solid))
+    figure.layout.annotations[side].text = f"{name} (log₁₀)" if logarithm else name
+
+
+def choose(
+    figure: go.Figure, side: int, found: Landscape, name: str, logarithm: bool, point: tuple[float, float]
+) -> None:
+    """Move the mark of the chosen point."""
+    ground, *_, chosen = _traces(figure, side)
+    chosen.update(_points(found, heights(found, name, logarithm), np.array([point]), ground.type == "surface"))
+
+
+def _traces(figure: go.Figure, side: int) -> tuple:
+    return figure.data[4 * side : 4 * side + 4]
+
+
+def heights(found: Landscape, name: str, logarithm: bool) -> np.ndarray:
+    """What is drawn of a measure, (grid, grid); of its logarithm, nothing where it is not above 0."""
+    values = found.values[name]
+    if not logarithm:
+        return values
+    positive = np.where(values > 0, values, np.nan)
+    return np.log10(positive)
+
+
+def readings(found: Landscape) -> list[list[str]]:
+    """For each point of the grid all measures, in words."""
+    names = list(found.values)
+    return [
+        [
+            "<br>".join(
+                [*(f"{name}: {found.values[name][row, column]:.4g}" for name in names), f"at ({x:.3g}, {y:.3g})"]
+            )
+            for column, x in enumerate(found.x)
+        ]
+        for row, y in enumerate(found.y)
+    ]
+
+
+def _axis(found: Landscape, number: int) -> str:
+    """Short: it stands below half a figure."""
+    explained = found.plane.explained
+    return f"direction {number + 1}" if explained is None else f"PC {number + 1} ({100 * explained[number]:.0f} %)"
+
+
+def _points(found: Landscape, z: np.ndarray, points: np.ndarray, solid: bool) -> dict:
+    """Coordinates of marks; on a surface their heights, too, none where they are beside it."""
+    where = {"x": points[:, 0], "y": points[:, 1]}
+    if solid:
+        height = RegularGridInterpolator((found.y, found.x), z, bounds_error=False)(points[:, ::-1])
+        where["z"] = height + LIFT * (np.nanmax(z) - np.nanmin(z))
+    return where

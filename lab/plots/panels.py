@@ -1,0 +1,147 @@
+"""Small multiples: a grid of panels with sizes in pixels, so that nothing overlaps at any width from 600 px on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lab.plots.style import SIZE, TEMPLATE, faded
+
+if TYPE_CHECKING:  # imported where a figure is drawn
+    import pandas as pd
+    import plotly.graph_objects as go
+
+BOTTOM = 50  # px below the lowest panels: tick labels and axis title
+LEFT, RIGHT = 62, 16
+ACCURACY = "test accuracy (%)"
+STEP = "training step"
+FULL = (-3, 104)  # axis of an accuracy in percent, with room for the width of a line
+LOG_STEPS = {0.55: range(1, 10), 1.3: (1, 2, 5), 2: (1, 3), np.inf: (1,)}  # numbers, by the powers of ten of an axis
+
+
+def grid(
+    titles: Sequence[str],
+    columns: int,
+    height: int,
+    gap: int = 60,
+    top: int = 60,
+    left: int = LEFT,
+    horizontal: int = 45,
+    share_y: bool = False,
+    second_y: bool = False,
+) -> go.Figure:
+    """Empty panels, `columns` in a row, `height` px each, `gap` px between rows, `top` px for the legend and titles.
+
+    horizontal: px between columns in a figure 600 px wide. A title stands left above its panel.
+    share_y: one y axis a row. second_y: a hidden axis y2 over each panel, from 0, for what has another unit.
+    """
+    from plotly.subplots import make_subplots
+
+    rows = -(-len(titles) // columns)
+    inner = rows * height + (rows - 1) * gap
+    figure = make_subplots(
+        rows,
+        columns,
+        vertical_spacing=gap / inner if rows > 1 else 0,
+        horizontal_spacing=horizontal / (600 - left - RIGHT) if columns > 1 else 0,
+        shared_yaxes=share_y,
+        specs=[
+            [{"secondary_y": second_y} if r * columns + c < len(titles) else None for c in range(columns)]
+            for r in range(rows)
+        ],
+    )
+    edge = max(axis.domain[1] for axis in figure.select_xaxes())  # plotly keeps room on the right for a second y axis
+    figure.for_each_xaxis(lambda axis: axis.update(domain=[min(1.0, end / edge) for end in axis.domain]))
+    figure.update_layout(
+        template=TEMPLATE,
+        height=top + inner + BOTTOM,
+        margin={"l": left, "r": RIGHT, "t": top, "b": BOTTOM},
+        legend={"orientation": "h", "xref": "container", "yref": "container", "x": 0.01, "y": 1, "yanchor": "top"},
+    )
+    for number, title in enumerate(titles):
+        if title:
+            above(figure, f"<b>{title}</b>", *place(number, columns), size=SIZE + 1)
+    return figure
+
+
+def place(number: int, columns: int) -> tuple[int, int]:
+    """Row and column of a panel, counted from 1 as plotly does.
+
+    >>> place(3, columns=2)
+    (2, 2)
+    """
+    return number // columns + 1, number % columns + 1
+
+
+def above(figure: go.Figure, text: str, row: int, column: int, side: str = "left", size: int = SIZE) -> None:
+    """Write a line above a panel, at its left or right end."""
+    panel = figure.get_subplot(row, column)
+    figure.add_annotation(
+        text=text,
+        showarrow=False,
+        font={"size": size},
+        yshift=3,
+        xref="paper",
+        yref="paper",
+        x=panel.xaxis.domain[0 if side == "left" else 1],
+        xanchor=side,
+        y=panel.yaxis.domain[1],
+        yanchor="bottom",
+    )
+
+
+def name_axes(figure: go.Figure, count: int, columns: int, x: str, y: str) -> None:
+    """Name the y axis of each row once, and the x axis below the lowest panel of each column."""
+    for number in range(count):
+        row, column = place(number, columns)
+        if column == 1:
+            figure.update_yaxes(title_text=y, row=row, col=column, secondary_y=False)
+        if number + columns >= count:
+            figure.update_xaxes(title_text=x, row=row, col=column)
+
+
+def log_axis(values: pd.Series) -> dict:
+    """A logarithmic axis around positive values, its numbers written out; few, so that they stay apart at 600 px."""
+    if values.empty:
+        return {"type": "log"}
+    low, high = np.log10([values.min() / 1.2, values.max() * 1.2])
+    steps = next(steps for widest, steps in LOG_STEPS.items() if high - low < widest)
+    ticks = [step * 10.0**power for power in range(int(np.floor(low)), int(np.ceil(high)) + 1) for step in steps]
+    return {"type": "log", "range": (low, high), "tickvals": ticks, "ticktext": [f"{tick:g}" for tick in ticks]}
+
+
+def band(figure: go.Figure, stats: pd.DataFrame, ink: str, method: str) -> None:
+    """The interval of a method's mean as a band, in percent; stats as `over_seeds` gives them. None for one run."""
+    known = stats.dropna()
+    if not len(known):
+        return
+    figure.add_scatter(
+        x=np.concatenate([known.index, known.index[::-1]]),
+        y=np.concatenate([known["mean"] + known["half"], (known["mean"] - known["half"])[::-1]]),
+        fill="toself",
+        mode="none",
+        fillcolor=faded(ink, 0.18),
+        hoverinfo="skip",
+        showlegend=False,
+        name=f"{method}, interval",
+        legendgroup=method,
+    )
+
+
+def colour_bar(title: str, y: float, ticks: Sequence[float]) -> dict:
+    """The bar of a colour scale that all panels share, below them at `y` (in heights of the panels)."""
+    return {
+        "orientation": "h",
+        "thickness": 9,
+        "len": 1,
+        "xpad": 0,
+        "ypad": 0,
+        "outlinewidth": 0,
+        "y": y,
+        "yanchor": "top",
+        "title": {"text": title, "side": "top", "font": {"size": SIZE - 1}},
+        "tickfont": {"size": SIZE - 1},
+        "tickvals": list(ticks),
+    }

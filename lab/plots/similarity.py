@@ -1,0 +1,155 @@
+"""How alike codes are, label by label, and the codes themselves (hypernetwork paper, Figs. 5E and A8)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from lab.plots.caption import set_reading
+from lab.plots.panels import BOTTOM, colour_bar, grid, place
+from lab.plots.style import DIVERGING, INK, SIZE, method_title
+
+if TYPE_CHECKING:  # imported where a figure is drawn
+    import plotly.graph_objects as go
+
+PLAIN = {"showgrid": False, "showline": False, "ticks": ""}
+BAR = 64  # px of the colour bar and the axis name above it
+DARK = 0.75  # from this similarity on, cells are so dark that their numbers are white
+
+
+def matrices(table: pd.DataFrame, what: str = "rule") -> go.Figure:
+    """Cosine similarity between the mean codes of labels, one matrix a method; with numbers where there is one method.
+
+    table: method, seed, a, b (labels, text), similarity, pairs, pairs_std as of `probes.code_similarity`. what: the
+    name of a label. Drawn are means over seeds.
+    """
+    methods = list(table["method"].unique())
+    labels = list(dict.fromkeys(table["a"]))
+    side = 380 if len(methods) == 1 else 168
+    figure = grid([method_title(m) for m in methods], min(len(methods), 3), side, gap=78, top=30, left=110)
+    columns = min(len(methods), 3)
+    for number, method in enumerate(methods):
+        row, column = place(number, columns)
+        own = table[table["method"] == method]
+        groups = own.groupby(["a", "b"], sort=False)
+        mean = groups[["similarity", "pairs", "pairs_std"]].mean()
+        across = groups["similarity"].std().fillna(0.0)
+        z = _square(mean["similarity"], labels)
+        told = np.stack([_square(part, labels) for part in (mean["pairs"], mean["pairs_std"], across)], axis=-1)
+        figure.add_heatmap(
+            x=labels,
+            y=labels,
+            z=z,
+            customdata=told,
+            coloraxis="coloraxis",
+            xgap=1,
+            ygap=1,
+            hoverongaps=False,
+            name=method_title(method),
+            hovertemplate="%{y} and %{x}: mean codes %{z:.2f} (± %{customdata[2]:.2f} over seeds)<br>pairs of examples"
+            " %{customdata[0]:.2f} ± %{customdata[1]:.2f}<extra></extra>",
+            row=row,
+            col=column,
+        )
+        if len(methods) == 1:
+            _write(figure, z, labels)
+        _name_labels(figure, labels, row, column, first=column == 1)
+    _scale(figure, "cosine similarity of mean codes", (-1, -0.5, 0, 0.5, 1))
+    figure.update_xaxes(title_text=what, row=-(-len(methods) // columns))
+    figure.update_yaxes(title_text=what, col=1)
+    one = table["seed"].nunique() == 1
+    set_reading(
+        figure,
+        "" if one else f"Cells: mean over {table['seed'].nunique()} seeds.",
+        "Point at a cell for the similarity between single examples, mean ± standard deviation over pairs.",
+    )
+    return figure
+
+
+def codes(table: pd.DataFrame, what: str = "rule") -> go.Figure:
+    """Codes as rows of colours over heads: a sample of examples, or the means of labels; one panel a method and kind.
+
+    table: method, kind ("sample", "mean"), row (number, from 0, in order of drawing), label (text), head (from 0),
+    value, of one run. Each panel has its own scale, from minus to plus its largest value.
+    """
+    kinds, methods = list(table["kind"].unique()), list(table["method"].unique())
+    titles = [method_title(m) if not i else "" for i in range(len(kinds)) for m in methods]
+    figure = grid(titles, len(methods), height=170, gap=52, top=30, left=110, horizontal=30)
+    for number in range(len(titles)):
+        row, column = place(number, len(methods))
+        own = table[(table["kind"] == kinds[row - 1]) & (table["method"] == methods[column - 1])]
+        values = own.pivot(index="row", columns="head", values="value").sort_index()
+        labels = own.drop_duplicates("row").set_index("row")["label"].reindex(values.index)
+        largest = np.abs(values.to_numpy()).max() or 1.0
+        figure.add_heatmap(
+            x=values.columns + 1,
+            y=values.index,
+            z=values.to_numpy() / largest,
+            customdata=np.stack([np.broadcast_to(labels.to_numpy()[:, None], values.shape), values.to_numpy()], -1),
+            coloraxis="coloraxis",
+            name=f"{method_title(methods[column - 1])}, {kinds[row - 1]}",
+            hovertemplate=f"{what} %{{customdata[0]}}, head %{{x}}: %{{customdata[1]:.3g}}<extra></extra>",
+            row=row,
+            col=column,
+        )
+        middle = pd.Series(labels.index, index=labels.to_numpy()).groupby(level=0, sort=False).mean()
+        figure.update_yaxes(autorange="reversed", tickvals=list(middle), ticktext=list(middle.index),
+                            showticklabels=column == 1, row=row, col=column, **PLAIN)  # fmt: skip
+        figure.update_xaxes(dtick=1 if values.shape[1] <= 8 else 5, row=row, col=column, **PLAIN)
+        if column == 1:
+            figure.update_yaxes(title_text=f"{kinds[row - 1]}, by {what}", row=row, col=column)
+    figure.update_xaxes(title_text="head", row=len(kinds))
+    _scale(figure, "attention score / largest of its panel", (-1, 0, 1))
+    set_reading(figure, "Rows: examples, or means of a label. Each panel is divided by its own largest score.")
+    return figure
+
+
+def _square(cells: pd.Series, labels: list[str]) -> np.ndarray:
+    """Cells by (a, b) as a matrix in the order of the labels."""
+    return cells.unstack().reindex(index=labels, columns=labels).to_numpy(float)
+
+
+def _name_labels(figure: go.Figure, labels: list[str], row: int, column: int, first: bool) -> None:
+    order = {"categoryorder": "array", "categoryarray": labels}
+    figure.update_xaxes(tickangle=-45, tickfont={"size": SIZE - 2}, row=row, col=column, **order, **PLAIN)
+    figure.update_yaxes(autorange="reversed", showticklabels=first, tickfont={"size": SIZE - 2}, row=row, col=column,
+                        **order, **PLAIN)  # fmt: skip
+
+
+def _write(figure: go.Figure, z: np.ndarray, labels: list[str]) -> None:
+    """The numbers in the cells of the only matrix."""
+    places = [(a, b) for a in range(len(labels)) for b in range(len(labels))]
+    figure.add_scatter(
+        x=[labels[b] for _, b in places],
+        y=[labels[a] for a, _ in places],
+        mode="text",
+        text=[_number(z[p]) for p in places],
+        textfont={"size": SIZE - 1, "color": ["white" if abs(z[p]) > DARK else INK for p in places]},
+        hoverinfo="skip",
+        showlegend=False,
+        row=1,
+        col=1,
+    )
+
+
+def _number(value: float) -> str:
+    """A cell's text.
+
+    >>> _number(-0.5)
+    '−0.50'
+    """
+    return "–" if np.isnan(value) else f"{value:.2f}".replace("-", "−")
+
+
+def _scale(figure: go.Figure, title: str, ticks: tuple[float, ...]) -> None:
+    """One colour scale from -1 to 1 for all panels, its bar below them."""
+    room = 70  # px of tilted labels and the axis name
+    inner = figure.layout.height - figure.layout.margin.t - BOTTOM
+    bar = colour_bar(title, -(room + 14) / inner, ticks)
+    figure.update_layout(
+        coloraxis={"colorscale": DIVERGING, "cmin": -1, "cmax": 1, "colorbar": bar},
+        height=figure.layout.height + room + BAR - BOTTOM,
+        margin={"b": room + BAR},
+    )

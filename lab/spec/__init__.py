@@ -1,0 +1,29 @@
+"""What a run is: frozen dataclasses whose canonical JSON is the run's identity.
+
+A spec says everything that decides a result and nothing that does not (device, fleet, folder). Two specs with the
+same canonical JSON are the same run, so the store can find it, and a figure can list what it needs before anything
+was trained: a learned non-linearity is named by the search that finds it (`Learned`), not by its values.
+
+Modules, each of which imports only those before it: parts, models, recipes, searches, runs, canonical.
+
+>>> spec = RunSpec("addmod", ModelSpec(width=32), Recipe(steps=100, rate=0.003, batch=64), seed=0)
+>>> spec == from_json(to_json(spec))
+True
+>>> key(spec) == key(replace(spec, seed=1))
+False
+"""
+
+from dataclasses import replace
+
+from lab.spec.canonical import SCHEMA, TYPES, from_json, key, to_json
+from lab.spec.models import HyperModel, ModelSpec, Perceptron, as_printed
+from lab.spec.parts import Coefficients, Knots, KnotTable, Learned, Part, Resolved, Shaped
+from lab.spec.recipes import AdamW, Descent, Recipe
+from lab.spec.runs import RunSpec, is_search, needs
+from lab.spec.searches import EpisodeSpec, InterpolatedSpec, Restart, SearchSpec, TwoLossSpec
+
+__all__ = [
+    "SCHEMA", "TYPES", "AdamW", "Coefficients", "Descent", "EpisodeSpec", "HyperModel", "InterpolatedSpec", "KnotTable",
+    "Knots", "Learned", "ModelSpec", "Part", "Perceptron", "Recipe", "Resolved", "Restart", "RunSpec", "SearchSpec",
+    "Shaped", "TwoLossSpec", "as_printed", "from_json", "is_search", "key", "needs", "replace", "to_json",
+]  # fmt: skip

@@ -1,0 +1,60 @@
+"""Canonical JSON of a spec, and its key: the name of a run or search in a store."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import fields, is_dataclass
+
+from lab.spec.models import HyperModel, ModelSpec, Perceptron
+from lab.spec.parts import Coefficients, Knots, KnotTable, Learned, Shaped
+from lab.spec.recipes import AdamW, Descent, Recipe
+from lab.spec.runs import RunSpec
+from lab.spec.searches import EpisodeSpec, InterpolatedSpec, Restart, SearchSpec, TwoLossSpec
+from lab.tasks.collage import Collage, Told
+from lab.tasks.images import Images
+from lab.tasks.logic import Logic
+from lab.tasks.operation import Operation
+from lab.tasks.sraven import Sraven
+from lab.tasks.tabular import Tabular
+
+SCHEMA = 1  # raise it when the same spec would train to something else
+TYPES = {kind.__name__: kind for kind in (Knots, Coefficients, ModelSpec, Recipe, RunSpec, SearchSpec, Learned, Shaped)}
+TYPES |= {kind.__name__: kind for kind in (AdamW, HyperModel, Logic, Sraven)}
+TYPES |= {kind.__name__: kind for kind in (Perceptron, Descent, KnotTable, EpisodeSpec, InterpolatedSpec, Restart)}
+TYPES |= {kind.__name__: kind for kind in (TwoLossSpec, Operation, Images, Collage, Told, Tabular)}
+
+
+def to_json(spec: object) -> str:
+    """Canonical JSON of a spec: sorted keys, every dataclass marked with its type, shortest round-trip floats."""
+    return json.dumps(_plain(spec), sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def from_json(text: str) -> object:
+    """The spec written by `to_json`."""
+    return _spec(json.loads(text))
+
+
+def key(spec: object) -> str:
+    """SHA-256 of the canonical JSON and the schema version, in hexadecimal: the name of a run or search."""
+    return hashlib.sha256(f"{SCHEMA}\n{to_json(spec)}".encode()).hexdigest()
+
+
+def _plain(value: object, kind: str = "") -> object:
+    """What JSON can say of a value; `kind` is the annotation of the field it stands in."""
+    if is_dataclass(value):
+        return {"type": type(value).__name__} | {f.name: _plain(getattr(value, f.name), f.type) for f in fields(value)}
+    if isinstance(value, (tuple, list)):
+        return [_plain(item, kind) for item in value]
+    if "float" in kind and isinstance(value, (int, float)):
+        return float(value) + 0.0  # -20 == -20.0 and 0.0 == -0.0: equal specs need the same text
+    return value
+
+
+def _spec(value: object) -> object:
+    if isinstance(value, dict):
+        values = {name: _spec(item) for name, item in value.items() if name != "type"}
+        return TYPES[value["type"]](**values)
+    if isinstance(value, list):
+        return tuple(_spec(item) for item in value)
+    return value

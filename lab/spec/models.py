@@ -1,0 +1,112 @@
+"""Models: transformers over words and over vectors, and perceptrons on the rows of a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from lab.spec.parts import Part
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """A decoder-only transformer (transformers paper, App. B)."""
+
+    layers: int = 2
+    heads: int = 2
+    width: int = 32  # of the residual stream; the MLP is 4 times as wide
+    positions: str = "learned"  # or "alibi"
+    canon: bool = False  # Canon layers at A, B, C, D
+    tied: bool = False  # unembedding = embedding
+    mlp: Part = "gelu"
+    attention: Part = "softmax"  # anything else is kernel attention with that non-linearity
+
+    @property
+    def parts(self) -> dict[str, Part]:
+        """Its non-linearities by name."""
+        return {"mlp": self.mlp, "attention": self.attention}
+
+    def breadth(self, length: int) -> float:
+        """Roughly how many numbers a layer keeps for a token, in multiples of what it keeps for a channel."""
+        return self.width
+
+
+@dataclass(frozen=True)
+class HyperModel:
+    """A pre-norm transformer over vectors, whose attention may be a hypernetwork (hypernetwork paper, Sec. 2, App. C).
+
+    `lab.models.methods` names the combinations of the paper. Where its text and its reference code differ, defaults are
+    those of the code, with which its numbers were made; `as_printed` has what the text says.
+    """
+
+    layers: int = 2
+    heads: int = 8
+    width: int = 128  # of the residual stream
+    key_width: int = 16  # of queries, keys and values, all heads together
+    mlp_width: int = 256
+    normalization: str = "softmax"  # of scores: "softmax" over keys, "none", or "rms_head" over heads
+    network: str = "head"  # φ acts on values of each "head"; in a network for each query and key "pair"; "deep": twice
+    phi: Part = "identity"  # the non-linearity of the value network
+    mlp: Part = "gelu"
+    experts: int = 0  # feed-forward layers that a router chooses from; 0: one, without a router
+    active: int = 2  # experts that work on a token
+    dropout: float = 0.1  # of attention scores in training, the same for all sequences and heads of a step
+    causal: bool = False  # tokens see those before them only
+
+    @property
+    def parts(self) -> dict[str, Part]:
+        """Its non-linearities by name."""
+        return {"phi": self.phi, "mlp": self.mlp}
+
+    def breadth(self, length: int) -> float:
+        """As `ModelSpec.breadth`; scores and their networks are kept, too, with each key about ten numbers a head."""
+        return self.width * max(1, self.experts) + self.heads * length / 10
+
+
+def as_printed(model: HyperModel) -> HyperModel:
+    """The model as the text of the paper reads: causal ("decoder-only"), no dropout, and each head as wide as the
+    kqv_dim of Table A3, where the code shares that width out among the heads.
+
+    >>> as_printed(HyperModel(heads=8, key_width=16)).key_width
+    128
+    """
+    return replace(model, causal=True, dropout=0.0, key_width=model.heads * model.key_width)
+
+
+@dataclass(frozen=True)
+class Perceptron:
+    """A multi-layer perceptron on the rows of a table (simplicity paper, App. E).
+
+    phi: one non-linearity for all hidden layers, or a tuple with one a layer. inputs: input activation functions (IAFs,
+    Sec. 3.3), applied to the data before the first layer: a `KnotTable` has one for each dimension, anything else is
+    the same for all. No hidden layers: the linear model of App. E.4.
+    """
+
+    layers: int = 1  # hidden ones; the paper has 1 to 4
+    width: int = 256
+    phi: Part | tuple[Part, ...] = "relu"
+    prefactor: float = 1.0  # α of φ(αx); the learning rate is divided by it (App. E.4)
+    inputs: Part | None = None
+    residual: bool = False  # hidden layers after the first add what they receive to what they give (App. E.2)
+    scale: float = 1.0  # of initial weights and biases, in multiples of `lab.models.mlp.MLP`'s; the paper is silent
+    spectral: bool = False  # every weight matrix divided by its largest singular value (App. E.5)
+
+    @property
+    def parts(self) -> dict[str, Part]:
+        """Its non-linearities by name: "phi", or "phi0", "phi1", … of the layers; and "inputs", where it has some."""
+        own = {"phi": self.phi}
+        if isinstance(self.phi, tuple):
+            own = {f"phi{layer}": part for layer, part in enumerate(self.phi)}
+        return own | ({} if self.inputs is None else {"inputs": self.inputs})
+
+    def having(self, parts: dict[str, Part]) -> Perceptron:
+        """The same with other non-linearities, by the names of `parts`.
+
+        >>> Perceptron(layers=2).having({"phi0": "tanh", "phi1": "relu"}).phi
+        ('tanh', 'relu')
+        """
+        phi = parts.get("phi") or tuple(parts[f"phi{layer}"] for layer in range(self.layers))
+        return replace(self, phi=phi, inputs=parts.get("inputs"))
+
+    def breadth(self, length: int) -> float:
+        """As `ModelSpec.breadth`."""
+        return self.width

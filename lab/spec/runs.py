@@ -1,0 +1,42 @@
+"""Runs: a task, a model, a recipe and a seed; and the searches that a run or a search needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lab.spec.models import HyperModel, ModelSpec, Perceptron
+from lab.spec.parts import Learned, Shaped
+from lab.spec.recipes import AdamW, Descent, Recipe
+from lab.spec.searches import EpisodeSpec, SearchSpec, TwoLossSpec
+from lab.tasks.logic import Logic
+from lab.tasks.sraven import Sraven
+from lab.tasks.table import TableTask
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """One trained model: task + model + recipe + seed."""
+
+    # a name of `lab.tasks.NAMES`; a task whose examples are made as they are needed; or a table
+    task: str | Logic | Sraven | TableTask
+    model: ModelSpec | HyperModel | Perceptron
+    recipe: Recipe | AdamW | Descent
+    seed: int  # of weights and batches; where examples are made as needed, also of what is held out
+    evaluate: tuple[str, ...] = ("test",)  # splits that scores are followed on during training
+    task_seed: int = 0  # seed of the data set that a name stands for, or of a table's splits
+
+    @property
+    def task_name(self) -> str:
+        """The name of the task, without its parameters."""
+        return self.task if isinstance(self.task, str) else self.task.name
+
+
+def needs(spec: RunSpec | SearchSpec | EpisodeSpec | TwoLossSpec) -> list[SearchSpec | EpisodeSpec | TwoLossSpec]:
+    """The searches whose result this spec trains with."""
+    parts = (part.of if isinstance(part, Shaped) else part for part in spec.model.parts.values())
+    return [part.search for part in parts if isinstance(part, Learned)]
+
+
+def is_search(spec: object) -> bool:
+    """Whether a spec is of a search, and not of a run."""
+    return isinstance(spec, (SearchSpec, EpisodeSpec, TwoLossSpec))

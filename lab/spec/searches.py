@@ -1,0 +1,129 @@
+"""Searches, each of which finds one non-linearity or several."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from lab.spec.models import ModelSpec, Perceptron
+from lab.spec.recipes import Descent, Recipe
+from lab.tasks.table import TableTask
+
+
+@dataclass(frozen=True)
+class SearchSpec:
+    """A stage-I search (`two_loss`, Algorithm 1): `models` models share the learned spline(s)."""
+
+    task: str
+    model: ModelSpec  # what is searched for replaces its `mlp` and / or `attention`
+    recipe: Recipe
+    learn: tuple[str, ...] = ("mlp",)  # "mlp", "attention" or both
+    models: int = 8  # M of Algorithm 1
+    low: float = -20.0
+    high: float = 20.0
+    knots: int = 361  # spacing 1/9 (Table 4)
+    spline_rate: float = 0.005  # peak learning rate of the knots; the paper does not print it
+    seed: int = 0
+    task_seed: int = 0
+
+    @property
+    def task_name(self) -> str:
+        """The name of the task, as other specs have it."""
+        return self.task
+
+
+@dataclass(frozen=True)
+class Restart:
+    """One of the attempts of an episodic search, and what may differ between them (simplicity paper, App. C)."""
+
+    seed: int = 0  # of the weights, splits and batches of its episodes, and of noise it starts from
+    rate: float = 0.05  # of the knots; the paper has .01 to .2
+    knots: int = 101  # the paper has 50 to 400
+    window: int = 5  # t: the last inner steps, through which the gradient of the knots is taken; the paper has 1 to 50
+    start: str = "zero"  # function it starts from: "zero", "relu", "identity" or "noise"
+
+
+@dataclass(frozen=True)
+class EpisodeSpec:
+    """A search by episodes (simplicity paper, Algorithm 1 and App. C): each restart learns a function of its own, and
+    the one is kept that does best on validation data when models are trained with it from scratch.
+    """
+
+    task: TableTask | tuple[TableTask, ...]  # of several, each has its turn
+    model: Perceptron  # of the inner loop; what is learned replaces its `phi`, or its `inputs`
+    inner: Descent  # of the inner loop: optimizer, rate, batch, and in `steps` the most it takes in an episode
+    retrain: Descent  # of the models that decide between restarts
+    restarts: tuple[Restart, ...] = (Restart(),)
+    learn: str = "shared"  # one function for all hidden layers; "layers": one each; "inputs": one an input dimension
+    low: float = -5.0
+    high: float = 5.0
+    episodes: int = 200
+    growth: float = 1.0  # inner steps that each episode of a task has more than the one before it
+    pool: tuple[str, ...] = ("train",)  # splits that episodes draw their training and validation rows from
+    held_out: float = 0.2  # fraction of the pool that an episode holds out
+    objective: str = "val"  # of the knots: what an episode held out; "train": its training rows; or a split's name
+    normalized: bool = False  # the gradient of a restart's knots is divided by its length
+    patience: int | None = None  # a restart ends after so many episodes without a better mean loss
+    retrain_width: int | None = None  # of the models that decide; None: that of `model`
+    retrain_seeds: int = 1  # models a restart
+    task_seed: int = 0
+
+    @property
+    def tasks(self) -> tuple[TableTask, ...]:
+        """The tasks, one or more."""
+        return self.task if isinstance(self.task, tuple) else (self.task,)
+
+    @property
+    def task_name(self) -> str:
+        """The names of its tasks."""
+        return ", ".join(task.name for task in self.tasks)
+
+    def inner_steps(self, episode: int) -> int:
+        """How long the inner loop of an episode is, counted from 0.
+
+        >>> from lab.tasks import Operation
+        >>> spec = EpisodeSpec(Operation(modulus=5), Perceptron(), Descent(7, 1.0), Descent(9, 1.0), growth=0.5)
+        >>> [spec.inner_steps(e) for e in (0, 1, 2, 99)]
+        [1, 1, 2, 7]
+        """
+        turn = episode // len(self.tasks)
+        return min(self.inner.steps, max(1, math.ceil((turn + 1) * self.growth)))
+
+
+@dataclass(frozen=True)
+class InterpolatedSpec(EpisodeSpec):
+    """A search by episodes for functions that are no straight lines between their control points, `Restart.knots` of
+    them: what is learned are the values there, what is found has finer knots (`lab.training.interpolation`).
+    """
+
+    interpolation: str = "cubic"  # or "nearest"
+
+
+@dataclass(frozen=True)
+class TwoLossSpec:
+    """A search by two losses (transformers paper, Algorithm 1) for the functions of perceptrons: the models that an
+    `EpisodeSpec` has, and a cheaper search, in which weights and function are learned at the same time.
+
+    Each step, the weights of `models` models follow the loss on their own training rows, and the knots that they share
+    the loss on rows that were held out. The rate is constant, and of the recipe's evaluations there are none.
+    """
+
+    task: TableTask
+    model: Perceptron  # what is learned replaces its `phi`, or its `inputs`
+    recipe: Descent  # of the weights: optimizer, rate, batch, steps
+    learn: str = "shared"  # as in `EpisodeSpec`
+    models: int = 4  # M of Algorithm 1
+    low: float = -5.0
+    high: float = 5.0
+    knots: int = 101
+    spline_rate: float = 0.02  # of the knots, with Adam
+    start: str = "zero"  # as in `Restart`
+    pool: tuple[str, ...] = ("train",)  # splits whose rows are divided
+    held_out: float = 0.2  # fraction of them that the knots follow
+    seed: int = 0
+    task_seed: int = 0
+
+    @property
+    def task_name(self) -> str:
+        """The name of its task."""
+        return self.task.name

@@ -1,0 +1,134 @@
+"""Rows of tables for R runs: what perceptrons train on and are measured by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from lab.errors import ArgumentError
+from lab.spec import Descent, Perceptron, RunSpec
+from lab.tasks.table import TableTask
+from lab.training.sequences import Order
+
+CHUNK = 2**22  # values of a hidden layer that an evaluation has in memory at once, all runs together
+STACKED = 2**20  # numbers in a table up to which runs on different tables train side by side, each with a copy
+OPTIMIZERS, KEEPS = ("sgd", "rmsprop", "adam"), ("best", "last")
+
+
+@dataclass(frozen=True, eq=False)
+class TableBatch:
+    """R runs × B rows of D columns."""
+
+    task: TableTask
+    inputs: Tensor  # (R, B, D)
+    targets: Tensor  # (R, B)
+
+    def outputs(self, model: nn.Module) -> Tensor:
+        """Predictions (R, B, O)."""
+        return model(self.inputs)
+
+    def loss(self, outputs: Tensor) -> Tensor:
+        """The task's loss, (R, B, O) → (R,)."""
+        return self.task.loss(outputs, self.targets)
+
+
+class Rows:
+    """A split for R runs on a device; one copy where all runs have the same table."""
+
+    def __init__(self, specs: Sequence[RunSpec], name: str, device: torch.device):
+        tables = [spec.task.split(spec.task_seed)[name] for spec in specs]
+        tables = tables[:1] if len({(spec.task, spec.task_seed) for spec in specs}) == 1 else tables
+        self.task, self.runs = specs[0].task, len(specs)
+        self.inputs = torch.stack([table.inputs for table in tables]).to(device)  # (1 or R, N, D)
+        self.targets = torch.stack([table.targets for table in tables]).to(device)  # (1 or R, N)
+
+    def __len__(self) -> int:
+        return self.inputs.shape[1]
+
+    def at(self, index: Tensor | slice) -> TableBatch:
+        """The rows at index (R, B) int64, or the same slice of rows for all runs."""
+        if isinstance(index, slice):
+            inputs, targets = self.inputs[:, index], self.targets[:, index]
+            return TableBatch(self.task, inputs.expand(self.runs, -1, -1), targets.expand(self.runs, -1))
+        table = torch.zeros(len(index), 1, dtype=torch.int64, device=index.device)
+        if len(self.inputs) > 1:
+            table = torch.arange(len(index), device=index.device)[:, None]
+        return TableBatch(self.task, self.inputs[table, index], self.targets[table, index])
+
+
+class Tables:
+    """What runs on tables train on and are measured by: `train`, and the splits that are followed."""
+
+    def __init__(self, specs: Sequence[RunSpec], device: torch.device):
+        recipe, model = specs[0].recipe, specs[0].model
+        self.task, self.device = specs[0].task, device
+        self.training = Rows(specs, "train", device)
+        self.followed = {name: Rows(specs, name, device) for name in followed(specs[0])}
+        self.chunk = max(1, CHUNK // (len(specs) * max(model.width, self.task.outputs)))
+        self.order = None  # full batches
+        if recipe.batch is not None and recipe.batch < len(self.training):
+            self.order = Order([spec.seed for spec in specs], len(self.training), recipe.batch)
+        self.whole = self.training.at(slice(None))
+
+    def at(self, step: int) -> TableBatch:
+        """The training batch of each run at this step."""
+        return self.whole if self.order is None else self.training.at(self.order.at(step).to(self.device))
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the scores."""
+        return [f"{score}_{split}" for split in self.followed for score in ("accuracy", self.task.loss_name)]
+
+    @torch.no_grad()
+    def scores(self, model: nn.Module) -> dict[str, np.ndarray]:
+        """<score>_<split> (R,), for every split that is followed: the accuracy, 0 to 1, and the loss by its name."""
+        found = {}
+        for split, rows in self.followed.items():
+            sums: dict[str, Tensor] = {}
+            for start in range(0, len(rows), self.chunk):
+                batch = rows.at(slice(start, start + self.chunk))
+                new = self.task.scores(batch.outputs(model), batch.targets)
+                count = batch.targets.shape[1]
+                sums = {name: count * value + sums.get(name, 0.0) for name, value in new.items()}
+            found |= {f"{name}_{split}": (value / len(rows)).cpu().numpy() for name, value in sums.items()}
+        return found
+
+
+def followed(spec: RunSpec) -> list[str]:
+    """The splits that are measured: those asked for, and the one that decides what is kept, where one does."""
+    decides = spec.recipe.keep == "best" or spec.recipe.patience is not None
+    return list(dict.fromkeys([*spec.evaluate, *([spec.recipe.watch] if decides else [])]))
+
+
+def shape(spec: RunSpec) -> tuple:
+    """What runs that train side by side have in common of their table: all of it where it is large, else its sizes."""
+    task, splits = spec.task, spec.task.split(spec.task_seed)
+    if splits["train"].inputs.numel() > STACKED:
+        return task, spec.task_seed
+    sizes = tuple((name, len(splits[name])) for name in dict.fromkeys(["train", *followed(spec)]))
+    return type(task).__name__, task.inputs, task.classes, task.classification, task.loss_name, sizes
+
+
+def check(spec: RunSpec) -> None:
+    """Say what does not fit together before anything is built."""
+    model, recipe = spec.model, spec.recipe
+    if not isinstance(model, Perceptron):
+        raise ArgumentError(f"the task {spec.task_name} needs a Perceptron, not a {type(model).__name__}")
+    if not isinstance(recipe, Descent):
+        raise ArgumentError(f"the task {spec.task_name} needs a Descent recipe, not a {type(recipe).__name__}")
+    if isinstance(model.phi, tuple) and len(model.phi) != model.layers:
+        raise ArgumentError(f"{len(model.phi)} non-linearities for {model.layers} hidden layers; give one each, or one")
+    if not model.prefactor > 0:
+        raise ArgumentError(f"prefactor={model.prefactor}: give a number above 0")
+    if recipe.optimizer not in OPTIMIZERS:
+        raise ArgumentError(f"unknown optimizer {recipe.optimizer!r}; known: {', '.join(OPTIMIZERS)}")
+    if recipe.keep not in KEEPS:
+        raise ArgumentError(f"keep={recipe.keep!r}; give {' or '.join(KEEPS)}")
+    splits = spec.task.split(spec.task_seed)
+    for name in followed(spec):
+        if name not in splits:
+            raise ArgumentError(f"{spec.task_name} has no split {name!r}; choose one of {', '.join(splits)}")

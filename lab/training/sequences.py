@@ -1,0 +1,122 @@
+"""Batches: which examples each run sees at each step, as a function of the run's seed and the step alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from lab import tasks
+from lab.seeds import stream
+from lab.spec import RunSpec
+from lab.tasks.task import Split
+
+CHUNK = 250  # examples of an evaluation that are in memory at once, a run
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """R runs × B sequences. K output tokens at most: `weights` is 0 where a sequence has fewer."""
+
+    tokens: Tensor  # (R, B, T) int64, the model's input
+    positions: Tensor  # (R, B, K) int64, the token from which each output token is predicted
+    targets: Tensor  # (R, B, K) int64
+    weights: Tensor  # (R, B, K) float32
+
+    def outputs(self, model: nn.Module) -> Tensor:
+        """Logits where a token is to be predicted, (R, B, K, V)."""
+        return model(self.tokens, self.positions)
+
+    def loss(self, logits: Tensor) -> Tensor:
+        """Mean cross-entropy over the output tokens, in nats: logits (R, B, K, V) → (R,)."""
+        nats = F.cross_entropy(logits.flatten(0, -2), self.targets.flatten(), reduction="none").view_as(self.weights)
+        return (nats * self.weights).sum((1, 2)) / self.weights.sum((1, 2))
+
+    def hits(self, logits: Tensor) -> Tensor:
+        """Which output tokens the largest logit gets right; padding counts as right. (R, B, K) bool."""
+        return (logits.argmax(-1) == self.targets) | (self.weights == 0)
+
+
+class Data:
+    """A split on a device, ready to be indexed."""
+
+    def __init__(self, split: Split, device: torch.device):
+        self.tokens = split.tokens[:, :-1].to(device)  # the last token is never an input
+        self.positions, self.targets, self.weights = (part.to(device) for part in split.targets())
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def at(self, index: Tensor) -> Batch:
+        """index (R, B) int64 → Batch."""
+        return Batch(self.tokens[index], self.positions[index], self.targets[index], self.weights[index])
+
+
+class Order:
+    """The order of examples of R runs: each run shuffles anew every epoch, from its own seed.
+
+    The batch of a step does not depend on the steps before it, so a resumed run sees what it would have seen.
+    """
+
+    def __init__(self, seeds: Sequence[int], examples: int, batch: int, purpose: str = "batches"):
+        self.seeds, self.examples, self.batch, self.purpose = list(seeds), examples, min(batch, examples), purpose
+        self.per_epoch = examples // self.batch  # the remainder waits for the next shuffle
+        self._epoch, self._shuffled = -1, torch.empty(0)
+
+    def at(self, step: int) -> Tensor:
+        """Indices (R, B) int64 of the examples of this step."""
+        epoch, within = divmod(step, self.per_epoch)
+        if epoch != self._epoch:
+            rows = []
+            for seed in self.seeds:
+                generator = torch.Generator().manual_seed(stream(seed, f"{self.purpose} {epoch}"))
+                rows.append(torch.randperm(self.examples, generator=generator))
+            self._epoch, self._shuffled = epoch, torch.stack(rows)
+        return self._shuffled[:, within * self.batch : (within + 1) * self.batch]
+
+
+class Words:
+    """What runs on an algorithmic task train on and are measured by: its data, and the order of each run."""
+
+    def __init__(self, specs: Sequence[RunSpec], device: torch.device):
+        spec, self.device, self.runs = specs[0], device, len(specs)
+        self.task = tasks.load(spec.task, spec.task_seed)
+        self.training = Data(self.task.training, device)
+        self.evaluation = {name: Data(self.task.splits[name], device) for name in spec.evaluate}
+        self.order = Order([s.seed for s in specs], len(self.training), spec.recipe.batch)
+
+    def at(self, step: int) -> Batch:
+        """The training batch of each run at this step."""
+        return self.training.at(self.order.at(step).to(self.device))
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the scores."""
+        return [f"accuracy_{split}" for split in self.evaluation]
+
+    def scores(self, model: nn.Module) -> dict[str, np.ndarray]:
+        """accuracy_<split> (R,), 0 to 1, for every split that is followed."""
+        return {f"accuracy_{split}": self.accuracy(model, split) for split in self.evaluation}
+
+    @torch.no_grad()
+    def accuracy(self, model: nn.Module, split: str) -> np.ndarray:
+        """Accuracy of each run on a split, (R,): of output tokens, or of whole sequences where the task says so.
+
+        Predictions are made with the true output so far; a sequence counts as right when all of its tokens are, which
+        is the case exactly when greedy generation gives it.
+        """
+        data, right, total = self.evaluation[split], 0.0, 0.0
+        for start in range(0, len(data), CHUNK):
+            index = torch.arange(start, min(start + CHUNK, len(data)), device=self.device)
+            batch = data.at(index.expand(self.runs, -1))
+            hits = batch.hits(batch.outputs(model))
+            if self.task.metric == "sequence":
+                right, total = right + hits.all(-1).sum(-1).cpu().numpy(), total + len(index)
+            else:
+                right = right + (hits * batch.weights).sum((1, 2)).cpu().numpy()
+                total = total + batch.weights.sum((1, 2)).cpu().numpy()
+        return right / total

@@ -1,0 +1,120 @@
+"""Batches that are made as they are needed, dropout, and scores: what runs on stream tasks train on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from lab.seeds import stream
+from lab.spec import RunSpec
+from lab.tasks.stream import BLOCK, Examples, Stream, StreamTask
+
+CHUNK = 256  # examples of an evaluation that are in memory at once, a run
+
+
+@dataclass(frozen=True, eq=False)
+class FreshBatch:
+    """Examples for R runs, and what their attention scores are multiplied by (dropout; None: nothing)."""
+
+    task: StreamTask
+    examples: Examples
+    keep: Tensor | None
+
+    def outputs(self, model: nn.Module) -> Tensor:
+        """Predictions (R, B, K, O)."""
+        return model(self.examples.inputs, self.keep)
+
+    def loss(self, outputs: Tensor) -> Tensor:
+        """The task's loss, (R, B, K, O) → (R,)."""
+        return self.task.loss(outputs, self.examples.targets)
+
+
+class Fresh:
+    """Examples of each run, from its own task and seed.
+
+    A batch and its dropout depend on task, seed and step alone, so a resumed run sees what it would have seen. Every
+    evaluation is on the same examples of a split.
+    """
+
+    columns = ()  # what a task is scored by is known when it is first scored
+
+    def __init__(self, specs: Sequence[RunSpec], device: torch.device):
+        self.specs, self.device, self.task = list(specs), device, specs[0].task  # loss and scores are alike in a fleet
+        recipe, model = specs[0].recipe, specs[0].model
+        self.splits, self.examples = specs[0].evaluate, recipe.examples
+        self.training = self._streams("train", recipe.batch)
+        seeds = [spec.seed for spec in specs]
+        self.dropout = Dropout(seeds, (model.layers, self.task.length, self.task.length), model.dropout, device)
+
+    def at(self, step: int) -> FreshBatch:
+        """The training batch of each run at this step."""
+        return FreshBatch(self.task, _side_by_side(self.training, step), self.dropout.at(step))
+
+    @torch.no_grad()
+    def scores(self, model: nn.Module) -> dict[str, np.ndarray]:
+        """<score>_<split> (R,), for every split that is followed and every score of the task."""
+        found = {}
+        for split in self.splits:
+            size, left, sums = min(CHUNK, -(-self.examples // BLOCK)), self.examples, {}  # no draw for nothing
+            streams, number = self._streams(split, size), 0
+            while left > 0:
+                part = _cut(_side_by_side(streams, number), min(size, left))
+                new = self.task.statistics(model(part.inputs), part.targets, part)
+                sums = {name: value + sums.get(name, 0.0) for name, value in new.items()}
+                left, number = left - size, number + 1
+            for name, value in self.task.summary(sums).items():
+                found[f"{name}_{split}"] = value.cpu().double().numpy()
+        return found
+
+    def _streams(self, split: str, batch: int) -> list[Stream]:
+        """One a task, in the order of the runs: runs of one task that stand together are drawn together."""
+        groups: list[tuple[StreamTask, list[int]]] = []
+        for spec in self.specs:
+            if not groups or groups[-1][0] != spec.task:
+                groups.append((spec.task, []))
+            groups[-1][1].append(spec.seed)
+        return [Stream(task, seeds, batch, split, self.device) for task, seeds in groups]
+
+
+class Dropout:
+    """Masks for R runs, by seed and step: 0 with probability `rate`, else 1 / (1 - rate).
+
+    One mask for each layer, query and key, shared by heads and sequences, as in the reference code.
+    """
+
+    def __init__(self, seeds: Sequence[int], shape: tuple[int, ...], rate: float, device: torch.device):
+        self.seeds, self.shape, self.rate, self.device = list(seeds), shape, rate, device
+        self._number, self._block = -1, None
+
+    def at(self, step: int) -> Tensor | None:
+        """The masks of this step, (R, *shape); None where nothing is dropped."""
+        if self.rate == 0:
+            return None
+        number, within = divmod(step, BLOCK)
+        if number != self._number:
+            self._number = number
+            self._block = torch.stack([self._draw(seed, number) for seed in self.seeds])
+        return self._block[:, within] / (1 - self.rate)
+
+    def _draw(self, seed: int, number: int) -> Tensor:
+        generator = torch.Generator(self.device).manual_seed(stream(seed, f"dropout {number}"))
+        return torch.rand(BLOCK, *self.shape, generator=generator, device=self.device) >= self.rate
+
+
+def _side_by_side(streams: Sequence[Stream], number: int) -> Examples:
+    """The batches of this number of several streams, along the run axis."""
+    parts = [stream.at(number) for stream in streams]
+    if len(parts) == 1:
+        return parts[0]
+    latents = {name: torch.cat([part.latents[name] for part in parts]) for name in parts[0].latents}
+    return Examples(torch.cat([p.inputs for p in parts]), torch.cat([p.targets for p in parts]), latents)
+
+
+def _cut(examples: Examples, count: int) -> Examples:
+    """The first `count` examples of each run."""
+    latents = {name: latent[:, :count] for name, latent in examples.latents.items()}
+    return Examples(examples.inputs[:, :count], examples.targets[:, :count], latents)

@@ -1,0 +1,146 @@
+"""Search by two losses for the functions of perceptrons on a table: `lab.training.two_loss` on the models of the
+simplicity paper. The paper itself learns its functions by episodes; this is the cheaper search beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+
+from lab.errors import ArgumentError, check_whole
+from lab.models.mlp import InputFunctions
+from lab.nonlinearity.spline import Spline
+from lab.seeds import stream
+from lab.spec import Knots, KnotTable, Resolved, RunSpec, SearchSpec, TwoLossSpec, replace
+from lab.training.episodes import LEARN, STARTS
+from lab.training.knots import learned_names, start_values, with_places
+from lab.training.rows import TableBatch
+from lab.training.rows import check as check_rows
+from lab.training.sequences import Order
+from lab.training.two_loss import Search
+
+
+class TableSearch(Search):
+    """M perceptrons around shared, learnable functions."""
+
+    spec: TwoLossSpec
+
+    def runs(self, given: Mapping[str, Resolved]) -> tuple[list[RunSpec], list[tuple[Resolved, ...]]]:
+        """As Search.runs."""
+        spec = self.spec
+        check(spec)
+        names = learned_names(spec.learn, spec.model.layers)
+        count = spec.task.inputs if spec.learn == "inputs" else len(names)
+        rows = start_values(spec.start, spec.seed, spec.knots, count, spec.low, spec.high).tolist()
+        start = {name: Knots(spec.low, spec.high, tuple(row)) for name, row in zip(names, rows, strict=False)}
+        if spec.learn == "inputs":
+            start = {"inputs": KnotTable(spec.low, spec.high, tuple(map(tuple, rows)))}
+        model = with_places(spec.model, spec.learn)
+        model = model.having(model.parts | dict(given) | start)
+        recipe = replace(spec.recipe, keep="last", patience=None, trajectory=None)  # nothing is evaluated
+        runs = [RunSpec(spec.task, model, recipe, seed, (), spec.task_seed) for seed in self.seeds]
+        return runs, [tuple(model.parts.values())] * spec.models
+
+    def learned(self) -> dict[str, Spline]:
+        """As Search.learned."""
+        found = {}
+        for name in learned_names(self.spec.learn, self.spec.model.layers):
+            part = self.model.inputs if name == "inputs" else self.model.function(int(name[3:] or 0))
+            found[name] = part.phi if isinstance(part, InputFunctions) else part
+        return found
+
+    def divide(self) -> None:
+        """The rows of the pool in an order of the search's seed: the first are for the knots, the rest for weights."""
+        spec = self.spec
+        splits = spec.task.split(spec.task_seed)
+        inputs, targets = (torch.cat([getattr(splits[name], part) for name in spec.pool]).to(self.device)
+                           for part in ("inputs", "targets"))  # fmt: skip
+        generator = torch.Generator().manual_seed(stream(spec.seed, "search rows"))
+        order = torch.randperm(len(inputs), generator=generator).to(self.device)
+        held = min(len(inputs) - 1, max(1, round(spec.held_out * len(inputs))))
+        self.data = _Divided(self, inputs[order], targets[order], held)
+
+    def batch(self, step: int) -> TableBatch:
+        """The training batch of each model at this step."""
+        return self.data.at(step)
+
+    def search_batch(self, step: int) -> TableBatch:
+        """One batch of the rows that were held out, the same for all models."""
+        return self.data.for_knots(step)
+
+    def set_rates(self, step: int) -> None:
+        """Constant, that of the weights divided by the prefactor (App. E.4)."""
+        self.optimizer.rates = [self.recipe.rate / self.spec.model.prefactor] * self.spec.models
+        self.knot_optimizer.param_groups[0]["lr"] = self.spec.spline_rate
+
+    def found(self) -> dict[str, Knots | KnotTable]:
+        """The learned functions, by their names in `Perceptron.parts`."""
+        rows = {name: spline.values.detach().cpu().tolist() for name, spline in self.splines.items()}
+        if self.spec.learn == "inputs":
+            return {"inputs": KnotTable(self.spec.low, self.spec.high, tuple(map(tuple, rows["inputs"])))}
+        return {name: Knots(self.spec.low, self.spec.high, tuple(row)) for name, row in rows.items()}
+
+
+class _Divided:
+    """Rows for the knots, `held` of them, then rows for the weights; batches of either."""
+
+    def __init__(self, search: TableSearch, inputs: torch.Tensor, targets: torch.Tensor, held: int):
+        spec = search.spec
+        self.task, self.runs, self.inputs, self.targets, self.held = spec.task, spec.models, inputs, targets, held
+        self.device, rows = search.device, len(inputs) - held
+        size = spec.recipe.batch
+        self.order = None if size is None or size >= rows else Order(search.seeds, rows, size)
+        self.knot_order = None if size is None or size >= held else Order([spec.seed], held, size, "search batches")
+
+    def at(self, step: int) -> TableBatch:
+        """For the weights, each model its own."""
+        if self.order is None:
+            return self._rows(torch.arange(self.held, len(self.inputs), device=self.device).expand(self.runs, -1))
+        return self._rows(self.held + self.order.at(step).to(self.device))
+
+    def for_knots(self, step: int) -> TableBatch:
+        """For the knots, the same for all models."""
+        if self.knot_order is None:
+            return self._rows(torch.arange(self.held, device=self.device).expand(self.runs, -1))
+        return self._rows(self.knot_order.at(step).to(self.device).expand(self.runs, -1))
+
+    def _rows(self, index: torch.Tensor) -> TableBatch:
+        return TableBatch(self.task, self.inputs[index], self.targets[index])
+
+
+def searching(spec: SearchSpec | TwoLossSpec, device: str, given: Mapping[str, Resolved]) -> Search:
+    """A search by two losses, before its first step. given: the non-linearities that are not searched for."""
+    return (TableSearch if isinstance(spec, TwoLossSpec) else Search)(spec, device, given)
+
+
+def two_losses(spec: object) -> bool:
+    """Whether a spec is of a search by two losses."""
+    return isinstance(spec, (SearchSpec, TwoLossSpec))
+
+
+def learns(spec: SearchSpec | TwoLossSpec, name: str) -> bool:
+    """Whether a non-linearity of its model, by its name in `parts`, is searched for."""
+    if isinstance(spec, SearchSpec):
+        return name in spec.learn
+    return name.startswith("inputs" if spec.learn == "inputs" else "phi")
+
+
+def check(spec: TwoLossSpec) -> None:
+    """Say what does not fit together before anything is built."""
+    if spec.learn not in LEARN:
+        raise ArgumentError(f"learn={spec.learn!r}; give {', '.join(LEARN)}")
+    if spec.start not in STARTS:
+        raise ArgumentError(f"unknown start {spec.start!r}; known: {', '.join(STARTS)}")
+    if spec.learn != "inputs" and spec.model.layers < 1:
+        raise ArgumentError(
+            "a model without hidden layers has no non-linearity to learn; give it layers, or learn inputs"
+        )
+    check_whole("models", spec.models)
+    check_whole("knots", spec.knots, 2)
+    if not 0 < spec.held_out < 1:
+        raise ArgumentError(f"held_out={spec.held_out}: give a fraction between 0 and 1")
+    splits = spec.task.split(spec.task_seed)
+    if missing := [name for name in spec.pool if name not in splits]:
+        raise ArgumentError(f"{spec.task.name} has no split {missing[0]!r}; choose one of {', '.join(splits)}")
+    recipe = replace(spec.recipe, keep="last", patience=None)
+    check_rows(RunSpec(spec.task, spec.model, recipe, 0, (), spec.task_seed))

@@ -1,0 +1,207 @@
+"""Laws of the catalogue: plans exist at every scale, figures share runs, nothing looks at data that it must not see."""
+
+import doctest
+import importlib
+import json
+import re
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import lab.papers.entry
+from lab import tasks
+from lab.catalogue import build, registry
+from lab.catalogue.listing import listing
+from lab.catalogue.provenance import check
+from lab.catalogue.registry import PAPERS, entries, entry
+from lab.catalogue.shipped import RESULTS
+from lab.errors import ArgumentError
+from lab.papers.transformers.settings import setting
+from lab.scale import SCALES
+from lab.spec import RunSpec, Shaped, key, needs, replace
+from lab.tasks.task import REQUIRED_SPLITS
+from tests.papers.hypernetwork.planted import NAMES as HYPER
+from tests.papers.simplicity.planted import NAMES as SIMPLE
+from tests.papers.transformers.planted import NAMES
+
+COUNTED = ("hypernetwork/figA9", "hypernetwork/tableA2", "simplicity/fig10", "simplicity/fig27")  # nothing is trained
+every_entry = pytest.mark.parametrize("name", NAMES)
+every_scale = pytest.mark.parametrize("scale", SCALES)
+
+
+def runs_of(name: str, scale: str, seeds: int | None = None) -> set[RunSpec]:
+    found = entry(name)
+    return {spec for _, spec in found.plan(scale, seeds or found.seeds[scale])}
+
+
+def test_the_catalogue_has_the_figures_of_the_papers():
+    assert list(entries()) == NAMES + HYPER + SIMPLE
+    for name, found in entries().items():
+        assert found.name == name and found.section and found.title and found.shows and found.paper_says
+        assert set(found.minutes) == set(found.seeds) == set(SCALES)
+        assert not any(text.endswith(".") for text in (found.title, found.shows, found.paper_says)), "captions add it"
+    with pytest.raises(ArgumentError, match="'transformers/fig7'; known: transformers/fig2, "):
+        entry("transformers/fig7")
+
+
+def test_an_entry_without_a_number_says_where_it_stands():
+    numbered = entry("transformers/fig5")
+    with pytest.raises(ValueError, match="activations/functions has no number"):
+        replace(numbered, name="activations/functions")
+    first, last = (replace(numbered, name=f"activations/{name}", place=("fig", "", number, ""))
+                   for name, number in (("functions", 1), ("benchmarks", 11)))  # fmt: skip
+    assert first.order < replace(numbered, name="activations/fig2").order < last.order
+    appendix, table = (replace(numbered, name=f"activations/{name}") for name in ("figA1", "table1"))
+    assert last.order < appendix.order < table.order
+
+
+def test_only_the_paper_that_is_asked_for_is_imported():
+    script = "import sys; from lab.catalogue.registry import entry; entry('hypernetwork/fig2b'); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    loaded = {module for module in done.stdout.split() if re.fullmatch(r"lab\.papers\.\w+\.\w+\.figures", module)}
+    assert "lab.papers.hypernetwork.logic_codes.figures" in loaded
+    assert not any(module.startswith("lab.papers.simplicity") for module in loaded)
+
+
+def test_every_section_is_listed_and_the_examples_run():
+    for paper in PAPERS:
+        package = importlib.import_module(f"lab.papers.{paper}")
+        folder = Path(package.__file__).parent
+        assert {path.parent.name for path in folder.glob("*/figures.py")} == set(package.MODULES)
+    for module in (registry, lab.papers.entry):
+        assert doctest.testmod(module, raise_on_error=True).attempted
+
+
+def test_minutes_keep_what_was_promised():
+    """At most 10 minutes for the main job, 20 for a figure, 90 for both matrices, 60 for fuzzy logic, 15 for fig5 at
+    paper scale."""
+    minutes = {name: dict(found.minutes) for name, found in entries().items()}
+    for names in (("fig2c", "figA3"), ("fig5e", "fig5f")):
+        shared = {minutes[f"hypernetwork/{name}"].pop("laptop") for name in names}
+        assert len(shared) == 1 and shared.pop() <= 60, "the same runs"
+    wide = minutes["hypernetwork/fig4a"].pop("laptop")
+    assert wide <= 80, "those of figure 5, and 20 minutes more"
+    deep = minutes["hypernetwork/fig4b"]["laptop"]
+    assert minutes["hypernetwork/figA4"].pop("laptop") <= wide + deep, "the runs of both parts of figure 4"
+    assert minutes["transformers/fig2"]["laptop"] <= 10
+    matrices = [minutes[name].pop("laptop") for name in ("transformers/fig5", "transformers/fig11")]
+    assert sum(matrices) <= 90 and minutes["transformers/fig5"]["paper"] <= 15
+    assert minutes["simplicity/fig14"].pop("laptop") <= 60, "a matrix of trainings"
+    assert all(found.get("laptop", 0) <= 20 and found["smoke"] <= 1 for found in minutes.values())
+
+
+@every_entry
+@every_scale
+def test_every_plan_works_at_every_scale(name, scale):
+    found = entry(name)
+    planned = found.plan(scale, found.seeds[scale])
+    assert {spec.task for _, spec in planned} == set(found.tasks) <= set(tasks.NAMES)
+    columns = {tuple(labels) for labels, _ in planned}
+    assert len(columns) == 1, "one table has one set of columns"
+    told = [json.dumps(labels) + f" seed {spec.seed}" for labels, spec in planned]
+    assert len(set(told)) == len(told), "labels and seed name a run"
+    assert found.notes(scale) == [str(note) for note in found.notes(scale)]
+
+
+@every_entry
+@every_scale
+def test_runs_with_the_same_labels_differ_in_seed_alone(name, scale):
+    groups = {}
+    for labels, spec in entry(name).plan(scale, 3):
+        groups.setdefault(json.dumps(labels), []).append(spec)
+    for specs in groups.values():
+        assert [spec.seed for spec in specs] == list(range(len(specs)))
+        assert len({replace(spec, seed=0) for spec in specs}) == 1
+
+
+@every_entry
+def test_more_seeds_are_further_runs(name):
+    plans = [runs_of(name, "laptop", seeds) for seeds in (1, 2, 3)]
+    assert all(fewer <= more for fewer, more in pairwise(plans))
+
+
+@every_entry
+@every_scale
+def test_searches_and_retraining_are_followed_on_held_out_data_alone(name, scale):
+    for spec in runs_of(name, scale):
+        for split in spec.evaluate:
+            assert split in tasks.load(spec.task).splits and split not in ("train", "search", "val")
+        for search in needs(spec):
+            assert not hasattr(search, "evaluate"), "a search follows its own search loss"
+    assert set(REQUIRED_SPLITS) == {"train", "search", "val", "test"}
+
+
+@every_scale
+@pytest.mark.parametrize("task", tasks.NAMES)
+def test_the_step_that_a_matrix_reads_is_a_step_of_evaluation(task, scale):
+    base = setting(task, scale)
+    assert base.read % base.recipe.every == 0 and 0 < base.read <= base.recipe.steps
+
+
+@every_scale
+def test_figures_share_the_runs_that_they_can_share(scale):
+    """So that the second figure costs what is new in it, and a number is the same wherever it is shown."""
+    fig = {number: runs_of(f"transformers/fig{number}", scale, 2) for number in (2, 3, 4, 5, 6, 10, 11, 12)}
+    assert fig[2] <= fig[10] and fig[6] <= fig[10] and fig[5] <= fig[11]
+    full = {spec for spec in fig[4] if spec.model.width == setting(spec.task, scale).model.width}
+    assert full and full <= fig[10]
+    known = {spec for spec in fig[12] if not isinstance(spec.model.mlp, Shaped)}
+    assert known <= fig[10] and len(known) == 2 * 2 * len(entry("transformers/fig12").tasks), "only shapes are new"
+    alibi = {spec for spec in fig[3] if spec.model.positions == "alibi"}
+    assert len(alibi) == 4 and alibi <= fig[10]
+    whole = {spec for spec in fig[5] if spec.recipe.stop is None}
+    assert whole <= fig[10] and len(whole) == 2 * 2 * len(tasks.NAMES), "baseline and diagonal"
+
+
+@every_scale
+def test_baseline_and_learned_models_get_the_same_care(scale):
+    """The same recipe and shape; where the peak rate differs, the settings say so."""
+    groups = {}
+    for labels, spec in entry("transformers/fig10").plan(scale, 1):
+        groups.setdefault(spec.task, {})[labels["method"]] = spec
+    for task, methods in groups.items():
+        baseline, base = methods.pop("baseline"), setting(task, scale)
+        for spec in methods.values():
+            assert replace(spec.model, mlp="gelu", attention="softmax") == baseline.model
+            rate = base.learned_rate or base.recipe.rate
+            assert spec.recipe == replace(baseline.recipe, rate=rate) and needs(spec)[0].recipe == spec.recipe
+
+
+def test_the_list_knows_what_is_trained_here_and_what_is_shipped(store_folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("lab.catalogue.shipped.RESULTS", tmp_path)
+    assert [row["results"] for row in listing()] == [[]] * len(entries())
+    made = build.figure("transformers/fig3", "smoke", progress=False)
+    assert {row["name"]: row["results"] for row in listing()}["transformers/fig3"] == ["smoke (trained here)"]
+    made.write(tmp_path / "transformers/fig3/laptop", images=False, page=False)
+    rows = json.loads(json.dumps(listing()))
+    assert {row["name"]: row["results"] for row in rows}["transformers/fig3"] == [
+        "laptop (shipped)",
+        "smoke (trained here)",
+    ]
+
+
+# What is shipped.
+
+SHIPPED = sorted(path.parent for path in RESULTS.glob("*/*/*/provenance.json"))
+
+
+@pytest.mark.parametrize("folder", SHIPPED, ids=lambda folder: "/".join(folder.parts[-3:]))
+def test_shipped_results_are_complete_and_belong_to_the_settings(folder):
+    name, scale = "/".join(folder.parts[-3:-1]), folder.name
+    found, facts = entry(name), json.loads((folder / "provenance.json").read_text())
+    check(facts)
+    assert (facts["entry"], facts["scale"]) == (name, scale)
+    assert bool(facts["runs"]) == (name not in COUNTED)
+    assert all(re.fullmatch("[0-9a-f]{64}", run) for run in facts["runs"])
+    assert facts["hyperparameters"] == json.loads(json.dumps(found.origin.hyperparameters(scale))), "older settings"
+    made, table = build.read(found, scale), pd.read_csv(folder / "table.csv")
+    drawn = json.loads((folder / "figure.json").read_text())
+    assert json.loads(made.plot.to_json())["data"] == drawn["data"], "the plot is not the table's"
+    assert made.full_caption and made.table.equals(table)
+    assert set(table.get("seed", facts["seeds"])) <= {*facts["seeds"]}
+    assert {path.name for path in folder.iterdir()} >= {"table.csv", "figure.json", "figure.png", "provenance.json"}
+    assert len(facts["runs"]) == len({key(spec) for _, spec in found.plan(scale, len(facts["seeds"]))})

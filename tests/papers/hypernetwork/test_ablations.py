@@ -1,0 +1,123 @@
+"""Table A1: all thirteen rows, the stored models' numbers, and the printed ones beside them."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lab.catalogue.build import figure
+from lab.catalogue.provenance import check
+from lab.catalogue.registry import entry
+from lab.models.methods import METHODS
+from lab.papers.hypernetwork.ablations import plots as ablated
+from lab.papers.hypernetwork.printed import PAPER, PRINTED, means
+from lab.plots.caption import reading
+from lab.run import Run
+from lab.scale import SCALES
+from lab.store import Store
+
+FOUND = entry("hypernetwork/tableA1")
+
+
+@pytest.fixture(scope="module")
+def made():
+    return figure(FOUND.name, "smoke", progress=False)
+
+
+def as_printed(tasks=("logic", "sraven"), seeds=3):
+    """A table whose means and standard errors are the paper's."""
+    rows = []
+    for task in tasks:
+        for method, (mean, error) in PRINTED[task].items():
+            for seed, way in zip(range(seeds), (-1, 0, 1), strict=False):
+                value = (mean + way * error * np.sqrt(3)) / 100  # standard error of m - d, m, m + d is d / √3
+                rows.append({"task": task, "method": method, "seed": seed, "value": value})
+    return pd.DataFrame(rows).assign(diverged=False, chosen=True)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_every_method_has_the_same_task_and_recipe(scale):
+    planned = FOUND.plan(scale, FOUND.seeds[scale])
+    for task in {labels["task"] for labels, _ in planned}:
+        own = [(labels, spec) for labels, spec in planned if labels["task"] == task]
+        assert list(dict.fromkeys(labels["method"] for labels, _ in own)) == list(METHODS)
+        assert {spec.task_name for _, spec in own} == {task} and len({spec.task for _, spec in own}) == 1
+        grids = {method: {(spec.recipe, spec.seed) for labels, spec in own if labels["method"] == method}
+                 for method in METHODS}  # fmt: skip
+        assert all(grid == grids["softmax"] for grid in grids.values()), "the same care"
+        assert len({(spec.model.layers, spec.model.heads, spec.model.width) for _, spec in own}) == 1
+    if scale == "paper":
+        (logic,) = {spec.task for labels, spec in planned if labels["task"] == "logic"}
+        assert (logic.length, logic.held_out) == (32, 0.7)
+        sraven = [spec for labels, spec in planned if labels["task"] == "sraven"]
+        assert {spec.recipe.steps * spec.recipe.batch for spec in sraven} == {20_000_000}
+        assert {spec.model.layers for spec in sraven} == {4}
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_the_first_three_rows_are_runs_of_other_figures(scale):
+    others = {spec for name in ("fig2c", "fig4a") for _, spec in entry(f"hypernetwork/{name}").plan(scale, 3)}
+    mine = {spec for labels, spec in FOUND.plan(scale, 2) if labels["method"] in ("softmax", "linear", "hyla")}
+    assert mine <= others and len(mine) > 5
+
+
+def test_values_are_those_of_the_stored_models(made):
+    planned = FOUND.plan("smoke", FOUND.seeds["smoke"])
+    for (labels, spec), (_, row) in list(zip(planned, made.table.iterrows(), strict=True))[::7]:
+        run, score = Run(spec, Store()), {"logic": "r2_paper", "sraven": "accuracy"}[labels["task"]]
+        assert (row["task"], row["method"], row["seed"]) == (labels["task"], labels["method"], spec.seed)
+        for column, split in (("value", "ood"), ("seen", "test"), ("val", "val")):
+            assert row[column] == run.score(score, split)[-1]
+
+
+def test_all_rows_are_printed_and_the_highest_are_those_of_the_paper():
+    """Bold in the paper's table, or called best in its text."""
+    assert all(list(column) == list(METHODS) for column in PRINTED.values())
+    best = {task: max(column, key=lambda method: column[method][0]) for task, column in PRINTED.items()}
+    assert best == {"logic": "hyla_deep", "sraven": "hyla"}
+    assert min(PRINTED["sraven"], key=lambda method: PRINTED["sraven"][method][0]) == "hyla_softmax"
+    assert PAPER == {"softmax": (63.28, 2.31), "linear": (59.89, 5.22), "hyla": (81.13, 7.77)}
+
+
+def test_runs_as_the_paper_has_them_stand_where_its_numbers_stand():
+    found = means(as_printed())
+    np.testing.assert_allclose(found["mean"], found["paper"])
+    np.testing.assert_allclose(found["error"], found["paper_error"])
+    drawn = ablated.table_a1(as_printed())
+    here, paper, other, also = drawn.data
+    np.testing.assert_allclose(here.x, paper.x)
+    np.testing.assert_allclose(other.error_x.array, also.error_x.array)
+    assert (np.array(paper.y) > here.y).all() and (np.round(paper.y) == np.arange(13)).all()
+    digits = [note.text for note in drawn.layout.annotations if "±" in note.text]
+    assert len(digits) == 4 * 13 and digits.count("81.1 ± 7.8") == 2 and "standard error" in reading(drawn)
+    assert "correlation of the 13 rows with the paper's 1.00" in FOUND.summary(as_printed())
+    flipped = as_printed().assign(value=lambda table: 1 - table["value"])
+    assert "lowest HYLA + deep value network 12 (paper 88)" in FOUND.summary(flipped)
+    assert FOUND.summary(flipped).count("the paper's -1.00") == 2
+
+
+def test_runs_that_diverged_are_told_by_row():
+    table = as_printed(("logic",))
+    lost = (table["method"] == "hyla_deep") & (table["seed"] > 0)
+    table.loc[lost, ["value", "diverged"]] = [np.nan, True]
+    drawn = ablated.table_a1(table)
+    assert "HYLA + deep value network (logic): 2 of 3" in reading(drawn)
+    table.loc[table["method"] == "hyla_deep", ["value", "diverged"]] = [np.nan, True]
+    drawn = ablated.table_a1(table)
+    assert "3 of 3" in reading(drawn) and "–" in [note.text for note in drawn.layout.annotations]
+    assert "of the 12 rows" in FOUND.summary(table) and "nan" not in FOUND.summary(table)
+    assert "only 2 rows" in FOUND.summary(table[table["method"].isin(["softmax", "linear"])])
+    assert "one seed only" in reading(ablated.table_a1(table[table["seed"] == 0]))
+
+
+def test_what_is_left_out_on_a_laptop_is_said(made):
+    check(made.provenance)
+    assert not any(labels["task"] == "sraven" for labels, _ in FOUND.plan("laptop", 1))
+    assert "no column of SRAVEN" in " ".join(FOUND.notes("laptop"))
+    assert "SRAVEN" not in " ".join([*FOUND.notes("paper"), *FOUND.origin.departures("laptop")])
+    tasks = {scale: {name.partition(":")[0] for name in FOUND.origin.hyperparameters(scale)} for scale in SCALES}
+    assert tasks == {"smoke": {"logic", "sraven"}, "laptop": {"logic"}, "paper": {"logic", "sraven"}}
+    for word in ("Scale smoke", "Steps: logic 6, sraven 6", "26 runs", "16 tokens (paper 32)", made.summary):
+        assert word in made.caption
+    assert made.caption.count("one learning rate") == 1 and not re.search(r"\bnan\b", made.full_caption)

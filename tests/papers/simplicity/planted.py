@@ -1,0 +1,260 @@
+"""Tables with a planted answer for figures of the simplicity paper: `PLANTED[name](right)`, right or wrong."""
+
+import numpy as np
+import pandas as pd
+
+NAMES = [f"simplicity/fig{number}" for number in range(2, 31)]
+NAMES += [f"simplicity/table{number}" for number in (1, 2, 3, 4)]
+
+RNG = 11
+
+
+def complexities(right):
+    """Twelve models a seed: both measures rank them alike, or the other way round."""
+    tv = np.geomspace(0.01, 10, 12)
+    rows = [(seed, output, one, one**0.5 if right else 1 / one, False) for output in ("probability", "logit")
+            for seed in range(3) for one in tv]  # fmt: skip
+    return pd.DataFrame(rows, columns=["seed", "output", "tv", "fourier", "diverged"])
+
+
+def grokked(right, tasks=("a+b mod 27",)):
+    """Training accuracy rises at once; test accuracy later: with the learned function a tenth as late, or never."""
+    rng, rows = np.random.default_rng(RNG), []
+    for task in tasks:
+        for method, late in (("ReLU", 2000), ("learned", 200 if right else np.inf)):
+            for seed in range(6):
+                at = late * (1 + 0.02 * rng.normal())
+                rows += [(task, method, seed, step, float(step >= at), float(step >= 100), False)
+                         for step in range(20, 4001, 20)]  # fmt: skip
+    names = ["task", "method", "seed", "step", "accuracy", "accuracy_train", "diverged"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def versions(right):
+    """One version is enough to be wrong."""
+    easy, hard = "a+b mod 13", "a+b mod 41"
+    return pd.concat([grokked(True, (easy,)), grokked(right, (hard,))], ignore_index=True)
+
+
+def arrivals(right):
+    """Steps to 95 % of test accuracy, by fraction and width."""
+    rng, rows = np.random.default_rng(RNG), []
+    for fraction, width in ((0.4, 256), (0.8, 64), (0.8, 256)):
+        for method, step in (("ReLU", 2000), ("learned", 200 if right or width > 64 else np.nan)):
+            rows += [("a+b mod 27", fraction, width, method, seed, step + 20 * rng.normal(), 1.0, 4000, False)
+                     for seed in range(6)]  # fmt: skip
+    names = ["task", "fraction", "width", "method", "seed", "step", "accuracy", "last", "diverged"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def operations(right):
+    return pd.concat([grokked(right, (f"operation {i}",)) for i in range(4)], ignore_index=True)
+
+
+MODES = ("classification", "regression")
+METHODS_OF_IMAGES = ("ReLU", "learned from ReLU", "learned from zero", "layer-specific")
+
+
+def image_runs(right):
+    """Two sets, 1 and 2 hidden layers. In classification all methods are alike, or ReLU is far behind; in regression
+    they get better in their order, or worse."""
+    rng, rows = np.random.default_rng(RNG), []
+    for name in ("mnist", "fashion_mnist"):
+        for mode in MODES:
+            for number, method in enumerate(METHODS_OF_IMAGES):
+                level = 0.9 if right or number else 0.3
+                if mode == "regression":
+                    level = 0.5 + (0.05 if right else -0.05) * number
+                rows += [(name, mode, method, layers, seed, level - 0.01 * layers + 0.001 * rng.normal(),
+                          level - 0.01 * layers, False) for layers in (1, 2) for seed in range(3)]  # fmt: skip
+    names = ["set", "mode", "method", "layers", "seed", "accuracy", "accuracy_val", "diverged"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def image_models(right):
+    """Complexity goes with accuracy in regression and against it in classification, or the other way round."""
+    table = image_runs(True)
+    along = (table["mode"] == "regression") == right
+    return table.assign(tv=table["accuracy"].where(along, 1 / table["accuracy"]))
+
+
+def image_functions(right):
+    """Functions for regression go up and down more often than those for classification, or less."""
+    rng, rows = np.random.default_rng(RNG), []
+    for name in ("mnist", "fashion_mnist"):
+        for mode in MODES:
+            for method in METHODS_OF_IMAGES[1:]:
+                turns = {"classification": 3.0, "regression": 5.0} if right else dict.fromkeys(MODES, 1.5)
+                turns = turns[mode] - (0 if right or mode == "classification" else 0.3)
+                like = (0.99, 0.95) if right else (0.95, 0.99)
+                rows += [(name, mode, method, restart, 1, 0.8, restart == 0, turns + 0.1 * rng.random(), *like)
+                         for restart in range(3)]  # fmt: skip
+    names = ["set", "mode", "method", "restart", "layer", "accuracy", "chosen", "turns", "gelu", "relu"]
+    table = pd.DataFrame(rows, columns=names)
+    return table.assign(gelu=table["gelu"] + 0.001 * rng.random(len(table)))
+
+
+def tabular(right):
+    """Three tables, which want networks of different complexity; learned functions are better than ReLU, input
+    functions best; or nothing but trees is better."""
+    rng, rows = np.random.default_rng(RNG), []
+    better = {"ReLU": 0.0, "TanH": 0.02, "learned": 0.05, "IAFs": 0.07} if right else {
+        "ReLU": 0.06, "TanH": 0.04, "learned": 0.02, "IAFs": 0.0}  # fmt: skip
+    for number, name in enumerate(("covertype", "MagicTelescope", "bank-marketing")):
+        rows.append((name, "boosted trees", "", 0, 1.0, 0, 0.85 if right else 0.84, 5.0, True, False))
+        for method, gain in better.items():
+            complex = 1 + 10 * gain
+            for layers in (1, 2):
+                for seed in range(6):
+                    noise = 1 + 0.01 * rng.normal()
+                    tv = complex * (2.0**number * noise if right else 1)
+                    accuracy = 0.78 + gain + 0.01 * layers + 0.001 * rng.normal()
+                    rows.append((name, method, "", layers, 1.0, seed, accuracy, tv, layers == 2, False))
+    names = ["table", "method", "start", "layers", "prefactor", "seed", "accuracy", "tv", "chosen", "diverged"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def reused(right):
+    """Widths and depths help; so does the learned function, or not."""
+    rng = np.random.default_rng(RNG)
+    rows = [(name, method, layers, width, seed, 0.7 + 0.02 * layers + 0.0002 * width + 0.001 * rng.normal()
+             + (0.05 if right else -0.05) * (method == "learned"), False)
+            for name in ("covertype", "pol") for method in ("ReLU", "learned") for layers in (1, 2, 3)
+            for width in (16, 64) for seed in range(6)]  # fmt: skip
+    return pd.DataFrame(rows, columns=["table", "method", "layers", "width", "seed", "accuracy", "diverged"])
+
+
+def looked_at(right):
+    """Complexity rises, most with input functions, which keep to the axes; or all of it the other way round."""
+    rng, sign, rows = np.random.default_rng(RNG), 1 if right else -1, []
+    for name in ("covertype", "MagicTelescope"):
+        for rank, method in enumerate(("ReLU", "TanH", "learned", "IAFs")):
+            for seed in range(6):
+                tv = 5 + sign * (rank + 0.1 * rng.normal())
+                numbers = {"solution": tv, "ambient": tv * 1.5**sign, "alignment": 0.6 + sign * 0.1 * rank}
+                rows += [(name, method, seed, part, 0, value) for part, value in numbers.items()]
+                rows += [(name, method, seed, "course", step, tv + sign * step / 100) for step in (200, 0, 100)]
+    return pd.DataFrame(rows, columns=["table", "method", "seed", "part", "x", "value"])
+
+
+def methods(*means):
+    """Accuracies by method, each method with its mean."""
+
+    def planted(right):
+        rng = np.random.default_rng(RNG)
+        rows = [(method, seed, mean[not right] + 0.001 * rng.normal(), False) for method, mean in means
+                for seed in range(6)]  # fmt: skip
+        return pd.DataFrame(rows, columns=["method", "seed", "accuracy", "diverged"])
+
+    return planted
+
+
+def restarts(right):
+    """ReLU and three restarts, the second of which was chosen."""
+    parts = []
+    for number, level in enumerate((0.42, 0.47, 0.44)):
+        part = methods(("learned", (level, (0.38, 0.33, 0.36)[number])))(right)
+        parts.append(part.assign(restart=number, start="zero", rate=0.1, chosen=number == 1))
+    base = methods(("ReLU", (0.4, 0.4)))(right).assign(restart=-1, start="", rate=np.nan, chosen=False)
+    return pd.concat([base, *parts], ignore_index=True)
+
+
+interpolations = methods(("ReLU", (0.4, 0.4)), ("nearest", (0.42, 0.47)), ("linear", (0.45, 0.38)),
+                         ("cubic", (0.452, 0.35)))  # fmt: skip
+objectives = methods(("ReLU", (0.4, 0.4)), ("train", (0.42, 0.43)), ("val", (0.45, 0.38)), ("test", (0.451, 0.45)))
+
+
+def interpolated(right):
+    """Functions of four restarts: the cubic one is the linear one with noise, or another one."""
+    rng, parts = np.random.default_rng(RNG), []
+    for restart in range(4):
+        for method, knots in (("linear", 21), ("cubic", 181)):
+            x = np.linspace(-5, 5, knots)
+            value = np.sin(x) if right or method == "linear" else np.cos(x)
+            value = value + 0.01 * rng.normal(size=knots)
+            parts.append(pd.DataFrame({"method": method, "restart": restart, "x": x, "value": value}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def transferred(right):
+    """Three functions on two sets at two depths, better than ReLU on both, or worse."""
+    rng, rows = np.random.default_rng(RNG), []
+    gains = {"ReLU": 0.0, "mnist": 0.05, "fashion_mnist": 0.03, "all": 0.01}
+    for source, gain in gains.items():
+        for target in ("mnist", "fashion_mnist"):
+            for layers in (2, 4):
+                level = 0.5 + (gain if right else -gain) + 0.001 * layers
+                rows += [(source, target, layers, seed, level + 0.001 * rng.normal(), False) for seed in range(6)]
+    return pd.DataFrame(rows, columns=["source", "target", "layers", "seed", "accuracy", "diverged"])
+
+
+def opposed(right):
+    """What is good for one set is bad for the other, where the claim is wrong."""
+    table = transferred(True)
+    if not right:
+        other = table["target"] == "mnist"
+        table.loc[other, "accuracy"] = 1 - table.loc[other, "accuracy"]
+    return table
+
+
+def collages(right):
+    """ReLU goes by the easy tile alone, or by the hard one; learned functions go by their tile, or by the other one,
+    and more so with spectral normalization, or less."""
+    rng, rows = np.random.default_rng(RNG), []
+    ends = {"ReLU": (0.6, 0.1), "learned for easy": (0.7, 0.1), "learned for hard": (0.4, 0.3)}
+    for spectral in (False, True):
+        for method, (easy, hard) in ends.items():
+            pair = (easy + 0.1 * (spectral and method == "learned for easy"), hard) if right else (hard, easy)
+            if not right and spectral and method == "learned for easy":
+                pair = hard, easy + 0.1
+            for seed in range(3):
+                for step in (0, 10, 20):
+                    now = [0.1 + (value - 0.1) * step / 20 + 0.002 * rng.normal() for value in pair]
+                    rows.append((spectral, method, seed, step, 0.9, *now, *[step / 20] * 3, False))
+    names = ["spectral", "method", "seed", "step", "accuracy", "easy", "hard", "val", "val_easy", "val_hard"]
+    return pd.DataFrame(rows, columns=[*names, "diverged"])
+
+
+def transfers(right):
+    """Own functions solve an operation, others nearly, the one for all always; or all of them are worse than ReLU."""
+    rng, rows, tasks = np.random.default_rng(RNG), [], [f"operation {i}" for i in range(5)]
+    for task in tasks:
+        for function in (*tasks, "ReLU", "all operations"):
+            level = {"ReLU": 0.3, "all operations": 1.0, task: 0.9}.get(function, 0.7)
+            level += 0.01 * rng.normal()
+            level = level if right else 1.1 - level - 0.3 * (function == "all operations")
+            rows += [(task, function, seed, np.nan, level, 4000, False) for seed in range(2)]
+    return pd.DataFrame(rows, columns=["task", "function", "seed", "step", "accuracy", "last", "diverged"])
+
+
+PLANTED = {
+    "simplicity/fig2": image_runs,
+    "simplicity/fig3": image_functions,
+    "simplicity/fig4": image_models,
+    "simplicity/fig16": image_functions,
+    "simplicity/fig18": image_models,
+    "simplicity/fig9": collages,
+    "simplicity/fig25": collages,
+    "simplicity/fig26": collages,
+    "simplicity/fig14": transfers,
+    "simplicity/fig29": complexities,
+    "simplicity/table1": restarts,
+    "simplicity/table2": interpolations,
+    "simplicity/table3": objectives,
+    "simplicity/fig15": interpolated,
+    "simplicity/table4": transferred,
+    "simplicity/fig19": opposed,
+    "simplicity/fig11": grokked,
+    "simplicity/fig12": versions,
+    "simplicity/fig13": arrivals,
+    "simplicity/fig28": operations,
+    "simplicity/fig5": tabular,
+    "simplicity/fig20": tabular,
+    "simplicity/fig6": tabular,
+    "simplicity/fig22": tabular,
+    "simplicity/fig23": tabular,
+    "simplicity/fig8": reused,
+    "simplicity/fig21": reused,
+    "simplicity/fig7": looked_at,
+    "simplicity/fig24": looked_at,
+}

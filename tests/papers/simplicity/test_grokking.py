@@ -1,0 +1,173 @@
+"""Simplicity paper, Figures 11, 12, 13 and 28, at smoke scale: drawn is what was trained, and nothing saw test."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from lab.catalogue.build import figure
+from lab.catalogue.provenance import check
+from lab.catalogue.registry import entry
+from lab.papers.simplicity.grokking import figures as grokking_entries
+from lab.papers.simplicity.grokking.figures import VERSIONS
+from lab.papers.simplicity.grokking.plots import reached
+from lab.papers.simplicity.grokking.settings import ADDITION, LEARNED, RELU, grokking
+from lab.plots.caption import reading
+from lab.run import EpisodeResult, Run
+from lab.scale import SCALES
+from lab.spec import from_json, key, needs, replace, to_json
+from lab.store import Store
+from lab.training import episodes
+from lab.training.rows import check as check_rows
+from tests.papers.plans import planned
+
+NAMES = ("simplicity/fig11", "simplicity/fig12")
+WITH_CURVES = (*NAMES, "simplicity/fig28")
+EVERY = (*WITH_CURVES, "simplicity/fig13")
+every_scale = pytest.mark.parametrize("scale", SCALES)
+
+
+@pytest.fixture(scope="module")
+def made():
+    return {name: figure(name, "smoke", progress=False) for name in EVERY}
+
+
+@every_scale
+def test_plans_fit_together_and_compare_like_with_like(scale):
+    for task in VERSIONS:
+        found = grokking(scale, task)
+        relu, learned = (found.runs(method, 2) for method in (RELU, LEARNED))
+        for a, b in zip(relu, learned, strict=True):
+            assert replace(b, model=a.model) == a and replace(b.model, phi="relu") == a.model, "the same care"
+            check_rows(a)
+            assert from_json(to_json(b)) == b
+        episodes.check(found.search)
+        assert len({replace(run, seed=0) for run in relu}) == 1 and [run.seed for run in relu] == [0, 1]
+        rates = {found.recipe.rate, found.search.inner.rate, found.search.retrain.rate}
+        assert len(rates) == 1, "the function is learned for the rate that it is used with"
+
+
+@every_scale
+def test_the_search_and_its_restarts_never_see_the_test_split(scale):
+    for task in VERSIONS:
+        found = grokking(scale, task)
+        assert "test" not in (*found.search.pool, found.search.objective, found.search.retrain.watch)
+        searched, trained = found.search.task.split(0), found.task.split(0)
+        assert torch.equal(searched["test"].inputs, trained["test"].inputs), "one test split for both"
+        rows = {tuple(row) for row in searched["test"].inputs.tolist()}
+        assert not any(tuple(row) in rows for name in found.search.pool for row in searched[name].inputs.tolist())
+
+
+def test_figures_share_their_runs_and_more_seeds_are_further_runs():
+    for scale in SCALES:
+        eleven, twelve = ({spec for _, spec in planned(name, scale, 3)} for name in NAMES)
+        assert eleven < twelve and len(twelve) == 4 * len(eleven)
+        assert {spec for _, spec in planned(NAMES[0], scale, 2)} < eleven
+        assert eleven < {spec for _, spec in planned("simplicity/fig13", scale, 3)}
+        assert eleven < {spec for _, spec in planned("simplicity/fig28", scale, 3)}
+    assert {spec.task_name for _, spec in planned(NAMES[0])} == {ADDITION.name}
+
+
+def test_paper_scale_is_the_papers():
+    found = grokking("paper")
+    assert (found.model.width, found.model.layers, found.recipe.rate, found.recipe.steps, found.recipe.batch) == (
+        256, 1, 1.0, 60_000, 4_096)  # fmt: skip
+    assert found.task.fraction == 0.8 and found.recipe.optimizer == "sgd"
+    assert not entry(NAMES[0]).origin.departures("paper")
+    assert "rate 10 (paper 1)" in entry(NAMES[0]).origin.departures("laptop")[0]
+
+
+@pytest.mark.parametrize("name", WITH_CURVES)
+def test_curves_are_the_stored_ones_and_their_end_is_the_stored_model(made, name):
+    table, runs = made[name].table, [(labels, Run(spec, Store())) for labels, spec in planned(name)]
+    assert len(table) == sum(len(run.steps) for _, run in runs)
+    for labels, run in runs:
+        rows = table[(table["task"] == labels["task"]) & (table["method"] == labels["method"])]
+        rows = rows[rows["seed"] == run.spec.seed]
+        assert rows["step"].tolist() == run.steps.tolist()
+        for column, split in (("accuracy", "test"), ("accuracy_train", "train")):
+            data = run.spec.task.split(0)[split]
+            right = run.model()(data.inputs[None])[0].argmax(1) == data.targets
+            assert rows[column].iloc[-1] == pytest.approx(float(right.float().mean()), abs=2e-3)
+
+
+@pytest.mark.parametrize("name", WITH_CURVES)
+def test_functions_are_what_the_search_found_for_each_restart(made, name):
+    functions, store = made[name].extras["functions"], Store()
+    for task in {spec.task for _, spec in planned(name)}:
+        search = next(needs(spec)[0] for _, spec in planned(name) if spec.task == task and needs(spec))
+        found, rows = EpisodeResult(search, store), functions[functions["task"] == task.name]
+        assert rows.loc[rows["chosen"], "restart"].unique().tolist() == [found.winner]
+        for restart, part in rows.groupby("restart"):
+            kept = found.splines(restart)["phi"].values.numpy().ravel()
+            assert part["value"].to_numpy() == pytest.approx(kept, abs=1e-5)
+            assert part["accuracy_val"].iloc[0] == pytest.approx(found.results[restart, :, 0].mean())
+        chosen = rows[rows["chosen"]]
+        assert chosen["density"].sum() == pytest.approx(1, abs=1e-3) and chosen["explained"].between(0, 1).all()
+    run = Run(next(spec for _, spec in planned(name) if needs(spec)), store)
+    inputs, weights = run.spec.task.split(0)["test"].inputs, dict(run.model().named_parameters())
+    received = inputs @ weights["layers.0.weight"][0] + weights["layers.0.bias"][0].view(1, -1)
+    rows = functions[(functions["task"] == run.spec.task_name) & functions["chosen"]]
+    edges = np.linspace(-2.1, 2.1, 22)
+    counts = np.histogram(received.detach().numpy().clip(-2, 2), edges)[0]
+    assert rows["density"].to_numpy() == pytest.approx(counts / counts.sum(), abs=2e-3)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_captions_and_provenance(made, name):
+    one = made[name]
+    check(one.provenance)
+    for word in ("Scale smoke", "search", "Steps: a+b mod", "Departures from the paper:", "rate 10 (paper 1)"):
+        assert word in one.caption
+    assert not re.search(r"\bnan\b", one.full_caption) and reading(one.plot)
+    assert set(one.provenance["searches"]) == {key(s) for _, spec in planned(name) for s in needs(spec)}
+    assert set(one.provenance["searches"].values()) == {spec.task_name for _, spec in planned(name)}
+
+
+@pytest.mark.parametrize("name", WITH_CURVES)
+def test_a_figure_is_drawn_anew_from_its_files(made, name, tmp_path):
+    one = made[name]
+    one.write(tmp_path, images=False, page=False)
+    table, functions = (pd.read_csv(tmp_path / f"{part}.csv") for part in ("table", "functions"))
+    assert json.loads(entry(name).plot(table, functions).to_json()) == json.loads(one.plot.to_json())
+
+
+def test_the_step_that_is_told_is_that_of_the_curve():
+    steps = np.arange(10, 101, 10)
+    rows = pd.DataFrame({"seed": 0, "step": steps, "accuracy": steps / 100})
+    assert reached(rows) == "95" and reached(rows.assign(accuracy=0.5)) == "never (0 of 1)"
+    both = pd.concat([rows, rows.assign(seed=1, accuracy=(steps - 2) / 100)])
+    assert reached(both) == "96 ± 13"  # 95 and 97: 12.7062 · √2 / √2
+
+
+@every_scale
+def test_each_fraction_has_a_search_that_never_saw_its_test_split(scale):
+    labels = {}
+    for label, spec in planned("simplicity/fig13", scale, 2):
+        labels.setdefault((label["fraction"], label["width"], label["method"]), []).append(spec)
+        assert (spec.task.fraction, spec.model.width) == (label["fraction"], label["width"])
+        for search in needs(spec):
+            assert replace(search.task, held_out=spec.task.held_out) == spec.task, "the same rows are kept for testing"
+            assert search == grokking(scale, search.task).search, "widths share the function of their fraction"
+    assert all([spec.seed for spec in specs] == [0, 1] for specs in labels.values())
+
+
+def test_first_steps_are_those_of_the_stored_curves(made, monkeypatch):
+    table, reachable = made["simplicity/fig13"].table, 0.03
+    assert table["step"].isna().all(), "nothing is learned at this scale"
+    assert {trace.name for trace in made["simplicity/fig13"].plot.data if len(trace.x)} >= {"ReLU, never"}
+    monkeypatch.setattr(grokking_entries, "LEVEL", reachable)
+    runs = [(labels, Run(spec, Store())) for labels, spec in planned("simplicity/fig13")]
+    found = grokking_entries.arrivals(runs)
+    assert found["step"].notna().any()
+    for (_, run), row in zip(runs, found.itertuples(), strict=True):
+        curve = run.accuracy_on("test")
+        if (curve < reachable).all():
+            assert np.isnan(row.step)
+        else:
+            at = int(np.argmax(curve >= reachable))
+            assert run.steps[max(at - 1, 0)] <= row.step <= run.steps[at]
+        assert row.accuracy == pytest.approx(curve[-1], abs=1e-4)

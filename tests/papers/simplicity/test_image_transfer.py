@@ -1,0 +1,110 @@
+"""Simplicity paper, Table 4 and Figure 19, at smoke scale: whose function is where, and what the numbers are of."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lab.catalogue.build import figure
+from lab.catalogue.provenance import check
+from lab.catalogue.registry import entry
+from lab.papers.simplicity.image_transfer import plots as carried
+from lab.papers.simplicity.images.settings import REGRESSION, RELU, images, present
+from lab.papers.simplicity.search.settings import ALL, DEEP, shared
+from lab.run import Run
+from lab.scale import SCALES
+from lab.spec import Learned, replace
+from lab.store import Store
+from lab.training import episodes
+from lab.training.rows import check as check_rows
+from tests.papers.plans import planned
+
+NAMES = ("simplicity/table4", "simplicity/fig19")
+every_scale = pytest.mark.parametrize("scale", SCALES)
+
+
+@pytest.fixture(scope="module")
+def made():
+    return {name: figure(name, "smoke", progress=False) for name in NAMES}
+
+
+@every_scale
+def test_every_model_is_that_of_its_set_with_the_function_of_its_source(scale):
+    for name in NAMES:
+        for labels, spec in planned(name, scale, 2):
+            base = images(scale, labels["target"], REGRESSION).runs(RELU, labels["layers"], 2)
+            assert replace(spec, model=replace(spec.model, phi="relu")) in base
+            check_rows(spec)
+            if labels["source"] == RELU:
+                assert spec in base
+            else:
+                search = shared(scale, labels["source"])
+                assert spec.model.phi == Learned(search, "phi") and search.model.layers == DEEP
+                episodes.check(search)
+
+
+@every_scale
+def test_the_function_of_all_sets_has_as_many_episodes_on_each(scale):
+    both, one = shared(scale, ALL), [shared(scale, name) for name in present(scale)]
+    assert both.tasks == tuple(search.task for search in one)
+    assert both.episodes == sum(search.episodes for search in one)
+    assert both.inner_steps(both.episodes - 1) == one[0].inner_steps(one[0].episodes - 1)
+    assert replace(both, task=one[0].task, episodes=one[0].episodes) == one[0]
+    assert "test" not in {*both.pool, both.objective, both.retrain.watch}
+
+
+def test_the_figures_share_their_deepest_models():
+    four = {spec for labels, spec in planned(NAMES[0], "laptop", 2) if labels["source"] != ALL}
+    assert four < {spec for _, spec in planned(NAMES[1], "laptop", 2)}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_accuracies_are_those_of_the_stored_weights(made, name):
+    for (labels, spec), row in zip(planned(name, "smoke", 2), made[name].table.itertuples(), strict=True):
+        test = spec.task.split(0)["test"]
+        right = spec.task.scores(Run(spec, Store()).model()(test.inputs[None]), test.targets)["accuracy"]
+        assert (row.source, row.target, row.layers) == tuple(labels.values())
+        assert row.accuracy == pytest.approx(float(right), abs=2e-3)
+
+
+def test_cells_are_gains_over_relu_on_the_same_set():
+    values = {(RELU, "mnist"): (0.5, 0.7), ("mnist", "mnist"): (0.8, 0.6), (RELU, "cifar10"): (0.2, 0.2),
+              ("mnist", "cifar10"): (0.1, np.nan)}  # fmt: skip
+    rows = [(*pair, 4, seed, value) for pair, both in values.items() for seed, value in enumerate(both)]
+    table = pd.DataFrame(rows, columns=["source", "target", "layers", "seed", "accuracy"])
+    table = table.assign(diverged=table["accuracy"].isna())
+    told = carried.printed(table)
+    assert told["ours"].tolist() == pytest.approx([10, -10])
+    assert told["theirs"].tolist() == pytest.approx([79.7 - 76.7, 18.2 - 16.1])
+    assert carried.gains(table) == pytest.approx({"mnist": 0}) and carried.means(table)["lost"].tolist() == [0, 0, 0, 1]
+    assert carried.table4(table).data[0].z.tolist() == [[0, 0], pytest.approx([10, -10])]
+
+
+def test_the_printed_gains_are_those_of_the_printed_table():
+    table = np.array(list(carried.PRINTED.values()))
+    found = dict(zip(carried.PRINTED, (table - table[0]).mean(1), strict=True))
+    for source, gain in carried.PRINTED_GAINS.items():
+        assert found[source] == pytest.approx(gain, abs=0.06)
+
+
+def test_the_line_is_the_best_one_through_learned_functions(made):
+    table = made["simplicity/fig19"].table
+    learned = table[table["source"] != RELU]
+    cells = (100 * learned.groupby(["source", "layers", "target"])["accuracy"].mean()).unstack("target")
+    line = next(trace for trace in made["simplicity/fig19"].plot.data if trace.mode == "lines")
+    slope = np.cov(cells["mnist"], cells["fashion_mnist"])[0, 1] / np.var(cells["mnist"], ddof=1)
+    assert np.diff(line.y)[0] / np.diff(line.x)[0] == pytest.approx(slope)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_captions_provenance_and_files(made, name, tmp_path):
+    one = made[name]
+    check(one.provenance)
+    for word in ("Scale smoke", "left out: SVHN, CIFAR-10", "parts of ", "Departures from the paper"):
+        assert word in one.caption
+    assert not re.search(r"\bnan\b", one.full_caption)
+    one.write(tmp_path, images=False, page=False)
+    again = entry(name).plot(pd.read_csv(tmp_path / "table.csv"))
+    assert json.loads(again.to_json()) == json.loads(one.plot.to_json())

@@ -1,0 +1,47 @@
+"""A learned function at other widths and depths (simplicity paper, Figures 8 and 21)."""
+
+import numpy as np
+import pytest
+
+from lab.catalogue.build import figure
+from lab.catalogue.registry import entry
+from lab.papers.simplicity.reuse import figures as reused
+from lab.papers.simplicity.tables.settings import LAYERS, LEARNED, RELU, WIDTHS, tables
+from lab.plots.caption import reading
+from lab.run import Run
+from lab.scale import SCALES
+from lab.spec import needs
+from lab.store import Store
+
+FIG8, FIG21 = "simplicity/fig8", "simplicity/fig21"
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_one_function_a_table_goes_through_all_sizes_and_the_usual_one_is_of_figure_5(scale):
+    planned = entry(FIG21).plan(scale, 2)
+    assert {(labels["layers"], labels["width"]) for labels, _ in planned} == {
+        (layers, width) for layers in LAYERS[scale] for width in WIDTHS[scale]}  # fmt: skip
+    functions = {(spec.task, tuple(needs(spec)), labels["layers"] if scale == "paper" else None)
+                 for labels, spec in planned if labels["method"] == LEARNED}  # fmt: skip
+    assert len(functions) == len(tables(scale)) * (len(LAYERS[scale]) if scale == "paper" else 1)
+    shared = {spec for _, spec in planned} & {spec for _, spec in entry("simplicity/fig5").plan(scale, 2)}
+    assert len(shared) == len(planned) / len(WIDTHS[scale])
+    assert {spec for _, spec in entry(FIG8).plan(scale, 2)} <= {spec for _, spec in planned}
+
+
+def test_numbers_are_those_of_the_runs_and_all_are_drawn():
+    made = figure(FIG8, "smoke", progress=False)
+    table = made.table
+    for labels, spec in entry(FIG8).plan("smoke", 2)[::5]:
+        own = table[(table[list(labels)] == list(labels.values())).all(axis=1) & (table["seed"] == spec.seed)]
+        run = Run(spec, Store())
+        assert own["accuracy"].tolist() == pytest.approx(
+            run.accuracy[run.steps == run.notes["kept"]].tolist(), abs=1e-5
+        )
+    lines = [trace for trace in made.plot.data]
+    assert len(lines) == 2 * len(LAYERS["smoke"]) and {trace.legendgroup for trace in lines} == {RELU, LEARNED}
+    means = 100 * table.groupby(["layers", "width", "method"])["accuracy"].mean()
+    assert np.allclose(sorted(value for trace in lines for value in trace.y), sorted(means))
+    lost = reused.draw(table.assign(accuracy=table["accuracy"].where(table.index > 0)))
+    assert f"diverged: 1 of {len(table)}" in reading(lost)
+    assert "the paper has covertype" in made.caption, "at smoke scale another table is used, and the caption says so"

@@ -1,0 +1,151 @@
+"""Models on tables (simplicity paper, Sec. 3.3): what is chosen, fitted and drawn; numbers are those of the models."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lab import datasets, probes
+from lab.catalogue.build import figure
+from lab.catalogue.provenance import check
+from lab.catalogue.registry import entry
+from lab.papers.simplicity.tables import complexity_plots as tradeoff
+from lab.papers.simplicity.tables import figures as tabular
+from lab.papers.simplicity.tables import plots as standings
+from lab.papers.simplicity.tables.settings import (
+    IAFS,
+    LEARNED,
+    LINEAR,
+    METHODS,
+    NETWORKS,
+    PREFACTORS,
+    RELU,
+    TANH,
+    tables,
+)
+from lab.plots.caption import reading
+from lab.run import Run
+from lab.scale import SCALES
+from lab.spec import needs, replace
+from lab.store import Store
+from lab.tasks import Tabular
+from tests.papers.plans import planned
+
+FIG5, FIG20, FIG22 = "simplicity/fig5", "simplicity/fig20", "simplicity/fig22"
+
+
+@pytest.fixture(scope="module")
+def made():
+    return {name: figure(name, "smoke", progress=False) for name in (FIG5, FIG22)}
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_networks_differ_in_what_their_labels_say_alone(scale):
+    rest = set()
+    for labels, spec in planned(FIG5, scale):
+        model = spec.model
+        assert spec.task.name == labels["table"] and model.layers == labels["layers"] and spec.recipe.watch == "val"
+        assert (model.prefactor, labels["method"] == TANH) == (labels["prefactor"], model.phi == "tanh")
+        assert labels["method"] in (LEARNED, TANH) or model.phi == "relu"
+        assert (model.inputs is not None) == (labels["method"] == IAFS)
+        for search in needs(spec):
+            assert search.pool == ("train",) and search.objective == "val" and search.retrain.watch == "val"
+            assert {restart.start for restart in search.restarts} == {labels["start"]}
+        rest.add(replace(spec, seed=0, task=None, model=replace(model, layers=1, phi="", inputs=None, prefactor=1.0)))
+    assert len(rest) == 1
+    assert {labels["method"] for labels, _ in planned(FIG5, scale)} == {LINEAR, *NETWORKS}
+    for name in (FIG20, FIG22, "simplicity/fig6", "simplicity/fig23"):
+        assert {spec for _, spec in planned(name, scale)} <= {spec for _, spec in planned(FIG5, scale)}
+    assert scale != "paper" or (rest.pop().recipe.batch, max(PREFACTORS[scale])) == (4096, 8.0)
+
+
+def test_paper_scale_has_the_tables_that_are_here_and_names_the_others(monkeypatch):
+    monkeypatch.setattr(datasets, "best", lambda name: {"pol": "pol", "covertype": "covertype_sample"}.get(name))
+    assert tables("paper") == ("covertype_sample", "pol")
+    told = entry(FIG5).origin.departures("paper")
+    assert told[0].startswith("covertype_sample stands for covertype")
+    assert told[1].startswith("2 of the paper's 16 tables; left out: credit, electricity, house_16H")
+    assert len(told) == 2 and all(name not in told[1] for name in ("covertype", "pol,"))
+
+
+def test_the_setting_with_the_best_validation_accuracy_is_chosen():
+    rows = [("a", "TanH", "", layers, alpha, seed, value, 1 - value)
+            for (layers, alpha), values in
+            {(1, 1.0): (0.7, 0.7), (2, 1.0): (0.6, 0.9), (2, 8.0): (0.99, np.nan)}.items()
+            for seed, value in enumerate(values)]  # fmt: skip
+    rows += [("b", "TanH", "", 1, 1.0, 0, np.nan, 0.5), ("b", "k-NN", "", 0, 1.0, 0, 0.1, 0.9)]
+    names = ["table", "method", "start", "layers", "prefactor", "seed", "accuracy_val", "accuracy"]
+    found = tabular.chosen(pd.DataFrame(rows, columns=names))
+    assert found.tolist() == [False, False, True, True, False, False, True, True], "means decide; test does not"
+
+
+def test_numbers_are_those_of_the_stored_models(made):
+    table = made[FIG22].table
+    assert set(table["method"]) == set(METHODS) and not table["diverged"].any()
+    keys = ["table", "method", "start", "layers", "prefactor", "seed"]
+    rows = table.set_index(keys)
+    for labels, spec in planned(FIG22)[::7]:
+        run, own = Run(spec, Store()), rows.loc[(*(labels[name] for name in keys[:-1]), spec.seed)]
+        model, splits = run.model(), spec.task.split()
+        for column, name in (("accuracy", "test"), ("accuracy_val", "val"), ("accuracy_train", "train")):
+            right = model(splits[name].inputs[None])[0].argmax(-1) == splits[name].targets
+            assert own[column] == pytest.approx(right.double().mean().item(), abs=2e-5)
+
+        def second(x, model=model):
+            return model(x[None])[0].softmax(-1)[:, 1]
+
+        one = probes.total_variation(second, splits["train"].inputs, splits["train"].targets)
+        assert own["tv"] == pytest.approx(one.value, abs=1e-4, rel=1e-3) and own["tv_low"] <= own["tv"]
+    shared = [name for name in made[FIG5].table if not name.startswith("tv")]
+    pd.testing.assert_frame_equal(made[FIG5].table, table[shared])
+
+
+def test_baselines_are_fitted_on_train_and_chosen_on_val(made):
+    for kind, method in (("knn", "k-NN"), ("trees", "boosted trees")):
+        found = tabular.baseline("bank-marketing", kind, 1)
+        own = made[FIG5].table.set_index("method").loc[[method]]
+        test = Tabular("bank-marketing").split()["test"]
+        right = found.estimator.predict(test.inputs.numpy()) == test.targets.numpy()
+        assert own["accuracy"].tolist() == pytest.approx([right.mean()], abs=2e-5)
+        assert own["chosen"].all() and len(found.tried) == 1
+
+
+def test_figure_6_has_nothing_but_networks_and_fits_nothing_else(made):
+    runs = [(labels, Run(spec, Store())) for labels, spec in planned("simplicity/fig6")]
+    table, whole = tabular.measured(runs), made[FIG22].table
+    pd.testing.assert_frame_equal(table, whole[whole["method"].isin((RELU, LEARNED))].reset_index(drop=True))
+
+
+def test_ranks_and_normalized_accuracies_by_hand():
+    rows = [(name, method, seed, value, True)
+            for name, values in {"a": {"ReLU": (0.5, 0.7), "IAFs": (0.8, 0.8), "k-NN": (0.7,)},
+                                 "b": {"ReLU": (0.6, 0.6), "IAFs": (0.5, 0.5), "k-NN": (0.7,)}}.items()
+            for method, own in values.items() for seed, value in enumerate(own)]  # fmt: skip
+    rows.append(("a", "ReLU", 0, 0.0, False))
+    table = pd.DataFrame(rows, columns=["table", "method", "seed", "accuracy", "chosen"])
+    found = standings.together(table).set_index(["method", "seed"])
+    assert found["normalized"].round(6).to_dict() == {
+        ("ReLU", 0): 0.0, ("ReLU", 1): 0.5, ("IAFs", 0): 0.5, ("IAFs", 1): 0.5, ("k-NN", 0): 0.75}  # fmt: skip
+    assert found["rank"].to_dict() == {
+        ("ReLU", 0): 2.5, ("ReLU", 1): 2.25, ("IAFs", 0): 2.0, ("IAFs", 1): 2.0, ("k-NN", 0): 1.5}  # fmt: skip
+
+
+def test_plots_hold_every_model(made):
+    table = made[FIG22].table
+    for draw, own in ((tradeoff.fig22, table), (tradeoff.fig6, table[table["method"].isin((RELU, LEARNED))])):
+        drawn = draw(table)
+        assert sum(len(trace.x) for trace in drawn.data) == len(own)
+        marks = sorted(float(value) for trace in drawn.data for value in trace.y)
+        assert np.allclose(marks, sorted(100 * own["accuracy"]))
+        assert len({trace.name for trace in drawn.data}) == own["method"].nunique() + 1, "two starts of searches"
+    table = table.assign(accuracy=table["accuracy"].where(table.index != 0))
+    assert f"diverged: 1 of {len(table)}" in reading(tradeoff.fig22(table))
+    panels = standings.fig20(table).data
+    assert [trace.name for trace in panels] == [*METHODS]
+
+
+def test_captions_and_provenance_name_what_is_absent(made):
+    one, facts = made[FIG5], made[FIG5].provenance
+    check(facts)
+    assert "left out: credit, electricity" in one.caption and one.summary in one.full_caption
+    assert [source["name"] for source in facts["data"]] == list(tables("smoke"))
+    assert set(facts["runs"]) == {Run(spec, Store()).key for _, spec in planned(FIG5)}

@@ -1,0 +1,83 @@
+"""Tables with a planted answer for figures of the transformers paper: `PLANTED[name](right)`, right or wrong."""
+
+import numpy as np
+import pandas as pd
+
+from lab.plots.style import TASK_TITLES
+from tests.papers.tables import METHODS
+
+NAMES = [f"transformers/fig{number}" for number in (2, 3, 4, 5, 6, 10, 11, 12)]
+
+TASKS = ("memorize", "addmod", "add", "mano")
+RNG = 11
+
+
+def curves(right: bool, tasks=TASKS):
+    """Accuracy rises in a line. The paper is right: ours two and a half times as fast, and seeds differ less."""
+    rng, rows = np.random.default_rng(RNG), []
+    length = dict(zip(METHODS, (1.0, 0.4, 0.5) if right else (1.0, 2.5, 2.5), strict=True))
+    spread = dict(zip(METHODS, (0.1, 0.01, 0.01) if right else (0.01, 0.1, 0.1), strict=True))
+    for task in tasks:
+        for method in METHODS:
+            for seed in range(6):
+                full = 300 * length[method] * (1 + spread[method] * rng.normal())
+                rows += [(task, method, seed, step, min(step / full, 1), False) for step in range(25, 1001, 25)]
+    return pd.DataFrame(rows, columns=["task", "method", "seed", "step", "accuracy", "diverged"])
+
+
+def lengths(right):
+    """Copied up to here, exactly: beyond 10 the methods are in the order of the paper, or in the other."""
+    reach = (10, 13, 17) if right else (17, 14, 12)
+    rows = [
+        (method, seed, length, float(length + seed % 2 <= far), False)
+        for method, far in zip(("absolute positions", "ALiBi", "ALiBi + ours MLP"), reach, strict=True)
+        for seed in range(6)
+        for length in range(2, 21)
+    ]
+    return pd.DataFrame(rows, columns=["method", "seed", "length", "accuracy", "diverged"])
+
+
+def widths(right):
+    rng, rows = np.random.default_rng(RNG), []
+    for task in TASKS:
+        for width in (8, 16, 32):
+            for method in METHODS[:2]:
+                gain = (0.2 if right and task == "add" else -0.2) * (method == "ours MLP") * (width < 32)
+                rows += [(task, method, width, s, 0.5 + gain + 0.01 * rng.normal(), False) for s in range(6)]
+    return pd.DataFrame(rows, columns=["task", "method", "width", "seed", "accuracy", "diverged"])
+
+
+def matrices(right):
+    """Gains: 20 points on the diagonal and 5 beside it, or less than nothing; the attention's are worse, or better."""
+    rng, rows, tasks = np.random.default_rng(RNG), [], list(TASK_TITLES)
+    worse = {"MLP": 0.0, "attention": -0.3, "both": -0.1} if right else {"MLP": 0.0, "attention": 0.3, "both": 0.3}
+    for part, shift in worse.items():
+        for task in tasks:
+            for architecture in ("baseline", *tasks):
+                gain = 0.05 if right else -0.05
+                if architecture == task:
+                    gain = 0.2 if right else -0.2
+                value = 0.5 if architecture == "baseline" else 0.5 + gain + shift
+                rows += [(part, task, architecture, s, 100, value + 0.001 * rng.normal(), False) for s in range(6)]
+    return pd.DataFrame(rows, columns=["part", "task", "architecture", "seed", "step", "accuracy", "diverged"])
+
+
+def variants(right):
+    rng, rows, sign = np.random.default_rng(RNG), [], 1 if right else -1
+    kinds = {("baseline", 0): 0, ("ours MLP", 0): 0.1, ("symmetrized", 0): 0.1 - 0.05 * sign,
+             ("polynomial", 6): 0.02, ("polynomial", 18): 0.02 + 0.05 * sign, ("polynomial", 24): 0.0}  # fmt: skip
+    for task in TASKS:
+        for (method, degree), gain in kinds.items():
+            rows += [(task, method, degree, s, 0.5 + gain + 0.005 * rng.normal(), False) for s in range(6)]
+    return pd.DataFrame(rows, columns=["task", "method", "degree", "seed", "accuracy", "diverged"])
+
+
+PLANTED = {
+    "transformers/fig2": curves,
+    "transformers/fig3": lengths,
+    "transformers/fig4": widths,
+    "transformers/fig5": matrices,
+    "transformers/fig10": curves,
+    "transformers/fig11": matrices,
+    "transformers/fig12": variants,
+}

@@ -1,0 +1,288 @@
+"""Plots hold the numbers of their tables, name their axes, and say how to be read; the order of rows is no matter."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+
+from lab.papers.transformers.approximations import plots as variants
+from lab.papers.transformers.compatibility import plots as heatmap
+from lab.papers.transformers.compatibility.matrix import PAPER, compare, delta, square
+from lab.papers.transformers.individual_tasks import plots as curves
+from lab.plots import function_grid as shapes
+from lab.plots.caption import EDGE, GLYPH, captioned, reading, wrap
+from lab.plots.style import DIVERGING, METHOD_COLOURS, METHOD_SYMBOLS, TASK_TITLES, faded
+from tests.papers import tables
+
+DIED = {("add", "baseline", 1), ("add", "baseline", 2), ("mano", "ours MLP", 0)}
+
+
+def parts():
+    return pd.concat(tables.matrix(PAPER * s, p, 0.05) for p, s in (("MLP", 1.0), ("attention", -0.3), ("both", 0.5)))
+
+
+VARIANTS, FUNCTIONS = tables.variants()
+LOST = ("addmod", "Chebyshev", 36, 3)
+MADE = {
+    "fig2": (curves.fig2, tables.curves(["memorize", "addmod", "add", "mano"], tables.METHODS[:2], died=DIED)),
+    "fig3": (curves.fig3, tables.lengths()),
+    "fig4": (curves.fig4, tables.widths()),
+    "fig5": (heatmap.fig5, tables.matrix(PAPER, noise=0.05)),
+    "fig6": (shapes.fig6, tables.shapes()),
+    "fig10": (curves.fig10, tables.curves(died=DIED)),
+    "fig11": (heatmap.fig11, parts()),
+    "fig12": (lambda table: variants.fig12(table, FUNCTIONS), tables.variants(died={LOST})[0]),
+}
+SAYS = {  # what a reader must be told
+    "fig2": ("one run a seed", "mean over seeds", "Add, baseline: 2 of 6", "Mano, ours MLP: 1 of 6"),
+    "fig3": ("Band: 95 % confidence interval", "up to 10", "up to 15"),
+    "fig4": ("Whiskers: 95 % confidence interval",),
+    "fig5": ("±: 95 % confidence interval", "leaves 0 out", "Paper: transformers paper, Figure 5"),
+    "fig6": ("inputs that the non-linearity receives", "constant beyond"),
+    "fig10": ("one run a seed", "Dotted grey", "Add, baseline: 2 of 6"),
+    "fig11": ("±: 95 % confidence interval",),
+    "fig12": ("band: 95 % confidence interval", "baseline of the same seed", "AddMod, Chebyshev 36: 1 of 6"),
+}
+
+
+def drawn(name, table=None):
+    plot, made = MADE[name]
+    return plot(made if table is None else table)
+
+
+def named(figure, name):
+    return [trace for trace in figure.data if trace.name == name]
+
+
+def axes(figure, kind):
+    return [axis for axis in getattr(figure, f"select_{kind}axes")() if axis.visible is not False]
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_axes_are_named_and_the_key_is_complete(name):
+    figure = drawn(name)
+    for kind in "xy":
+        titles = {axis.title.text for axis in axes(figure, kind)} - {None}
+        assert titles, f"no {kind} axis has a name"
+    for words in SAYS[name]:
+        assert words in reading(figure)
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_drawing_changes_neither_the_table_nor_with_the_order_of_its_rows(name):
+    table = MADE[name][1]
+    before = table.copy(deep=True)
+    first = drawn(name)
+    pd.testing.assert_frame_equal(table, before)
+    by_group = [column for column in ("part", "task", "method") if column in table]
+    shuffled = table.sample(frac=1, random_state=0)
+    ranks = {column: {value: i for i, value in enumerate(table[column].unique())} for column in by_group}
+    shuffled = shuffled.sort_values(by_group, key=lambda column: column.map(ranks[column.name]), kind="stable")
+    again = drawn(name, shuffled)
+    for one, other in zip(first.to_plotly_json()["data"], again.to_plotly_json()["data"], strict=True):
+        assert one.get("name") == other.get("name")
+        for axis in ("x", "y", "z"):
+            values = one.get(axis)
+            if (
+                values is not None and np.asarray(values).dtype.kind == "f"
+            ):  # sums in another order: rounding of float64
+                np.testing.assert_allclose(
+                    other[axis], values, rtol=1e-9, atol=1e-9, err_msg=f"{one.get('name')}.{axis}"
+                )
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_the_room_of_a_caption_is_below_everything(name):
+    figure, caption = drawn(name), "word " * 300
+    longer = captioned(figure, caption, 600)
+    lines = wrap(caption, 600)
+    room = longer.layout.height - figure.layout.height
+    assert room >= 12 * len(lines) and longer.layout.margin.b == pytest.approx(figure.layout.margin.b + room)
+    note = longer.layout.annotations[-1]
+    assert (note.y, note.yanchor, note.yshift) == (0, "top", -figure.layout.margin.b)  # where the figure ended before
+    assert len(figure.layout.annotations) == len(longer.layout.annotations) - 1, "the figure itself stays as it was"
+    assert all(len(line) * GLYPH <= 600 - 2 * EDGE for line in lines)
+
+
+def test_captions_are_text_and_not_markup():
+    note = captioned(drawn("fig3"), "a < b & c", 600).layout.annotations[-1]
+    assert note.text == "a &lt; b &amp; c"
+
+
+@pytest.mark.parametrize("name", ["fig2", "fig10"])
+def test_curves_are_the_runs_and_their_mean(name):
+    figure, table = drawn(name), MADE[name][1]
+    pairs = table.groupby(["task", "method"], sort=False)
+    for seed in table["seed"].unique():
+        for method in table["method"].unique():
+            traces = named(figure, f"{method}, seed {seed}")
+            assert len(traces) == table["task"].nunique()
+            for task, trace in zip(table["task"].unique(), traces, strict=True):
+                rows = pairs.get_group((task, method)).query("seed == @seed").sort_values("step")
+                np.testing.assert_array_equal(trace.x, rows["step"])
+                np.testing.assert_array_equal(trace.y, 100 * rows["accuracy"])
+                assert trace.line.dash == ("dot" if (task, method, seed) in DIED else "solid")
+                assert trace.line.color == faded(METHOD_COLOURS[method], 0.4)
+    for method in table["method"].unique():
+        for task, trace in zip(table["task"].unique(), named(figure, method), strict=True):
+            rows = pairs.get_group((task, method))
+            np.testing.assert_allclose(trace.y, 100 * rows.groupby("step")["accuracy"].mean(), rtol=1e-12)
+            assert trace.line.color == METHOD_COLOURS[method] and trace.line.width > 2
+
+
+def test_lengths_and_widths_are_means_with_intervals():
+    from scipy import stats
+
+    for name, by, panels in (("fig3", "length", [None]), ("fig4", "width", list(TASK_TITLES))):
+        figure, table = drawn(name), MADE[name][1]
+        for method, rows in table.groupby("method"):
+            for task, trace in zip(panels, named(figure, method), strict=True):
+                groups = (rows if task is None else rows[rows["task"] == task]).groupby(by)["accuracy"]
+                np.testing.assert_array_equal(trace.x, list(groups.groups))
+                np.testing.assert_allclose(trace.y, 100 * groups.mean())
+                half = stats.t.ppf(0.975, 5) * 100 * groups.sem()
+                drawn_half = trace.customdata if name == "fig3" else trace.error_y.array
+                np.testing.assert_allclose(np.asarray(drawn_half, float), half, atol=1e-9)
+    band = named(drawn("fig3"), "ALiBi, interval")[0]
+    mean = named(drawn("fig3"), "ALiBi")[0]
+    np.testing.assert_allclose((np.array(band.y[:19]) + np.array(band.y[19:])[::-1]) / 2, mean.y)
+
+
+def test_one_seed_has_no_interval_and_the_key_says_so():
+    for name in ("fig3", "fig4", "fig5", "fig12"):
+        table = MADE[name][1]
+        figure = drawn(name, table[table["seed"] == 0])
+        assert "One seed only" in reading(figure) and "95 % confidence interval" not in reading(figure)
+    assert not named(curves.fig3(tables.lengths(seeds=1)), "ALiBi, interval")
+
+
+def test_both_training_lengths_are_marked():
+    lines = [shape.x0 for shape in drawn("fig3").layout.shapes]
+    assert lines == [10, 15]
+
+
+def test_widths_stand_on_a_log_axis_at_the_table_s_own():
+    for axis in drawn("fig4").select_xaxes():
+        assert axis.type == "log" and list(axis.tickvals) == [8, 16, 32, 64, 128]
+
+
+def test_fig5_shows_ours_and_the_paper_s_matrix():
+    figure = drawn("fig5")
+    ours, paper = (trace for trace in figure.data if isinstance(trace, go.Heatmap))
+    np.testing.assert_array_equal(ours.z, square(delta(MADE["fig5"][1])))
+    np.testing.assert_array_equal(paper.z, PAPER)
+    assert list(ours.x) == list(ours.y) == list(TASK_TITLES.values())
+    assert [cell[0] for row in ours.customdata for cell in row[:1]] == list(TASK_TITLES)  # keys, for a click on a cell
+    assert ours.coloraxis == paper.coloraxis, "one scale, so that the two compare"
+    found = compare(delta(MADE["fig5"][1]))
+    beside = f"signs agree in {100 * found.sign_agreement_all:.0f} %, Spearman {found.spearman:.2f}"
+    assert beside in [note.text for note in figure.layout.annotations]
+    printed = [trace for trace in figure.data if trace.yaxis == "y2" and trace.type == "scatter"]
+    assert len(printed) == 1 and printed[0].text[0] == "+43" and "−15" in printed[0].text
+
+
+def test_fig5_draws_a_part_of_the_matrix_with_holes():
+    table = MADE["fig5"][1]
+    some = table[table["task"].isin(["add", "mano"]) & table["architecture"].isin(["baseline", "add", "mano"])].copy()
+    some.loc[(some["architecture"] == "add") & (some["task"] == "mano"), "accuracy"] = np.nan
+    figure = drawn("fig5", some)
+    ours = figure.data[0]
+    assert np.isnan(ours.z[0][1]) and np.shape(ours.z) == (2, 2)
+    assert "–" in figure.data[1].text and "Diverged: 6 of 24 pairs" in reading(figure)
+
+
+def test_fig11_has_a_matrix_a_part():
+    figure = drawn("fig11")
+    found = [trace for trace in figure.data if isinstance(trace, go.Heatmap)]
+    table = MADE["fig11"][1]
+    for part, trace in zip(("MLP", "attention", "both"), found, strict=True):
+        np.testing.assert_array_equal(trace.z, square(delta(table[table["part"] == part])))
+        assert part in trace.name
+
+
+def test_fig6_draws_each_function_over_its_inputs():
+    figure, table = drawn("fig6"), MADE["fig6"][1]
+    panels = zip(
+        table.groupby("task", sort=False), named(figure, "learned function"), named(figure, "inputs"), strict=True
+    )
+    for (_, rows), function, inputs in panels:
+        np.testing.assert_array_equal(function.x, rows["x"])
+        np.testing.assert_array_equal(function.y, rows["value"])
+        np.testing.assert_array_equal(inputs.y, 100 * rows["density"])
+        low, high = figure.layout[function.xaxis.replace("x", "xaxis")].range
+        shown = rows.loc[rows["x"].between(low, high), "density"].sum()
+        assert shown >= shapes.SHOWN and low <= 0 <= high
+    ends = named(figure, "constant ends")[0]
+    rows = table[table["task"] == "memorize"]
+    assert ends.y[0] == ends.y[1] == rows["value"].iloc[0] and ends.y[-1] == rows["value"].iloc[-1]
+
+
+def test_fig12_shows_gains_over_the_same_seed_with_their_interval():
+    from scipy import stats
+
+    figure = drawn("fig12", VARIANTS)
+    for task, title in TASK_TITLES.items():
+        rows = VARIANTS[VARIANTS["task"] == task]
+        if rows.empty:
+            continue
+        base = rows[rows["method"] == "baseline"].set_index("seed")["accuracy"]
+        axis = next(note for note in figure.layout.annotations if note.text == f"<b>{title}</b>")
+        panel = next(y for y in figure.select_yaxes(col=2) if abs(y.domain[1] - axis.y) < 1e-9)
+        points = [t for t in figure.data if f"yaxis{t.yaxis[1:]}" == panel.plotly_name and t.error_y.array is not None]
+        seen = 0
+        for trace in points:
+            for name, mean, half in zip(trace.customdata, trace.y, trace.error_y.array, strict=True):
+                kind = rows["method"] + rows["degree"].map(lambda d: f" {d}" if d else "")
+                gain = 100 * (rows[kind == name].set_index("seed")["accuracy"] - base)
+                assert mean == pytest.approx(gain.mean())
+                assert half == pytest.approx(stats.t.ppf(0.975, 5) * gain.sem())
+                seen += 1
+        assert seen == rows[["method", "degree"]].drop_duplicates().shape[0] - 1, "all but the baseline"
+
+
+def test_fig12_draws_the_functions_of_the_table():
+    figure = drawn("fig12", VARIANTS)
+    for method, name, degree in (
+        ("ours MLP", "learned", 0),
+        ("polynomial", "polynomial", 18),
+        ("Chebyshev",) * 2 + (72,),
+    ):
+        wanted = FUNCTIONS[(FUNCTIONS["method"] == method) & (FUNCTIONS["degree"] == degree)]
+        curves_ = [trace for trace in named(figure, name) if trace.mode == "lines"]
+        assert [trace.showlegend for trace in curves_] == [True] + [False] * (len(curves_) - 1)
+        for (_, rows), trace in zip(wanted.groupby("task", sort=False), curves_, strict=True):
+            np.testing.assert_array_equal(trace.x, rows["x"])
+            np.testing.assert_array_equal(trace.y, rows["value"])
+            assert trace.line.color == METHOD_COLOURS[method]
+
+
+def test_fig12_s_summary_has_the_numbers_of_its_points():
+    told = variants.summary(VARIANTS)
+    cells = variants.gains(VARIANTS).set_index(["task", "architecture"])["delta"]
+    assert f"Memorize: learned {cells['memorize', 'ours MLP']:+.1f}, symmetrized" in told
+    assert f"polynomial 18 {cells['addmod', 'polynomial 18']:+.1f}, Chebyshev 72 " in told
+    assert "Add: learned " in told and "–" not in told
+    lost = tables.variants(died={("add", "symmetrized", 0, seed) for seed in range(6)})[0]
+    assert "symmetrized – " not in told and "symmetrized –;" in variants.summary(lost)
+    assert "(–: every run of a kind diverged)" in variants.summary(lost)
+    json.loads(drawn("fig12", lost).to_json())
+
+
+def test_gelu_is_torch_s():
+    import torch
+
+    x = np.linspace(-6, 6, 101)
+    np.testing.assert_allclose(shapes.gelu(x), torch.nn.functional.gelu(torch.from_numpy(x)), atol=1e-14)
+
+
+def test_every_method_has_a_colour_and_a_symbol():
+    assert METHOD_COLOURS.keys() == METHOD_SYMBOLS.keys()
+    assert DIVERGING[2] == (0.5, "#FFFFFF"), "no difference is white"
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_plot_survives_json(name):
+    document = json.loads(drawn(name).to_json())
+    assert document["layout"]["meta"]["reading"] == reading(drawn(name))

@@ -1,0 +1,132 @@
+"""Hyper-parameters: the paper's are the paper's, others say where they are from, sweeps chose what they claim."""
+
+import pandas as pd
+import pytest
+
+from lab import tasks
+from lab.catalogue.registry import entries
+from lab.catalogue.shipped import RESULTS
+from lab.errors import ArgumentError
+from lab.models.transformer import Transformer
+from lab.papers.hypernetwork import settings as hyper_settings
+from lab.papers.hypernetwork.origin import Hyper
+from lab.papers.transformers.settings import departures, hyperparameters, setting
+from lab.papers.transformers.sweep import SEARCHED, best, best_knot_rate
+from lab.scale import SCALES
+
+every_task = pytest.mark.parametrize("task", tasks.NAMES)
+SWEEPS = RESULTS / "transformers" / "sweep"
+
+# Table 4 of the paper: steps, peak rate, width, and the step at which App. B reads the matrix.
+TABLE_4 = {
+    "memorize": (500, 0.005, 32, 150),
+    "addmod": (1000, 0.02, 32, 300),  # the rate is the one exception
+    "add": (1000, 0.001, 128, 700),
+    "addreversed": (1000, 0.001, 128, 350),
+    "mano": (5000, 0.001, 128, 3000),
+    "haystack": (1000, 0.001, 128, 400),
+    "copy": (2000, 0.004, 128, 2000),
+    "parentheses": (500, 0.001, 32, 300),
+}
+
+
+@every_task
+def test_paper_scale_is_the_papers(task):
+    base = setting(task, "paper")
+    steps, rate, width, read = TABLE_4[task]
+    assert (base.recipe.steps, base.model.width, base.read) == (steps, width, read)
+    assert base.recipe.rate == rate or task == "addmod", "the printed rate of ADDMOD trains no baseline here"
+    assert (base.recipe.warmup, base.recipe.cooldown) == (0.05, 0.5)
+    assert base.models == (3 if task in ("addreversed", "copy") else 8), "the cheaper reading of the table"
+    assert base.search().knots == 361 and (base.search().high - base.search().low) / 360 == pytest.approx(1 / 9)
+    assert base.learned_rate is None and base.evaluate == ("test",)
+
+
+@every_task
+@pytest.mark.parametrize("scale", SCALES)
+def test_settings_make_models(task, scale):
+    base, data = setting(task, scale), tasks.load(task)
+    assert base.model.width % base.model.heads == 0 and base.recipe.batch <= len(data.training)
+    if scale == "smoke":
+        import torch
+
+        model = Transformer(base.model, len(data.vocabulary), data.max_length, [0], torch.nn.GELU())
+        assert sum(p.numel() for p in model.parameters()) < 20_000, "smoke takes seconds"
+
+
+def test_unknown_scales_and_tasks_are_named():
+    with pytest.raises(ArgumentError, match="'tiny'; known: smoke, laptop, paper"):
+        setting("copy", "tiny")
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("name", [name for name in entries() if name.startswith("transformers/")])
+def test_every_number_has_a_source(name, scale):
+    names = entries()[name].tasks
+    found = hyperparameters(names, scale)
+    for task in names:
+        own = {label.split(": ")[1]: fact for label, fact in found.items() if label.startswith(f"{task}: ")}
+        base = setting(task, scale)
+        assert own["steps"]["value"] == base.recipe.steps and own["peak rate"]["value"] == base.recipe.rate
+        assert own["width"]["value"] == base.model.width and own["M"]["value"] == base.models
+        for fact in own.values():
+            assert fact["from"] and any(word in fact["from"] for word in ("paper", "sweep", "guess", "reduced"))
+        for label in ("steps", "width"):
+            is_papers = own[label]["value"] == TABLE_4[task][0 if label == "steps" else 2]
+            assert own[label]["from"].startswith("paper") == is_papers
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("task", ["logic", "sraven"])
+def test_every_number_of_the_hypernetwork_paper_has_a_source(task, scale):
+    origin, base = Hyper(task), getattr(hyper_settings, task)(scale)
+    found = {label.split(": ")[1]: fact for label, fact in origin.hyperparameters(scale).items()}
+    assert found["steps"]["value"] == base.recipe.steps and found["width"]["value"] == base.model.width
+    rate = list(base.rates) if scale == "paper" else base.recipe.rate
+    assert found["peak rate"]["value"] == rate
+    told = "; ".join(origin.departures(scale))
+    assert (scale == "paper") == (told == ""), "nothing departs at paper scale"
+    for name, fact in found.items():
+        assert fact["from"].startswith(("paper", "reference code", "sweep on val", "reduced"))
+        assert fact["from"].startswith(("reduced", "sweep")) == (f"{name} {fact['value']} (paper" in told)
+
+
+def test_departures_name_what_differs_and_nothing_else():
+    (told,) = departures(tasks.NAMES, "paper")
+    assert told == f"addmod: peak rate {setting('addmod', 'paper').recipe.rate} (paper 0.02)"
+    for task in tasks.NAMES:
+        (told,) = departures([task], "laptop")
+        here, paper = setting(task, "laptop"), setting(task, "paper")
+        for label, ours, theirs in (
+            ("width", here.model.width, paper.model.width),
+            ("steps", here.recipe.steps, paper.recipe.steps),
+            ("batch", here.recipe.batch, paper.recipe.batch),
+            ("peak rate", here.recipe.rate, TABLE_4[task][1]),
+            ("M", here.models, paper.models),
+            ("matrix read at step", here.read, paper.read),
+        ):
+            assert (f"{label} {ours} (paper {theirs})" in told) == (ours != theirs)
+        assert "matrix read" not in "".join(departures([task], "laptop", matrix=False))
+
+
+@every_task
+def test_baselines_have_the_rate_that_the_sweep_chose(task):
+    table = pd.read_csv(SWEEPS / "laptop" / "sweep.csv")
+    assert setting(task, "laptop").recipe.rate == best(table)[task]
+
+
+def test_where_the_printed_rate_trains_nothing_a_sweep_chose_another():
+    table = pd.read_csv(SWEEPS / "paper" / "sweep.csv")
+    table = table[table["task"] == "addmod"]
+    assert setting("addmod", "paper").recipe.rate == best(table)["addmod"]
+    assert table.loc[table["rate"] == 0.02, "last_accuracy"].max() < 0.05, "chance is 1 in 97"
+
+
+@every_task
+def test_knots_have_the_rate_that_the_sweep_chose(task):
+    table = pd.read_csv(SWEEPS / "laptop" / "searches.csv")
+    assert setting(task, "laptop").spline_rate == best_knot_rate(table)
+    assert set(table["task"]) == set(SEARCHED)
+    for name, rows in table.groupby("task"):
+        base = setting(name, "laptop")
+        assert set(rows["rate"]) == {base.learned_rate or base.recipe.rate}, "swept with another peak rate"

@@ -1,0 +1,92 @@
+"""Sweeps: they look at `val` alone, with seeds of their own, and choose what the table says."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lab import tasks
+from lab.catalogue.registry import entries
+from lab.errors import ArgumentError
+from lab.papers.transformers import settings
+from lab.papers.transformers.settings import setting
+from lab.papers.transformers.sweep import KNOT_RATES, RATES, SEARCHED, best, best_knot_rate, plan, plan_searches, sweep
+from lab.scale import SCALES
+from lab.spec import needs, replace
+from lab.training.two_loss import Search
+
+
+def table(rows):
+    return pd.DataFrame(rows, columns=["task", "rate", "seed", "mean_accuracy", "diverged"])
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_a_sweep_sees_val_alone_and_uses_seeds_that_no_figure_uses(scale):
+    swept = [spec for task in tasks.NAMES for spec in plan(task, scale)] + plan_searches(scale)
+    assert {spec.evaluate for spec in swept} == {("val",)}
+    used = {spec.seed for found in entries().values() for _, spec in found.plan(scale, found.seeds[scale])}
+    searches = {search for spec in swept for search in needs(spec)}
+    used |= {spec.seed for search in searches if scale == "smoke" for spec in Search(search).specs}
+    assert not {spec.seed for spec in swept} & used
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("task", tasks.NAMES)
+def test_only_the_rate_is_swept(task, scale):
+    base = setting(task, scale)
+    for spec in plan(task, scale):
+        assert spec.model == base.model and replace(spec.recipe, rate=base.recipe.rate) == base.recipe
+    assert [spec.recipe.rate for spec in plan(task, scale)][::2] == list(RATES[scale])
+    assert scale != "laptop" or base.recipe.rate in RATES[scale], "the rate in use was swept"
+
+
+def test_the_rate_of_the_knots_alone_is_swept():
+    for scale in SCALES:
+        searches = {search for spec in plan_searches(scale) for search in needs(spec)}
+        assert {search.task for search in searches} == set(SEARCHED)
+        for search in searches:
+            assert replace(search, spline_rate=0.0) == replace(setting(search.task, scale).search(), spline_rate=0.0)
+        assert {search.spline_rate for search in searches} == set(KNOT_RATES[scale])
+
+
+def test_the_best_rate_has_the_highest_mean_over_seeds():
+    rows = [("copy", 0.1, 0, 0.2, False), ("copy", 0.1, 1, 0.8, False), ("copy", 0.2, 0, 0.6, False)]
+    rows += [("copy", 0.2, 1, 0.45, False), ("mano", 0.1, 0, 0.0, False), ("mano", 0.2, 0, 0.1, False)]
+    assert best(table(rows)) == {"copy": 0.2, "mano": 0.2}
+    assert best(table(rows[::-1])) == {"copy": 0.2, "mano": 0.2}
+
+
+def test_a_rate_at_which_a_run_diverged_loses():
+    rows = [("copy", 0.1, 0, 0.3, False), ("copy", 0.1, 1, 0.3, False), ("copy", 0.2, 0, 0.5, False)]
+    assert best(table([*rows, ("copy", 0.2, 1, 0.9, True)])) == {"copy": 0.1}
+    assert best(table([*rows, ("copy", 0.2, 1, np.nan, True)])) == {"copy": 0.1}
+
+
+def test_the_rate_of_the_knots_is_one_for_all_tasks():
+    rows = [("memorize", 0.1, 0.6), ("memorize", 0.2, 0.5), ("addmod", 0.1, 0.1), ("addmod", 0.2, 0.3)]
+    found = pd.DataFrame(rows, columns=["task", "knot_rate", "mean_accuracy"]).assign(diverged=False)
+    assert best_knot_rate(found) == 0.2
+
+
+def test_searches_are_swept_and_written(tmp_path):
+    said = sweep((), "smoke", "cpu", tmp_path / "new", searches=True).splitlines()
+    found = pd.read_csv(tmp_path / "new" / "searches.csv")
+    assert len(found) == len(SEARCHED) * len(KNOT_RATES["smoke"]) * 2
+    assert said == [f"best rate of the knots: {best_knot_rate(found):g}", str(tmp_path / "new" / "searches.csv")]
+    assert found["mean_accuracy"].between(0, 1).all()
+
+
+def test_a_sweep_in_which_everything_diverges_ends(tmp_path, monkeypatch, store_folder):
+    known = settings._SETTINGS["smoke"]
+    wild = {"smoke": lambda task: replace(known(task), recipe=replace(known(task).recipe, steps=40))}
+    monkeypatch.setattr(settings, "_SETTINGS", settings._SETTINGS | wild)
+    monkeypatch.setitem(RATES, "smoke", (1e38, 2e38))
+    sweep(("memorize",), "smoke", "cpu", tmp_path)
+    found = pd.read_csv(tmp_path / "sweep.csv")
+    assert found["diverged"].all() and len(found) == 4 and {"mean_accuracy", "last_accuracy"} <= set(found.columns)
+
+
+def test_wrong_tasks_are_named_before_training(tmp_path, store_folder):
+    for words in ({"names": ("chess",)}, {"names": ("copy",), "searches": True}):
+        with pytest.raises(ArgumentError, match="chess|copy"):
+            sweep(scale="smoke", device="cpu", out=tmp_path, **words)
+    assert not list(store_folder.rglob("*"))

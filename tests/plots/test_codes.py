@@ -1,0 +1,170 @@
+"""Plots of codes hold the numbers of their tables, name their axes and say how to be read; all from made-up tables."""
+
+import doctest
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lab.plots import decoding, embedding, similarity
+from lab.plots.caption import reading
+from lab.plots.style import METHOD_COLOURS, METHOD_SYMBOLS, method_title
+from lab.statistics import over_seeds
+from tests.papers import tables
+
+TERMS = [str(term) for term in range(12)]
+MADE = {
+    "maps": (embedding.maps, tables.maps()),
+    "maps of many labels": (embedding.maps, tables.maps(("function",), labels=66)),
+    "by layer": (decoding.by_layer, tables.decoders()),
+    "by class": (decoding.by_class, tables.decoders(TERMS, layers=2)),
+    "one matrix": (similarity.matrices, tables.similarities()),
+    "matrices": (similarity.matrices, tables.similarities(tables.HYPER)),
+    "codes": (similarity.codes, tables.codes()),
+}
+SAYS = {
+    "maps": ("trustworthiness", "sizes mean nothing"),
+    "maps of many labels": ("labels: colours and symbols repeat",),
+    "by layer": ("Band: 95 % confidence interval", "Dashed", "shuffled labels"),
+    "by class": ("Whiskers: 95 % confidence interval", "Dashed", "shuffled labels"),
+    "one matrix": ("mean over 2 seeds", "single examples"),
+    "matrices": ("mean over 2 seeds",),
+    "codes": ("divided by its own largest score",),
+}
+
+
+def drawn(name, table=None):
+    plot, made = MADE[name]
+    return plot(made if table is None else table)
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_axes_are_named_the_key_is_complete_and_the_table_stays(name):
+    table = MADE[name][1]
+    before = table.copy(deep=True)
+    figure = drawn(name)
+    pd.testing.assert_frame_equal(table, before)
+    for axes in (figure.select_xaxes(), figure.select_yaxes()):
+        assert {axis.title.text for axis in axes} - {None, ""}
+    for words in SAYS[name]:
+        assert words in reading(figure)
+    assert None not in (figure.layout.height, figure.layout.margin.l, figure.layout.margin.b), "captions need them"
+    assert json.loads(figure.to_json())["layout"]["meta"]["reading"] == reading(figure)
+
+
+def test_maps_have_each_point_once_in_its_panel():
+    figure, table = drawn("maps"), MADE["maps"][1]
+    panels = {}
+    for trace in figure.data:
+        panels.setdefault(trace.yaxis, []).append(trace)
+    groups = table.groupby(["layer", "colouring", "method"], sort=False)
+    rows = [(layer, colouring, method) for layer in range(2) for colouring in ("target", "term 1")
+            for method in tables.HYPER]  # fmt: skip
+    assert len(panels) == len(groups) == len(rows)
+    for key, traces in zip(rows, panels.values(), strict=True):
+        own = groups.get_group(key)
+        points = np.concatenate([np.stack([trace.x, trace.y], 1) for trace in traces])
+        assert sorted(map(tuple, points)) == sorted(zip(own["x"], own["y"], strict=True))
+        if key[1] == "target":
+            np.testing.assert_array_equal(traces[0].marker.color, own["value"])
+        else:
+            for trace in traces:
+                of_label = own[own["label"] == trace.name]
+                np.testing.assert_array_equal(trace.x, of_label["x"])
+    notes = [note.text for note in figure.layout.annotations if note.text.startswith("trust")]
+    assert notes == [f"trust {groups.get_group(key)['trustworthiness'].iloc[0]:.2f}" for key in rows]
+
+
+def test_labels_look_the_same_in_all_panels_and_unlike_each_other():
+    labelled = [trace for trace in drawn("maps").data if trace.marker.coloraxis is None]
+    looks = {}
+    for trace in labelled:
+        looks.setdefault(trace.name, set()).add((trace.marker.color, trace.marker.symbol))
+    assert sorted(looks, key=int) == TERMS and all(len(look) == 1 for look in looks.values())
+    assert len(set.union(*looks.values())) == len(TERMS)
+    assert sorted(trace.name for trace in labelled if trace.showlegend) == sorted(TERMS)
+    assert not any(trace.showlegend for trace in drawn("maps of many labels").data)
+
+
+def test_pca_says_nothing_of_distances_and_numbers_need_no_legend():
+    figure = embedding.maps(tables.maps(("magnitude",), embedding="pca"))
+    assert "mean nothing" not in reading(figure) and "PCA" in figure.layout.xaxis4.title.text
+    assert figure.layout.coloraxis.colorbar.title.text == "magnitude"
+
+
+def test_lines_over_layers_are_means_and_controls():
+    figure, table = drawn("by layer"), MADE["by layer"][1]
+    for method in tables.HYPER:
+        rows = table[table["method"] == method]
+        (line,) = [trace for trace in figure.data if trace.name == method_title(method)]
+        stats = 100 * over_seeds(rows, "layer", "value")
+        np.testing.assert_array_equal(line.x, [1, 2, 3, 4])
+        np.testing.assert_allclose(line.y, stats["mean"])
+        np.testing.assert_allclose(line.customdata, stats["half"])
+        assert (line.line.color, line.marker.symbol) == (METHOD_COLOURS[method], METHOD_SYMBOLS[method])
+        (dotted,) = [trace for trace in figure.data if trace.name == f"{line.name}, trained on shuffled labels"]
+        np.testing.assert_allclose(dotted.y, 100 * rows.groupby("layer")["shuffled"].mean())
+    (dashed,) = [trace for trace in figure.data if trace.name == "best constant answer"]
+    np.testing.assert_allclose(dashed.y, 20)
+
+
+def test_points_of_classes_are_means_and_controls():
+    figure, table = drawn("by class"), MADE["by class"][1]
+    for layer, axis in enumerate(("y", "y2")):
+        rows = table[table["layer"] == layer]
+        for method in tables.HYPER:
+            (points,) = [t for t in figure.data if t.name == method_title(method) and t.yaxis == axis]
+            stats = 100 * over_seeds(rows[rows["method"] == method], "label", "value").loc[TERMS]
+            np.testing.assert_allclose(points.y, stats["mean"])
+            np.testing.assert_allclose(points.error_y.array, stats["half"])
+            assert (np.round(points.x) == np.arange(12)).all()
+        (dotted,) = [t for t in figure.data if t.name == "trained on shuffled labels" and t.yaxis == axis]
+        np.testing.assert_allclose(dotted.y[::3], 100 * rows.groupby("label")["shuffled"].mean()[TERMS])
+        assert np.isnan(dotted.y[2::3]).all()
+    assert list(figure.layout.xaxis2.ticktext) == TERMS
+
+
+def test_one_seed_has_no_interval():
+    for name in ("by layer", "by class"):
+        table = MADE[name][1]
+        figure = drawn(name, table[table["seed"] == 0])
+        assert "One seed only" in reading(figure)
+        assert not any(trace.name.endswith("interval") for trace in figure.data)
+
+
+def test_matrices_are_means_over_seeds_in_the_order_of_the_labels():
+    figure, table = drawn("matrices"), MADE["matrices"][1]
+    for trace, method in zip(figure.data, tables.HYPER, strict=True):
+        assert list(trace.x) == list(trace.y) == tables.RULES
+        own = table[table["method"] == method]
+        for a, b in np.ndindex(8, 8):
+            one, other = tables.RULES[a], tables.RULES[b]
+            cell = own[(own["a"] == one) & (own["b"] == other)]
+            assert trace.z[a][b] == pytest.approx(cell["similarity"].mean())
+            assert trace.customdata[a][b][0] == pytest.approx(cell["pairs"].mean())
+    assert (figure.layout.coloraxis.cmin, figure.layout.coloraxis.cmax) == (-1, 1)
+
+
+def test_one_matrix_has_its_numbers_in_it():
+    matrix, numbers = drawn("one matrix").data
+    assert len(numbers.text) == 64 and numbers.text[0] == "1.00"
+    for text, a, b in zip(numbers.text, numbers.y, numbers.x, strict=True):
+        value = matrix.z[tables.RULES.index(a)][tables.RULES.index(b)]
+        assert float(text.replace("−", "-")) == pytest.approx(value, abs=0.0051)
+
+
+def test_codes_are_drawn_over_the_largest_of_their_panel():
+    figure, table = drawn("codes"), MADE["codes"][1]
+    panels = [(kind, method) for kind in ("sample", "mean") for method in tables.HYPER]
+    for trace, (kind, method) in zip(figure.data, panels, strict=True):
+        own = table[(table["kind"] == kind) & (table["method"] == method)]
+        values = own.pivot(index="row", columns="head", values="value").to_numpy()
+        np.testing.assert_allclose(trace.z, values / np.abs(values).max())
+        assert list(trace.x) == list(range(1, 17))
+        assert [row[0][0] for row in trace.customdata] == list(own[own["head"] == 0]["label"])
+
+
+@pytest.mark.parametrize("module", [decoding, embedding, similarity])
+def test_the_examples_in_the_documentation(module):
+    doctest.testmod(module, raise_on_error=True)

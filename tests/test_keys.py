@@ -1,0 +1,46 @@
+"""Keys of what is shipped: results, runs and functions are found again by the specs of today."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lab.catalogue.registry import entry
+from lab.spec import from_json, key, needs, to_json
+
+DATA = Path(__file__).resolve().parents[1] / "data"
+RESULTS = [path for path in sorted((DATA / "results").glob("*/*/*/provenance.json")) if "sweep" not in path.parts]
+RUNS = sorted((DATA / "runs").glob("*/spec.json"))
+FUNCTIONS = sorted((DATA / "zoo").glob("*/*.json"))
+
+
+def name_of(path):
+    return "/".join(path.parts[-4:-1])
+
+
+def test_there_is_something_to_look_at():
+    assert len(RESULTS) > 50 and len(RUNS) >= 6 and len(FUNCTIONS) > 10
+
+
+@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.parent.name[:12])
+def test_a_shipped_run_has_the_key_of_its_spec(path):
+    text = path.read_text()
+    assert key(from_json(text)) == path.parent.name
+    assert to_json(from_json(text)) == text.strip()
+
+
+@pytest.mark.parametrize("path", FUNCTIONS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_a_shipped_function_has_the_key_of_its_search(path):
+    found = json.loads(path.read_text())["provenance"]
+    spec = from_json(json.dumps(found["spec"]))
+    assert key(spec) == found["key"]
+    assert json.loads(to_json(spec)) == found["spec"]
+
+
+@pytest.mark.parametrize("path", RESULTS, ids=name_of)
+def test_shipped_results_list_the_keys_of_the_runs_that_are_planned_today(path):
+    facts = json.loads(path.read_text())
+    found = entry(facts["entry"])
+    planned = {spec for _, spec in found.plan(facts["scale"], max(found.seeds[facts["scale"]], len(facts["seeds"])))}
+    assert {key(spec) for spec in planned} == set(facts["runs"])
+    assert {key(search) for spec in planned for search in needs(spec)} == set(facts.get("searches", {}))

@@ -12,7 +12,7 @@ from lab import tasks
 from lab.papers.entry import Entry, Planned
 from lab.papers.tables import curves, final
 from lab.papers.transformers import claims
-from lab.papers.transformers.individual_tasks import plots as drawing
+from lab.papers.transformers.individual_tasks import plots
 from lab.papers.transformers.origin import Algorithmic
 from lab.papers.transformers.settings import ATTENTION_GUESS, BASELINE, BOTH, MLP, setting
 from lab.plots.function_grid import fig6 as draw_shapes
@@ -164,7 +164,7 @@ ENTRIES = (
         "Test accuracy against training step on four tasks, one curve a seed, for the baseline (GELU) and for the MLP"
         " non-linearity learned for the task",
         "2-3 times faster convergence on ADD and MANO, less variance across seeds",
-        tasks=FIG2_TASKS, plan=_fig2, measure=curves, plot=drawing.fig2, summary=advantage, claims=claims.FIG2,
+        tasks=FIG2_TASKS, plan=_fig2, measure=curves, plot=plots.fig2, summary=advantage, claims=claims.FIG2,
         minutes={"smoke": 0.2, "laptop": 6, "paper": 4},
     ),
     _entry(
@@ -172,7 +172,7 @@ ENTRIES = (
         "Share of sequences copied without a mistake, by length: absolute positions, ALiBi (attention biased by"
         " distance), and ALiBi with an MLP non-linearity learned on lengths 2-15; weights always learn on lengths 2-10",
         "the baseline fails beyond length 10, ALiBi helps, the learned function extends it",
-        tasks=("copy",), plan=_fig3, measure=by_length, plot=drawing.fig3, summary=_length_summary,
+        tasks=("copy",), plan=_fig3, measure=by_length, plot=plots.fig3, summary=_length_summary,
         claims=claims.FIG3,
         minutes={"smoke": 0.1, "laptop": 4, "paper": 2},
     ),
@@ -181,7 +181,7 @@ ENTRIES = (
         "Test accuracy at the end of training against the width of the model, for the baseline (GELU) and for the MLP"
         " non-linearity learned for the task at its full width",
         "on some tasks the optimized architecture keeps its accuracy at smaller widths",
-        tasks=tasks.NAMES, plan=_fig4, measure=final, plot=drawing.fig4, summary=_width_summary,
+        tasks=tasks.NAMES, plan=_fig4, measure=final, plot=plots.fig4, summary=_width_summary,
         claims=claims.FIG4,
         minutes={"smoke": 0.3, "laptop": 13, "paper": 8},
     ),
@@ -197,7 +197,7 @@ ENTRIES = (
         "Test accuracy against training step on all eight tasks, one curve a seed: baseline, learned MLP non-linearity,"
         " learned MLP and attention non-linearities",
         "faster convergence and less variance everywhere; most of the gain comes from the MLP",
-        tasks=tasks.NAMES, plan=_fig10, measure=curves, plot=drawing.fig10, summary=advantage, notes=attention_notes,
+        tasks=tasks.NAMES, plan=_fig10, measure=curves, plot=plots.fig10, summary=advantage, notes=attention_notes,
         claims=claims.FIG10,
         minutes={"smoke": 0.5, "laptop": 18, "paper": 10},
     ),

@@ -6,6 +6,7 @@ A check takes the argument's name first and gives back the value, in the type th
 
 from __future__ import annotations
 
+import difflib
 import operator
 import os
 from collections.abc import Collection
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 T = TypeVar("T")
-LONGEST = 80  # characters of a value in a message
+LONGEST, LISTED = 60, 230  # characters of a value, and of a list of names, in a message
 LARGEST = 2**63 - 1  # of a whole number: what torch and numpy take as a seed or a size
 
 
@@ -30,7 +31,7 @@ def shown(value: object) -> str:
     """A value as messages say it: on one line, cut where it is long; of an array its shape.
 
     >>> shown([1, 2]), len(shown("ab" * 100))
-    ('[1, 2]', 79)
+    ('[1, 2]', 59)
     """
     shape = getattr(value, "shape", None)
     if isinstance(shape, tuple) and len(shape):
@@ -49,6 +50,20 @@ def shortened(text: str, most: int = LONGEST) -> str:
     """
     text, half = " ".join(text.split()), (most - 1) // 2
     return text if len(text) <= most else f"{text[:half]}…{text[-half:]}"
+
+
+def listed(known: Collection[str], near: object = None) -> str:
+    """Names in a row; where they are many, the first of them, their number, and the one that `near` may stand for.
+
+    >>> listed(["cpu", "cuda"])
+    'cpu, cuda'
+    """
+    text = ", ".join(known)
+    if len(text) <= LISTED:
+        return text
+    similar = difflib.get_close_matches(near[:LONGEST], known, 1) if isinstance(near, str) else []
+    meant = f"; did you mean {similar[0]!r}?" if similar else ""
+    return f"{text[: text.rindex(', ', 0, LISTED // 2)]}, … ({len(known)} in all){meant}"
 
 
 def check_whole(name: str, value: int, least: int = 1, most: int = LARGEST) -> int:
@@ -90,7 +105,7 @@ def check_flag(name: str, value: bool) -> bool:
     >>> check_flag("learnable", True)
     True
     """
-    if not (isinstance(value, bool) or type(value).__name__ == "bool_"):  # numpy's own
+    if type(value).__name__ not in ("bool", "bool_"):  # numpy has its own
         raise ArgumentError(f"{name}={shown(value)}: give True or False")
     return bool(value)
 
@@ -106,14 +121,14 @@ def check_type(name: str, value: T, kinds: type | tuple[type, ...], expected: st
     return value
 
 
-def check_choice(name: str, value: str, known: Collection[str]) -> str:
-    """The value, if it is one of the known words.
+def check_choice(name: str, value: str, known: Collection[str], more: str = "") -> str:
+    """The value, if it is one of the known words. more: what else could be given.
 
     >>> check_choice("device", "cpu", ("auto", "cpu", "cuda"))
     'cpu'
     """
     if not isinstance(value, str) or value not in known:
-        raise ArgumentError(f"unknown {name} {shown(value)}; known: {', '.join(known)}")
+        raise ArgumentError(f"unknown {name} {shown(value)}; known: {listed(known, value)}{more}")
     return value
 
 

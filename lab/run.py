@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import overload
 
 import numpy as np
 from torch import Tensor, nn
 
 from lab import engine, tasks
-from lab.errors import ArgumentError, check_whole
+from lab.errors import ArgumentError, check_choice, check_type, check_whole, shown
 from lab.figures.hyper_settings import READ_HELD_OUT, logic, of_task, read_length, sraven
 from lab.figures.settings import setting
 from lab.figures.table_settings import of_table
+from lab.models.methods import METHODS
 from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
 from lab.scale import check_scale
 from lab.spec import EpisodeSpec, Part, RunSpec, SearchSpec, TwoLossSpec, key, replace, to_json
-from lab.store import SHIPPED, Store
+from lab.store import SHIPPED, Store, as_store
 from lab.tasks import Logic, Sraven, TableTask
 from lab.tasks.named import HELP, table_named
 from lab.training.fleet import build
 from lab.training.kinds import model_of
 
 PARTS = ("mlp", "attention")  # where a non-linearity can be learned
+MOST_SEEDS, MOST_SEED, MOST_WIDTH = 10_000, 2**32 - 1, 2**16  # of one call; of the generators; that memory holds
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +37,13 @@ class Stored:
 
     spec: engine.Spec
     store: Store
+
+    def __post_init__(self):
+        expected = "the spec of what was trained; lab.train and lab.search give results with theirs"
+        check_type("spec", self.spec, engine.Spec, expected)
+        if self.store is None:  # the user's own is meant only where nothing is said
+            raise ArgumentError("store=None: give a store, such as lab.store.Store(folder)")
+        as_store(self.store)
 
     @property
     def provenance(self) -> dict:
@@ -83,10 +93,11 @@ class Run(Stored):
     def score(self, name: str, split: str) -> np.ndarray:
         """A score ("accuracy", "r2", …) on a split that was followed during training, (T,)."""
         if split not in self.spec.evaluate:
-            raise ArgumentError(f"split {split!r} was not evaluated during training; there are: {self.spec.evaluate}")
+            known = ", ".join(self.spec.evaluate)
+            raise ArgumentError(f"split {shown(split)} was not evaluated during training; there are: {known}")
         if f"{name}_{split}" not in self.scores:
             known = ", ".join(self.scores)
-            raise ArgumentError(f"{self.spec.task_name} is not measured by {name!r}; there are: {known}")
+            raise ArgumentError(f"{self.spec.task_name} is not measured by {shown(name)}; there are: {known}")
         return self.scores[f"{name}_{split}"]
 
     @property
@@ -123,17 +134,33 @@ class Run(Stored):
         return np.arange(len(path)) * self.spec.recipe.trajectory, path.numpy()
 
 
+class NoRunError(ArgumentError, IndexError):
+    """There is no run of that number. An IndexError, too: by that, Python knows where a sequence ends."""
+
+
 class Runs(Sequence[Run]):
     """Runs of one task and shape, one a seed."""
 
     def __init__(self, runs: Sequence[Run]):
-        self._runs = list(runs)
+        if isinstance(runs, str) or not isinstance(runs, Iterable):
+            raise ArgumentError(f"runs={shown(runs)}: give a list of lab.Run")
+        self._runs = [check_type("runs", run, Run, "a list of lab.Run") for run in runs]
 
     def __len__(self) -> int:
         return len(self._runs)
 
-    def __getitem__(self, index: int) -> Run:
-        return self._runs[index]
+    @overload
+    def __getitem__(self, index: int) -> Run: ...
+    @overload
+    def __getitem__(self, index: slice) -> Runs: ...
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return Runs(self._runs[index])
+        try:
+            return self._runs[index]
+        except (IndexError, TypeError) as error:
+            few = f"0 to {len(self) - 1}" if len(self) else "there are no runs"
+            raise NoRunError(f"index={shown(index)}: give the number of a run, {few}") from error
 
     def __iter__(self) -> Iterator[Run]:
         return iter(self._runs)
@@ -146,12 +173,18 @@ class Runs(Sequence[Run]):
     @property
     def accuracy(self) -> np.ndarray:
         """Accuracy by run and step, (R, T), 0 to 1."""
-        return np.stack([run.accuracy for run in self])
+        return self._beside([run.accuracy for run in self])
 
     @property
     def scores(self) -> dict[str, np.ndarray]:
         """Every score by run and step, (R, T), by <score>_<split>."""
-        return {name: np.stack([run.scores[name] for run in self]) for name in self[0].scores}
+        return {name: self._beside([run.scores[name] for run in self]) for name in self[0].scores}
+
+    def _beside(self, scores: list[np.ndarray]) -> np.ndarray:
+        if len(lengths := sorted({len(of_run) for of_run in scores})) != 1:
+            said = f"runs of {lengths[0]} to {lengths[-1]} evaluations have" if lengths else "no runs have"
+            raise ArgumentError(f"{said} no table of runs × steps; look at single ones, as in runs[0].accuracy")
+        return np.stack(scores)
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,6 +239,8 @@ class EpisodeResult(Stored):
 
     def splines(self, restart: int | None = None) -> dict[str, Spline]:
         """Functions of a restart, or of the winner, by their names in `Perceptron.parts`; "inputs" has one a row."""
+        if restart is not None:
+            check_whole("restart", restart, 0, len(self.spec.restarts) - 1)
         end = f"@{self.winner if restart is None else restart}"
         found = {n.removesuffix(end): values for n, values in self._stored[1].items() if n.endswith(end)}
         return {name: Spline(found[name], self.spec.low, self.spec.high) for name in sorted(found)}
@@ -238,15 +273,15 @@ def search(task: str | TableTask, scale: str = "laptop", learn: str | Sequence[s
     >>> search("ab mod 5", scale="smoke", progress=False).spline
     Spline((21,) knots on [-2, 2])
     """
-    store, seed = store or Store(), check_whole("seed", seed, 0)
-    table = _table(task)
+    store, seed = as_store(store), check_whole("seed", seed, 0, MOST_SEED)
+    table, words = _table(task), None if learn is None else _words(learn)
     if table is None:
         if by not in (None, "two_loss"):
-            raise ArgumentError(f"by={by!r}: {task} is searched by two_loss; episodes are for tables")
-        spec = replace(setting(task, scale).search(_parts(("mlp",) if learn is None else learn)), seed=seed)
+            raise ArgumentError(f"by={shown(by)}: {task} is searched by two_loss; episodes are for tables")
+        spec = replace(setting(task, scale).search(_parts(words or ("mlp",))), seed=seed)
     else:
-        learn = "shared" if learn is None else learn if isinstance(learn, str) else " + ".join(learn)
-        spec = of_table(table, check_scale(scale)).search(learn, seed, by or "episodes")
+        learned, by = " + ".join(words or ("shared",)), "episodes" if by is None else by
+        spec = of_table(table, check_scale(scale)).search(learned, seed, by)
     complete([spec], store, device, progress)
     return EpisodeResult(spec, store) if isinstance(spec, EpisodeSpec) else SearchResult(spec, store)
 
@@ -278,25 +313,25 @@ def train(
     (2, 3)
     """
     table = None if isinstance(task, (Logic, Sraven)) else _table(task)
-    mlp, changes = as_part(mlp or ("gelu" if table is None else "relu")), {}
+    mlp, changes = as_part(("gelu" if table is None else "relu") if mlp is None else mlp, "mlp"), {}
     if mlp == "softmax":
         raise ArgumentError("mlp='softmax': softmax is an attention; name a non-linearity such as 'gelu'")
     if width is not None:
-        changes["width"] = check_whole("width", width)
-    check_whole("seeds", seeds)
+        changes["width"] = check_whole("width", width, 1, MOST_WIDTH)
+    store = as_store(store)
+    check_whole("seeds", seeds, 1, MOST_SEEDS)
     if isinstance(task, (Logic, Sraven)):
-        runs = of_task(task, scale, attention).runs(seeds)
+        runs = of_task(task, scale, check_choice("attention", attention, METHODS)).runs(seeds)
         specs = [replace(run, model=replace(run.model, mlp=mlp, **changes)) for run in runs]
     elif table is not None:
-        if attention != "softmax":
-            raise ArgumentError(f"attention={attention!r}: the models of a table have none; leave it out")
+        if not isinstance(attention, str) or attention != "softmax":
+            raise ArgumentError(f"attention={shown(attention)}: the models of a table have none; leave it out")
         runs = of_table(table, check_scale(scale)).runs(seeds)
         specs = [replace(run, model=replace(run.model, phi=mlp, **changes)) for run in runs]
     else:
-        specs = setting(task, scale).runs(seeds, mlp=mlp, attention=as_part(attention), **changes)
+        specs = setting(task, scale).runs(seeds, mlp=mlp, attention=as_part(attention, "attention"), **changes)
     if steps is not None:
         specs = [replace(spec, recipe=replace(spec.recipe, stop=check_whole("steps", steps))) for spec in specs]
-    store = store or Store()
     complete(specs, store, device, progress)
     return Runs([Run(spec, store) for spec in specs])
 
@@ -313,13 +348,14 @@ def trained(task: str = "sraven", method: str = "softmax", seed: int = 0, scale:
     >>> run.spec.task.length, run.spec.model.network, sorted(run.scores)[:2]
     (16, 'pair', ['mse_ood', 'mse_test'])
     """
-    if task not in ("sraven", "logic"):
-        raise ArgumentError(f"task={task!r}: give sraven or logic; for any other task there is `lab.train`")
+    if not isinstance(task, str) or task not in ("sraven", "logic"):
+        raise ArgumentError(f"task={shown(task)}: give sraven or logic; for any other task there is `lab.train`")
     if task == "sraven":
         found = sraven(scale, method)
     else:
         found = logic(scale, method, read_length(check_scale(scale)), READ_HELD_OUT)
-    spec, store = replace(found.runs(1)[0], seed=check_whole("seed", seed, 0)), store or Store(shipped=SHIPPED)
+    store = as_store(store, shipped=SHIPPED)
+    spec = replace(found.runs(1)[0], seed=check_whole("seed", seed, 0, MOST_SEED))
     complete([spec], store, device, progress)
     return Run(spec, store)
 
@@ -342,19 +378,30 @@ def complete(specs: Sequence[engine.Spec], store: Store, device: str = "auto", p
         engine.complete(specs, store, device, workers, report)
 
 
-def _parts(learn: Sequence[str]) -> tuple[str, ...]:
+def _words(learn: str | Sequence[str]) -> tuple[str, ...]:
+    words = (learn,) if isinstance(learn, str) else learn
+    if not isinstance(words, Sequence) or not words or not all(isinstance(word, str) for word in words):
+        raise ArgumentError(
+            f"learn={shown(learn)}: name what to search for: of an algorithmic task mlp or attention or both, of a"
+            " table shared, layers or inputs"
+        )
+    return tuple(words)
+
+
+def _parts(learn: tuple[str, ...]) -> tuple[str, ...]:
     """What to search for, in the order of figures' own searches: one search has one name."""
-    learn = (learn,) if isinstance(learn, str) else tuple(learn)
-    if not learn or not set(learn) <= set(PARTS):
-        raise ArgumentError(f"learn={learn!r}: name what to search for, mlp or attention or both")
+    if not set(learn) <= set(PARTS):
+        raise ArgumentError(f"learn={shown(learn)}: name what to search for, mlp or attention or both")
     return tuple(part for part in PARTS if part in learn)
 
 
 def _table(task: str | TableTask) -> TableTask | None:
     """The table that is meant, None for an algorithmic task."""
+    if task is None:
+        raise ArgumentError(f"task=None: give {', '.join(tasks.NAMES)}; or {HELP}")
     if not isinstance(task, str):
         return task
     table = None if task in tasks.NAMES else table_named(task)
     if task not in tasks.NAMES and table is None:
-        raise ArgumentError(f"unknown task {task!r}; known: {', '.join(tasks.NAMES)}; or {HELP}")
+        raise ArgumentError(f"unknown task {shown(task)}; known: {', '.join(tasks.NAMES)}; or {HELP}")
     return table

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from lab.errors import ArgumentError
+from lab.errors import check_choice
 from lab.figures.claims import Claim
 from lab.figures.origin import Origin
 from lab.figures.settings import SEEDS
@@ -101,6 +101,4 @@ def entry(name: str) -> Entry:
     '3.2'
     """
     known = entries()
-    if name not in known:
-        raise ArgumentError(f"unknown figure {name!r}; known: {', '.join(known)}")
-    return known[name]
+    return known[check_choice("figure", name, known)]

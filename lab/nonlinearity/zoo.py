@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
-from lab.errors import ArgumentError, LabError
+from lab.errors import ArgumentError, LabError, check_path, check_type, listed, shown
 from lab.nonlinearity import document
 from lab.nonlinearity.spline import Spline
 
@@ -62,8 +62,8 @@ def zoo(name: str | None = None, folder: str | Path | None = None) -> Spline | p
     files = _files(folder)
     if name is None:
         return _table(files)
-    if name not in files:
-        raise ArgumentError(f"no function {name!r} in the zoo; there are: {', '.join(files) or 'none'}")
+    if check_type("name", name, str, "the name of a function, such as 'transformers/memorize'") not in files:
+        raise ArgumentError(f"no function {shown(name)} in the zoo; there are: {listed(files, name) or 'none'}")
     return Spline.load(files[name])
 
 
@@ -104,12 +104,14 @@ def publish(found: SearchResult | EpisodeResult, folder: Path, name: str = "") -
 
 
 def _files(folder: str | Path | None) -> dict[str, Path]:
-    own = folder or os.environ.get("LAB_ZOO")
-    if folder and not Path(folder).is_dir():
+    own = os.environ.get("LAB_ZOO") if folder is None else folder
+    if own is not None and (own or folder is not None):
+        own = check_path("LAB_ZOO" if folder is None else "folder", own).expanduser()
+    if folder is not None and not own.is_dir():
         raise ArgumentError(f"folder={str(folder)!r} is no folder; `lab search TASK --out {folder}` makes it a zoo")
     found = _named(SHIPPED, ("*/*.json",))
     if own:
-        mine = _named(Path(own).expanduser(), ("*.json", "*/*.json"))
+        mine = _named(own, ("*.json", "*/*.json"))
         found |= {f"{MINE}/{name}": path for name, path in mine.items()}
     return found
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 T = TypeVar("T")
-LONGEST, LISTED = 60, 230  # characters of a value, and of a list of names, in a message
+LONGEST, LISTED, CUT = 60, 230, 190  # characters in a message: of a value, of a list of names, of one that is cut
 LARGEST = 2**63 - 1  # of a whole number: what torch and numpy take as a seed or a size
 
 
@@ -63,7 +63,7 @@ def listed(known: Collection[str], near: object = None) -> str:
         return text
     similar = difflib.get_close_matches(near[:LONGEST], known, 1) if isinstance(near, str) else []
     meant = f"; did you mean {similar[0]!r}?" if similar else ""
-    return f"{text[: text.rindex(', ', 0, LISTED // 2)]}, … ({len(known)} in all){meant}"
+    return f"{text[: text.rindex(', ', 0, CUT)]}, … ({len(known)} in all){meant}"
 
 
 def check_whole(name: str, value: int, least: int = 1, most: int = LARGEST) -> int:
@@ -77,8 +77,7 @@ def check_whole(name: str, value: int, least: int = 1, most: int = LARGEST) -> i
     except TypeError:
         whole = None
     if whole is None or not least <= whole <= most:
-        limit = f"{least} or more" if most == LARGEST else f"{least} to {most}"
-        limit += " (below 2 to the 63rd)" if whole is not None and whole > most == LARGEST else ""
+        limit = f"at most {most}" if whole is not None and whole > most else f"{least} or more"
         raise ArgumentError(f"{name}={shown(value)}: give a whole number, {limit}")
     return whole
 

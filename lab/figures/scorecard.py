@@ -9,7 +9,7 @@ from math import isfinite, isinf, nan
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab.errors import ArgumentError, LabError, check_path, shown
+from lab.errors import ArgumentError, LabError, check_path, shortened
 from lab.figures.agreement import agreement
 from lab.figures.build import RESULTS
 from lab.figures.claims import ABSENT, FAILS, HOLDS, UNDECIDED, Claim
@@ -47,7 +47,7 @@ def score(scale: str | None = None, results: str | Path = RESULTS) -> dict[str, 
     if scale is not None:
         check_scale(scale)
     if not folder.is_dir():
-        said = shown(str(folder))
+        said = shortened(str(folder))
         raise ArgumentError(f"--results {said}: no such folder; name one that `lab figure` wrote into, such as out")
     found: dict[str, list[dict]] = {"claims": [], "numbers": []}
     for entry in entries().values():

@@ -67,7 +67,7 @@ def swap(model: nn.Module, old: Old | tuple[Old, ...], phi: nn.Module | str, *, 
     """
     kinds = _kinds(old)
     if not isinstance(model, nn.Module):
-        raise ArgumentError(f"model={shown(model)} is a {type(model).__name__}; give a torch.nn.Module")
+        raise ArgumentError(f"model is a {type(model).__name__}; give a torch.nn.Module")
     if learnable is not None:
         check_flag("learnable", learnable)
     check_flag("shared", shared)
@@ -107,7 +107,7 @@ def _module(phi: nn.Module | str, learnable: bool | None) -> nn.Module:
     if isinstance(phi, str):
         phi = zoo(phi) if "/" in phi else named(phi)
     if not isinstance(phi, nn.Module):
-        said = f"phi={shown(phi)} is a {type(phi).__name__}"
+        said = f"phi is a {type(phi).__name__}"
         raise ArgumentError(f"{said}; give a lab.Spline, a torch.nn.Module, or a name ('relu')")
     if learnable is None:
         return phi

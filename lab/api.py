@@ -10,17 +10,18 @@ from torch import nn
 
 from lab import tasks
 from lab.catalogue import zoo as catalogue
-from lab.errors import ArgumentError, check_whole
+from lab.errors import ArgumentError, check_choice, check_whole, shown
+from lab.models.methods import METHODS
 from lab.nonlinearity import zoo as functions
 from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
 from lab.papers.hypernetwork.settings import READ_HELD_OUT, logic, of_task, read_length, sraven
 from lab.papers.simplicity.defaults import of_table
 from lab.papers.transformers.settings import setting
-from lab.run import EpisodeResult, Run, Runs, SearchResult, complete
+from lab.run import MOST_SEED, MOST_SEEDS, MOST_WIDTH, EpisodeResult, Run, Runs, SearchResult, complete
 from lab.scale import check_scale
 from lab.spec import EpisodeSpec, Part, replace
-from lab.store import SHIPPED, Store
+from lab.store import SHIPPED, Store, as_store
 from lab.tasks import Logic, Sraven, TableTask
 from lab.tasks.named import HELP, table_named
 
@@ -47,15 +48,15 @@ def search(task: str | TableTask, scale: str = "laptop", learn: str | Sequence[s
     >>> search("ab mod 5", scale="smoke", progress=False).spline
     Spline((21,) knots on [-2, 2])
     """
-    store, seed = store or Store(), check_whole("seed", seed, 0)
-    table = _table(task)
+    store, seed = as_store(store), check_whole("seed", seed, 0, MOST_SEED)
+    table, words = _table(task), None if learn is None else _words(learn)
     if table is None:
         if by not in (None, "two_loss"):
-            raise ArgumentError(f"by={by!r}: {task} is searched by two_loss; episodes are for tables")
-        spec = replace(setting(task, scale).search(_parts(("mlp",) if learn is None else learn)), seed=seed)
+            raise ArgumentError(f"by={shown(by)}: {task} is searched by two_loss; episodes are for tables")
+        spec = replace(setting(task, scale).search(_parts(words or ("mlp",))), seed=seed)
     else:
-        learn = "shared" if learn is None else learn if isinstance(learn, str) else " + ".join(learn)
-        spec = of_table(table, check_scale(scale)).search(learn, seed, by or "episodes")
+        learned, by = " + ".join(words or ("shared",)), "episodes" if by is None else by
+        spec = of_table(table, check_scale(scale)).search(learned, seed, by)
     complete([spec], store, device, progress)
     return EpisodeResult(spec, store) if isinstance(spec, EpisodeSpec) else SearchResult(spec, store)
 
@@ -87,25 +88,25 @@ def train(
     (2, 3)
     """
     table = None if isinstance(task, (Logic, Sraven)) else _table(task)
-    mlp, changes = as_part(mlp or ("gelu" if table is None else "relu")), {}
+    mlp, changes = as_part(("gelu" if table is None else "relu") if mlp is None else mlp, "mlp"), {}
     if mlp == "softmax":
         raise ArgumentError("mlp='softmax': softmax is an attention; name a non-linearity such as 'gelu'")
     if width is not None:
-        changes["width"] = check_whole("width", width)
-    check_whole("seeds", seeds)
+        changes["width"] = check_whole("width", width, 1, MOST_WIDTH)
+    store = as_store(store)
+    check_whole("seeds", seeds, 1, MOST_SEEDS)
     if isinstance(task, (Logic, Sraven)):
-        runs = of_task(task, scale, attention).runs(seeds)
+        runs = of_task(task, scale, check_choice("attention", attention, METHODS)).runs(seeds)
         specs = [replace(run, model=replace(run.model, mlp=mlp, **changes)) for run in runs]
     elif table is not None:
-        if attention != "softmax":
-            raise ArgumentError(f"attention={attention!r}: the models of a table have none; leave it out")
+        if not isinstance(attention, str) or attention != "softmax":
+            raise ArgumentError(f"attention={shown(attention)}: the models of a table have none; leave it out")
         runs = of_table(table, check_scale(scale)).runs(seeds)
         specs = [replace(run, model=replace(run.model, phi=mlp, **changes)) for run in runs]
     else:
-        specs = setting(task, scale).runs(seeds, mlp=mlp, attention=as_part(attention), **changes)
+        specs = setting(task, scale).runs(seeds, mlp=mlp, attention=as_part(attention, "attention"), **changes)
     if steps is not None:
         specs = [replace(spec, recipe=replace(spec.recipe, stop=check_whole("steps", steps))) for spec in specs]
-    store = store or Store()
     complete(specs, store, device, progress)
     return Runs([Run(spec, store) for spec in specs])
 
@@ -122,13 +123,14 @@ def trained(task: str = "sraven", method: str = "softmax", seed: int = 0, scale:
     >>> run.spec.task.length, run.spec.model.network, sorted(run.scores)[:2]
     (16, 'pair', ['mse_ood', 'mse_test'])
     """
-    if task not in ("sraven", "logic"):
-        raise ArgumentError(f"task={task!r}: give sraven or logic; for any other task there is `lab.train`")
+    if not isinstance(task, str) or task not in ("sraven", "logic"):
+        raise ArgumentError(f"task={shown(task)}: give sraven or logic; for any other task there is `lab.train`")
     if task == "sraven":
         found = sraven(scale, method)
     else:
         found = logic(scale, method, read_length(check_scale(scale)), READ_HELD_OUT)
-    spec, store = replace(found.runs(1)[0], seed=check_whole("seed", seed, 0)), store or Store(shipped=SHIPPED)
+    store = as_store(store, shipped=SHIPPED)
+    spec = replace(found.runs(1)[0], seed=check_whole("seed", seed, 0, MOST_SEED))
     complete([spec], store, device, progress)
     return Run(spec, store)
 
@@ -161,19 +163,30 @@ def zoo(name: str | None = None, folder: str | Path | None = None) -> Spline | p
     return catalogue.table(folder) if name is None else functions.zoo(name, folder)
 
 
-def _parts(learn: Sequence[str]) -> tuple[str, ...]:
+def _parts(learn: tuple[str, ...]) -> tuple[str, ...]:
     """What to search for, in the order of figures' own searches: one search has one name."""
-    learn = (learn,) if isinstance(learn, str) else tuple(learn)
-    if not learn or not set(learn) <= set(PARTS):
-        raise ArgumentError(f"learn={learn!r}: name what to search for, mlp or attention or both")
+    if not set(learn) <= set(PARTS):
+        raise ArgumentError(f"learn={shown(learn)}: name what to search for, mlp or attention or both")
     return tuple(part for part in PARTS if part in learn)
 
 
 def _table(task: str | TableTask) -> TableTask | None:
     """The table that is meant, None for an algorithmic task."""
+    if task is None:
+        raise ArgumentError(f"task=None: give {', '.join(tasks.NAMES)}; or {HELP}")
     if not isinstance(task, str):
         return task
     table = None if task in tasks.NAMES else table_named(task)
     if task not in tasks.NAMES and table is None:
-        raise ArgumentError(f"unknown task {task!r}; known: {', '.join(tasks.NAMES)}; or {HELP}")
+        raise ArgumentError(f"unknown task {shown(task)}; known: {', '.join(tasks.NAMES)}; or {HELP}")
     return table
+
+
+def _words(learn: str | Sequence[str]) -> tuple[str, ...]:
+    words = (learn,) if isinstance(learn, str) else learn
+    if not isinstance(words, Sequence) or not words or not all(isinstance(word, str) for word in words):
+        raise ArgumentError(
+            f"learn={shown(learn)}: name what to search for: of an algorithmic task mlp or attention or both, of a"
+            " table shared, layers or inputs"
+        )
+    return tuple(words)

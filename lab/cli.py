@@ -14,8 +14,8 @@ from typing import Annotated, Literal
 
 import tyro
 
-from lab.errors import ArgumentError, LabError
-from lab.scale import SCALES
+from lab.errors import ArgumentError, LabError, check_path
+from lab.scale import SCALES, check_scale
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,9 @@ class Figure:
     def run(self) -> None:
         """Make it and print what was written."""
         from lab.catalogue.build import figure
+        from lab.catalogue.registry import entry
 
+        entry(self.name), check_scale(self.scale)  # they name the folder
         out = _folder(self.out or Path("out") / self.name / self.scale)
         # who types the command wants it trained; what is shipped can be looked at in data/results and in notebooks
         made = figure(self.name, self.scale, self.device, self.seeds, self.force, shipped=False)
@@ -266,6 +268,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _folder(out: Path) -> Path:
     """`out`, if files could be written there; asked before hours of training."""
+    check_path("--out", out)
     try:
         place = next(path for path in (out.absolute(), *out.absolute().parents) if path.exists())
     except OSError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 
 import torch
@@ -37,11 +38,11 @@ def examine() -> dict[str, str]:
     found = {"python": platform.python_version(), "torch": str(torch.__version__)}
     found |= {name: _version(name) for name in PACKAGES}
     found["device"] = f"{device} ({engine.device_name(device)})"
-    found["spline kernel"] = op.describe()
+    found["spline kernel"] = _or_error(op.describe)
     found["browser"] = browser() or "none found: figures come without PNG and SVG; install Chromium or Chrome"
-    found["zoo"] = f"{len(zoo_names())} learned functions"
-    found["data"] = _data()
-    return found | _store(Store())
+    found["zoo"] = _or_error(lambda: f"{len(zoo_names())} learned functions")
+    found["data"] = _or_error(_data)
+    return found | _store()
 
 
 def browser() -> str | None:
@@ -54,15 +55,24 @@ def browser() -> str | None:
     return path if path and os.access(path, os.X_OK) else None  # BROWSER_PATH may name anything
 
 
-def _data() -> str:
+def _or_error(examined: Callable[[], str]) -> str:
+    """A finding, or the line that says what is wrong: for that a doctor is asked."""
     try:
-        here = [name for name in datasets.names() if datasets.find(name)]
-    except LabError as error:  # LAB_DATA names no folder
+        return examined()
+    except LabError as error:
         return str(error)
+
+
+def _data() -> str:
+    here = [name for name in datasets.names() if datasets.find(name)]
     return f"{len(here)} of {len(datasets.names())} data sets here ({', '.join(here)}); `lab data` lists all"
 
 
-def _store(store: Store) -> dict[str, str]:
+def _store() -> dict[str, str]:
+    try:
+        store = Store()
+    except LabError as error:  # LAB_STORE can be no folder
+        return {"store": str(error), "store health": "nothing is kept"}
     try:
         found = {"store": f"{sum(1 for _ in store.results())} results in {store.folder}"}
         damaged = store.verify()

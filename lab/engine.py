@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from lab.errors import ArgumentError, check_whole
+from lab.errors import ArgumentError, check_choice, check_whole
 from lab.nonlinearity import op
 from lab.nonlinearity.part import reshape
 from lab.spec import (
@@ -59,6 +59,7 @@ CPU_FLEET_TOKENS = 4_000  # see fleet_size
 GPU_BYTES = (
     400  # memory a fleet needs for each token × layer × channel of a step: activations kept for the backward pass
 )
+DEVICES = ("auto", "cpu", "cuda")
 SMALL = 3e6  # work (see Job) that is over before a second process has started
 Spec = RunSpec | SearchSpec | EpisodeSpec | TwoLossSpec
 Report = Callable[[int, int, str], None]
@@ -131,9 +132,7 @@ def complete(specs: Iterable[Spec], store: Store, device: str = "auto", workers:
 
 def choose_device(device: str) -> str:
     """Where to train: "auto" is cuda where torch finds it, else cpu."""
-    if device not in ("auto", "cpu", "cuda"):
-        raise ArgumentError(f"unknown device {device!r}; known: auto, cpu, cuda")
-    if device == "cuda" and not torch.cuda.is_available():
+    if check_choice("device", device, DEVICES) == "cuda" and not torch.cuda.is_available():
         raise ArgumentError("device 'cuda' was asked for, but torch finds no CUDA device; use cpu or auto")
     return ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
 
@@ -356,7 +355,7 @@ def _counter(jobs: Sequence[Job], report: Report | None) -> Progress:
 def _workers() -> int:
     """Processes on a CPU: `LAB_WORKERS`, or one a core."""
     asked = os.environ.get("LAB_WORKERS") or os.cpu_count() or 1
-    return check_whole("LAB_WORKERS", int(asked) if str(asked).isdecimal() else asked)
+    return check_whole("LAB_WORKERS", int(asked) if str(asked).isdecimal() and len(str(asked)) < 10 else asked)
 
 
 def _perform(jobs: Sequence[Job], after: Sequence[set[int]], device: str, workers: int, progress: Progress) -> None:

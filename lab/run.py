@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import overload
 
 import numpy as np
 from torch import Tensor, nn
 
 from lab import engine
-from lab.errors import ArgumentError
+from lab.errors import ArgumentError, check_type, check_whole, shown
 from lab.nonlinearity.spline import Spline
 from lab.spec import EpisodeSpec, RunSpec, SearchSpec, TwoLossSpec, key, to_json
-from lab.store import Store
+from lab.store import Store, as_store
 from lab.training.fleet import build
 from lab.training.kinds import model_of
+
+MOST_SEEDS, MOST_SEED, MOST_WIDTH = 10_000, 2**32 - 1, 2**16  # of one call; of the generators; that memory holds
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +28,13 @@ class Stored:
 
     spec: engine.Spec
     store: Store
+
+    def __post_init__(self):
+        expected = "the spec of what was trained; lab.train and lab.search give results with theirs"
+        check_type("spec", self.spec, engine.Spec, expected)
+        if self.store is None:  # the user's own is meant only where nothing is said
+            raise ArgumentError("store=None: give a store, such as lab.store.Store(folder)")
+        as_store(self.store)
 
     @property
     def provenance(self) -> dict:
@@ -74,10 +84,11 @@ class Run(Stored):
     def score(self, name: str, split: str) -> np.ndarray:
         """A score ("accuracy", "r2", …) on a split that was followed during training, (T,)."""
         if split not in self.spec.evaluate:
-            raise ArgumentError(f"split {split!r} was not evaluated during training; there are: {self.spec.evaluate}")
+            known = ", ".join(self.spec.evaluate)
+            raise ArgumentError(f"split {shown(split)} was not evaluated during training; there are: {known}")
         if f"{name}_{split}" not in self.scores:
             known = ", ".join(self.scores)
-            raise ArgumentError(f"{self.spec.task_name} is not measured by {name!r}; there are: {known}")
+            raise ArgumentError(f"{self.spec.task_name} is not measured by {shown(name)}; there are: {known}")
         return self.scores[f"{name}_{split}"]
 
     @property
@@ -114,17 +125,33 @@ class Run(Stored):
         return np.arange(len(path)) * self.spec.recipe.trajectory, path.numpy()
 
 
+class NoRunError(ArgumentError, IndexError):
+    """There is no run of that number. An IndexError, too: by that, Python knows where a sequence ends."""
+
+
 class Runs(Sequence[Run]):
     """Runs of one task and shape, one a seed."""
 
     def __init__(self, runs: Sequence[Run]):
-        self._runs = list(runs)
+        if isinstance(runs, str) or not isinstance(runs, Iterable):
+            raise ArgumentError(f"runs={shown(runs)}: give a list of lab.Run")
+        self._runs = [check_type("runs", run, Run, "a list of lab.Run") for run in runs]
 
     def __len__(self) -> int:
         return len(self._runs)
 
-    def __getitem__(self, index: int) -> Run:
-        return self._runs[index]
+    @overload
+    def __getitem__(self, index: int) -> Run: ...
+    @overload
+    def __getitem__(self, index: slice) -> Runs: ...
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return Runs(self._runs[index])
+        try:
+            return self._runs[index]
+        except (IndexError, TypeError) as error:
+            few = f"0 to {len(self) - 1}" if len(self) else "there are no runs"
+            raise NoRunError(f"index={shown(index)}: give the number of a run, {few}") from error
 
     def __iter__(self) -> Iterator[Run]:
         return iter(self._runs)
@@ -137,12 +164,18 @@ class Runs(Sequence[Run]):
     @property
     def accuracy(self) -> np.ndarray:
         """Accuracy by run and step, (R, T), 0 to 1."""
-        return np.stack([run.accuracy for run in self])
+        return self._beside([run.accuracy for run in self])
 
     @property
     def scores(self) -> dict[str, np.ndarray]:
         """Every score by run and step, (R, T), by <score>_<split>."""
-        return {name: np.stack([run.scores[name] for run in self]) for name in self[0].scores}
+        return {name: self._beside([run.scores[name] for run in self]) for name in self[0].scores}
+
+    def _beside(self, scores: list[np.ndarray]) -> np.ndarray:
+        if len(lengths := sorted({len(of_run) for of_run in scores})) != 1:
+            said = f"runs of {lengths[0]} to {lengths[-1]} evaluations have" if lengths else "no runs have"
+            raise ArgumentError(f"{said} no table of runs × steps; look at single ones, as in runs[0].accuracy")
+        return np.stack(scores)
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,6 +230,8 @@ class EpisodeResult(Stored):
 
     def splines(self, restart: int | None = None) -> dict[str, Spline]:
         """Functions of a restart, or of the winner, by their names in `Perceptron.parts`; "inputs" has one a row."""
+        if restart is not None:
+            check_whole("restart", restart, 0, len(self.spec.restarts) - 1)
         end = f"@{self.winner if restart is None else restart}"
         found = {n.removesuffix(end): values for n, values in self._stored[1].items() if n.endswith(end)}
         return {name: Spline(found[name], self.spec.low, self.spec.high) for name in sorted(found)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lab.errors import ArgumentError
+from lab.errors import check_choice
 
 SCALES = {
     "smoke": "seconds, for tests: the machinery runs, the numbers mean nothing",
@@ -17,6 +17,4 @@ def check_scale(scale: str) -> str:
     >>> check_scale("laptop")
     'laptop'
     """
-    if scale not in SCALES:
-        raise ArgumentError(f"unknown scale {scale!r}; known: {', '.join(SCALES)}")
-    return scale
+    return check_choice("scale", scale, SCALES)

@@ -27,7 +27,7 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor
 
-from lab.errors import ArgumentError, LabError
+from lab.errors import ArgumentError, LabError, check_path, check_type, shown
 from lab.spec import SCHEMA, EpisodeSpec, RunSpec, SearchSpec, TwoLossSpec, from_json, is_search, key, to_json
 
 Spec = RunSpec | SearchSpec | EpisodeSpec | TwoLossSpec
@@ -48,7 +48,8 @@ class Store:
     """
 
     def __init__(self, folder: str | Path | None = None, shipped: str | Path | None = None):
-        self.folder = Path(folder or os.environ.get("LAB_STORE") or _default_folder()).absolute()
+        name, place = ("folder", folder) if folder is not None else ("LAB_STORE", os.environ.get("LAB_STORE"))
+        self.folder = check_path(name, place or _default_folder()).absolute()
         self.shipped, self._cure = None, MEND
         if shipped is not None:
             self.shipped = Store(shipped)
@@ -101,7 +102,8 @@ class Store:
         """
         found = [path for path in self.results() if name and path.name.startswith(name)]
         if len(found) != 1:
-            raise ArgumentError(f"{len(found)} results have a key that begins with {name!r}; `lab store list` has them")
+            said = f"{len(found)} results have a key that begins with {shown(name)}"
+            raise ArgumentError(f"{said}; `lab store list` has them")
         files, _ = self._checked(found[0])
         files["done.json"] = (found[0] / "done.json").read_bytes()
         other = Store(folder)
@@ -245,6 +247,13 @@ class Store:
             what, cure = "is full", "free space there"
         kept = ". What was finished before is kept" if deed == "written" else ""
         return LabError(f"the store {self.folder} {what}; {cure}, or name another folder with LAB_STORE{kept}")
+
+
+def as_store(store: Store | None, shipped: str | Path | None = None) -> Store:
+    """The store that is given, or the user's own, there with `shipped`. ArgumentError where it is something else."""
+    if store is None:
+        return Store(shipped=shipped)
+    return check_type("store", store, Store, "a store, such as lab.store.Store(folder), or leave it out")
 
 
 def _default_folder() -> Path:

@@ -15,10 +15,10 @@ from lab.catalogue.shipped import folder_of, has_results
 from lab.errors import LabError, check_whole
 from lab.papers.entry import Entry
 from lab.papers.tables import curves
-from lab.run import Run, complete
+from lab.run import MOST_SEEDS, Run, complete
 from lab.scale import check_scale
 from lab.spec import key, needs
-from lab.store import Store
+from lab.store import Store, as_store
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +44,7 @@ def figure(
     >>> figure("transformers/fig6", scale="smoke", progress=False).table.columns.tolist()
     ['task', 'x', 'value', 'density']
     """
-    found, store = _checked(name, scale, device, seeds), store or Store()
+    found, store = _checked(name, scale, device, seeds), as_store(store)
     if shipped and seeds is None and not force and has_results(name, scale):
         if not trained(found, scale, store):
             return read(found, scale)
@@ -61,7 +61,7 @@ def measured(
     progress: bool = True,
 ) -> tuple[pd.DataFrame, dict, dict[str, pd.DataFrame]]:
     """Train what a figure needs and measure it: its table, provenance and further tables; nothing is drawn."""
-    found, store = _checked(name, scale, device, seeds), store or Store()
+    found, store = _checked(name, scale, device, seeds), as_store(store)
     planned = found.plan(scale, seeds or found.seeds[scale])
     specs = list(dict.fromkeys(spec for _, spec in planned))
     if force:
@@ -111,7 +111,7 @@ def _announce(found: Entry, scale: str, runs: int, missing: int) -> None:
 def _checked(name: str, scale: str, device: str, seeds: int | None) -> Entry:
     found, _, _ = entry(name), check_scale(scale), engine.choose_device(device)
     if seeds is not None:
-        check_whole("seeds", seeds)
+        check_whole("seeds", seeds, 1, MOST_SEEDS)
     return found
 
 

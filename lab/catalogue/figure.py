@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab.errors import ArgumentError, LabError
+from lab.errors import ArgumentError, LabError, check_flag, check_path
 
 if TYPE_CHECKING:  # plotly is imported where a figure is drawn
     import pandas as pd
@@ -75,7 +75,7 @@ class Figure:
         figure.png and figure.svg, where a Chrome is found. Each file is complete or as it was before. Raises LabError
         where it cannot write.
         """
-        folder = Path(folder)
+        folder, images, page = check_path("folder", folder), check_flag("images", images), check_flag("page", page)
         files = {"table.csv": self.table.to_csv(index=False)}
         files |= {f"{name}.csv": table.to_csv(index=False) for name, table in self.extras.items()}
         files["provenance.json"] = json.dumps(self.provenance, indent=1, ensure_ascii=False) + "\n"

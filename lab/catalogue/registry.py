@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from lab.errors import ArgumentError
+from lab.errors import check_choice
 from lab.papers.entry import Entry
 
 PAPERS = ("transformers", "hypernetwork", "simplicity")  # in their order
@@ -29,8 +29,6 @@ def entry(name: str) -> Entry:
     >>> entry("transformers/fig5").section
     '3.2'
     """
-    paper = name.partition("/")[0]
+    paper = name.partition("/")[0] if isinstance(name, str) else None
     known = entries(paper) if paper in PAPERS else {}
-    if name not in known:
-        raise ArgumentError(f"unknown figure {name!r}; known: {', '.join(entries())}")
-    return known[name]
+    return known[check_choice("figure", name, known if name in known else entries())]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from lab.catalogue.agreement import agreement
 from lab.catalogue.registry import entries
 from lab.catalogue.shipped import RESULTS
-from lab.errors import ArgumentError, LabError
+from lab.errors import ArgumentError, LabError, check_path, shortened
 from lab.papers.claims import ABSENT, FAILS, HOLDS, UNDECIDED, Claim
 from lab.papers.entry import Entry
 from lab.scale import check_scale
@@ -44,11 +44,12 @@ def scorecard(scale: str | None = None, results: str | Path = RESULTS) -> pd.Dat
 def score(scale: str | None = None, results: str | Path = RESULTS) -> dict[str, list[dict]]:
     """Rows of `claims` (see `scorecard`) and of `numbers`, one for each entry with printed numbers: entry, scale,
     verdict (of being measured), cells, clear, signs, spearman, low, high (see `lab.catalogue.agreement`)."""
-    folder = Path(results)
+    folder = check_path("results", results)
     if scale is not None:
         check_scale(scale)
     if not folder.is_dir():
-        raise ArgumentError(f"--results {folder}: no such folder; name one that `lab figure` wrote into, such as out")
+        said = shortened(str(folder))
+        raise ArgumentError(f"--results {said}: no such folder; name one that `lab figure` wrote into, such as out")
     found: dict[str, list[dict]] = {"claims": [], "numbers": []}
     for entry in entries().values():
         if entry.claims or entry.printed:

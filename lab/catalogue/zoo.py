@@ -60,13 +60,27 @@ def table(folder: str | Path | None = None) -> pd.DataFrame:
     for name, path in zoo_files(folder).items():
         facts, measured = {}, NOTHING
         try:
-            phi, facts = Spline.load(path), document.read(path).get("provenance", {})
+            phi = Spline.load(path)
+            facts = _facts(document.read(path).get("provenance", {}))
             measured = gain(phi, facts["spec"]) if "spec" in facts else NOTHING
         except LabError as error:  # the others can still be listed
             problems[name] = str(error)
-        commit = facts.get("versions", {}).get("lab_commit", "")[:7]
+        except Exception as error:  # a provenance that others wrote may be anything; the function itself was read
+            problems[name] = f"{path} has a provenance that cannot be read ({type(error).__name__}: {error})"
         rows[name] = {column: facts.get(column) for column in ("task", "part", "paper", "scale")} | measured
-        rows[name] |= {"device": facts.get("device_name"), "commit": commit, "key": facts.get("key", "")[:12]}
-    found = pd.DataFrame.from_dict(rows, orient="index").rename_axis("name")
-    found = found.astype({"seeds": "Int64", "steps": "Int64"}) if len(found) else found
-    return found.assign(problem=pd.Series(problems)).fillna({"problem": ""}) if problems else found
+        rows[name] |= {"device": facts.get("device_name"), "commit": facts.get("lab_commit", "")[:7]}
+        rows[name]["key"] = facts.get("key", "")[:12]
+    table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("name")
+    table = table.astype({"seeds": "Int64", "steps": "Int64"}) if len(table) else table
+    return table.assign(problem=pd.Series(problems)).fillna({"problem": ""}) if problems else table
+
+
+def _facts(provenance: dict) -> dict:
+    """What the table shows of a provenance. ValueError where it is none of the lab's."""
+    facts = {name: provenance[name] for name in ("task", "part", "paper", "scale", "device_name", "key")
+             if provenance.get(name) is not None}  # fmt: skip
+    if commit := provenance.get("versions", {}).get("lab_commit"):
+        facts["lab_commit"] = commit
+    if wrong := [name for name, value in facts.items() if not isinstance(value, str)]:
+        raise ValueError(f"{wrong[0]} is no text")
+    return facts | ({"spec": provenance["spec"]} if "spec" in provenance else {})

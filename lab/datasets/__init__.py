@@ -27,7 +27,7 @@ import numpy as np
 from lab.datasets import convert
 from lab.datasets.catalogue import BENCHMARK, CATALOGUE, Dataset
 from lab.datasets.sources import SourceError, plain
-from lab.errors import ArgumentError, LabError
+from lab.errors import ArgumentError, LabError, check_path, listed, shown
 
 __all__ = [
     "BENCHMARK", "CATALOGUE", "Data", "Dataset", "best", "describe", "entry", "fetch", "find", "listing", "load",
@@ -62,8 +62,8 @@ def names() -> list[str]:
 
 def entry(name: str) -> Dataset:
     """The catalogue's entry of that name."""
-    if name not in CATALOGUE:
-        raise ArgumentError(f"unknown data set {name!r}; choose one of {', '.join(CATALOGUE)}")
+    if not isinstance(name, str) or name not in CATALOGUE:
+        raise ArgumentError(f"unknown data set {shown(name)}; choose one of {listed(CATALOGUE, name)}")
     return CATALOGUE[name]
 
 
@@ -188,7 +188,7 @@ def describe(row: dict) -> str:
 def cache() -> Path:
     """The folder of what was fetched: LAB_CACHE, `data/cache` of the checkout, or `~/.cache/lab/data`."""
     own = CHECKOUT / "data" / "cache" if (CHECKOUT / "pyproject.toml").is_file() else Path.home() / ".cache/lab/data"
-    return Path(os.environ.get("LAB_CACHE") or own).absolute()
+    return check_path("LAB_CACHE", os.environ.get("LAB_CACHE") or own).absolute()
 
 
 def write(path: Path, arrays: convert.Arrays, notes: dict | None = None) -> None:
@@ -253,7 +253,7 @@ def _own(known: Dataset) -> Iterator[tuple[Path, object]]:
     folder = os.environ.get("LAB_DATA")
     if not folder:
         return
-    if not Path(folder).is_dir():
+    if not check_path("LAB_DATA", folder).is_dir():
         raise ArgumentError(f"LAB_DATA={folder!r} is no folder; let it name the one that has your data")
     places = [Path(folder)] + [p for depth in range(1, DEPTH) for p in sorted(Path(folder).glob("*/" * depth))]
     for place in places:

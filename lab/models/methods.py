@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lab.errors import ArgumentError
+from lab.errors import check_choice
 from lab.spec import HyperModel, replace
 
 _HYLA = {"normalization": "rms_head", "network": "pair", "phi": "relu"}
@@ -34,8 +34,7 @@ def method(name: str, model: HyperModel | None = None) -> HyperModel:
     >>> method("hyla", HyperModel(layers=4)).network
     'pair'
     """
-    if name not in METHODS:
-        raise ArgumentError(f"unknown method {name!r}; known: {', '.join(METHODS)}")
+    check_choice("method", name, METHODS)
     plain = {"normalization": "softmax", "network": "head", "phi": "identity", "experts": 0}
     return replace(model or HyperModel(), **plain | METHODS[name])
 

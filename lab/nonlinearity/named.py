@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import nn
 
-from lab.errors import ArgumentError
+from lab.errors import check_choice
 
 NAMES: dict[str, type[nn.Module]] = {
     kind.__name__.lower(): kind
@@ -21,6 +21,5 @@ def named(name: str) -> nn.Module:
     >>> named("relu")
     ReLU()
     """
-    if name not in NAMES:
-        raise ArgumentError(f"unknown non-linearity {name!r}; known: {', '.join(NAMES)}, or a lab.Spline")
+    check_choice("non-linearity", name, NAMES, ", or a lab.Spline")
     return NAMES[name]()

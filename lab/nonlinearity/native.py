@@ -10,41 +10,43 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import hashlib
-import os
-import platform
-import shlex
-import shutil
-import subprocess
-import tempfile
-from pathlib import Path
 
 import torch
 from torch import Tensor
 
+from lab.nonlinearity import compiler
 from lab.nonlinearity.threads import Cut
 
-SOURCES = [Path(__file__).with_name(name) for name in ("kernel.c", "kernel.h")]
-FLAGS = ("-O3", "-march=native", "-funroll-loops", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC")
 DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 
 
-def cache_folder() -> Path:
-    """Where compiled kernels are kept: `$XDG_CACHE_HOME/lab`, or `~/.cache/lab`."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lab"
-
-
 @functools.lru_cache(maxsize=1)
+def _loaded() -> tuple[ctypes.CDLL | None, str]:
+    """The kernel, or None and the reason."""
+    try:
+        path = compiler.built()
+        return _declared(ctypes.CDLL(str(path))), ""
+    except compiler.BuildError as error:
+        return None, str(error)
+    except OSError as error:  # of another architecture, or in a folder from which nothing may be executed
+        said = f"loading {path} failed: {error}"
+    except AttributeError as error:
+        said = f"{path} lacks a function ({error})"
+    return None, f"{' '.join(said.split())} (delete the file to have it built again)"
+
+
 def library() -> ctypes.CDLL | None:
     """The loaded kernel, or None; `why_not()` then says why."""
-    path = _built()
-    if path is None:
-        return None
-    try:
-        kernel = ctypes.CDLL(str(path))
-    except OSError as error:  # a damaged file, or a folder from which nothing may be executed
-        _reason[0] = f"loading {path} failed: {error} (delete the file to have it built again)"
-        return None
+    return _loaded()[0]
+
+
+def why_not() -> str | None:
+    """The reason why there is no compiled kernel, or None where there is one."""
+    return _loaded()[1] or None
+
+
+def _declared(kernel: ctypes.CDLL) -> ctypes.CDLL:
+    """With the types of its functions. AttributeError where one is missing."""
     pointer, size, number, real = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int, ctypes.c_double
     grid = [size] * 4 + [number] * 2 + [real] * 2
     for dtype in DTYPES:
@@ -53,11 +55,6 @@ def library() -> ctypes.CDLL | None:
             function.argtypes, function.restype = before + grid, number
     kernel.spline_collect.argtypes, kernel.spline_collect.restype = [pointer] * 2 + [size] * 2 + [number], None
     return kernel
-
-
-def why_not() -> str | None:
-    """The reason why there is no compiled kernel, or None where there is one."""
-    return None if library() is not None else _reason[0]
 
 
 def forward(x: Tensor, values: Tensor, low: float, high: float) -> Tensor:
@@ -126,38 +123,3 @@ def _call(name: str, x: Tensor, table: Tensor, low: float, high: float, *pointer
             raise MemoryError(f"no memory for tables of {knots} knots")
 
     cut.share(work)
-
-
-_reason = ["not tried"]
-
-
-def _built() -> Path | None:
-    compiler = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-    if compiler is None:
-        _reason[0] = "no C compiler found (install gcc or clang for a spline that is several times faster)"
-        return None
-    # the processor is part of the name: a home folder may be shared between machines
-    parts = [source.read_text() for source in SOURCES] + [compiler, *FLAGS, platform.machine(), _processor()]
-    path = cache_folder() / f"spline-{hashlib.sha256(' '.join(parts).encode()).hexdigest()[:16]}.so"
-    if path.exists():
-        return path
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-            built = Path(folder) / "kernel.so"
-            command = [*shlex.split(compiler), *FLAGS, "-o", str(built), str(SOURCES[0])]  # CC may be "ccache gcc"
-            subprocess.run(command, check=True, capture_output=True, text=True)
-            built.replace(path)  # atomic: two processes may build at once
-    except (OSError, subprocess.CalledProcessError) as error:
-        said = getattr(error, "stderr", None) or error
-        _reason[0] = f"building {SOURCES[0].name} with {compiler} failed: {said}".strip()
-        return None
-    return path
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor()
-    return next((line for line in lines if line.startswith(("flags", "Features"))), "")

@@ -19,7 +19,7 @@ from types import ModuleType
 import torch
 from torch import Tensor
 
-from lab.errors import ArgumentError, LabError
+from lab.errors import ArgumentError, LabError, shown
 from lab.nonlinearity import formula, jit, native
 
 CHOICES = ("native", "numba", "torch")
@@ -95,7 +95,7 @@ def describe() -> str:
 def _forced() -> str:
     forced = os.environ.get("LAB_KERNEL", "")
     if forced and forced not in CHOICES:
-        raise ArgumentError(f"LAB_KERNEL={forced!r}: give {', '.join(CHOICES)}, or unset it")
+        raise ArgumentError(f"LAB_KERNEL={shown(forced)}: give {', '.join(CHOICES)}, or unset it")
     return forced
 
 

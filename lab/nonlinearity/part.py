@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from lab.errors import ArgumentError
-from lab.nonlinearity.named import named
+from lab.errors import ArgumentError, check_choice, shown
+from lab.nonlinearity.named import NAMES, named
 from lab.nonlinearity.polynomial import Polynomial
 from lab.nonlinearity.spline import Spline
 from lab.spec import Coefficients, Knots, Learned, Part, Resolved, Shaped
@@ -14,27 +14,27 @@ from lab.spec import Coefficients, Knots, Learned, Part, Resolved, Shaped
 SHAPES = ("symmetrized", "polynomial", "chebyshev")  # methods of Spline; the last two take a degree
 
 
-def as_part(part: nn.Module | Part) -> Part:
-    """A non-linearity as a spec names it.
+def as_part(part: nn.Module | Part, name: str = "phi") -> Part:
+    """A non-linearity as a spec names it. name: of the argument that it is.
 
     >>> as_part(Spline(torch.tensor([0.0, 1.0]), low=-1.0, high=1.0))
     Knots(low=-1.0, high=1.0, values=(0.0, 1.0))
     """
     if isinstance(part, Spline):
         if part.values.dim() != 1:
-            raise ArgumentError("this spline has one function a run; give one function, of shape (knots,)")
+            raise ArgumentError(f"{name}: this spline has one function a run; give one function, of shape (knots,)")
         if not part.values.isfinite().all():
-            raise ArgumentError("this spline has values that are not finite; nothing can be trained with it")
+            raise ArgumentError(f"{name}: this spline has values that are not finite; nothing can be trained with it")
         return Knots(part.low, part.high, tuple(part.values.detach().cpu().tolist()))
     if isinstance(part, Polynomial):
         return Coefficients(part.low, part.high, part.coefficients, part.basis)
     if not isinstance(part, (str, Knots, Coefficients, Learned, Shaped)):
         raise ArgumentError(
-            f"{part} is neither a name nor a lab.Spline nor a polynomial of one;"
+            f"{name}={shown(part)} is neither a name nor a lab.Spline nor a polynomial of one;"
             " for other modules name them as torch.nn does: 'gelu'"
         )
     if isinstance(part, str) and part != "softmax":
-        named(part)  # says what is known where this name is not
+        check_choice(name, part, NAMES, ", or a lab.Spline")
     return part
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lab.errors import ArgumentError, check_whole
+from lab.errors import ArgumentError, check_whole, shown
 
 BETWEEN = 16  # points a knot at which errors are measured
 NODES = 1 << 14  # at which the integrals of a Chebyshev series are taken; knots have hundreds
@@ -58,6 +58,9 @@ class Polynomial(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """p(x), shape and dtype of `x`."""
+        if not isinstance(x, Tensor) or not x.is_floating_point():
+            said = f"of type {x.dtype}" if isinstance(x, Tensor) else f"{shown(x)} is a {type(x).__name__}"
+            raise ArgumentError(f"input {said}; give a tensor of floating-point numbers, such as torch.tensor([0.5])")
         # torch.compile and torch.func (vmap, grad, jvp) see through the formula
         traced = torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
         evaluate = formula if traced else _Value.apply

@@ -7,6 +7,7 @@ NaN gradients of the first two knots. `op` has the kernels; they agree with each
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from numbers import Real
 from pathlib import Path
@@ -15,7 +16,17 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lab.errors import ArgumentError, LabError, check_whole
+from lab.errors import (
+    ArgumentError,
+    LabError,
+    check_flag,
+    check_number,
+    check_path,
+    check_type,
+    check_whole,
+    shortened,
+    shown,
+)
 from lab.nonlinearity import document
 from lab.nonlinearity.formula import interpolate
 from lab.nonlinearity.op import spline
@@ -23,6 +34,10 @@ from lab.nonlinearity.polynomial import Polynomial, chebyshev_series, least_squa
 from lab.nonlinearity.symmetry import Symmetrized, symmetrize
 
 DTYPES = {str(t).removeprefix("torch."): t for t in (torch.float32, torch.float64, torch.bfloat16, torch.float16)}
+
+KINDS = frozenset(DTYPES.values())  # of inputs
+FINITE = (-3e38, 3e38)  # positions that float32 has
+MOST = 2**24  # knots: float32 tells no more of them apart
 
 
 class Spline(nn.Module):
@@ -39,17 +54,15 @@ class Spline(nn.Module):
 
     def __init__(self, values: Tensor, low: float = -20.0, high: float = 20.0, learnable: bool = False):
         super().__init__()
-        values = torch.as_tensor(values)
-        if not values.is_floating_point():
-            values = values.to(torch.get_default_dtype())
+        values = _numbers(values)
         if values.dim() not in (1, 2) or values.shape[-1] < 2:
             raise ArgumentError(
                 f"values has shape {tuple(values.shape)}; it must be (knots,) or (runs, knots) with ≥ 2 knots"
             )
-        if not (torch.isfinite(torch.tensor([low, high])).all() and low < high):
-            raise ArgumentError(f"low={low}, high={high}: low must be below high, both finite")
-        self.low, self.high = float(low), float(high)
-        self.values = nn.Parameter(values.detach().clone(), requires_grad=learnable)
+        self.low, self.high = check_number("low", low, *FINITE), check_number("high", high, *FINITE)
+        if not self.low < self.high:
+            raise ArgumentError(f"low={self.low:g}, high={self.high:g}: low must be below high")
+        self.values = nn.Parameter(values.detach().clone(), requires_grad=check_flag("learnable", learnable))
 
     @classmethod
     def zeros(cls, knots: int = 361, low: float = -20.0, high: float = 20.0, learnable: bool = True) -> Spline:
@@ -58,7 +71,7 @@ class Spline(nn.Module):
         >>> Spline.zeros(knots=361).spacing * 9
         1.0
         """
-        return cls(torch.zeros(knots), low, high, learnable)
+        return cls(torch.zeros(check_whole("knots", knots, 2, MOST)), low, high, learnable)
 
     @classmethod
     def from_function(cls, f: Callable[[Tensor], Tensor], low: float = -20.0, high: float = 20.0, knots: int = 361,
@@ -70,9 +83,11 @@ class Spline(nn.Module):
         >>> Spline.from_function(torch.relu, low=-2.0, high=2.0, knots=5)(torch.tensor([-1.5, 1.5, 9.0])).tolist()
         [0.0, 1.5, 2.0]
         """
-        phi = cls(torch.zeros(check_whole("knots", knots, 2)), low, high, learnable)
+        phi = cls(torch.zeros(check_whole("knots", knots, 2, MOST)), low, high, learnable)
+        if not callable(f):
+            raise ArgumentError(f"f={shown(f)}: give a function of a tensor, such as torch.sin")
         with torch.no_grad():
-            values = torch.as_tensor(f(phi.positions))
+            values = _numbers(f(phi.positions), "f gives")
             if values.shape != phi.values.shape or not values.isfinite().all():
                 raise ArgumentError(
                     f"f gives shape {tuple(values.shape)} for {knots} knots, {int(values.isfinite().sum())} values"
@@ -93,13 +108,17 @@ class Spline(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """φ(x), shape and dtype of `x`."""
+        if not isinstance(x, Tensor):
+            raise ArgumentError(f"input {shown(x)} is a {type(x).__name__}; give a tensor, such as torch.as_tensor(x)")
         if self.values.dim() == 2 and (x.dim() == 0 or x.shape[0] != self.values.shape[0]):
             raise ArgumentError(
                 f"input of shape {tuple(x.shape)} for {self.values.shape[0]} splines: "
                 f"the leading axis must be the run axis, of length {self.values.shape[0]}"
             )
-        if not x.is_floating_point():
-            raise ArgumentError(f"input of type {x.dtype}: give floating-point numbers, for example x.float()")
+        if x.dtype not in KINDS or x.layout != torch.strided:
+            said = x.dtype if x.layout == torch.strided else x.layout
+            cure = "floating-point numbers, for example x.float()" if x.layout == torch.strided else "x.to_dense()"
+            raise ArgumentError(f"input of type {said}: give {cure}")
         # torch.func (vmap, grad, jvp) sees through the formula, not through the kernel
         traced = torch._C._are_functorch_transforms_active()
         return (interpolate if traced else spline)(x, self.values, self.low, self.high)
@@ -108,21 +127,30 @@ class Spline(nn.Module):
         """Write the function as JSON: low, high, values and their type, with a schema version and a checksum.
 
         The text says the numbers exactly. provenance: facts about it that JSON can say, kept beside it.
+        Raises LabError where it cannot write.
         """
+        path = check_path("path", path)
+        if provenance is not None:
+            _check_facts(provenance)
         dtype = str(self.values.dtype).removeprefix("torch.")
         numbers = {"kind": "linear spline", "low": self.low, "high": self.high, "dtype": dtype}
         numbers["values"] = self.values.tolist()
-        document.write(path, numbers | ({"provenance": provenance} if provenance else {}))
+        try:
+            document.write(path, numbers | ({"provenance": provenance} if provenance else {}))
+        except OSError as error:
+            raise LabError(f"path={shown(str(path))} cannot be written ({error.strerror}); give another") from error
 
     @classmethod
     def load(cls, path: str | Path, learnable: bool = False) -> Spline:
         """The function written by `save`. Raises LabError for a file that is damaged, or of a newer schema."""
+        path = check_path("path", path)
         try:
             found = document.read(path)
             values = torch.tensor(found["values"], dtype=DTYPES[found.get("dtype", "float32")])
             return cls(values, found["low"], found["high"], learnable)
-        except (OSError, KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:  # torch's own, too
-            raise LabError(f"{path} is not a saved spline ({error}); give a file written by Spline.save") from error
+        except (OSError, LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:  # torch's own, too
+            said = getattr(error, "strerror", None) or shortened(str(error))
+            raise LabError(f"{path} is not a saved spline ({said}); give a file written by Spline.save") from error
 
     @property
     def support(self) -> tuple[float, float]:
@@ -180,7 +208,8 @@ class Spline(nn.Module):
         from scipy.ndimage import gaussian_filter1d
 
         if not (isinstance(bandwidth, Real) and 0 <= bandwidth <= self.high - self.low):
-            raise ArgumentError(f"bandwidth={bandwidth!r}: give a width in units of x, 0 to {self.high - self.low:g}")
+            most = self.high - self.low
+            raise ArgumentError(f"bandwidth={shown(bandwidth)}: give a width in units of x, 0 to {most:g}")
         y, sigma = self.values.detach().cpu().double().numpy(), bandwidth / self.spacing
         if sigma >= 1 / 8:  # below, neighbours have no weight: scipy cuts the Gaussian at 4 deviations
             y = gaussian_filter1d(y, sigma, mode="nearest")
@@ -236,3 +265,23 @@ class Spline(nn.Module):
     def extra_repr(self) -> str:
         """Shape and range, for print(model)."""
         return f"{tuple(self.values.shape)} knots on [{self.low:g}, {self.high:g}]"
+
+
+def _numbers(values: object, name: str = "values") -> Tensor:
+    """Values as a tensor of floating-point numbers."""
+    try:
+        numbers = torch.as_tensor(values)
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
+        raise ArgumentError(f"{name} {shown(values)}; give numbers, one a knot") from error
+    if numbers.is_complex() or numbers.layout != torch.strided:
+        raise ArgumentError(f"{name} numbers of type {numbers.dtype}, {numbers.layout}; give real ones, not sparse")
+    return numbers if numbers.is_floating_point() else numbers.to(torch.get_default_dtype())
+
+
+def _check_facts(provenance: dict) -> None:
+    check_type("provenance", provenance, dict, "a dict of facts")
+    try:
+        json.dumps(provenance)
+    except (TypeError, ValueError) as error:
+        said = shortened(str(error))
+        raise ArgumentError(f"provenance={shown(provenance)}: give what JSON can say ({said})") from error

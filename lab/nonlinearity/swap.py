@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 import torch
 from torch import nn
 
-from lab.errors import ArgumentError
+from lab.errors import ArgumentError, check_flag, shown
 from lab.nonlinearity.named import NAMES, named
 from lab.nonlinearity.zoo import zoo
 
@@ -21,6 +21,7 @@ FUNCTIONS = [
     getattr(place, name) for place in (torch.nn.functional, torch) for name in FUNCTION_NAMES if hasattr(place, name)
 ]
 NOT_SCALAR = (nn.MultiheadAttention, nn.Softmax, nn.Softmax2d, nn.LogSoftmax, nn.Softmin, nn.GLU)
+PLACES = "a class such as torch.nn.GELU or a pattern such as '*.mlp.act'"
 SHOWN = 2  # names of each kind in an error's line
 
 
@@ -67,6 +68,9 @@ def swap(model: nn.Module, old: Old | tuple[Old, ...], phi: nn.Module | str, *, 
     kinds = _kinds(old)
     if not isinstance(model, nn.Module):
         raise ArgumentError(f"model is a {type(model).__name__}; give a torch.nn.Module")
+    if learnable is not None:
+        check_flag("learnable", learnable)
+    check_flag("shared", shared)
     phi = _module(phi, learnable)
     places = _matching(model, kinds)
     if not places:
@@ -90,11 +94,12 @@ def _kinds(old: Old | tuple[Old, ...]) -> tuple[Old, ...]:
     kinds = old if isinstance(old, tuple) else (old,)
     for kind in kinds:
         if isinstance(kind, nn.Module):
-            raise ArgumentError(f"old={kind} is a module; give its class, torch.nn.{type(kind).__name__}, or a name")
+            name = f"torch.nn.{type(kind).__name__}"
+            raise ArgumentError(f"old={shown(kind)} is a module; give its class, {name}, or a name")
         if not (isinstance(kind, str) or callable(kind)):
-            raise ArgumentError(f"old={kind!r}: give a class such as torch.nn.GELU or a pattern such as '*.mlp.act'")
+            raise ArgumentError(f"old={shown(kind)}: give {PLACES}")
     if not kinds:
-        raise ArgumentError("old=() names nothing; give a class such as torch.nn.GELU or a pattern such as '*.mlp.act'")
+        raise ArgumentError(f"old=() names nothing; give {PLACES}")
     return kinds
 
 
@@ -102,11 +107,12 @@ def _module(phi: nn.Module | str, learnable: bool | None) -> nn.Module:
     if isinstance(phi, str):
         phi = zoo(phi) if "/" in phi else named(phi)
     if not isinstance(phi, nn.Module):
-        raise ArgumentError(f"phi is a {type(phi).__name__}; give a lab.Spline, a torch.nn.Module, or a name ('relu')")
+        said = f"phi is a {type(phi).__name__}"
+        raise ArgumentError(f"{said}; give a lab.Spline, a torch.nn.Module, or a name ('relu')")
     if learnable is None:
         return phi
     if learnable and not any(True for _ in phi.parameters()):
-        raise ArgumentError(f"{phi} has nothing that could be learned; give a lab.Spline")
+        raise ArgumentError(f"learnable=True: {shown(phi)} has nothing that could be learned; give a lab.Spline")
     return copy.deepcopy(phi).requires_grad_(learnable)
 
 

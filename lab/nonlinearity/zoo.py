@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from lab.errors import ArgumentError
+from lab.errors import ArgumentError, check_folder, listed, shown
 from lab.nonlinearity.spline import Spline
 
 SHIPPED = Path(__file__).parents[2] / "data" / "zoo"
@@ -38,20 +38,24 @@ def zoo(name: str, folder: str | Path | None = None) -> Spline:
     True
     """
     files = zoo_files(folder)
-    if name not in files:
-        raise ArgumentError(f"no function {name!r} in the zoo; there are: {', '.join(files) or 'none'}")
+    if not isinstance(name, str) or name not in files:
+        raise ArgumentError(f"no function {shown(name)} in the zoo; there are: {listed(files, name) or 'none'}")
     return Spline.load(files[name])
 
 
 def zoo_files(folder: str | Path | None = None) -> dict[str, Path]:
     """Files by name, in the order of `zoo_names`."""
-    own = folder or os.environ.get("LAB_ZOO")
-    if folder and not Path(folder).is_dir():
-        raise ArgumentError(f"folder={str(folder)!r} is no folder; `lab search TASK --out {folder}` makes it a zoo")
-    found = _named(SHIPPED, ("*/*.json",))
+    found, own = _named(SHIPPED, ("*/*.json",)), None
+    if folder is not None:
+        own = check_folder("folder", folder)
+        if not own.is_dir():
+            raise ArgumentError(f"folder={str(folder)!r} is no folder; `lab search TASK --out {folder}` makes it a zoo")
+    elif given := os.environ.get("LAB_ZOO"):  # it need not be there yet
+        own = check_folder("LAB_ZOO", given)
+        if own.exists() and not own.is_dir():
+            raise ArgumentError(f"LAB_ZOO={given!r} is a file; name the folder of your functions")
     if own:
-        mine = _named(Path(own).expanduser(), ("*.json", "*/*.json"))
-        found |= {f"{MINE}/{name}": path for name, path in mine.items()}
+        found |= {f"{MINE}/{name}": path for name, path in _named(own, ("*.json", "*/*.json")).items()}
     return found
 
 

@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from lab.errors import ArgumentError, check_whole
+from lab.errors import ArgumentError, check_whole, shown
 from lab.tasks.table import TableSplit, TableTask, random_parts
 
 # (a, b) → value, before the modulus is taken; operands are below MOST, so int64 does not overflow
@@ -73,7 +73,7 @@ class Operation(TableTask):
             raise ArgumentError(f"unknown group {self.group!r}; choose one of {', '.join(GROUPS)}")
         forms = PRODUCTS if self.group else tuple(MODULAR)
         if self.form not in forms:
-            raise ArgumentError(f"unknown operation {self.form!r}; choose one of {', '.join(forms)}")
+            raise ArgumentError(f"unknown operation {shown(self.form)}; choose one of {', '.join(forms)}")
         if not self.group and check_whole("modulus", self.modulus, 2) > MOST:
             raise ArgumentError(f"modulus={self.modulus}: give {MOST} or less")
         for name in ("fraction", "held_out"):

@@ -234,7 +234,7 @@ def test_wrong_knots_are_refused_with_their_shape(shape):
 
 @pytest.mark.parametrize(("low", "high"), [(1.0, 1.0), (2.0, 1.0), (-INF, 1.0), (0.0, NAN)])
 def test_a_range_that_is_none_is_refused(low, high):
-    with pytest.raises(ArgumentError, match="low must be below high"):
+    with pytest.raises(ArgumentError, match="low must be below high|give a finite number"):
         Spline(torch.zeros(3), low, high)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lab.errors import ArgumentError
+from lab.errors import ArgumentError, shown
 from lab.papers.simplicity.grokking.settings import grokking
 from lab.papers.simplicity.images.settings import CLASSIFICATION, REGRESSION, SETS, data_of, images
 from lab.papers.simplicity.tables import settings as tabular_settings
@@ -42,9 +42,9 @@ class TableSetting:
     def search(self, learn: str = "shared", seed: int = 0, by: str = EPISODES) -> EpisodeSpec | TwoLossSpec:
         """The search for one function ("shared"), one a layer ("layers") or one an input ("inputs")."""
         if learn not in LEARN:
-            raise ArgumentError(f"learn={learn!r}: for a table give {', '.join(LEARN[:-1])} or {LEARN[-1]}")
+            raise ArgumentError(f"learn={shown(learn)}: for a table give {', '.join(LEARN[:-1])} or {LEARN[-1]}")
         if by not in SEARCHES:
-            raise ArgumentError(f"by={by!r}: give {' or '.join(SEARCHES)}")
+            raise ArgumentError(f"by={shown(by)}: give {' or '.join(SEARCHES)}")
         found = replace(self.base, learn=learn)
         if learn == "inputs" and self.inputs is not None:
             found = self.inputs

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab import tasks
-from lab.errors import ArgumentError, LabError
+from lab.errors import ArgumentError, LabError, shown
 from lab.papers.transformers.settings import setting
 from lab.run import Run, complete
 from lab.spec import Learned, RunSpec, replace
@@ -86,7 +86,7 @@ def sweep(names: Sequence[str], scale: str, device: str, out: Path, searches: bo
     """
     unknown = [name for name in names if name not in tasks.NAMES]
     if unknown:
-        raise ArgumentError(f"unknown task {unknown[0]!r}; known: {', '.join(tasks.NAMES)}")
+        raise ArgumentError(f"unknown task {shown(unknown[0])}; known: {', '.join(tasks.NAMES)}")
     if searches and names:
         raise ArgumentError(f"--searches goes over {' and '.join(SEARCHED)}; leave out {' '.join(names)}")
     store, names = Store(), dict.fromkeys(names or tasks.NAMES)

@@ -58,7 +58,7 @@ def read(kept: Path, most: int) -> tuple[convert.Arrays, str, str | None]:
 def digest(kept: Path) -> str | None:
     """The digest that a kept set has as it says itself; None where none can be read."""
     try:
-        with np.load(kept, allow_pickle=False) as arrays:
+        with kept.open("rb") as file, np.load(file, allow_pickle=False) as arrays:  # of a path, numpy leaves it open
             return str(arrays["digest"])
     except Exception:  # whatever numpy and zipfile raise at a damaged file: `lab data verify` names the damage
         return None

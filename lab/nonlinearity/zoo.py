@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
-from lab.errors import ArgumentError, LabError
+from lab.errors import ArgumentError, LabError, check_folder, shown
 from lab.nonlinearity import document
 from lab.nonlinearity.spline import Spline
 
@@ -62,8 +62,8 @@ def zoo(name: str | None = None, folder: str | Path | None = None) -> Spline | p
     files = _files(folder)
     if name is None:
         return _table(files)
-    if name not in files:
-        raise ArgumentError(f"no function {name!r} in the zoo; there are: {', '.join(files) or 'none'}")
+    if not isinstance(name, str) or name not in files:
+        raise ArgumentError(f"no function {shown(name)} in the zoo; there are: {', '.join(files) or 'none'}")
     return Spline.load(files[name])
 
 
@@ -104,18 +104,22 @@ def publish(found: SearchResult | EpisodeResult, folder: Path, name: str = "") -
 
 
 def _files(folder: str | Path | None) -> dict[str, Path]:
-    own = folder or os.environ.get("LAB_ZOO")
-    if folder and not Path(folder).is_dir():
-        raise ArgumentError(f"folder={str(folder)!r} is no folder; `lab search TASK --out {folder}` makes it a zoo")
-    found = _named(SHIPPED, ("*/*.json",))
+    found, own = _named(SHIPPED, ("*/*.json",)), None
+    if folder is not None:
+        own = check_folder("folder", folder)
+        if not own.is_dir():
+            raise ArgumentError(f"folder={str(folder)!r} is no folder; `lab search TASK --out {folder}` makes it a zoo")
+    elif given := os.environ.get("LAB_ZOO"):  # it need not be there yet
+        own = check_folder("LAB_ZOO", given)
+        if own.exists() and not own.is_dir():
+            raise ArgumentError(f"LAB_ZOO={given!r} is a file; name the folder of your functions")
     if own:
-        mine = _named(Path(own).expanduser(), ("*.json", "*/*.json"))
-        found |= {f"{MINE}/{name}": path for name, path in mine.items()}
+        found |= {f"{MINE}/{name}": path for name, path in _named(own, ("*.json", "*/*.json")).items()}
     return found
 
 
 def _named(folder: Path, patterns: tuple[str, ...]) -> dict[str, Path]:
-    paths = [path for pattern in patterns for path in folder.glob(pattern)]
+    paths = [path for pattern in patterns for path in folder.glob(pattern) if path.is_file()]
     return dict(sorted((path.relative_to(folder).with_suffix("").as_posix(), path) for path in paths))
 
 
@@ -128,13 +132,27 @@ def _table(files: dict[str, Path]) -> pd.DataFrame:
     for name, path in files.items():
         facts, measured = {}, NOTHING
         try:
-            phi, facts = Spline.load(path), document.read(path).get("provenance", {})
+            phi = Spline.load(path)
+            facts = _facts(document.read(path).get("provenance", {}))
             measured = gain(phi, facts["spec"]) if "spec" in facts else NOTHING
         except LabError as error:  # the others can still be listed
             problems[name] = str(error)
-        commit = facts.get("versions", {}).get("lab_commit", "")[:7]
+        except Exception as error:  # a provenance that others wrote may be anything; the function itself was read
+            problems[name] = f"{path} has a provenance that cannot be read ({type(error).__name__}: {error})"
         rows[name] = {column: facts.get(column) for column in ("task", "part", "paper", "scale")} | measured
-        rows[name] |= {"device": facts.get("device_name"), "commit": commit, "key": facts.get("key", "")[:12]}
+        rows[name] |= {"device": facts.get("device_name"), "commit": facts.get("lab_commit", "")[:7]}
+        rows[name]["key"] = facts.get("key", "")[:12]
     table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("name")
     table = table.astype({"seeds": "Int64", "steps": "Int64"}) if len(table) else table
     return table.assign(problem=pd.Series(problems)).fillna({"problem": ""}) if problems else table
+
+
+def _facts(provenance: dict) -> dict:
+    """What the table shows of a provenance. ValueError where it is none of the lab's."""
+    facts = {name: provenance[name] for name in ("task", "part", "paper", "scale", "device_name", "key")
+             if provenance.get(name) is not None}  # fmt: skip
+    if commit := provenance.get("versions", {}).get("lab_commit"):
+        facts["lab_commit"] = commit
+    if wrong := [name for name, value in facts.items() if not isinstance(value, str)]:
+        raise ValueError(f"{wrong[0]} is no text")
+    return facts | ({"spec": provenance["spec"]} if "spec" in provenance else {})

@@ -20,7 +20,7 @@ from lab.datasets.cache import write
 from lab.datasets.catalogue import BENCHMARK, CATALOGUE, Dataset
 from lab.datasets.download import SourceError, short
 from lab.datasets.folder import candidates
-from lab.errors import ArgumentError, LabError, shown
+from lab.errors import ArgumentError, LabError, listed, shown
 
 __all__ = [
     "BENCHMARK", "CATALOGUE", "Data", "Dataset", "best", "cache", "describe", "entry", "fetch", "find", "listing",
@@ -52,7 +52,7 @@ def names() -> list[str]:
 def entry(name: str) -> Dataset:
     """The catalogue's entry of that name."""
     if not isinstance(name, str) or name not in CATALOGUE:
-        raise ArgumentError(f"unknown data set {shown(name)}; choose one of {', '.join(CATALOGUE)}")
+        raise ArgumentError(f"unknown data set {shown(name)}; choose one of {listed(CATALOGUE, name)}")
     return CATALOGUE[name]
 
 

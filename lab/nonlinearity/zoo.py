@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
-from lab.errors import ArgumentError, LabError, check_folder, shown
+from lab.errors import ArgumentError, LabError, check_folder, listed, shown
 from lab.nonlinearity import document
 from lab.nonlinearity.spline import Spline
 
@@ -63,7 +63,7 @@ def zoo(name: str | None = None, folder: str | Path | None = None) -> Spline | p
     if name is None:
         return _table(files)
     if not isinstance(name, str) or name not in files:
-        raise ArgumentError(f"no function {shown(name)} in the zoo; there are: {', '.join(files) or 'none'}")
+        raise ArgumentError(f"no function {shown(name)} in the zoo; there are: {listed(files, name) or 'none'}")
     return Spline.load(files[name])
 
 

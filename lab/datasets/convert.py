@@ -9,12 +9,12 @@ from __future__ import annotations
 import hashlib
 import io
 import tarfile
-from collections.abc import Mapping
 
 import numpy as np
 
-Arrays = Mapping[str, np.ndarray]
-Files = Mapping[str, bytes]  # by the file's name, not compressed
+from lab.datasets.shape import Arrays, unusable
+from lab.datasets.unpack import Files, check_zip
+
 NOTES = ("columns", "train_rows", "test_rows", "rows")  # kept beside the data, and no part of it
 
 IDX = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
@@ -75,24 +75,33 @@ def svhn_images(files: Files) -> Arrays:
     return found
 
 
-def npz(files: Files) -> Arrays:
-    """The lab's own form."""
+def npz(files: Files, most: int) -> Arrays:
+    """The lab's own form. most: bytes of all arrays."""
     (content,) = files.values()
+    check_zip(content, most)
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
         return {name: arrays[name] for name in arrays.files}
 
 
-def named_images(files: Files) -> Arrays:
+def named_images(files: Files, most: int) -> Arrays:
     """As `npz`, of which only images and labels are kept."""
-    kept = ("train_images", "train_labels", "test_images", "test_labels")
-    found = npz(files)
-    return {name: found[name].astype(np.uint8, copy=False) for name in kept}
+    return _named(npz(files, most), ("train_images", "train_labels", "test_images", "test_labels"))
+
+
+def named_table(files: Files, most: int) -> Arrays:
+    """As `npz`, of which only inputs, labels and the names of columns are kept."""
+    return _named(npz(files, most), ("inputs", "labels", "columns"))
 
 
 def benchmark_table(files: Files) -> Arrays:
-    """A table as the benchmark uploaded it: nothing is left to do, the label is the last column."""
+    """A table as the benchmark uploaded it: nothing is left to do, the label is the last column.
+
+    Raises ValueError for a value that is missing or no number: the benchmark's tables have none.
+    """
     frame = _frame(files)
-    return _table(frame.iloc[:, :-1], frame.iloc[:, -1].to_numpy())
+    if frame.shape[1] < 2 or not len(frame):
+        raise ValueError(f"{len(frame)} rows and {frame.shape[1]} columns; a table has rows, inputs and a label behind")
+    return _table(frame.iloc[:, :-1], frame.iloc[:, -1])
 
 
 def raw_table(files: Files, label: str | int = -1, one: str | None = None, drop: tuple[str, ...] = (), **reading):
@@ -110,9 +119,9 @@ def raw_table(files: Files, label: str | int = -1, one: str | None = None, drop:
         labels = (labels.astype(str) == one).astype(int)
     inputs = inputs.loc[:, (inputs.nunique() >= 10) & (inputs.isna().mean() <= 0.7)]
     whole = inputs.notna().all(axis=1) & labels.notna()
-    inputs, labels = inputs[whole], labels[whole].to_numpy()
-    rows = balanced(labels)
-    return _table(inputs.iloc[rows], labels[rows])
+    inputs, labels = inputs[whole], labels[whole]
+    rows = balanced(labels.to_numpy())
+    return _table(inputs.iloc[rows], labels.iloc[rows])
 
 
 def balanced(labels: np.ndarray) -> np.ndarray:
@@ -128,12 +137,25 @@ def balanced(labels: np.ndarray) -> np.ndarray:
     return np.concatenate([random.choice(np.flatnonzero(labels == classes[more]), len(rows), replace=False), rows])
 
 
-def _table(inputs, labels: np.ndarray) -> Arrays:
-    classes, codes = np.unique(np.asarray(labels).astype(str), return_inverse=True)
+def _named(arrays: Arrays, names: tuple[str, ...]) -> Arrays:
+    return {name: arrays[name] for name in names if name in arrays}
+
+
+def _table(inputs, labels) -> Arrays:
+    if missing := int(labels.isna().sum()):
+        raise ValueError(f"{missing:,} of {len(labels):,} labels are missing")
+    classes, codes = np.unique(labels.to_numpy().astype(str), return_inverse=True)
     if len(classes) != 2:
-        raise ValueError(f"{len(classes)} classes, not 2")
+        raise ValueError(f"{len(classes)} classes in the last column, not 2")
+    if words := [str(name) for name in inputs.columns.difference(inputs.select_dtypes(["number", "bool"]).columns)]:
+        raise ValueError(f"no numbers in {'column' if len(words) == 1 else 'columns'} {', '.join(words[:5])}")
     columns = np.array([str(name) for name in inputs.columns])
-    return {"inputs": inputs.to_numpy(np.float32), "labels": codes.astype(np.uint8), "columns": columns}
+    with np.errstate(over="ignore"):  # what is too large for float32 becomes infinite, and is named below
+        arrays = {"inputs": inputs.to_numpy(np.float32, na_value=np.nan), "labels": codes.astype(np.uint8)}
+    arrays["columns"] = columns
+    if holes := unusable(arrays):
+        raise ValueError(holes)
+    return arrays
 
 
 def _frame(files: Files, **reading):
@@ -141,8 +163,8 @@ def _frame(files: Files, **reading):
 
     ((name, content),) = files.items()
     if not name.endswith(".parquet"):
-        return pd.read_csv(io.BytesIO(content), **reading)
-    try:
-        return pd.read_parquet(io.BytesIO(content))
-    except ImportError as error:
-        raise ValueError("reading Parquet needs pyarrow (pip install pyarrow); or save the table as CSV") from error
+        try:
+            return pd.read_csv(io.BytesIO(content), low_memory=False, **reading)
+        except UnicodeDecodeError as error:
+            raise ValueError(f"no text in UTF-8: byte {error.start:,} is {error.object[error.start]:#x}") from error
+    return pd.read_parquet(io.BytesIO(content))

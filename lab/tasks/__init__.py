@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from lab.errors import ArgumentError
+from lab.errors import ArgumentError, check_whole, shown
 from lab.tasks import addition, addmod, copy, haystack, mano, memorize, parentheses
 from lab.tasks.collage import Collage, Told
 from lab.tasks.images import Images
@@ -41,11 +41,9 @@ def load(name: str, seed: int = 0) -> Task:
     >>> task.metric, task.max_length, sorted(task.splits)
     ('sequence', 41, ['lengths', 'search', 'test', 'train', 'val'])
     """
-    if name not in NAMES:
-        raise ArgumentError(f"unknown task {name!r}; choose one of {', '.join(NAMES)}")
-    if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
-        raise ArgumentError(f"the seed of a task is {seed!r}; give an integer of 0 or more")
-    return _load(name, seed)
+    if not isinstance(name, str) or name not in NAMES:
+        raise ArgumentError(f"unknown task {shown(name)}; choose one of {', '.join(NAMES)}")
+    return _load(name, check_whole("seed", seed, 0))
 
 
 @lru_cache(maxsize=16)  # all tasks of two seeds: about 30 MB a task

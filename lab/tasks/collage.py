@@ -22,7 +22,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from lab import datasets
-from lab.errors import ArgumentError
+from lab.errors import ArgumentError, shown
 from lab.tasks.images import CLASSES, check_images, held_out
 from lab.tasks.table import TableSplit, TableTask
 
@@ -91,7 +91,7 @@ class Told(Collage):
     def __post_init__(self):
         super().__post_init__()
         if self.tile not in TILES:
-            raise ArgumentError(f"tile={self.tile!r}; give {' or '.join(TILES)}")
+            raise ArgumentError(f"tile={shown(self.tile)}; give {' or '.join(TILES)}")
 
     @property
     def name(self) -> str:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from lab import datasets
-from lab.errors import ArgumentError
+from lab.errors import ArgumentError, check_flag, listed, shown
 from lab.tasks.table import TableSplit, TableTask, class_ids, random_parts
 
 CLASSES = 10
@@ -47,8 +47,9 @@ class Images(TableTask):
 
     def __post_init__(self):
         check_images(self.source)
-        if self.target not in TARGETS:
-            raise ArgumentError(f"unknown target {self.target!r}; choose one of {', '.join(TARGETS)}")
+        if not isinstance(self.target, str) or self.target not in TARGETS:
+            raise ArgumentError(f"unknown target {shown(self.target)}; choose one of {', '.join(TARGETS)}")
+        check_flag("crop", self.crop)
 
     @property
     def name(self) -> str:
@@ -92,8 +93,8 @@ class Images(TableTask):
 def check_images(source: str) -> None:
     """Say so where `source` is no set of images."""
     known = [name for name, entry in datasets.CATALOGUE.items() if entry.kind == "images"]
-    if source not in known:
-        raise ArgumentError(f"unknown image set {source!r}; choose one of {', '.join(known)}")
+    if not isinstance(source, str) or source not in known:
+        raise ArgumentError(f"unknown image set {shown(source)}; choose one of {listed(known, source)}")
 
 
 def cropped(images: np.ndarray, crops: tuple[int, int]) -> np.ndarray:

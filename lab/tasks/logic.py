@@ -51,7 +51,7 @@ import torch
 from torch import Tensor
 
 from lab.errors import ArgumentError, check_whole
-from lab.tasks.stream import Examples, fork, hold_out, known, same_for_all
+from lab.tasks.stream import Examples, check_held_out, fork, hold_out, known, same_for_all
 
 MOST = 1_000_000  # combinations of terms that are listed
 
@@ -70,7 +70,7 @@ class Logic:
     splits: ClassVar[tuple[str, ...]] = ("train", "val", "test", "ood", "unseen_terms")
 
     def __post_init__(self):
-        check_whole("variables", self.variables, 2)
+        check_whole("variables", self.variables, 2, 20)  # of more there are too many functions to count
         check_whole("terms", self.terms)
         check_whole("length", self.length, 2)
         if self.terms > self.reserved:
@@ -82,6 +82,7 @@ class Logic:
             raise ArgumentError(
                 f"variables={self.variables}, terms={self.terms}: more than {MOST} functions; give fewer of either"
             )
+        check_held_out(self.held_out)
         _functions(self, 0)  # says when held_out leaves nothing to train on
 
     @property

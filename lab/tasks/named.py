@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from lab import datasets
-from lab.errors import LONGEST, ArgumentError, shortened
+from lab.errors import LONGEST, ArgumentError, check_type, shortened
 from lab.tasks.images import Images
 from lab.tasks.operation import GROUPS, MOST, Operation
 from lab.tasks.table import TableTask
@@ -24,7 +24,8 @@ def table_named(name: str) -> TableTask | None:
     >>> table_named("mnist_sample as numbers").target, table_named("bank-marketing").inputs, table_named("chess")
     ('id', 7, None)
     """
-    if found := re.fullmatch(r"(.+) mod (\d+)", name):
+    check_type("name", name, str, "a text, such as 'ab mod 27'")
+    if found := re.fullmatch(r"(.+) mod ([0-9]+)", name):
         if len(found[2]) > LONGEST:  # Python does not read numbers of thousands of digits
             raise ArgumentError(f"modulus={shortened(found[2])}: give {MOST} or less")
         return Operation(found[1], modulus=int(found[2]))

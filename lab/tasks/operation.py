@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from lab.errors import ArgumentError, check_whole, shown
+from lab.errors import ArgumentError, check_number, check_type, check_whole, shown
 from lab.tasks.table import TableSplit, TableTask, random_parts
 
 # (a, b) → value, before the modulus is taken; operands are below MOST, so int64 does not overflow
@@ -67,17 +67,20 @@ class Operation(TableTask):
     loss_name: ClassVar[str] = "mse"  # "trained with an MSE loss"
 
     def __post_init__(self):
+        check_type("group", self.group, str, f"one of {', '.join(GROUPS)}")
+        check_whole("modulus", self.modulus, 0)
         if bool(self.modulus) == bool(self.group):
-            raise ArgumentError(f"modulus={self.modulus}, group={self.group!r}: give one of the two, as in modulus=27")
+            text = f"modulus={self.modulus}, group={shown(self.group)}: give one of the two, as in modulus=27"
+            raise ArgumentError(text)
         if self.group and self.group not in GROUPS:
-            raise ArgumentError(f"unknown group {self.group!r}; choose one of {', '.join(GROUPS)}")
+            raise ArgumentError(f"unknown group {shown(self.group)}; choose one of {', '.join(GROUPS)}")
         forms = PRODUCTS if self.group else tuple(MODULAR)
-        if self.form not in forms:
+        if not isinstance(self.form, str) or self.form not in forms:
             raise ArgumentError(f"unknown operation {shown(self.form)}; choose one of {', '.join(forms)}")
         if not self.group and check_whole("modulus", self.modulus, 2) > MOST:
             raise ArgumentError(f"modulus={self.modulus}: give {MOST} or less")
         for name in ("fraction", "held_out"):
-            if not 0 < getattr(self, name) < 1:
+            if not 0 < check_number(name, getattr(self, name), 0, 1) < 1:
                 raise ArgumentError(f"{name}={getattr(self, name)}: give a fraction between 0 and 1")
         if min(self._sizes().values()) < 1:
             raise ArgumentError(f"fraction={self.fraction}, held_out={self.held_out} leave a split empty; move them")
@@ -113,7 +116,7 @@ class Operation(TableTask):
 
         The test split is the same for every `held_out`, so that "val" can be given back to training.
         """
-        return _split(self, seed)
+        return _split(self, check_whole("seed", seed, 0))
 
     def _sizes(self) -> dict[str, int]:
         rows = self.classes**2
@@ -160,7 +163,7 @@ def _split(task: Operation, seed: int) -> Mapping[str, TableSplit]:
     a, b = (v.flatten() for v in torch.meshgrid(torch.arange(n), torch.arange(n), indexing="ij"))
     inputs = torch.cat([F.one_hot(a, n), F.one_hot(b, n)], 1).float()
     whole = TableSplit(inputs, task.table().flatten(), {"a": a, "b": b})
-    parts = random_parts(len(whole), task._sizes(), torch.Generator().manual_seed(check_whole("seed", seed, 0)))
+    parts = random_parts(len(whole), task._sizes(), torch.Generator().manual_seed(seed))
     return MappingProxyType({name: whole[parts[name]] for name in ("train", "val", "test")})
 
 

@@ -61,8 +61,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lab.errors import ArgumentError, check_whole
-from lab.tasks.stream import Examples, fork, hold_out, known
+from lab.errors import ArgumentError, check_flag, check_whole
+from lab.tasks.stream import Examples, check_held_out, fork, hold_out, known
 
 RULES = (
     "constant", "progression +1", "progression +2", "progression -1", "progression -2", "addition", "subtraction",
@@ -97,10 +97,10 @@ class Sraven:
     splits: ClassVar[tuple[str, ...]] = ("train", "val", "test", "ood")
 
     def __post_init__(self):
-        if check_whole("features", self.features) > 8:
-            raise ArgumentError(f"features={self.features}: give 1 to 8")
-        if check_whole("values", self.values, 3) > 16:
-            raise ArgumentError(f"values={self.values}: give 3 to 16; the rule 'distribute three' needs 3 values")
+        check_whole("features", self.features, 1, 8)
+        check_whole("values", self.values, 3, 16)  # the rule "distribute three" needs 3
+        check_flag("permute", self.permute)
+        check_held_out(self.held_out)
         _combinations(self, 0)  # says when held_out leaves nothing to train on
 
     @property

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lab.errors import ArgumentError, check_whole
+from lab.errors import ArgumentError, check_whole, shown
 from lab.seeds import stream
 
 BLOCK = 16  # batches drawn at once: small draws cost as much as larger ones
@@ -139,6 +139,12 @@ def fork(generator: torch.Generator, split: str) -> torch.Generator:
     return torch.Generator(device).manual_seed(stream(start, split))
 
 
+def check_held_out(fraction: float) -> None:
+    """Raise ArgumentError for what is no fraction of the combinations that could be held out."""
+    if isinstance(fraction, bool) or not isinstance(fraction, (int, float)) or not 0 <= fraction < 1:
+        raise ArgumentError(f"held_out={shown(fraction)}: give a fraction of the combinations, from 0 to below 1")
+
+
 def hold_out(combinations: Tensor, fraction: float, seed: int, purpose: str) -> tuple[Tensor, Tensor]:
     """Split combinations (n, K) of parts into seen and unseen: int(n * fraction) of them, at random, are unseen.
 
@@ -150,8 +156,7 @@ def hold_out(combinations: Tensor, fraction: float, seed: int, purpose: str) -> 
     >>> [len(part) for part in hold_out(pairs, 0.7, seed=0, purpose="example")]
     [20, 46]
     """
-    if isinstance(fraction, bool) or not isinstance(fraction, (int, float)) or not 0 <= fraction < 1:
-        raise ArgumentError(f"held_out={fraction!r}: give a fraction of the combinations, from 0 to below 1")
+    check_held_out(fraction)
     count, parts = int(len(combinations) * fraction), len(combinations.unique())
     rng = np.random.default_rng([check_whole("seed", seed, 0), *purpose.encode()])
     for _ in range(10_000):

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from lab.errors import ArgumentError
+from lab.errors import ArgumentError, check_type
 
 REQUIRED_SPLITS = ("train", "val", "test")
 
@@ -34,7 +34,7 @@ class TableSplit:
     latents: Mapping[str, Tensor] = field(default_factory=dict)
 
     def __post_init__(self):
-        inputs, targets = self.inputs, self.targets
+        inputs, targets = (check_type(name, getattr(self, name), Tensor, "a tensor") for name in ("inputs", "targets"))
         if inputs.ndim != 2 or inputs.dtype != torch.float32 or 0 in inputs.shape:
             raise ArgumentError(f"inputs are {_describe(inputs)}; give float32 of shape (rows, columns), not empty")
         if targets.shape != inputs.shape[:1] or targets.dtype not in (torch.int64, torch.float32):

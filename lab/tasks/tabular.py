@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from lab import datasets
-from lab.errors import ArgumentError, check_whole
+from lab.errors import ArgumentError, check_whole, listed, shown
 from lab.tasks.table import TableSplit, TableTask, random_parts
 
 TRAINING, VALIDATION = 0.7, 0.3  # of all rows; of those that are left
@@ -43,8 +43,8 @@ class Tabular(TableTask):
 
     def __post_init__(self):
         known = [name for name, entry in datasets.CATALOGUE.items() if entry.kind == "table"]
-        if self.name not in known:
-            raise ArgumentError(f"unknown table {self.name!r}; choose one of {', '.join(known)}")
+        if not isinstance(self.name, str) or self.name not in known:
+            raise ArgumentError(f"unknown table {shown(self.name)}; choose one of {listed(known, self.name)}")
 
     @property
     def inputs(self) -> int:
@@ -85,6 +85,10 @@ def scale(training: Tensor, rows: Tensor) -> Tensor:
     tensor([[-0.5000,  0.0000],
             [ 3.0000,  0.0000]])
     """
+    whole = training.isfinite().all(0) & rows.isfinite().all(0)
+    if not whole.all():
+        places = ", ".join(map(str, (~whole).nonzero().flatten().tolist()[:9]))
+        raise ArgumentError(f"values that are missing or infinite, in columns {places}; give whole rows")
     low, high = training.double().amin(0), training.double().amax(0)
     span = torch.where(high > low, high - low, torch.inf)
     moved = (rows.double() - low) / span * 2 - 1

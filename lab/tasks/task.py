@@ -12,7 +12,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from lab.errors import ArgumentError
+from lab.errors import ArgumentError, check_type
 
 PAD, SEPARATOR = "<pad>", "<sep>"
 METRICS = ("token", "sequence")
@@ -33,7 +33,7 @@ class Split:
     latents: Mapping[str, Tensor] = field(default_factory=dict)
 
     def __post_init__(self):
-        tokens, output = self.tokens, self.output
+        tokens, output = (check_type(name, getattr(self, name), Tensor, "a tensor") for name in ("tokens", "output"))
         if tokens.ndim != 2 or tokens.dtype != torch.int64 or 0 in tokens.shape:
             raise ArgumentError(f"tokens are {_describe(tokens)}; give int64 of shape (examples, length), not empty")
         if output.shape != tokens.shape or output.dtype != torch.bool:

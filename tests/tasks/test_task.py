@@ -117,7 +117,7 @@ def test_an_unknown_task_is_answered_with_the_known_ones(name):
 
 @pytest.mark.parametrize("seed", [-1, 0.5, None, True, "0"])
 def test_a_seed_is_an_integer_of_0_or_more(seed):
-    with pytest.raises(ArgumentError, match="integer of 0 or more"):
+    with pytest.raises(ArgumentError, match="seed=.*: give a whole number, 0 or more"):
         load("memorize", seed)
 
 

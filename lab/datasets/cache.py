@@ -1,0 +1,127 @@
+"""The folder of what was fetched: a file a set, with its arrays, where they are from, and their digest.
+
+A file gets its name when it is complete. What is not finished is in a folder `.tmp-…`, locked by the process that
+writes into it; a process that is killed leaves it, and the next one that writes removes it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import numpy as np
+
+from lab.datasets import convert
+from lab.errors import LabError, check_folder
+
+CHECKOUT = Path(__file__).parents[2]
+NOTES = ("origin", "digest")  # in a file of the cache, beside the arrays
+
+
+def folder() -> Path:
+    """LAB_CACHE, `data/cache` of the checkout, or `~/.cache/lab/data`; it need not be there."""
+    if given := os.environ.get("LAB_CACHE"):
+        return check_folder("LAB_CACHE", given)
+    here = (CHECKOUT / "pyproject.toml").is_file()
+    return (CHECKOUT / "data" / "cache" if here else Path.home() / ".cache/lab/data").absolute()
+
+
+def path(name: str) -> Path:
+    """The file that has, or would have, the set of that name."""
+    return folder() / f"{name}.npz"
+
+
+def keep(name: str, arrays: convert.Arrays, origin: str) -> None:
+    """Write a set into the cache."""
+    notes = {"origin": np.array(origin), "digest": np.array(convert.digest(arrays))}
+    write(path(name), dict(arrays) | notes)
+
+
+def read(kept: Path, most: int) -> tuple[convert.Arrays, str, str | None]:
+    """Arrays, origin and digest of a file as they were kept; the digest is None in a file without one.
+
+    Raises what numpy and zipfile raise at a damaged file. most: bytes of all arrays.
+    """
+    if kept.stat().st_size > most:
+        raise ValueError("it is larger than the set can be")
+    arrays = convert.npz({kept.name: kept.read_bytes()}, most)
+    notes = {note: str(arrays[note]) for note in NOTES if note in arrays}
+    data = {key: array for key, array in arrays.items() if key not in NOTES}
+    return data, notes.get("origin", "fetched before"), notes.get("digest")
+
+
+def digest(kept: Path) -> str | None:
+    """The digest that a kept set has as it says itself; None where none can be read."""
+    try:
+        with kept.open("rb") as file, np.load(file, allow_pickle=False) as arrays:  # of a path, numpy leaves it open
+            return str(arrays["digest"])
+    except Exception:  # whatever numpy and zipfile raise at a damaged file: `lab data verify` names the damage
+        return None
+
+
+def write(target: Path, arrays: convert.Arrays) -> None:
+    """Write arrays as .npz in a folder for what is not finished; it gets its name when it is complete."""
+    with unfinished(target.parent) as temporary, _writing(target.parent):
+        with (temporary / target.name).open("wb") as file:
+            np.savez_compressed(file, **arrays)
+            file.flush()
+            os.fsync(file.fileno())  # a power cut after the rename must not find half a file
+        (temporary / target.name).replace(target)
+
+
+@contextmanager
+def unfinished(parent: Path) -> Iterator[Path]:
+    """An empty folder below `parent` that is removed at the end. Those of processes that were killed go first."""
+    with _writing(parent):
+        parent.mkdir(parents=True, exist_ok=True)
+        for left in parent.glob(".tmp-*"):
+            _remove_if_left(left)
+        lock = None
+        while lock is None:
+            made = parent / f".tmp-{secrets.token_hex(8)}"
+            made.mkdir()
+            lock = _lock(made)
+    try:
+        yield made
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+        os.close(lock)
+
+
+def _lock(made: Path) -> int | None:
+    """A descriptor that keeps others from removing a new folder; None where one did so before it was locked."""
+    try:
+        descriptor = os.open(made, os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    with suppress(OSError):  # a file system without locks: others cannot take one either, and remove nothing
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    if made.exists():
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
+def _remove_if_left(temporary: Path) -> None:
+    """Remove what no process holds the lock of: the one that wrote into it has ended."""
+    with suppress(OSError):  # it is gone, in use, or somebody else's
+        descriptor = os.open(temporary, os.O_RDONLY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(temporary) if temporary.is_dir() else temporary.unlink()
+        finally:
+            os.close(descriptor)
+
+
+@contextmanager
+def _writing(place: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        text = f"cannot write to {place} ({error.strerror or error}); name another folder with LAB_CACHE"
+        raise LabError(text) from error

@@ -1,0 +1,88 @@
+"""Compressed files and archives: what is in them is read, never more than it may hold, and nothing of it is run."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import subprocess
+import tarfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+Files = Mapping[str, bytes]
+
+
+def plain(files: Files, most: int) -> Files:
+    """Files with those that are compressed (.gz) unpacked, and called without the ending.
+
+    Raises ValueError where one has more than `most` bytes, unpacked.
+
+    >>> plain({"a.csv.gz": gzip.compress(b"x,label"), "b.csv": b""}, most=7)
+    {'a.csv': b'x,label', 'b.csv': b''}
+    """
+    return {
+        name.removesuffix(".gz"): _gunzip(content, name, most) if name.endswith(".gz") else content
+        for name, content in files.items()
+    }
+
+
+def members(archive: Path, paths: tuple[str, ...], most: int) -> list[bytes]:
+    """Files of a .whl, .zip, .deb or .tar.gz by their paths inside.
+
+    Raises ValueError where one is absent, or has more than `most` bytes.
+    """
+    if archive.suffix in (".whl", ".zip"):
+        found = _of_zip(archive, paths, most)
+    elif archive.suffix == ".deb":
+        with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", archive], stdout=subprocess.PIPE) as process:
+            try:
+                found = _of_tar(process.stdout, paths, most)
+            finally:
+                process.kill()  # it need not unpack the rest
+    else:
+        with archive.open("rb") as file:
+            found = _of_tar(file, paths, most)
+    if absent := [path for path in paths if path not in found]:
+        raise ValueError(f"no file {absent[0]} in {archive.name}")
+    return [found[path] for path in paths]
+
+
+def check_zip(content: bytes, most: int) -> None:
+    """Raise ValueError where the members of a ZIP file have more than `most` bytes together, unpacked."""
+    with zipfile.ZipFile(io.BytesIO(content)) as opened:
+        total = sum(member.file_size for member in opened.infolist())
+    if total > most:
+        raise ValueError(f"its content has {total / 1e6:,.0f} MB, more than the {most / 1e6:,.0f} MB it can need")
+
+
+def _of_zip(archive: Path, paths: tuple[str, ...], most: int) -> dict[str, bytes]:
+    found = {}
+    with zipfile.ZipFile(archive) as opened:
+        for path in set(paths) & set(opened.namelist()):
+            with opened.open(path) as file:
+                found[path] = _bounded(file, path, most)
+    return found
+
+
+def _of_tar(file, paths: tuple[str, ...], most: int) -> dict[str, bytes]:
+    found = {}
+    with tarfile.open(fileobj=file, mode="r|*") as opened:
+        for member in opened:
+            if member.name in paths and member.isfile():
+                found[member.name] = _bounded(opened.extractfile(member), member.name, most)
+            if len(found) == len(paths):
+                break
+    return found
+
+
+def _gunzip(content: bytes, name: str, most: int) -> bytes:
+    with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
+        return _bounded(file, name, most)
+
+
+def _bounded(file, name: str, most: int) -> bytes:
+    content = file.read(most + 1)
+    if len(content) > most:
+        raise ValueError(f"{name} unpacks to more than {most / 1e6:,.0f} MB, which is more than it can need")
+    return content

@@ -39,9 +39,9 @@ def examine() -> dict[str, str]:
     found["device"] = f"{device} ({engine.device_name(device)})"
     found["spline kernel"] = op.describe()
     found["browser"] = browser() or "none found: figures come without PNG and SVG; install Chromium or Chrome"
-    found["zoo"] = f"{len(zoo_names())} learned functions"
+    found["zoo"] = _zoo()
     found["data"] = _data()
-    return found | _store(Store())
+    return found | _store()
 
 
 def browser() -> str | None:
@@ -54,22 +54,35 @@ def browser() -> str | None:
     return path if path and os.access(path, os.X_OK) else None  # BROWSER_PATH may name anything
 
 
+def _zoo() -> str:
+    try:
+        return f"{len(zoo_names())} learned functions"
+    except LabError as error:  # LAB_ZOO names a file
+        return str(error)
+
+
 def _data() -> str:
     try:
         here = [name for name in datasets.names() if datasets.find(name)]
-    except LabError as error:  # LAB_DATA names no folder
+    except LabError as error:  # LAB_DATA or LAB_CACHE names no folder
         return str(error)
     return f"{len(here)} of {len(datasets.names())} data sets here ({', '.join(here)}); `lab data` lists all"
 
 
-def _store(store: Store) -> dict[str, str]:
+def _store() -> dict[str, str]:
+    try:
+        store = Store()
+    except LabError as error:  # LAB_STORE names a file
+        return {"store": "none", "store health": str(error)}
     try:
         found = {"store": f"{sum(1 for _ in store.results())} results in {store.folder}"}
-        damaged = store.verify()
+        damaged, foreign = store.verify(), store.foreign()
     except LabError as error:  # what is wrong is what a doctor is asked for
         return {"store": str(store.folder), "store health": str(error)}
     more = [f"and {len(damaged) - 3} more: see `lab store verify`"] if len(damaged) > 3 else []
-    return found | {"store health": "; ".join([*damaged[:3], *more]) or "every result is as it was written"}
+    health = [*damaged[:3], *more] or ["every result is as it was written"]
+    health += [f"{len(foreign)} things there are not the lab's: see `lab store verify`"] if foreign else []
+    return found | {"store health": "; ".join(health)}
 
 
 def _version(package: str) -> str:

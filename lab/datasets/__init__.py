@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 import secrets
 import tarfile
 import zipfile
@@ -24,6 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
+from lab import environment
 from lab.datasets import convert
 from lab.datasets.catalogue import BENCHMARK, CATALOGUE, Dataset
 from lab.datasets.sources import SourceError, plain
@@ -188,7 +188,7 @@ def describe(row: dict) -> str:
 def cache() -> Path:
     """The folder of what was fetched: LAB_CACHE, `data/cache` of the checkout, or `~/.cache/lab/data`."""
     own = CHECKOUT / "data" / "cache" if (CHECKOUT / "pyproject.toml").is_file() else Path.home() / ".cache/lab/data"
-    return Path(os.environ.get("LAB_CACHE") or own).absolute()
+    return (environment.folder("LAB_CACHE") or own).absolute()
 
 
 def write(path: Path, arrays: convert.Arrays, notes: dict | None = None) -> None:
@@ -250,12 +250,12 @@ def _data(name: str, arrays: convert.Arrays, digest: str, origin: str) -> Data:
 
 def _own(known: Dataset) -> Iterator[tuple[Path, object]]:
     """What could be this set in the folder LAB_DATA, each with what reads it."""
-    folder = os.environ.get("LAB_DATA")
-    if not folder:
+    folder = environment.folder("LAB_DATA")
+    if folder is None:
         return
-    if not Path(folder).is_dir():
-        raise ArgumentError(f"LAB_DATA={folder!r} is no folder; let it name the one that has your data")
-    places = [Path(folder)] + [p for depth in range(1, DEPTH) for p in sorted(Path(folder).glob("*/" * depth))]
+    if not folder.is_dir():
+        raise ArgumentError(f"LAB_DATA={str(folder)!r} is no folder; let it name the one that has your data")
+    places = [folder] + [p for depth in range(1, DEPTH) for p in sorted(folder.glob("*/" * depth))]
     for place in places:
         files = {path.name.removesuffix(".gz"): path for path in sorted(place.iterdir()) if path.is_file()}
         if f"{known.name}.npz" in files:

@@ -8,10 +8,10 @@ mine/…, so that no file can hide a shipped function.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
+from lab import environment
 from lab.errors import ArgumentError, LabError
 from lab.nonlinearity import document
 from lab.nonlinearity.spline import Spline
@@ -104,7 +104,7 @@ def publish(found: SearchResult | EpisodeResult, folder: Path, name: str = "") -
 
 
 def _files(folder: str | Path | None) -> dict[str, Path]:
-    own = folder or os.environ.get("LAB_ZOO")
+    own = folder or environment.folder("LAB_ZOO")
     if folder and not Path(folder).is_dir():
         raise ArgumentError(f"folder={str(folder)!r} is no folder; `lab search TASK --out {folder}` makes it a zoo")
     found = _named(SHIPPED, ("*/*.json",))

@@ -10,7 +10,7 @@ from pathlib import Path
 from torch import Tensor
 
 from lab.errors import LabError
-from lab.spec import key
+from lab.spec import key, needs
 from lab.store import checkpoints, contents, leases
 from lab.store.checkpoints import Spec
 from lab.store.temporary import temporary, write
@@ -20,6 +20,10 @@ class Training:
     """States and leases in `folder`."""
 
     folder: Path
+
+    def has(self, spec: Spec) -> bool:
+        """Whether a finished result is there."""
+        raise NotImplementedError
 
     def check_writable(self) -> None:
         """Raise LabError where nothing could be kept; to be asked before hours of training."""
@@ -46,9 +50,29 @@ class Training:
         with self._writing():
             self._checkpoint(specs).unlink(missing_ok=True)
 
+    def drop_needless(self) -> None:
+        """Remove states of fleets whose results are there: a kill came after the last of them."""
+        for members in self.checkpoints():
+            if all(map(self.has, members)):
+                self.drop_checkpoint(members)
+
     def lease(self, specs: Iterable[Spec]) -> AbstractContextManager[bool]:
         """Within the block, other processes know that this one trains these specs; False where another one does."""
         return leases.lease(self.folder / "leases", map(key, specs))
+
+    def free(self, specs: Iterable[Spec]) -> list[Spec]:
+        """Those that no process trains, and whose searches are there or among them. `specs` has searches first."""
+        taken = {name for lease in self.leases() for name in lease.keys}
+        free: dict[Spec, None] = {}
+        for spec in specs:
+            if key(spec) not in taken and all(need in free or self.has(need) for need in needs(spec)):
+                free[spec] = None
+        return list(free)
+
+    def holder(self, specs: Iterable[Spec]) -> str:
+        """A process that trains one of these, in words."""
+        names = set(map(key, specs))
+        return next((lease.holder for lease in self.leases() if lease.keys & names), "another process")
 
     def leases(self) -> list[leases.Lease]:
         """Who trains what at this moment."""

@@ -256,7 +256,7 @@ def test_a_fleet_whose_functions_are_gone_is_not_taken_up(nursery, tmp_path):
 def test_kill_after_kill_comes_to_an_end(nursery, tmp_path, uninterrupted):
     """Always killed a little later than where it went on: every call must save what it has done."""
     kills = 0
-    while killed(nursery, tmp_path, 60, "LEARNED"):
+    while killed(nursery, tmp_path, 75, "LEARNED"):
         kills += 1
         assert kills < 50, "it does not get on"
     assert kills > 3

@@ -14,12 +14,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
-from lab.errors import ArgumentError, check_whole
+from lab.errors import ArgumentError, LabError, check_whole
 from lab.nonlinearity import op
 from lab.nonlinearity.part import reshape
 from lab.spec import (
@@ -127,7 +128,8 @@ def complete(specs: Iterable[Spec], store: Store, device: str = "auto", workers:
     missing = [spec for spec in wanted if not store.has(spec)]
     if missing:
         store.check_writable()
-        store.sweep()
+        with suppress(LabError):  # what another user's process has left
+            store.sweep()
         store.drop_needless()
     while missing:
         jobs = _jobs(store.free(missing), device, store)

@@ -5,6 +5,7 @@ import signal
 import sys
 import time
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 
@@ -22,6 +23,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are no su
 SLOW = """
 import time
 from pathlib import Path
+from threading import Event, Thread
 from lab import engine
 from lab.store import Store
 from tests.test_engine import *
@@ -208,3 +210,48 @@ with Store().lease(RUNS):
         assert ended.code == -signal.SIGKILL and Store(tmp_path).leases() == [] and len(Store(tmp_path).sweep()) == 1
     finally:
         os.kill(int(ended.out), signal.SIGKILL)
+
+
+def test_who_looks_takes_no_lease_from_who_writes_one(tmp_path):
+    """To look at a lease is to try its lock."""
+    store, ended = Store(tmp_path), Event()
+
+    def look() -> None:
+        while not ended.is_set():
+            store.leases()
+
+    watchers = [Thread(target=look) for _ in range(2)]
+    for thread in watchers:
+        thread.start()
+    try:
+        for _ in range(300):
+            with store.lease(RUNS):
+                assert [path.suffix for path in (tmp_path / "leases").iterdir()] == [".json"]
+    finally:
+        ended.set()
+        for thread in watchers:
+            thread.join()
+
+
+def test_a_lease_that_its_process_had_no_time_to_write_is_swept(tmp_path):
+    path = tmp_path / "leases" / f"{'0' * 16}.new"
+    path.parent.mkdir()
+    path.touch()
+    assert Store(tmp_path).foreign() == [] and Store(tmp_path).sweep() == [f"leases/{path.name}"]
+
+
+@linux
+def test_what_cannot_be_swept_keeps_nobody_from_training(nursery, tmp_path):
+    """In a store of several users it is somebody else's."""
+    code = """
+from tests.processes import like_an_ordinary_user
+from tests.test_engine import *
+like_an_ordinary_user()
+engine.complete(RUNS, Store(), "cpu", 1)
+"""
+    left = tmp_path / "forced" / ".tmp-0123456789abcdef"
+    left.mkdir(parents=True)
+    left.parent.chmod(0o555)
+    ended = nursery.run(code, LAB_STORE=tmp_path)
+    left.parent.chmod(0o755)
+    assert ended.code == 0 and all(map(Store(tmp_path).has, RUNS)), ended.err

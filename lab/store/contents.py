@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +11,6 @@ from lab.store.temporary import abandoned as abandoned_folders
 from lab.store.temporary import is_temporary
 
 RESULTS = ("searches", "runs")
-LEASE = re.compile(r"[0-9a-f]{16}\.json")
 FOLDERS = (*RESULTS, "checkpoints", "forced", "leases")
 
 
@@ -60,7 +58,7 @@ def _foreign(kind: str, path: Path) -> str | None:
         return None
     if kind in RESULTS:
         return results.foreign(path)
-    if not (LEASE.fullmatch(path.name) if kind == "leases" else _is_file_of_key(path)):
+    if not (leases.is_lease(path) if kind == "leases" else _is_file_of_key(path)):
         return "not a file of the lab"
     if kind == "checkpoints" and checkpoints.whole(path) is not None and checkpoints.members(path) is None:
         return "a state of another version of the lab"

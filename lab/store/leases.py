@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import socket
 import time
@@ -22,6 +23,7 @@ from threading import Event, Thread
 
 from lab.store.locks import exclusive, lock, locked
 
+NAME = re.compile(r"[0-9a-f]{16}\.(json|new)")
 PULSE = 5.0  # seconds between two signs of life
 LOST = 60.0  # seconds without one after which a lease counts no more
 
@@ -82,17 +84,27 @@ def leases(folder: Path) -> list[Lease]:
 def abandoned(folder: Path) -> list[Path]:
     """Files of leases whose process has ended."""
     with exclusive(folder):
-        return [path for path in sorted(folder.glob("*.json")) if locked(path) is False]
+        return [path for path in sorted(folder.iterdir()) if is_lease(path) and locked(path) is False]
+
+
+def is_lease(path: Path) -> bool:
+    """Whether a lease has, or had while it was written, this name."""
+    return NAME.fullmatch(path.name) is not None
 
 
 def _write(path: Path, keys: list[str]) -> int:
     """Write a lease, and return the handle that holds its lock."""
     told = {"process": os.getpid(), "host": socket.gethostname(), "began": time.time(), "keys": keys}
+    new, handle = path.with_suffix(".new"), None  # who looks at leases tries their locks, and must not be first
     try:
-        path.write_text(json.dumps(told), encoding="utf-8")
-        return lock(path)
+        new.write_text(json.dumps(told), encoding="utf-8")
+        handle = lock(new)
+        new.rename(path)
+        return handle
     except BaseException:
-        path.unlink(missing_ok=True)
+        new.unlink(missing_ok=True)
+        if handle is not None:
+            os.close(handle)
         raise
 
 

@@ -8,14 +8,18 @@ import operator
 import os
 import re
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
+from lab import environment
 from lab.errors import ArgumentError, LabError, check_path
 from lab.scale import SCALES, check_scale
+
+if TYPE_CHECKING:
+    from lab.store import Store
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,7 @@ class Figure:
     out: Path | None = None
     """Folder to write into. Default: out/NAME/SCALE."""
     force: bool = False
-    """Train everything again, also what the store has."""
+    """Train everything again, also what the store has. Interrupted and repeated, it goes on where it was."""
 
     def run(self) -> None:
         """Make it and print what was written."""
@@ -89,7 +93,7 @@ class Search:
     """Seed of the search."""
     device: str = "auto"
     """cpu, cuda or auto."""
-    out: Path = field(default_factory=lambda: Path(os.environ.get("LAB_ZOO") or "out/zoo"))
+    out: Path | None = None
     """Folder for the learned function(s) as JSON, with provenance. Default: your zoo, LAB_ZOO; without it, out/zoo."""
 
     def run(self) -> None:
@@ -97,7 +101,7 @@ class Search:
         from lab.api import search
         from lab.catalogue.zoo import publish
 
-        out = _folder(self.out)
+        out = _folder(self.out or environment.folder("LAB_ZOO") or Path("out/zoo"))
         found = search(self.task, self.scale, self.learn, self.seed, self.device, by=self.by)
         for path in publish(found, out, re.sub(r"[^\w+^-]+", "-", self.task)):
             print(path)
@@ -182,8 +186,8 @@ class StoreCommand:
     """Look after the store of trained runs."""
 
     action: tyro.conf.Positional[Literal["list", "verify", "clean", "export"]] = "list"
-    """list: what is there; verify: read every file and compare digests; clean: remove what is damaged or left over;
-    export: copy results into another store."""
+    """list: what is there; verify: read every file and compare digests; clean: remove what is damaged or left over, and
+    nothing that the lab has not written; export: copy results into another store."""
     keys: tyro.conf.Positional[tuple[str, ...]] = ()
     """What to export: keys of results, or their beginnings."""
     out: Path = Path("data")
@@ -204,19 +208,23 @@ class StoreCommand:
             lines = [" ".join(map(str, row.values())) for row in rows]
             print(json.dumps(rows, indent=1) if self.json else "\n".join(lines), end="\n" if rows or self.json else "")
             print(f"{len(rows)} results in {store.folder}", file=sys.stderr)
+            if foreign := store.foreign():
+                print(f"{len(foreign)} things there are not the lab's; `lab store verify` names them", file=sys.stderr)
         elif self.action == "export":
             for name in self.keys:
                 print(store.export(name, _folder(self.out)))
         elif self.action == "clean":
             removed = store.clean()
             print("\n".join(removed) if removed else f"nothing to remove in {store.folder}")
-        elif damaged := store.verify():
-            print("\n".join(damaged))
-            raise LabError(
-                f"{len(damaged)} damaged; `lab store clean` removes them, and they are trained again when needed"
-            )
+            _print_foreign(store)
         else:
-            print(f"every result in {store.folder} is as it was written")
+            damaged = store.verify()
+            print("\n".join(damaged) if damaged else f"every result in {store.folder} is as it was written")
+            _print_foreign(store)
+            if damaged:
+                raise LabError(
+                    f"{len(damaged)} damaged; `lab store clean` removes them, and they are trained again when needed"
+                )
 
 
 @dataclass(frozen=True)
@@ -264,6 +272,11 @@ def main(arguments: list[str] | None = None) -> None:
         _fail("stopped; what was finished is kept, and the same command goes on from there", 1)
     except BrokenPipeError:  # `lab figures | head`
         sys.stderr.close()
+
+
+def _print_foreign(store: Store) -> None:
+    for line in store.foreign():
+        print(f"not the lab's, and left as it is: {line}")
 
 
 def _folder(out: Path) -> Path:

@@ -72,14 +72,16 @@ def _store() -> dict[str, str]:
     try:
         store = Store()
     except LabError as error:  # LAB_STORE can be no folder
-        return {"store": str(error), "store health": "nothing is kept"}
+        return {"store": "none", "store health": str(error)}
     try:
         found = {"store": f"{sum(1 for _ in store.results())} results in {store.folder}"}
-        damaged = store.verify()
+        damaged, foreign = store.verify(), store.foreign()
     except LabError as error:  # what is wrong is what a doctor is asked for
         return {"store": str(store.folder), "store health": str(error)}
     more = [f"and {len(damaged) - 3} more: see `lab store verify`"] if len(damaged) > 3 else []
-    return found | {"store health": "; ".join([*damaged[:3], *more]) or "every result is as it was written"}
+    health = [*damaged[:3], *more] or ["every result is as it was written"]
+    health += [f"{len(foreign)} things there are not the lab's: see `lab store verify`"] if foreign else []
+    return found | {"store health": "; ".join(health)}
 
 
 def _version(package: str) -> str:

@@ -4,6 +4,9 @@ Specs that differ only in what runs of a fleet may differ in (`lab.training.flee
 trains at once; on a CPU, processes with one thread each take fleets of the size that is fastest for their shape. Two
 torch processes with two threads each would stall each other tenfold, and with one thread the number of cores changes
 no bit.
+
+Several processes may work on one store. Each takes a lease on what it trains (`lab.store.leases`); the others train
+something else meanwhile, or wait for the result.
 """
 
 from __future__ import annotations
@@ -11,12 +14,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
-from lab.errors import ArgumentError, check_choice, check_whole
+from lab.errors import ArgumentError, LabError, check_choice, check_whole
 from lab.nonlinearity import op
 from lab.nonlinearity.part import reshape
 from lab.spec import (
@@ -55,6 +59,7 @@ from lab.versions import trained_with
 from lab.workers import Progress, in_processes, in_this_process
 
 CHECKPOINT_SECONDS = 30.0
+WAIT = 0.5  # seconds between two looks at what another process trains
 CPU_FLEET_TOKENS = 4_000  # see fleet_size
 GPU_BYTES = (
     400  # memory a fleet needs for each token × layer × channel of a step: activations kept for the backward pass
@@ -108,6 +113,7 @@ def complete(specs: Iterable[Spec], store: Store, device: str = "auto", workers:
              report: Report | None = None) -> None:  # fmt: skip
     """Train whatever is missing, searches before the runs that need them. Everything finished is kept at once.
 
+    What another process trains at this moment is left to it, and waited for when nothing else is to be done.
     workers: processes on a CPU (default: one a core). report(done, total, what) counts training steps.
     """
     device, workers, specs = choose_device(device), workers or _workers(), list(dict.fromkeys(specs))
@@ -120,14 +126,23 @@ def complete(specs: Iterable[Spec], store: Store, device: str = "auto", workers:
             episodes.check(spec)
         if isinstance(spec, TwoLossSpec):
             table_search.check(spec)
-    jobs = _jobs([spec for spec in dict.fromkeys([*before, *specs]) if not store.has(spec)], device, store)
-    if not jobs:
-        return
-    store.check_writable()
-    _drop_needless(store)
-    found_by = {spec: index for index, job in enumerate(jobs) for spec in job.specs}
-    after = [{found_by[need] for spec in job.specs for need in needs(spec) if need in found_by} for job in jobs]
-    _perform(jobs, after, device, workers, _counter(jobs, report))
+    wanted, done = list(dict.fromkeys([*before, *specs])), 0
+    missing = [spec for spec in wanted if not store.has(spec)]
+    if missing:
+        store.check_writable()
+        with suppress(LabError):  # what another user's process has left
+            store.sweep()
+        store.drop_needless()
+    while missing:
+        jobs = _jobs(store.free(missing), device, store)
+        found_by = {spec: index for index, job in enumerate(jobs) for spec in job.specs}
+        after = [{found_by[need] for spec in job.specs for need in needs(spec) if need in found_by} for job in jobs]
+        ended = _perform(jobs, after, device, workers, _counter(jobs, done, report))
+        done += sum(jobs[i].steps for i in ended)
+        missing = [spec for spec in missing if not store.has(spec)]
+        if missing and not ended:
+            left = sum(job.steps for job in jobs)
+            _wait(missing, store, lambda words, done=done, left=left: report and report(done, done + left, words))
 
 
 def choose_device(device: str) -> str:
@@ -166,11 +181,25 @@ def fleet_size(model: ModelSpec | HyperModel | Perceptron, batch: int, length: i
     return max(1, int(CPU_FLEET_TOKENS / (batch * length * model.width / 32)))
 
 
-def perform(job: Job, report: Callable[..., None] | None = None) -> None:
-    """Do a job, from its last checkpoint where there is one, and store its results. report(steps done, in words)."""
-    store, first, report = Store(job.store), job.specs[0], report or (lambda steps, words="": None)
-    if all(map(store.has, job.specs)):  # another process was faster
-        return report(job.steps)
+def perform(job: Job, report: Callable[..., None] | None = None) -> bool:
+    """Do a job, from its last checkpoint where there is one, and store its results. report(steps done, in words).
+
+    False: another process trains one of its specs, or has trained some of them since the job was planned.
+    """
+    store, report = Store(job.store), report or (lambda steps, words="": None)
+    with store.lease(job.specs) as free:
+        there = [store.has(spec) for spec in job.specs]
+        if all(there):  # another process was faster
+            report(job.steps)
+            return True
+        if not free or (any(there) and store.checkpoint(job.specs) is None):
+            return False
+        _train(job, store, report)
+        return True
+
+
+def _train(job: Job, store: Store, report: Callable[..., None]) -> None:
+    first = job.specs[0]
     if isinstance(first, EpisodeSpec):
         return _episodes(job, store, report)
     if two_losses(first):
@@ -226,9 +255,13 @@ def _episodes(job: Job, store: Store, report: Callable[..., None]) -> None:
     start, found = time.perf_counter(), state.found()
     listed = episodes.contest(spec, found, given)
     wanted, done = [run for runs in listed for run in runs], episodes.steps(spec) - episodes.contest_steps(spec)
-    for members in _jobs([run for run in wanted if not store.has(run)], job.device, store):
-        perform(members, lambda steps, words="", done=done: report(done + steps, "trains with what was found"))
-        done += members.steps
+    while missing := [run for run in wanted if not store.has(run)]:
+        ended = False
+        for members in _jobs(store.free(missing), job.device, store):
+            if perform(members, lambda steps, words="", done=done: report(done + steps, "trains with what was found")):
+                ended, done = True, done + members.steps
+        if not ended:
+            _wait(missing, store, lambda words, done=done: report(done, words))
     results = []
     for runs in listed:
         stored = [store.load(run) for run in runs]
@@ -267,11 +300,10 @@ def _save_runs(store: Store, fleet: Fleet, notes: dict) -> None:
             store.save(spec, history, fleet.run_weights(run), own)
 
 
-def _drop_needless(store: Store) -> None:
-    """Remove states of fleets whose results are there: a kill came after the last of them."""
-    for members in store.checkpoints():
-        if all(map(store.has, members)):
-            store.drop_checkpoint(members)
+def _wait(specs: Sequence[Spec], store: Store, tell: Callable[[str], object]) -> None:
+    """Wait a moment for other processes that train these, with a word about one of them."""
+    tell(f"waits for {store.holder(specs)}")
+    time.sleep(WAIT)
 
 
 def _all_searches(spec: Spec) -> list[SearchSpec | EpisodeSpec]:
@@ -340,14 +372,14 @@ def _shape(model: ModelSpec | HyperModel | Perceptron) -> ModelSpec | HyperModel
     return replace(model.having(forms), prefactor=0.0) if isinstance(model, Perceptron) else replace(model, **forms)
 
 
-def _counter(jobs: Sequence[Job], report: Report | None) -> Progress:
-    """Adds up the steps of the jobs and tells the sum."""
-    done, total = [0] * len(jobs), sum(job.steps for job in jobs)
+def _counter(jobs: Sequence[Job], before: int, report: Report | None) -> Progress:
+    """Adds up the steps of the jobs, and those done before, and tells the sum."""
+    done, total = [0] * len(jobs), before + sum(job.steps for job in jobs)
 
     def progress(index: int, steps: int, words: str) -> None:
         done[index] = steps
         if report is not None:
-            report(sum(done), total, f"{jobs[index].name}, {words}" if words else jobs[index].name)
+            report(before + sum(done), total, f"{jobs[index].name}, {words}" if words else jobs[index].name)
 
     return progress
 
@@ -358,9 +390,9 @@ def _workers() -> int:
     return check_whole("LAB_WORKERS", int(asked) if str(asked).isdecimal() and len(str(asked)) < 10 else asked)
 
 
-def _perform(jobs: Sequence[Job], after: Sequence[set[int]], device: str, workers: int, progress: Progress) -> None:
+def _perform(jobs: Sequence[Job], after: Sequence[set[int]], device: str, workers: int, progress: Progress) -> set[int]:
+    """Do jobs; the indices of those that were done."""
     count = min(len(jobs), workers)
     if device == "cpu" and count > 1 and sum(job.work for job in jobs) > SMALL:
-        in_processes(jobs, perform, count, progress, after)
-    else:
-        in_this_process(jobs, perform, 1 if device == "cpu" else torch.get_num_threads(), progress)
+        return in_processes(jobs, perform, count, progress, after)
+    return in_this_process(jobs, perform, 1 if device == "cpu" else torch.get_num_threads(), progress, after)

@@ -261,5 +261,7 @@ def complete(specs: Sequence[engine.Spec], store: Store, device: str = "auto", p
         def report(done: int, total: int, what: str) -> None:
             bar.total, bar.desc = total, what
             bar.update(done - bar.n)
+            if what.startswith("waits"):  # nothing is done, so that the bar would not say it
+                bar.refresh()
 
         engine.complete(specs, store, device, workers, report)

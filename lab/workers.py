@@ -21,16 +21,18 @@ import torch
 from lab.errors import LabError
 
 POLL = 0.2  # seconds between two looks at the progress
+PAUSE = 1.0  # seconds before a job that could not be done is tried again
 Progress = Callable[[int, int, str], None]  # (job's index, steps done, where it stands in words or "")
 
 
 def in_processes(
     jobs: Sequence, work: Callable, count: int, progress: Progress, after: Sequence[set[int]] | None = None
-) -> None:
+) -> set[int]:
     """Call work(job, report) for every job, `count` at a time; report(steps, words) reaches `progress`.
 
-    after: for each job, the indices of those that must be done before it. The first error stops everything that is
-    still running and is raised here.
+    after: for each job, the indices of those that must be done before it. Where `work` returns False, the job cannot be
+    done at this moment: it is tried again for as long as others are running. Returns the indices of what was done. The
+    first error stops everything that is still running and is raised here.
     """
     from loky import get_reusable_executor
 
@@ -41,14 +43,22 @@ def in_processes(
                                      initargs=(1,))  # fmt: skip
         try:
             waiting, ended, left, after = {}, set(), set(range(len(jobs))), after or [set()] * len(jobs)
-            while waiting or left:
-                for i in sorted(i for i in left if after[i] <= ended):
+            refused: dict[int, float] = {}  # when
+            while True:
+                now = time.monotonic()
+                for i in sorted(i for i in left if after[i] <= ended and now > refused.get(i, -PAUSE) + PAUSE):
                     waiting[pool.submit(_work, work, jobs[i], folder / str(i), os.getpid())] = i
                     left.remove(i)
+                if not waiting:
+                    return ended
                 done, _ = wait(waiting, timeout=POLL, return_when=FIRST_COMPLETED)
                 for future in done:
-                    future.result()
-                    ended.add(waiting.pop(future))
+                    i = waiting.pop(future)
+                    if future.result():
+                        ended.add(i)
+                    else:
+                        left.add(i)
+                        refused[i] = time.monotonic()
                 for i in range(len(jobs)):
                     if (said := _said(folder / str(i))) is not None:
                         progress(i, *said)
@@ -62,18 +72,28 @@ def in_processes(
             ) from error
 
 
-def in_this_process(jobs: Sequence, work: Callable, threads: int, progress: Progress) -> None:
+def in_this_process(
+    jobs: Sequence, work: Callable, threads: int, progress: Progress, after: Sequence[set[int]] | None = None
+) -> set[int]:
     """As `in_processes`, one after the other in the order given, here; torch's number of threads is put back."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
+    after, left, ended = after or [set()] * len(jobs), list(range(len(jobs))), set()
     try:
-        for i, job in enumerate(jobs):
-            work(job, lambda steps, words="", i=i: progress(i, steps, words))
+        while True:
+            count = len(ended)
+            for i in left:
+                if after[i] <= ended:
+                    if work(jobs[i], lambda steps, words="", i=i: progress(i, steps, words)) is not False:
+                        ended.add(i)
+            left = [i for i in left if i not in ended]
+            if not left or len(ended) == count:
+                return ended
     finally:
         torch.set_num_threads(before)
 
 
-def _work(work: Callable, job: object, file: Path, parent: int) -> None:
+def _work(work: Callable, job: object, file: Path, parent: int) -> bool:
     clock, said = [0.0], [(0, "")]
 
     def write(steps: int, words: str) -> None:
@@ -90,8 +110,10 @@ def _work(work: Callable, job: object, file: Path, parent: int) -> None:
             write(steps, words)
             clock[0] = time.monotonic()
 
-    work(job, report)
+    if work(job, report) is False:
+        return False
     write(*said[0])
+    return True
 
 
 def _said(file: Path) -> tuple[int, str] | None:

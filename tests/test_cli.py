@@ -222,6 +222,36 @@ def test_force_trains_again_to_the_same_bits(lab, store_folder, monkeypatch):
     assert Path("1/table.csv").read_text() == Path("2/table.csv").read_text()
 
 
+FORCED = """
+import os, signal
+from lab.cli import main
+from lab.store import Store
+left, save = [{count}], Store.save
+def counted(*result):
+    save(*result)
+    left[0] -= 1
+    left[0] or os.kill(os.getpid(), signal.SIGKILL)
+Store.save = counted
+main("figure transformers/fig3 --scale smoke --seeds 1 --force --out {out}".split())
+"""
+
+
+def test_a_forced_figure_that_is_killed_again_and_again_comes_to_its_end(nursery, lab, store_folder, tmp_path):
+    """Every call keeps one result more than the one before; each is trained again once."""
+    assert lab("figure transformers/fig3 --scale smoke --seeds 1 --out first")[0] == 0
+    before, store = {path: (path / "done.json").stat().st_ino for path in Store().results()}, Store()
+    for trained in range(1, len(before) + 1):
+        ended = nursery.run(FORCED.format(count=1, out=tmp_path / "again"), LAB_STORE=store_folder)
+        assert ended.code == -signal.SIGKILL, ended.err
+        assert len(list(store.results())) == trained and ("goes on" in ended.err) == (trained > 1)
+    code = "import lab.cli; lab.cli.main('figure transformers/fig3 --scale smoke --seeds 1 --out {}'.split())"
+    ended = nursery.run(code.format(tmp_path / "again"), LAB_STORE=store_folder)
+    assert ended.code == 0 and not list((store_folder / "forced").iterdir()), ended.err
+    after = {path: (path / "done.json").stat().st_ino for path in store.results()}
+    assert after.keys() == before.keys() and store.verify() == []
+    assert (tmp_path / "again/table.csv").read_text() == Path("first/table.csv").read_text()
+
+
 def test_a_search_writes_functions_that_can_be_loaded(lab):
     code, out, said = lab("search memorize --scale smoke --learn attention mlp --out zoo")
     assert code == 0 and said == []

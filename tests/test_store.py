@@ -18,6 +18,7 @@ from lab.errors import ArgumentError, LabError
 from lab.run import Run
 from lab.spec import ModelSpec, Recipe, RunSpec, SearchSpec, from_json, key, replace, to_json
 from lab.store import SHIPPED, DamagedError, Store
+from lab.store.temporary import temporary
 
 RUN = RunSpec("memorize", ModelSpec(layers=1, width=8), Recipe(steps=6, rate=0.003, batch=8), seed=0)
 SEARCH = SearchSpec("memorize", ModelSpec(layers=1, width=8), Recipe(steps=6, rate=0.003, batch=8))
@@ -239,24 +240,25 @@ def test_a_cut_checkpoint_counts_as_none(store, keep):
 def test_a_checkpoint_of_another_version_of_the_lab_is_left_alone(store, monkeypatch, old):
     """Whole, but its specs have a field or a type that is no longer known."""
     path = store._checkpoint(FLEET)
-    monkeypatch.setattr("lab.store.to_json", lambda spec: to_json(spec).replace(old, old.replace('":', 'Older":', 1)))
+    older = old.replace('":', 'Older":', 1)
+    monkeypatch.setattr("lab.store.checkpoints.to_json", lambda spec: to_json(spec).replace(old, older))
     store.keep_checkpoint(FLEET, WEIGHTS)
     monkeypatch.undo()
     assert list(store.checkpoints()) == []
-    assert store.clean() == [f"checkpoints/{path.name}"]
+    assert store.clean() == [] and "another version" in store.foreign()[0] and path.exists()
 
 
 def test_cleaning_costs_no_training_under_way(store):
-    """Checkpoints go when nothing needs them any more, temporary folders when nobody writes them any more."""
+    """Checkpoints go when nothing needs them any more, temporary folders when their process has ended."""
     store.keep_checkpoint(FLEET, WEIGHTS)
-    young, old = store.folder / "runs/.tmp-young", store.folder / "searches/.tmp-old"
-    for folder in (young, old):
-        folder.mkdir(parents=True)
-        (folder / "spec.json").write_text("{")
-    os.utime(old, (time.time() - 7200,) * 2)
-    assert list(store.results()) == [store.path(RUN)] and store.verify() == []
-    assert store.clean() == ["searches/.tmp-old"]
-    assert store.checkpoint(FLEET) is not None and young.exists() and not old.exists()
+    left = store.folder / "searches/.tmp-0123456789abcdef"
+    left.mkdir(parents=True)
+    (left / "spec.json").write_text("{")
+    with temporary(store.folder / "runs") as written:
+        os.utime(written, (time.time() - 7200,) * 2)
+        assert list(store.results()) == [store.path(RUN)] and store.verify() == [] and store.foreign() == []
+        assert store.clean() == ["searches/.tmp-0123456789abcdef"]
+        assert store.checkpoint(FLEET) is not None and written.exists() and not left.exists()
     store.save(FLEET[1], HISTORY, WEIGHTS, NOTES)
     assert store.clean() == [f"checkpoints/{store._checkpoint(FLEET).name}"]
 
@@ -388,10 +390,10 @@ for deed in (lambda: store.has(RUN), store.verify, store.clean, lambda: list(sto
 
 
 def test_a_store_that_is_a_file_is_one_line(tmp_path):
-    (tmp_path / "file").write_text("precious")
     store = Store(tmp_path / "file")
-    assert not store.has(RUN) and store.verify() == []
-    for deed in (lambda: store.save(RUN, HISTORY, WEIGHTS, NOTES), store.check_writable):
+    (tmp_path / "file").write_text("precious")
+    deeds = (lambda: store.save(RUN, HISTORY, WEIGHTS, NOTES), store.check_writable, lambda: Store(tmp_path / "file"))
+    for deed in deeds:
         with pytest.raises(LabError, match="LAB_STORE") as raised:
             deed()
         assert "\n" not in str(raised.value)

@@ -38,8 +38,10 @@ def figure(
 ) -> Figure:
     """A figure of the catalogue, with its table and provenance.
 
-    seeds: runs of each kind (default: the entry's own). force: train again what the store has. shipped: where the store
-    lacks runs, take the results in data/results if they are there, rather than train; their provenance says so.
+    seeds: runs of each kind (default: the entry's own). force: train again what the store has. An interrupted call goes
+    on when it is repeated, with `force` or without: what it had forgotten is marked in the store (`lab.store.forced`)
+    until all of it is trained, and what it had trained again stays. shipped: where the store lacks
+    runs, take the results in data/results if they are there, rather than train; their provenance says so.
 
     >>> figure("transformers/fig6", scale="smoke", progress=False).table.columns.tolist()
     ['task', 'x', 'value', 'density']
@@ -64,12 +66,15 @@ def measured(
     found, store = _checked(name, scale, device, seeds), as_store(store)
     planned = found.plan(scale, seeds or found.seeds[scale])
     specs = list(dict.fromkeys(spec for _, spec in planned))
-    if force:
-        store.forget([*specs, *(search for spec in specs for search in needs(spec))])
+    forced = [*specs, *(search for spec in specs for search in needs(spec))]
+    if force and store.force(forced) and progress:
+        again = sum(map(store.has, specs))
+        print(f"{name}: an interrupted --force goes on; {again} of {len(specs)} runs trained again", file=sys.stderr)
     if progress:
         _announce(found, scale, len(specs), sum(not store.has(spec) for spec in specs))
     start = time.perf_counter()
     complete(specs, store, device, progress)
+    store.end_force(forced)
     runs = [(labels, Run(spec, store)) for labels, spec in planned]
     devices = {(run.notes["device"], run.notes["device_name"]) for _, run in runs}  # trained here or elsewhere
     devices = sorted(devices or {("cpu", engine.device_name("cpu"))})

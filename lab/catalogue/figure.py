@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import html
 import json
-import os
-import tempfile
+import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.errors import ArgumentError, LabError, check_flag, check_path
+from lab.store.locks import exclusive
+from lab.store.temporary import abandoned, temporary, write
 
 if TYPE_CHECKING:  # plotly is imported where a figure is drawn
     import pandas as pd
     import plotly.graph_objects as go
 
+# what the lab may have written into a figure's folder before, and not now
+FILES = ("figure.html", "figure.json", "figure.png", "figure.svg", "table.csv", "curves.csv", "functions.csv")
 WIDTH = 800  # px of images; text has its natural size there
 
 PAGE = """<!DOCTYPE html>
@@ -72,8 +76,8 @@ class Figure:
 
         Always figure.json (Plotly), table.csv, provenance.json and one CSV for each of `extras`. With `page`
         figure.html, which holds plotly.js itself (5 MB): one file to send around, and it opens offline. With `images`
-        figure.png and figure.svg, where a Chrome is found. Each file is complete or as it was before. Raises LabError
-        where it cannot write.
+        figure.png and figure.svg, where a Chrome is found. A figure's files belong together: an older figure's are
+        replaced by all of these, or stay where something cannot be written (LabError), and none is left beside them.
         """
         folder, images, page = check_path("folder", folder), check_flag("images", images), check_flag("page", page)
         files = {"table.csv": self.table.to_csv(index=False)}
@@ -84,12 +88,21 @@ class Figure:
             files["figure.html"] = self._page()
         try:
             _make(folder)
-            written: list[Path | str] = [_put(folder / name, text.encode()) for name, text in files.items()]
-            return written + (self._write_images(folder) if images else [])
+            with temporary(folder) as new:  # in there, because a link or another disk may be above
+                for name, text in files.items():
+                    write(new / name, text.encode())
+                drawn = self._write_images(new) if images else []
+                _place(new, folder)
+            for path in abandoned(folder):
+                shutil.rmtree(path, ignore_errors=True)
         except OSError as error:
+            with suppress(OSError):
+                folder.rmdir()  # where nothing lies in it
             raise LabError(
                 f"cannot write to {folder}: {error.strerror or error}; choose another folder, or make room"
             ) from error
+        return [folder / name for name in files] + [folder / said.name if isinstance(said, Path) else said
+                                                    for said in drawn]  # fmt: skip
 
     def _write_images(self, folder: Path) -> list[Path | str]:
         from lab.catalogue import export
@@ -99,10 +112,10 @@ class Figure:
         try:
             made = export.images(drawn.to_json())
         except export.NoImages as problem:
-            for kind in export.FORMATS:  # an image of an older table must not stand beside this one
-                (folder / f"figure.{kind}").unlink(missing_ok=True)
             return [f"no images ({problem}): {export.ADVICE}"]
-        return [_put(folder / f"figure.{kind}", content) for kind, content in made.items()]
+        for kind, content in made.items():
+            write(folder / f"figure.{kind}", content)
+        return [folder / f"figure.{kind}" for kind in made]
 
     def _captioned_json(self) -> str:
         import plotly.graph_objects as go
@@ -136,16 +149,30 @@ def _make(folder: Path) -> None:
         raise ArgumentError(f"{folder} is a file or lies in one; name a folder to write into") from None
 
 
-def _put(path: Path, content: bytes) -> Path:
-    """Write a file under a temporary name and rename it, so that a reader never sees half of it."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        temporary.chmod(0o644)  # mkstemp gives it to its owner alone
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    return path
+def _place(new: Path, folder: Path) -> None:
+    """Put a figure's files into the folder, in place of the older figure's. Other files there are left alone.
+
+    The older ones leave first, and provenance.json comes last: at no moment do files of two figures stand together, and
+    what has its provenance is whole. Where the disk refuses, the older ones come back.
+    """
+    names = sorted((path.name for path in new.iterdir()), key=lambda name: name == "provenance.json")
+    for name in names:
+        if (folder / name).is_dir():
+            raise ArgumentError(f"{folder / name} is a folder; move it away, or name another folder to write into")
+    older, left, came = new / ".older", [], []
+    older.mkdir()
+    with exclusive(folder):
+        try:
+            for name in dict.fromkeys(["provenance.json", *names, *FILES]):
+                if (folder / name).is_file() or (folder / name).is_symlink():
+                    (folder / name).rename(older / name)
+                    left.append(name)
+            for name in names:
+                (new / name).rename(folder / name)
+                came.append(name)
+        except BaseException:
+            for name in came:
+                (folder / name).unlink()
+            for name in reversed(left):
+                (older / name).rename(folder / name)
+            raise

@@ -8,7 +8,6 @@ mine/…, so that no file can hide a shipped function.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from lab.errors import ArgumentError, check_folder, listed, shown
@@ -50,10 +49,8 @@ def zoo_files(folder: str | Path | None = None) -> dict[str, Path]:
         own = check_folder("folder", folder)
         if not own.is_dir():
             raise ArgumentError(f"folder={str(folder)!r} is no folder; `lab search TASK --out {folder}` makes it a zoo")
-    elif given := os.environ.get("LAB_ZOO"):  # it need not be there yet
-        own = check_folder("LAB_ZOO", given)
-        if own.exists() and not own.is_dir():
-            raise ArgumentError(f"LAB_ZOO={given!r} is a file; name the folder of your functions")
+    else:
+        own = environment.folder("LAB_ZOO")  # it need not be there yet
     if own:
         found |= {f"{MINE}/{name}": path for name, path in _named(own, ("*.json", "*/*.json")).items()}
     return found

@@ -82,14 +82,98 @@ def test_a_folder_that_is_a_file_is_one_clear_line(figure, tmp_path, place):
     assert (tmp_path / "file").read_text() == "precious"
 
 
-def test_a_full_disk_is_one_clear_line_and_costs_no_older_file(figure, tmp_path, monkeypatch):
-    (tmp_path / "table.csv").write_text("older")
-    full = OSError(28, "No space left on device")
-    monkeypatch.setattr(os, "fdopen", lambda *_, **__: (_ for _ in ()).throw(full))
-    with pytest.raises(LabError, match="No space left on device"):
-        figure.write(tmp_path, images=False)
-    assert [path.name for path in tmp_path.iterdir()] == ["table.csv"]
-    assert (tmp_path / "table.csv").read_text() == "older"
+def content(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder, by its path there."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+# Two figures in one folder, among files of the user; `figures()` makes them anew in another process.
+WRITE = """
+import os, resource, sys
+from pathlib import Path
+from tests.processes import kill_at
+from tests.figures.test_figure import *
+folder = Path({folder!r})
+older, newer = (Figure(curves.fig3(tables.lengths(seeds=n)), tables.lengths(seeds=n), {{"runs": n}}, "One.",
+                       "transformers/fig3", "smoke", extras={{"curves": tables.lengths(seeds=1)}} if n == 1 else {{}})
+                for n in (1, 2))
+older.write(folder, images=False, page=False)
+(folder / "figure.svg").write_text("of the older figure")
+"""
+
+
+def test_a_file_that_cannot_be_written_leaves_the_older_figure_whole(nursery, tmp_path):
+    """figure.html has five megabytes: a disk may be full when tables are written already."""
+    code = (
+        WRITE
+        + """
+(folder / "notes.txt").write_text("precious")
+before = content(folder)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000,) * 2)
+try:
+    newer.write(folder, images=False)
+except LabError as error:
+    print(str(error))
+assert content(folder) == before, sorted(content(folder))
+try:
+    newer.write(folder.with_name("new"), images=False)
+except LabError as error:
+    print(str(error))
+assert not folder.with_name("new").exists()
+"""
+    )
+    ended = nursery.run(code.format(folder=str(tmp_path / "out")))
+    assert ended.code == 0, ended.err
+    assert len(ended.out.splitlines()) == 2 and ended.out.count("File too large") == 2 and "out" in ended.out
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="forks")
+def test_files_of_two_figures_never_stand_together(nursery, tmp_path):
+    """Killed at each operation on a file: what is there is of one figure, and has its provenance only when it is whole;
+    what else lies there stays; the next call brings it all."""
+    code = (
+        WRITE
+        + """
+(folder / "below").mkdir()
+for name in ("notes.txt", "below/table.csv"):
+    (folder / name).write_text("precious")
+parts = content(folder)
+newer.write(folder.with_name("whole"), images=False, page=False)
+whole, mine = content(folder.with_name("whole")), {{"notes.txt": b"precious", "below/table.csv": b"precious"}}
+states = []
+for count in range(1, 1000):
+    older.write(folder, images=False, page=False)
+    (folder / "figure.svg").write_text("of the older figure")
+    pid = os.fork()
+    if pid == 0:
+        kill_at(count, str(folder))
+        newer.write(folder, images=False, page=False)
+        os._exit(0)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    now = {{name: data for name, data in content(folder).items() if ".tmp-" not in name}}
+    assert mine.items() <= now.items()
+    assert now.items() <= parts.items() or now.items() <= (whole | mine).items(), (count, sorted(now))
+    if "provenance.json" in now:
+        assert now in (parts, whole | mine), (count, sorted(now))
+    states.append(len(now))
+    newer.write(folder, images=False, page=False)
+    assert content(folder) == whole | mine
+    if code == 0:
+        break
+print(count, *states)
+"""
+    )
+    ended = nursery.run(code.format(folder=str(tmp_path / "out")))
+    assert ended.code == 0, ended.err
+    assert int(ended.out.split()[0]) > 20 and len(set(ended.out.split()[1:])) > 3
+
+
+def test_a_folder_under_the_name_of_a_file_is_refused_and_stays(figure, tmp_path):
+    (tmp_path / "table.csv").mkdir()
+    (tmp_path / "table.csv" / "precious").touch()
+    with pytest.raises(LabError, match="table.csv"):
+        figure.write(tmp_path, images=False, page=False)
+    assert content(tmp_path) == {"table.csv/precious": b""}
 
 
 CHROMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")

@@ -1,0 +1,58 @@
+"""The state of a fleet in training, in a file named by the keys of its runs: a digest, then tensors with the specs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+from torch import Tensor
+
+from lab.spec import EpisodeSpec, RunSpec, SearchSpec, TwoLossSpec, from_json, key, to_json
+from lab.store.temporary import temporary, write
+
+Spec = RunSpec | SearchSpec | EpisodeSpec | TwoLossSpec
+
+
+def name_of(specs: Sequence[Spec]) -> str:
+    """The name of a fleet's state."""
+    return hashlib.sha256("\n".join(key(spec) for spec in specs).encode()).hexdigest()
+
+
+def keep(path: Path, specs: Sequence[Spec], tensors: dict[str, Tensor]) -> None:
+    """Write the state of a fleet, in place of the state before."""
+    members = {"specs": json.dumps([to_json(spec) for spec in specs])}
+    data = save_tensors({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, members)
+    with temporary(path.parent) as folder:
+        write(folder / "state", hashlib.sha256(data).digest() + data)
+        (folder / "state").replace(path)
+
+
+def load(path: Path) -> dict[str, Tensor] | None:
+    """A state, or None where it is missing or damaged."""
+    data = whole(path)
+    return None if data is None else load_tensors(data)
+
+
+def members(path: Path) -> tuple[Spec, ...] | None:
+    """The specs of a fleet's state; None where it is damaged, or from another version of the lab."""
+    if (data := whole(path)) is None:
+        return None
+    try:
+        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])  # safetensors: length, then JSON
+        specs = tuple(from_json(text) for text in json.loads(header["__metadata__"]["specs"]))
+        return specs if name_of(specs) == path.name else None
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return None
+
+
+def whole(path: Path) -> bytes | None:
+    """What was written, if the digest before it is its own."""
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    return data[32:] if hashlib.sha256(data[32:]).digest() == data[:32] else None

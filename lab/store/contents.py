@@ -1,0 +1,73 @@
+"""What lies in the folders of a store: results, states, what killed processes have left, and what is foreign."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from lab.store import checkpoints, leases, results
+from lab.store.temporary import abandoned as abandoned_folders
+from lab.store.temporary import is_temporary
+
+RESULTS = ("searches", "runs")
+FOLDERS = (*RESULTS, "checkpoints", "forced", "leases")
+
+
+def found_results(store: Path) -> Iterator[Path]:
+    """Folders of results, finished or not."""
+    for kind in RESULTS:
+        yield from (path for path in _list(store / kind) if results.foreign(path) is None)
+
+
+def states(store: Path) -> list[Path]:
+    """Files of states, whole or damaged."""
+    return [path for path in _list(store / "checkpoints") if _is_file_of_key(path)]
+
+
+def abandoned(store: Path) -> list[Path]:
+    """Temporary folders and leases of processes that have ended."""
+    left = [path for kind in FOLDERS if (store / kind).is_dir() for path in abandoned_folders(store / kind)]
+    return left + (leases.abandoned(store / "leases") if (store / "leases").is_dir() else [])
+
+
+def foreign(store: Path) -> list[str]:
+    """One line for each thing in these folders that this version of the lab has not written."""
+    lines = []
+    for kind in FOLDERS:
+        if not (store / kind).is_dir() and ((store / kind).exists() or (store / kind).is_symlink()):
+            lines.append(f"{kind}: not a folder")
+        for path in _list(store / kind):
+            if (reason := _foreign(kind, path)) is not None:
+                lines.append(f"{kind}/{path.name}: {reason}")
+    return sorted(lines)
+
+
+def remove(path: Path) -> None:
+    """Remove a result, a state, a lease or a temporary folder."""
+    if is_temporary(path):
+        shutil.rmtree(path)
+    elif path.parent.name in RESULTS:
+        results.remove(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _foreign(kind: str, path: Path) -> str | None:
+    if is_temporary(path) and path.is_dir():
+        return None
+    if kind in RESULTS:
+        return results.foreign(path)
+    if not (leases.is_lease(path) if kind == "leases" else _is_file_of_key(path)):
+        return "not a file of the lab"
+    if kind == "checkpoints" and checkpoints.whole(path) is not None and checkpoints.members(path) is None:
+        return "a state of another version of the lab"
+    return None
+
+
+def _is_file_of_key(path: Path) -> bool:
+    return results.KEY.fullmatch(path.name) is not None and path.is_file()
+
+
+def _list(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir()) if folder.is_dir() else []

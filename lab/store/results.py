@@ -1,0 +1,169 @@
+"""A result on disk: a folder of four files, whole or damaged; and what looks like one and is none of this lab's."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import io
+import json
+import re
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+from torch import Tensor
+
+from lab.errors import LabError
+from lab.spec import SCHEMA, from_json, to_json
+from lab.store.temporary import temporary, write
+
+FILES = ("spec.json", "history.npz", "weights.safetensors")
+KEY = re.compile("[0-9a-f]{64}")
+VERSIONS = range(1000)  # numbers that another version of the lab may have for SCHEMA
+ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ENOTEMPTY, errno.EEXIST)
+
+
+class DamagedError(LabError):
+    """A stored result whose files do not have the digests written when it was finished."""
+
+
+def pack(spec: object, history: dict[str, np.ndarray], weights: dict[str, Tensor], notes: dict) -> dict[str, bytes]:
+    """The files of a result by name; `done.json`, which says that it is whole, is the last."""
+    arrays = io.BytesIO()
+    np.savez(arrays, **history)
+    weights = {name: tensor.contiguous() for name, tensor in weights.items()}
+    files = {"spec.json": to_json(spec).encode(), "history.npz": arrays.getvalue(),
+             "weights.safetensors": save_tensors(weights)}  # fmt: skip
+    done = {"files": {name: _sha256(data) for name, data in files.items()}, "notes": notes}
+    return files | {"done.json": json.dumps(done | {"digest": _digest(done)}, sort_keys=True).encode()}
+
+
+def unpack(files: dict[str, bytes]) -> tuple[dict[str, np.ndarray], dict[str, Tensor]]:
+    """History and weights."""
+    with np.load(io.BytesIO(files["history.npz"]), allow_pickle=False) as arrays:
+        history = {name: arrays[name] for name in arrays.files}
+    return history, load_tensors(files["weights.safetensors"])
+
+
+def check(folder: Path, advice: str) -> tuple[dict[str, bytes], dict]:
+    """The files of a result and its notes, if all of them are as they were written, for the spec in its name.
+
+    Raises DamagedError, which names the result and ends with `advice`; PermissionError, which is no damage.
+    """
+
+    def damage(what: str) -> DamagedError:
+        return DamagedError(f"{folder.parent.name}/{folder.name} in {folder.parents[1]}: {what}; {advice}")
+
+    files = {}
+    for name in ("done.json", *FILES):
+        try:
+            files[name] = (folder / name).read_bytes()
+        except PermissionError:
+            raise
+        except OSError as error:
+            raise damage(f"{name} is unreadable ({error.strerror})") from error
+    try:
+        done = json.loads(files.pop("done.json"))
+        digests, notes, own = done["files"], done["notes"], done.pop("digest", None)
+        whole = set(done) == {"files", "notes"} and set(digests) == set(FILES)
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise damage("done.json is damaged") from error
+    if not whole or own not in (_digest(done), None):  # None: written before notes had a digest
+        raise damage("done.json is damaged")
+    for name, data in files.items():
+        if _sha256(data) != digests[name]:
+            raise damage(f"{name} is damaged (its digest is another)")
+    if _name(SCHEMA, files["spec.json"]) != folder.name:
+        raise damage("it holds another spec than its name says")
+    return files, notes
+
+
+def place(files: dict[str, bytes], target: Path) -> None:
+    """Write the files of a result, all of them or none. One that is there already stays: a spec has one result."""
+    with temporary(target.parent) as folder:
+        for name, data in files.items():
+            write(folder / name, data)
+        try:
+            folder.rename(target)
+        except OSError as error:
+            if error.errno not in ABSENT:
+                raise
+            if (target / "done.json").is_file():
+                return  # another process finished the same run first
+            remove(target)
+            if not target.exists():
+                folder.rename(target)
+            else:  # somebody keeps a file of his own there
+                for name in files:
+                    (folder / name).replace(target / name)
+
+
+def remove(folder: Path) -> None:
+    """Remove a result: its files, and the folder where nothing else lies in it. Of a link, the link alone."""
+    if folder.is_symlink():
+        folder.unlink()
+        return
+    for name in ("done.json", *FILES):  # done.json first: what is half removed must not look finished
+        file = folder / name
+        if file.is_dir() and not file.is_symlink():
+            _remove_empty(file)
+        else:
+            with suppress(NotADirectoryError):
+                file.unlink(missing_ok=True)
+    _remove_empty(folder)
+
+
+def foreign(path: Path) -> str | None:
+    """Why this is no result of this version of the lab, in words; None: it is one, whole or damaged.
+
+    A result has a key as name, and nothing but the lab's files, or some of them. A whole one whose name is the key of
+    its spec in another version belongs to that version.
+    """
+    if not path.is_dir():
+        return "a link to nothing" if path.is_symlink() and not path.exists() else "a file"
+    if not KEY.fullmatch(path.name):
+        return "a folder that is not named by a key"
+    names = {file.name for file in path.iterdir()}
+    if names and names.isdisjoint((*FILES, "done.json")):
+        return "a folder without the files of a result"
+    return "a result of another version of the lab" if _is_of_another_version(path) else None
+
+
+def _is_of_another_version(folder: Path) -> bool:
+    try:
+        done, spec = json.loads((folder / "done.json").read_bytes()), (folder / "spec.json").read_bytes()
+        own, whole = done.pop("digest", None), done["files"]["spec.json"] == _sha256(spec)
+        other = set(done) != {"files", "notes"} or set(done["files"]) != set(FILES)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return False
+    if not whole or own not in (_digest(done), None) or _name(SCHEMA, spec) == folder.name:
+        return False
+    if (own is not None and other) or any(_name(number, spec) == folder.name for number in VERSIONS):
+        return True
+    try:
+        from_json(spec.decode())
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return True
+    return False
+
+
+def _remove_empty(folder: Path) -> None:
+    try:
+        folder.rmdir()
+    except OSError as error:
+        if error.errno not in ABSENT:
+            raise
+
+
+def _name(schema: int, spec: bytes) -> str:
+    return _sha256(f"{schema}\n".encode() + spec)
+
+
+def _digest(done: dict) -> str:
+    return _sha256(json.dumps(done, sort_keys=True).encode())
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

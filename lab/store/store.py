@@ -1,0 +1,186 @@
+"""The store as one object: what it has by spec, what is damaged, what is foreign, who trains what.
+
+Some runs come with the lab, in `data/runs`: who looks at a trained model need not train it first. They are read where a
+store is told to (`shipped`), checked like any other, and never written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+from torch import Tensor
+
+from lab import environment
+from lab.errors import ArgumentError, LabError, check_path, check_type, shown
+from lab.spec import RunSpec, is_search, key
+from lab.store import checkpoints, contents, forced, results
+from lab.store.checkpoints import Spec
+from lab.store.results import DamagedError
+from lab.store.training import Training
+
+CHECKOUT = Path(__file__).parents[2]
+SHIPPED = CHECKOUT / "data"
+ADVICE = "run `lab store clean` to remove it; it is then trained again when it is needed"
+
+
+class Store(Training):
+    """Results by spec. folder: `LAB_STORE`, or `data/store` of the checkout, or else `~/.cache/lab/store`.
+
+    shipped: a second folder, with `runs/`, to read a run from which the first lacks; None: there is none. Raises
+    ArgumentError where no folder can be.
+    """
+
+    def __init__(self, folder: str | Path | None = None, shipped: str | Path | None = None):
+        given = None if folder is None else check_path("folder", folder)
+        self.folder = (given or environment.folder("LAB_STORE") or _default_folder()).absolute()
+        if given:
+            environment.check_no_file(self.folder, f"the store {folder} (LAB_STORE names another)")
+        self.shipped, self._advice = None, ADVICE
+        if shipped is not None:
+            self.shipped = Store(shipped)
+            self.shipped._advice = "it came with the lab: bring it back from where you have the lab from"
+
+    def path(self, spec: Spec) -> Path:
+        """The folder of a spec's result, whether it is there or not."""
+        return self.folder / ("searches" if is_search(spec) else "runs") / key(spec)
+
+    def has(self, spec: Spec) -> bool:
+        """Whether a finished result is there. It is checked for damage when it is read."""
+        return self._finished(spec) or bool(self._lender(spec))
+
+    def save(self, spec: Spec, history: dict[str, np.ndarray], weights: dict[str, Tensor], notes: dict) -> None:
+        """Keep a finished result. notes: anything else to remember (JSON), e.g. device and wall time."""
+        files = results.pack(spec, history, weights, notes)
+        with self._writing():
+            results.place(files, self.path(spec))
+
+    def load(self, spec: Spec) -> tuple[dict[str, np.ndarray], dict[str, Tensor], dict]:
+        """History, weights and notes of a finished result; DamagedError where a file is not what was written."""
+        if lender := self._lender(spec):
+            return lender.load(spec)
+        files, notes = self._checked(self.path(spec))
+        return *results.unpack(files), notes
+
+    def export(self, name: str, folder: str | Path) -> Path:
+        """Copy one finished result, as it is, into another store, for shipping it; its folder there.
+
+        name: its key, or as much of the beginning as tells it from the others.
+        """
+        found = [path for path in self.results() if name and path.name.startswith(name)]
+        if len(found) != 1:
+            said = f"{len(found)} results have a key that begins with {shown(name)}"
+            raise ArgumentError(f"{said}; `lab store list` has them")
+        files, _ = self._checked(found[0])
+        files["done.json"] = (found[0] / "done.json").read_bytes()
+        other = Store(folder)
+        target = other.folder / found[0].parent.name / found[0].name
+        with other._writing():
+            results.place(files, target)
+        return target
+
+    def forget(self, specs: Iterable[Spec]) -> None:
+        """Remove these results, and the states of fleets that train them, so that they are trained again."""
+        specs = set(specs)
+        with self._writing():
+            for members in list(self.checkpoints()):
+                if specs & set(members):
+                    self.drop_checkpoint(members)
+            for spec in specs:
+                results.remove(self.path(spec))
+
+    def force(self, specs: Iterable[Spec]) -> bool:
+        """Forget these results, unless an earlier call did and not all are back: True, and training goes on there."""
+        specs = set(specs)
+        folder, keys = self.folder / "forced", [key(spec) for spec in specs]
+        if forced.is_marked(folder, keys) and not all(map(self._finished, specs)):
+            return True
+        with self._writing():
+            forced.unmark(folder, keys)
+            self.forget(specs)
+            forced.mark(folder, keys)
+        return False
+
+    def end_force(self, specs: Iterable[Spec]) -> None:
+        """Say that all of these results are back: the next `force` forgets them again."""
+        with self._writing():
+            forced.unmark(self.folder / "forced", [key(spec) for spec in set(specs)])
+
+    def results(self) -> Iterator[Path]:
+        """Folders of all results, finished or not."""
+        with self._reading():
+            yield from contents.found_results(self.folder)
+
+    def foreign(self) -> list[str]:
+        """One line for each thing in the store's folders that this version of the lab has not written."""
+        with self._reading():
+            return contents.foreign(self.folder)
+
+    def verify(self) -> list[str]:
+        """One line for each damaged result; an empty list means that all is well."""
+        found = []
+        for folder in self.results():
+            try:
+                self._checked(folder)
+            except LabError as error:
+                found.append(str(error))
+        return found
+
+    def clean(self) -> list[str]:
+        """Remove damaged results, states that no training needs, and what killed processes left; return what went.
+
+        The state of a fleet that is not finished stays: to go on from it is what it was kept for. So does whatever the
+        lab has not written: `foreign` names it.
+        """
+        removed = []
+        for folder in self.results():
+            try:
+                self._checked(folder)
+            except DamagedError:
+                removed.append(folder)
+        removed += [path for path in contents.states(self.folder) if self._is_needless(path)]
+        with self._writing():
+            for path in removed:
+                contents.remove(path)
+        return [str(path.relative_to(self.folder)) for path in removed] + self.sweep()
+
+    def sweep(self) -> list[str]:
+        """Remove temporary folders and leases of processes that have ended; return what went."""
+        with self._writing():
+            left = contents.abandoned(self.folder)
+            for path in left:
+                contents.remove(path)
+        return [str(path.relative_to(self.folder)) for path in left]
+
+    def _is_needless(self, state: Path) -> bool:
+        """Whether a state is damaged, or its fleet is finished. That of another version of the lab is neither."""
+        members = checkpoints.members(state)
+        return checkpoints.whole(state) is None if members is None else all(map(self.has, members))
+
+    def _finished(self, spec: Spec) -> bool:
+        with self._reading():
+            return (self.path(spec) / "done.json").is_file()
+
+    def _lender(self, spec: Spec) -> Store | None:
+        """The shipped store, if it has the run and this one does not."""
+        there = self.shipped and isinstance(spec, RunSpec) and self.shipped.has(spec) and not self._finished(spec)
+        return self.shipped if there else None
+
+    def _checked(self, folder: Path) -> tuple[dict[str, bytes], dict]:
+        if not folder.exists():
+            raise LabError(f"{folder.parent.name}/{folder.name} is not in the store {self.folder}; train it first")
+        with self._reading():
+            return results.check(folder, self._advice)
+
+
+def as_store(store: Store | None, shipped: str | Path | None = None) -> Store:
+    """The store that is given, or the user's own, there with `shipped`. ArgumentError where it is something else."""
+    if store is None:
+        return Store(shipped=shipped)
+    return check_type("store", store, Store, "a store, such as lab.store.Store(folder), or leave it out")
+
+
+def _default_folder() -> Path:
+    here = (CHECKOUT / "pyproject.toml").is_file()
+    return CHECKOUT / "data" / "store" if here else Path.home() / ".cache/lab/store"

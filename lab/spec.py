@@ -26,7 +26,7 @@ from lab.tasks.sraven import Sraven
 from lab.tasks.table import TableTask
 from lab.tasks.tabular import Tabular
 
-SCHEMA = 1  # raise it when the same spec would train to something else
+SCHEMA = 1  # raise it when the same spec would train to something else; when few of them would, see `revision`
 
 
 @dataclass(frozen=True)
@@ -110,6 +110,13 @@ class HyperModel:
     def breadth(self, length: int) -> float:
         """As `ModelSpec.breadth`; scores and their networks are kept, too, with each key about ten numbers a head."""
         return self.width * max(1, self.experts) + self.heads * length / 10
+
+    def revision(self, length: int) -> int:
+        """How often what such a model trains to on this many tokens has changed while the schema stayed.
+
+        1 for odd numbers: buckets of relative positions were once computed with ln 2 in the place of ln(S / ⌊S / 2⌋).
+        """
+        return length % 2
 
 
 def as_printed(model: HyperModel) -> HyperModel:
@@ -244,8 +251,8 @@ def from_json(text: str) -> object:
 
 
 def key(spec: object) -> str:
-    """SHA-256 of the canonical JSON and the schema version, in hexadecimal: the name of a run or search."""
-    return hashlib.sha256(f"{SCHEMA}\n{to_json(spec)}".encode()).hexdigest()
+    """SHA-256 of the canonical JSON and the version, in hexadecimal: the name of a run or search."""
+    return hashlib.sha256(f"{_version(spec)}\n{to_json(spec)}".encode()).hexdigest()
 
 
 def needs(spec: RunSpec | SearchSpec | EpisodeSpec | TwoLossSpec) -> list[SearchSpec | EpisodeSpec | TwoLossSpec]:
@@ -257,6 +264,14 @@ def needs(spec: RunSpec | SearchSpec | EpisodeSpec | TwoLossSpec) -> list[Search
 def searches(spec: object) -> bool:
     """Whether a spec is of a search, and not of a run."""
     return isinstance(spec, (SearchSpec, EpisodeSpec, TwoLossSpec))
+
+
+def _version(spec: object) -> str:
+    """The schema; behind a point the revision of a run's model, where it has one: all other specs keep their keys."""
+    revision = 0
+    if isinstance(spec, RunSpec) and isinstance(spec.model, HyperModel):
+        revision = spec.model.revision(spec.task.length)
+    return f"{SCHEMA}.{revision}" if revision else f"{SCHEMA}"
 
 
 def _plain(value: object, kind: str = "") -> object:

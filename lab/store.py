@@ -28,7 +28,7 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor
 
 from lab.errors import ArgumentError, LabError
-from lab.spec import SCHEMA, EpisodeSpec, RunSpec, SearchSpec, TwoLossSpec, from_json, key, searches, to_json
+from lab.spec import EpisodeSpec, RunSpec, SearchSpec, TwoLossSpec, from_json, key, searches, to_json
 
 Spec = RunSpec | SearchSpec | EpisodeSpec | TwoLossSpec
 FILES = ("spec.json", "history.npz", "weights.safetensors")
@@ -221,7 +221,7 @@ class Store:
         for name, data in files.items():
             if hashlib.sha256(data).hexdigest() != digests[name]:
                 raise damage(f"{name} is damaged (its digest is another)")
-        if hashlib.sha256(f"{SCHEMA}\n".encode() + files["spec.json"]).hexdigest() != folder.name:
+        if _key_of(files["spec.json"]) != folder.name:
             raise damage("it holds another spec than its name says, or is from another version of the lab")
         return files, notes
 
@@ -260,6 +260,14 @@ def _temporary(parent: Path) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _key_of(text: bytes) -> str | None:
+    """The key of a spec by its JSON; None for what is no spec to this lab."""
+    try:
+        return key(from_json(text.decode()))
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return None
 
 
 def _digest(done: dict) -> str:

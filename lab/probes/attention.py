@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from lab.errors import ArgumentError
 from lab.models.transformer import Transformer
-from lab.nonlinearity.spline import Spline
+from lab.probes.weights import runs_of
 
 
 def scores_in_passes(model: Any, inputs: Any, run: int, normalized: bool, batch: int) -> Iterator[list[Tensor]]:
@@ -89,11 +89,12 @@ def as_tensor(values: Any) -> Tensor:
 def _of_lab_model(model: nn.Module, inputs: Any, part: slice, run: int, normalized: bool) -> list[Tensor]:
     if not isinstance(inputs, Tensor):
         raise ArgumentError(f"{type(model).__name__} reads one tensor, not a dictionary; give tokens or inputs")
-    device = next(model.parameters()).device
-    # A spline may be shared by all runs; every other parameter has the run axis.
-    shared = {id(p) for module in model.modules() if isinstance(module, Spline) for p in module.parameters()}
-    runs = next(len(p) for p in model.parameters() if id(p) not in shared)
-    side_by_side = inputs[part].to(device).expand(runs, *inputs[part].shape)
+    read, runs = inputs[part].to(next(model.parameters()).device), runs_of(model)
+    if runs is None:
+        if run:
+            raise ArgumentError(f"run={run}: {type(model).__name__} has no run axis; leave run at 0")
+        return model.attention_scores(read, normalized=normalized)
+    side_by_side = read.expand(runs, *read.shape)
     return [of_run(scores, run) for scores in model.attention_scores(side_by_side, normalized=normalized)]
 
 

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from lab.errors import ArgumentError, check_whole
 from lab.probes.attention import as_tensor, count, inputs_of_run, padding, scores_in_passes, tensors
+from lab.probes.weights import runs_of
 
 Tokens = int | Sequence[int] | np.ndarray | Tensor  # one index, or one an example; negative ones count from the end
 
@@ -53,7 +54,8 @@ def latent_codes(model: Any, inputs: Any = None, layer: int = -1, query: Tokens 
 
     model, inputs: one of
         a model with `attention_scores`, as the lab's have, with the examples of a task, or their tokens (N, T) or
-        inputs (N, T, D). `run` picks one of the model's runs, and of the inputs' where they, too, have a run axis;
+        inputs (N, T, D). `run` picks one of the model's runs, and of the inputs' where they, too, have a run axis. A
+        model of your own says by `runs` that it has a run axis (`lab.probes.weights.runs_of`);
         a Hugging Face model, with token ids (N, T) or the dictionary that its tokenizer returns. Its attention has to
         be "eager": fused attention leaves no scores that could be read;
         attention scores (N, heads, query, key), maybe with a run axis in front; or a list of such, one a layer.
@@ -90,7 +92,7 @@ def codes_by_layer(model: Any, inputs: Any = None, query: Tokens = -1, key: Toke
     """
     check_whole("batch", batch)
     examples, read = None, None
-    if hasattr(model, "attention_scores"):
+    if isinstance(model, nn.Module) and hasattr(model, "attention_scores") and runs_of(model) is not None:
         inputs = inputs_of_run(inputs, run)
     if isinstance(model, nn.Module):
         read = tensors(inputs)

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from lab.errors import ArgumentError
 from lab.probes.plane import Plane, given, principal, random
-from lab.probes.weights import Double, history, runs_of, weights
+from lab.probes.weights import Double, history, stacked, weights
 
 Measure = Callable[[nn.Module], object]  # model → number, or model with a run axis → (R,)
 CHUNK = 32  # models at once: more gain nothing
@@ -70,8 +70,8 @@ def landscape(
 ) -> Landscape:
     """Measures of the model at grid × grid points of a plane through its weights. The model is not touched.
 
-    measures: by name, functions from a model to a number, for example `Loss`, `Variation`. Of a model whose weights
-    have a run axis of length 1 (`runs_of`), measures may instead give (R,) for R runs: then `chunk` points are
+    measures: by name, functions from a model to a number, for example `Loss`, `Variation`. Of a model that says
+    `runs = 1` (`runs_of`), measures may instead give (R,) for R runs: then `chunk` points are
     evaluated side by side (default: as many as have 2^20 weights together, at most 32). Measures are called
     without gradients. directions: "pca", the principal ones of the trajectory; "random", drawn from `seed`, with the
     lengths that `normalize` says (`plane.random`); or two vectors (P,). trajectory: checkpoints of the training (T, P)
@@ -98,7 +98,7 @@ def landscape(
         if wrong := {name: answer.shape for name, answer in answers.items() if answer.size != 1}:
             raise ArgumentError(f"measures gave shapes {wrong}; a measure must give one number a model")
         where = torch.from_numpy(np.stack([np.tile(x, len(y)), np.repeat(y, len(x))], 1)).to(device)
-        beside = runs_of(model) == 1 and all(answer.shape == (1,) for answer in answers.values())
+        beside = stacked(model) and all(answer.shape == (1,) for answer in answers.values())
         beside = beside and _agree(double, torch.addmm(centre, where[[0, -1]], along), measures)
         chunk = _chunk(chunk, len(centre)) if beside else 1
         found = {name: np.empty(len(where)) for name in measures}
@@ -136,7 +136,7 @@ def _plane(model: nn.Module, directions: object, checkpoints: np.ndarray | None,
 
 
 def _agree(double: Double, points: Tensor, measures: Mapping[str, Measure]) -> bool:
-    """Whether two models side by side have the values that they have alone: weights may look as if they had runs."""
+    """Whether two models side by side have the values that they have alone: a measure may mix them."""
     for measure in measures.values():
         together = _array(measure(double.side_by_side(points)))
         alone = np.concatenate([_array(measure(double.side_by_side(point[None]))) for point in points])

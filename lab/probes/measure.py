@@ -30,7 +30,7 @@ class Loss:
 
     loss: (outputs (R, B, outputs), targets (R, B, …)) → (R,). Where it is not given: whole numbers are classes, for the
     cross entropy (nats), of a sigmoid for one output; other numbers are values, for the mean squared error. runs:
-    whether the model has a run axis; None: as its weights look (`runs_of`).
+    whether the model has a run axis; None: as it says itself (`runs_of`).
 
     >>> Loss(torch.zeros(4, 3), torch.ones(4))(nn.Sequential(nn.Linear(3, 1), nn.Threshold(9, 3)))
     4.0
@@ -109,7 +109,9 @@ class Frequency(Variation):
 
 
 def _runs(model: nn.Module, runs: bool | None) -> int | None:
-    return runs_of(model) if runs is None else len(next(model.parameters())) if runs else None
+    if runs is None:
+        return runs_of(model)
+    return (runs_of(model) or len(next(model.parameters()))) if runs else None
 
 
 def _beside(x: Tensor, runs: int) -> Tensor:

@@ -65,15 +65,40 @@ def history(model: nn.Module, checkpoints: object) -> np.ndarray:
 
 
 def runs_of(model: nn.Module) -> int | None:
-    """R, where the weights have a run axis, else None.
+    """R, where the model says that it has a run axis, else None.
 
-    They have one where every weight has two axes or more and all have the same leading one, as those of `lab.models`.
+    It says so by an attribute `runs`, the length of the leading axis of all its weights: the models of `lab.models`
+    have it, and their layers. A model that is made of such layers alone has as many runs as they have. Shapes say
+    nothing: two matrices of one size are no run axis.
 
     >>> runs_of(nn.Linear(3, 2)) is None
     True
     """
-    sizes = {len(parameter) if parameter.dim() > 1 else None for parameter in weights(model).values()}
-    return sizes.pop() if len(sizes) == 1 else None
+    found = _runs(model)
+    return found.pop() if len(found) == 1 else None
+
+
+def stacked(model: nn.Module) -> bool:
+    """Whether all weights of a model of one run have its run axis, so that several can stand side by side."""
+    return runs_of(model) == 1 and all(p.dim() > 1 and len(p) == 1 for p in weights(model).values())
+
+
+def _runs(module: nn.Module) -> set[int | None]:
+    """How many runs the parts of a module have that hold its weights; None for those that don't say."""
+    runs = getattr(module, "runs", None)
+    if isinstance(runs, int) and not isinstance(runs, bool):
+        for name, parameter in module.named_parameters():
+            matrix = parameter.dim() > 1 and not isinstance(module.get_submodule(name.rpartition(".")[0]), Spline)
+            if matrix and len(parameter) != runs:
+                raise ArgumentError(
+                    f"{type(module).__name__} says runs={runs}, and its {name} is {len(parameter)} long: runs is the "
+                    "length of the leading axis of all weights; call what you mean by another name"
+                )
+        return {runs}
+    if isinstance(module, Spline):  # may be one function for all runs
+        return set()
+    own = {None} if any(True for _ in module.parameters(recurse=False)) else set()
+    return own.union(*map(_runs, module.children()))
 
 
 class Double:

@@ -26,6 +26,7 @@ class Planted(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(torch.zeros(runs, 1))
         self.dropout = nn.Dropout(0.5)
+        self.runs = runs
 
     def attention_scores(self, inputs, normalized=True):
         code = inputs.mean((2, 3))[..., None] + torch.arange(HEADS)  # (R, B, heads)

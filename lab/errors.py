@@ -1,4 +1,21 @@
-"""Errors that a user can mend. Their text is one line: what went wrong, and what to try."""
+"""Errors that a user can fix, and the checks that raise them. Their text is one line: what was given, what is expected,
+what to try.
+
+A check takes the argument's name first and gives back the value, in the type that the caller works with.
+"""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Collection
+from math import inf, isfinite
+from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
+LONGEST = 80  # characters of a value in a message
+LARGEST = 2**63 - 1  # of a whole number: what torch and numpy take as a seed or a size
 
 
 class LabError(Exception):
@@ -9,12 +26,111 @@ class ArgumentError(LabError, ValueError):
     """An argument is wrong: the text names the value received and the values allowed. Exit code 2."""
 
 
-def check_whole(name: str, value: int, least: int = 1) -> int:
-    """The value, if it is a whole number of at least `least`.
+def shown(value: object) -> str:
+    """A value as messages say it: on one line, cut where it is long; of an array its shape.
+
+    >>> shown([1, 2]), len(shown("ab" * 100))
+    ('[1, 2]', 79)
+    """
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple) and len(shape):
+        return f"a {type(value).__name__} of shape {tuple(shape)}"
+    try:
+        return shortened(repr(value))
+    except Exception:  # a whole number of too many digits, or an object of the user's own
+        return f"a {type(value).__name__} that cannot be printed"
+
+
+def shortened(text: str, most: int = LONGEST) -> str:
+    """A text on one line, cut in its middle where it is longer.
+
+    >>> shortened("one\\ntwo three", 9)
+    'one …hree'
+    """
+    text, half = " ".join(text.split()), (most - 1) // 2
+    return text if len(text) <= most else f"{text[:half]}…{text[-half:]}"
+
+
+def check_whole(name: str, value: int, least: int = 1, most: int = LARGEST) -> int:
+    """The value, if it is a whole number of at least `least` and at most `most`.
 
     >>> check_whole("seeds", 6)
     6
     """
-    if isinstance(value, bool) or not hasattr(value, "__index__") or value < least:
-        raise ArgumentError(f"{name}={value!r}: give a whole number, {least} or more")
-    return int(value)
+    try:
+        whole = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        whole = None
+    if whole is None or not least <= whole <= most:
+        limit = f"{least} or more" if most == LARGEST else f"{least} to {most}"
+        limit += " (below 2 to the 63rd)" if whole is not None and whole > most == LARGEST else ""
+        raise ArgumentError(f"{name}={shown(value)}: give a whole number, {limit}")
+    return whole
+
+
+def check_number(name: str, value: float, least: float = -inf, most: float = inf) -> float:
+    """The value as a float, if it is a finite number from `least` to `most`. Arrays of one number count.
+
+    >>> check_number("low", -20)
+    -20.0
+    """
+    try:
+        number = None if isinstance(value, (bool, str, bytes)) else float(value)
+    except (TypeError, ValueError, OverflowError, RuntimeError):  # RuntimeError: a tensor of several numbers
+        number = None
+    if number is None or not isfinite(number) or not least <= number <= most:
+        limit = "" if (least, most) == (-inf, inf) else f", {least:g} to {most:g}"
+        raise ArgumentError(f"{name}={shown(value)}: give a finite number{limit}")
+    return number
+
+
+def check_flag(name: str, value: bool) -> bool:
+    """The value, if it is True or False.
+
+    >>> check_flag("learnable", True)
+    True
+    """
+    if not (isinstance(value, bool) or type(value).__name__ == "bool_"):  # numpy's own
+        raise ArgumentError(f"{name}={shown(value)}: give True or False")
+    return bool(value)
+
+
+def check_type(name: str, value: T, kinds: type | tuple[type, ...], expected: str) -> T:
+    """The value, if it is of one of these kinds. expected: these in words, with an example.
+
+    >>> check_type("name", "transformers/memorize", str, "a name, such as 'transformers/memorize'")
+    'transformers/memorize'
+    """
+    if not isinstance(value, kinds):
+        raise ArgumentError(f"{name}={shown(value)} is a {type(value).__name__}; give {expected}")
+    return value
+
+
+def check_choice(name: str, value: str, known: Collection[str]) -> str:
+    """The value, if it is one of the known words.
+
+    >>> check_choice("device", "cpu", ("auto", "cpu", "cuda"))
+    'cpu'
+    """
+    if not isinstance(value, str) or value not in known:
+        raise ArgumentError(f"unknown {name} {shown(value)}; known: {', '.join(known)}")
+    return value
+
+
+def check_path(name: str, value: str | os.PathLike) -> Path:
+    """The value as a path, if it is one that the file system can have; whether anything is there is not asked.
+
+    >>> check_path("folder", "out").name
+    'out'
+    """
+    if not isinstance(value, (str, os.PathLike)) or not str(value) or isinstance(value, bytes):
+        raise ArgumentError(f"{name}={shown(value)}: give a path, as text or a pathlib.Path")
+    path = Path(value)
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        pass
+    except (OSError, ValueError) as error:  # too long; with a zero byte, or half a character
+        said = getattr(error, "strerror", None) or "no path"
+        raise ArgumentError(f"{name}={shown(str(value))}: {said}; give another path") from error
+    return path

@@ -56,6 +56,8 @@ def function_of(model: object) -> Model:
     >>> function_of(DecisionTreeClassifier().fit([[0], [1]], [0, 1]))(np.array([[0.9]])).tolist()
     [[0.0, 1.0]]
     """
+    if isinstance(model, Alone):
+        return model
     if isinstance(model, nn.Module):
         runs = runs_of(model)
         if runs not in (None, 1):

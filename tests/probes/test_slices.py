@@ -166,12 +166,12 @@ def test_alignment_is_one_number_for_all_outputs_and_any_scale():
 
 def test_no_imaginary_part_is_lost():
     points = np.random.default_rng(0).normal(size=(30, 2))
-    for f, given in ((lambda x: x[:, 0] + 1j * x[:, 1], points), (lambda x: x[:, 0], points + 1j),
+    for f, where in ((lambda x: x[:, 0] + 1j * x[:, 1], points), (lambda x: x[:, 0], points + 1j),
                      (lambda x: torch.complex(x, x), torch.tensor(points))):  # fmt: skip
         with pytest.raises(ArgumentError, match="complex"):
-            probes.slice_1d(f, given[0], given[1])
+            probes.slice_1d(f, where[0], where[1])
         with pytest.raises(ArgumentError, match="complex"):
-            probes.total_variation(f, given, paths=3)
+            probes.total_variation(f, where, paths=3)
 
 
 def test_images_are_points():

@@ -11,12 +11,13 @@ from lab.figures.build import figure
 from lab.figures.scorecard import scorecard
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.swap import swap
+from lab.nonlinearity.swapped import load_swapped, save_swapped
 from lab.nonlinearity.zoo import zoo, zoo_names
 from lab.run import Run, Runs, SearchResult, search, train, trained
 from lab.widgets import explore
 
 __all__ = [
-    "ArgumentError", "LabError", "Run", "Runs", "SearchResult", "Spline", "explore", "figure", "scorecard", "search",
-    "swap", "train", "trained", "zoo", "zoo_names",
+    "ArgumentError", "LabError", "Run", "Runs", "SearchResult", "Spline", "explore", "figure", "load_swapped",
+    "save_swapped", "scorecard", "search", "swap", "train", "trained", "zoo", "zoo_names",
 ]  # fmt: skip
 __version__ = "0.1.0"

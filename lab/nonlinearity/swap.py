@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 import torch
 from torch import nn
 
-from lab.errors import ArgumentError
+from lab.errors import ArgumentError, check_flag, shown
 from lab.nonlinearity.named import NAMES, named
 from lab.nonlinearity.zoo import zoo
 
@@ -21,6 +21,7 @@ FUNCTIONS = [
     getattr(place, name) for place in (torch.nn.functional, torch) for name in FUNCTION_NAMES if hasattr(place, name)
 ]
 NOT_SCALAR = (nn.MultiheadAttention, nn.Softmax, nn.Softmax2d, nn.LogSoftmax, nn.Softmin, nn.GLU)
+MARK = "of_swap"  # attribute of the modules that `swap` puts into a model
 SHOWN = 2  # names of each kind in an error's line
 
 
@@ -52,9 +53,9 @@ def swap(model: nn.Module, old: Old | tuple[Old, ...], phi: nn.Module | str, *, 
 
     Copies go to the device of the layers around them. The values of splines are at least float32 there, because a
     bfloat16 table would round them; other modules take the dtype of these layers.
-    The function is in `model.state_dict()`: to load a saved model, build it, swap, `load_state_dict`. (The library
-    transformers refuses `save_pretrained` with shared parameters that it does not know: save the state_dict, or do
-    not share.)
+    The function is in `model.state_dict()`: to load a saved model, build it, swap, `load_state_dict`. The library
+    transformers does not know of it: `from_pretrained` builds the activation that the configuration names, and the
+    function is gone. `lab.save_swapped(model, folder)` and `lab.load_swapped(GPT2LMHeadModel, folder)` keep it.
 
     Raises ArgumentError where nothing fits, and says what the model has. Transformers paper, App. F.
 
@@ -66,7 +67,11 @@ def swap(model: nn.Module, old: Old | tuple[Old, ...], phi: nn.Module | str, *, 
     """
     kinds = _kinds(old)
     if not isinstance(model, nn.Module):
-        raise ArgumentError(f"model is a {type(model).__name__}; give a torch.nn.Module")
+        given = f"the class {model.__name__}" if isinstance(model, type) else f"a {type(model).__name__}"
+        raise ArgumentError(f"model is {given}; give a torch.nn.Module")
+    check_flag("shared", shared)
+    if learnable is not None:
+        check_flag("learnable", learnable)
     phi = _module(phi, learnable)
     places = _matching(model, kinds)
     if not places:
@@ -81,8 +86,9 @@ def swap(model: nn.Module, old: Old | tuple[Old, ...], phi: nn.Module | str, *, 
         key = None if shared else id(own)
         if key not in fresh:
             fresh[key] = _settled(copy.deepcopy(phi), *homes[place.name]).train(place.parent.training)
+            setattr(fresh[key], MARK, True)  # for `save_swapped`
         setattr(place.parent, place.attribute, fresh[key])
-    _leave_fused_paths(model, places)
+    leave_fused_paths(model, places)
     return [place.name for place in places]
 
 
@@ -92,7 +98,8 @@ def _kinds(old: Old | tuple[Old, ...]) -> tuple[Old, ...]:
         if isinstance(kind, nn.Module):
             raise ArgumentError(f"old={kind} is a module; give its class, torch.nn.{type(kind).__name__}, or a name")
         if not (isinstance(kind, str) or callable(kind)):
-            raise ArgumentError(f"old={kind!r}: give a class such as torch.nn.GELU or a pattern such as '*.mlp.act'")
+            given = f"a list of {len(kind)}, no tuple" if isinstance(kind, list) else shown(kind)
+            raise ArgumentError(f"old={given}: give a class such as torch.nn.GELU or a pattern such as '*.mlp.act'")
     if not kinds:
         raise ArgumentError("old=() names nothing; give a class such as torch.nn.GELU or a pattern such as '*.mlp.act'")
     return kinds
@@ -102,7 +109,8 @@ def _module(phi: nn.Module | str, learnable: bool | None) -> nn.Module:
     if isinstance(phi, str):
         phi = zoo(phi) if "/" in phi else named(phi)
     if not isinstance(phi, nn.Module):
-        raise ArgumentError(f"phi is a {type(phi).__name__}; give a lab.Spline, a torch.nn.Module, or a name ('relu')")
+        given = f"the class {phi.__name__}" if isinstance(phi, type) else f"a {type(phi).__name__}"
+        raise ArgumentError(f"phi is {given}; give a lab.Spline, a torch.nn.Module, or a name ('relu')")
     if learnable is None:
         return phi
     if learnable and not any(True for _ in phi.parameters()):
@@ -189,7 +197,7 @@ def _settled(phi: nn.Module, device: torch.device | None, dtype: torch.dtype | N
     return phi.to(device=device, dtype=dtype)
 
 
-def _leave_fused_paths(model: nn.Module, places: list[Place]) -> None:
+def leave_fused_paths(model: nn.Module, places: list[Place]) -> None:
     """torch's encoder layers note at birth that they use ReLU or GELU, and call a fused kernel with it in eval mode.
 
     Without this, they would go on with the old function there.

@@ -278,7 +278,8 @@ def train(
     (2, 3)
     """
     table = None if isinstance(task, (Logic, Sraven)) else _table(task)
-    mlp, changes = as_part(mlp or ("gelu" if table is None else "relu")), {}
+    usual = "gelu" if table is None else "relu"
+    mlp, changes = as_part(usual if mlp is None else mlp), {}
     if mlp == "softmax":
         raise ArgumentError("mlp='softmax': softmax is an attention; name a non-linearity such as 'gelu'")
     if width is not None:

@@ -140,12 +140,15 @@ def _built(model: object, folder: Path) -> nn.Module:
         hint = "give a Hugging Face class, a module, or a function that builds one"
         raise ArgumentError(f"model is {_kind(model)}; {hint}")
     name = getattr(model, "__name__", type(model).__name__)
+    of_library = hasattr(model, "from_config") or getattr(model, "config_class", None) is not None
+    if of_library and not (folder / "config.json").is_file():  # the library would build its default model
+        raise ArgumentError(f"{name} needs a config.json, and {folder} has none; give a module that is built as before")
     try:
         if hasattr(model, "from_config"):  # one of transformers' Auto classes
             from transformers import AutoConfig
 
             built = model.from_config(AutoConfig.from_pretrained(folder, local_files_only=True)).eval()
-        elif getattr(model, "config_class", None) is not None:
+        elif of_library:
             built = model(model.config_class.from_pretrained(folder, local_files_only=True)).eval()
         else:
             built = model()

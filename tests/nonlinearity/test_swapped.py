@@ -1,5 +1,7 @@
 """A swapped model comes back from its folder as it was: its functions, its weights, what is shared, what learns."""
 
+import doctest
+
 import pytest
 import torch
 import transformers
@@ -8,6 +10,7 @@ from transformers.activations import NewGELUActivation
 
 import lab
 from lab.errors import ArgumentError, LabError
+from lab.nonlinearity import swapped as of_swapped
 from tests.nonlinearity.test_swap import bert, gpt2, wave
 
 IDS = torch.arange(10)[None] % 11
@@ -124,7 +127,7 @@ def test_mistakes_are_named_in_one_line(tmp_path):
         (nn.Linear, tmp_path / "here", "failed"),
         (nn.Sequential(nn.Linear(3, 8), nn.GELU(), nn.Linear(8, 4)), tmp_path / "here", "do not fit"),
         (nn.Linear(3, 2), tmp_path / "here", "has no place '1'"),
-        (transformers.GPT2LMHeadModel, tmp_path / "here", "failed"),
+        (transformers.GPT2LMHeadModel, tmp_path / "here", "needs a config.json"),
     ):
         with pytest.raises(LabError, match=words) as raised:
             lab.load_swapped(given, where)
@@ -152,3 +155,7 @@ def test_what_swap_cannot_use_is_named_in_one_line(name, wrong):
         lab.swap(**{"model": net(), "old": nn.GELU, "phi": "relu"} | {name: wrong})
     text = str(raised.value)
     assert "\n" not in text and 15 < len(text) < 700 and " at 0x" not in text and "<class" not in text, text
+
+
+def test_the_example_in_the_documentation():
+    assert doctest.testmod(of_swapped, raise_on_error=True).attempted

@@ -12,12 +12,13 @@ from lab.catalogue.scorecard import scorecard
 from lab.errors import ArgumentError, LabError
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.swap import swap
+from lab.nonlinearity.swapped import load_swapped, save_swapped
 from lab.nonlinearity.zoo import zoo_names
 from lab.run import Run, Runs, SearchResult
 from lab.widgets import explore
 
 __all__ = [
-    "ArgumentError", "LabError", "Run", "Runs", "SearchResult", "Spline", "explore", "figure", "scorecard", "search",
-    "swap", "train", "trained", "zoo", "zoo_names",
+    "ArgumentError", "LabError", "Run", "Runs", "SearchResult", "Spline", "explore", "figure", "load_swapped",
+    "save_swapped", "scorecard", "search", "swap", "train", "trained", "zoo", "zoo_names",
 ]  # fmt: skip
 __version__ = "0.1.0"

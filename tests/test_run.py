@@ -203,3 +203,9 @@ def test_tasks_of_the_hypernetwork_paper_train_as_in_its_figures_or_with_paramet
     assert own.steps[-1] == 4 and own.model()(torch.zeros(1, 3, 5, 5)).shape == (1, 3, 1, 1)
     with pytest.raises(ArgumentError, match="unknown attention 'gelu'; known: softmax"):
         lab.train(tasks.Logic(), attention="gelu", scale="smoke")
+
+
+@pytest.mark.parametrize("task", ["memorize", "ab mod 5"])
+def test_no_name_is_no_gelu(task):
+    with pytest.raises(ArgumentError, match="unknown non-linearity ''"):
+        train(task, mlp="", seeds=1, scale="smoke", progress=False)

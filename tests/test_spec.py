@@ -1,5 +1,6 @@
 """Specs: what they say survives JSON, equal specs have equal keys, and every field is part of the key."""
 
+import hashlib
 import json
 import os
 import string
@@ -238,6 +239,19 @@ def test_keys_of_runs_that_were_shipped_stay_theirs():
     """Computed before there was more than one kind of model: results under these names are in data/results."""
     spec = RunSpec("addmod", ModelSpec(width=32), Recipe(steps=100, rate=0.003, batch=64), seed=0)
     assert key(spec) == "21ef9f51e0fa571d086b2639e4378978c7f84f90e10a277069cf6fec91d94f89"
+
+
+def test_runs_whose_relative_positions_changed_have_other_keys():
+    """The buckets of an odd number of tokens divided by ln 2 once: what was trained so is not taken for today's."""
+    by_features = {features: replace(FRESH, task=Sraven(features=features)) for features in (1, 2, 3, 4)}
+    for features, spec in by_features.items():
+        once = hashlib.sha256(f"1\n{to_json(spec)}".encode()).hexdigest()
+        assert spec.task.length % 2 == features % 2
+        assert (key(spec) == once) == (spec.task.length % 2 == 0), "an even number of tokens has the same buckets"
+    for length in (15, 16):
+        spec = replace(FRESH, task=Logic(length=length))
+        once = hashlib.sha256(f"1\n{to_json(spec)}".encode()).hexdigest()
+        assert (key(spec) == once) == (length == 16)
 
 
 def test_the_model_as_the_paper_prints_it():

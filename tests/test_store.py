@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 
 from lab.errors import ArgumentError, LabError
 from lab.run import Run
-from lab.spec import ModelSpec, Recipe, RunSpec, SearchSpec, from_json, key, replace, to_json
+from lab.spec import AdamW, HyperModel, ModelSpec, Recipe, RunSpec, SearchSpec, from_json, key, replace, to_json
 from lab.store import SHIPPED, DamagedError, Store
 from lab.store.temporary import temporary
+from lab.tasks import Sraven
 
 RUN = RunSpec("memorize", ModelSpec(layers=1, width=8), Recipe(steps=6, rate=0.003, batch=8), seed=0)
 SEARCH = SearchSpec("memorize", ModelSpec(layers=1, width=8), Recipe(steps=6, rate=0.003, batch=8))
@@ -54,6 +55,18 @@ def named(store: Store, *words: str) -> None:
         assert "\n" not in text
         for word in (key(RUN), "lab store clean", *words):
             assert word in text
+
+
+def test_a_run_of_earlier_relative_positions_is_not_used(store):
+    """Its spec is the same, its weights would be others today."""
+    spec = RunSpec(Sraven(features=3), HyperModel(), AdamW(steps=6, rate=0.003, batch=8), seed=0)
+    store.save(spec, HISTORY, WEIGHTS, NOTES)
+    assert store.has(spec) and store.verify() == []
+    once = hashlib.sha256(f"1\n{to_json(spec)}".encode()).hexdigest()
+    store.path(spec).rename(store.path(spec).with_name(once))
+    assert not store.has(spec)
+    (line,) = store.verify()
+    assert once in line and "another version of the lab" in line
 
 
 # What goes in comes out.

@@ -21,6 +21,11 @@ class Canon(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(torch.empty(runs, KERNEL, width))
 
+    @property
+    def runs(self) -> int:
+        """R, models side by side."""
+        return len(self.weight)
+
     def forward(self, x: Tensor) -> Tensor:
         """Add to each token a weighted sum of itself and the three before it."""
         weight = self.weight[:, :, None, None]  # (R, 4, 1, 1, C)

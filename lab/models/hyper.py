@@ -76,6 +76,11 @@ class HyperTransformer(nn.Module):
         self.head = Linear(runs, spec.width, outputs)
         initialize(self, seeds)
 
+    @property
+    def runs(self) -> int:
+        """R, models side by side."""
+        return self.embedding.runs
+
     def forward(self, inputs: Tensor, keep: Tensor | None = None) -> Tensor:
         """Predictions: inputs (R, B, T, D) → (R, B, K, O), computed in the precision of the weights.
 

@@ -60,6 +60,11 @@ class HyperAttention(nn.Module):
         hidden = torch.ones(length, length, dtype=torch.bool).triu(1) if spec.causal else None
         self.register_buffer("hidden", hidden, persistent=False)  # (query, key): True where a key is not to be seen
 
+    @property
+    def runs(self) -> int:
+        """R, models side by side."""
+        return len(self.relative)
+
     def forward(self, x: Tensor, rows: Sequence[int] | None = None, keep: Tensor | None = None) -> Tensor:
         """Attention of the tokens `rows`, or of all, over all tokens: (R, B, Q, C).
 

@@ -19,6 +19,11 @@ class Linear(nn.Module):
         self.weight = nn.Parameter(torch.empty(runs, inputs, outputs))
         self.bias = nn.Parameter(torch.empty(runs, 1, outputs)) if bias else None
 
+    @property
+    def runs(self) -> int:
+        """R, models side by side."""
+        return len(self.weight)
+
     def forward(self, x: Tensor) -> Tensor:
         """Affine map of the last axis, run by run."""
         flat = x.flatten(1, -2)  # (R, N, in)
@@ -35,6 +40,11 @@ class Norm(nn.Module):
         self.weight = nn.Parameter(torch.empty(runs, width))
         self.bias = nn.Parameter(torch.empty(runs, width))
 
+    @property
+    def runs(self) -> int:
+        """R, models side by side."""
+        return len(self.weight)
+
     def forward(self, x: Tensor) -> Tensor:
         """x (R, …, C) → the same shape, mean 0 and variance 1 over C before weight and bias."""
         if len(x) == 1:  # one run: torch's fused affine form
@@ -50,6 +60,11 @@ class Embedding(nn.Module):
     def __init__(self, runs: int, entries: int, width: int):
         super().__init__()
         self.weight = nn.Parameter(torch.empty(runs, entries, width))
+
+    @property
+    def runs(self) -> int:
+        """R, models side by side."""
+        return len(self.weight)
 
     def forward(self, index: Tensor) -> Tensor:
         """index (R, …) int64 → (R, …, C)."""

@@ -50,6 +50,11 @@ class MLP(nn.Module):
         self._plain = bool((prefactor == 1).all())
         self.draw([stream(seed, "weights") for seed in seeds], scale)
 
+    @property
+    def runs(self) -> int:
+        """R, models side by side."""
+        return self.layers[0].runs
+
     @torch.no_grad()
     def draw(self, streams: Sequence[int], scale: float = 1.0) -> None:
         """Draw all weights anew, those of each run from the seed of a generator of its own."""

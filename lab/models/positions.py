@@ -27,9 +27,9 @@ def alibi_bias(heads: int, length: int) -> Tensor:
 def relative_buckets(length: int) -> Tensor:
     """Bucket of each pair of tokens, (query, key), int64, 0 … length - 1: T5's scheme with as many buckets as tokens.
 
-    With n the number of tokens from the key on to the query: n below half of the length has a bucket of its own, beyond
-    that buckets grow with the logarithm of n. Keys after the query share bucket 0 with the query itself, as in the
-    reference code of the hypernetwork paper, which uses the scheme of a decoder without its causal mask.
+    With n the number of tokens from the key on to the query, S the length and h = ⌊S / 2⌋: n < h has a bucket of its
+    own, any other has h + ⌊ln(n / h) / ln(S / h) · (S − h)⌋. Keys after the query share bucket 0 with the query itself,
+    as in the reference code of the hypernetwork paper, which uses the scheme of a decoder without its causal mask.
 
     >>> relative_buckets(4).tolist()
     [[0, 0, 0, 0], [1, 0, 0, 0], [2, 1, 0, 0], [3, 2, 1, 0]]
@@ -40,5 +40,5 @@ def relative_buckets(length: int) -> Tensor:
     if half == 0:
         return back
     # float32 and truncation, as there: which buckets stay empty depends on it
-    grown = torch.log(back.clamp(min=1) / half) / math.log(2.0) * (length - half)
+    grown = torch.log(back.clamp(min=1) / half) / math.log(length / half) * (length - half)
     return torch.where(back < half, back, (half + grown.to(torch.int64)).clamp(max=length - 1))

@@ -71,6 +71,11 @@ class Transformer(nn.Module):
         self.unembedding = None if spec.tied else Linear(runs, spec.width, vocabulary, bias=False)
         initialize(self, seeds)
 
+    @property
+    def runs(self) -> int:
+        """R, models side by side."""
+        return self.embedding.runs
+
     def forward(self, tokens: Tensor, positions: Tensor | None = None) -> Tensor:
         """Logits of the next token: tokens (R, B, T) → (R, B, T, V).
 

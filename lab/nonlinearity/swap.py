@@ -22,6 +22,7 @@ FUNCTIONS = [
 ]
 NOT_SCALAR = (nn.MultiheadAttention, nn.Softmax, nn.Softmax2d, nn.LogSoftmax, nn.Softmin, nn.GLU)
 PLACES = "a class such as torch.nn.GELU or a pattern such as '*.mlp.act'"
+MARK = "of_swap"  # attribute of the modules that `swap` puts into a model
 SHOWN = 2  # names of each kind in an error's line
 
 
@@ -53,9 +54,9 @@ def swap(model: nn.Module, old: Old | tuple[Old, ...], phi: nn.Module | str, *, 
 
     Copies go to the device of the layers around them. The values of splines are at least float32 there, because a
     bfloat16 table would round them; other modules take the dtype of these layers.
-    The function is in `model.state_dict()`: to load a saved model, build it, swap, `load_state_dict`. (The library
-    transformers refuses `save_pretrained` with shared parameters that it does not know: save the state_dict, or do
-    not share.)
+    The function is in `model.state_dict()`: to load a saved model, build it, swap, `load_state_dict`. The library
+    transformers does not know of it: `from_pretrained` builds the activation that the configuration names, and the
+    function is gone. `lab.save_swapped(model, folder)` and `lab.load_swapped(GPT2LMHeadModel, folder)` keep it.
 
     Raises ArgumentError where nothing fits, and says what the model has. Transformers paper, App. F.
 
@@ -67,10 +68,11 @@ def swap(model: nn.Module, old: Old | tuple[Old, ...], phi: nn.Module | str, *, 
     """
     kinds = _kinds(old)
     if not isinstance(model, nn.Module):
-        raise ArgumentError(f"model is a {type(model).__name__}; give a torch.nn.Module")
+        given = f"the class {model.__name__}" if isinstance(model, type) else f"a {type(model).__name__}"
+        raise ArgumentError(f"model is {given}; give a torch.nn.Module")
+    check_flag("shared", shared)
     if learnable is not None:
         check_flag("learnable", learnable)
-    check_flag("shared", shared)
     phi = _module(phi, learnable)
     places = _matching(model, kinds)
     if not places:
@@ -85,8 +87,9 @@ def swap(model: nn.Module, old: Old | tuple[Old, ...], phi: nn.Module | str, *, 
         key = None if shared else id(own)
         if key not in fresh:
             fresh[key] = _settled(copy.deepcopy(phi), *homes[place.name]).train(place.parent.training)
+            setattr(fresh[key], MARK, True)  # for `save_swapped`
         setattr(place.parent, place.attribute, fresh[key])
-    _leave_fused_paths(model, places)
+    leave_fused_paths(model, places)
     return [place.name for place in places]
 
 
@@ -97,7 +100,8 @@ def _kinds(old: Old | tuple[Old, ...]) -> tuple[Old, ...]:
             name = f"torch.nn.{type(kind).__name__}"
             raise ArgumentError(f"old={shown(kind)} is a module; give its class, {name}, or a name")
         if not (isinstance(kind, str) or callable(kind)):
-            raise ArgumentError(f"old={shown(kind)}: give {PLACES}")
+            given = f"a list of {len(kind)}, no tuple" if isinstance(kind, list) else shown(kind)
+            raise ArgumentError(f"old={given}: give {PLACES}")
     if not kinds:
         raise ArgumentError(f"old=() names nothing; give {PLACES}")
     return kinds
@@ -107,8 +111,8 @@ def _module(phi: nn.Module | str, learnable: bool | None) -> nn.Module:
     if isinstance(phi, str):
         phi = zoo(phi) if "/" in phi else named(phi)
     if not isinstance(phi, nn.Module):
-        said = f"phi is a {type(phi).__name__}"
-        raise ArgumentError(f"{said}; give a lab.Spline, a torch.nn.Module, or a name ('relu')")
+        given = f"the class {phi.__name__}" if isinstance(phi, type) else f"a {type(phi).__name__}"
+        raise ArgumentError(f"phi is {given}; give a lab.Spline, a torch.nn.Module, or a name ('relu')")
     if learnable is None:
         return phi
     if learnable and not any(True for _ in phi.parameters()):
@@ -195,7 +199,7 @@ def _settled(phi: nn.Module, device: torch.device | None, dtype: torch.dtype | N
     return phi.to(device=device, dtype=dtype)
 
 
-def _leave_fused_paths(model: nn.Module, places: list[Place]) -> None:
+def leave_fused_paths(model: nn.Module, places: list[Place]) -> None:
     """torch's encoder layers note at birth that they use ReLU or GELU, and call a fused kernel with it in eval mode.
 
     Without this, they would go on with the old function there.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from lab import environment
 from lab.errors import ArgumentError, check_folder, listed, shown
 from lab.nonlinearity.spline import Spline
 

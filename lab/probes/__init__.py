@@ -6,7 +6,8 @@ from lab.probes.contrast import contrast
 from lab.probes.decoding import decode
 from lab.probes.embedding import embed
 from lab.probes.landscape import landscape
-from lab.probes.measure import Frequency, Loss, Variation
+from lab.probes.loss import Loss
+from lab.probes.measure import Frequency, Variation
 from lab.probes.similarity import code_similarity
 from lab.probes.slices import alignment, slice_1d, slice_2d
 

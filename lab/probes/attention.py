@@ -10,9 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lab.errors import ArgumentError
+from lab.errors import ArgumentError, check_whole
 from lab.models.transformer import Transformer
-from lab.nonlinearity.spline import Spline
+from lab.probes.arguments import array, calling, described
+from lab.probes.weights import runs_of
+
+_ADVICE = "give inputs that it reads; attention_scores or attentions have to be (examples, heads, query, key)"
 
 
 def scores_in_passes(model: Any, inputs: Any, run: int, normalized: bool, batch: int) -> Iterator[list[Tensor]]:
@@ -25,15 +28,27 @@ def scores_in_passes(model: Any, inputs: Any, run: int, normalized: bool, batch:
         passes = _of_lab_model if hasattr(model, "attention_scores") else _of_hugging_face_model
         with _evaluating(model):
             for start in range(0, count(inputs), batch):
-                with torch.no_grad():
+                with torch.no_grad(), calling(f"{type(model).__name__}, asked for its attention,", _ADVICE):
                     layers = passes(model, inputs, slice(start, start + batch), run, normalized)
                 yield layers
         return
+    expected = "a model with attentions, or scores (examples, heads, query, key), a tensor for each layer"
+    if not isinstance(model, (Tensor, np.ndarray, list, tuple)):
+        hint = "; its .model() is one" if callable(getattr(model, "model", None)) else ""
+        raise ArgumentError(f"model is {described(model)}{hint}; give {expected}")
     layers = [model] if isinstance(model, (Tensor, np.ndarray)) else model
-    layers = [as_tensor(part) for part in layers]
-    if not layers or any(part.ndim not in (4, 5) for part in layers):
-        shapes = ", ".join(str(tuple(part.shape)) for part in layers) or "none"
-        raise ArgumentError(f"scores of shape {shapes}; give (examples, heads, query, key), a tensor for each layer")
+    layers = [array("scores", part, expected) for part in layers]
+    if not layers or any(part.ndim not in (4, 5) or not part.size for part in layers):
+        shapes = ", ".join(str(part.shape) for part in layers) or "none"
+        raise ArgumentError(f"scores of shape {shapes}; give {expected}")
+    if wrong := [part.dtype for part in layers if part.dtype.kind not in "fiub"]:
+        raise ArgumentError(f"scores are {wrong[0]}; give real numbers")
+    layers = [torch.as_tensor(part) for part in layers]
+    if run and any(part.ndim == 4 for part in layers):
+        raise ArgumentError(f"run={run}: these scores have no run axis; leave run at 0, or give (runs, examples, …)")
+    if len({part.shape[-4:-3] + part.shape[-2:] for part in layers}) > 1:
+        raise ArgumentError(f"layers have scores of shapes {', '.join(str(tuple(p.shape)) for p in layers)}; give the "
+                            "same examples and tokens in each")  # fmt: skip
     yield [of_run(part, run) if part.ndim == 5 else part for part in layers]
 
 
@@ -47,7 +62,7 @@ def tensors(inputs: Any) -> Tensor | Mapping[str, Any]:
         raise ArgumentError("inputs are missing; give the examples that the model shall read")
     for field in ("inputs", "tokens"):  # of lab.tasks: Examples, Split
         inputs = getattr(inputs, field, inputs)
-    return as_tensor(inputs)
+    return torch.as_tensor(array("inputs", inputs, "what the model reads, tokens (N, T) or inputs (N, T, D)"))
 
 
 def inputs_of_run(inputs: Any, run: int) -> Any:
@@ -76,24 +91,21 @@ def count(inputs: Tensor | Mapping[str, Any]) -> int:
 
 def of_run(values: Any, run: int) -> Any:
     """What belongs to one run; the run axis is the first."""
+    check_whole("run", run, -len(values))
     if not -len(values) <= run < len(values):
         raise ArgumentError(f"run={run}: there are {len(values)} runs; choose 0..{len(values) - 1}")
     return values[run]
 
 
-def as_tensor(values: Any) -> Tensor:
-    """A tensor of what may be an array or a list."""
-    return values if isinstance(values, Tensor) else torch.as_tensor(np.asarray(values))
-
-
 def _of_lab_model(model: nn.Module, inputs: Any, part: slice, run: int, normalized: bool) -> list[Tensor]:
     if not isinstance(inputs, Tensor):
         raise ArgumentError(f"{type(model).__name__} reads one tensor, not a dictionary; give tokens or inputs")
-    device = next(model.parameters()).device
-    # A spline may be shared by all runs; every other parameter has the run axis.
-    shared = {id(p) for module in model.modules() if isinstance(module, Spline) for p in module.parameters()}
-    runs = next(len(p) for p in model.parameters() if id(p) not in shared)
-    side_by_side = inputs[part].to(device).expand(runs, *inputs[part].shape)
+    read, runs = inputs[part].to(next(model.parameters()).device), runs_of(model)
+    if runs is None:
+        if run:
+            raise ArgumentError(f"run={run}: {type(model).__name__} has no run axis; leave run at 0")
+        return model.attention_scores(read, normalized=normalized)
+    side_by_side = read.expand(runs, *read.shape)
     return [of_run(scores, run) for scores in model.attention_scores(side_by_side, normalized=normalized)]
 
 

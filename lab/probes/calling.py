@@ -9,6 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from lab.errors import ArgumentError
+from lab.models.layers import Embedding
+from lab.probes.arguments import array, calling, described, finite
 from lab.probes.weights import runs_of
 
 Points = np.ndarray | Tensor
@@ -16,15 +18,18 @@ Model = Callable[[Points], Points]
 BATCH = 4096  # points that a model is given at once: what bounds the memory of a probe
 
 
-def values(f: Model, points: np.ndarray, like: object) -> np.ndarray:
+def values(f: Model, points: np.ndarray, like: object, shape: tuple[int, ...] = ()) -> np.ndarray:
     """f at points (N, inputs): (N, outputs), in the type that f answers in.
 
-    f: a model with one or more outputs, (N, inputs) → (N,) or (N, outputs), called in the mode that it is in. A module
-    receives tensors of the type and device of its parameters; any other callable what `like`, the points that the
-    user gave, is: tensors of the same type and device, or arrays. Values that are not finite are refused.
+    f: a model with one or more outputs, (N, inputs) → (N,) or (N, …), called in the mode that it is in; or what
+    `function_of` makes one of. A module receives tensors of the type and device of its parameters; any other callable
+    what `like`, the points that the user gave, is: tensors of the same type and device, or arrays. shape: of one point
+    as f reads it, where it is no row of inputs: of an image (C, H, W). Values that are not finite are refused.
     """
+    f = function_of(f)
     parts = [points[start : start + BATCH] for start in range(0, len(points), BATCH)]
-    with torch.no_grad():
+    parts = [part.reshape(-1, *shape) if shape else part for part in parts]
+    with torch.no_grad(), calling(f"the model, on {described(parts[0])},", advice(f)):
         found = np.concatenate([_array(f(_given(f, part, like)), len(part)) for part in parts])
     if lost := int((~np.isfinite(found)).any(1).sum()):
         raise ArgumentError(f"the function is not finite at {lost} of {len(found)} points; give a model that is")
@@ -51,25 +56,57 @@ def function_of(model: object) -> Model:
     >>> function_of(DecisionTreeClassifier().fit([[0], [1]], [0, 1]))(np.array([[0.9]])).tolist()
     [[0.0, 1.0]]
     """
+    if isinstance(model, Alone):
+        return model
     if isinstance(model, nn.Module):
-        return Alone(model) if runs_of(model) == 1 else model
-    for name in ("predict_proba", "decision_function", "predict"):
-        if hasattr(model, name):
-            return getattr(model, name)
-    if not callable(model):
-        raise ArgumentError(f"{model!r} cannot be called on points; give a module, an estimator or a function")
+        runs = runs_of(model)
+        if runs not in (None, 1):
+            raise ArgumentError(f"this {type(model).__name__} has {runs} runs; give a model with one, as run.model()")
+        return model if runs is None else Alone(model)
+    if not isinstance(model, type):
+        for name in ("predict_proba", "decision_function", "predict"):
+            if hasattr(model, name):
+                return getattr(model, name)
+    if isinstance(model, type) or not callable(model):
+        hint = "; its .model() can" if callable(getattr(model, "model", None)) else ""
+        raise ArgumentError(
+            f"{described(model)} cannot be called on points{hint}; give a module, an estimator or a function"
+        )
     return model
 
 
 def coordinates(points: object, dimensions: int, name: str) -> np.ndarray:
     """Points as a float64 array with this number of dimensions, each number finite."""
-    found = points.detach().cpu().double().numpy() if isinstance(points, Tensor) else np.asarray(points, np.float64)
-    if found.ndim != dimensions or not found.size:
-        shape = ("(inputs,)", "(points, inputs)")[dimensions - 1]
+    shape = ("(inputs,)", "(points, inputs)")[dimensions - 1]
+    found = finite(name, points, f"numbers of shape {shape}")
+    if found.ndim != dimensions:
         raise ArgumentError(f"{name} has shape {found.shape}; give numbers of shape {shape}")
-    if not np.isfinite(found).all():
-        raise ArgumentError(f"{name} has numbers that are not finite; give finite ones")
     return found
+
+
+def rows(points: object, name: str, single: bool = False) -> tuple[np.ndarray, tuple[int, ...]]:
+    """Points as rows (N, inputs), or a single one as (inputs,), float64 and finite; and the shape of one as the model
+    reads it, () for a row: of images (N, C, H, W) it is (C, H, W).
+
+    >>> rows(np.zeros((5, 1, 2, 2)), "points")[0].shape, rows(np.zeros((5, 1, 2, 2)), "points")[1]
+    ((5, 4), (1, 2, 2))
+    """
+    expected = "numbers of shape (inputs,)" if single else "numbers of shape (points, inputs)"
+    found = finite(name, points, expected)
+    shape = found.shape if single else found.shape[1:]
+    if not shape:
+        raise ArgumentError(f"{name} has shape {found.shape}; give {expected}")
+    return found.reshape(-1) if single else found.reshape(len(found), -1), shape if len(shape) > 1 else ()
+
+
+def advice(f: Model) -> str:
+    """What to try with a model that fails on points."""
+    if isinstance(f, nn.Module) and any(isinstance(part, (nn.Embedding, Embedding)) for part in f.modules()):
+        return (
+            "it reads token ids, and there is nothing between two of them: give a function of their embeddings, as "
+            "lambda x: model(inputs_embeds=x)"
+        )
+    return "give a function of points (N, inputs) with one or more outputs for each"
 
 
 def _given(f: Model, points: np.ndarray, like: object) -> Points:
@@ -81,14 +118,12 @@ def _given(f: Model, points: np.ndarray, like: object) -> Points:
 
 
 def _array(answer: object, count: int) -> np.ndarray:
-    if isinstance(answer, Tensor):  # numpy has no bfloat16
-        answer = answer.detach().cpu()
-        answer = (answer.float() if answer.dtype in (torch.bfloat16, torch.float16) else answer).numpy()
-    found = np.asarray(answer)
-    if found.ndim == 0 or len(found) != count or found.ndim > 2:
-        raise ArgumentError(
-            f"the function gave shape {found.shape} for {count} points; it must be ({count},) or ({count}, outputs)"
-        )
+    wanted = f"one row of numbers for each of {count} points, ({count},) or ({count}, outputs)"
+    found = array("the function's answer", getattr(answer, "logits", answer), wanted)
+    if not found.ndim or len(found) != count or not found.size:
+        raise ArgumentError(f"the function gave shape {found.shape} for {count} points; it must be {wanted}")
+    if found.dtype.kind not in "fiub":
+        raise ArgumentError(f"the function gave {found.dtype}; give one of real numbers, as the absolute value")
     if not np.issubdtype(found.dtype, np.floating):
         found = found.astype(np.float64)  # classes of a classifier, True and False
     return found.reshape(count, -1)

@@ -18,8 +18,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lab.errors import ArgumentError, check_whole
-from lab.probes.attention import as_tensor, count, inputs_of_run, padding, scores_in_passes, tensors
+from lab.errors import ArgumentError, check_flag, check_whole
+from lab.probes.arguments import array, described, numbers
+from lab.probes.attention import count, inputs_of_run, padding, scores_in_passes, tensors
+from lab.probes.weights import runs_of
 
 Tokens = int | Sequence[int] | np.ndarray | Tensor  # one index, or one an example; negative ones count from the end
 
@@ -53,7 +55,8 @@ def latent_codes(model: Any, inputs: Any = None, layer: int = -1, query: Tokens 
 
     model, inputs: one of
         a model with `attention_scores`, as the lab's have, with the examples of a task, or their tokens (N, T) or
-        inputs (N, T, D). `run` picks one of the model's runs, and of the inputs' where they, too, have a run axis;
+        inputs (N, T, D). `run` picks one of the model's runs, and of the inputs' where they, too, have a run axis. A
+        model of your own says by `runs` that it has a run axis (`lab.probes.weights.runs_of`);
         a Hugging Face model, with token ids (N, T) or the dictionary that its tokenizer returns. Its attention has to
         be "eager": fused attention leaves no scores that could be read;
         attention scores (N, heads, query, key), maybe with a run axis in front; or a list of such, one a layer.
@@ -75,7 +78,7 @@ def latent_codes(model: Any, inputs: Any = None, layer: int = -1, query: Tokens 
     [0.5, 0.3330000042915344, 0.25]
     """
     found = codes_by_layer(model, inputs, query, key, run=run, normalized=normalized, batch=batch)
-    if not -len(found) <= layer < len(found):
+    if check_whole("layer", layer, -len(found)) >= len(found):
         raise ArgumentError(f"layer={layer}: there are {len(found)} layers; choose {-len(found)}..{len(found) - 1}")
     return found[layer]
 
@@ -88,9 +91,9 @@ def codes_by_layer(model: Any, inputs: Any = None, query: Tokens = -1, key: Toke
     >>> [codes.codes.shape for codes in codes_by_layer([scores, scores])]
     [(2, 3), (2, 3)]
     """
-    check_whole("batch", batch)
+    check_whole("batch", batch), check_flag("normalized", normalized), check_whole("run", run, -(2**31))
     examples, read = None, None
-    if hasattr(model, "attention_scores"):
+    if isinstance(model, nn.Module) and hasattr(model, "attention_scores") and runs_of(model) is not None:
         inputs = inputs_of_run(inputs, run)
     if isinstance(model, nn.Module):
         read = tensors(inputs)
@@ -109,38 +112,32 @@ def codes_by_layer(model: Any, inputs: Any = None, query: Tokens = -1, key: Toke
     whole = [torch.cat(codes) for codes in found]
     for codes in whole:
         _refuse_hidden(codes, q, k)
-    latents = {name: as_array(latent) for name, latent in getattr(inputs, "latents", {}).items()}
-    return tuple(Codes(as_array(codes), layer, q.numpy(), k.numpy(), normalized, latents)
+    latents = {name: array(name, latent, "numbers") for name, latent in getattr(inputs, "latents", {}).items()}
+    return tuple(Codes(array("codes", codes, "numbers"), layer, q.numpy(), k.numpy(), normalized, latents)
                  for layer, codes in enumerate(whole))  # fmt: skip
-
-
-def as_array(values: Any) -> np.ndarray:
-    """A numpy array of what may be a tensor, on any device, a `Codes` or a list."""
-    if not isinstance(values, Tensor):
-        return np.asarray(values)
-    half = values.dtype in (torch.bfloat16, torch.float16)  # numpy does not know the first, and few do the second
-    return (values.detach().float() if half else values.detach()).cpu().numpy()
 
 
 def as_codes(codes: Any) -> np.ndarray:
     """Codes as float64 (examples, heads), if all of them are numbers."""
-    found = as_array(codes)
-    if found.ndim != 2 or 0 in found.shape or found.dtype.kind not in "fiub":
-        raise ArgumentError(f"codes are {found.dtype} of shape {found.shape}; give numbers of shape (examples, heads)")
+    expected = "numbers of shape (examples, heads)"
+    found = numbers("codes", codes, expected)
+    if found.ndim != 2:
+        raise ArgumentError(f"codes have shape {found.shape}; give {expected}")
     bad = int((~np.isfinite(found)).any(1).sum())
     if bad:
         raise ArgumentError(f"{bad} of {len(found)} codes are not finite; leave them out (a diverged run, hidden keys)")
-    return found.astype(np.float64)
+    return found
 
 
 def _places(query: Tokens, key: Tokens, examples: int, sizes: Sequence[int]) -> list[Tensor]:
     """Query and key as indices from 0, (examples,) int64."""
     found = []
     for name, value, size in zip(("query", "key"), (query, key), sizes, strict=True):
-        index = as_tensor(value).cpu()
-        if index.is_floating_point() or (index.ndim and index.shape != (examples,)):
-            given = f"{index.dtype} of shape {tuple(index.shape)}".removeprefix("torch.")
-            raise ArgumentError(f"{name} is {given}; give one index, or one for each of {examples} examples")
+        expected = f"one index, or one for each of {examples} examples"
+        index = array(name, value, expected)
+        if index.dtype.kind not in "iu" or (index.ndim and index.shape != (examples,)):
+            raise ArgumentError(f"{name} is {described(index)}; give {expected}")
+        index = torch.as_tensor(index)
         outside = index[(index < -size) | (index >= size)]
         if outside.numel():
             raise ArgumentError(f"{name}={int(outside[0])}: there are {size} tokens; choose {-size}..{size - 1}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from lab.probes.calling import BATCH, Model, Points, values
+from lab.probes.calling import BATCH, Model, Points, function_of, values
 from lab.probes.paths import draw
 
 RESAMPLES = 1000  # of the bootstrap
@@ -35,7 +35,8 @@ def total_variation(
     """How far f goes up and down on a path, its way along the straight line between its ends not counted (Eq. 2).
 
     f: any callable (N, inputs) → (N,) or (N, outputs), as for `slice_1d`; of several outputs, each path looks at one,
-    drawn at random. points (N, inputs): a path joins two of them; labels (N,): where given, two with different ones.
+    drawn at random. points (N, inputs), or images (N, C, H, W): a path joins two of them; labels (N,):
+    where given, two with different ones.
     A linear function has 0. The unit is that of f. Compare values for the same points, paths and seed.
 
     >>> line = np.linspace(-1, 1, 50)[:, None]
@@ -122,8 +123,9 @@ def _complexity(
     samples: int,
     seed: int,
 ) -> Complexity:
+    f = function_of(f)
     drawn, generator = draw(points, labels, paths, samples, seed)
-    each = measure(drawn.course(lambda way: values(f, way, points), BATCH))
+    each = measure(drawn.course(lambda way: values(f, way, points, drawn.shape), BATCH))
     means = each[generator.integers(paths, size=(RESAMPLES, paths))].mean(1)
     low, high = np.percentile(means, [2.5, 97.5])
     return Complexity(float(each.mean()), float(low), float(high), each)

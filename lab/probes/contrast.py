@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from lab.errors import ArgumentError
-from lab.probes.codes import as_array, as_codes
+from lab.probes import arguments
+from lab.probes.codes import as_codes
 from lab.probes.decoding import Decoding, decode
 
 LEAST = 8  # examples of either group
@@ -48,9 +49,13 @@ def contrast(
     >>> found.share_a.tolist(), found.share_b.tolist(), float(found.decoding.accuracy.value), found.unseen
     ([1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], 1.0, True)
     """
-    codes, traits, a, b = as_codes(codes), as_array(traits), np.unique(as_array(a)), np.unique(as_array(b))
-    if traits.ndim != 2 or len(traits) != len(codes):
-        raise ArgumentError(f"traits have shape {traits.shape}; give ({len(codes)}, traits)")
+    codes = as_codes(codes)
+    a, b = _indices("a", a, len(codes)), _indices("b", b, len(codes))
+    expected = f"True and False of shape ({len(codes)}, traits)"
+    traits = arguments.array("traits", traits, expected)
+    if traits.ndim != 2 or len(traits) != len(codes) or not traits.size or not np.isin(traits, (0, 1)).all():
+        raise ArgumentError(f"traits are {arguments.described(traits)}; give {expected}")
+    groups = None if groups is None else arguments.labels("groups", groups, len(codes), "parts")
     if min(len(a), len(b)) < LEAST:
         raise ArgumentError(f"A has {len(a)} examples and B {len(b)}; choose {LEAST} or more for each")
     if len(np.intersect1d(a, b)):
@@ -59,7 +64,16 @@ def contrast(
     both, which = np.concatenate([a, b]), np.repeat([0, 1], [len(a), len(b)])
     unseen = groups is not None
     try:
-        found = decode(codes[both], which, as_array(groups)[both] if unseen else None, seed, shuffles=shuffles)
+        found = decode(codes[both], which, groups[both] if unseen else None, seed, shuffles=shuffles)
     except ArgumentError:  # no split has A and B on both sides
         found, unseen = decode(codes[both], which, None, seed, shuffles=shuffles), False
     return Contrast(share_a, share_b, int(np.abs(share_a - share_b).argmax()), found, unseen)
+
+
+def _indices(name: str, values: Any, examples: int) -> np.ndarray:
+    """Numbers of examples, each once, in order."""
+    expected = f"indices of examples, whole numbers from 0 to {examples - 1}"
+    found = arguments.array(name, values, expected)
+    if found.dtype.kind not in "iu" or found.ndim != 1 or not found.size or found.min() < 0 or found.max() >= examples:
+        raise ArgumentError(f"{name} is {arguments.described(found)}; give {expected}")
+    return np.unique(found)

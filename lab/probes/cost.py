@@ -10,7 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lab.errors import ArgumentError, check_whole
+from lab.errors import ArgumentError, check_flag, check_number, check_whole
+from lab.probes.arguments import calling, described
+from lab.probes.arguments import functions as named_functions
 
 
 @dataclass(frozen=True)
@@ -43,15 +45,19 @@ def cost(functions: Mapping[str, Callable[[Tensor], Tensor]], elements: int = 1 
     >>> found.names, found.seconds.shape, bool((found.seconds > 0).all())
     (('relu', 'exp'), (2, 3), True)
     """
-    if not functions:
-        raise ArgumentError("no functions were given; give at least one by name, {'GELU': torch.nn.GELU()}")
-    generator = torch.Generator().manual_seed(seed)
-    x = spread * torch.randn(check_whole("elements", elements), generator=generator)
-    x = x.to(device, dtype).requires_grad_(backward)
+    named_functions("functions", functions, "{'GELU': torch.nn.GELU()}")
+    check_whole("repeats", repeats), check_flag("backward", backward)
+    if not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
+        raise ArgumentError(f"dtype is {described(dtype)}; give one of floating point, as torch.float32")
+    generator = torch.Generator().manual_seed(check_whole("seed", seed, 0))
+    x = check_number("spread", spread, 0) * torch.randn(check_whole("elements", elements), generator=generator)
+    with calling(f"device={device!r}", "give one that torch knows, cpu or cuda"):
+        x = x.to(device, dtype).requires_grad_(backward)
     grad, seconds = torch.ones_like(x), np.empty((len(functions), check_whole("repeats", repeats)))
     for round_ in range(-2, repeats):
-        for number, function in enumerate(functions.values()):
-            took = _timed(function, x, grad if backward else None)
+        for number, (name, function) in enumerate(functions.items()):
+            with calling(f"function {name!r}", "give one that maps a tensor to another of its shape, with a gradient"):
+                took = _timed(function, x, grad if backward else None)
             if round_ >= 0:
                 seconds[number, round_] = took
     threads = torch.get_num_threads()

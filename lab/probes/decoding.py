@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from lab.errors import ArgumentError, check_whole
-from lab.probes.codes import as_array, as_codes
+from lab.errors import ArgumentError, check_flag, check_number, check_whole
+from lab.probes import arguments
+from lab.probes.codes import as_codes
 from lab.probes.score import Score, scored
 
 TRIES = 100  # random splits of the groups, until one has every class on both sides
@@ -55,7 +56,7 @@ def decode(codes: Any, labels: Any, groups: Any, seed: int = 0, *, train: Any = 
     groups: what an example is a combination of. (examples,), or (examples, parts) where a row's order is no matter. No
         group is in training and in test. None: every example is a group; then nothing is said on unseen combinations.
     seed decides the split, the shuffles and the bootstrap. train, test (examples,) bool: take this split, not a random
-        one with a share of `held_out` groups in test; `test` is what is not in `train`, unless given.
+        one with a share of `held_out` groups in test; one of them is what is not in the other, unless given.
     balanced: let rare classes count as much as frequent ones in training.
     shuffles: how often labels are dealt anew, to whole groups where a group has one label only, else to examples.
     resamples: of the test groups, for the bootstrap.
@@ -71,11 +72,12 @@ def decode(codes: Any, labels: Any, groups: Any, seed: int = 0, *, train: Any = 
     True
     """
     x, seed = as_codes(codes), check_whole("seed", seed, 0)
-    check_whole("shuffles", shuffles), check_whole("resamples", resamples)
+    check_whole("shuffles", shuffles), check_whole("resamples", resamples), check_flag("balanced", balanced)
+    held_out = check_number("held_out", held_out)
     names, truth, several = _classes(labels, len(x))
     group = _groups(groups, len(x))
     split, deal, draw = np.random.SeedSequence(seed).spawn(3)
-    if train is None:
+    if train is None and test is None:
         train, test = _split(group, truth, names, held_out, np.random.default_rng(split))
     else:
         train, test = _given(train, test, group, truth, names, several)
@@ -95,11 +97,11 @@ def decode(codes: Any, labels: Any, groups: Any, seed: int = 0, *, train: Any = 
 
 def _classes(labels: Any, examples: int) -> tuple[np.ndarray, np.ndarray, bool]:
     """Names of the classes (C,), who belongs to which (examples, C) bool, whether an example can be in several."""
-    labels = as_array(labels)
-    if labels.ndim not in (1, 2) or len(labels) != examples:
-        raise ArgumentError(f"labels have shape {labels.shape}; give ({examples},), or 0 and 1 as ({examples}, C)")
+    labels = arguments.labels("labels", labels, examples, "C")
     if labels.ndim == 1:
         names, which = np.unique(labels, return_inverse=True)
+        if len(names) < 2:
+            raise ArgumentError(f"all {examples} labels are the same; give examples of two classes or more")
         return names, np.arange(len(names)) == which[:, None], False
     if not np.isin(labels, (0, 1)).all():
         raise ArgumentError("labels (examples, C) say by 0 and 1 who is in which class; give (examples,) for one of C")
@@ -110,9 +112,7 @@ def _groups(groups: Any, examples: int) -> np.ndarray:
     """The number of each example's group, (examples,)."""
     if groups is None:
         return np.arange(examples)
-    groups = as_array(groups)
-    if groups.ndim not in (1, 2) or len(groups) != examples:
-        raise ArgumentError(f"groups have shape {groups.shape}; give ({examples},) or ({examples}, parts)")
+    groups = arguments.labels("groups", groups, examples, "parts")
     rows = np.sort(groups.reshape(examples, -1), axis=1)  # the combination AB is the combination BA
     return np.unique(rows, axis=0, return_inverse=True)[1].ravel()
 
@@ -139,11 +139,12 @@ def _split(group: np.ndarray, truth: np.ndarray, names: np.ndarray, held_out: fl
 def _given(train: Any, test: Any, group: np.ndarray, truth: np.ndarray, names: np.ndarray,
            several: bool) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """The masks, if a decoder can be trained and tested with them."""
-    train = as_array(train)
-    test = ~train if test is None and train.dtype == bool else as_array(test)
-    for name, mask in (("train", train), ("test", test)):
-        if mask.dtype != bool or mask.shape != group.shape or not mask.any():
-            raise ArgumentError(f"{name} is {mask.dtype} of shape {mask.shape}; give bool ({len(group)},), some True")
+    given = {"train": train, "test": test}
+    train, test = (None if m is None else arguments.mask(name, m, len(group)) for name, m in given.items())
+    train, test = ~test if train is None else train, ~train if test is None else test
+    for name, other, mask in (("train", "test", train), ("test", "train", test)):
+        if not mask.any():
+            raise ArgumentError(f"{other} has all {len(group)} examples, and {name} none; leave some for {name}")
     both = np.intersect1d(group[train], group[test])
     if len(both):
         raise ArgumentError(f"{len(both)} groups are in train and in test; give masks that no group crosses")

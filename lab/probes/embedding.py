@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lab.errors import ArgumentError, check_whole
+from lab.errors import ArgumentError, check_number, check_whole, shown
 from lab.probes.codes import as_codes
 
 METHODS = ("tsne", "umap", "pca")
@@ -52,10 +52,10 @@ def embed(codes: Any, method: str = "tsne", seed: int = 0, perplexity: float | N
     >>> found.points.shape, found.trustworthiness > 0.8
     ((120, 2), True)
     """
-    codes, seed = as_codes(codes), check_whole("seed", seed, 0)
+    codes, seed = as_codes(codes), check_whole("seed", seed, 0, most=2**32 - 1)
     number = len(codes)
-    if method not in METHODS:
-        raise ArgumentError(f"unknown method {method!r}; choose one of {', '.join(METHODS)}")
+    if not isinstance(method, str) or method not in METHODS:
+        raise ArgumentError(f"unknown method {shown(method)}; choose one of {', '.join(METHODS)}")
     if not (codes != codes[0]).any():
         raise ArgumentError(f"all {number} codes are the same; there is nothing to embed")
     if check_whole("neighbours", neighbours) * 2 >= number:
@@ -65,7 +65,7 @@ def embed(codes: Any, method: str = "tsne", seed: int = 0, perplexity: float | N
     else:
         if perplexity is None:
             perplexity = min(30 if method == "tsne" else 15, (number - 1) / 3)
-        if not 1 < perplexity < number:
+        if not 1 < check_number("perplexity", perplexity) < number:
             raise ArgumentError(f"perplexity={perplexity}: give more than 1, and less than there are codes, {number}")
         points = (_tsne if method == "tsne" else _umap)(codes, perplexity, seed)
     some = np.random.default_rng(seed).permutation(number)[:JUDGED]

@@ -12,9 +12,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lab.errors import ArgumentError
+from lab.errors import ArgumentError, check_number, check_whole, shown
+from lab.probes.arguments import array, calling, described, functions, module, pair
 from lab.probes.plane import Plane, given, principal, random
-from lab.probes.weights import Double, history, runs_of, weights
+from lab.probes.weights import Double, history, stacked, weights
 
 Measure = Callable[[nn.Module], object]  # model → number, or model with a run axis → (R,)
 CHUNK = 32  # models at once: more gain nothing
@@ -70,8 +71,8 @@ def landscape(
 ) -> Landscape:
     """Measures of the model at grid × grid points of a plane through its weights. The model is not touched.
 
-    measures: by name, functions from a model to a number, for example `Loss`, `Variation`. Of a model whose weights
-    have a run axis of length 1 (`runs_of`), measures may instead give (R,) for R runs: then `chunk` points are
+    measures: by name, functions from a model to a number, for example `Loss`, `Variation`. Of a model that says
+    `runs = 1` (`runs_of`), measures may instead give (R,) for R runs: then `chunk` points are
     evaluated side by side (default: as many as have 2^20 weights together, at most 32). Measures are called
     without gradients. directions: "pca", the principal ones of the trajectory; "random", drawn from `seed`, with the
     lengths that `normalize` says (`plane.random`); or two vectors (P,). trajectory: checkpoints of the training (T, P)
@@ -83,10 +84,14 @@ def landscape(
     >>> bool(np.isclose(found[1, 1], model.weight.norm().item()))
     True
     """
-    if not measures:
-        raise ArgumentError('no measures; give at least one, for example {"loss": probes.Loss(inputs, targets)}')
-    if not (np.isfinite(radius) and radius > 0):
+    functions("measures", measures, "{'loss': probes.Loss(inputs, targets)}")
+    if check_number("radius", radius) <= 0:
         raise ArgumentError(f"radius={radius!r}: give a number above 0")
+    if not (progress is None or callable(progress)):
+        raise ArgumentError(f"progress is {described(progress)}; give a function of models done and of all, or None")
+    module("model", model)
+    if chunk is not None:
+        check_whole("chunk", chunk)
     checkpoints = None if trajectory is None else history(model, trajectory)
     plane = _plane(model, directions, checkpoints, normalize, seed)
     x, y = plane.axes(grid, radius)
@@ -94,11 +99,11 @@ def landscape(
     device = next(iter(weights(double.model).values())).device
     centre, along = (torch.from_numpy(part).to(device) for part in (plane.centre, plane.directions))
     with torch.no_grad():
-        answers = {name: _array(measure(double.at(centre))) for name, measure in measures.items()}
+        answers = {name: _answer(name, measure, double.at(centre)) for name, measure in measures.items()}
         if wrong := {name: answer.shape for name, answer in answers.items() if answer.size != 1}:
             raise ArgumentError(f"measures gave shapes {wrong}; a measure must give one number a model")
         where = torch.from_numpy(np.stack([np.tile(x, len(y)), np.repeat(y, len(x))], 1)).to(device)
-        beside = runs_of(model) == 1 and all(answer.shape == (1,) for answer in answers.values())
+        beside = stacked(model) and all(answer.shape == (1,) for answer in answers.values())
         beside = beside and _agree(double, torch.addmm(centre, where[[0, -1]], along), measures)
         chunk = _chunk(chunk, len(centre)) if beside else 1
         found = {name: np.empty(len(where)) for name in measures}
@@ -107,7 +112,7 @@ def landscape(
             points = torch.addmm(centre, part, along)
             for name, measure in measures.items():
                 at = double.side_by_side(points) if beside else double.at(points[0])
-                answer = _array(measure(at))
+                answer = _answer(name, measure, at)
                 if answer.size != len(part):
                     raise ArgumentError(f"measure {name!r} gave shape {answer.shape} for {len(part)} models")
                 found[name][start : start + chunk] = answer.reshape(-1)
@@ -126,20 +131,20 @@ def _plane(model: nn.Module, directions: object, checkpoints: np.ndarray | None,
         if directions == "random":
             return random(model, normalize, seed)
         if directions != "pca":
-            raise ArgumentError(f"directions={directions!r}; give 'pca', 'random' or two vectors of weights")
+            raise ArgumentError(f"directions={shown(directions)}; give 'pca', 'random' or two vectors of weights")
         if checkpoints is None:
             raise ArgumentError("directions='pca' needs the trajectory; give checkpoints, or directions='random'")
         return principal(model, checkpoints)
-    if len(directions) != 2:
+    if hasattr(directions, "__len__") and len(directions) != 2:
         raise ArgumentError(f"{len(directions)} directions; give 'pca', 'random' or two vectors of weights")
-    return given(model, directions)
+    return given(model, pair("directions", directions, "'pca', 'random' or two vectors of weights"))
 
 
 def _agree(double: Double, points: Tensor, measures: Mapping[str, Measure]) -> bool:
-    """Whether two models side by side have the values that they have alone: weights may look as if they had runs."""
-    for measure in measures.values():
-        together = _array(measure(double.side_by_side(points)))
-        alone = np.concatenate([_array(measure(double.side_by_side(point[None]))) for point in points])
+    """Whether two models side by side have the values that they have alone: a measure may mix them."""
+    for name, measure in measures.items():
+        together = _answer(name, measure, double.side_by_side(points))
+        alone = np.concatenate([_answer(name, measure, double.side_by_side(point[None])) for point in points])
         size = np.abs(alone).max(initial=0, where=np.isfinite(alone))
         if together.shape != alone.shape or not np.allclose(together, alone, 1e-3, 1e-3 * size, equal_nan=True):
             return False
@@ -147,10 +152,15 @@ def _agree(double: Double, points: Tensor, measures: Mapping[str, Measure]) -> b
 
 
 def _chunk(chunk: int | None, size: int) -> int:
-    if chunk is not None and chunk < 1:
-        raise ArgumentError(f"chunk={chunk!r}: give a whole number, 1 or more")
     return chunk or min(CHUNK, max(1, WEIGHTS // size))
 
 
-def _array(answer: object) -> np.ndarray:
-    return np.asarray(answer.detach().cpu().double() if isinstance(answer, Tensor) else answer, np.float64)
+def _answer(name: str, measure: Measure, model: nn.Module) -> np.ndarray:
+    """What a measure says of a model, a number, or one for each of its runs."""
+    expected = "a function that gives one number a model"
+    with calling(f"measure {name!r}", expected.replace("a function", "give one")):
+        answer = measure(model)
+    found = array(f"the answer of measure {name!r}", answer, expected)
+    if found.dtype.kind not in "fiub":
+        raise ArgumentError(f"measure {name!r} gave {described(found)}; give {expected}")
+    return found.astype(np.float64)

@@ -1,4 +1,4 @@
-"""Measures of a model for landscapes: its loss on data, the complexity of its function.
+"""Measures of a model for landscapes: the complexity of its function. The loss on data is in `loss.py`.
 
 A measure is a function from a model to a number; from a model with a run axis to (R,). R runs, N points.
 """
@@ -12,53 +12,14 @@ from typing import ClassVar
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lab.errors import ArgumentError
+from lab.probes.arguments import array, calling, described, module
+from lab.probes.calling import advice
 from lab.probes.complexity import frequencies, variations
+from lab.probes.loss import ROWS, number_of_runs, side_by_side
 from lab.probes.paths import Paths, draw
-from lab.probes.weights import runs_of
-
-ROWS = 8192  # points times models that are computed at once: what bounds the memory, and stays in a processor's cache
-LossFunction = Callable[[Tensor, Tensor], Tensor]  # outputs (R, B, outputs), targets (R, B, …) → (R,), means over B
-
-
-@dataclass(frozen=True, eq=False)
-class Loss:
-    """The mean loss on data: inputs (N, …), targets (N,) or (N, outputs).
-
-    loss: (outputs (R, B, outputs), targets (R, B, …)) → (R,). Where it is not given: whole numbers are classes, for the
-    cross entropy (nats), of a sigmoid for one output; other numbers are values, for the mean squared error. runs:
-    whether the model has a run axis; None: as its weights look (`runs_of`).
-
-    >>> Loss(torch.zeros(4, 3), torch.ones(4))(nn.Sequential(nn.Linear(3, 1), nn.Threshold(9, 3)))
-    4.0
-    """
-
-    inputs: Tensor
-    targets: Tensor
-    loss: LossFunction | None = None
-    runs: bool | None = None
-
-    def __post_init__(self):
-        object.__setattr__(self, "inputs", torch.as_tensor(self.inputs))
-        object.__setattr__(self, "targets", torch.as_tensor(self.targets))
-        if not len(self.inputs) or len(self.inputs) != len(self.targets):
-            raise ArgumentError(f"{len(self.inputs)} inputs and {len(self.targets)} targets: give one target an input")
-
-    def __call__(self, model: nn.Module) -> Tensor | float:
-        """The loss, or that of each run, (R,)."""
-        runs, like = _runs(model, self.runs), next(model.parameters())
-        inputs = self.inputs.to(like.device, like.dtype if self.inputs.is_floating_point() else None)
-        targets, loss = self.targets.to(like.device), self.loss or _usual(self.targets)
-        together, total = max(1, ROWS // (runs or 1)), 0.0
-        for start in range(0, len(inputs), together):
-            x, y = inputs[start : start + together], targets[start : start + together]
-            outputs = model(_beside(x, runs)) if runs else model(x)[None]
-            total = total + len(x) * loss(outputs, _beside(y, runs or 1))
-        mean = total / len(inputs)
-        return mean if runs else mean.item()
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,13 +43,20 @@ class Variation:
 
     def __call__(self, model: nn.Module) -> Tensor | float:
         """The mean over paths, or that of each run, (R,)."""
-        runs, like = _runs(model, self.runs), next(model.parameters())
+        module("model", model)
+        runs, like = number_of_runs(model, self.runs), next(model.parameters(), torch.zeros(()))
+        shape = self._drawn.shape
 
         def values(way: np.ndarray) -> np.ndarray:
             x = torch.from_numpy(way).to(like.device, like.dtype)
-            outputs = model(_beside(x, runs)) if runs else model(x)[None]
-            outputs = outputs.float() if outputs.dtype in (torch.bfloat16, torch.float16) else outputs
-            return outputs.reshape(runs or 1, len(way), -1).cpu().numpy()
+            x = x.reshape(-1, *shape) if shape else x
+            with calling(f"{type(model).__name__}, on {described(x)},", advice(model)):
+                outputs = model(side_by_side(x, runs)) if runs else model(x)
+            outputs = array("the model's answer", getattr(outputs, "logits", outputs), "a tensor of numbers")
+            if outputs.dtype.kind not in "fiub" or outputs.size % ((runs or 1) * len(way)) or not outputs.size:
+                given = f"{described(outputs)} for {len(way)} points"
+                raise ArgumentError(f"the model gave {given}; give one with real outputs for each")
+            return outputs.reshape(runs or 1, len(way), -1)
 
         with torch.no_grad(), np.errstate(invalid="ignore", over="ignore"):
             course = self._drawn.course(values, max(self.samples, ROWS // (runs or 1)))
@@ -106,28 +74,3 @@ class Frequency(Variation):
     """The mean frequency, as `fourier_complexity` measures it; else as `Variation`."""
 
     each: ClassVar[Callable[[np.ndarray], np.ndarray]] = staticmethod(frequencies)
-
-
-def _runs(model: nn.Module, runs: bool | None) -> int | None:
-    return runs_of(model) if runs is None else len(next(model.parameters())) if runs else None
-
-
-def _beside(x: Tensor, runs: int) -> Tensor:
-    """The same data for each run: (B, …) → (R, B, …), without a copy."""
-    return x[None].expand(runs, *x.shape)
-
-
-def _usual(targets: Tensor) -> LossFunction:
-    return _squared if targets.is_floating_point() else _entropy
-
-
-def _entropy(outputs: Tensor, targets: Tensor) -> Tensor:
-    if outputs.shape[-1] == 1:
-        each = F.binary_cross_entropy_with_logits(outputs[..., 0], targets.to(outputs.dtype), reduction="none")
-        return each.mean(1)
-    return F.cross_entropy(outputs.flatten(0, 1), targets.flatten(), reduction="none").view(targets.shape).mean(1)
-
-
-def _squared(outputs: Tensor, targets: Tensor) -> Tensor:
-    outputs = outputs if outputs.dim() == targets.dim() else outputs[..., 0]
-    return (outputs - targets.to(outputs.dtype)).square().flatten(1).mean(1)

@@ -6,22 +6,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from torch import Tensor
 
 from lab.errors import ArgumentError, check_whole
-from lab.probes.calling import Points, coordinates
+from lab.probes import arguments
+from lab.probes.calling import Points, rows
 
 
 @dataclass(frozen=True, eq=False)
 class Paths:
     """Paths from start to end, both (paths, inputs), with as many evenly spaced points each; a share of 0 to 1 for each
-    path, `which`, says at which of a model's outputs it looks.
+    path, `which`, says at which of a model's outputs it looks. shape: of a point as the model reads it, () for a row.
     """
 
     start: np.ndarray
     end: np.ndarray
     which: np.ndarray
     samples: int
+    shape: tuple[int, ...] = ()
 
     def points(self, part: slice = slice(None)) -> np.ndarray:
         """The points of these paths one after the other, (paths · samples, inputs), float64.
@@ -52,28 +53,27 @@ class Paths:
 def draw(
     points: Points, labels: Points | None, paths: int, samples: int, seed: int
 ) -> tuple[Paths, np.random.Generator]:
-    """Paths between points (N, inputs) with different labels (N,), or any two points, and what is left of the chance.
+    """Paths between points (N, inputs), or images (N, C, H, W), and what is left of the chance.
 
-    Every pair of points with different labels is as likely as any other.
+    labels (N,): a path joins two points with different ones; without, any two. Every such pair is
+    as likely as any other.
 
     >>> draw(np.eye(3), np.array([0, 0, 1]), paths=50, samples=3, seed=0)[0].which.shape
     (50,)
     """
-    where, generator = coordinates(points, 2, "points"), np.random.default_rng(check_whole("seed", seed, 0))
+    generator = np.random.default_rng(check_whole("seed", seed, 0))
+    where, shape = rows(points, "points")
     first, second = _ends(len(where), labels, check_whole("paths", paths), generator)
     samples = check_whole("samples", samples, 3)
     which = generator.random(paths)  # a share, as the number of outputs is not known yet
-    return Paths(where[first], where[second], which, samples), generator
+    return Paths(where[first], where[second], which, samples, shape), generator
 
 
 def _ends(
     count: int, labels: Points | None, paths: int, generator: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    if labels is None:
-        labels = np.arange(count)  # a point is no path
-    labels = labels.detach().cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
-    if labels.shape != (count,):
-        raise ArgumentError(f"labels has shape {labels.shape} for {count} points; give one label a point, ({count},)")
+    # without labels every point has its own: a point is no path
+    labels = np.arange(count) if labels is None else arguments.labels("labels", labels, count)
     _, label, sizes = np.unique(labels, return_inverse=True, return_counts=True)
     if len(sizes) < 2:
         raise ArgumentError(f"a path needs two points with different labels, and these {count} have one label only")

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from torch import nn
 
-from lab.errors import ArgumentError, check_whole
+from lab.errors import ArgumentError, check_whole, shown
+from lab.probes.arguments import numbers
 from lab.probes.weights import flat, runs_of, weights
 
 NORMALIZATIONS = ("filter", "layer", "global")
@@ -89,8 +90,8 @@ def random(model: nn.Module, normalize: str = "filter", seed: int = 0) -> Plane:
     >>> bool(np.allclose(np.linalg.norm(moved, axis=1), np.linalg.norm(flat(model))))
     True
     """
-    if normalize not in NORMALIZATIONS:
-        raise ArgumentError(f"normalize={normalize!r}; give one of {', '.join(NORMALIZATIONS)}")
+    if not isinstance(normalize, str) or normalize not in NORMALIZATIONS:
+        raise ArgumentError(f"normalize={shown(normalize)}; give one of {', '.join(NORMALIZATIONS)}")
     generator = np.random.default_rng(check_whole("seed", seed, 0))
     centre = flat(model)
     directions = generator.normal(size=(2, len(centre)))
@@ -110,7 +111,7 @@ def random(model: nn.Module, normalize: str = "filter", seed: int = 0) -> Plane:
 def given(model: nn.Module, directions: object) -> Plane:
     """The plane through the model along two directions of the caller, (P,) each; a radius of 1 shows ±1 of each."""
     centre = flat(model)
-    first, second = (np.asarray(one, np.float64).ravel() for one in directions)
+    first, second = (numbers("directions", one, f"two vectors of {len(centre)} weights").ravel() for one in directions)
     if first.shape != centre.shape or second.shape != centre.shape:
         raise ArgumentError(f"directions have {len(first)} and {len(second)} numbers; give {len(centre)}, one a weight")
     both = np.stack([first, second])

@@ -13,7 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from lab.errors import check_number, check_whole
 from lab.models.mlp import MLP
+from lab.probes.arguments import calling, module
 from lab.probes.complexity import Complexity, total_variation
 from lab.probes.slices import Slice1D, Slice2D, slice_1d, slice_2d
 
@@ -46,7 +48,8 @@ def portrait(phi: nn.Module, seed: int = 0, scale: float = 1.0, grid: int = 100,
     True
     """
     network = _network(phi, seed, scale)
-    with torch.no_grad():
+    check_whole("grid", grid, 2), check_whole("samples", samples, 2)
+    with torch.no_grad(), calling("phi", "give a torch.nn.Module that maps a tensor to another of its shape"):
         received = torch.cat([inputs.flatten() for inputs in network.received(_square(SEEN)[None])])
     start, end = torch.tensor(CORNERS)
     line = slice_1d(_alone(network), start, end, samples)
@@ -63,7 +66,8 @@ def variation(phi: nn.Module, seed: int = 0, scale: float = 1.0) -> Complexity:
 
 
 def _network(phi: nn.Module, seed: int, scale: float) -> MLP:
-    return MLP(SIZES, [seed], phi, scale).requires_grad_(False)
+    module("phi", phi)
+    return MLP(SIZES, [check_whole("seed", seed, 0)], phi, check_number("scale", scale, 0)).requires_grad_(False)
 
 
 def _alone(network: MLP) -> Callable[[Tensor], Tensor]:

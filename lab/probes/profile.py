@@ -9,8 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lab.errors import ArgumentError
+from lab.errors import ArgumentError, check_number, check_whole
 from lab.nonlinearity.spline import Spline
+from lab.probes.arguments import array, calling, described
 
 
 @dataclass(frozen=True)
@@ -65,9 +66,16 @@ def profile(phi: Callable[[Tensor], Tensor], low: float = -20.0, high: float = 2
             raise ArgumentError(f"this spline has {len(phi.values)} functions, one a run; give one, of shape (knots,)")
         x, y = np.linspace(phi.low, phi.high, len(phi.values)), phi.values.detach().cpu().double().numpy()
     else:
-        points = torch.linspace(low, high, samples, dtype=torch.float64)
-        with torch.no_grad():
-            x, y = points.numpy(), phi(points).numpy()
+        if not callable(phi) or isinstance(phi, type):
+            raise ArgumentError(f"phi is {described(phi)}; give a lab.Spline or a function of tensors, torch.nn.GELU()")
+        _check_range(low, high)
+        points = torch.linspace(low, high, check_whole("samples", samples, 2), dtype=torch.float64)
+        hint = "give a function that maps a tensor to another of its shape"
+        with torch.no_grad(), calling("phi", hint):
+            x, y = points.numpy(), array("phi(x)", phi(points), "numbers of the shape of x")
+        if y.shape != x.shape or y.dtype.kind not in "fiub":
+            raise ArgumentError(f"phi gave {described(y)} for {len(x)} points; {hint}")
+        y = y.astype(np.float64)
     return Profile(x, y, np.diff(y) / np.diff(x), constant=spline)
 
 
@@ -97,7 +105,11 @@ def counts(inputs: Tensor | np.ndarray, low: float, high: float, points: int) ->
     >>> counts(torch.tensor([-9.0, -0.4, 0.4, 0.6]), low=-1.0, high=1.0, points=3).tolist()
     [1, 2, 1]
     """
-    flat = np.asarray(torch.as_tensor(inputs).detach().cpu().double()).ravel()
+    _check_range(low, high), check_whole("points", points, 2)
+    flat = array("inputs", inputs, "a tensor or an array of numbers").ravel()
+    if flat.dtype.kind not in "fiub":
+        raise ArgumentError(f"inputs are {described(flat)}; give real numbers")
+    flat = flat.astype(np.float64)
     if np.isnan(flat).any():
         raise ArgumentError(f"{int(np.isnan(flat).sum())} of {len(flat)} inputs are not a number; give finite ones")
     place = (np.clip(flat, low, high) - low) * ((points - 1) / (high - low))
@@ -111,7 +123,14 @@ def received(inputs: Tensor | np.ndarray, shape: Profile, source: str = "the inp
     >>> received(torch.tensor([-9.0, -0.4, 0.4, 0.6]), shape).share.tolist()
     [0.25, 0.5, 0.25]
     """
+    if not isinstance(shape, Profile):
+        raise ArgumentError(f"shape is {described(shape)}; give what probes.profile.profile returned")
     found = counts(inputs, shape.low, shape.high, len(shape.x))
     if not found.sum():
         raise ArgumentError("no inputs were given; give a tensor with at least one")
     return Received(shape.x, found / found.sum(), source)
+
+
+def _check_range(low: float, high: float) -> None:
+    if not check_number("low", low) < check_number("high", high):
+        raise ArgumentError(f"low={low:g} and high={high:g}: give a low below high")

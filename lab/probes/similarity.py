@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from lab.errors import ArgumentError
-from lab.probes.codes import as_array, as_codes
+from lab.probes import arguments
+from lab.probes.codes import as_codes
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +44,8 @@ def code_similarity(codes: Any, labels: Any) -> CodeSimilarity:
     >>> found.similarity.tolist(), found.pairs.tolist()
     ([[1.0, 0.0], [0.0, 0.0]], [[1.0, 0.0], [0.0, -1.0]])
     """
-    codes, labels = as_codes(codes), as_array(labels)
-    if labels.shape != codes.shape[:1]:
-        raise ArgumentError(f"labels have shape {labels.shape}; give one a code, ({len(codes)},)")
+    codes = as_codes(codes)
+    labels = arguments.labels("labels", labels, len(codes))
     names, which, count = np.unique(labels, return_inverse=True, return_counts=True)
     groups = [codes[which == c] for c in range(len(names))]
     mean, std = (np.stack([getattr(group, part)(0) for group in groups]) for part in ("mean", "std"))

@@ -6,8 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lab.errors import ArgumentError, check_whole
-from lab.probes.calling import Model, Points, coordinates, values
+from lab.errors import ArgumentError, check_whole, shown
+from lab.probes.arguments import described, finite, pair
+from lab.probes.calling import Model, Points, coordinates, rows, values
+
+_BOUNDS = "two finite numbers, the first below the second"
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ class Slice2D:
 
 
 def slice_1d(f: Model, a: Points, b: Points, samples: int = 100) -> Slice1D:
-    """f at `samples` evenly spaced points of the line from a to b, both (inputs,), ends included.
+    """f at `samples` evenly spaced points of the line from a to b, ends included; both (inputs,), or images (C, H, W).
 
     f: any callable (N, inputs) → (N,) or (N, outputs): a module, a function of tensors or arrays, `predict` of an
     estimator.
@@ -44,11 +47,12 @@ def slice_1d(f: Model, a: Points, b: Points, samples: int = 100) -> Slice1D:
     >>> slice_1d(lambda x: x.sum(1), np.array([0.0, 1.0]), np.array([4.0, 1.0]), samples=3).values.tolist()
     [1.0, 3.0, 5.0]
     """
-    start, end = coordinates(a, 1, "a"), coordinates(b, 1, "b")
-    if start.shape != end.shape:
-        raise ArgumentError(f"a has {len(start)} inputs and b has {len(end)}; give two points of one space")
+    (start, shape), (end, other) = rows(a, "a", single=True), rows(b, "b", single=True)
+    if (shape or start.shape) != (other or end.shape):
+        sizes = (f"shape {one}" if one else f"{len(row)} inputs" for one, row in ((shape, start), (other, end)))
+        raise ArgumentError("a has {} and b has {}; give two points of one space".format(*sizes))
     along = np.linspace(0.0, 1.0, check_whole("samples", samples, 2))
-    found = values(f, (1 - along)[:, None] * start + along[:, None] * end, a)
+    found = values(f, (1 - along)[:, None] * start + along[:, None] * end, a, shape)
     return Slice1D(along, _plain(found))
 
 
@@ -70,9 +74,10 @@ def slice_2d(
     >>> slice_2d(lambda x: x[:, 0], np.array([[5.0], [6.0], [8.0]]), grid=2).values.tolist()
     [[5.0, 6.0], [8.0, 9.0]]
     """
-    low, high = bounds or ((0.0, 1.0) if dims is None else (-1.0, 1.0))
-    if not (np.isfinite([low, high]).all() and low < high):
-        raise ArgumentError(f"bounds={bounds!r}: the first must be below the second, both finite")
+    bounds = ((0.0, 1.0) if dims is None else (-1.0, 1.0)) if bounds is None else bounds
+    low, high = finite("bounds", pair("bounds", bounds, _BOUNDS), _BOUNDS).ravel()
+    if not low < high:
+        raise ArgumentError(f"bounds={bounds!r}: give {_BOUNDS}")
     axis = np.linspace(low, high, check_whole("grid", grid, 2))
     first, second = np.tile(axis, grid), np.repeat(axis, grid)
     points = _through(x, first, second) if dims is None else _along(x, dims, first, second)
@@ -91,6 +96,8 @@ def alignment(found: Slice2D) -> float:
     >>> [alignment(Slice2D(axis, axis, values)) for values in (np.tile(axis, (9, 1)), axis + axis[:, None])]
     [1.0, 0.0]
     """
+    if not isinstance(found, Slice2D):
+        raise ArgumentError(f"found is {described(found)}; give what probes.slice_2d returned")
     values = found.values.reshape(len(found.y), len(found.x), -1).astype(np.float64)
     right = (values[:, 1:] - values[:, :-1])[1:] + (values[:, 1:] - values[:, :-1])[:-1]
     up = (values[1:] - values[:-1])[:, 1:] + (values[1:] - values[:-1])[:, :-1]
@@ -101,17 +108,19 @@ def alignment(found: Slice2D) -> float:
 
 def _along(x: Points, dims: tuple[int, int], first: np.ndarray, second: np.ndarray) -> np.ndarray:
     point = coordinates(x, 1, "x")
-    if len(dims) != 2 or dims[0] == dims[1] or not all(0 <= m < len(point) for m in dims):
-        raise ArgumentError(f"dims={dims!r}: give two different numbers from 0 to {len(point) - 1}")
+    expected = f"two different numbers from 0 to {len(point) - 1}"
+    whole = all(isinstance(m, (int, np.integer)) and not isinstance(m, bool) for m in pair("dims", dims, expected))
+    if not whole or dims[0] == dims[1] or not all(0 <= m < len(point) for m in dims):
+        raise ArgumentError(f"dims={shown(dims)}: give {expected}")
     points = np.tile(point, (len(first), 1))
     points[:, dims[0]], points[:, dims[1]] = first, second
     return points
 
 
 def _through(x: Points, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    corners = coordinates(x, 2, "x") if np.ndim(x) == 2 else np.empty(0)
-    if len(corners) != 3:
-        raise ArgumentError(f"x has shape {np.shape(x)}; give three points, (3, inputs), or one and two dims")
+    corners = finite("x", x, "three points, (3, inputs), or one and two dims")
+    if corners.ndim != 2 or len(corners) != 3:
+        raise ArgumentError(f"x has shape {corners.shape}; give three points, (3, inputs), or one and two dims")
     return np.stack([1 - first - second, first, second], 1) @ corners
 
 

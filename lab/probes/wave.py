@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lab.errors import ArgumentError
+from lab.probes.arguments import finite
 
 DRAWS = 200  # of noise, for the control
 FINENESS = 40  # frequencies that are tried in each 1 / (range of x)
@@ -38,12 +39,15 @@ def wave(x: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None) -> Wav
     >>> round(found.frequency, 2), round(found.explained, 2)
     (1.5, 1.0)
     """
-    x, y = np.asarray(x, float), np.asarray(y, float)
-    weights = np.ones_like(x) if weights is None else np.asarray(weights, float)
+    expected = "one row of numbers, (points,)"
+    x, y = finite("x", x, expected), finite("y", y, expected)
+    weights = np.ones_like(x) if weights is None else finite("weights", weights, expected)
     if not (x.shape == y.shape == weights.shape and x.ndim == 1 and len(x) > 8):
         raise ArgumentError(f"x {x.shape}, y {y.shape}, weights {weights.shape}: give three rows of more than 8 points")
-    if not (weights >= 0).all() or not weights.sum() > 0 or not np.isfinite(y).all():
-        raise ArgumentError("weights must not be negative or all 0, and y must be finite")
+    if not (weights >= 0).all() or not weights.sum() > 0:
+        raise ArgumentError("weights are negative or all 0; give numbers of 0 or more, some above")
+    if not np.diff(x).min() > 0 or np.ptp(np.diff(x)) > 1e-3 * np.diff(x).mean():
+        raise ArgumentError(f"x goes from {x[0]:g} to {x[-1]:g} in uneven steps; give evenly spaced points, in order")
     root, span = np.sqrt(weights), x[-1] - x[0]
     frequencies = np.arange(FINENESS, FINENESS * (len(x) - 1) // 4 + 1) / (FINENESS * span)
     line = np.stack([np.ones_like(x), x], 1)

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from lab.errors import ArgumentError
 from lab.nonlinearity.spline import Spline
+from lab.probes.arguments import module, numbers
 
 
 def weights(model: nn.Module) -> dict[str, nn.Parameter]:
@@ -21,7 +22,7 @@ def weights(model: nn.Module) -> dict[str, nn.Parameter]:
     >>> list(weights(nn.Sequential(nn.Linear(2, 1), Spline.zeros(learnable=False))))
     ['0.weight', '0.bias']
     """
-    named = dict(model.named_parameters())
+    named = dict(module("model", model).named_parameters())
     found = {name: parameter for name, parameter in named.items() if parameter.requires_grad}
     if not found:
         functions = {id(part.values) for part in model.modules() if isinstance(part, Spline)}
@@ -48,9 +49,11 @@ def history(model: nn.Module, checkpoints: object) -> np.ndarray:
     checkpoints: (T, P) or (T, 1, P), or a sequence of T vectors, weights in the order of `model.parameters()`, as
     `torch.nn.utils.parameters_to_vector` gives them; values of parameters that are no weights may stand among them.
     """
-    if isinstance(checkpoints, (list, tuple)):
-        checkpoints = np.stack([_numbers(one) for one in checkpoints]) if checkpoints else np.empty((0, 0))
-    found, wanted = _numbers(checkpoints), weights(model)
+    wanted = weights(model)
+    expected = f"(checkpoints, {sum(p.numel() for p in wanted.values())}), one vector of weights a checkpoint"
+    if isinstance(checkpoints, (list, tuple)):  # of tensors, maybe on a GPU
+        checkpoints = [numbers("trajectory", one, expected).tolist() for one in checkpoints]
+    found = numbers("trajectory", checkpoints, expected)
     if found.ndim == 3 and found.shape[1] == 1:
         found = found[:, 0]
     trained = np.concatenate([np.full(p.numel(), name in wanted) for name, p in model.named_parameters()])
@@ -65,15 +68,40 @@ def history(model: nn.Module, checkpoints: object) -> np.ndarray:
 
 
 def runs_of(model: nn.Module) -> int | None:
-    """R, where the weights have a run axis, else None.
+    """R, where the model says that it has a run axis, else None.
 
-    They have one where every weight has two axes or more and all have the same leading one, as those of `lab.models`.
+    It says so by an attribute `runs`, the length of the leading axis of all its weights: the models of `lab.models`
+    have it, and their layers. A model that is made of such layers alone has as many runs as they have. Shapes say
+    nothing: two matrices of one size are no run axis.
 
     >>> runs_of(nn.Linear(3, 2)) is None
     True
     """
-    sizes = {len(parameter) if parameter.dim() > 1 else None for parameter in weights(model).values()}
-    return sizes.pop() if len(sizes) == 1 else None
+    found = _runs(model)
+    return found.pop() if len(found) == 1 else None
+
+
+def stacked(model: nn.Module) -> bool:
+    """Whether all weights of a model of one run have its run axis, so that several can stand side by side."""
+    return runs_of(model) == 1 and all(p.dim() > 1 and len(p) == 1 for p in weights(model).values())
+
+
+def _runs(part: nn.Module) -> set[int | None]:
+    """How many runs the parts of a module have that hold its weights; None for those that don't say."""
+    runs = getattr(part, "runs", None)
+    if isinstance(runs, int) and not isinstance(runs, bool):
+        for name, parameter in part.named_parameters():
+            matrix = parameter.dim() > 1 and not isinstance(part.get_submodule(name.rpartition(".")[0]), Spline)
+            if matrix and len(parameter) != runs:
+                raise ArgumentError(
+                    f"{type(part).__name__} says runs={runs}, and its {name} is {len(parameter)} long: runs is the "
+                    "length of the leading axis of all weights; call what you mean by another name"
+                )
+        return {runs}
+    if isinstance(part, Spline):  # may be one function for all runs
+        return set()
+    own = {None} if any(True for _ in part.parameters(recurse=False)) else set()
+    return own.union(*map(_runs, part.children()))
 
 
 class Double:

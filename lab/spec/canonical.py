@@ -18,7 +18,7 @@ from lab.tasks.operation import Operation
 from lab.tasks.sraven import Sraven
 from lab.tasks.tabular import Tabular
 
-SCHEMA = 1  # raise it when the same spec would train to something else
+SCHEMA = 1  # raise it when the same spec would train to something else; when few of them would, see `revision`
 TYPES = {kind.__name__: kind for kind in (Knots, Coefficients, ModelSpec, Recipe, RunSpec, SearchSpec, Learned, Shaped)}
 TYPES |= {kind.__name__: kind for kind in (AdamW, HyperModel, Logic, Sraven)}
 TYPES |= {kind.__name__: kind for kind in (Perceptron, Descent, KnotTable, EpisodeSpec, InterpolatedSpec, Restart)}
@@ -36,8 +36,16 @@ def from_json(text: str) -> object:
 
 
 def key(spec: object) -> str:
-    """SHA-256 of the canonical JSON and the schema version, in hexadecimal: the name of a run or search."""
-    return hashlib.sha256(f"{SCHEMA}\n{to_json(spec)}".encode()).hexdigest()
+    """SHA-256 of the canonical JSON and the version, in hexadecimal: the name of a run or search."""
+    return hashlib.sha256(f"{_version(spec)}\n{to_json(spec)}".encode()).hexdigest()
+
+
+def _version(spec: object) -> str:
+    """The schema; behind a point the revision of a run's model, where it has one: all other specs keep their keys."""
+    revision, model = 0, getattr(spec, "model", None)
+    if isinstance(spec, RunSpec) and hasattr(model, "revision") and hasattr(spec.task, "length"):
+        revision = model.revision(spec.task.length)
+    return f"{SCHEMA}.{revision}" if revision else f"{SCHEMA}"
 
 
 def _plain(value: object, kind: str = "") -> object:

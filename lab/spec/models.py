@@ -61,6 +61,13 @@ class HyperModel:
         """As `ModelSpec.breadth`; scores and their networks are kept, too, with each key about ten numbers a head."""
         return self.width * max(1, self.experts) + self.heads * length / 10
 
+    def revision(self, length: int) -> int:
+        """How often what such a model trains to on this many tokens has changed while the schema stayed.
+
+        1 for odd numbers: buckets of relative positions were once computed with ln 2 in the place of ln(S / ⌊S / 2⌋).
+        """
+        return length % 2
+
 
 def as_printed(model: HyperModel) -> HyperModel:
     """The model as the text of the paper reads: causal ("decoder-only"), no dropout, and each head as wide as the

@@ -16,7 +16,7 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor
 
 from lab.errors import LabError
-from lab.spec import SCHEMA, from_json, to_json
+from lab.spec import from_json, key, to_json
 from lab.store.temporary import temporary, write
 
 FILES = ("spec.json", "history.npz", "weights.safetensors")
@@ -75,7 +75,7 @@ def check(folder: Path, advice: str) -> tuple[dict[str, bytes], dict]:
     for name, data in files.items():
         if _sha256(data) != digests[name]:
             raise damage(f"{name} is damaged (its digest is another)")
-    if _name(SCHEMA, files["spec.json"]) != folder.name:
+    if _key(files["spec.json"]) != folder.name:
         raise damage("it holds another spec than its name says")
     return files, notes
 
@@ -138,7 +138,7 @@ def _is_of_another_version(folder: Path) -> bool:
         other = set(done) != {"files", "notes"} or set(done["files"]) != set(FILES)
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return False
-    if not whole or own not in (_digest(done), None) or _name(SCHEMA, spec) == folder.name:
+    if not whole or own not in (_digest(done), None) or _key(spec) == folder.name:
         return False
     if (own is not None and other) or any(_name(number, spec) == folder.name for number in VERSIONS):
         return True
@@ -155,6 +155,14 @@ def _remove_empty(folder: Path) -> None:
     except OSError as error:
         if error.errno not in ABSENT:
             raise
+
+
+def _key(spec: bytes) -> str | None:
+    """The key of a spec by its JSON; None for what is no spec to this lab."""
+    try:
+        return key(from_json(spec.decode()))
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return None
 
 
 def _name(schema: int, spec: bytes) -> str:

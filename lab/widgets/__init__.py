@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lab.errors import ArgumentError
+from lab.errors import ArgumentError, check_flag
+from lab.scale import check_scale
 
 if TYPE_CHECKING:
     from lab.widgets.explorer import Explorer
@@ -14,9 +15,10 @@ def explore(x: object, scale: str | None = None, edit: bool = False) -> Explorer
     """The explorer that fits what it is given.
 
     A Spline, a search's result, a name in the zoo, or Figure 6: SplineExplorer, in its editing mode with `edit`. A
-    task's name, or runs: TrainingExplorer. A run on SRAVEN or fuzzy logic: LatentExplorer. Figure 5 or 11:
-    CompatibilityExplorer. A Sraven: SravenExplorer; a Logic: LogicExplorer; an Operation: GrokkingExplorer. A
-    landscape: LandscapeExplorer. scale: of what is trained (default laptop); at smoke scale, fewer codes are looked at.
+    task or its name, or what `lab.train` returned: TrainingExplorer; but of runs on SRAVEN or fuzzy logic, one or the
+    first of several, LatentExplorer. Figure 5 or 11: CompatibilityExplorer. A Sraven: SravenExplorer; a Logic:
+    LogicExplorer; an Operation: GrokkingExplorer. A landscape: LandscapeExplorer. scale: of what is trained (default
+    laptop); at smoke scale, fewer codes are looked at.
 
     >>> type(explore("memorize")).__name__
     'TrainingExplorer'
@@ -27,9 +29,11 @@ def explore(x: object, scale: str | None = None, edit: bool = False) -> Explorer
     from lab.catalogue.received_inputs import functions_of
     from lab.nonlinearity.spline import Spline
     from lab.nonlinearity.zoo import zoo_names
+    from lab.probes.arguments import described
     from lab.probes.landscape import Landscape
     from lab.run import EpisodeResult, Run, Runs, SearchResult
     from lab.tasks import Logic, Operation, Sraven
+    from lab.tasks.table import TableTask
     from lab.widgets.compatibility import CompatibilityExplorer
     from lab.widgets.grokking import GrokkingExplorer
     from lab.widgets.landscape import LandscapeExplorer
@@ -39,7 +43,7 @@ def explore(x: object, scale: str | None = None, edit: bool = False) -> Explorer
     from lab.widgets.sraven import SravenExplorer
     from lab.widgets.training import TrainingExplorer
 
-    scale = scale or "laptop"
+    scale, edit = check_scale("laptop" if scale is None else scale), check_flag("edit", edit)
     if isinstance(x, (EpisodeResult, SearchResult)):
         x = x.spline
     if isinstance(x, Spline) or (isinstance(x, str) and x in zoo_names()):
@@ -47,25 +51,40 @@ def explore(x: object, scale: str | None = None, edit: bool = False) -> Explorer
     if isinstance(x, Figure) and "density" in x.table:
         return SplineExplorer(*functions_of(x.table, f"{x.name}, scale {x.scale}"), edit=edit, scale=scale)
     if edit:
-        raise ArgumentError(f"edit=True is for functions, and {x!r} is none; give a lab.Spline or a name in the zoo")
-    if isinstance(x, Run) and isinstance(x.spec.task, (Logic, Sraven)):
-        return LatentExplorer(x, FEW if scale == "smoke" else EXAMPLES)
+        given = described(x)
+        raise ArgumentError(f"edit=True is for functions, and {given} is none; give a lab.Spline or a name in the zoo")
+    if isinstance(x, Run):
+        x = Runs([x])
+    if isinstance(x, Runs) and len(x) and isinstance(x[0].spec.task, (Logic, Sraven)):
+        return LatentExplorer(x[0], FEW if scale == "smoke" else EXAMPLES)
+    if isinstance(x, str) and x not in tasks.NAMES:
+        x = _table(x)
     if isinstance(x, Sraven):
         return SravenExplorer(x, scale)
     if isinstance(x, Logic):
         return LogicExplorer(x, scale)
     if isinstance(x, Operation):
         return GrokkingExplorer(x, scale)
-    if isinstance(x, Run):
-        x = Runs([x])
-    if isinstance(x, Runs) or (isinstance(x, str) and x in tasks.NAMES):
+    if isinstance(x, (Runs, TableTask)) or (isinstance(x, str) and x in tasks.NAMES):
         return TrainingExplorer(x, scale)
     if isinstance(x, Figure) and "architecture" in x.table:
         return CompatibilityExplorer(x)
     if isinstance(x, Landscape):
         return LandscapeExplorer(x)
+    given = f"the figure {x.name}" if isinstance(x, Figure) else described(x)
     raise ArgumentError(
-        f"there is no explorer for {x!r}; give a lab.Spline, a name in the zoo ({', '.join(zoo_names()) or 'empty'}), "
-        f"a task ({', '.join(tasks.NAMES)}, a lab.tasks.Logic, Sraven or Operation), what lab.train, lab.trained, "
-        "lab.search or probes.landscape returned, or a figure with an explorer (transformers/fig5, fig6, fig11)"
+        f"there is no explorer for {given}; give a lab.Spline, a name in the zoo (lab.zoo() lists them), a task "
+        f"({', '.join(tasks.NAMES)}, a table such as 'ab mod 27', a lab.tasks.Logic, Sraven or Operation), what "
+        "lab.train, lab.trained, lab.search or probes.landscape returned, or a figure with an explorer "
+        "(transformers/fig5, fig6, fig11)"
     )
+
+
+def _table(name: str) -> object:
+    """The table of this name; the name itself where there is none."""
+    from lab.tasks.named import table_named
+
+    try:
+        return table_named(name) or name
+    except ArgumentError:  # it looks like an operation and is none
+        return name

@@ -37,7 +37,7 @@ class ContestExplorer(TrainingExplorer):
 
     def contenders(self) -> dict[str, list[RunSpec]]:
         """For each function its runs."""
-        task = task_title(self.task.value)
+        task = task_title(self.task.value)  # of words: a contest offers no table
         return {f"{task}, {name}": self.specs(function) for name, function in self._functions().items()}
 
     def _train(self) -> None:

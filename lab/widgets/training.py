@@ -13,12 +13,15 @@ from lab.errors import ArgumentError
 from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo, zoo_names
-from lab.papers.transformers.settings import setting
+from lab.papers.simplicity.defaults import TableSetting, of_table
+from lab.papers.transformers.settings import Setting, setting
 from lab.plots.panels import ACCURACY, FULL, STEP
 from lab.plots.style import SEQUENCE, TEMPLATE, task_title
-from lab.run import Runs
+from lab.probes.arguments import described
+from lab.run import Run, Runs
 from lab.scale import SCALES, check_scale
-from lab.spec import Knots, RunSpec, replace
+from lab.spec import Knots, Perceptron, Resolved, RunSpec, replace
+from lab.tasks.table import TableTask
 from lab.training.fleet import Fleet
 from lab.training.live import Live
 from lab.widgets.explorer import LABEL, Explorer, live
@@ -32,9 +35,9 @@ POINTS = 40  # evaluations in a training, at least: its curve should be seen to 
 class TrainingExplorer(Explorer):
     """Choose a task and a non-linearity, press Train, and one accuracy curve a seed grows; trainings overlay.
 
-    task: what to begin with: a task's name, or runs to compare with. phi: a function to offer beside those of the zoo;
-    the runs' own where they have one. Hyper-parameters are those of the figures at this scale, unless width or steps
-    are changed. Nothing is kept: `lab.train` keeps.
+    task: what to begin with: a task's name, a table (`lab.tasks`), or runs on either to compare with. phi: a function
+    to offer beside those of the zoo; the runs' own where they have one. Hyper-parameters are those of the figures at
+    this scale, unless width or steps are changed. Nothing is kept: `lab.train` keeps.
 
     >>> TrainingExplorer("addmod", scale="smoke").task.value
     'addmod'
@@ -42,24 +45,27 @@ class TrainingExplorer(Explorer):
 
     colours = SEQUENCE  # of trainings, in their order
 
-    def __init__(self, task: str | Runs = "memorize", scale: str = "laptop", phi: Spline | None = None):
+    def __init__(self, task: str | TableTask | Runs = "memorize", scale: str = "laptop", phi: Spline | None = None):
         super().__init__()
         runs = task if isinstance(task, Runs) else None
         if runs is not None and not runs:
             raise ArgumentError("no runs were given; give at least one, for example lab.train('memorize')")
-        if runs is None and task not in tasks.NAMES:
-            raise ArgumentError(f"unknown task {task!r}; known: {', '.join(tasks.NAMES)}")
-        used = engine.resolve(runs[0].spec.model.mlp, runs[0].store) if runs else PLAIN[0]
+        task = runs[0].spec.task if runs else task
+        table = isinstance(task, TableTask)
+        if not table and not (isinstance(task, str) and task in tasks.NAMES):
+            known = ", ".join(tasks.NAMES)
+            raise ArgumentError(f"unknown task {described(task)}; known: {known}, or a table of lab.tasks")
+        used = _used(runs[0]) if runs else "relu" if table else PLAIN[0]
         if phi is None and isinstance(used, Knots):
             phi = Spline(used.values, used.low, used.high)
         functions = [*PLAIN, *([GIVEN] if phi else []), *(name for name in zoo_names() if "-attention" not in name)]
         self._phi, self._live, self._trainings = phi, None, 0
 
-        named_tasks = [(task_title(name), name) for name in tasks.NAMES]
+        named_tasks = [(task_title(name), name) for name in tasks.NAMES] + ([(task.name, task)] if table else [])
         self.task = widgets.Dropdown(description="task", options=named_tasks, style=LABEL)
-        self.task.value = runs[0].spec.task if runs else task
+        self.task.value = task
         self.mlp = widgets.Dropdown(description="non-linearity", options=functions, style=LABEL)
-        self.mlp.value = GIVEN if phi else PLAIN[0]
+        self.mlp.value = GIVEN if phi else used if used in functions else PLAIN[0]
         self.scale = widgets.Dropdown(description="scale", options=list(SCALES), value=check_scale(scale), style=LABEL)
         self.width = widgets.SelectionSlider(description="width", options=WIDTHS, style=LABEL)
         self.seeds = widgets.IntSlider(description="seeds", value=3, min=1, max=8, style=LABEL)
@@ -88,10 +94,11 @@ class TrainingExplorer(Explorer):
 
     def specs(self, mlp: str | Spline | None = None) -> list[RunSpec]:
         """The runs that the controls ask for, one a seed; with this non-linearity, if it is not the one of the menu."""
-        base, name = setting(self.task.value, self.scale.value), self.mlp.value
+        base, name = self._setting(), self.mlp.value
         if mlp is None:
             mlp = name if name in PLAIN else self._phi if name == GIVEN else zoo(name)
-        runs = base.runs(self.seeds.value, mlp=as_part(mlp), width=self.width.value)
+        changes = {"phi" if isinstance(base, TableSetting) else "mlp": as_part(mlp), "width": self.width.value}
+        runs = [replace(run, model=replace(run.model, **changes)) for run in base.runs(self.seeds.value)]
         every = min(base.recipe.every, max(1, self.steps.value // POINTS))
         return [replace(run, recipe=replace(run.recipe, stop=self.steps.value, every=every)) for run in runs]
 
@@ -104,9 +111,15 @@ class TrainingExplorer(Explorer):
         """Wait until the training that is under way has ended; whether it has."""
         return self._live is None or self._live.join(timeout)
 
+    def _setting(self) -> Setting | TableSetting:
+        """Hyper-parameters of the task at the scale."""
+        task = self.task.value
+        return of_table(task, self.scale.value) if isinstance(task, TableTask) else setting(task, self.scale.value)
+
     def _defaults(self) -> None:
         """Another task or scale: its own width and number of steps."""
-        base = setting(self.task.value, self.scale.value)
+        base = self._setting()
+        self.width.options = sorted({*WIDTHS, base.model.width})
         self.width.value = base.model.width
         self.steps.max = base.recipe.steps
         self.steps.value = base.recipe.steps
@@ -170,8 +183,15 @@ class TrainingExplorer(Explorer):
                 self.show(error)
 
 
+def _used(run: Run) -> Resolved:
+    """The non-linearity of a run's hidden layers, of the first where each has its own."""
+    model = run.spec.model
+    part = model.phi if isinstance(model, Perceptron) else model.mlp
+    return engine.resolve(part[0] if isinstance(part, tuple) else part, run.store)
+
+
 def _label(spec: RunSpec, name: str) -> str:
-    return f"{task_title(spec.task)}, {name}, width {spec.model.width}"
+    return f"{task_title(spec.task_name)}, {name}, width {spec.model.width}"
 
 
 def learning_frame(accuracy: str = ACCURACY) -> go.Figure:

@@ -1,9 +1,9 @@
-"""ALiBi: the slopes its paper prints, and the bias by a literal loop."""
+"""ALiBi: the slopes its paper prints, and the bias by a literal loop. Buckets: the formula in whole numbers."""
 
 import pytest
 import torch
 
-from lab.models.positions import alibi_bias, alibi_slopes
+from lab.models.positions import alibi_bias, alibi_slopes, relative_buckets
 
 
 def test_slopes_of_eight_heads_are_those_of_the_paper():
@@ -24,3 +24,29 @@ def test_bias_is_minus_slope_times_distance(heads, length):
         for query in range(length):
             for key in range(query + 1):
                 assert bias[head, query, key] == -slopes[head] * (query - key)
+
+
+def bucket(n, length):
+    """h + ⌊ln(n / h) / ln(S / h) · (S − h)⌋ for n ≥ h = ⌊S / 2⌋, without a logarithm: the largest j for which
+    (S / h)^j ≤ (n / h)^(S − h)."""
+    half = length // 2
+    if n < half:
+        return n
+    step = 0
+    while length ** (step + 1) * half ** (length - half) <= n ** (length - half) * half ** (step + 1):
+        step += 1
+    return min(half + step, length - 1)
+
+
+@pytest.mark.parametrize("length", range(2, 201))
+def test_buckets_of_every_length_follow_the_formula(length):
+    found = relative_buckets(length)[-1].flip(0).tolist()
+    wanted = [bucket(n, length) for n in range(length)]
+    if length == 175:  # 58.9999987 in exact numbers, 59 in float32: the reference code rounds up there, too
+        wanted[139] += 1
+    assert found == wanted
+
+
+def test_buckets_of_sraven_with_three_features():
+    """Worked out by hand from the reference code's formula: 17 of 27 is never used."""
+    assert relative_buckets(27)[-1].flip(0).tolist() == [*range(17), *range(18, 24), 23, 24, 25, 26]

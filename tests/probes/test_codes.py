@@ -26,6 +26,7 @@ class Planted(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(torch.zeros(runs, 1))
         self.dropout = nn.Dropout(0.5)
+        self.runs = runs
 
     def attention_scores(self, inputs, normalized=True):
         code = inputs.mean((2, 3))[..., None] + torch.arange(HEADS)  # (R, B, heads)
@@ -176,3 +177,10 @@ def test_what_is_not_numbers_is_no_codes():
             as_codes(wrong)
     with pytest.raises(ArgumentError, match="1 of 2 codes are not finite"):
         as_codes([[0.0, 1.0], [np.nan, 0.0]])
+
+
+def test_a_run_is_asked_for_where_there_is_a_run_axis():
+    scores = torch.rand(6, HEADS, 4, 4)
+    for given in (scores, scores.numpy(), [scores, scores]):
+        with pytest.raises(ArgumentError, match="run=5: these scores have no run axis; leave run at 0"):
+            probes.latent_codes(given, run=5)

@@ -153,7 +153,7 @@ def test_the_spectrum_is_the_sine_transform_and_keeps_the_energy(course):
 def test_what_cannot_be_measured_is_refused():
     with pytest.raises(ArgumentError, match="one label only"):
         probes.total_variation(wavy, POINTS, np.zeros(60))
-    with pytest.raises(ArgumentError, match="one label a point"):
+    with pytest.raises(ArgumentError, match="one for each of 60 examples"):
         probes.total_variation(wavy, POINTS, np.zeros(59))
     with pytest.raises(ArgumentError, match="two points with different labels"):
         probes.total_variation(wavy, POINTS[:1])

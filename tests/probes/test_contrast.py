@@ -62,5 +62,5 @@ def test_what_cannot_be_compared_is_refused():
     ):
         with pytest.raises(ArgumentError, match=word):
             contrast(codes, a, b, traits(rule), other)
-    with pytest.raises(ArgumentError, match=r"traits have shape \(600,\)"):
+    with pytest.raises(ArgumentError, match=r"traits are int64 of shape \(600,\)"):
         contrast(codes, np.arange(50), np.arange(50, 99), rule, other)

@@ -210,7 +210,7 @@ FIRST = np.arange(600) < 300
         ({"groups": np.zeros(600)}, "held_out=0.25 of 1 groups"),
         ({"held_out": 1.0}, "held_out=1.0"),
         ({"groups": RULE}, "no split with 1 of 5 groups held out has class .* change held_out, merge classes, or give"),
-        ({"labels": np.zeros(600)}, "no split with"),
+        ({"labels": np.zeros(600)}, "all 600 labels are the same"),
         ({"train": FIRST}, "groups are in train and in test"),
         ({"train": FIRST * 1}, r"train is int64 of shape \(600,\); give bool \(600,\)"),
         ({"groups": None, "train": FIRST, "test": FIRST & False}, "test is bool .* some True"),
@@ -223,3 +223,32 @@ FIRST = np.arange(600) < 300
 def test_mistakes_are_named(change, says):
     with pytest.raises(ArgumentError, match=says):
         probes.decode(**{"codes": CODES, "labels": RULE, "groups": ROWS} | change)
+
+
+def test_a_test_split_alone_is_taken():
+    """What is not in it is trained on; it was once a random split instead."""
+    test = np.isin(np.arange(600) % 20, (3, 4, 5, 6, 7))
+    group, labels = np.arange(600) % 20, np.arange(600) // 20 % 3
+    codes = np.eye(3)[labels] + np.random.default_rng(0).normal(size=(600, 3)) / 9
+    found = probes.decode(codes, labels, group, test=test, shuffles=2, resamples=5)
+    np.testing.assert_array_equal(found.test, test)
+    np.testing.assert_array_equal(found.train, ~test)
+    again = probes.decode(codes, labels, group, train=~test, shuffles=2, resamples=5)
+    np.testing.assert_array_equal(found.predicted, again.predicted)
+
+
+@pytest.mark.parametrize("name", ["labels", "groups"])
+def test_nan_is_no_label_and_no_group(name):
+    given = {"labels": RULE.astype(float), "groups": np.arange(600.0) // 6}
+    given[name][[5, 9]] = np.nan
+    with pytest.raises(ArgumentError, match=f"2 of 600 {name} are missing"):
+        probes.decode(np.random.default_rng(0).normal(size=(600, 4)), **given, shuffles=1, resamples=2)
+    words = given[name].astype(object)
+    words[[5, 9]] = None
+    with pytest.raises(ArgumentError, match=f"2 of 600 {name} are missing"):
+        probes.decode(np.random.default_rng(0).normal(size=(600, 4)), **given | {name: words}, shuffles=1, resamples=2)
+
+
+def test_complex_codes_are_refused():
+    with pytest.raises(ArgumentError, match="complex128 .* give real numbers"):
+        probes.decode(np.exp(1j * np.arange(1200.0)).reshape(600, 2), RULE, None)

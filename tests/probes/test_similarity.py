@@ -84,7 +84,7 @@ def test_a_label_with_one_example_has_no_pairs():
 
 
 def test_labels_that_do_not_fit_are_refused():
-    with pytest.raises(ArgumentError, match=r"labels have shape \(3,\); give one a code, \(60,\)"):
+    with pytest.raises(ArgumentError, match=r"labels have shape \(3,\); give one for each of 60 examples, \(60,\)"):
         probes.code_similarity(made()[0], [0, 1, 2])
     with pytest.raises(ArgumentError, match=r"shape \(60, 1\)"):
         probes.code_similarity(made()[0], np.zeros((60, 1)))

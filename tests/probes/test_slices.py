@@ -12,6 +12,7 @@ from torch import nn
 
 from lab import probes
 from lab.errors import ArgumentError
+from lab.models.mlp import MLP
 
 numbers = st.lists(st.floats(-10, 10), min_size=3, max_size=3)
 
@@ -161,3 +162,40 @@ def test_alignment_is_one_number_for_all_outputs_and_any_scale():
     squares = [probes.alignment(probes.slice_2d(lambda x, o=o: np.tanh(x @ weights)[:, o], np.zeros(2), (0, 1), 20))
                for o in range(3)]  # fmt: skip
     assert found[0] == pytest.approx(found[1]) and 0 <= found[0] <= max(squares)
+
+
+def test_no_imaginary_part_is_lost():
+    points = np.random.default_rng(0).normal(size=(30, 2))
+    for f, where in ((lambda x: x[:, 0] + 1j * x[:, 1], points), (lambda x: x[:, 0], points + 1j),
+                     (lambda x: torch.complex(x, x), torch.tensor(points))):  # fmt: skip
+        with pytest.raises(ArgumentError, match="complex"):
+            probes.slice_1d(f, where[0], where[1])
+        with pytest.raises(ArgumentError, match="complex"):
+            probes.total_variation(f, where, paths=3)
+
+
+def test_images_are_points():
+    """Of shape (C, H, W): the model reads them as they are, the line between two is that of all their pixels."""
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(8, 1)).requires_grad_(False)
+    images = torch.rand(20, 1, 4, 4)
+    flat = nn.Sequential(nn.Unflatten(1, (1, 4, 4)), net)
+    found = probes.slice_1d(net, images[0], images[1], samples=5).values
+    np.testing.assert_allclose(found, probes.slice_1d(flat, images[0].ravel(), images[1].ravel(), samples=5).values)
+    for probe in (probes.total_variation, probes.fourier_complexity):
+        one, two = probe(net, images, paths=5), probe(flat, images.flatten(1), paths=5)
+        assert one.value == pytest.approx(two.value) and one.value > 0
+    for measure in (probes.Variation, probes.Frequency):
+        assert measure(images, paths=5)(net) == pytest.approx(measure(images.flatten(1), paths=5)(flat))
+
+
+def test_the_network_of_a_run_is_called_as_it_is():
+    """It has a run axis of length 1; two runs are not one function."""
+    model, points = MLP((3, 8, 2), [0], nn.Tanh()).requires_grad_(False), torch.rand(20, 3)
+    expected = probes.slice_1d(lambda x: model(x[None])[0], points[0], points[1]).values
+    np.testing.assert_array_equal(probes.slice_1d(model, points[0], points[1]).values, expected)
+    assert probes.slice_2d(model, points[0], (0, 1), grid=4).values.shape == (4, 4, 2)
+    alone = probes.total_variation(lambda x: model(x[None])[0], points, paths=5).value
+    assert probes.total_variation(model, points, paths=5).value == alone
+    with pytest.raises(ArgumentError, match="MLP has 2 runs; give a model with one"):
+        probes.total_variation(MLP((3, 8, 2), [0, 1], nn.Tanh()), points)

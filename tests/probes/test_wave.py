@@ -52,7 +52,7 @@ def test_a_line_has_no_frequency_and_mistakes_are_named():
     assert np.isnan(found.frequency) and found.explained == 0 and found.y == pytest.approx(3 * X - 1)
     with pytest.raises(ArgumentError, match="more than 8 points"):
         wave(X[:5], X[:5])
-    with pytest.raises(ArgumentError, match="not be negative or all 0"):
+    with pytest.raises(ArgumentError, match="weights are negative or all 0"):
         wave(X, X, 0 * X)
 
 

@@ -1,0 +1,164 @@
+"""Models with swapped activations in a folder, and back: what `save_pretrained` and `from_pretrained` cannot do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from lab.errors import ArgumentError, LabError, check_path, shortened, shown
+from lab.nonlinearity import document
+from lab.nonlinearity.named import NAMES, named
+from lab.nonlinearity.polynomial import Polynomial
+from lab.nonlinearity.spline import Spline
+from lab.nonlinearity.swap import MARK, Place, leave_fused_paths
+
+FUNCTIONS, WEIGHTS = "functions.json", "swapped.safetensors"  # a name that `from_pretrained` does not take for its own
+
+
+def save_swapped(model: nn.Module, folder: str | Path) -> Path:
+    """Write a model after `lab.swap` to a folder, for `load_swapped`: its functions and their places, its weights, and
+    of a Hugging Face model its configuration. Returns the folder.
+
+    The library's own `save_pretrained` and `from_pretrained` lose the function: the configuration names the old
+    activation, and that is built. What is shared or tied stays so. Functions are those of the lab (`lab.Spline`,
+    polynomials) and named ones ("relu") that `lab.swap` put there.
+
+    >>> import tempfile
+    >>> from lab.nonlinearity.swap import swap
+    >>> model = nn.Sequential(nn.Linear(1, 8), nn.GELU(), nn.Linear(8, 1))
+    >>> names = swap(model, nn.GELU, "transformers/memorize")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     fresh = nn.Sequential(nn.Linear(1, 8), nn.GELU(), nn.Linear(8, 1))
+    ...     load_swapped(fresh, save_swapped(model, folder))[1]
+    Spline((361,) knots on [-20, 20])
+    """
+    from safetensors.torch import save_model
+
+    if not isinstance(model, nn.Module):
+        raise ArgumentError(f"model is {_kind(model)}; give a torch.nn.Module")
+    folder, written, places, number = check_path("folder", folder), [], {}, {}
+    for name, module in model.named_modules(remove_duplicate=False):
+        if isinstance(module, (Spline, Polynomial)) or getattr(module, MARK, False):
+            if id(module) not in number:
+                number[id(module)] = len(written)
+                written.append(_said(name, module))
+            places[name] = number[id(module)]
+    if not places:
+        raise ArgumentError(f"there is nothing of the lab in this {type(model).__name__}; lab.swap puts something in")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for part in (getattr(model, "config", None), getattr(model, "generation_config", None)):
+            if hasattr(part, "save_pretrained"):
+                part.save_pretrained(folder)
+        save_model(model, str(folder / WEIGHTS))
+        document.write(folder / FUNCTIONS, {"functions": written, "places": places})  # last: it says that all is there
+    except OSError as error:
+        raise LabError(f"{folder} cannot be written ({error.strerror or error}); name another folder") from error
+    return folder
+
+
+def load_swapped(model: type[nn.Module] | Callable[[], nn.Module] | nn.Module, folder: str | Path) -> nn.Module:
+    """The model that `save_swapped` wrote to a folder, with its functions.
+
+    model: a Hugging Face class (GPT2LMHeadModel, AutoModelForCausalLM), which is built from the configuration there and
+    comes in the mode of evaluation; or a module that is built like the one saved before its swap, or a function without
+    arguments that builds it.
+    """
+    from safetensors.torch import load_file, load_model
+
+    folder = check_path("folder", folder)
+    functions, places = _read(folder)
+    model = _built(model, folder)
+    found = []
+    for name, index in places.items():
+        home, _, attribute = name.rpartition(".")
+        try:
+            parent = model.get_submodule(home)
+            found.append(Place(name, parent, attribute, getattr(parent, attribute)))
+        except AttributeError as error:
+            words = f"this {type(model).__name__} has no place {name!r}; build it as the one that was saved"
+            raise LabError(words) from error
+        setattr(parent, attribute, functions[index].train(parent.training))
+    leave_fused_paths(model, found)
+    try:
+        stored = load_file(folder / WEIGHTS)
+        for named_tensors in (model.named_parameters, model.named_buffers):
+            for name, tensor in named_tensors(remove_duplicate=False):
+                if name in stored:  # half precision stays half
+                    tensor.data = tensor.data.to(stored[name].dtype)
+        load_model(model, folder / WEIGHTS)
+    except (RuntimeError, OSError, ValueError) as error:
+        words = f"the weights in {folder} do not fit this {type(model).__name__} ({shortened(str(error), 150)})"
+        raise LabError(f"{words}; build it as the one that was saved") from error
+    return model
+
+
+def _said(name: str, module: nn.Module) -> dict:
+    """What JSON can say of a function; the values of splines are among the weights."""
+    if isinstance(module, Spline):
+        shape, learnable = list(module.values.shape), module.values.requires_grad
+        return {"kind": "spline", "low": module.low, "high": module.high, "shape": shape, "learnable": learnable}
+    if isinstance(module, Polynomial):
+        of = {"coefficients": list(module.coefficients), "basis": module.basis}
+        return {"kind": "polynomial", "low": module.low, "high": module.high, **of}
+    for known in NAMES:
+        if type(module) is NAMES[known] and repr(module) == repr(named(known)):
+            return {"kind": "named", "name": known}
+    raise ArgumentError(
+        f"{name} is a {type(module).__name__}, which no file of the lab can describe; save model.state_dict(), and to "
+        "load it build the model, swap, load_state_dict"
+    )
+
+
+def _made(said: dict) -> nn.Module:
+    """The function that `_said` describes, a spline with zeros in the place of its values."""
+    if said["kind"] == "spline":
+        return Spline(torch.zeros(said["shape"]), said["low"], said["high"], said["learnable"])
+    if said["kind"] == "polynomial":
+        return Polynomial(said["coefficients"], said["low"], said["high"], said["basis"])
+    found = named(said["name"])
+    setattr(found, MARK, True)
+    return found
+
+
+def _read(folder: Path) -> tuple[list[nn.Module], dict[str, int]]:
+    try:
+        said = document.read(folder / FUNCTIONS)
+        return [_made(one) for one in said["functions"]], said["places"]
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        what = f"{FUNCTIONS}: {shortened(str(error), 100)}"
+        raise LabError(f"there is no swapped model in {folder} ({what}); lab.save_swapped writes one") from error
+
+
+def _built(model: object, folder: Path) -> nn.Module:
+    if isinstance(model, nn.Module):
+        return model
+    if not callable(model):
+        hint = "give a Hugging Face class, a module, or a function that builds one"
+        raise ArgumentError(f"model is {_kind(model)}; {hint}")
+    name = getattr(model, "__name__", type(model).__name__)
+    of_library = hasattr(model, "from_config") or getattr(model, "config_class", None) is not None
+    if of_library and not (folder / "config.json").is_file():  # the library would build its default model
+        raise ArgumentError(f"{name} needs a config.json, and {folder} has none; give a module that is built as before")
+    try:
+        if hasattr(model, "from_config"):  # one of transformers' Auto classes
+            from transformers import AutoConfig
+
+            built = model.from_config(AutoConfig.from_pretrained(folder, local_files_only=True)).eval()
+        elif of_library:
+            built = model(model.config_class.from_pretrained(folder, local_files_only=True)).eval()
+        else:
+            built = model()
+    except Exception as error:
+        words = f"{name} failed to build a model ({type(error).__name__}: {shortened(str(error), 150)})"
+        raise ArgumentError(f"{words}; give one that is built, or a function that builds it") from error
+    if not isinstance(built, nn.Module):
+        raise ArgumentError(f"{name} gave {_kind(built)}; give a function that builds a torch.nn.Module")
+    return built
+
+
+def _kind(value: object) -> str:
+    return f"the class {value.__name__}" if isinstance(value, type) else shown(value)

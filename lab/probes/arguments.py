@@ -1,0 +1,183 @@
+"""What probes are given, as numpy arrays: numbers, labels, masks. What they cannot use they name in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import BuiltinFunctionType, FunctionType, MethodType
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from lab.errors import ArgumentError, LabError, shortened, shown
+
+SAID = 150  # characters of another's error in a message
+
+
+def described(value: object) -> str:
+    """What was given, in a few words: never the whole of it.
+
+    >>> described(np.zeros((2, 3))), described(nn.Linear(1, 1)), described("gelu")
+    ('float64 of shape (2, 3)', 'a Linear', "'gelu'")
+    """
+    if value is None or isinstance(value, (str, bytes, bool, int, float, complex)):
+        return shown(value)
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if isinstance(value, (np.ndarray, Tensor)):
+        return f"{value.dtype} of shape {tuple(value.shape)}".removeprefix("torch.")
+    if isinstance(value, (FunctionType, MethodType, BuiltinFunctionType)):
+        return "a function"
+    if isinstance(value, (list, tuple)):
+        return f"a {type(value).__name__} of {len(value)}"
+    return f"a {type(value).__name__}"
+
+
+def array(name: str, values: object, expected: str) -> np.ndarray:
+    """The array of a tensor on any device, an array, codes, a data frame's column, a list. expected: in words.
+
+    >>> array("points", torch.ones(2, dtype=torch.bfloat16), "numbers")
+    array([1., 1.], dtype=float32)
+    """
+    words = f"{name} is {described(values)}; give {expected}"
+    if values is None or isinstance(values, (str, bytes, Mapping, type, nn.Module)):
+        raise ArgumentError(words)
+    try:
+        if isinstance(values, Tensor):
+            half = values.dtype in (torch.bfloat16, torch.float16)  # numpy does not know the first, few do the second
+            return (values.detach().float() if half else values.detach()).cpu().numpy()
+        found = np.asarray(values)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ArgumentError(f"{words} (it makes no array: {shortened(str(error), SAID)})") from error
+    if found.dtype == object and not found.ndim:
+        raise ArgumentError(words)
+    return found
+
+
+def numbers(name: str, values: object, expected: str) -> np.ndarray:
+    """Real numbers as float64, of any shape, at least one.
+
+    >>> numbers("points", [[1, 2]], "numbers of shape (points, inputs)")
+    array([[1., 2.]])
+    """
+    found = array(name, values, expected)
+    if found.dtype.kind == "c":
+        raise ArgumentError(f"{name} is {described(found)}; give real numbers: its .real, or its absolute value")
+    if found.dtype.kind not in "fiub" or not found.size:
+        raise ArgumentError(f"{name} is {described(found)}; give {expected}")
+    return found.astype(np.float64)
+
+
+def finite(name: str, values: object, expected: str) -> np.ndarray:
+    """`numbers`, none of which is NaN or infinite.
+
+    >>> finite("points", [[1, 2]], "numbers of shape (points, inputs)").shape
+    (1, 2)
+    """
+    found = numbers(name, values, expected)
+    if lost := int((~np.isfinite(found)).sum()):
+        raise ArgumentError(f"{name} has numbers that are not finite, {lost} of {found.size}; give finite ones")
+    return found
+
+
+def labels(name: str, values: object, count: int, columns: str = "") -> np.ndarray:
+    """Names of `count` examples, of any type that has an order: (count,), or (count, C) where `columns` are allowed.
+
+    NaN, None and dates that are none are no label: they would be a class of their own, or one each.
+
+    >>> labels("labels", ["a", "b"], 2).tolist()
+    ['a', 'b']
+    """
+    shapes = f"({count},)" + (f" or ({count}, {columns})" if columns else "")
+    found = array(name, values, f"one for each of {count} examples, {shapes}")
+    if found.shape[:1] != (count,) or found.ndim > 1 + bool(columns) or not found.size:
+        raise ArgumentError(f"{name} have shape {found.shape}; give one for each of {count} examples, {shapes}")
+    if found.dtype.kind == "c":
+        raise ArgumentError(f"{name} are complex numbers; give whole numbers or text")
+    if lost := int(_missing(found).sum()):
+        raise ArgumentError(f"{lost} of {found.size} {name} are missing (NaN or None); leave these examples out")
+    try:
+        np.unique(found)
+    except TypeError as error:
+        raise ArgumentError(f"{name} mix types that have no order; give all as numbers or all as text") from error
+    return found
+
+
+def mask(name: str, values: object, count: int) -> np.ndarray:
+    """Who of `count` examples belongs to something, (count,) bool, somebody at least.
+
+    >>> mask("train", [True, False], 2).tolist()
+    [True, False]
+    """
+    found = array(name, values, f"bool ({count},)")
+    if found.dtype != bool or found.shape != (count,) or not found.any():
+        raise ArgumentError(f"{name} is {found.dtype} of shape {found.shape}; give bool ({count},), some True")
+    return found
+
+
+def module(name: str, value: object) -> nn.Module:
+    """The value, if it is a module; a run of `lab.train` is told to give its model.
+
+    >>> module("model", nn.ReLU())
+    ReLU()
+    """
+    if not isinstance(value, nn.Module):
+        hint = "its .model()" if callable(getattr(value, "model", None)) else "a torch.nn.Module, as run.model() is one"
+        raise ArgumentError(f"{name} is {described(value)}; give {hint}")
+    return value
+
+
+def functions(name: str, values: object, example: str) -> Mapping[str, Callable]:
+    """Functions by name, at least one.
+
+    >>> sorted(functions("measures", {"loss": len}, "{'loss': probes.Loss(inputs, targets)}"))
+    ['loss']
+    """
+    if not isinstance(values, Mapping) or not values:
+        given = f"no {name}" if values is not None and isinstance(values, Mapping) else f"{name} is {described(values)}"
+        raise ArgumentError(f"{given}; give at least one function by name, for example {example}")
+    for key, value in values.items():
+        if not isinstance(key, str) or not callable(value) or isinstance(value, type):
+            given = f"{described(value)} under {shown(key)}"
+            raise ArgumentError(f"{name} has {given}; give functions by name, as {example}")
+    return values
+
+
+def pair(name: str, values: object, expected: str) -> Sequence:
+    """The value, if it is a sequence of two.
+
+    >>> pair("dims", (0, 1), "two numbers")
+    (0, 1)
+    """
+    if isinstance(values, (str, bytes)) or not hasattr(values, "__getitem__") or not hasattr(values, "__len__"):
+        raise ArgumentError(f"{name}={described(values)}: give {expected}")
+    if isinstance(values, Mapping) or len(values) != 2:
+        raise ArgumentError(f"{name}={shown(values)}: give {expected}")
+    return values
+
+
+@contextmanager
+def calling(what: str, hint: str) -> Iterator[None]:
+    """What fails inside, in somebody's function, becomes one line that quotes it and gives a hint; the cause stays.
+
+    >>> try:
+    ...     with calling("the model", "give another"):
+    ...         1 / 0
+    ... except ArgumentError as error:
+    ...     print(error)
+    the model failed (ZeroDivisionError: division by zero); give another
+    """
+    try:
+        yield
+    except (LabError, MemoryError, torch.OutOfMemoryError):
+        raise
+    except Exception as error:
+        words = f"{type(error).__name__}: {shortened(str(error), SAID)}".rstrip(": ")
+        raise ArgumentError(f"{what} failed ({words}); {hint}") from error
+
+
+def _missing(found: np.ndarray) -> np.ndarray:
+    if found.dtype.kind == "O":
+        return np.array([value is None or value != value for value in found.ravel()], dtype=bool)
+    return np.isnan(found) if found.dtype.kind == "f" else np.isnat(found) if found.dtype.kind in "mM" else np.zeros(1)

@@ -1,0 +1,173 @@
+"""The loss of a model on data, a measure for landscapes: of tables, images, tokens, of what a tokenizer returns.
+
+A measure is a function from a model to a number; from a model with a run axis to (R,). R runs, N examples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from lab.errors import ArgumentError, check_flag
+from lab.probes.arguments import array, calling, described, module
+from lab.probes.weights import runs_of
+
+ROWS = 8192  # examples times models that are computed at once: what bounds the memory, and stays in a processor's cache
+NUMBERS = 2**23  # the same in numbers that are read, for images and sequences
+TOKEN = 1024  # numbers that a token stands for: the outputs of a vocabulary
+IGNORED = -100  # a target that does not count, as in torch and in Hugging Face models
+LossFunction = Callable[[Tensor, Tensor], Tensor]  # outputs (R, B, …), targets (R, B, …) → (R,), means over B
+
+
+@dataclass(frozen=True, eq=False)
+class Loss:
+    """The mean loss on data: inputs (N, …), targets (N, …).
+
+    inputs: rows (N, D), images (N, C, H, W), token ids (N, T); or the dictionary that a tokenizer returns, with which
+    the model is called as model(**inputs). Of a DataLoader, put the batches together (torch.cat). The model's outputs
+    are a tensor, or have it as `logits`.
+    loss: (outputs (R, B, …), targets (R, B, …)) → (R,), means over B. Where it is not given, whole numbers are classes,
+    for the cross entropy (nats) over the last axis of the outputs: (N,) with outputs (N, classes), (N, T) with outputs
+    (N, T, vocabulary), where -100 does not count; of one output, for that of a sigmoid. A model of language is not
+    shifted: its targets are the next tokens. Other numbers are values, for the mean squared error.
+    runs: whether the model has a run axis; None: as it says itself (`runs_of`).
+
+    >>> Loss(torch.zeros(4, 3), torch.ones(4))(nn.Sequential(nn.Linear(3, 1), nn.Threshold(9, 3)))
+    4.0
+    """
+
+    inputs: Tensor | Mapping[str, Tensor]
+    targets: Tensor
+    loss: LossFunction | None = None
+    runs: bool | None = None
+
+    def __post_init__(self):
+        if isinstance(self.inputs, Mapping):
+            inputs = {name: _tensor(f"inputs[{name!r}]", part) for name, part in self.inputs.items()}
+        else:
+            inputs = _tensor("inputs", self.inputs)
+        object.__setattr__(self, "inputs", inputs)
+        object.__setattr__(self, "targets", _tensor("targets", self.targets))
+        sizes = {len(part) if part.ndim else 0 for part in (inputs.values() if isinstance(inputs, dict) else [inputs])}
+        count = len(self.targets) if self.targets.ndim else 0
+        if sizes != {count} or not count:
+            given = " and ".join(map(str, sorted(sizes))) or "no"
+            raise ArgumentError(f"{given} inputs and {count} targets: give one target an input")
+        if self.targets.is_floating_point() and not self.targets.isfinite().all():
+            raise ArgumentError("targets are not all finite; leave these examples out")
+        if self.loss is not None and (not callable(self.loss) or isinstance(self.loss, type)):
+            raise ArgumentError(f"loss is {described(self.loss)}; give a function of outputs and targets, or None")
+        if self.runs is not None:
+            check_flag("runs", self.runs)
+
+    def __call__(self, model: nn.Module) -> Tensor | float:
+        """The loss, or that of each run, (R,)."""
+        if not isinstance(model, nn.Module):
+            module("model", model)
+        runs, like = number_of_runs(model, self.runs), next(model.parameters(), torch.zeros(()))
+        inputs = self.inputs if isinstance(self.inputs, dict) else {"": self.inputs}
+        inputs = {k: v.to(like.device, like.dtype if v.is_floating_point() else None) for k, v in inputs.items()}
+        targets, loss = self.targets.to(like.device), self.loss or (_squared if self._values else _entropy)
+        total, weight, together = 0.0, 0.0, self._together(runs or 1)
+        for start in range(0, len(targets), together):
+            x = {name: part[start : start + together] for name, part in inputs.items()}
+            y = side_by_side(targets[start : start + together], runs or 1)
+            with calling(f"{type(model).__name__}, on {_described(x)},", "give inputs that it reads, or wrap it"):
+                outputs = _outputs(model, x, runs)
+            hint = f"targets are {described(y[0])}, outputs {described(outputs[0])}: give a loss= that takes both"
+            with calling("the loss", hint):
+                number, each = float(y[0].ne(IGNORED).sum()) if loss is _entropy else float(len(y[0])), loss(outputs, y)
+                total, weight = total + number * _mean(each, runs or 1), weight + number
+        mean = total / max(weight, 1.0)
+        return mean if runs else mean.item()
+
+    @property
+    def _values(self) -> bool:
+        return self.targets.is_floating_point()
+
+    def _together(self, runs: int) -> int:
+        """Examples that are computed at once."""
+        parts = self.inputs.values() if isinstance(self.inputs, dict) else [self.inputs]
+        size = max(part[0].numel() * (1 if part.is_floating_point() else TOKEN) for part in parts)
+        return max(1, min(ROWS, NUMBERS // max(1, size)) // runs)
+
+
+def number_of_runs(model: nn.Module, runs: bool | None) -> int | None:
+    """R, where the model says so, or the user: then its first weight has them."""
+    if runs is None:
+        return runs_of(model)
+    return (runs_of(model) or len(next(model.parameters()))) if runs else None
+
+
+def side_by_side(x: Tensor, runs: int) -> Tensor:
+    """The same data for each run: (B, …) → (R, B, …), without a copy."""
+    return x[None].expand(runs, *x.shape)
+
+
+def _tensor(name: str, values: object) -> Tensor:
+    if isinstance(values, Tensor):
+        found = values
+    else:
+        loader = isinstance(values, torch.utils.data.DataLoader)
+        hint = " (of a DataLoader, torch.cat its batches)" if loader else ""
+        found = array(name, values, f"a tensor (N, …) of numbers{hint}")
+        found = torch.as_tensor(found) if found.dtype.kind in "fiubc" else None
+    if found is None or found.is_complex():
+        given = described(values if found is None else found)
+        raise ArgumentError(f"{name} is {given}; give a tensor (N, …) of real numbers")
+    return found
+
+
+def _described(x: Mapping[str, Tensor]) -> str:
+    return ", ".join(f"{name} {described(part)}".strip() for name, part in x.items())
+
+
+def _outputs(model: nn.Module, x: Mapping[str, Tensor], runs: int | None) -> Tensor:
+    """(R, B, …)."""
+    if runs:
+        x = {name: side_by_side(part, runs) for name, part in x.items()}
+    answer = model(x[""]) if "" in x else model(**x)
+    answer = getattr(answer, "logits", answer)
+    if not isinstance(answer, Tensor) or answer.is_complex():
+        raise ArgumentError(f"the model gave {described(answer)}; wrap it, so that it gives a tensor of real numbers")
+    return answer if runs else answer[None]
+
+
+def _mean(each: object, runs: int) -> Tensor:
+    if not isinstance(each, Tensor) or each.shape not in ((runs,), ()):
+        raise ArgumentError(f"the loss gave {described(each)}; give a function with one mean for each run, ({runs},)")
+    return each.reshape(-1).expand(runs) if each.ndim == 0 and runs == 1 else each
+
+
+def _entropy(outputs: Tensor, targets: Tensor) -> Tensor:
+    """Cross entropy over the last axis, or of a sigmoid where that has one output; the mean of what is not IGNORED."""
+    if outputs.shape[:-1] != targets.shape:
+        raise ArgumentError(
+            f"targets have shape {tuple(targets.shape[1:])} for outputs {tuple(outputs.shape[1:])}; give one class for "
+            f"each of {tuple(outputs.shape[1:-1])}, or a loss= of your own"
+        )
+    counts, classes = targets.ne(IGNORED), max(2, outputs.shape[-1])
+    if wrong := int((counts & ((targets < 0) | (targets >= classes))).sum()):
+        raise ArgumentError(f"{wrong} targets are no class of {classes}: give whole numbers from 0 to {classes - 1}")
+    if outputs.shape[-1] == 1:
+        each = F.binary_cross_entropy_with_logits(outputs[..., 0], targets.to(outputs.dtype), reduction="none")
+        each = each.where(counts, 0.0)
+    else:
+        flat, wanted = outputs.reshape(-1, outputs.shape[-1]), targets.reshape(-1).long()
+        each = F.cross_entropy(flat, wanted, reduction="none", ignore_index=IGNORED).view(targets.shape)
+    return each.flatten(1).sum(1) / counts.flatten(1).sum(1).clamp(min=1)
+
+
+def _squared(outputs: Tensor, targets: Tensor) -> Tensor:
+    """Mean squared error; one output needs no axis."""
+    outputs = outputs[..., 0] if outputs.dim() == targets.dim() + 1 and outputs.shape[-1] == 1 else outputs
+    if outputs.shape != targets.shape:
+        raise ArgumentError(
+            f"targets have shape {tuple(targets.shape[1:])} for outputs {tuple(outputs.shape[1:])}; give values of the "
+            "shape of the outputs, whole numbers for classes, or a loss= of your own"
+        )
+    return (outputs - targets.to(outputs.dtype)).square().flatten(1).mean(1)

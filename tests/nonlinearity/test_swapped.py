@@ -1,0 +1,161 @@
+"""A swapped model comes back from its folder as it was: its functions, its weights, what is shared, what learns."""
+
+import doctest
+
+import pytest
+import torch
+import transformers
+from torch import nn
+from transformers.activations import NewGELUActivation
+
+import lab
+from lab.errors import ArgumentError, LabError
+from lab.nonlinearity import swapped as of_swapped
+from tests.nonlinearity.test_swap import bert, gpt2, wave
+
+IDS = torch.arange(10)[None] % 11
+
+
+def same(one, other):
+    """The two models compute the same, with weights of the same names and types, and the same of them learns."""
+    states = [model.state_dict() for model in (one, other)]
+    assert states[0].keys() == states[1].keys()
+    for name, tensor in states[0].items():
+        assert tensor.dtype == states[1][name].dtype and torch.equal(tensor, states[1][name]), name
+    learning = [{name for name, p in model.named_parameters() if p.requires_grad} for model in (one, other)]
+    assert learning[0] == learning[1] or not learning[0]
+    with torch.no_grad():
+        outputs = [model(input_ids=IDS)[0] for model in (one, other)]
+    torch.testing.assert_close(*outputs, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["own", "shared"])
+@pytest.mark.parametrize("learnable", [False, True], ids=["frozen", "learnable"])
+def test_a_hugging_face_model_comes_back(tmp_path, shared, learnable):
+    model = gpt2()
+    names = lab.swap(model, "*.mlp.act", wave(), learnable=learnable, shared=shared)
+    if learnable:
+        with torch.no_grad():  # it has learned
+            model.get_submodule(names[0]).values.add_(0.25)
+    lab.save_swapped(model, tmp_path / "gpt2")
+    for kind in (transformers.GPT2LMHeadModel, transformers.AutoModelForCausalLM):
+        back = lab.load_swapped(kind, tmp_path / "gpt2")
+        assert type(back) is transformers.GPT2LMHeadModel and not back.training
+        same(model, back)
+        first, second = (back.get_submodule(name) for name in names)
+        assert isinstance(first, lab.Spline) and (first is second) == shared
+        assert first.values.requires_grad == learnable
+        assert back.lm_head.weight is back.transformer.wte.weight, "tied as before"
+
+
+def test_from_pretrained_alone_loses_the_function(tmp_path):
+    """Why there is `load_swapped`: the library builds the activations that its configuration names."""
+    model = gpt2()
+    lab.swap(model, "*.mlp.act", wave())
+    lab.save_swapped(model, tmp_path)
+    assert not any((tmp_path / name).exists() for name in ("model.safetensors", "pytorch_model.bin"))
+    with pytest.raises(OSError, match="no file named"):  # so that it cannot go unnoticed
+        transformers.GPT2LMHeadModel.from_pretrained(tmp_path, local_files_only=True)
+
+
+def test_every_kind_of_function_comes_back(tmp_path):
+    kinds = (wave(), wave().chebyshev(7), wave().polynomial(3), "relu", "identity", "transformers/memorize")
+    for number, phi in enumerate(kinds):
+        model = gpt2()
+        lab.swap(model, NewGELUActivation, phi)
+        lab.save_swapped(model, tmp_path / str(number))
+        same(model, lab.load_swapped(transformers.GPT2LMHeadModel, tmp_path / str(number)))
+
+
+def test_functions_kept_as_attributes_and_half_precision(tmp_path):
+    model = bert()
+    lab.swap(model, "*_act_fn", wave())
+    lab.save_swapped(model.bfloat16(), tmp_path)
+    same(model, lab.load_swapped(transformers.BertModel, tmp_path))
+
+
+def net():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(3, 8), nn.GELU(), nn.Linear(8, 2))
+
+
+def test_a_module_of_ones_own_is_built_and_given(tmp_path):
+    model = net()
+    lab.swap(model, nn.GELU, wave())
+    with torch.no_grad():
+        model[0].weight.add_(1)
+    lab.save_swapped(model, tmp_path)
+    x = torch.rand(5, 3)
+    for given in (net, net()):
+        back = lab.load_swapped(given, tmp_path)
+        torch.testing.assert_close(back(x), model(x), rtol=0, atol=0)
+        assert back.training
+
+
+def test_the_fused_kernel_of_torchs_encoder_is_left(tmp_path):
+    def encoder():
+        torch.manual_seed(0)
+        layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, activation="gelu")
+        return nn.TransformerEncoder(layer, 2).eval()
+
+    model, x = encoder(), torch.rand(2, 5, 8)
+    lab.swap(model, nn.functional.gelu, wave())
+    lab.save_swapped(model, tmp_path)
+    with torch.no_grad():
+        torch.testing.assert_close(lab.load_swapped(encoder(), tmp_path)(x), model(x), rtol=0, atol=0)
+
+
+def test_mistakes_are_named_in_one_line(tmp_path):
+    model = net()
+    with pytest.raises(ArgumentError, match="nothing of the lab in this Sequential; lab.swap"):
+        lab.save_swapped(model, tmp_path)
+    lab.swap(model, nn.GELU, nn.Softsign())
+    model[1] = nn.Sequential(model[1])
+    lab.save_swapped(model, tmp_path / "nested")
+    own = net()
+    lab.swap(own, nn.GELU, type("Own", (nn.Module,), {"forward": lambda self, x: x})())
+    with pytest.raises(ArgumentError, match="1 is a Own, .*state_dict"):
+        lab.save_swapped(own, tmp_path)
+    swapped = net()
+    lab.swap(swapped, nn.GELU, wave())
+    lab.save_swapped(swapped, tmp_path / "here")
+    for given, where, words in (
+        (net, tmp_path / "nowhere", "no swapped model"),
+        (None, tmp_path / "here", "model is None"),
+        ("gpt2", tmp_path / "here", "model is 'gpt2'"),
+        (lambda: 3, tmp_path / "here", "gave 3"),
+        (nn.Linear, tmp_path / "here", "failed"),
+        (nn.Sequential(nn.Linear(3, 8), nn.GELU(), nn.Linear(8, 4)), tmp_path / "here", "do not fit"),
+        (nn.Linear(3, 2), tmp_path / "here", "has no place '1'"),
+        (transformers.GPT2LMHeadModel, tmp_path / "here", "needs a config.json"),
+    ):
+        with pytest.raises(LabError, match=words) as raised:
+            lab.load_swapped(given, where)
+        assert "\n" not in str(raised.value)
+    (tmp_path / "here" / "functions.json").write_text("{}")
+    with pytest.raises(LabError, match="no swapped model"):
+        lab.load_swapped(net, tmp_path / "here")
+    for wrong in (None, "gpt2", nn.Linear):
+        with pytest.raises(ArgumentError, match="give a torch.nn.Module"):
+            lab.save_swapped(wrong, tmp_path)
+    with pytest.raises(ArgumentError, match="folder"):
+        lab.save_swapped(swapped, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [("model", None), ("model", "gpt2"), ("model", nn.Linear), ("old", None), ("old", 3), ("old", ()),
+     ("old", nn.GELU()), ("old", [nn.GELU]), ("old", ""), ("old", (nn.GELU, None)), ("old", nn.Tanh), ("phi", None),
+     ("phi", 3), ("phi", ""),
+     ("phi", "waves"), ("phi", "transformers/nothing"), ("phi", nn.GELU), ("phi", torch.sin), ("phi", torch.zeros(3)),
+     ("learnable", "no"), ("learnable", 2), ("shared", None), ("shared", "yes"), ("phi", b"relu"), ("phi", [wave()])],
+)  # fmt: skip
+def test_what_swap_cannot_use_is_named_in_one_line(name, wrong):
+    with pytest.raises(LabError) as raised:
+        lab.swap(**{"model": net(), "old": nn.GELU, "phi": "relu"} | {name: wrong})
+    text = str(raised.value)
+    assert "\n" not in text and 15 < len(text) < 700 and " at 0x" not in text and "<class" not in text, text
+
+
+def test_the_example_in_the_documentation():
+    assert doctest.testmod(of_swapped, raise_on_error=True).attempted

@@ -1,0 +1,98 @@
+"""The loss that a landscape shows is torch's own, for tables, images, tokens and what a tokenizer returns."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from lab import probes
+from lab.errors import ArgumentError
+from tests.models.making import VOCABULARY, decoder
+
+
+def seeded(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+IMAGES = torch.rand(30, 1, 6, 6, generator=seeded())
+CLASSES = torch.randint(0, 3, (30,), generator=seeded(1))
+TOKENS = torch.randint(1, VOCABULARY, (30, 7), generator=seeded(2))
+
+
+def convolution():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(32, 3)).requires_grad_(False)
+
+
+class Language(nn.Module):
+    """Token ids (B, T), and a mask as tokenizers give it → an object with logits (B, T, V)."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.table, self.head = nn.Embedding(VOCABULARY, 4), nn.Linear(4, VOCABULARY)
+        self.requires_grad_(False)
+
+    def forward(self, input_ids, attention_mask=None):
+        x = self.table(input_ids).cumsum(1)
+        if attention_mask is not None:
+            x = x * attention_mask[..., None]
+        return type("Output", (), {"logits": self.head(x)})()
+
+
+def test_images():
+    net = convolution()
+    assert probes.Loss(IMAGES, CLASSES)(net) == pytest.approx(F.cross_entropy(net(IMAGES), CLASSES).item())
+    found = probes.landscape(net, {"loss": probes.Loss(IMAGES, CLASSES)}, "random", grid=2)
+    at = found.at(found.x[1], found.y[0])
+    assert found.values["loss"][0, 1] == pytest.approx(F.cross_entropy(at(IMAGES), CLASSES).item(), rel=1e-5)
+
+
+@pytest.mark.parametrize("ignored", [0, 60])
+def test_a_class_for_each_token(ignored):
+    model, targets = Language(), torch.roll(TOKENS, -1, 1)
+    targets.view(-1)[:ignored] = -100  # many in the first examples: not all batches have as many
+    expected = F.cross_entropy(model(TOKENS).logits.flatten(0, 1), targets.flatten()).item()
+    assert probes.Loss(TOKENS, targets)(model) == pytest.approx(expected)
+    many = probes.Loss(TOKENS.repeat(99, 1), targets.repeat(99, 1))  # more than are read at once
+    assert many(model) == pytest.approx(expected, rel=1e-5)
+
+
+def test_what_a_tokenizer_returns():
+    model, mask = Language(), torch.ones_like(TOKENS)
+    mask[:, -2:] = 0
+    inputs, targets = {"input_ids": TOKENS, "attention_mask": mask}, TOKENS.roll(-1, 1)
+    logits = model(**inputs).logits
+    assert probes.Loss(inputs, targets)(model) == pytest.approx(F.cross_entropy(logits.mT, targets).item())
+    with pytest.raises(ArgumentError, match="give one target an input"):
+        probes.Loss(inputs | {"attention_mask": mask[1:]}, targets)
+
+
+@pytest.mark.parametrize("runs", [1, 3])
+def test_a_decoder_of_the_lab_with_its_run_axis(runs):
+    model, _ = decoder(runs)
+    targets = TOKENS.roll(-1, 1)
+    logits = model(TOKENS.expand(runs, -1, -1))
+    expected = torch.stack([F.cross_entropy(one.mT, targets) for one in logits])
+    torch.testing.assert_close(probes.Loss(TOKENS, targets)(model.requires_grad_(False)), expected)
+
+
+def test_values_of_any_shape():
+    net = nn.Conv2d(1, 1, 3, padding=1).requires_grad_(False)
+    assert probes.Loss(IMAGES, IMAGES)(net) == pytest.approx(F.mse_loss(net(IMAGES), IMAGES).item())
+
+
+def test_shapes_that_do_not_fit_are_not_stretched():
+    """A column of targets against two outputs was once the error of the first, or of each."""
+    net, x = nn.Linear(3, 2), torch.rand(9, 3)
+    for targets in (x[:, 0], x[:, :1], x):
+        with pytest.raises(ArgumentError, match=r"for outputs \(9, 2\)"):
+            probes.Loss(x, targets)(net)
+    with pytest.raises(ArgumentError, match=r"give one class for each of \(30, 7\)"):
+        probes.Loss(TOKENS, CLASSES)(Language())
+
+
+def test_a_data_loader_is_told_how():
+    loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(IMAGES, CLASSES))
+    with pytest.raises(ArgumentError, match="torch.cat its batches"):
+        probes.Loss(loader, CLASSES)

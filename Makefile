@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install figure test lab clean
+.PHONY: help install figure test lint unit browser lab clean
 
 PYTHON ?= python3
 VENV   := .venv
@@ -21,10 +21,19 @@ install: $(READY)  ## create .venv and install the lab with pinned dependencies
 figure: $(READY)  ## train what Figure 2 of the transformers paper needs, and draw it
 	$(BIN)/lab figure transformers/fig2
 
-test: $(READY)  ## lint, then run every test (browser tests need Chromium)
+# One after the other, since two would fight for the processors; all of them, whatever became of the one before.
+test: $(READY)  ## lint, then run every test (browser tests need Chromium); fails if any part does
+	@$(MAKE) --no-print-directory --keep-going --jobs=1 lint unit browser
+
+lint: $(READY)  ## look for what ruff finds
 	$(BIN)/ruff check .
-	$(BIN)/python -m pytest --numprocesses logical --maxprocesses 4 --dist loadfile --ignore tests/browser
-	$(BIN)/python -m pytest tests/browser --numprocesses 2 --dist loadfile
+
+# PYTEST: further arguments, as in make unit PYTEST="-m numerical"
+unit: $(READY)  ## run every test but those of the browser
+	$(BIN)/python -m pytest --numprocesses logical --maxprocesses 4 --dist loadfile --ignore tests/browser $(PYTEST)
+
+browser: $(READY)  ## run the browser tests (they need Chromium)
+	$(BIN)/python -m pytest tests/browser --numprocesses 2 --dist loadfile $(PYTEST)
 
 lab: $(READY)  ## open JupyterLab on the first notebook
 	$(BIN)/jupyter lab notebooks/00_start_here.ipynb

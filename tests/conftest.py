@@ -1,6 +1,7 @@
 """What every test shares: no test touches the user's store or data, and torch leaves a core to the others."""
 
 import os
+from pathlib import Path
 
 # Before torch is imported, and inherited by every process that a test starts: two processes with two
 # threads each stall each other on two cores.
@@ -16,6 +17,19 @@ torch.set_num_threads(1)
 # The same examples in every run, so that a red test is red again; no deadline, because machines differ.
 settings.register_profile("lab", derandomize=True, deadline=None)
 settings.load_profile("lab")
+
+
+HERE = Path(__file__).parent
+# Folders and modules of tests of numbers, and of figures made of them; .ci/run runs them with other instructions, too.
+NUMERICAL = ("nonlinearity", "probes", "models", "training", "figures", "papers", "plots", "catalogue",
+             "test_drawings", "test_engine", "test_fresh_runs", "test_run", "test_statistics", "test_table_runs",
+             "test_table_search")  # fmt: skip
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.path.is_relative_to(HERE) and Path(item.path.relative_to(HERE).parts[0]).stem in NUMERICAL:
+            item.add_marker(pytest.mark.numerical)
 
 
 @pytest.hookimpl(wrapper=True)

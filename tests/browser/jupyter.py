@@ -19,11 +19,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import nbformat
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Locator, Page, expect
 
-START = 60.0  # seconds for the server to answer
-RUN = 180.0  # seconds for a notebook at smoke scale, imports of torch and plotly included
-LOOK = 30.0  # seconds for something to appear on the page
+# Long, because a machine may be busy: who waits goes on as soon as there is what is waited for.
+START = 120.0  # seconds for the server to answer
+RUN = 400.0  # seconds for a notebook at smoke scale, imports of torch and plotly included
+LOOK = 60.0  # seconds for something to appear on the page
 
 
 @dataclass
@@ -110,6 +111,9 @@ DRAWN = """plot => {
   return parts.join(' ');
 }"""
 
+# Whether what is drawn is no longer what it was.
+REDRAWN = """([plot, before]) => (DRAWN)(plot) !== before""".replace("DRAWN", DRAWN)
+
 # Clock from the first key or mouse press to the frame after the first change of what is drawn.
 WATCH = """plot => {
   const drawn = DRAWN;
@@ -132,11 +136,13 @@ WATCH = """plot => {
 AWAIT = """limit => Promise.race([
   window.labRedraw, new Promise(resolve => setTimeout(() => resolve(null), limit))])"""
 
-# A point of a plot's data, in pixels of the page.
+# A point of a plot's data, in pixels of the page; nulls as long as its axes do not know the point.
 PIXEL = """(plot, [x, y, subplot]) => {
-  const {xaxis, yaxis} = plot._fullLayout._plots[subplot];
-  const box = plot.getBoundingClientRect();
-  return [box.x + xaxis._offset + xaxis.d2p(x), box.y + yaxis._offset + yaxis.d2p(y)];
+  const axes = plot._fullLayout?._plots?.[subplot];
+  if (!axes?.xaxis?._offset) return [null, null];
+  const {xaxis, yaxis} = axes, box = plot.getBoundingClientRect();
+  return [box.x + xaxis._offset + xaxis.d2p(x), box.y + yaxis._offset + yaxis.d2p(y)].map(
+    pixel => Number.isFinite(pixel) ? pixel : null);
 }"""
 
 STATE = """() => {
@@ -213,12 +219,37 @@ class Notebook:
         """All that shows as an error: tracebacks and red text in cells and widgets, script errors."""
         return self.page.evaluate(ERRORS) + self.thrown
 
+    def until(self, holds, what: str, timeout: float = LOOK):
+        """Wait until `holds()`, which reads the page, is true: what a person does leads to what it does a moment later.
+
+        For what Playwright's `expect` has no word for.
+        """
+        end = time.monotonic() + timeout
+        while not holds():
+            if time.monotonic() > end:
+                raise AssertionError(f"waited {timeout:.0f} s until {what}; errors: {self.errors()}")
+            self.page.wait_for_timeout(50)
+
+    def until_data(self, plot: Locator, condition: str, arg=None):
+        """Wait until `condition`, a function of JavaScript (plot, arg) → bool, is true of a Plotly figure."""
+        self.page.wait_for_function(f"([plot, arg]) => ({condition})(plot, arg)", arg=[plot.element_handle(), arg])
+
+    def until_redrawn(self, plot: Locator, before: str):
+        """Wait until a figure no longer shows what `drawn` said before."""
+        self.page.wait_for_function(REDRAWN, arg=[plot.element_handle(), before])
+
     def figure(self, index: int = 0) -> Locator:
         """The Plotly figure with this number on the page, drawn."""
         plot = self.page.locator(".js-plotly-plot").nth(index)
-        plot.locator(".main-svg").first.wait_for(timeout=LOOK * 1000)
+        plot.locator(".main-svg").first.wait_for()
         plot.scroll_into_view_if_needed()
         return plot
+
+    def explored(self, count: int) -> list[Locator]:
+        """The Plotly figures of explorers, in order, once there are so many; those of `lab.figure` are no widgets."""
+        plots = self.page.locator(".jupyter-widgets .js-plotly-plot")
+        expect(plots).to_have_count(count)
+        return [plots.nth(number) for number in range(count)]
 
     def slider(self, label: str) -> Locator:
         """The handle of the ipywidgets slider with this description; `.press("ArrowRight")` is one step."""
@@ -252,15 +283,24 @@ class Notebook:
 
     def hover_point(self, plot: Locator, x, y, subplot: str = "xy"):
         """Move the mouse to where a figure's data say (x, y)."""
-        plot.scroll_into_view_if_needed()
-        across, down = plot.evaluate(PIXEL, [x, y, subplot])
+        (across, down), *_ = self._pixels(plot, [(x, y)], subplot)
         self.page.mouse.move(across - 3, down - 3)
         self.page.mouse.move(across, down, steps=3)
 
+    def _pixels(self, plot: Locator, points, subplot: str) -> list:
+        """Where points of a figure's data are on the page: once it has axes that know them, and stays where it is."""
+        plot.scroll_into_view_if_needed()
+
+        def read():
+            return [plot.evaluate(PIXEL, [x, y, subplot]) for x, y in points]
+
+        self.until(lambda: None not in sum(read(), []), f"the figure has {points[0]} on its axes")
+        plot.element_handle().wait_for_element_state("stable")
+        return read()
+
     def draw_around(self, plot: Locator, corners, subplot: str = "xy"):
         """Draw a line with the mouse through points (x, y) of a figure's data, as the lasso wants it."""
-        plot.scroll_into_view_if_needed()
-        pixels = [plot.evaluate(PIXEL, [x, y, subplot]) for x, y in corners]
+        pixels = self._pixels(plot, corners, subplot)
         self.page.mouse.move(*pixels[0])
         self.page.mouse.down()
         for pixel in [*pixels[1:], pixels[0]]:

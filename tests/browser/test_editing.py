@@ -1,9 +1,12 @@
 """The editor of a function as a person uses it: drags, a pen, keys and buttons."""
 
+import re
+
 import numpy as np
 import pytest
+from playwright.sync_api import expect
 
-from tests.browser.jupyter import notebook_of
+from tests.browser.jupyter import RUN, notebook_of
 
 PRESSES = 20
 EDIT = """
@@ -12,6 +15,7 @@ import lab
 explorer = lab.explore("transformers/memorize", scale="smoke", edit=True)
 explorer
 """
+COURSE = re.compile("^M")  # of a curve that is drawn
 CURVE = "svg => svg.querySelector('.lab-curve').getAttribute('d')"
 SHOWN = """() => [...document.querySelectorAll('.js-plotly-plot')].some(
   plot => plot.checkVisibility() && plot.data?.[5]?.y?.length > 0)"""
@@ -27,9 +31,9 @@ def editing(rerun_notebook):
     svg.scroll_into_view_if_needed()
     plot = lab.page.locator(".js-plotly-plot:visible")
     plot.locator(".main-svg").first.wait_for()
-    lab.page.wait_for_function("svg => svg.querySelector('.lab-curve').getAttribute('d')", arg=svg.element_handle())
+    expect(svg.locator(".lab-curve")).to_have_attribute("d", COURSE)
     lab.page.wait_for_function(SHOWN)
-    lab.page.wait_for_timeout(500)
+    svg.element_handle().wait_for_element_state("stable")  # it stays where it is, so the mouse finds it
     return lab, svg, svg.bounding_box(), plot
 
 
@@ -52,14 +56,13 @@ def test_a_drag_of_a_knot_changes_the_slice_of_a_network(editing, redraws):
     x, y = box["width"] / 2, 150.0
     lab.redraw(plot, lambda: drag(lab, box, x, y, y - 40))
     lab.page.get_by_text("Changed by hand.").wait_for()
-    assert svg.evaluate(CURVE) != before
-    assert plot.evaluate(SLICE) != slice_ and plot.evaluate(DRAWN_SLICE) != drawn
+    expect(svg.locator(".lab-curve")).not_to_have_attribute("d", before)
+    lab.until(lambda: plot.evaluate(SLICE) != slice_, "another slice is there")
+    lab.until(lambda: plot.evaluate(DRAWN_SLICE) != drawn, "another slice is drawn")
     lab.page.keyboard.press("Control+z")  # the editor has the focus
-    lab.page.wait_for_function(f"([svg, d]) => ({CURVE})(svg) === d", arg=[svg.element_handle(), before])
-    lab.page.wait_for_function(f"([plot, y]) => ({SLICE})(plot).every((v, i) => v === y[i])",
-                               arg=[plot.element_handle(), slice_])  # fmt: skip
-    assert plot.evaluate(DRAWN_SLICE) == drawn
-    lab.page.wait_for_timeout(500)
+    expect(svg.locator(".lab-curve")).to_have_attribute("d", before)
+    lab.until(lambda: plot.evaluate(SLICE) == slice_, "the old slice is back")
+    lab.until(lambda: plot.evaluate(DRAWN_SLICE) == drawn, "the old slice is drawn")
 
     def again(number):
         lab.page.wait_for_timeout(300)  # what the last one set off is drawn
@@ -76,38 +79,43 @@ def test_a_drag_pulls_the_knot_with_its_neighbours_and_drawing_goes_where_the_pe
     lab.page.mouse.move(box["x"] + x, box["y"] + y)
     lab.page.mouse.down()
     lab.page.mouse.move(box["x"] + x, box["y"] + y - 50, steps=3)
-    lab.page.wait_for_timeout(300)
-    pulled = heights(svg.evaluate(CURVE))  # before the hand is lifted: the axis still stands
-    lab.page.mouse.up()
-    rise = before[1] - pulled[1]
     knot = np.abs(before[0] - x).argmin()
-    assert rise[knot] == pytest.approx(50, abs=0.1)
+
+    def risen():
+        return before[1] - heights(svg.evaluate(CURVE))[1]
+
+    # before the hand is lifted: the axis still stands
+    lab.until(lambda: risen()[knot] == pytest.approx(50, abs=0.1), "the knot follows the mouse")
+    rise = risen()
+    lab.page.mouse.up()
     spacing = 40 / 360
     bell = 50 * np.exp(-0.5 * ((np.arange(len(rise)) - knot) * spacing / 0.5) ** 2)  # the brush is 0.5 wide
     np.testing.assert_allclose(rise, bell, atol=0.1)
 
     lab.page.get_by_role("button", name="draw", exact=True).click()
-    lab.page.wait_for_function("svg => svg.style.cursor === 'crosshair'", arg=svg.element_handle())
+    expect(svg).to_have_css("cursor", "crosshair")
     lab.page.mouse.move(box["x"] + x - 60, box["y"] + 120)
     lab.page.mouse.down()
     lab.page.mouse.move(box["x"] + x + 60, box["y"] + 240, steps=5)
-    lab.page.wait_for_timeout(300)
-    drawn = heights(svg.evaluate(CURVE))
+
+    def along():
+        """Whether the curve goes where the pen went: one pixel down for each to the right."""
+        across, down = heights(svg.evaluate(CURVE))
+        passed, line = np.abs(across - x) < 55, 120 + (across - (x - 60))
+        return np.abs(down - line)[passed].max() <= across[1] - across[0]  # between two knots, it moves the nearest
+
+    lab.until(along, "the curve goes where the pen went")
     lab.page.mouse.up()
-    passed = np.abs(drawn[0] - x) < 55
-    line = 120 + (drawn[0] - (x - 60))  # one pixel down for each to the right
-    step = drawn[0][1] - drawn[0][0]
-    assert np.abs(drawn[1] - line)[passed].max() <= step  # a pen between two knots moves the nearest
     assert lab.errors() == []
 
 
 def test_keys_move_a_knot_and_buttons_the_whole_function(editing, redraws):
     lab, svg, box, plot = editing
     svg.focus()
+    expect(svg).to_have_attribute("aria-valuetext", re.compile("."))
     before = svg.get_attribute("aria-valuetext")
     svg.press("ArrowLeft")
-    lab.page.wait_for_function("([svg, text]) => svg.getAttribute('aria-valuetext') !== text",
-                               arg=[svg.element_handle(), before])  # fmt: skip
+    expect(svg).not_to_have_attribute("aria-valuetext", before)
 
     def key():
         lab.page.wait_for_timeout(300)
@@ -125,7 +133,7 @@ def test_keys_move_a_knot_and_buttons_the_whole_function(editing, redraws):
     for name in ("mirror x", "mirror y", "symmetrize", "undo", "redo", "reset"):
         curve = svg.evaluate(CURVE)
         lab.button(name).click()
-        lab.page.wait_for_function(f"([svg, d]) => ({CURVE})(svg) !== d", arg=[svg.element_handle(), curve])
+        expect(svg.locator(".lab-curve")).not_to_have_attribute("d", curve)
     lab.page.get_by_text("Now: the original again.").wait_for()
     assert lab.errors() == []
 
@@ -135,15 +143,15 @@ def test_the_edited_function_trains_against_the_others(editing):
     drag(lab, box, box["width"] / 2, 200.0, 150.0)
     lab.page.get_by_text("Changed by hand.").wait_for()
     lab.page.get_by_role("button", name="train with it").click()
-    lab.page.wait_for_function("() => document.querySelectorAll('.js-plotly-plot .main-svg').length > 4")
     curves = lab.page.locator(".js-plotly-plot:visible").nth(1)
+    curves.locator(".main-svg").first.wait_for()
     lab.page.get_by_role("button", name="Train", exact=True).click()
     ended = "plot => plot.data.length === 6 && plot.data.every(line => line.x[line.x.length - 1] === 6)"
-    lab.page.wait_for_function(ended, arg=curves.element_handle(), timeout=120_000)
+    lab.page.wait_for_function(ended, arg=curves.element_handle(), timeout=1000 * RUN)
     for name in ("edited", "original", "GELU"):
         curves.get_by_text(f"Memorize, {name}").first.wait_for()
     lab.page.get_by_role("button", name="edit").click()  # back: it is in the menu
     menu = lab.dropdown("function")
     menu.wait_for()
-    assert menu.locator("option:checked").text_content() == "edited"
+    expect(menu.locator("option:checked")).to_have_text("edited")
     assert lab.errors() == []

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.jupyter import choosing, notebook_of
 from tests.widgets import landscapes
@@ -30,19 +31,25 @@ def test_landscapes_and_slices(open_notebook, redraws):
     lab = open_notebook(notebook_of(*CELLS))
     lab.run_all()
     assert lab.errors() == []
-    assert lab.page.locator(".js-plotly-plot:has(.main-svg)").count() == 3  # two landscapes, two slices, three slices
+    plots = lab.page.locator(".js-plotly-plot:has(.main-svg)")
+    expect(plots).to_have_count(3)  # two landscapes, two slices, three slices
     lab.page.wait_for_function(FULL)
     land, slices, models = map(lab.figure, range(3))
 
     x, y = land.evaluate("plot => [plot.data[0].x[4], plot.data[0].y[9]]")
     itself, there = (slices.evaluate(PANEL, panel) for panel in (1, 0))
     lab.redraw(slices, lambda: lab.click_point(land, x, y))
-    told = lab.page.get_by_text("Near the chosen point (")  # to a step of the sliders
-    said = re.findall(r"-?[.\d]+", told.text_content().replace("−", "-"))[:2]
-    assert [float(number) for number in said] == pytest.approx([x, y], abs=0.1)
-    assert slices.evaluate(PANEL, 0) != there and slices.evaluate(PANEL, 1) == itself
-    reading = land.locator(".hoverlayer").text_content()
-    assert "loss: " in reading and "complexity: " in reading  # hover reads both
+    told = lab.page.get_by_text("Near the chosen point (")
+
+    def near():
+        said = re.findall(r"-?[.\d]+", told.text_content().replace("−", "-"))[:2]
+        return [float(number) for number in said] == pytest.approx([x, y], abs=0.1)  # to a step of the sliders
+
+    lab.until(near, f"the chosen point is ({x:.1f}, {y:.1f})")
+    lab.until(lambda: slices.evaluate(PANEL, 0) != there, "the slice there is drawn")
+    assert slices.evaluate(PANEL, 1) == itself
+    for measure in ("loss: ", "complexity: "):  # hover reads both
+        expect(land.locator(".hoverlayer")).to_contain_text(measure)
     along = lab.slider("x")
     redraws("walk through weight space", lab, slices, [lambda: along.press("ArrowRight")] * PRESSES)
     redraws("checkpoint", lab, slices, [lambda: lab.slider("nearest to checkpoint").press("ArrowLeft")] * 3)
@@ -59,7 +66,8 @@ def test_landscapes_and_slices(open_notebook, redraws):
     relu, tanh = (models.evaluate(PANEL, panel) for panel in (0, 1))
     prefactor = lab.slider("TanH α")
     redraws("prefactor", lab, models, [lambda: prefactor.press("ArrowRight")] + [lambda: prefactor.press("ArrowLeft")])
-    assert models.evaluate(PANEL, 0) == relu and models.evaluate(PANEL, 1) == tanh
+    lab.until(lambda: models.evaluate(PANEL, 1) == tanh, "the prefactor is what it was")
+    assert models.evaluate(PANEL, 0) == relu
     labelled = lab.page.locator(".widget-inline-hbox").filter(has=lab.page.get_by_text("training point", exact=True))
     point = labelled.nth(1).locator(".noUi-handle")
     redraws("training point", lab, models, [lambda: point.press("ArrowRight")] * PRESSES)

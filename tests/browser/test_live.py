@@ -17,12 +17,10 @@ def test_training_grows_beside_a_page_that_still_answers(open_notebook, redraws)
     lab.run_all()
     plot = lab.figure(0)
     lab.redraw(plot, lambda: lab.button("Train").click())
-    points = "plot => plot.data[0].x.length"
-    lab.page.wait_for_function(f"plot => ({points})(plot) > 2", arg=plot.element_handle())
-    seen = plot.evaluate(points)
+    lab.until_data(plot, "plot => plot.data.length === 3 && plot.data[0].x.length > 2")
+    seen = plot.evaluate("plot => plot.data[0].x.length")
     lab.slider("seeds").press("ArrowRight")  # while it trains
-    lab.page.wait_for_function(f"plot => ({points})(plot) > {seen}", arg=plot.element_handle())
-    assert len(plot.evaluate("plot => plot.data")) == 3
+    lab.until_data(plot, "(plot, seen) => plot.data.length === 3 && plot.data[0].x.length > seen", seen)
     start = time.monotonic()
     lab.button("Stop").click()
     lab.page.locator("button.widget-button:not([disabled])").filter(has_text="Train").wait_for()

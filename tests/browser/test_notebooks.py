@@ -1,5 +1,7 @@
 """The notebooks as a person sees them: run all cells, press keys, click; figures change, nothing shows an error."""
 
+from playwright.sync_api import expect
+
 from tests.browser.jupyter import choosing
 
 PRESSES = 20
@@ -9,7 +11,7 @@ def test_start_here(opened, redraws):
     lab = opened("00_start_here.ipynb")
     plot, zoom = lab.figure(0), lab.slider("zoom ±")
     zoom.press("End")
-    lab.page.wait_for_timeout(500)
+    lab.until(lambda: zoom.get_attribute("aria-valuenow") == zoom.get_attribute("aria-valuemax"), "the zoom ends")
     redraws("zoom of a function", lab, plot, [lambda: zoom.press("ArrowLeft")] * PRESSES)
     menu = lab.dropdown("compare with")
     redraws("comparison", lab, plot, [choosing(menu, name) for name in ("GELU", "transformers/add")])
@@ -21,27 +23,28 @@ def test_start_here(opened, redraws):
     lab.page.get_by_label("into").fill("/dev/null/nowhere")
     lab.page.get_by_label("into").press("Enter")
     lab.button("export").click()
-    lab.page.get_by_role("alert").wait_for()
-    assert "name another folder" in lab.errors()[0]
+    expect(lab.page.get_by_role("alert")).to_contain_text("name another folder")
+    lab.until(lambda: "name another folder" in "".join(lab.errors()), "it is seen as an error")
 
 
 def test_individual_tasks(opened, redraws):
     lab = opened("transformers/3.1_individual_tasks.ipynb")
-    last = lab.page.locator(".js-plotly-plot").count() - 1
-    functions = lab.figure(last - 2)  # the last explorer has two: one to look at, hidden, and one while it is edited
+    # the last explorer has two: one to look at, hidden, and one while it is edited
+    _, functions, *_ = lab.explored(4)
     menu = lab.dropdown("function").first
+    expect(menu.locator("option").nth(1)).to_be_attached()
     names = [name for name in menu.locator("option").all_text_contents() if "/" not in name]  # those of Figure 6
     redraws("another function", lab, functions, [choosing(menu, name) for name in names[1:]])
-    assert "No inputs" not in lab.page.locator(".jp-Notebook").text_content()
+    expect(lab.page.locator(".jp-Notebook")).not_to_contain_text("No inputs")
     assert lab.errors() == []
 
 
 def test_compatibility(opened, redraws):
     lab = opened("transformers/3.2_compatibility.ipynb")
-    matrix, curves = lab.figure(1), lab.figure(2)
+    matrix, curves, *_ = lab.explored(4)
     lab.redraw(curves, lambda: lab.click_point(matrix, "Mano", "AddMod"))
     curves.get_by_text("optimized for AddMod").wait_for()
-    assert "Trained on Mano" in curves.text_content()
+    expect(curves).to_contain_text("Trained on Mano")
     menu = lab.dropdown("trained on").first
     redraws("cell of a matrix", lab, curves, [choosing(menu, task) for task in ("Memorize", "Add", "Copy", "Haystack")])
     assert lab.errors() == []
@@ -53,7 +56,6 @@ def test_splines(opened):
     for name in ("GELU", "spline", "polynomial, n = 18", "Listing 1"):
         costs.get_by_text(name, exact=True).wait_for()
     errors.get_by_text("Chebyshev series").wait_for()
-    last = lab.figure(lab.page.locator(".js-plotly-plot").count() - 1)
-    last.get_by_text("ours MLP").wait_for()
+    lab.page.locator(".js-plotly-plot").last.get_by_text("ours MLP").wait_for()
     lab.page.locator("table.dataframe").get_by_text("ours MLP").wait_for()
     assert lab.errors() == []

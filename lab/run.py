@@ -22,8 +22,7 @@ from lab.spec import EpisodeSpec, Part, RunSpec, SearchSpec, TwoLossSpec, key, r
 from lab.store import SHIPPED, Store
 from lab.tasks import Logic, Sraven, TableTask
 from lab.tasks.named import HELP, table_named
-from lab.training.fleet import build
-from lab.training.kinds import model_of
+from lab.training.fleet import build, model_of
 
 PARTS = ("mlp", "attention")  # where a non-linearity can be learned
 

@@ -24,9 +24,10 @@ from spline import EXPONENTS, measure, text
 
 from lab import engine
 from lab.catalogue.build import measured
-from lab.catalogue.registry import Entry, entries
+from lab.catalogue.registry import entries
 from lab.errors import LabError
 from lab.nonlinearity import formula, op
+from lab.papers.entry import Entry
 from lab.papers.transformers.settings import setting
 from lab.spec import replace
 from lab.store import Store

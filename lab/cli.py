@@ -169,7 +169,7 @@ class Scorecard:
     def run(self) -> None:
         """Print it."""
         from lab.catalogue import scorecard
-        from lab.catalogue.build import RESULTS
+        from lab.catalogue.shipped import RESULTS
 
         found = scorecard.score(self.scale, self.results or RESULTS)
         print(scorecard.as_json(found) if self.json else scorecard.as_text(found))

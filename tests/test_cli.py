@@ -174,7 +174,7 @@ def test_the_command_trains_also_where_results_are_shipped(lab, store_folder, tm
     folder = Path("shipped/transformers/fig3/smoke").resolve()
     facts = json.loads((folder / "provenance.json").read_text())
     (folder / "provenance.json").write_text(json.dumps(facts | {"device_name": "a shipped machine"}))
-    monkeypatch.setattr("lab.catalogue.build.RESULTS", folder.parents[2])
+    monkeypatch.setattr("lab.catalogue.shipped.RESULTS", folder.parents[2])
     monkeypatch.setenv("LAB_STORE", str(tmp_path / "empty"))
     assert lab("figure transformers/fig3 --scale smoke --out mine")[0] == 0
     assert json.loads(Path("mine/provenance.json").read_text())["device_name"] != "a shipped machine"

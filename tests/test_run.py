@@ -8,8 +8,9 @@ import lab
 from lab import tasks
 from lab.catalogue.registry import entry
 from lab.errors import ArgumentError, LabError
+from lab.nonlinearity.part import as_part
 from lab.papers.hypernetwork.settings import sraven
-from lab.run import Run, as_part, complete
+from lab.run import Run, complete
 from lab.spec import Knots, Learned, key
 from lab.store import Store
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab import engine
 from lab.catalogue.figure import Figure
 from lab.catalogue.provenance import collect
-from lab.catalogue.registry import Entry, entry
+from lab.catalogue.registry import entry
+from lab.catalogue.shipped import folder_of, has_results
 from lab.errors import LabError, check_whole
-from lab.papers.transformers.individual_tasks.figures import curves
+from lab.papers.entry import Entry
+from lab.papers.tables import curves
 from lab.run import Run, complete
 from lab.scale import check_scale
 from lab.spec import key, needs
@@ -22,7 +23,6 @@ from lab.store import Store
 if TYPE_CHECKING:
     import pandas as pd
 
-RESULTS = Path(__file__).parents[2] / "data" / "results"
 LONG = 2.0  # minutes of training that are announced
 
 
@@ -120,16 +120,11 @@ def trained(found: Entry, scale: str, store: Store) -> bool:
     return bool(planned) and all(store.has(spec) for _, spec in planned)
 
 
-def has_results(name: str, scale: str) -> bool:
-    """Whether results of this entry are shipped."""
-    return (RESULTS / name / scale / "provenance.json").is_file()
-
-
 def read(found: Entry, scale: str) -> Figure:
     """A shipped figure, drawn anew from its table."""
     import pandas as pd
 
-    folder = RESULTS / found.name / scale
+    folder = folder_of(found.name, scale)
     try:
         table = pd.read_csv(folder / "table.csv")
         facts = json.loads((folder / "provenance.json").read_text())

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from lab.catalogue.build import has_results, trained
+from lab.catalogue.build import trained
 from lab.catalogue.registry import entries
+from lab.catalogue.shipped import has_results
 from lab.scale import SCALES
 from lab.spec import EpisodeSpec, SearchSpec, from_json
 from lab.store import Store

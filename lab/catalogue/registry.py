@@ -3,52 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lab.errors import ArgumentError
-from lab.papers.claims import Claim
-from lab.papers.origin import Origin
-from lab.papers.transformers.settings import SEEDS
-from lab.run import Run
-from lab.spec import RunSpec
+from lab.papers.entry import Entry
 
 if TYPE_CHECKING:  # pandas and plotly are imported where they are used
-    import pandas as pd
-    import plotly.graph_objects as go
+    pass
 
 PAPERS = ("transformers", "hypernetwork", "simplicity")
-Planned = tuple[dict, RunSpec]  # labels (task, method, …) of a run, and the run
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A figure or table of a paper."""
-
-    name: str  # "transformers/fig5"
-    section: str  # of the paper
-    title: str
-    shows: str
-    paper_says: str
-    minutes: dict[str, float]  # from an empty store, by scale: sums of single runs on 2 idle cores; `paper` is a guess
-    plan: Callable[[str, int], list[Planned]]  # (scale, seeds) → runs with their labels; none where nothing is trained
-    # (runs) → tidy table, one row per run and measurement; (runs, examples) where `examples` has their number
-    measure: Callable[..., pd.DataFrame]
-    plot: Callable[..., go.Figure]  # pure
-    tasks: tuple[str, ...]  # tasks it trains on, or measures
-    origin: Origin  # of its settings
-    seeds: dict[str, int] = field(default_factory=lambda: dict(SEEDS))  # runs of each kind, by scale
-    notes: Callable[[str], list[str]] = lambda scale: []  # departures from the paper that the settings do not show
-    summary: Callable[[pd.DataFrame], str] = lambda table: ""  # the result in a sentence, its numbers from the table
-    examples: dict[str, int] | None = None  # that `measure` looks at, by scale
-    # a second table, which `plot` then takes, too: the functions that were trained with, point by point
-    functions: Callable[[Sequence[tuple[dict, Run]]], pd.DataFrame] | None = None
-    claims: tuple[Claim, ...] = ()  # what the paper says, as functions of the table (`lab scorecard`)
-    # (table) → the numbers that the paper prints, beside ours: columns that name a cell, ours, theirs; and `clear`
-    # where both have a sign, whether ours is clear of the noise of seeds
-    printed: Callable[[pd.DataFrame], pd.DataFrame] | None = None
-    curves: bool = False  # keep the learning curves beside the table, where the table holds one step of them
 
 
 def entries() -> dict[str, Entry]:

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.catalogue.agreement import agreement
-from lab.catalogue.build import RESULTS
-from lab.catalogue.registry import Entry, entries
+from lab.catalogue.registry import entries
+from lab.catalogue.shipped import RESULTS
 from lab.errors import ArgumentError, LabError
 from lab.papers.claims import ABSENT, FAILS, HOLDS, UNDECIDED, Claim
+from lab.papers.entry import Entry
 from lab.scale import check_scale
 
 if TYPE_CHECKING:

@@ -8,14 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab.catalogue.build import RESULTS
+from lab.catalogue.shipped import RESULTS
+from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
 from lab.papers.simplicity.defaults import of_table
 from lab.papers.simplicity.grokking.settings import LEARNED, RELU
+from lab.papers.tables import curves
 from lab.papers.transformers.compatibility.figures import PARTS
-from lab.papers.transformers.individual_tasks.figures import BASELINE, BOTH, MLP, curves
-from lab.papers.transformers.settings import SEEDS, setting
-from lab.run import Run, as_part
+from lab.papers.transformers.settings import BASELINE, BOTH, MLP, SEEDS, setting
+from lab.run import Run
 from lab.scale import SCALES
 from lab.spec import EpisodeSpec, Learned, RunSpec, SearchSpec, TwoLossSpec, from_json, key, replace
 from lab.statistics import half_width

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from lab.papers.simplicity.operations.figures import GREYS, operation_title
 from lab.plots.style import BLUE, ORANGE, SKY, TEMPLATE, VERMILLION
 from lab.tasks import Operation
 
@@ -18,6 +17,8 @@ if TYPE_CHECKING:  # imported where a figure is drawn
 KINDS = (("no answers yet", "#F4F4F4"), ("test pair, wrong", VERMILLION), ("test pair, right", BLUE),
          ("training pair, wrong", ORANGE), ("training pair, right", SKY))  # fmt: skip
 TABLE, ANSWERS = 0, 1  # the traces
+GREYS = ((0.0, "#000000"), (1.0, "#FFFFFF"))
+_HIGH = {"^2": "²", "^3": "³", "^-1": "⁻¹"}
 
 
 def codes(task: Operation, answers: np.ndarray | None, seed: int = 0) -> np.ndarray:
@@ -83,3 +84,18 @@ def fill_answers(figure: go.Figure, task: Operation, answers: np.ndarray | None,
     trace.z = codes(task, answers)
     trace.text = None if answers is None else answers
     figure.layout.annotations[ANSWERS].text = "answers" if answers is None else f"answers at step {step:,}"
+
+
+def operation_title(name: str) -> str:
+    """The name of an operation as figures spell it: powers are high, the ring or group is in brackets.
+
+    >>> operation_title("a^3+ab mod 53")
+    'a³+ab (mod 53)'
+    >>> operation_title("aba^-1 in S4")
+    'aba⁻¹ (in S4)'
+    """
+    for plain, high in _HIGH.items():
+        name = name.replace(plain, high)
+    where = " mod " if " mod " in name else " in "
+    form, ring = name.rsplit(where, 1)
+    return f"{form} ({where.strip()} {ring})"

@@ -15,6 +15,9 @@ if TYPE_CHECKING:  # imported where a figure is drawn
 
 BOTTOM = 50  # px below the lowest panels: tick labels and axis title
 LEFT, RIGHT = 62, 16
+ACCURACY = "test accuracy (%)"
+STEP = "training step"
+FULL = (-3, 104)  # axis of an accuracy in percent, with room for the width of a line
 LOG_STEPS = {0.55: range(1, 10), 1.3: (1, 2, 5), 2: (1, 3), np.inf: (1,)}  # numbers, by the powers of ten of an axis
 
 

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from lab.errors import ArgumentError
 from lab.papers.transformers.compatibility.matrix import BASELINE, delta
 from lab.papers.transformers.compatibility.plots import Matrix, heatmaps
-from lab.papers.transformers.individual_tasks.plots import ACCURACY, FULL, STEP
+from lab.plots.panels import ACCURACY, FULL, STEP
 from lab.plots.style import GREY, METHOD_COLOURS, TEMPLATE, VERMILLION, faded, task_title
 from lab.widgets.compatibility_cells import Cells
 from lab.widgets.explorer import LABEL, Explorer, live

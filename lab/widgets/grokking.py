@@ -9,15 +9,15 @@ import numpy as np
 import plotly.graph_objects as go
 import torch
 
+from lab.catalogue.shipped import shipped_functions
 from lab.errors import ArgumentError
 from lab.nonlinearity import document
 from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import MINE, SHIPPED, zoo, zoo_names
-from lab.papers.simplicity.grokking.figures import shipped_functions
 from lab.papers.simplicity.grokking.settings import ADDITION, LEVEL, RELU, grokking
-from lab.papers.simplicity.operations.figures import operation_title
 from lab.plots import operation_table as answers
+from lab.plots.operation_table import operation_title
 from lab.plots.style import ORANGE, SEQUENCE
 from lab.scale import check_scale
 from lab.spec import Part, RunSpec, replace

@@ -10,12 +10,13 @@ import plotly.graph_objects as go
 
 from lab import engine, tasks
 from lab.errors import ArgumentError
+from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo, zoo_names
-from lab.papers.transformers.individual_tasks.plots import ACCURACY, FULL, STEP
 from lab.papers.transformers.settings import setting
+from lab.plots.panels import ACCURACY, FULL, STEP
 from lab.plots.style import SEQUENCE, TEMPLATE, task_title
-from lab.run import Runs, as_part
+from lab.run import Runs
 from lab.scale import SCALES, check_scale
 from lab.spec import Knots, RunSpec, replace
 from lab.training.fleet import Fleet

@@ -259,7 +259,7 @@ def test_a_task_that_always_diverges_is_a_hole_and_not_an_end(made, name, whose)
 
 
 def test_shipped_functions_are_drawn_beside_their_table(made, tmp_path, monkeypatch):
-    monkeypatch.setattr(build, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr("lab.catalogue.shipped.RESULTS", tmp_path / "results")
     monkeypatch.setenv("LAB_STORE", str(tmp_path / "empty"))
     made["transformers/fig12"].write(tmp_path / "results/transformers/fig12/smoke", images=False, page=False)
     one = smoke("transformers/fig12")
@@ -271,7 +271,7 @@ def test_shipped_functions_are_drawn_beside_their_table(made, tmp_path, monkeypa
 @pytest.fixture
 def shipped(made, tmp_path, monkeypatch):
     """Results of fig3 that are shipped, and an empty store."""
-    monkeypatch.setattr(build, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr("lab.catalogue.shipped.RESULTS", tmp_path / "results")
     monkeypatch.setenv("LAB_STORE", str(tmp_path / "empty"))
     folder = tmp_path / "results" / "transformers" / "fig3" / "smoke"
     made["transformers/fig3"].write(folder, images=False, page=False)

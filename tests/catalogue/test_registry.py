@@ -12,6 +12,7 @@ from lab.catalogue import build
 from lab.catalogue.listing import listing
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import entries, entry
+from lab.catalogue.shipped import RESULTS
 from lab.errors import ArgumentError
 from lab.papers.transformers.settings import setting
 from lab.scale import SCALES
@@ -142,7 +143,7 @@ def test_baseline_and_learned_models_get_the_same_care(scale):
 
 
 def test_the_list_knows_what_is_trained_here_and_what_is_shipped(store_folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(build, "RESULTS", tmp_path)
+    monkeypatch.setattr("lab.catalogue.shipped.RESULTS", tmp_path)
     assert [row["results"] for row in listing()] == [[]] * len(entries())
     made = build.figure("transformers/fig3", "smoke", progress=False)
     assert {row["name"]: row["results"] for row in listing()}["transformers/fig3"] == ["smoke (trained here)"]
@@ -156,7 +157,7 @@ def test_the_list_knows_what_is_trained_here_and_what_is_shipped(store_folder, t
 
 # What is shipped.
 
-SHIPPED = sorted(path.parent for path in build.RESULTS.glob("*/*/*/provenance.json"))
+SHIPPED = sorted(path.parent for path in RESULTS.glob("*/*/*/provenance.json"))
 
 
 @pytest.mark.parametrize("folder", SHIPPED, ids=lambda folder: "/".join(folder.parts[-3:]))

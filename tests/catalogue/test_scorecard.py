@@ -12,12 +12,12 @@ import lab as package
 from lab.catalogue import agreement as agreements
 from lab.catalogue import scorecard
 from lab.catalogue.agreement import agreement, spearman
-from lab.catalogue.build import RESULTS
 from lab.catalogue.registry import entries, entry
+from lab.catalogue.shipped import RESULTS
 from lab.errors import ArgumentError, LabError
 from lab.papers import claims
 from lab.papers.claims import ABSENT, FAILS, HOLDS, UNDECIDED
-from lab.papers.hypernetwork.logic.plots import PAPER
+from lab.papers.hypernetwork.printed import PAPER
 from lab.papers.transformers.compatibility import matrix
 from tests.papers.hypernetwork.planted import fractions, logic
 from tests.papers.tables import matrix as runs

@@ -9,7 +9,7 @@ import torch
 
 import lab
 from lab import tasks
-from lab.catalogue.build import RESULTS
+from lab.catalogue.shipped import RESULTS
 from lab.errors import ArgumentError, LabError
 from lab.nonlinearity import document
 from lab.nonlinearity.zoo import SHIPPED, publish, zoo_names

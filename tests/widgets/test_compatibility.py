@@ -86,7 +86,7 @@ def test_the_number_of_a_cell_is_said(explorer, figure):
 
 
 def test_shipped_figures_have_their_curves_or_say_that_they_lack_them(figure, tmp_path, monkeypatch):
-    monkeypatch.setattr(build, "RESULTS", tmp_path)
+    monkeypatch.setattr("lab.catalogue.shipped.RESULTS", tmp_path)
     folder = tmp_path / figure.name / figure.scale
     figure.write(folder, images=False)
     explorers = [CompatibilityExplorer(found) for found in (figure, build.read(entry(figure.name), figure.scale))]

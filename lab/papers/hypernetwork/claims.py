@@ -7,7 +7,7 @@ from math import comb, factorial, log, log10
 from typing import TYPE_CHECKING
 
 from lab.papers.claims import Claim, Verdict, all_of, exact, mean, per_seed
-from lab.papers.hypernetwork.logic.plots import AT, PAPER
+from lab.papers.hypernetwork.printed import AT, PAPER
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -182,7 +182,7 @@ def printed_scores(table: pd.DataFrame) -> pd.DataFrame:
 
 def printed_ablations(table: pd.DataFrame) -> pd.DataFrame:
     """Table A1: task, method, ours, theirs, in percent; no row where every run diverged."""
-    from lab.papers.hypernetwork.ablations.plots import means
+    from lab.papers.hypernetwork.printed import means
 
     rows = means(table)[["task", "method", "mean", "paper"]].rename(columns={"mean": "ours", "paper": "theirs"})
     return rows[rows["ours"].notna()]

@@ -8,12 +8,11 @@ import numpy as np
 
 from lab.papers.claims import Claim, Verdict, all_of, any_of, mean, per_seed, speed_up, steadier
 from lab.papers.transformers.compatibility import matrix
-from lab.papers.transformers.individual_tasks.plots import TRAINED_TO
+from lab.papers.transformers.settings import BASELINE, BOTH, MLP, TRAINED_TO
 
 if TYPE_CHECKING:
     import pandas as pd
 
-BASELINE, MLP, BOTH = "baseline", "ours MLP", "ours MLP + attention"
 POINTS = "points"
 
 

@@ -14,6 +14,8 @@ from lab.scale import SCALES, check_scale
 from lab.spec import Learned, ModelSpec, Recipe, RunSpec, SearchSpec, replace
 
 STAGE_ONE_SEED = 0
+TRAINED_TO, SEARCHED_TO = 10, 15  # longest COPY sequences of `train` and of `search` (Section 3.1)
+BASELINE, MLP, BOTH = "baseline", "ours MLP", "ours MLP + attention"
 SEEDS = {"smoke": 2, "laptop": 6, "paper": 6}
 
 

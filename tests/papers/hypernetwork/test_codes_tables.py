@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from lab.catalogue import build
 from lab.catalogue.build import figure
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
@@ -120,7 +119,7 @@ def test_captions_provenance_and_what_is_shipped(made, name, tmp_path, monkeypat
     for word in ("Probes looked at", said, f"Steps: {'logic' if name in FUZZY else 'sraven'} 6", one.summary):
         assert word in one.caption
     assert not re.search(r"\bnan\b", one.full_caption)
-    monkeypatch.setattr(build, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr("lab.catalogue.shipped.RESULTS", tmp_path / "results")
     monkeypatch.setenv("LAB_STORE", str(tmp_path / "empty"))
     one.write(tmp_path / "results" / name / "smoke", images=False, page=False)
     read = figure(name, "smoke", progress=False)

@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 import torch
 
-from lab.catalogue import build
 from lab.catalogue.build import figure
 from lab.catalogue.listing import listing
 from lab.papers.hypernetwork.counts import figures as counted
@@ -70,7 +69,7 @@ def test_plots_hold_the_numbers_and_captions_say_that_nothing_is_trained(made, n
 
 
 def test_what_is_shipped_is_read_and_what_is_counted_is_not_called_trained(made, tmp_path, monkeypatch, store_folder):
-    monkeypatch.setattr(build, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr("lab.catalogue.shipped.RESULTS", tmp_path / "results")
     assert {row["name"]: row["results"] for row in listing()}["hypernetwork/figA9"] == []
     for name in NAMES:
         folder = tmp_path / "results" / name / "smoke"

@@ -13,7 +13,7 @@ from lab.catalogue.listing import stored
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
 from lab.papers.hypernetwork.logic.figures import choose, finals, plan
-from lab.papers.hypernetwork.logic.plots import PAPER
+from lab.papers.hypernetwork.printed import PAPER
 from lab.plots.caption import reading
 from lab.run import Run
 from lab.scale import SCALES

@@ -4,12 +4,12 @@ import pandas as pd
 import pytest
 
 from lab import tasks
-from lab.catalogue.build import RESULTS
 from lab.catalogue.registry import entries
+from lab.catalogue.shipped import RESULTS
 from lab.errors import ArgumentError
 from lab.models.transformer import Transformer
 from lab.papers.hypernetwork import settings as hyper_settings
-from lab.papers.origin import Hyper
+from lab.papers.hypernetwork.origin import Hyper
 from lab.papers.transformers.settings import departures, hyperparameters, setting
 from lab.papers.transformers.sweep import SEARCHED, best, best_knot_rate
 from lab.scale import SCALES

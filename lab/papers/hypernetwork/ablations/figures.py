@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lab.catalogue.registry import Entry, Planned
 from lab.models.methods import METHODS
+from lab.papers.entry import Entry, Planned
 from lab.papers.hypernetwork import claims as hyper_claims
 from lab.papers.hypernetwork.ablations import plots as ablated
-from lab.papers.hypernetwork.ablations.plots import PRINTED
 from lab.papers.hypernetwork.logic.figures import POINT, finals
+from lab.papers.hypernetwork.origin import Hyper, Several
+from lab.papers.hypernetwork.printed import PRINTED, means
 from lab.papers.hypernetwork.settings import logic, sraven
 from lab.papers.hypernetwork.sraven_variations.figures import FEWER
-from lab.papers.origin import Hyper, Several
 from lab.plots.style import method_title
 from lab.run import Run
 
@@ -67,7 +67,7 @@ def _summary(table: pd.DataFrame) -> str:
     from scipy.stats import spearmanr
 
     words = []
-    for task, rows in ablated.means(table).groupby("task", sort=False):
+    for task, rows in means(table).groupby("task", sort=False):
         rows = rows[rows["mean"].notna()].sort_values("mean", kind="stable")
         if len(rows) < 3:
             words.append(f"{NAMES[task]}: only {len(rows)} rows have runs that did not diverge")

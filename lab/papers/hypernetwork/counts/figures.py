@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lab.catalogue.registry import Entry, Planned
+from lab.papers.entry import Entry, Planned
 from lab.papers.hypernetwork import claims
 from lab.papers.hypernetwork.counts import plots as drawing
 from lab.papers.origin import Counted

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lab.catalogue.registry import Entry, Planned
+from lab.papers.entry import Entry, Planned
 from lab.papers.hypernetwork import claims
 from lab.papers.hypernetwork.logic import plots as drawing
+from lab.papers.hypernetwork.origin import Hyper
 from lab.papers.hypernetwork.settings import FIGURE_METHODS, FRACTIONS, LENGTHS, SEEDS, logic
-from lab.papers.origin import Hyper
 from lab.plots.style import method_title
 from lab.run import Run
 

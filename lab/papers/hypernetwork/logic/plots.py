@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lab.papers.hypernetwork.ablations.plots import PRINTED
-from lab.papers.hypernetwork.settings import FIGURE_METHODS
+from lab.papers.hypernetwork.printed import AT, PAPER
 from lab.plots.caption import set_reading
 from lab.plots.panels import grid, name_axes, place
 from lab.plots.style import METHOD_COLOURS, METHOD_SYMBOLS, colour, method_title
@@ -21,8 +20,6 @@ if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
     import plotly.graph_objects as go
 
-PAPER = {method: PRINTED["logic"][method] for method in FIGURE_METHODS}  # Table A1
-AT = (32, 0.7)  # tokens and fraction of these
 LOWEST = -60  # percent: the axis of R² goes no lower, however bad one run is
 TOKENS = "tokens (log scale)"
 

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from lab.catalogue.registry import Entry, Planned
+from lab.papers.entry import Entry, Planned
 from lab.papers.hypernetwork.claims import FIG4B
 from lab.papers.hypernetwork.codes_tables import MAPS, fresh, mapped
 from lab.papers.hypernetwork.logic_codes.figures import ONE, maps_summary
+from lab.papers.hypernetwork.origin import Hyper
 from lab.papers.hypernetwork.sraven import figures as raven
 from lab.papers.hypernetwork.sraven import plots as scaling
 from lab.papers.hypernetwork.sraven_variations import figures as variation
-from lab.papers.origin import Hyper
 from lab.plots import embedding
 from lab.plots.style import method_title
 from lab.run import Run

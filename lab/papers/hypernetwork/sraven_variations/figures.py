@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from lab.catalogue.registry import Entry, Planned
+from lab.papers.entry import Entry, Planned
 from lab.papers.hypernetwork.claims import FIG5C, FIG5D, FIGA5
 from lab.papers.hypernetwork.logic.figures import POINT, finals, percent
+from lab.papers.hypernetwork.origin import Hyper
 from lab.papers.hypernetwork.settings import FIGURE_METHODS, sraven
 from lab.papers.hypernetwork.sraven import figures as raven
 from lab.papers.hypernetwork.sraven import plots as scaling
-from lab.papers.origin import Hyper
 from lab.plots.style import method_title
 from lab.run import Run
 

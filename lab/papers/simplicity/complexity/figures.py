@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from torch import Tensor
 
-from lab.catalogue.registry import Entry, Planned
 from lab.papers.claims import NOTHING, Claim, Verdict, mean
+from lab.papers.entry import Entry, Planned
 from lab.papers.simplicity.complexity import plots as drawing
 from lab.papers.simplicity.complexity.settings import FEW, LAYERS, PREFACTORS, SEEDS, TABLES, Prefactors, tanh
 from lab.probes import fourier_complexity, total_variation

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lab.catalogue.registry import Entry, Planned
-from lab.nonlinearity.spline import Spline
-from lab.papers.origin import Simple
+from lab.papers.entry import Entry, Planned
 from lab.papers.simplicity.grokking import claims
 from lab.papers.simplicity.grokking import plots as drawing
+from lab.papers.simplicity.grokking.origin import Simple
 from lab.papers.simplicity.grokking.settings import (
     ADDITION,
     FRACTIONS,
@@ -128,27 +127,6 @@ def functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True).round(
         {"density": 6, "sine": 6, "frequency": 6, "explained": 6, "noise": 6}
     )
-
-
-def shipped_functions(scale: str = "laptop") -> dict[str, Spline]:
-    """Functions that were learned for operations, by task, from the results that are shipped with the lab.
-
-    >>> shipped_functions()["a+b mod 27"].low
-    -2.0
-    """
-    import pandas as pd
-    import torch
-
-    from lab.catalogue.build import RESULTS
-
-    found = {}
-    for name in ("fig11", "fig12", "fig28"):
-        path = RESULTS / "simplicity" / name / scale / "functions.csv"
-        table = pd.read_csv(path) if path.is_file() else pd.DataFrame({"task": [], "chosen": []})
-        for task, rows in table[table["chosen"].astype(bool)].groupby("task", sort=False):
-            x, values = rows["x"].to_numpy(), torch.tensor(rows["value"].to_numpy(), dtype=torch.float32)
-            found.setdefault(task, Spline(values, float(x[0]), float(x[-1])))
-    return found
 
 
 def _density(run: Run, x: np.ndarray) -> np.ndarray:

@@ -9,10 +9,9 @@ import numpy as np
 
 from lab.papers.claims import steps_to
 from lab.papers.simplicity.grokking.settings import LEARNED, LEVEL, RELU
-from lab.papers.simplicity.operations.figures import operation_title as title
-from lab.papers.transformers.individual_tasks.plots import FULL
 from lab.plots.caption import set_reading
-from lab.plots.panels import above, grid, name_axes, place
+from lab.plots.operation_table import operation_title as title
+from lab.plots.panels import FULL, above, grid, name_axes, place
 from lab.plots.style import BLACK, GREY, METHOD_SYMBOLS, ORANGE, SIZE, colour, faded, method_title
 from lab.statistics import diverged, half_width
 

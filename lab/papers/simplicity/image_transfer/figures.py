@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lab.catalogue.registry import Entry, Planned
+from lab.papers.entry import Entry, Planned
 from lab.papers.simplicity.image_transfer import plots as carried
 from lab.papers.simplicity.images.figures import accuracies
-from lab.papers.simplicity.images.settings import REGRESSION, RELU, SETS, TITLES, present
+from lab.papers.simplicity.images.settings import REGRESSION, RELU, SETS, TITLES, images, present
 from lab.papers.simplicity.search import claims
-from lab.papers.simplicity.search.settings import ALL, DEEP, DEPTHS, TRANSFER_SEEDS, Variants, images, moved
+from lab.papers.simplicity.search.settings import ALL, DEEP, DEPTHS, TRANSFER_SEEDS, Variants, moved
 
 if TYPE_CHECKING:
     import pandas as pd

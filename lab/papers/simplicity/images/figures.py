@@ -7,30 +7,25 @@ main paper's Figures 3 and 4 are of MNIST alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from lab import datasets
-from lab.catalogue.registry import Entry, Planned
+from lab.papers.entry import Entry, Planned
 from lab.papers.simplicity.images import claims
 from lab.papers.simplicity.images import functions as image_functions
 from lab.papers.simplicity.images import plots as drawing
 from lab.papers.simplicity.images.settings import (
     BASE,
     DEPTHS,
-    GUESSES,
     METHODS,
     PER_LAYER,
-    RATE_FROM,
     RELU,
     SEARCHED_DEPTHS,
     SEEDS,
     SETS,
     TARGETS,
-    TITLES,
-    data_of,
+    ImageSets,
     images,
     present,
 )
@@ -115,88 +110,6 @@ def answers(run: Run) -> Model:
         return outputs(x).softmax(-1)
 
     return probabilities
-
-
-@dataclass(frozen=True)
-class ImageSets:
-    """Origin of the entries on image sets. names: of the paper's sets that the figure shows."""
-
-    names: tuple[str, ...] = SETS
-    guesses: Sequence[str] = GUESSES
-
-    def data(self, scale: str) -> list[dict]:
-        """The sets, with the digests of their content."""
-        known = [datasets.entry(data_of(scale, name)) for name in present(scale, self.names)]
-        return [{"name": one.name, "from": f"{one.name}, {one.about} ({one.shape}; {one.licence})",
-                 "sha256": one.digest or datasets.load(one.name).digest} for one in known]  # fmt: skip
-
-    def hyperparameters(self, scale: str) -> dict[str, dict]:
-        """Numbers that all sets share."""
-        found, paper = {}, self.fields("paper")
-        for name, (value, source) in self.fields(scale).items():
-            reduced = value != paper[name][0]
-            found[name] = {"value": value, "from": f"reduced for scale {scale}" if reduced else source}
-        return found
-
-    def departures(self, scale: str) -> list[str]:
-        """Sets that are not the paper's, or not here; what is smaller than at paper scale."""
-        here, paper, found = present(scale, self.names), self.fields("paper"), []
-        parts = [f"{TITLES[name]} ({known.shape})" for name in here
-                 if (known := datasets.entry(data_of(scale, name))).sample_of]  # fmt: skip
-        if parts:
-            found.append(f"parts of {', '.join(parts)}")
-        if gone := [TITLES[name] for name in self.names if name not in here]:
-            reason = "they are not here" if scale == "paper" else "they have no open licence, so the lab ships none"
-            found.append(f"left out: {', '.join(gone)} ({reason})")
-        told = ", ".join(f"{name} {_said(value)} (paper scale {_said(paper[name][0])})"
-                         for name, (value, _) in self.fields(scale).items()
-                         if value != paper[name][0] and name not in _OF_SEARCHES)  # fmt: skip
-        return [*found, told] if told else found
-
-    def fields(self, scale: str) -> dict[str, tuple[object, str]]:
-        """Numbers by name, each with its source."""
-        return _fields(scale)
-
-
-def _fields(scale: str) -> dict[str, tuple[object, str]]:
-    each = [images(scale, name, mode) for name in present(scale) for mode in TARGETS]
-    setting, recipe, search = each[0], each[0].recipe, each[0].base
-    restarts = {method: setting.search(method).restarts for method in METHODS[1:]}
-    guess = "guess, the paper does not say"
-    return {
-        "hidden layers": (list(DEPTHS[scale]), "paper, App. E.2"),
-        "width": (setting.model.width, guess),
-        "optimizer": (recipe.optimizer, RATE_FROM),
-        "rate": (sorted({one.recipe.rate for one in each}), RATE_FROM),
-        "batch": (recipe.batch, "paper, App. E.1"),
-        "steps": (sorted({one.recipe.steps for one in each}), guess),
-        "weights averaged over the last steps": (recipe.average, "paper, App. E.1"),
-        "search: hidden layers": (search.model.layers, "paper, Section 3.1: a 3-layer MLP"),
-        "search: width": (search.model.width, "guess; the paper has small widths"),
-        "search: batch": (search.inner.batch, "paper, App. E.1"),
-        "search: episodes": (search.episodes, guess),
-        "search: most inner steps": (search.inner.steps, guess),
-        "search: restarts by method": ([len(found) for found in restarts.values()], guess),
-        "search: rates of knots": (_values(restarts, "rate"), "paper, App. C: .01 to .2"),
-        "search: numbers of knots": (_values(restarts, "knots"), "paper, Section 2.3 and App. C: 50 to 400"),
-        "search: inner steps differentiated": (_values(restarts, "window"), "paper, App. C: 1 to 50, typically 5"),
-        "search: range of knots": ([search.low, search.high], "paper, Section 2.3"),
-    }  # fmt: skip
-
-
-# In the paper's ranges, or not printed in it: provenance has them, captions would be too long.
-_OF_SEARCHES = (
-    "search: episodes", "search: most inner steps", "search: restarts by method", "search: rates of knots",
-    "search: numbers of knots", "search: inner steps differentiated",
-)  # fmt: skip
-
-
-def _said(value: object) -> str:
-    return " and ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _values(restarts: dict, name: str) -> list:
-    return sorted({getattr(restart, name) for found in restarts.values() for restart in found})
 
 
 def _notes(scale: str) -> list[str]:

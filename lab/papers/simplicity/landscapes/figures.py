@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from lab import engine
-from lab.catalogue.registry import Entry, Planned
+from lab.papers.entry import Entry, Planned
 from lab.papers.simplicity.landscapes import plots as atlas
 from lab.papers.simplicity.tables import claims
 from lab.papers.simplicity.tables.figures import BASELINES, baseline, chosen, kept

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lab.catalogue.registry import Entry, Planned
+from lab.papers.entry import Entry, Planned
 from lab.papers.simplicity.grokking.figures import arrivals
 from lab.papers.simplicity.grokking.settings import LEVEL, OPERATIONS, RELU
 from lab.papers.simplicity.operation_transfer import claims
 from lab.papers.simplicity.operation_transfer.settings import EVERY, SEEDS, Transfer, functions, runs
-from lab.papers.simplicity.operations.figures import operation_title
 from lab.plots.caption import set_reading
+from lab.plots.operation_table import operation_title
 from lab.plots.panels import colour_bar
 from lab.plots.style import INK, SEQUENTIAL, SIZE, TEMPLATE, VERMILLION
 from lab.tasks.operation import ALL

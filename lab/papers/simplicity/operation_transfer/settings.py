@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lab.papers.origin import Simple
 from lab.papers.simplicity.grokking import settings as simple_settings
+from lab.papers.simplicity.grokking.origin import Simple
 from lab.papers.simplicity.grokking.settings import OPERATIONS, RELU, grokking
 from lab.spec import Descent, EpisodeSpec, Learned, RunSpec, replace
 from lab.tasks import Operation

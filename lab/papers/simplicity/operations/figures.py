@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lab.catalogue.registry import Entry, Planned
+from lab.papers.entry import Entry, Planned
 from lab.papers.origin import Counted
 from lab.plots.caption import set_reading
+from lab.plots.operation_table import GREYS, operation_title
 from lab.plots.panels import grid, place
 from lab.plots.style import SIZE
 from lab.run import Run
@@ -25,23 +26,6 @@ SIX = (
     Operation("a+b", modulus=27), Operation("ab", modulus=27), Operation("a^2+ab+b^2", modulus=53),
     Operation("a^2+b^2", modulus=27), Operation("a^3+ab", modulus=53), Operation("ab", group="S4"),
 )  # fmt: skip
-GREYS = ((0.0, "#000000"), (1.0, "#FFFFFF"))
-_HIGH = {"^2": "²", "^3": "³", "^-1": "⁻¹"}
-
-
-def operation_title(name: str) -> str:
-    """The name of an operation as figures spell it: powers are high, the ring or group is in brackets.
-
-    >>> operation_title("a^3+ab mod 53")
-    'a³+ab (mod 53)'
-    >>> operation_title("aba^-1 in S4")
-    'aba⁻¹ (in S4)'
-    """
-    for plain, high in _HIGH.items():
-        name = name.replace(plain, high)
-    where = " mod " if " mod " in name else " in "
-    form, ring = name.rsplit(where, 1)
-    return f"{form} ({where.strip()} {ring})"
 
 
 def _nothing(scale: str, seeds: int) -> list[Planned]:

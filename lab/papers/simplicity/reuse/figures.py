@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lab.catalogue.registry import Entry, Planned
+from lab.papers.entry import Entry, Planned
 from lab.papers.simplicity.tables import claims
 from lab.papers.simplicity.tables.figures import kept
 from lab.papers.simplicity.tables.settings import LAYERS, LEARNED, RELU, SEEDS, START, WIDTHS, OnTables, network, tables

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lab.catalogue.registry import Entry, Planned
+from lab.papers.entry import Entry, Planned
 from lab.papers.simplicity.images.figures import accuracies
 from lab.papers.simplicity.images.settings import RELU
 from lab.papers.simplicity.search import claims

@@ -8,8 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
-from lab.papers.simplicity.images.figures import ImageSets
-from lab.papers.simplicity.images.settings import REGRESSION, RELU, SEARCH_WIDTHS, TITLES, Setting, images, present
+from lab.papers.simplicity.images.settings import (
+    REGRESSION,
+    RELU,
+    SEARCH_WIDTHS,
+    TITLES,
+    ImageSets,
+    Setting,
+    images,
+    present,
+)
 from lab.scale import check_scale
 from lab.spec import EpisodeSpec, InterpolatedSpec, Learned, Part, Restart, RunSpec, replace
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from lab import engine
-from lab.catalogue.registry import Entry, Planned
+from lab.papers.entry import Entry, Planned
 from lab.papers.simplicity.grokking.settings import RELU
 from lab.papers.simplicity.shortcut import claims
 from lab.papers.simplicity.shortcut import plots as drawing

@@ -8,8 +8,8 @@ import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lab.catalogue.registry import Entry, Planned
 from lab.models.baselines import Baseline, fit
+from lab.papers.entry import Entry, Planned
 from lab.papers.simplicity.tables import claims
 from lab.papers.simplicity.tables import complexity_plots as tradeoff
 from lab.papers.simplicity.tables import plots as standings

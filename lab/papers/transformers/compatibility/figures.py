@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lab import tasks
-from lab.catalogue.registry import Entry, Planned
-from lab.papers.origin import Algorithmic
+from lab.papers.entry import Entry, Planned
+from lab.papers.tables import curves
 from lab.papers.transformers import claims
 from lab.papers.transformers.compatibility import matrix
 from lab.papers.transformers.compatibility import plots as heatmap
-from lab.papers.transformers.individual_tasks.figures import attention_notes, curves
+from lab.papers.transformers.individual_tasks.figures import attention_notes
+from lab.papers.transformers.origin import Algorithmic
 from lab.papers.transformers.settings import setting
 from lab.run import Run
 

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lab import tasks
-from lab.catalogue.registry import Entry, Planned
-from lab.papers.origin import Algorithmic
+from lab.papers.entry import Entry, Planned
+from lab.papers.tables import curves, final
 from lab.papers.transformers import claims
-from lab.papers.transformers.claims import BASELINE, BOTH, MLP
 from lab.papers.transformers.individual_tasks import plots as drawing
-from lab.papers.transformers.settings import ATTENTION_GUESS, setting
+from lab.papers.transformers.origin import Algorithmic
+from lab.papers.transformers.settings import ATTENTION_GUESS, BASELINE, BOTH, MLP, setting
 from lab.plots.function_grid import fig6 as draw_shapes
 from lab.run import Run
 
@@ -34,27 +34,6 @@ def by_method(task: str, scale: str, seeds: int, methods: Sequence[str] = (BASEL
         for method in methods
         for spec in base.runs(seeds, searches[method], **changes)
     ]
-
-
-def curves(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
-    """One row per run and evaluation: the run's labels, seed, step, accuracy (0 to 1), diverged."""
-    import pandas as pd
-
-    return pd.DataFrame(
-        [
-            labels
-            | {"seed": run.spec.seed, "step": int(step), "accuracy": float(value), "diverged": bool(run.diverged)}
-            for labels, run in runs
-            for step, value in zip(run.steps, run.accuracy, strict=True)
-        ]
-    )
-
-
-def final(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
-    """The last evaluation of each run: one row a run."""
-    table = curves(runs)
-    identity = [name for name in table.columns if name not in ("step", "accuracy")]
-    return table.loc[table.groupby(identity, sort=False)["step"].idxmax()].reset_index(drop=True)
 
 
 def _fig2(scale: str, seeds: int) -> list[Planned]:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lab.papers.transformers.settings import SEARCHED_TO, TRAINED_TO
 from lab.plots.caption import set_reading
-from lab.plots.panels import above, band, grid, name_axes, place
+from lab.plots.panels import ACCURACY, FULL, STEP, above, band, grid, name_axes, place
 from lab.plots.style import GREY, METHOD_COLOURS, METHOD_SYMBOLS, SIZE, TEMPLATE, colour, faded, task_title
 from lab.statistics import INTERVAL, diverged, over_seeds
 
@@ -18,10 +19,6 @@ if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
     import plotly.graph_objects as go
 
-ACCURACY = "test accuracy (%)"
-STEP = "training step"
-FULL = (-3, 104)  # axis of an accuracy in percent, with room for the width of a line
-TRAINED_TO, SEARCHED_TO = 10, 15  # longest COPY sequences of `train` and of `search` (Section 3.1)
 CURVES = "Thin: one run a seed. Thick: mean over seeds."
 
 

@@ -6,13 +6,14 @@
 2
 """
 
+from lab.api import search, train, trained, zoo
 from lab.catalogue.build import figure
 from lab.catalogue.scorecard import scorecard
 from lab.errors import ArgumentError, LabError
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.swap import swap
-from lab.nonlinearity.zoo import zoo, zoo_names
-from lab.run import Run, Runs, SearchResult, search, train, trained
+from lab.nonlinearity.zoo import zoo_names
+from lab.run import Run, Runs, SearchResult
 from lab.widgets import explore
 
 __all__ = [

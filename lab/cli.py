@@ -92,8 +92,8 @@ class Search:
 
     def run(self) -> None:
         """Search and write the splines."""
-        from lab.nonlinearity.zoo import publish
-        from lab.run import search
+        from lab.api import search
+        from lab.catalogue.zoo import publish
 
         out = _folder(self.out)
         found = search(self.task, self.scale, self.learn, self.seed, self.device, by=self.by)

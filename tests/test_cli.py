@@ -12,11 +12,11 @@ import pytest
 import torch
 
 from lab import datasets, tasks
+from lab.api import zoo
 from lab.catalogue.registry import entries
 from lab.cli import COMMANDS, main
 from lab.datasets.samples import SHIPPED
 from lab.nonlinearity.spline import Spline
-from lab.nonlinearity.zoo import zoo
 from lab.papers.transformers.settings import setting
 from lab.papers.transformers.sweep import RATES
 from lab.run import Run, complete

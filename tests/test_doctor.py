@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from lab import doctor
+from lab.api import train
 from lab.cli import main
 from lab.nonlinearity import native
-from lab.run import train
 from lab.store import Store
 
 WORDS = (

@@ -177,7 +177,7 @@ def test_a_run_to_look_into_is_that_of_the_figures(store_folder):
 def test_a_run_that_came_with_the_lab_is_not_trained_again_but_by_who_asks_for_its_figure(tmp_path, monkeypatch):
     made = lab.trained(scale="smoke", seed=1, store=Store(tmp_path / "here"), progress=False)
     Store(tmp_path / "here").export(made.key, tmp_path / "shipped")
-    monkeypatch.setattr("lab.run.SHIPPED", tmp_path / "shipped")
+    monkeypatch.setattr("lab.api.SHIPPED", tmp_path / "shipped")
     monkeypatch.setenv("LAB_STORE", str(tmp_path / "empty"))
     found = lab.trained(scale="smoke", seed=1, progress=False)
     assert not (tmp_path / "empty").exists() and found.notes == made.notes

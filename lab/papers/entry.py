@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ if TYPE_CHECKING:  # pandas and plotly are imported where they are used
     import plotly.graph_objects as go
 
 SEEDS = {"smoke": 2, "laptop": 6, "paper": 6}  # runs of each kind, by scale, where an entry does not say
-
+_NUMBERED = re.compile(r"\w+/(fig|table)([A-Z]?)(\d+)([a-z]?)")  # "hypernetwork/figA9", "hypernetwork/fig2c"
 Planned = tuple[dict, RunSpec]  # labels (task, method, …) of a run, and the run
 
 
@@ -47,3 +48,22 @@ class Entry:
     # where both have a sign, whether ours is clear of the noise of seeds
     printed: Callable[[pd.DataFrame], pd.DataFrame] | None = None
     curves: bool = False  # keep the learning curves beside the table, where the table holds one step of them
+    # among the entries of its paper: kind, letter of the appendix, number, part; where its name has these, it says so
+    place: tuple[str, str, int, str] | None = None
+
+    def __post_init__(self):
+        if self.place is None and _NUMBERED.fullmatch(self.name) is None:
+            raise ValueError(f"{self.name} has no number to stand in order by; give place=('fig', '', 1, '') or so")
+
+    @property
+    def order(self) -> tuple[str, str, int, str]:
+        """Sorts the entries of a paper: figures before tables, those of the appendix last.
+
+        >>> from lab.catalogue.registry import entries
+        >>> [found.order for found in entries("hypernetwork").values()][::10]
+        [('fig', '', 2, 'b'), ('fig', '', 5, 'f'), ('table', 'A', 2, '')]
+        """
+        if self.place is not None:
+            return self.place
+        kind, appendix, number, part = _NUMBERED.fullmatch(self.name).groups()
+        return kind, appendix, int(number), part

@@ -16,7 +16,7 @@ from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import MINE, SHIPPED, zoo, zoo_names
 from lab.papers.simplicity.grokking.settings import ADDITION, LEVEL, RELU, grokking
-from lab.plots import operation_table as answers
+from lab.plots import operation_table
 from lab.plots.operation_table import operation_title
 from lab.plots.style import ORANGE, SEQUENCE
 from lab.scale import check_scale
@@ -83,8 +83,8 @@ class GrokkingExplorer(Explorer):
         self.clear = widgets.Button(description="Clear", tooltip="remove all curves")
         self.progress = widgets.FloatProgress(max=1.0, layout={"width": "200px"})
         self.curves = live(learning_frame("accuracy (%)"), height=330)
-        self.table = answers.frame()
-        answers.fill_table(self.table, self.task)
+        self.table = operation_table.frame()
+        operation_table.fill_table(self.table, self.task)
         self.table = live(self.table, height=self.table.layout.height)
         self.arrange(
             [self.operation, self.phi],
@@ -126,17 +126,17 @@ class GrokkingExplorer(Explorer):
         """Another operation or split: its table, and no answers, unless a network is being asked."""
         if not self.train.disabled:
             with self.table.batch_update():
-                answers.fill_table(self.table, self.task)
+                operation_table.fill_table(self.table, self.task)
 
     def _train(self) -> None:
         spec = self.run_spec
         self._name = f"{operation_title(spec.task.name)}, {self.phi.value}, width {spec.model.width}"
         self._name += f", {self.fraction.value:.0f} %"
-        self._shown, self._inputs, self._asked = spec.task, answers.every_pair(spec.task)[None], 0.0
+        self._shown, self._inputs, self._asked = spec.task, operation_table.every_pair(spec.task)[None], 0.0
         self._drawn, self._halted = 0.0, False
         self._ends = LEVEL if self.until.value else np.inf
         with self.table.batch_update():
-            answers.fill_table(self.table, spec.task)
+            operation_table.fill_table(self.table, spec.task)
         self._lines = self._begin()
         self.train.disabled, self.clear.disabled, self.stop.disabled = True, True, False
         self._clock = time.monotonic()
@@ -193,7 +193,7 @@ class GrokkingExplorer(Explorer):
         """All answers of the network as it is now."""
         said = fleet.model(self._inputs)[0].argmax(-1).view(self._shown.classes, -1).numpy()
         with self.lock, self.table.batch_update():
-            answers.fill_answers(self.table, self._shown, said, fleet.step)
+            operation_table.fill_answers(self.table, self._shown, said, fleet.step)
         self._asked = time.monotonic()
 
     def _words(self, fleet: DescentFleet, found: dict[str, np.ndarray]) -> str:

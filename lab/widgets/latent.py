@@ -32,7 +32,7 @@ class LatentExplorer(Explorer):
     Click a point to see its problem; draw a line around two clusters, one after the other, and call them A and B, to
     see what their problems differ in.
 
-    >>> from lab.run import trained
+    >>> from lab.api import trained
     >>> explorer = LatentExplorer(trained("sraven", scale="smoke", progress=False), examples=50)
     >>> explorer.layer.value, explorer.query.label
     (4, 'answer B')

@@ -16,7 +16,7 @@ from torch import Tensor
 from lab.errors import ArgumentError
 from lab.models.methods import method_of
 from lab.papers.hypernetwork.codes_tables import fresh
-from lab.papers.hypernetwork.logic_codes import figures as fuzzy_codes
+from lab.papers.hypernetwork.logic_codes import figures as logic_codes
 from lab.plots.sraven_problem import draw, rule_words
 from lab.plots.style import method_title
 from lab.run import Run
@@ -178,7 +178,7 @@ class LogicProblems(Problems):
 
     def labels(self, part: Examples, query: int, colouring: str) -> np.ndarray:
         """What a decoder is to say, (N, terms) of 0 and 1."""
-        return fuzzy_codes.which_terms(part, self._terms)
+        return logic_codes.which_terms(part, self._terms)
 
     def word(self, label: object) -> str:
         """A class of a decoder in words."""
@@ -209,10 +209,10 @@ class LogicProblems(Problems):
         return 2**self.task.variables - self.task.reserved
 
     def _written(self, term: int) -> str:
-        return fuzzy_codes.written(term, self.task.variables)
+        return logic_codes.written(term, self.task.variables)
 
     def _sample(self, split: str, count: int) -> Examples:
-        return fuzzy_codes.sample(self.run, split, count)
+        return logic_codes.sample(self.run, split, count)
 
 
 def problems_of(run: Run, count: int) -> Problems:

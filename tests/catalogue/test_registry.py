@@ -1,32 +1,33 @@
 """Laws of the catalogue: plans exist at every scale, figures share runs, nothing looks at data that it must not see."""
 
+import doctest
+import importlib
 import json
 import re
+import subprocess
+import sys
 from itertools import pairwise
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
+import lab.papers.entry
 from lab import tasks
-from lab.catalogue import build
+from lab.catalogue import build, registry
 from lab.catalogue.listing import listing
 from lab.catalogue.provenance import check
-from lab.catalogue.registry import entries, entry
+from lab.catalogue.registry import PAPERS, entries, entry
 from lab.catalogue.shipped import RESULTS
 from lab.errors import ArgumentError
 from lab.papers.transformers.settings import setting
 from lab.scale import SCALES
 from lab.spec import RunSpec, Shaped, key, needs, replace
 from lab.tasks.task import REQUIRED_SPLITS
+from tests.papers.hypernetwork.planted import NAMES as HYPER
+from tests.papers.simplicity.planted import NAMES as SIMPLE
+from tests.papers.transformers.planted import NAMES
 
-NAMES = [f"transformers/fig{number}" for number in (2, 3, 4, 5, 6, 10, 11, 12)]
-HYPER = [
-    f"hypernetwork/{name}"
-    for name in ("fig2b", "fig2c", "fig2d", "fig4a", "fig4b", "fig5a", "fig5b", "fig5c", "fig5d", "fig5e", "fig5f",
-                 "figA2", "figA3", "figA4", "figA5", "figA6", "figA7", "figA8", "figA9", "tableA1", "tableA2")
-]  # fmt: skip
-SIMPLE = [f"simplicity/fig{number}" for number in range(2, 31)]
-SIMPLE += [f"simplicity/table{number}" for number in (1, 2, 3, 4)]
 COUNTED = ("hypernetwork/figA9", "hypernetwork/tableA2", "simplicity/fig10", "simplicity/fig27")  # nothing is trained
 every_entry = pytest.mark.parametrize("name", NAMES)
 every_scale = pytest.mark.parametrize("scale", SCALES)
@@ -45,6 +46,34 @@ def test_the_catalogue_has_the_figures_of_the_papers():
         assert not any(text.endswith(".") for text in (found.title, found.shows, found.paper_says)), "captions add it"
     with pytest.raises(ArgumentError, match="'transformers/fig7'; known: transformers/fig2, "):
         entry("transformers/fig7")
+
+
+def test_an_entry_without_a_number_says_where_it_stands():
+    numbered = entry("transformers/fig5")
+    with pytest.raises(ValueError, match="activations/functions has no number"):
+        replace(numbered, name="activations/functions")
+    first, last = (replace(numbered, name=f"activations/{name}", place=("fig", "", number, ""))
+                   for name, number in (("functions", 1), ("benchmarks", 11)))  # fmt: skip
+    assert first.order < replace(numbered, name="activations/fig2").order < last.order
+    appendix, table = (replace(numbered, name=f"activations/{name}") for name in ("figA1", "table1"))
+    assert last.order < appendix.order < table.order
+
+
+def test_only_the_paper_that_is_asked_for_is_imported():
+    script = "import sys; from lab.catalogue.registry import entry; entry('hypernetwork/fig2b'); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    loaded = {module for module in done.stdout.split() if re.fullmatch(r"lab\.papers\.\w+\.\w+\.figures", module)}
+    assert "lab.papers.hypernetwork.logic_codes.figures" in loaded
+    assert not any(module.startswith("lab.papers.simplicity") for module in loaded)
+
+
+def test_every_section_is_listed_and_the_examples_run():
+    for paper in PAPERS:
+        package = importlib.import_module(f"lab.papers.{paper}")
+        folder = Path(package.__file__).parent
+        assert {path.parent.name for path in folder.glob("*/figures.py")} == set(package.MODULES)
+    for module in (registry, lab.papers.entry):
+        assert doctest.testmod(module, raise_on_error=True).attempted
 
 
 def test_minutes_keep_what_was_promised():

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from lab import datasets
-from lab.datasets import convert, samples
+from lab.datasets import convert, samples, sampling
 from lab.datasets.catalogue import CATALOGUE, DIGESTS, Dataset
 from lab.datasets.sources import Archive, Web
 from lab.errors import ArgumentError, LabError
@@ -118,8 +118,8 @@ def test_a_sample_is_the_rows_that_it_names():
         "test_labels": (1200,),
     }
     whole = {name: random.integers(0, 255, shape, dtype=np.uint8) for name, shape in shapes.items()}
-    found = samples.take("mnist_sample", datasets.Data("mnist", whole, "", ""))
-    for part, count in samples.IMAGES.items():
+    found = sampling.take("mnist_sample", datasets.Data("mnist", whole, "", ""))
+    for part, count in sampling.IMAGES.items():
         rows = found[f"{part}_rows"]
         assert len(np.unique(rows)) == count and (np.diff(rows) > 0).all()
         assert (found[f"{part}_images"] == whole[f"{part}_images"][rows]).all()
@@ -128,9 +128,9 @@ def test_a_sample_is_the_rows_that_it_names():
         "inputs": random.normal(size=(30_000, 2)).astype(np.float32),
         "labels": np.arange(30_000, dtype=np.uint8) % 2,
     }
-    found = samples.take("covertype_sample", datasets.Data("covertype", table, "", ""))
+    found = sampling.take("covertype_sample", datasets.Data("covertype", table, "", ""))
     assert (found["inputs"] == table["inputs"][found["rows"]]).all() and found["labels"].mean() == 0.5
-    assert len(np.unique(found["rows"])) == samples.ROWS
+    assert len(np.unique(found["rows"])) == sampling.ROWS
 
 
 # What is not here.

@@ -10,9 +10,10 @@ import torch
 import lab
 from lab import tasks
 from lab.catalogue.shipped import RESULTS
+from lab.catalogue.zoo import publish
 from lab.errors import ArgumentError, LabError
 from lab.nonlinearity import document
-from lab.nonlinearity.zoo import SHIPPED, publish, zoo_names
+from lab.nonlinearity.zoo import SHIPPED, zoo_names
 
 T_5 = 2.5706  # 97.5 % quantile of Student's t with 5 degrees of freedom, from a printed table
 

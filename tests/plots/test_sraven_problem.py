@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 import torch
 
-from lab.plots import sraven_problem as puzzle
+from lab.plots import sraven_problem
 from lab.plots.sraven_problem import RADIUS, dial, draw, letters, rule_words
 from lab.tasks import Sraven
 from lab.tasks.sraven import RULES
@@ -36,7 +36,7 @@ def words(svg):
 
 
 def test_the_examples_of_the_module():
-    assert doctest.testmod(puzzle, raise_on_error=True).attempted
+    assert doctest.testmod(sraven_problem, raise_on_error=True).attempted
 
 
 @pytest.mark.parametrize(("features", "values"), [(1, 3), (2, 8), (4, 8), (3, 16)])

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
+from lab.api import train
 from lab.errors import ArgumentError
 from lab.nonlinearity.spline import Spline
 from lab.plots.portrait import LINE, PLANE, SLOPE, SPECTRUM
 from lab.probes.portrait import portrait, variation
-from lab.run import train
 from lab.widgets.editing import EditingExplorer
 from lab.widgets.editor import CurveEditor, as_bytes
 from lab.widgets.spline import EDITED, SplineExplorer

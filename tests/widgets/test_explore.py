@@ -6,11 +6,11 @@ import pytest
 import torch
 from ipywidgets import VBox
 
+from lab.api import search, train
 from lab.catalogue.build import figure
 from lab.errors import ArgumentError
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo_names
-from lab.run import search, train
 from lab.tasks import Logic, Operation, Sraven
 from lab.widgets import explore
 from lab.widgets.compatibility import CompatibilityExplorer

@@ -13,7 +13,7 @@ import lab
 from lab import probes
 from lab.errors import ArgumentError, LabError
 from lab.papers.hypernetwork.codes_tables import SEED, SHUFFLES, fresh
-from lab.papers.hypernetwork.logic_codes import figures as fuzzy_codes
+from lab.papers.hypernetwork.logic_codes import figures as logic_codes
 from lab.spec import replace
 from lab.tasks.sraven import RULES
 from lab.widgets import latent, views
@@ -66,7 +66,7 @@ def test_the_example_of_the_module():
 
 def test_the_map_is_that_of_the_probe_on_unseen_combinations(run):
     explorer = LatentExplorer(run, COUNT)
-    sample = fresh if run.spec.task_name == "sraven" else fuzzy_codes.sample
+    sample = fresh if run.spec.task_name == "sraven" else logic_codes.sample
     part = sample(run, "ood", COUNT)
     for layer, query, key in ((run.spec.model.layers, -1, -1), (2, -1, 3), (2, 5, 3)):
         last = len(explorer.problems.tokens)
@@ -95,7 +95,7 @@ def test_scores_are_those_of_figure_5f_and_2b(runs):
     assert f"{100 * found.accuracy.value:.0f} % right" in explorer.bars.layout.title.text
 
     logic = LatentExplorer(runs["logic"], COUNT)
-    assert list(logic.bars.data[0].y) == [fuzzy_codes.written(term) for term in range(fuzzy_codes.TERMS)]
+    assert list(logic.bars.data[0].y) == [logic_codes.written(term) for term in range(logic_codes.TERMS)]
     assert "mean F1" in logic.bars.layout.title.text
 
 

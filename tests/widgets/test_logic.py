@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from lab.api import train
 from lab.errors import ArgumentError
-from lab.run import train
 from lab.store import Store
 from lab.tasks.logic import Logic
 from lab.widgets.logic import GRID, LogicExplorer

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
+from lab.api import train
 from lab.errors import ArgumentError
 from lab.nonlinearity.spline import Spline
 from lab.papers.transformers.individual_tasks.figures import mlp_inputs
 from lab.plots.function import ENDS, INPUTS, OTHERS, PHI, SLOPE
 from lab.probes.profile import counts
-from lab.run import train
 from lab.widgets.spline import GELU, SplineExplorer
 
 X = np.linspace(-50, 50, 4001)

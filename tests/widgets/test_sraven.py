@@ -8,9 +8,9 @@ import pytest
 import torch
 
 import lab
+from lab.api import train
 from lab.errors import ArgumentError
 from lab.papers.hypernetwork.settings import of_task, sraven
-from lab.run import train
 from lab.store import Store
 from lab.tasks.ambiguity import ambiguous
 from lab.tasks.sraven import RULES, Sraven

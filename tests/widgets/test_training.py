@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import torch
 
+from lab.api import train
 from lab.errors import ArgumentError
 from lab.nonlinearity.spline import Spline
 from lab.papers.transformers.settings import setting
-from lab.run import Runs, train
+from lab.run import Runs
 from lab.spec import Knots
 from lab.widgets.training import GIVEN, TrainingExplorer
 

@@ -8,6 +8,12 @@ import pandas as pd
 from lab.papers.hypernetwork.counts.figures import PRINTED, counts
 from lab.tasks.sraven import RULES
 
+NAMES = [
+    f"hypernetwork/{name}"
+    for name in ("fig2b", "fig2c", "fig2d", "fig4a", "fig4b", "fig5a", "fig5b", "fig5c", "fig5d", "fig5e", "fig5f",
+                 "figA2", "figA3", "figA4", "figA5", "figA6", "figA7", "figA8", "figA9", "tableA1", "tableA2")
+]  # fmt: skip
+
 RNG = 11
 
 

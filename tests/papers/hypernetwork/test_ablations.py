@@ -10,7 +10,7 @@ from lab.catalogue.build import figure
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
 from lab.models.methods import METHODS
-from lab.papers.hypernetwork.ablations import plots as ablated
+from lab.papers.hypernetwork.ablations import plots
 from lab.papers.hypernetwork.printed import PAPER, PRINTED, means
 from lab.plots.caption import reading
 from lab.run import Run
@@ -84,7 +84,7 @@ def test_runs_as_the_paper_has_them_stand_where_its_numbers_stand():
     found = means(as_printed())
     np.testing.assert_allclose(found["mean"], found["paper"])
     np.testing.assert_allclose(found["error"], found["paper_error"])
-    drawn = ablated.table_a1(as_printed())
+    drawn = plots.table_a1(as_printed())
     here, paper, other, also = drawn.data
     np.testing.assert_allclose(here.x, paper.x)
     np.testing.assert_allclose(other.error_x.array, also.error_x.array)
@@ -101,14 +101,14 @@ def test_runs_that_diverged_are_told_by_row():
     table = as_printed(("logic",))
     lost = (table["method"] == "hyla_deep") & (table["seed"] > 0)
     table.loc[lost, ["value", "diverged"]] = [np.nan, True]
-    drawn = ablated.table_a1(table)
+    drawn = plots.table_a1(table)
     assert "HYLA + deep value network (logic): 2 of 3" in reading(drawn)
     table.loc[table["method"] == "hyla_deep", ["value", "diverged"]] = [np.nan, True]
-    drawn = ablated.table_a1(table)
+    drawn = plots.table_a1(table)
     assert "3 of 3" in reading(drawn) and "–" in [note.text for note in drawn.layout.annotations]
     assert "of the 12 rows" in FOUND.summary(table) and "nan" not in FOUND.summary(table)
     assert "only 2 rows" in FOUND.summary(table[table["method"].isin(["softmax", "linear"])])
-    assert "one seed only" in reading(ablated.table_a1(table[table["seed"] == 0]))
+    assert "one seed only" in reading(plots.table_a1(table[table["seed"] == 0]))
 
 
 def test_what_is_left_out_on_a_laptop_is_said(made):

@@ -3,6 +3,9 @@
 import numpy as np
 import pandas as pd
 
+NAMES = [f"simplicity/fig{number}" for number in range(2, 31)]
+NAMES += [f"simplicity/table{number}" for number in (1, 2, 3, 4)]
+
 RNG = 11
 
 

@@ -12,7 +12,7 @@ from lab.catalogue.build import figure
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
 from lab.papers.claims import FAILS, HOLDS, UNDECIDED
-from lab.papers.simplicity.complexity import plots as paths
+from lab.papers.simplicity.complexity import plots
 from lab.papers.simplicity.complexity.figures import CORRELATED, PATHS, SAMPLES, SHOWN, nearest, path_points
 from lab.papers.simplicity.complexity.settings import PREFACTORS, TABLES
 from lab.plots.caption import reading
@@ -140,7 +140,7 @@ def test_a_parabola_has_one_frequency_however_flat():
     x = np.linspace(-1, 1, SAMPLES)
     for height in (1e-3, 1.0):
         assert frequencies(height * x**2) == pytest.approx(wanted, abs=0.005)
-    assert f"{wanted:.2f}" == "0.59" and "it is 0.59" in reading(paths.fig29(planted(lambda tv, rng: tv)))
+    assert f"{wanted:.2f}" == "0.59" and "it is 0.59" in reading(plots.fig29(planted(lambda tv, rng: tv)))
 
 
 @each
@@ -158,14 +158,14 @@ def test_captions_and_provenance_name_the_table_and_what_departs(made, name):
 
 def test_the_plot_of_both_measures_holds_every_model():
     table = planted(lambda tv, rng: tv)
-    drawn = paths.fig29(table)
+    drawn = plots.fig29(table)
     assert sum(len(trace.x) for trace in drawn.data) == len(table)
     assert np.isclose(sorted(value for trace in drawn.data for value in trace.y), sorted(table["tv"])).all()
     colours = {float(colour) for trace in drawn.data for colour in trace.marker.color}
     assert np.isclose(sorted(colours), np.log10(PREFACTORS)).all()
     assert len({trace.marker.symbol for trace in drawn.data}) == 2 and "Not drawn" not in reading(drawn)
     table.loc[0, "tv"] = 0.0
-    assert f"1 of {len(table)}" in reading(paths.fig29(table)), "a logarithm knows no 0"
+    assert f"1 of {len(table)}" in reading(plots.fig29(table)), "a logarithm knows no 0"
 
 
 def test_the_plot_of_paths_has_a_line_for_each_model_on_each_path(made):

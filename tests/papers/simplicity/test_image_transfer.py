@@ -10,7 +10,7 @@ import pytest
 from lab.catalogue.build import figure
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
-from lab.papers.simplicity.image_transfer import plots as carried
+from lab.papers.simplicity.image_transfer import plots
 from lab.papers.simplicity.images.settings import REGRESSION, RELU, images, present
 from lab.papers.simplicity.search.settings import ALL, DEEP, shared
 from lab.run import Run
@@ -75,17 +75,17 @@ def test_cells_are_gains_over_relu_on_the_same_set():
     rows = [(*pair, 4, seed, value) for pair, both in values.items() for seed, value in enumerate(both)]
     table = pd.DataFrame(rows, columns=["source", "target", "layers", "seed", "accuracy"])
     table = table.assign(diverged=table["accuracy"].isna())
-    told = carried.printed(table)
+    told = plots.printed(table)
     assert told["ours"].tolist() == pytest.approx([10, -10])
     assert told["theirs"].tolist() == pytest.approx([79.7 - 76.7, 18.2 - 16.1])
-    assert carried.gains(table) == pytest.approx({"mnist": 0}) and carried.means(table)["lost"].tolist() == [0, 0, 0, 1]
-    assert carried.table4(table).data[0].z.tolist() == [[0, 0], pytest.approx([10, -10])]
+    assert plots.gains(table) == pytest.approx({"mnist": 0}) and plots.means(table)["lost"].tolist() == [0, 0, 0, 1]
+    assert plots.table4(table).data[0].z.tolist() == [[0, 0], pytest.approx([10, -10])]
 
 
 def test_the_printed_gains_are_those_of_the_printed_table():
-    table = np.array(list(carried.PRINTED.values()))
-    found = dict(zip(carried.PRINTED, (table - table[0]).mean(1), strict=True))
-    for source, gain in carried.PRINTED_GAINS.items():
+    table = np.array(list(plots.PRINTED.values()))
+    found = dict(zip(plots.PRINTED, (table - table[0]).mean(1), strict=True))
+    for source, gain in plots.PRINTED_GAINS.items():
         assert found[source] == pytest.approx(gain, abs=0.06)
 
 

@@ -7,7 +7,7 @@ import torch
 from lab import engine
 from lab.catalogue.build import figure
 from lab.catalogue.registry import entry
-from lab.papers.simplicity.landscapes import plots as atlas
+from lab.papers.simplicity.landscapes import plots
 from lab.papers.simplicity.landscapes.figures import DEPTH, FINE, RADIUS, looked_at
 from lab.papers.simplicity.tables.settings import IAFS, LEARNED, NETWORKS, PREFACTORS, RELU, TANH, TREES
 from lab.probes.paths import draw
@@ -104,7 +104,7 @@ def test_slices_are_log_odds_through_a_training_row(made, runs):
 
 
 def test_every_model_has_its_column(made):
-    drawn = atlas.fig24(made.table)
+    drawn = plots.fig24(made.table)
     heads = [note.text for note in drawn.layout.annotations]
     assert {"ReLU", "learned", "IAFs", "trees", "k-NN"} <= set(heads)
     landscapes = [trace for trace in drawn.data if trace.type == "contour"]

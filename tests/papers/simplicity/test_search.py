@@ -12,7 +12,7 @@ from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
 from lab.papers.simplicity.grokking.settings import LEARNED
 from lab.papers.simplicity.images.settings import RELU
-from lab.papers.simplicity.search import plots as searched
+from lab.papers.simplicity.search import plots
 from lab.papers.simplicity.search.settings import relu, search, setting
 from lab.run import EpisodeResult, Run
 from lab.scale import SCALES
@@ -91,11 +91,11 @@ def test_rows_are_means_and_standard_deviations():
             for seed, value in enumerate(pair)]  # fmt: skip
     table = pd.DataFrame(rows, columns=["method", "restart", "seed", "accuracy", "chosen"])
     table = table.assign(start="relu", rate=0.1, diverged=table["accuracy"].isna())
-    found = searched.means(table).set_index("key")
+    found = plots.means(table).set_index("key")
     assert found["mean"].to_dict() == pytest.approx(
         {RELU: 40, "average": 60, "best": 80, "restart 0": 50, "restart 1": 80})  # fmt: skip
     assert found.loc["average", "error"] == pytest.approx(20) and found.loc["average", "lost"] == 1
-    told = searched.printed(table)
+    told = plots.printed(table)
     assert told["theirs"].tolist() == [53.1, 56.6, 57.2] and told["ours"].tolist() == pytest.approx([40, 60, 80])
 
 

@@ -8,9 +8,7 @@ from lab import datasets, probes
 from lab.catalogue.build import figure
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
-from lab.papers.simplicity.tables import complexity_plots as tradeoff
-from lab.papers.simplicity.tables import figures as tabular
-from lab.papers.simplicity.tables import plots as standings
+from lab.papers.simplicity.tables import complexity_plots, figures, plots
 from lab.papers.simplicity.tables.settings import (
     IAFS,
     LEARNED,
@@ -74,7 +72,7 @@ def test_the_setting_with_the_best_validation_accuracy_is_chosen():
             for seed, value in enumerate(values)]  # fmt: skip
     rows += [("b", "TanH", "", 1, 1.0, 0, np.nan, 0.5), ("b", "k-NN", "", 0, 1.0, 0, 0.1, 0.9)]
     names = ["table", "method", "start", "layers", "prefactor", "seed", "accuracy_val", "accuracy"]
-    found = tabular.chosen(pd.DataFrame(rows, columns=names))
+    found = figures.chosen(pd.DataFrame(rows, columns=names))
     assert found.tolist() == [False, False, True, True, False, False, True, True], "means decide; test does not"
 
 
@@ -101,7 +99,7 @@ def test_numbers_are_those_of_the_stored_models(made):
 
 def test_baselines_are_fitted_on_train_and_chosen_on_val(made):
     for kind, method in (("knn", "k-NN"), ("trees", "boosted trees")):
-        found = tabular.baseline("bank-marketing", kind, 1)
+        found = figures.baseline("bank-marketing", kind, 1)
         own = made[FIG5].table.set_index("method").loc[[method]]
         test = Tabular("bank-marketing").split()["test"]
         right = found.estimator.predict(test.inputs.numpy()) == test.targets.numpy()
@@ -111,7 +109,7 @@ def test_baselines_are_fitted_on_train_and_chosen_on_val(made):
 
 def test_figure_6_has_nothing_but_networks_and_fits_nothing_else(made):
     runs = [(labels, Run(spec, Store())) for labels, spec in planned("simplicity/fig6")]
-    table, whole = tabular.measured(runs), made[FIG22].table
+    table, whole = figures.measured(runs), made[FIG22].table
     pd.testing.assert_frame_equal(table, whole[whole["method"].isin((RELU, LEARNED))].reset_index(drop=True))
 
 
@@ -122,7 +120,7 @@ def test_ranks_and_normalized_accuracies_by_hand():
             for method, own in values.items() for seed, value in enumerate(own)]  # fmt: skip
     rows.append(("a", "ReLU", 0, 0.0, False))
     table = pd.DataFrame(rows, columns=["table", "method", "seed", "accuracy", "chosen"])
-    found = standings.together(table).set_index(["method", "seed"])
+    found = plots.together(table).set_index(["method", "seed"])
     assert found["normalized"].round(6).to_dict() == {
         ("ReLU", 0): 0.0, ("ReLU", 1): 0.5, ("IAFs", 0): 0.5, ("IAFs", 1): 0.5, ("k-NN", 0): 0.75}  # fmt: skip
     assert found["rank"].to_dict() == {
@@ -131,15 +129,16 @@ def test_ranks_and_normalized_accuracies_by_hand():
 
 def test_plots_hold_every_model(made):
     table = made[FIG22].table
-    for draw, own in ((tradeoff.fig22, table), (tradeoff.fig6, table[table["method"].isin((RELU, LEARNED))])):
+    two = table[table["method"].isin((RELU, LEARNED))]
+    for draw, own in ((complexity_plots.fig22, table), (complexity_plots.fig6, two)):
         drawn = draw(table)
         assert sum(len(trace.x) for trace in drawn.data) == len(own)
         marks = sorted(float(value) for trace in drawn.data for value in trace.y)
         assert np.allclose(marks, sorted(100 * own["accuracy"]))
         assert len({trace.name for trace in drawn.data}) == own["method"].nunique() + 1, "two starts of searches"
     table = table.assign(accuracy=table["accuracy"].where(table.index != 0))
-    assert f"diverged: 1 of {len(table)}" in reading(tradeoff.fig22(table))
-    panels = standings.fig20(table).data
+    assert f"diverged: 1 of {len(table)}" in reading(complexity_plots.fig22(table))
+    panels = plots.fig20(table).data
     assert [trace.name for trace in panels] == [*METHODS]
 
 

@@ -6,6 +6,8 @@ import pandas as pd
 from lab.plots.style import TASK_TITLES
 from tests.papers.tables import METHODS
 
+NAMES = [f"transformers/fig{number}" for number in (2, 3, 4, 5, 6, 10, 11, 12)]
+
 TASKS = ("memorize", "addmod", "add", "mano")
 RNG = 11
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from lab.models.methods import METHODS
 from lab.papers.entry import Entry, Planned
-from lab.papers.hypernetwork import claims as hyper_claims
-from lab.papers.hypernetwork.ablations import plots as ablated
+from lab.papers.hypernetwork import claims
+from lab.papers.hypernetwork.ablations import plots
 from lab.papers.hypernetwork.logic.figures import POINT, finals
 from lab.papers.hypernetwork.origin import Hyper, Several
 from lab.papers.hypernetwork.printed import PRINTED, means
@@ -106,8 +106,8 @@ ENTRIES = (
         " place of feed-forward layers",
         "RMSHead alone and the pairwise network without nonlinearity each help slightly, the full HYLA generally is"
         " best, a deep value network is strong, too, softmax instead of RMSHead poor; experts help moderately",
-        tasks=("logic", "sraven"), plan=plan, measure=measure, plot=ablated.table_a1, summary=_summary, notes=_notes,
-        origin=Several(_origins), seeds=SEEDS, claims=hyper_claims.TABLEA1, printed=hyper_claims.printed_ablations,
+        tasks=("logic", "sraven"), plan=plan, measure=measure, plot=plots.table_a1, summary=_summary, notes=_notes,
+        origin=Several(_origins), seeds=SEEDS, claims=claims.TABLEA1, printed=claims.printed_ablations,
         minutes={"smoke": 1, "laptop": 20, "paper": 1_700},
     ),
 )  # fmt: skip

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.papers.hypernetwork.printed import means
-from lab.plots import comparison as beside
+from lab.plots import comparison
 from lab.plots.caption import set_reading
 from lab.plots.style import method_title
 
@@ -26,7 +26,7 @@ def table_a1(table: pd.DataFrame) -> go.Figure:
     for task, rows in found.groupby("task", sort=False):
         panels.append((TITLES[task], rows.assign(name=[_two_lines(method_title(name)) for name in rows["method"]])))
         ends.append((max(LOWEST, min(0.0, np.nanmin(rows[["mean", "paper"]].to_numpy(float)) - 8)), 104))
-    figure = beside.rows(panels, ends)
+    figure = comparison.rows(panels, ends)
     single = table["seed"].nunique() == 1
     set_reading(
         figure,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from lab.papers.entry import Entry, Planned
 from lab.papers.hypernetwork import claims
-from lab.papers.hypernetwork.logic import plots as drawing
+from lab.papers.hypernetwork.logic import plots
 from lab.papers.hypernetwork.origin import Hyper
 from lab.papers.hypernetwork.settings import FIGURE_METHODS, FRACTIONS, LENGTHS, SEEDS, logic
 from lab.plots.style import method_title
@@ -113,7 +113,7 @@ ENTRIES = (
         "R² on functions that are unseen combinations of seen terms, at the end of training, against the number of"
         " tokens (examples in context and the query), for three fractions of functions held out",
         "all methods solve the task given enough examples; with more held out all degrade, HYLA least",
-        plan=plan, measure=finals, plot=drawing.fig2c, summary=_summary,
+        plan=plan, measure=finals, plot=plots.fig2c, summary=_summary,
         claims=claims.FIG2C, printed=claims.printed_scores,
         minutes={"smoke": 0.5, "laptop": 45, "paper": 60}, **_SHARED,
     ),
@@ -122,7 +122,7 @@ ENTRIES = (
         "Top: R² on functions trained on. Middle: R² on functions of terms that training never saw. Bottom: training"
         " loss (mean squared error). All at the end of training, against the number of tokens",
         "all methods fail on unseen terms; on trained functions they differ little",
-        plan=plan, measure=finals, plot=drawing.fig_a3, summary=_unseen_summary, claims=claims.FIGA3,
+        plan=plan, measure=finals, plot=plots.fig_a3, summary=_unseen_summary, claims=claims.FIGA3,
         minutes={"smoke": 0.5, "laptop": 45, "paper": 60}, **_SHARED,
     ),
 )  # fmt: skip

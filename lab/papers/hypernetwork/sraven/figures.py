@@ -17,7 +17,7 @@ from lab.papers.hypernetwork.logic.figures import POINT, finals, percent
 from lab.papers.hypernetwork.logic_codes.figures import ONE, maps_summary
 from lab.papers.hypernetwork.origin import Hyper
 from lab.papers.hypernetwork.settings import FIGURE_METHODS, SEEDS, sraven
-from lab.papers.hypernetwork.sraven import plots as scaling
+from lab.papers.hypernetwork.sraven import plots
 from lab.plots import decoding, embedding, similarity
 from lab.plots.style import method_title
 from lab.run import Run
@@ -164,7 +164,7 @@ ENTRIES = (
         " the number of problems trained on; thin: on combinations that training saw",
         "given enough problems and a large enough model, all methods solve 80 % of unseen combinations; HYLA is best"
         " where either is small",
-        plan=by_problems, measure=_scores, plot=scaling.fig4a, summary=_accuracy_summary, notes=_scaling_notes,
+        plan=by_problems, measure=_scores, plot=plots.fig4a, summary=_accuracy_summary, notes=_scaling_notes,
         seeds=SEEDS, claims=FIG4A, **_SHARED | {"minutes": {"smoke": 1, "laptop": 80, "paper": 900}},
     ),
     Entry(

@@ -11,9 +11,9 @@ from lab.papers.hypernetwork.claims import FIG4B
 from lab.papers.hypernetwork.codes_tables import MAPS, fresh, mapped
 from lab.papers.hypernetwork.logic_codes.figures import ONE, maps_summary
 from lab.papers.hypernetwork.origin import Hyper
-from lab.papers.hypernetwork.sraven import figures as raven
-from lab.papers.hypernetwork.sraven import plots as scaling
-from lab.papers.hypernetwork.sraven_variations import figures as variation
+from lab.papers.hypernetwork.sraven import figures as sraven_figures
+from lab.papers.hypernetwork.sraven import plots
+from lab.papers.hypernetwork.sraven_variations import figures as variations
 from lab.plots import embedding
 from lab.plots.style import method_title
 from lab.run import Run
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LAYERS = {"smoke": (2, 4), "laptop": (2, 4, 8), "paper": (4, 8, 16)}
-PROBLEMS = variation.FEWER | {"paper": raven.PROBLEMS["paper"]}  # trained on
+PROBLEMS = variations.FEWER | {"paper": sraven_figures.PROBLEMS["paper"]}  # trained on
 _MARKS = "paper 25 to 40 million"
 
 
 def plan(scale: str, seeds: int) -> list[Planned]:
     """Runs of every method and depth."""
-    return variation.along("layers", LAYERS, scale, seeds, PROBLEMS)
+    return variations.along("layers", LAYERS, scale, seeds, PROBLEMS)
 
 
 def _all_sizes(scale: str, seeds: int) -> list[Planned]:
     """Those of Figure 4A, and these."""
     wide = [(labels | {"varied": "problems", "layers": spec.model.layers}, spec)
-            for labels, spec in raven.by_problems(scale, seeds)]  # fmt: skip
+            for labels, spec in sraven_figures.by_problems(scale, seeds)]  # fmt: skip
     return wide + [(labels | {"varied": "layers"}, spec) for labels, spec in plan(scale, seeds)]
 
 
@@ -46,8 +46,8 @@ def _deepest(scale: str, seeds: int) -> list[Planned]:
 
 
 def _maps(runs: Sequence[tuple[dict, Run]], examples: int) -> pd.DataFrame:
-    colours = {name: raven.COLOURS[name] for name in ("rule", "target")}
-    return mapped(raven.chosen(runs), examples, fresh, colours, last=False)
+    colours = {name: sraven_figures.COLOURS[name] for name in ("rule", "target")}
+    return mapped(sraven_figures.chosen(runs), examples, fresh, colours, last=False)
 
 
 def _losses_summary(table: pd.DataFrame) -> str:
@@ -64,12 +64,12 @@ def _losses_summary(table: pd.DataFrame) -> str:
 
 def _few(scale: str) -> list[str]:
     drawn = "drawn against layers, one panel a number of problems; the paper has a panel for each depth"
-    return [*variation.notes("layers", LAYERS, "paper 4, 8, 16", _MARKS, scale, PROBLEMS), drawn]
+    return [*variations.notes("layers", LAYERS, "paper 4, 8, 16", _MARKS, scale, PROBLEMS), drawn]
 
 
 def _loss_notes(scale: str) -> list[str]:
-    numbers = sorted({labels["problems"] for labels, _ in raven.by_problems(scale, 1)})
-    layers, trained = variation.notes("layers", LAYERS, "paper 4, 8, 16", _MARKS, scale, PROBLEMS)
+    numbers = sorted({labels["problems"] for labels, _ in sraven_figures.by_problems(scale, 1)})
+    layers, trained = variations.notes("layers", LAYERS, "paper 4, 8, 16", _MARKS, scale, PROBLEMS)
     return [f"by problems: the runs of Figure 4A, {' and '.join(f'{number:,}' for number in numbers)} ({_MARKS}), one"
             f" width (paper three); by layers: {layers}, {trained}"]  # fmt: skip
 
@@ -89,8 +89,8 @@ ENTRIES = (
         " the number of layers; thin: on combinations that training saw",
         "given enough problems and a large enough model, all methods solve 80 % of unseen combinations; HYLA is best"
         " where either is small",
-        plan=plan, measure=variation.scores, plot=partial(scaling.accuracy, by="layers"),
-        summary=partial(variation.told, by="layers"), notes=_few, seeds=variation.SEEDS,
+        plan=plan, measure=variations.scores, plot=partial(plots.accuracy, by="layers"),
+        summary=partial(variations.told, by="layers"), notes=_few, seeds=variations.SEEDS,
         claims=FIG4B,
         minutes={"smoke": 0.5, "laptop": 19, "paper": 6_300}, **_SRAVEN,
     ),
@@ -99,8 +99,8 @@ ENTRIES = (
         "Training loss (cross-entropy) at the end of training, against the number of problems trained on and against"
         " the number of layers",
         "training loss for the widths and depths of Figure 4; drawn, without a printed number",
-        plan=_all_sizes, measure=variation.scores, plot=scaling.fig_a4, summary=_losses_summary, notes=_loss_notes,
-        seeds=variation.SEEDS, minutes={"smoke": 1, "laptop": 38, "paper": 6_600},
+        plan=_all_sizes, measure=variations.scores, plot=plots.fig_a4, summary=_losses_summary, notes=_loss_notes,
+        seeds=variations.SEEDS, minutes={"smoke": 1, "laptop": 38, "paper": 6_600},
         **_SRAVEN,
     ),
     Entry(

@@ -15,8 +15,8 @@ from lab.papers.hypernetwork.claims import FIG5C, FIG5D, FIGA5
 from lab.papers.hypernetwork.logic.figures import POINT, finals, percent
 from lab.papers.hypernetwork.origin import Hyper
 from lab.papers.hypernetwork.settings import FIGURE_METHODS, sraven
-from lab.papers.hypernetwork.sraven import figures as raven
-from lab.papers.hypernetwork.sraven import plots as scaling
+from lab.papers.hypernetwork.sraven import figures as sraven_figures
+from lab.papers.hypernetwork.sraven import plots
 from lab.plots.style import method_title
 from lab.run import Run
 
@@ -32,7 +32,7 @@ SEEDS = {"smoke": 2, "laptop": 1, "paper": 3}  # a laptop trains one seed of one
 # softmax had .15, .22 and .26 on `val` after so many of 768,000 (three seeds), and .08 to .12 after half of them. Tried
 # on `val` instead, softmax, seed 100: batches of 32 (.06 after 64,000 problems, in 2,000 steps: no faster in time), and
 # F = 5 values (.04 after 48,000 problems in batches of 64, which is chance).
-FEWER = {scale: numbers[:1] for scale, numbers in raven.PROBLEMS.items()}
+FEWER = {scale: numbers[:1] for scale, numbers in sraven_figures.PROBLEMS.items()}
 
 
 def along(by: str, values: dict[str, tuple], scale: str, seeds: int,
@@ -64,8 +64,8 @@ def told(table: pd.DataFrame, by: str) -> str:
     for method, rows in table.groupby("method", sort=False):
         means = rows.groupby(by)["accuracy_ood"].mean().reindex(values)
         words.append(f"{method_title(method)} {', '.join(map(percent, means))}")
-    here = ", ".join(map(scaling.WHERE[by][2], values))
-    return f"Accuracy in % on unseen combinations for {scaling.name(by)} {here}: {'; '.join(words)}."
+    here = ", ".join(map(plots.WHERE[by][2], values))
+    return f"Accuracy in % on unseen combinations for {plots.name(by)} {here}: {'; '.join(words)}."
 
 
 def notes(by: str, values: dict[str, tuple], paper: str, marks: str, scale: str,
@@ -74,8 +74,8 @@ def notes(by: str, values: dict[str, tuple], paper: str, marks: str, scale: str,
     planned = along(by, values, scale, 1, numbers)
     trained = " and ".join(f"{number:,}" for number in sorted({labels["problems"] for labels, _ in planned}))
     steps = " and ".join(f"{number:,}" for number in sorted({spec.recipe.steps for _, spec in planned}))
-    here = ", ".join(map(scaling.WHERE[by][2], values[scale]))
-    return [f"{scaling.name(by)} {here} ({paper})", f"{trained} problems trained on, {steps} steps ({marks})"]
+    here = ", ".join(map(plots.WHERE[by][2], values[scale]))
+    return [f"{plots.name(by)} {here} ({paper})", f"{trained} problems trained on, {steps} steps ({marks})"]
 
 
 _UNSAID = "the paper does not say how many"
@@ -85,7 +85,7 @@ _UNLISTED = "the paper's text does not list its own"
 def _varying(by: str, values: dict[str, tuple], paper: str, varied: str, *sentences: str) -> dict:
     """What entries along `by` have in common."""
     return {"tasks": ("sraven",), "plan": partial(along, by, values), "measure": scores, "seeds": SEEDS,
-            "plot": lambda table: scaling.accuracy(table, by, *sentences), "summary": partial(told, by=by),
+            "plot": lambda table: plots.accuracy(table, by, *sentences), "summary": partial(told, by=by),
             "notes": partial(notes, by, values, paper, f"{_UNSAID}, 20 million in Table A1"),
             "origin": Hyper("sraven", ("steps", varied))}  # fmt: skip
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from lab.papers.claims import NOTHING, Claim, Verdict, mean
 from lab.papers.entry import Entry, Planned
-from lab.papers.simplicity.complexity import plots as drawing
+from lab.papers.simplicity.complexity import plots
 from lab.papers.simplicity.complexity.settings import FEW, LAYERS, PREFACTORS, SEEDS, TABLES, Prefactors, tanh
 from lab.probes import fourier_complexity, total_variation
 from lab.probes.calling import Model, function_of, values
@@ -185,7 +185,7 @@ ENTRIES = (
         f"Two measures of the complexity of a model's function, on the same {_HOW}; one mark a model, tanh(αx) networks"
         " that differ in α, number of layers and seed",
         "very closely correlated; the total variation tells small values apart as well as large ones",
-        plan=many, measure=measured, plot=drawing.fig29, tasks=_TASKS, origin=Prefactors(LAYERS), seeds=SEEDS,
+        plan=many, measure=measured, plot=plots.fig29, tasks=_TASKS, origin=Prefactors(LAYERS), seeds=SEEDS,
         summary=_correlation_summary, notes=_many_notes, claims=CORRELATED,
         minutes={"smoke": 0.2, "laptop": 4, "paper": 5},
     ),
@@ -194,7 +194,7 @@ ENTRIES = (
         f"What three tanh(αx) networks answer on the first {SHOWN} of {_HOW}. The total variation adds up the ups and"
         " downs of a line, after the straight line between its ends is taken away",
         "a model need not pass through the classes at the ends",
-        plan=few, measure=followed, plot=drawing.fig30, tasks=_TASKS,
+        plan=few, measure=followed, plot=plots.fig30, tasks=_TASKS,
         origin=Prefactors(dict.fromkeys(SCALES, (DEPTH,)), named=False), seeds=_ONE,
         summary=_paths_summary, notes=_few_notes,
         minutes={"smoke": 0.1, "laptop": 1, "paper": 1},

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lab.papers.entry import Entry, Planned
-from lab.papers.simplicity.grokking import claims
-from lab.papers.simplicity.grokking import plots as drawing
+from lab.papers.simplicity.grokking import claims, plots
 from lab.papers.simplicity.grokking.origin import Simple
 from lab.papers.simplicity.grokking.settings import (
     ADDITION,
@@ -153,10 +152,10 @@ def _summary(table: pd.DataFrame) -> str:
     """Steps to 95 % by task and method, and their ratio with its interval."""
     words = []
     for task, rows in table.groupby("task", sort=False):
-        told = [drawing.reached(rows[rows["method"] == method]) for method in (RELU, LEARNED)]
+        told = [plots.reached(rows[rows["method"] == method]) for method in (RELU, LEARNED)]
         ratio = claims.faster(rows)
         times = f"; {ratio.effect:.1f} times as fast [{ratio.low:.1f}, {ratio.high:.1f}]" if ratio.effect > 0 else ""
-        words.append(f"{drawing.title(task)}: ReLU {told[0]}, learned {told[1]}{times}")
+        words.append(f"{plots.title(task)}: ReLU {told[0]}, learned {told[1]}{times}")
     last = int(table["step"].max())
     return (f"First step with {100 * LEVEL:.0f} % test accuracy, mean over the seeds that reach it: {'. '.join(words)}."
             f" Times as fast: geometric mean of pairs of one seed with its 95 % interval; a run that does not get there"
@@ -178,7 +177,7 @@ def _arrivals_summary(table: pd.DataFrame) -> str:
 
 
 def _left_out(scale: str) -> list[str]:
-    names = [drawing.title(task.name) for task in ALL if task not in OPERATIONS[scale]]
+    names = [plots.title(task.name) for task in ALL if task not in OPERATIONS[scale]]
     found = [*_notes(scale), f"left out: {', '.join(names)}"] if names else _notes(scale)
     return [*found, "the paper's text names nine of its 22 operations; the others are guessed (lab.tasks.operation)"]
 
@@ -192,7 +191,7 @@ ENTRIES = (
         " with ReLU and with the function learned for the task; below, that function, and what all"
         " restarts of the search found",
         "learned functions essentially eliminate grokking; about ten times faster than ReLU",
-        plan=plan, plot=drawing.fig11, tasks=(ADDITION.name,), seeds=SEEDS, origin=Simple((ADDITION,)),
+        plan=plan, plot=plots.fig11, tasks=(ADDITION.name,), seeds=SEEDS, origin=Simple((ADDITION,)),
         claims=claims.FIG11, minutes={"smoke": 0.1, "laptop": 6, "paper": 90}, **_SHARED,
     ),
     Entry(
@@ -200,7 +199,7 @@ ENTRIES = (
         "The function learned for addition modulo 13, 27, 29 and 41, with the sine that it is most like where its"
         " inputs are",
         "sine-like functions; the frequency varies across versions of the task",
-        plan=_versions, plot=drawing.fig12, tasks=tuple(task.name for task in VERSIONS),
+        plan=_versions, plot=plots.fig12, tasks=tuple(task.name for task in VERSIONS),
         seeds={"smoke": 1, "laptop": 3, "paper": 3}, origin=Simple(VERSIONS), claims=claims.FIG12,
         minutes={"smoke": 0.2, "laptop": 15, "paper": 360}, **_SHARED,
     ),
@@ -210,7 +209,7 @@ ENTRIES = (
         " test split (a function is learned for each) and against the width of the network (with the function of"
         " Figure 11)",
         "models with learned activations converge faster across a variety of settings",
-        plan=_settings, measure=arrivals, plot=drawing.fig13, tasks=(ADDITION.name,), origin=Simple((ADDITION,)),
+        plan=_settings, measure=arrivals, plot=plots.fig13, tasks=(ADDITION.name,), origin=Simple((ADDITION,)),
         seeds={"smoke": 2, "laptop": 3, "paper": 3}, summary=_arrivals_summary, notes=_notes, claims=claims.FIG13,
         minutes={"smoke": 0.3, "laptop": 15, "paper": 480},
     ),
@@ -219,7 +218,7 @@ ENTRIES = (
         "Training and test accuracy against training step on each operation, with ReLU and with the function learned"
         " for it; on the right, that function",
         "in almost all cases learned functions converge faster or to a higher test accuracy than ReLU",
-        plan=_operations, plot=drawing.fig28, tasks=tuple(task.name for task in ALL),
+        plan=_operations, plot=plots.fig28, tasks=tuple(task.name for task in ALL),
         seeds={"smoke": 1, "laptop": 2, "paper": 3}, origin=Simple(ALL, OPERATIONS), claims=claims.FIG28,
         minutes={"smoke": 0.3, "laptop": 20, "paper": 3_000}, **(_SHARED | {"notes": _left_out}),
     ),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lab.papers.entry import Entry, Planned
-from lab.papers.simplicity.image_transfer import plots as carried
+from lab.papers.simplicity.image_transfer import plots
 from lab.papers.simplicity.images.figures import accuracies
 from lab.papers.simplicity.images.settings import REGRESSION, RELU, SETS, TITLES, images, present
 from lab.papers.simplicity.search import claims
@@ -42,9 +42,9 @@ def _notes(scale: str) -> list[str]:
 def _summary(table: pd.DataFrame) -> str:
     """The mean gain of each function over ReLU, beside the paper's."""
     told = []
-    for source, gain in carried.gains(table).items():
-        paper = carried.PRINTED_GAINS.get(source)
-        told.append(f"{carried.learned_on(source)} {gain:+.1f} points" + (f" (paper {paper:+.1f})" if paper else ""))
+    for source, gain in plots.gains(table).items():
+        paper = plots.PRINTED_GAINS.get(source)
+        told.append(f"{plots.learned_on(source)} {gain:+.1f} points" + (f" (paper {paper:+.1f})" if paper else ""))
     return f"Test accuracy compared to ReLU, mean over sets: {', '.join(told)}."
 
 
@@ -69,7 +69,7 @@ ENTRIES = (
         " ReLU and with functions learned on each set and on all sets (rows), on each set (columns)",
         "functions work well on their own set; other combinations surpass ReLU, too; the one of all sets improves on"
         " the two harder sets alone, SVHN and CIFAR-10",
-        plan=table4, plot=carried.table4, summary=_summary, claims=claims.TABLE4, printed=carried.printed,
+        plan=table4, plot=plots.table4, summary=_summary, claims=claims.TABLE4, printed=plots.printed,
         minutes={"smoke": 0.2, "laptop": 5, "paper": 120}, **_SHARED,
     ),
     Entry(
@@ -77,7 +77,7 @@ ENTRIES = (
         "Test accuracy on one image set against that on another of networks that predict class ids as numbers; one mark"
         " a function and number of hidden layers, mean over seeds",
         "improvements often correlate across sets",
-        plan=depths, plot=carried.fig19, summary=_together, claims=claims.FIG19,
+        plan=depths, plot=plots.fig19, summary=_together, claims=claims.FIG19,
         minutes={"smoke": 0.2, "laptop": 6, "paper": 200}, **_SHARED,
     ),
 )  # fmt: skip

@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 
 from lab.papers.entry import Entry, Planned
-from lab.papers.simplicity.images import claims
-from lab.papers.simplicity.images import functions as image_functions
-from lab.papers.simplicity.images import plots as drawing
+from lab.papers.simplicity.images import claims, functions, plots
 from lab.papers.simplicity.images.settings import (
     BASE,
     DEPTHS,
@@ -133,13 +131,13 @@ _TASKS = tuple(dict.fromkeys(
     images(scale, name, mode).task.name for scale in ("smoke", "laptop") for name in present(scale) for mode in TARGETS
 ))  # fmt: skip
 _ONE = dict.fromkeys(SCALES, 1)
-_ACCURACY = {"measure": accuracies, "tasks": _TASKS, "seeds": SEEDS, "summary": drawing.told, "notes": _notes,
+_ACCURACY = {"measure": accuracies, "tasks": _TASKS, "seeds": SEEDS, "summary": plots.told, "notes": _notes,
              "plan": plan, "origin": ImageSets()}  # fmt: skip
-_MARKERS = {"measure": complexities, "tasks": _TASKS, "seeds": SEEDS, "summary": drawing.correlations,
+_MARKERS = {"measure": complexities, "tasks": _TASKS, "seeds": SEEDS, "summary": plots.correlations,
             "notes": _marker_notes, "claims": claims.FIG4,
             "examples": {"smoke": 10, "laptop": 400, "paper": 400}}  # fmt: skip
-_FUNCTIONS = {"measure": image_functions.shapes, "functions": image_functions.courses, "plot": image_functions.draw,
-              "tasks": _TASKS, "seeds": _ONE, "summary": image_functions.told, "notes": _function_notes,
+_FUNCTIONS = {"measure": functions.shapes, "functions": functions.courses, "plot": functions.draw,
+              "tasks": _TASKS, "seeds": _ONE, "summary": functions.told, "notes": _function_notes,
               "claims": claims.FIG3}  # fmt: skip
 _SHOWN = ("perceptrons with ReLU and with functions learned from ReLU, from zero, and one for each layer; images to be"
           " classified, and to be predicted by their class id as a number")  # fmt: skip
@@ -151,7 +149,7 @@ ENTRIES = (
         f"Test accuracy of {_SHOWN}",
         "in classification all models perform similarly; in regression learned functions are better, above all those"
         " learned from zero",
-        plot=drawing.fig2, claims=claims.FIG2, minutes={"smoke": 0.2, "laptop": 17, "paper": 300}, **_ACCURACY,
+        plot=plots.fig2, claims=claims.FIG2, minutes={"smoke": 0.2, "laptop": 17, "paper": 300}, **_ACCURACY,
     ),
     Entry(
         "simplicity/fig3", "3.1", "Functions learned for MNIST",
@@ -164,7 +162,7 @@ ENTRIES = (
         "simplicity/fig4", "3.2", "MNIST: accuracy against complexity",
         f"Test accuracy and complexity of {_SHOWN}",
         "accuracy and complexity are correlated only for regression, where functions learned from zero are best",
-        plan=_first, plot=drawing.fig4, origin=ImageSets(FIRST), minutes={"smoke": 0.1, "laptop": 9, "paper": 150},
+        plan=_first, plot=plots.fig4, origin=ImageSets(FIRST), minutes={"smoke": 0.1, "laptop": 9, "paper": 150},
         **_MARKERS,
     ),
     Entry(
@@ -177,13 +175,13 @@ ENTRIES = (
         "simplicity/fig17", "E.2", "Image sets, by number of hidden layers",
         f"Test accuracy by number of hidden layers, of {_SHOWN}",
         "the best number of layers is sometimes different for different functions",
-        plot=drawing.fig17, minutes={"smoke": 0.2, "laptop": 17, "paper": 300}, **_ACCURACY,
+        plot=plots.fig17, minutes={"smoke": 0.2, "laptop": 17, "paper": 300}, **_ACCURACY,
     ),
     Entry(
         "simplicity/fig18", "E.2", "Image sets: training accuracy, test accuracy and complexity",
         f"Test accuracy against training accuracy, and against complexity, of {_SHOWN}",
         "models with learned functions are more accurate than with ReLU, above all those learned from zero",
-        plan=plan, plot=drawing.fig18, origin=ImageSets(), minutes={"smoke": 0.3, "laptop": 18, "paper": 300},
+        plan=plan, plot=plots.fig18, origin=ImageSets(), minutes={"smoke": 0.3, "laptop": 18, "paper": 300},
         **_MARKERS,
     ),
 )  # fmt: skip

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from lab import engine
 from lab.papers.entry import Entry, Planned
-from lab.papers.simplicity.landscapes import plots as atlas
+from lab.papers.simplicity.landscapes import plots
 from lab.papers.simplicity.tables import claims
 from lab.papers.simplicity.tables.figures import BASELINES, baseline, chosen, kept
 from lab.papers.simplicity.tables.settings import (
@@ -252,7 +252,7 @@ ENTRIES = (
         f"One table; {_PARTS}",
         "complexity rises during training, to the highest level with input functions; around that solution it is higher"
         " still; input functions give boundaries along axes, as trees do",
-        plan=seven, plot=atlas.fig7, tasks=looked_at("laptop", "simplicity/fig7"),
+        plan=seven, plot=plots.fig7, tasks=looked_at("laptop", "simplicity/fig7"),
         origin=_origin("simplicity/fig7"), claims=claims.FIG7,
         minutes={"smoke": 0.2, "laptop": 3, "paper": 60}, **_SHARED,
     ),
@@ -260,7 +260,7 @@ ENTRIES = (
         "simplicity/fig24", "E.4", "Models of several tables in weight space and in input space",
         f"On each table {_PARTS}",
         "the observations are similar across data sets",
-        plan=twenty_four, plot=atlas.fig24, tasks=looked_at("laptop", "simplicity/fig24"),
+        plan=twenty_four, plot=plots.fig24, tasks=looked_at("laptop", "simplicity/fig24"),
         origin=_origin("simplicity/fig24"), claims=claims.FIG24,
         minutes={"smoke": 0.2, "laptop": 6, "paper": 180}, **_SHARED,
     ),

@@ -14,8 +14,7 @@ import numpy as np
 from lab.papers.entry import Entry, Planned
 from lab.papers.simplicity.images.figures import accuracies
 from lab.papers.simplicity.images.settings import RELU
-from lab.papers.simplicity.search import claims
-from lab.papers.simplicity.search import plots as searched
+from lab.papers.simplicity.search import claims, plots
 from lab.papers.simplicity.search.plots import INTERPOLATIONS, OBJECTIVES
 from lab.papers.simplicity.search.settings import SEEDS, Variants, ablated, learned, relu, search
 from lab.run import EpisodeResult, Run
@@ -89,7 +88,7 @@ def functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
 def _summary(table: pd.DataFrame) -> str:
     """Every row of the drawing, in words."""
     told = [f"{row.name} {row.mean:.1f}" + (f" (paper {row.paper:.1f})" if row.paper == row.paper else "")
-            for row in searched.means(table).itertuples(index=False)]  # fmt: skip
+            for row in plots.means(table).itertuples(index=False)]  # fmt: skip
     return f"Test accuracy in %: {'; '.join(told).replace('<br>', ' ')}."
 
 
@@ -123,29 +122,29 @@ ENTRIES = (
         "simplicity/table1", "D", "Variance over seeds and restarts",
         f"{_ACCURACY}, with ReLU and with learned functions, over seeds and over restarts of the search",
         "learned functions are better on average, and vary as little; restarts help and are not indispensable",
-        plan=restarts, measure=by_restart, plot=searched.table1, summary=_summary, notes=_notes, claims=claims.TABLE1,
-        printed=searched.printed, minutes={"smoke": 0.1, "laptop": 3, "paper": 60}, **_SHARED,
+        plan=restarts, measure=by_restart, plot=plots.table1, summary=_summary, notes=_notes, claims=claims.TABLE1,
+        printed=plots.printed, minutes={"smoke": 0.1, "laptop": 3, "paper": 60}, **_SHARED,
     ),
     Entry(
         "simplicity/table2", "D", "Interpolation of learned functions",
         f"{_ACCURACY}, with functions that are learned as steps, straight lines or cubic splines",
         "nearest-neighbor interpolation performs the worst; linear is almost identical to cubic, and faster",
-        plan=interpolations, measure=accuracies, plot=searched.table2, summary=_summary, notes=_interpolation_notes,
-        claims=claims.TABLE2, printed=searched.printed, minutes={"smoke": 0.1, "laptop": 4, "paper": 120}, **_SHARED,
+        plan=interpolations, measure=accuracies, plot=plots.table2, summary=_summary, notes=_interpolation_notes,
+        claims=claims.TABLE2, printed=plots.printed, minutes={"smoke": 0.1, "laptop": 4, "paper": 120}, **_SHARED,
     ),
     Entry(
         "simplicity/table3", "D", "Objectives of the outer loop",
         f"{_ACCURACY}, with functions that are learned to lower the loss on training, validation or test data",
         "training data are suboptimal; validation data do about as well as cheating with the test data",
-        plan=objectives, measure=accuracies, plot=searched.table3, summary=_summary, notes=_objective_notes,
-        claims=claims.TABLE3, printed=searched.printed, minutes={"smoke": 0.1, "laptop": 4, "paper": 120}, **_SHARED,
+        plan=objectives, measure=accuracies, plot=plots.table3, summary=_summary, notes=_objective_notes,
+        claims=claims.TABLE3, printed=plots.printed, minutes={"smoke": 0.1, "laptop": 4, "paper": 120}, **_SHARED,
     ),
     Entry(
         "simplicity/fig15", "D", "Functions learned with different interpolations",
         f"What the searches of Table 2 found for {ablated()}: values at control points, with steps, straight lines or a"
         " cubic spline between them",
         "the linear and cubic ones are nearly identical",
-        plan=_functions_of, measure=functions, plot=searched.fig15, summary=_functions_summary,
+        plan=_functions_of, measure=functions, plot=plots.fig15, summary=_functions_summary,
         notes=_interpolation_notes, claims=claims.FIG15, minutes={"smoke": 0.1, "laptop": 3, "paper": 120},
         **(_SHARED | {"seeds": dict.fromkeys(SCALES, 1)}),
     ),

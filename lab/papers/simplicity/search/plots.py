@@ -8,7 +8,7 @@ import numpy as np
 
 from lab.papers.simplicity.grokking.settings import LEARNED
 from lab.papers.simplicity.images.settings import RELU
-from lab.plots import comparison as beside
+from lab.plots import comparison
 from lab.plots.caption import set_reading
 from lab.plots.panels import grid, place
 from lab.plots.style import BLUE, GREY, SIZE
@@ -91,7 +91,7 @@ def _rows(table: pd.DataFrame, more: str = "") -> go.Figure:
     values = found[["mean", "paper"]].to_numpy(float)
     reach = found[["error", "paper_error"]].fillna(0.0).to_numpy(float)
     ends = float(np.nanmin(values - reach)) - 1.5, float(np.nanmax(values + reach)) + 1.5
-    figure = beside.rows([("test accuracy (%)", found)], [ends])
+    figure = comparison.rows([("test accuracy (%)", found)], [ends])
     several = found["runs"].max() > 1
     lost = [f"{row.name.replace('<br>', ' ')}: {row.lost}" for row in found.itertuples() if row.lost]
     set_reading(

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from lab import engine
 from lab.papers.entry import Entry, Planned
 from lab.papers.simplicity.grokking.settings import RELU
-from lab.papers.simplicity.shortcut import claims
-from lab.papers.simplicity.shortcut import plots as drawing
+from lab.papers.simplicity.shortcut import claims, plots
 from lab.papers.simplicity.shortcut.settings import (
     ALONE,
     CIFAR,
@@ -95,13 +94,13 @@ def functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
 
 def _summary(table: pd.DataFrame) -> str:
     """Accuracy on either tile of each method, with early stopping where it is best for what the method is for."""
-    words, names = [], drawing.tile_titles(table)
+    words, names = [], plots.tile_titles(table)
     for spectral, rows in table.groupby("spectral", sort=False):
         told = []
         for method in METHODS:
             ends = 100 * claims.stopped(rows[rows["method"] == method], claims.watched(method))[list(TILES)].mean()
             pair = ", ".join(f"{ends[tile]:.0f} % on {names[tile]}" for tile in TILES)
-            told.append(f"{drawing.title(method, names)} {pair}")
+            told.append(f"{plots.title(method, names)} {pair}")
             if method != RELU:
                 ends = 100 * claims.stopped(rows[rows["method"] == RELU], claims.watched(method))[list(TILES)].mean()
                 told[-1] += f" (ReLU stopped alike {' and '.join(f'{ends[tile]:.0f} %' for tile in TILES)})"
@@ -116,7 +115,7 @@ def _notes(task: Collage) -> Callable[[str], list[str]]:
     def notes(scale: str) -> list[str]:
         found = []
         if scale != "paper":
-            found.append(f"{drawing.names_of(SHIPPED.name)['easy']} is called the easy tile because ReLU goes by it"
+            found.append(f"{plots.names_of(SHIPPED.name)['easy']} is called the easy tile because ReLU goes by it"
                          " (chosen on validation data)")  # fmt: skip
             if task == SVHN:
                 found.append("at this scale the runs are those of Figure 9")
@@ -136,7 +135,7 @@ ENTRIES = (
         " does: with ReLU, and with functions learned for either tile; accuracy with early stopping, and over training",
         "either learned function steers learning towards its tile; ReLU goes by the simple one alone, and is at chance"
         " (10 %) on the other",
-        plan=planned(CIFAR), plot=drawing.fig9, tasks=(SHIPPED.name, CIFAR.name), origin=Collages(CIFAR, (True,)),
+        plan=planned(CIFAR), plot=plots.fig9, tasks=(SHIPPED.name, CIFAR.name), origin=Collages(CIFAR, (True,)),
         notes=_notes(CIFAR), claims=claims.FIG9, minutes={"smoke": 0.1, "laptop": 7, "paper": 60}, **_SHARED,
     ),
     Entry(
@@ -144,7 +143,7 @@ ENTRIES = (
         "Collages of two images: test accuracy where only one tile tells the label, over training, with and without"
         " every weight matrix divided by its largest singular value",
         "the ability to steer is slightly better with spectral normalization",
-        plan=planned(CIFAR, (False, True), (*METHODS, *ALONE.values())), plot=drawing.fig25,
+        plan=planned(CIFAR, (False, True), (*METHODS, *ALONE.values())), plot=plots.fig25,
         tasks=(SHIPPED.name, CIFAR.name), origin=Collages(CIFAR, (False, True)), notes=_notes(CIFAR),
         claims=claims.FIG25, minutes={"smoke": 0.2, "laptop": 14, "paper": 150}, **_SHARED,
     ),
@@ -152,7 +151,7 @@ ENTRIES = (
         "simplicity/fig26", "E.5", "Shortcut learning on other collages",
         "As Figure 9, on collages with house numbers",
         "similar effects as with MNIST/CIFAR, but trajectories are not as distinct",
-        plan=planned(SVHN), plot=drawing.fig9, tasks=(SHIPPED.name, SVHN.name), origin=Collages(SVHN, (True,)),
+        plan=planned(SVHN), plot=plots.fig9, tasks=(SHIPPED.name, SVHN.name), origin=Collages(SVHN, (True,)),
         notes=_notes(SVHN), claims=claims.FIG26, minutes={"smoke": 0.1, "laptop": 7, "paper": 60}, **_SHARED,
     ),
 )  # fmt: skip

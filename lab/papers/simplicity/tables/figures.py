@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING
 
 from lab.models.baselines import Baseline, fit
 from lab.papers.entry import Entry, Planned
-from lab.papers.simplicity.tables import claims
-from lab.papers.simplicity.tables import complexity_plots as tradeoff
-from lab.papers.simplicity.tables import plots as standings
+from lab.papers.simplicity.tables import claims, complexity_plots, plots
 from lab.papers.simplicity.tables.settings import (
     IAFS,
     LAYERS,
@@ -204,21 +202,21 @@ ENTRIES = (
         f"Test accuracy over all tables: {_WHAT}",
         "vanilla MLPs are often worse than decision trees; learned functions eliminate this gap, input functions enable"
         " even better performance",
-        plot=standings.fig5, claims=claims.FIG5, minutes={"smoke": 0.2, "laptop": 10, "paper": 600}, **_ACCURACY,
+        plot=plots.fig5, claims=claims.FIG5, minutes={"smoke": 0.2, "laptop": 10, "paper": 600}, **_ACCURACY,
     ),
     Entry(
         "simplicity/fig20", "E.4", "Kinds of models on each table",
         f"Test accuracy on each table: {_WHAT}",
         "in almost all cases ReLU is surpassed by TanH with a prefactor, learned functions and learned input functions",
-        plot=standings.fig20, claims=claims.FIG20, minutes={"smoke": 0.2, "laptop": 10, "paper": 600}, **_ACCURACY,
+        plot=plots.fig20, claims=claims.FIG20, minutes={"smoke": 0.2, "laptop": 10, "paper": 600}, **_ACCURACY,
     ),
     Entry(
         "simplicity/fig6", "3.3", "Test accuracy against complexity on tables",
         "Each mark a network: its total variation on paths through the data, and its test accuracy; ReLU, and functions"
         " learned from ReLU and from zero",
         "learned functions perform better in all cases, but accuracy peaks at a different complexity on each table",
-        plan=_only_learned, measure=measured, plot=tradeoff.fig6, claims=claims.FIG6, summary=_complexity_summary,
-        notes=_learned_notes, tasks=tables("laptop"), origin=_NO_BASELINES, seeds=SEEDS,
+        plan=_only_learned, measure=measured, plot=complexity_plots.fig6, claims=claims.FIG6,
+        summary=_complexity_summary, notes=_learned_notes, tasks=tables("laptop"), origin=_NO_BASELINES, seeds=SEEDS,
         minutes={"smoke": 0.2, "laptop": 7, "paper": 350},
     ),
     Entry(
@@ -226,14 +224,14 @@ ENTRIES = (
         f"Each mark a model, its training and its test accuracy: {_WHAT}",
         "accuracy is almost always best with input functions, and the better models are more complex; k-NN, trees and"
         " learned functions lie outside the front of ReLU networks",
-        plan=plan, plot=tradeoff.fig22, claims=claims.FIG22, minutes={"smoke": 0.2, "laptop": 11, "paper": 600},
+        plan=plan, plot=complexity_plots.fig22, claims=claims.FIG22, minutes={"smoke": 0.2, "laptop": 11, "paper": 600},
         **_COMPLEX,
     ),
     Entry(
         "simplicity/fig23", "E.4", "Test accuracy against complexity, all models",
         f"Each mark a model, its total variation on paths through the data and its test accuracy: {_WHAT}",
         "accuracy peaks at different complexity levels across data sets",
-        plan=plan, plot=tradeoff.fig23, claims=claims.FIG23, minutes={"smoke": 0.2, "laptop": 11, "paper": 600},
+        plan=plan, plot=complexity_plots.fig23, claims=claims.FIG23, minutes={"smoke": 0.2, "laptop": 11, "paper": 600},
         **_COMPLEX,
     ),
 )  # fmt: skip

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from lab.engine import resolve
 from lab.nonlinearity.part import as_module
 from lab.papers.entry import Entry, Planned
-from lab.papers.transformers.approximations import plots as variants
+from lab.papers.transformers.approximations import plots
 from lab.papers.transformers.claims import FIG12
 from lab.papers.transformers.individual_tasks.figures import by_method
 from lab.papers.transformers.origin import Algorithmic
@@ -118,7 +118,7 @@ ENTRIES = (
         " accuracy over training against the baseline (GELU)",
         "symmetrized functions are worse in almost every case; polynomials of higher degree are closer to the learned"
         " function and better",
-        tasks=TASKS, plan=plan, measure=measure, functions=functions, plot=variants.fig12, summary=variants.summary,
+        tasks=TASKS, plan=plan, measure=measure, functions=functions, plot=plots.fig12, summary=plots.summary,
         claims=FIG12, notes=_notes, origin=Algorithmic(TASKS), minutes={"smoke": 0.3, "laptop": 18, "paper": 12},
     ),
 )  # fmt: skip

@@ -9,8 +9,7 @@ from lab import tasks
 from lab.papers.entry import Entry, Planned
 from lab.papers.tables import curves
 from lab.papers.transformers import claims
-from lab.papers.transformers.compatibility import matrix
-from lab.papers.transformers.compatibility import plots as heatmap
+from lab.papers.transformers.compatibility import matrix, plots
 from lab.papers.transformers.individual_tasks.figures import attention_notes
 from lab.papers.transformers.origin import Algorithmic
 from lab.papers.transformers.settings import setting
@@ -70,7 +69,7 @@ ENTRIES = (
         "Difference in test accuracy with the baseline, in percentage points, after a fixed number of steps:"
         " non-linearities learned for the row's task, models trained on the column's task",
         "the best option of a task is usually on the diagonal; some positive transfer, mostly between related tasks",
-        tasks=tasks.NAMES, plan=lambda scale, seeds: plan(scale, seeds, ("MLP",)), measure=measure, plot=heatmap.fig5,
+        tasks=tasks.NAMES, plan=lambda scale, seeds: plan(scale, seeds, ("MLP",)), measure=measure, plot=plots.fig5,
         notes=_fig5_notes, summary=_summary, seeds=_FIG5_SEEDS, curves=True,
         claims=claims.FIG5, printed=claims.printed,
         origin=Algorithmic(tasks.NAMES, matrix=True),
@@ -81,7 +80,7 @@ ENTRIES = (
         "The matrix of Figure 5 with the functions of the MLP, of the attention, or of both learned",
         "optimizing the attention is hard; the best results come from the MLP alone",
         tasks=tasks.NAMES, plan=lambda scale, seeds: plan(scale, seeds, tuple(PARTS)), measure=measure,
-        plot=heatmap.fig11, notes=_fig11_notes, summary=_summary, seeds=_FIG11_SEEDS, curves=True,
+        plot=plots.fig11, notes=_fig11_notes, summary=_summary, seeds=_FIG11_SEEDS, curves=True,
         claims=claims.FIG11, printed=claims.printed,
         origin=Algorithmic(tasks.NAMES, matrix=True),
         minutes={"smoke": 1, "laptop": 32, "paper": 40},

@@ -1,0 +1,179 @@
+"""What a notebook calls: learn a non-linearity, train with it, look at those that are known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, overload
+
+from torch import nn
+
+from lab import tasks
+from lab.catalogue import zoo as catalogue
+from lab.errors import ArgumentError, check_whole
+from lab.nonlinearity import zoo as functions
+from lab.nonlinearity.part import as_part
+from lab.nonlinearity.spline import Spline
+from lab.papers.hypernetwork.settings import READ_HELD_OUT, logic, of_task, read_length, sraven
+from lab.papers.simplicity.defaults import of_table
+from lab.papers.transformers.settings import setting
+from lab.run import EpisodeResult, Run, Runs, SearchResult, complete
+from lab.scale import check_scale
+from lab.spec import EpisodeSpec, Part, replace
+from lab.store import SHIPPED, Store
+from lab.tasks import Logic, Sraven, TableTask
+from lab.tasks.named import HELP, table_named
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PARTS = ("mlp", "attention")  # where a non-linearity can be learned
+
+
+def search(task: str | TableTask, scale: str = "laptop", learn: str | Sequence[str] | None = None, seed: int = 0,
+           device: str = "auto", store: Store | None = None, progress: bool = True, by: str | None = None
+           ) -> SearchResult | EpisodeResult:  # fmt: skip
+    """Learn a non-linearity for a task, or read it from the store.
+
+    task: an algorithmic one by name; or a table, as a task of `lab.tasks` or by its name ("ab mod 27", "mnist_sample as
+    numbers", "bank-marketing"). learn: of an algorithmic task "mlp" (default) or "attention" or both; of a table one
+    function for all layers ("shared", default), one a layer ("layers"), or one an input ("inputs"). by: "two_loss"
+    (Algorithm 1 of the transformers paper), the only one for algorithmic tasks, or "episodes" (Algorithm 1 of the
+    simplicity paper), the default for tables.
+
+    >>> found = search("memorize", scale="smoke", progress=False)
+    >>> found.spline
+    Spline((361,) knots on [-20, 20])
+    >>> search("ab mod 5", scale="smoke", progress=False).spline
+    Spline((21,) knots on [-2, 2])
+    """
+    store, seed = store or Store(), check_whole("seed", seed, 0)
+    table = _table(task)
+    if table is None:
+        if by not in (None, "two_loss"):
+            raise ArgumentError(f"by={by!r}: {task} is searched by two_loss; episodes are for tables")
+        spec = replace(setting(task, scale).search(_parts(("mlp",) if learn is None else learn)), seed=seed)
+    else:
+        learn = "shared" if learn is None else learn if isinstance(learn, str) else " + ".join(learn)
+        spec = of_table(table, check_scale(scale)).search(learn, seed, by or "episodes")
+    complete([spec], store, device, progress)
+    return EpisodeResult(spec, store) if isinstance(spec, EpisodeSpec) else SearchResult(spec, store)
+
+
+def train(
+    task: str | Logic | Sraven | TableTask,
+    mlp: nn.Module | Part | None = None,
+    attention: nn.Module | Part = "softmax",
+    seeds: int = 6,
+    scale: str = "laptop",
+    steps: int | None = None,
+    width: int | None = None,
+    device: str = "auto",
+    store: Store | None = None,
+    progress: bool = True,
+) -> Runs:
+    """Train a task's model from scratch (stage II, or a baseline), one run a seed, or read the runs from the store.
+
+    task: as for `search`, or a `Logic` or a `Sraven`. mlp: a name ("gelu", "identity", …; None: GELU, on a table ReLU),
+    a `Spline`, or a polynomial of one (`phi.chebyshev(18)`). steps: stop after so many. width: of the residual stream,
+    or of hidden layers. On a `Logic` or a `Sraven`, attention is a name of `lab.models.methods`; a table has none.
+
+    >>> runs = train("memorize", mlp="relu", seeds=2, scale="smoke", progress=False)
+    >>> runs.accuracy.shape == (2, len(runs.steps))
+    True
+    >>> train(Sraven(features=1), attention="hyla", seeds=1, scale="smoke", progress=False)[0].spec.task_name
+    'sraven'
+    >>> train("ab mod 5", seeds=2, scale="smoke", progress=False).accuracy.shape
+    (2, 3)
+    """
+    table = None if isinstance(task, (Logic, Sraven)) else _table(task)
+    mlp, changes = as_part(mlp or ("gelu" if table is None else "relu")), {}
+    if mlp == "softmax":
+        raise ArgumentError("mlp='softmax': softmax is an attention; name a non-linearity such as 'gelu'")
+    if width is not None:
+        changes["width"] = check_whole("width", width)
+    check_whole("seeds", seeds)
+    if isinstance(task, (Logic, Sraven)):
+        runs = of_task(task, scale, attention).runs(seeds)
+        specs = [replace(run, model=replace(run.model, mlp=mlp, **changes)) for run in runs]
+    elif table is not None:
+        if attention != "softmax":
+            raise ArgumentError(f"attention={attention!r}: the models of a table have none; leave it out")
+        runs = of_table(table, check_scale(scale)).runs(seeds)
+        specs = [replace(run, model=replace(run.model, phi=mlp, **changes)) for run in runs]
+    else:
+        specs = setting(task, scale).runs(seeds, mlp=mlp, attention=as_part(attention), **changes)
+    if steps is not None:
+        specs = [replace(spec, recipe=replace(spec.recipe, stop=check_whole("steps", steps))) for spec in specs]
+    store = store or Store()
+    complete(specs, store, device, progress)
+    return Runs([Run(spec, store) for spec in specs])
+
+
+def trained(task: str = "sraven", method: str = "softmax", seed: int = 0, scale: str = "laptop", device: str = "auto",
+            store: Store | None = None, progress: bool = True) -> Run:  # fmt: skip
+    """One run of the hypernetwork paper's figures, for looking into it: from the store, or as it came with the lab
+    (data/runs), or else trained now.
+
+    task: "sraven", or "logic" as where its latent codes are looked at. method: "softmax", "linear", "hyla", or another
+    of `lab.models.methods`.
+
+    >>> run = trained("logic", "hyla", scale="smoke", progress=False)
+    >>> run.spec.task.length, run.spec.model.network, sorted(run.scores)[:2]
+    (16, 'pair', ['mse_ood', 'mse_test'])
+    """
+    if task not in ("sraven", "logic"):
+        raise ArgumentError(f"task={task!r}: give sraven or logic; for any other task there is `lab.train`")
+    if task == "sraven":
+        found = sraven(scale, method)
+    else:
+        found = logic(scale, method, read_length(check_scale(scale)), READ_HELD_OUT)
+    spec, store = replace(found.runs(1)[0], seed=check_whole("seed", seed, 0)), store or Store(shipped=SHIPPED)
+    complete([spec], store, device, progress)
+    return Run(spec, store)
+
+
+@overload
+def zoo(name: None = None, folder: str | Path | None = None) -> pd.DataFrame: ...
+@overload
+def zoo(name: str, folder: str | Path | None = None) -> Spline: ...
+def zoo(name: str | None = None, folder: str | Path | None = None) -> Spline | pd.DataFrame:
+    """A learned non-linearity by its name, frozen; without a name, the table of all there are.
+
+    folder: your own zoo; default: the folder that LAB_ZOO names, if it does.
+
+    One row a function: task; part of the model it was learned for; paper whose method found it; scale; then what it
+    gains: accuracy on `test`, mean over training, of models that use it minus that of models with GELU and softmax (of
+    the simplicity paper: with ReLU), in percentage points, paired by seed. gain: mean over `seeds` runs of each kind.
+    low, high: its 95 % interval (Student's t). steps: of training. measured: where the runs are, "transformers/fig10"
+    for shipped results, "store" for yours; empty where nothing was trained with the function. Then the device of its
+    search, the commit of the lab that wrote the file, and the search's key. problem: of files that cannot be read,
+    where there are any.
+
+    Raises ArgumentError for an unknown name, LabError for a file that is damaged or of a newer schema.
+
+    >>> zoo("transformers/memorize").spacing < 1
+    True
+    >>> table = zoo()
+    >>> table.task["transformers/addmod"], table.scale["transformers/addmod"], int(table.seeds["transformers/addmod"])
+    ('addmod', 'laptop', 6)
+    """
+    return catalogue.table(folder) if name is None else functions.zoo(name, folder)
+
+
+def _parts(learn: Sequence[str]) -> tuple[str, ...]:
+    """What to search for, in the order of figures' own searches: one search has one name."""
+    learn = (learn,) if isinstance(learn, str) else tuple(learn)
+    if not learn or not set(learn) <= set(PARTS):
+        raise ArgumentError(f"learn={learn!r}: name what to search for, mlp or attention or both")
+    return tuple(part for part in PARTS if part in learn)
+
+
+def _table(task: str | TableTask) -> TableTask | None:
+    """The table that is meant, None for an algorithmic task."""
+    if not isinstance(task, str):
+        return task
+    table = None if task in tasks.NAMES else table_named(task)
+    if task not in tasks.NAMES and table is None:
+        raise ArgumentError(f"unknown task {task!r}; known: {', '.join(tasks.NAMES)}; or {HELP}")
+    return table

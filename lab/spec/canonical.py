@@ -58,7 +58,7 @@ def _plain(value: object, kind: str = "") -> object:
     """What JSON can say of a value; `kind` is the annotation of the field it stands in."""
     if is_dataclass(value):
         kept = [f for f in fields(value) if "since" not in f.metadata or getattr(value, f.name) != f.default]
-        return {"type": type(value).__name__} | {f.name: _plain(getattr(value, f.name), f.type) for f in kept}
+        return {"type": type(value).__name__} | {f.name: _plain(getattr(value, f.name), str(f.type)) for f in kept}
     if isinstance(value, (tuple, list)):
         return [_plain(item, kind) for item in value]
     if "float" in kind and isinstance(value, (int, float)):

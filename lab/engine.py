@@ -20,13 +20,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from lab import kinds
 from lab.errors import ArgumentError, LabError, check_choice, check_whole
 from lab.nonlinearity import op
 from lab.nonlinearity.part import reshape
 from lab.spec import (
-    AdamW,
-    Coefficients,
-    Descent,
     EpisodeSpec,
     HyperModel,
     Knots,
@@ -35,7 +33,6 @@ from lab.spec import (
     ModelSpec,
     Part,
     Perceptron,
-    Recipe,
     Resolved,
     RunSpec,
     SearchSpec,
@@ -43,11 +40,9 @@ from lab.spec import (
     TwoLossSpec,
     is_search,
     needs,
-    replace,
-    to_json,
 )
 from lab.store import Store
-from lab.training import episodes, kinds, table_search
+from lab.training import episodes, table_search
 from lab.training.descent_fleet import fleet_of
 from lab.training.episodes import Episodes
 from lab.training.fleet import Fleet
@@ -92,8 +87,8 @@ class Job:
         """Rough number of values that a step's layers compute, over all steps."""
         first = self.specs[0]
         if isinstance(first, EpisodeSpec):
-            return float(self.steps * kinds.pool(first) * first.model.width * first.model.layers)
-        shapes = ((spec.model, spec.recipe, kinds.batch(spec)) for spec in self.specs)
+            return float(self.steps * episodes.pool(first) * first.model.width * first.model.layers)
+        shapes = ((spec.model, spec.recipe, kinds.batch_size(spec)) for spec in self.specs)
         return sum(float(r.last * batch * m.width * max(1, m.layers)) for m, r, batch in shapes)
 
     @property
@@ -119,7 +114,7 @@ def complete(specs: Iterable[Spec], store: Store, device: str = "auto", workers:
     device, workers, specs = choose_device(device), workers or _workers(), list(dict.fromkeys(specs))
     for spec in specs:
         if isinstance(spec, RunSpec):
-            kinds.check(spec)
+            kinds.check_run(spec)
     before = dict.fromkeys(search for spec in specs for search in _all_searches(spec))
     for spec in before:
         if isinstance(spec, EpisodeSpec):
@@ -323,11 +318,12 @@ def _jobs(specs: Sequence[Spec], device: str, store: Store) -> list[Job]:
     fleets: dict[object, list[Spec]] = {}
     for spec in specs:
         if spec in left:
-            fleets.setdefault(spec if is_search(spec) else _common(spec), []).append(spec)
+            fleets.setdefault(spec if is_search(spec) else kinds.shared(spec), []).append(spec)
     for members in fleets.values():
         size, first = 1, members[0]
         if isinstance(first, RunSpec):
-            size = fleet_size(first.model, kinds.batch(first), kinds.length(first), device)
+            shape = kinds.sizes(first.task, first.task_seed)
+            size = fleet_size(first.model, kinds.batch_size(first), shape.trained or shape.length, device)
         jobs += [Job(tuple(members[i : i + size]), device, str(store.folder)) for i in range(0, len(members), size)]
     # the longest first, so that no core waits at the end
     return sorted(jobs, key=lambda job: (_rank(job.specs[0]), -job.steps))
@@ -336,40 +332,6 @@ def _jobs(specs: Sequence[Spec], device: str, store: Store) -> list[Job]:
 def _rank(spec: Spec) -> int:
     """Searches before what needs them."""
     return 2 if isinstance(spec, RunSpec) else len(needs(spec)) > 0
-
-
-def _common(spec: RunSpec) -> tuple:
-    """What runs of one fleet have in common."""
-    return kinds.shape(spec), _shape(spec.model), _pace(spec.recipe), spec.evaluate
-
-
-def _pace(recipe: Recipe | AdamW | Descent) -> Recipe | AdamW | Descent:
-    """The recipe with what each run of a fleet may have of its own left out."""
-    if isinstance(recipe, Descent):
-        return replace(recipe, rate=0.0)
-    return replace(recipe, rate=0.0, decay=0.0, warmup=0) if isinstance(recipe, AdamW) else recipe
-
-
-def _shape(model: ModelSpec | HyperModel | Perceptron) -> ModelSpec | HyperModel | Perceptron:
-    """The model with the values of its non-linearities left out, and the prefactor of a perceptron."""
-
-    def form(part: Part) -> str:
-        if isinstance(part, Shaped) and part.shape == "symmetrized":
-            part = part.of  # on the same knots
-        if isinstance(part, str):
-            return part
-        if isinstance(part, (Coefficients, Shaped)):
-            return to_json(part)  # a polynomial has no run axis: one fleet, one function
-        if isinstance(part, Learned) and isinstance(part.search, EpisodeSpec):
-            return to_json(part)  # how many knots the best restart has is not known before
-        if isinstance(part, KnotTable):
-            return f"table {part.low} {part.high} {len(part.values)} {len(part.values[0])}"
-        grid = part.search if isinstance(part, Learned) else part
-        count = grid.knots if isinstance(part, Learned) else len(grid.values)
-        return f"spline {grid.low} {grid.high} {count}"
-
-    forms = {name: form(part) for name, part in model.parts.items()}
-    return replace(model.having(forms), prefactor=0.0) if isinstance(model, Perceptron) else replace(model, **forms)
 
 
 def _counter(jobs: Sequence[Job], before: int, report: Report | None) -> Progress:

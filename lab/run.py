@@ -16,8 +16,7 @@ from lab.errors import ArgumentError, check_type, check_whole, shown
 from lab.nonlinearity.spline import Spline
 from lab.spec import EpisodeSpec, RunSpec, SearchSpec, TwoLossSpec, key, to_json
 from lab.store import Store, as_store
-from lab.training.fleet import build
-from lab.training.kinds import model_of
+from lab.training.fleet import build, model_of
 
 MOST_SEEDS, MOST_SEED, MOST_WIDTH = 10_000, 2**32 - 1, 2**16  # of one call; of the generators; that memory holds
 

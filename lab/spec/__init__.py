@@ -15,7 +15,7 @@ False
 
 from dataclasses import replace
 
-from lab.spec.canonical import SCHEMA, TYPES, from_json, key, to_json
+from lab.spec.canonical import SCHEMA, TYPES, from_json, key, register, to_json
 from lab.spec.models import HyperModel, ModelSpec, Perceptron, as_printed
 from lab.spec.parts import Coefficients, Knots, KnotTable, Learned, Part, Resolved, Shaped
 from lab.spec.recipes import AdamW, Descent, Recipe
@@ -25,5 +25,5 @@ from lab.spec.searches import EpisodeSpec, InterpolatedSpec, Restart, SearchSpec
 __all__ = [
     "SCHEMA", "TYPES", "AdamW", "Coefficients", "Descent", "EpisodeSpec", "HyperModel", "InterpolatedSpec", "KnotTable",
     "Knots", "Learned", "ModelSpec", "Part", "Perceptron", "Recipe", "Resolved", "Restart", "RunSpec", "SearchSpec",
-    "Shaped", "TwoLossSpec", "as_printed", "from_json", "is_search", "key", "needs", "replace", "to_json",
+    "Shaped", "TwoLossSpec", "as_printed", "from_json", "is_search", "key", "needs", "register", "replace", "to_json",
 ]  # fmt: skip

@@ -6,6 +6,7 @@ import hashlib
 import json
 from dataclasses import fields, is_dataclass
 
+from lab.errors import ArgumentError
 from lab.spec.models import HyperModel, ModelSpec, Perceptron
 from lab.spec.parts import Coefficients, Knots, KnotTable, Learned, Shaped
 from lab.spec.recipes import AdamW, Descent, Recipe
@@ -23,6 +24,19 @@ TYPES = {kind.__name__: kind for kind in (Knots, Coefficients, ModelSpec, Recipe
 TYPES |= {kind.__name__: kind for kind in (AdamW, HyperModel, Logic, Sraven)}
 TYPES |= {kind.__name__: kind for kind in (Perceptron, Descent, KnotTable, EpisodeSpec, InterpolatedSpec, Restart)}
 TYPES |= {kind.__name__: kind for kind in (TwoLossSpec, Operation, Images, Collage, Told, Tabular)}
+
+
+def register(kind: type) -> type:
+    """Let a frozen dataclass stand in specs and their JSON; a decorator. Its name must be its own.
+
+    A field that is added to a kind later, when runs with it are stored, says `field(default=…, metadata={"since": 2})`:
+    at its default it stays out of the JSON, so that the keys of these runs stay what they are.
+    """
+    if not is_dataclass(kind) or not kind.__dataclass_params__.frozen:
+        raise ArgumentError(f"{kind.__name__} is no frozen dataclass; write @dataclass(frozen=True) above it")
+    if TYPES.setdefault(kind.__name__, kind) is not kind:
+        raise ArgumentError(f"there is another kind called {kind.__name__}; choose another name")
+    return kind
 
 
 def to_json(spec: object) -> str:
@@ -51,7 +65,8 @@ def _version(spec: object) -> str:
 def _plain(value: object, kind: str = "") -> object:
     """What JSON can say of a value; `kind` is the annotation of the field it stands in."""
     if is_dataclass(value):
-        return {"type": type(value).__name__} | {f.name: _plain(getattr(value, f.name), f.type) for f in fields(value)}
+        kept = [f for f in fields(value) if "since" not in f.metadata or getattr(value, f.name) != f.default]
+        return {"type": type(value).__name__} | {f.name: _plain(getattr(value, f.name), str(f.type)) for f in kept}
     if isinstance(value, (tuple, list)):
         return [_plain(item, kind) for item in value]
     if "float" in kind and isinstance(value, (int, float)):

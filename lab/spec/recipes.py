@@ -5,8 +5,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
+class Steps:
+    """What recipes have in common: how long they are, and how often and on what they are evaluated."""
+
+    steps: int
+    rate: float
+    batch: int | None
+    stop: int | None
+    every: int
+    examples: int = 2048  # of each split in an evaluation, where a task makes its examples as they are needed
+
+    @property
+    def last(self) -> int:
+        """Number of steps that are really taken."""
+        return self.steps if self.stop is None else min(self.stop, self.steps)
+
+    @property
+    def watched(self) -> tuple[str, ...]:
+        """The splits that decide which evaluation is kept, or when a run ends."""
+        return ()
+
+
 @dataclass(frozen=True)
-class Recipe:
+class Recipe(Steps):
     """How weights are trained: Adam, linear warm-up, constant, cosine cool-down to zero."""
 
     steps: int  # length of the schedule
@@ -18,14 +39,9 @@ class Recipe:
     stop: int | None = None  # leave the schedule after this many steps (None: run it to its end)
     every: int = 25  # steps between two evaluations
 
-    @property
-    def last(self) -> int:
-        """Number of steps that are really taken."""
-        return self.steps if self.stop is None else min(self.stop, self.steps)
-
 
 @dataclass(frozen=True)
-class AdamW:
+class AdamW(Steps):
     """How weights are trained (hypernetwork paper, App. C): AdamW, linear warm-up from 0, cosine to a tenth.
 
     Biases, norms and relative positions do not decay, as the text says of biases and norms. The reference code lets
@@ -43,14 +59,9 @@ class AdamW:
     every: int = 500  # steps between two evaluations
     examples: int = 2048  # of each split, in an evaluation
 
-    @property
-    def last(self) -> int:
-        """Number of steps that are really taken."""
-        return self.steps if self.stop is None else min(self.stop, self.steps)
-
 
 @dataclass(frozen=True)
-class Descent:
+class Descent(Steps):
     """How weights are trained (simplicity paper, App. E): a constant rate, large batches, averaged weights, and of all
     evaluations the one that is best on validation data is kept.
     """
@@ -68,6 +79,6 @@ class Descent:
     every: int = 50  # steps between two evaluations
 
     @property
-    def last(self) -> int:
-        """Number of steps that are really taken."""
-        return self.steps if self.stop is None else min(self.stop, self.steps)
+    def watched(self) -> tuple[str, ...]:
+        """As in `Steps`."""
+        return (self.watch,) if self.keep == "best" or self.patience is not None else ()

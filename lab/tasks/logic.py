@@ -51,13 +51,13 @@ import torch
 from torch import Tensor
 
 from lab.errors import ArgumentError, check_whole
-from lab.tasks.stream import Examples, check_held_out, fork, hold_out, known, same_for_all
+from lab.tasks.stream import Examples, StreamTask, check_held_out, fork, hold_out, known, same_for_all
 
 MOST = 1_000_000  # combinations of terms that are listed
 
 
 @dataclass(frozen=True)
-class Logic:
+class Logic(StreamTask):
     """Functions of `terms` terms over `variables` variables, shown by `length` - 1 examples and asked for one more."""
 
     variables: int = 4  # L
@@ -67,6 +67,7 @@ class Logic:
 
     name: ClassVar[str] = "logic"
     outputs: ClassVar[int] = 1
+    judged: ClassVar[Mapping[str, int]] = {"r2_paper": 1, "mse": -1}
     splits: ClassVar[tuple[str, ...]] = ("train", "val", "test", "ood", "unseen_terms")
 
     def __post_init__(self):

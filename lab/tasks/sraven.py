@@ -62,7 +62,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lab.errors import ArgumentError, check_flag, check_whole
-from lab.tasks.stream import Examples, check_held_out, fork, hold_out, known
+from lab.tasks.stream import Examples, StreamTask, check_held_out, fork, hold_out, known
 
 RULES = (
     "constant", "progression +1", "progression +2", "progression -1", "progression -2", "addition", "subtraction",
@@ -85,7 +85,7 @@ ROWS = (
 
 
 @dataclass(frozen=True)
-class Sraven:
+class Sraven(StreamTask):
     """Problems of `features` features with `values` values each."""
 
     features: int = 4  # K, 1 to 8
@@ -95,6 +95,7 @@ class Sraven:
 
     name: ClassVar[str] = "sraven"
     splits: ClassVar[tuple[str, ...]] = ("train", "val", "test", "ood")
+    judged: ClassVar[Mapping[str, int]] = {"accuracy": 1, "accuracy_per_feature": 1}
 
     def __post_init__(self):
         check_whole("features", self.features, 1, 8)

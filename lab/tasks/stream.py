@@ -6,9 +6,10 @@ have continuous tokens: `inputs` (T, D) go into a dense layer, and `positions` n
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -51,7 +52,7 @@ class Examples:
         return Examples(inputs, torch.stack([part.targets for part in parts]), latents)
 
 
-class StreamTask(Protocol):
+class StreamTask(ABC):
     """What `Logic` and `Sraven` have in common.
 
     name        of the task
@@ -61,6 +62,7 @@ class StreamTask(Protocol):
     positions   the K tokens, counted from 0, at which there is something to predict
     splits      names: "train", "val" and "test" (fresh examples of the tasks seen in training), "ood" (unseen
                 combinations of seen parts), maybe more
+    judged      scores by which one evaluation is better than another, the most important first; 1: more is better
     """
 
     name: str
@@ -69,22 +71,29 @@ class StreamTask(Protocol):
     length: int
     positions: tuple[int, ...]
     splits: tuple[str, ...]
+    judged: ClassVar[Mapping[str, int]]
 
+    @abstractmethod
     def sample(self, split: str, count: int, generator: torch.Generator, seed: int) -> Examples:
         """Draw `count` examples. `seed` decides which tasks are held out; `generator` which examples are drawn."""
 
+    @abstractmethod
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """Training loss: outputs (R, N, K, O), targets (R, N, K) → (R,)."""
 
+    @abstractmethod
     def statistics(self, outputs: Tensor, targets: Tensor, examples: Examples) -> dict[str, Tensor]:
         """Sums over examples, each (R,) float64: those of two batches are added before `summary`."""
 
+    @abstractmethod
     def summary(self, statistics: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """What is reported, each (R,) float64, from the statistics of all batches added up."""
 
+    @abstractmethod
     def scores(self, outputs: Tensor, targets: Tensor, examples: Examples) -> dict[str, Tensor]:
         """`summary` of the `statistics` of these examples alone."""
 
+    @abstractmethod
     def show(self, examples: Examples, i: int) -> str:
         """Example i as text to read."""
 

@@ -76,6 +76,11 @@ class TableTask(ABC):
         """O: one output a class, or a single one."""
         return self.classes if self.classification else 1
 
+    @property
+    def judged(self) -> dict[str, int]:
+        """Scores by which one evaluation is better than another, the most important first; 1: more is better."""
+        return {"accuracy": 1, self.loss_name: -1}
+
     @abstractmethod
     def split(self, seed: int = 0) -> Mapping[str, TableSplit]:
         """All splits by name: "train", "val", "test", maybe more. `seed` decides what is drawn at random."""

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from lab.spec import Descent, Resolved, RunSpec
-from lab.training.fleet import Fleet
+from lab.training.fleet import Fleet, fleet_class
 
 
 class DescentFleet(Fleet):
@@ -27,14 +27,16 @@ class DescentFleet(Fleet):
         flat, runs = self._flat(), len(specs)
         self.average = Average(flat, self.recipe)
         self.kept, self.kept_step = flat.clone(), np.zeros(runs, dtype=np.int64)
-        self.best = np.tile([-np.inf, np.inf], (runs, 1))  # accuracy and loss of the best evaluation
+        worst = [-sign * np.inf for sign in self.data.judged.values()]
+        self.best = np.tile(worst, (runs, 1))  # scores of the best evaluation, those that it is judged by
         self.patience_left = np.full(runs, self.recipe.patience or 0)
         self.stopped = np.full(runs, -1)  # step at which a run's patience ended
         self.trajectory = [] if self.recipe.trajectory is None else [flat.clone()]  # (R, P) each
 
     def set_rates(self, step: int) -> None:
         """The rate of each run, divided by its prefactor (App. E.4)."""
-        self.optimizer.rates = [spec.recipe.rate / spec.model.prefactor for spec in self.specs]
+        rates = [spec.recipe.rate / getattr(spec.model, "prefactor", 1.0) for spec in self.specs]
+        self.optimizer.rates = rates
 
     @property
     def alive(self) -> Tensor:
@@ -56,11 +58,11 @@ class DescentFleet(Fleet):
             scores = self.scores()
         self.history.close(self.step, scores)
         better, recipe = alive.copy(), self.recipe
-        if f"accuracy_{recipe.watch}" in scores:
-            accuracy, loss = (scores[f"{name}_{recipe.watch}"] for name in ("accuracy", self.data.task.loss_name))
-            same = accuracy == self.best[:, 0]
-            better &= (accuracy > self.best[:, 0]) | (same & (loss < self.best[:, 1]))  # no NaN is better
-            self.best[better] = np.stack([accuracy, loss], 1)[better]
+        judged = {f"{name}_{recipe.watch}": sign for name, sign in self.data.judged.items()}
+        if set(judged) <= set(scores):
+            values = np.stack([scores[name] for name in judged], 1)  # (R, scores)
+            better &= beats(values, self.best, list(judged.values()))
+            self.best[better] = values[better]
         keep = alive if recipe.keep == "last" else better
         self.kept = torch.where(torch.from_numpy(keep).to(self.device)[:, None], mean, self.kept)
         self.kept_step[keep] = self.step
@@ -167,6 +169,24 @@ class Average:
         self.open, self.count = tensors["average.open"].to(device, copy=True), int(tensors["average.count"])
 
 
+def beats(new: np.ndarray, old: np.ndarray, signs: Sequence[int]) -> np.ndarray:
+    """Where new scores (R, S) are better than old ones, (R,) bool: in the first score that differs; no NaN is better.
+
+    >>> beats(np.array([[0.9, 0.3], [0.8, 0.1]]), np.array([[0.8, 0.1], [0.8, 0.1]]), [1, -1])
+    array([ True, False])
+    """
+    better, same = np.zeros(len(new), dtype=bool), np.ones(len(new), dtype=bool)
+    for column, sign in enumerate(signs):
+        better |= same & (sign * new[:, column] > sign * old[:, column])
+        same &= new[:, column] == old[:, column]
+    return better
+
+
+@fleet_class.register(Descent)
+def _(recipe: Descent) -> type[Fleet]:
+    return DescentFleet
+
+
 def fleet_of(specs: Sequence[RunSpec], parts: Sequence[tuple[Resolved, ...]], device: str = "cpu") -> Fleet:
-    """The fleet for runs of this recipe."""
-    return (DescentFleet if isinstance(specs[0].recipe, Descent) else Fleet)(specs, parts, device)
+    """The fleet for runs with this recipe. parts: their non-linearities, as in `Fleet`."""
+    return fleet_class(specs[0].recipe)(specs, parts, device)

@@ -20,17 +20,17 @@ from torch import Tensor
 from torch.func import functional_call
 
 from lab.errors import ArgumentError, check_whole
+from lab.kinds import check_run, sizes
+from lab.models.kinds import perceptrons
 from lab.models.mlp import MLP
 from lab.seeds import stream
 from lab.spec import EpisodeSpec, InterpolatedSpec, Knots, KnotTable, Resolved, RunSpec, replace
 from lab.tasks.table import TableTask
 from lab.training.fleet import build
 from lab.training.interpolation import refine
-from lab.training.kinds import perceptrons
 from lab.training.knots import Functions, with_places
 from lab.training.optimizers import MOMENTS, descend
 from lab.training.rows import Rows, TableBatch
-from lab.training.rows import check as check_rows
 from lab.training.sequences import Order
 
 MEMORY = 0.9  # of the running mean of outer losses, by which a restart is followed
@@ -47,7 +47,8 @@ class Arena:
         model = with_places(spec.model, spec.learn)
         runs = [RunSpec(task, model, spec.inner, restart.seed, (), spec.task_seed) for restart in spec.restarts]
         modules = {name: build([part] * len(runs)) for name, part in given.items()} | phi.modules()
-        self.model: MLP = perceptrons(runs, [modules[name] for name in model.parts]).to(device)
+        shape = sizes(task, spec.task_seed)
+        self.model: MLP = perceptrons(shape, runs, [modules[name] for name in model.parts]).to(device)
         self.names = [name for name, _ in self.model.layers.named_parameters(prefix="layers")]
         splits = task.split(spec.task_seed)
         self.task, self.device = task, device
@@ -283,6 +284,13 @@ def steps(spec: EpisodeSpec) -> int:
     return _steps(spec, spec.episodes) + contest_steps(spec)
 
 
+def pool(spec: EpisodeSpec) -> int:
+    """Rows of an inner step, at most, those of all restarts together."""
+    splits = spec.tasks[0].split(spec.task_seed)
+    rows = sum(len(splits[name]) for name in spec.pool)
+    return len(spec.restarts) * (rows if spec.inner.batch is None else min(rows, spec.inner.batch))
+
+
 def contest_steps(spec: EpisodeSpec) -> int:
     """Those of the runs that decide."""
     return spec.retrain.last * spec.retrain_seeds * len(spec.tasks) * len(spec.restarts)
@@ -355,7 +363,7 @@ def check(spec: EpisodeSpec) -> None:
         if missing := [name for name in wanted if name not in splits]:
             raise ArgumentError(f"{task.name} has no split {missing[0]!r}; choose one of {', '.join(splits)}")
         for recipe in (spec.inner, spec.retrain):
-            check_rows(RunSpec(task, spec.model, recipe, 0, (), spec.task_seed))
+            check_run(RunSpec(task, spec.model, recipe, 0, (), spec.task_seed))
 
 
 def _steps(spec: EpisodeSpec, episodes: int) -> int:

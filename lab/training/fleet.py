@@ -8,18 +8,21 @@ as they are needed, also in the task, where its examples have one shape.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import singledispatch
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from lab.errors import ArgumentError
+from lab.kinds import build as build_model
+from lab.kinds import check_run, material, optimizer, sizes
+from lab.models import kinds  # noqa: F401  the models that come with the lab
 from lab.models.mlp import InputFunctions
 from lab.nonlinearity.part import as_module
 from lab.nonlinearity.spline import Spline
 from lab.spec import Knots, KnotTable, Resolved, RunSpec
-from lab.training.kinds import material, model_of
-from lab.training.optimizers import hold, optimizer, set_rates
+from lab.training import optimizers, rows, sequences, streams  # noqa: F401  its tasks and recipes
 
 
 class Fleet:
@@ -35,9 +38,9 @@ class Fleet:
         self.recipe = specs[0].recipe
         modules = [build(same) for same in zip(*parts, strict=True)]
         self.model = model_of(self.specs, modules).to(self.device)
-        self.weights = [p for p in self.model.parameters() if p.requires_grad]
-        self.optimizer = optimizer([spec.recipe for spec in specs], self.model)
-        self.data = material(self.specs, self.device)
+        self.weights = optimizers.trainable(self.model)
+        self.optimizer = optimizer(self.recipe, [spec.recipe for spec in specs], self.model)
+        self.data = material(specs[0].task, self.specs, self.device)
         self.history = History(len(specs), self.data.columns)
         self.step = 0
         self.died = np.full(len(specs), -1)  # step at which a run's loss was no longer finite
@@ -49,7 +52,7 @@ class Fleet:
 
     def set_rates(self, step: int) -> None:
         """The learning rates of this step."""
-        set_rates(self.optimizer, [spec.recipe for spec in self.specs], step)
+        self.optimizer.set_rates([spec.recipe for spec in self.specs], step)
 
     def scores(self) -> dict[str, np.ndarray]:
         """What is followed during training, each (R,), NaN for runs that have diverged."""
@@ -86,7 +89,7 @@ class Fleet:
                 if name in self.optimizer.state[weight]:
                     state = self.optimizer.state[weight]
                     state[name].copy_(torch.where(keep, state[name], 0.0))
-        hold(self.optimizer, alive.tolist())
+        self.optimizer.hold(alive.tolist())
 
     def moved(self, loss: Tensor) -> None:
         """Note a step that was taken, from weights that had these losses (R,)."""
@@ -132,6 +135,12 @@ class Fleet:
         return {}
 
 
+@singledispatch
+def fleet_class(recipe: object) -> type[Fleet]:
+    """What trains runs with this kind of recipe."""
+    return Fleet
+
+
 class History:
     """What was measured during training: step, mean training loss since the step before, scores.
 
@@ -173,6 +182,12 @@ class History:
         self.steps, self.loss = [int(step) for step in kept.pop("steps")], kept.pop("loss")
         self.scores = kept
         self._sum, self._count = tensors["pending.sum"].clone(), int(tensors["pending.count"])
+
+
+def model_of(specs: Sequence[RunSpec], modules: Sequence[nn.Module | None]) -> nn.Module:
+    """Freshly initialized models of a fleet. modules: the non-linearities, in the order of `spec.model.parts`."""
+    check_run(spec := specs[0])
+    return build_model(spec.model, sizes(spec.task, spec.task_seed), specs, modules)
 
 
 def build(parts: Sequence[Resolved]) -> nn.Module | None:

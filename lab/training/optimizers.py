@@ -3,44 +3,89 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from lab.errors import ArgumentError
+from lab.kinds import check, optimizer, signature
 from lab.models.layers import Norm
-from lab.spec import AdamW, Descent, Recipe
+from lab.spec import AdamW, Descent, Recipe, RunSpec, replace
 from lab.training.schedules import factor
 
+RULES, KEEPS = ("sgd", "rmsprop", "adam"), ("best", "last")  # what a `Descent` may have
 EPSILON = 1e-8
 RMS_MEMORY = 0.99  # as in torch; of squared gradients
 # Matrices in the reference code of the hypernetwork paper, which lets all matrices decay.
 REFERENCE_DECAYS = ("relative", "query.bias", "key.bias", "value.bias")
 
 
-def optimizer(recipes: Sequence[Recipe | AdamW | Descent], model: nn.Module) -> torch.optim.Optimizer:
-    """The optimizer of R runs, one recipe each, for the weights of a model; rates are set by `set_rates`."""
-    weights, first = [p for p in model.parameters() if p.requires_grad], recipes[0]
-    if isinstance(first, Recipe):
-        return torch.optim.Adam(weights, lr=0.0, betas=first.betas, fused=True)
-    if isinstance(first, Descent):
-        if first.optimizer == "adam":
-            return RunAdamW(weights, [0.0] * len(recipes), [False] * len(weights))
-        return RunDescent(weights, len(recipes), first.optimizer == "rmsprop")
-    return RunAdamW(weights, [r.decay for r in recipes], decaying(model, first.decay_tables), first.betas)
+@optimizer.register(Recipe)
+def _(recipe: Recipe, recipes: Sequence[Recipe], model: nn.Module) -> Adam:
+    return Adam(trainable(model), lr=0.0, betas=recipe.betas, fused=True)
 
 
-def set_rates(chosen: torch.optim.Optimizer, recipes: Sequence[Recipe | AdamW], step: int) -> None:
-    """The learning rates of this step."""
-    if isinstance(chosen, RunAdamW):
-        chosen.rates = [recipe.rate * factor(step, recipe) for recipe in recipes]
-    else:
-        chosen.param_groups[0]["lr"] = recipes[0].rate * factor(step, recipes[0])
+@optimizer.register(AdamW)
+def _(recipe: AdamW, recipes: Sequence[AdamW], model: nn.Module) -> RunAdamW:
+    decays = [own.decay for own in recipes]
+    return RunAdamW(trainable(model), decays, decaying(model, recipe.decay_tables), recipe.betas)
 
 
-def hold(chosen: torch.optim.Optimizer, alive: Sequence[bool]) -> None:
-    """No rate in this step for runs that are not alive: without one, their weights do not decay either."""
-    if isinstance(chosen, (RunAdamW, RunDescent)):
-        chosen.rates = [rate if lives else 0.0 for rate, lives in zip(chosen.rates, alive, strict=True)]
+@optimizer.register(Descent)
+def _(recipe: Descent, recipes: Sequence[Descent], model: nn.Module) -> RunAdamW | RunDescent:
+    weights = trainable(model)
+    if recipe.optimizer == "adam":
+        return RunAdamW(weights, [0.0] * len(recipes), [False] * len(weights))
+    return RunDescent(weights, len(recipes), recipe.optimizer == "rmsprop")
+
+
+@signature.register(AdamW)
+def _(recipe: AdamW, spec: RunSpec) -> AdamW:
+    return replace(recipe, rate=0.0, decay=0.0, warmup=0)
+
+
+@signature.register(Descent)
+def _(recipe: Descent, spec: RunSpec) -> Descent:
+    return replace(recipe, rate=0.0)
+
+
+@check.register(Descent)
+def _(recipe: Descent, spec: RunSpec) -> None:
+    if recipe.optimizer not in RULES:
+        raise ArgumentError(f"unknown optimizer {recipe.optimizer!r}; known: {', '.join(RULES)}")
+    if recipe.keep not in KEEPS:
+        raise ArgumentError(f"keep={recipe.keep!r}; give {' or '.join(KEEPS)}")
+
+
+def trainable(model: nn.Module) -> list[nn.Parameter]:
+    """The weights of a model, without what stays as it is, such as the knots of a function that was learned before."""
+    return [parameter for parameter in model.parameters() if parameter.requires_grad]
+
+
+class Adam(torch.optim.Adam):
+    """`torch.optim.Adam`, fused, for runs that share one rate."""
+
+    def set_rates(self, recipes: Sequence[Recipe], step: int) -> None:
+        """As `lab.kinds.Optimizer` says."""
+        self.param_groups[0]["lr"] = recipes[0].rate * factor(step, recipes[0])
+
+    def hold(self, alive: Sequence[bool]) -> None:
+        """Nothing to do: without a gradient and moments, weights do not move."""
+
+
+class RunRates(torch.optim.Optimizer):
+    """An optimizer with a rate for each run: `rates` (R,), which is set before each step."""
+
+    rates: list[float]
+
+    def set_rates(self, recipes: Sequence[Any], step: int) -> None:
+        """As `lab.kinds.Optimizer` says."""
+        self.rates = [recipe.rate * factor(step, recipe) for recipe in recipes]
+
+    def hold(self, alive: Sequence[bool]) -> None:
+        """As `lab.kinds.Optimizer` says."""
+        self.rates = [rate if lives else 0.0 for rate, lives in zip(self.rates, alive, strict=True)]
 
 
 def decaying(model: nn.Module, tables: bool = False) -> list[bool]:
@@ -57,7 +102,7 @@ def decaying(model: nn.Module, tables: bool = False) -> list[bool]:
     return found
 
 
-class RunAdamW(torch.optim.Optimizer):
+class RunAdamW(RunRates):
     """AdamW (Loshchilov & Hutter 2019) for weights whose leading axis are runs: each run has its rate and its decay.
 
     w ← w (1 - rate · decay), then Adam's step. With equal rates it is `torch.optim.AdamW` up to rounding.
@@ -96,7 +141,7 @@ class RunAdamW(torch.optim.Optimizer):
             weight.sub_(rates.view(of_run) / (1 - one**count) * (mean / size))
 
 
-class RunDescent(torch.optim.Optimizer):
+class RunDescent(RunRates):
     """Gradient descent for weights whose leading axis are runs, each with its rate; scaled: RMSprop.
 
     `descend` in place, with half the passes over memory. With equal rates it is `torch.optim.SGD`, scaled

@@ -10,13 +10,13 @@ import torch
 from torch import Tensor, nn
 
 from lab.errors import ArgumentError
-from lab.spec import Descent, Perceptron, RunSpec
+from lab.kinds import Sizes, check, material, signature, sizes
+from lab.spec import RunSpec
 from lab.tasks.table import TableTask
 from lab.training.sequences import Order
 
 CHUNK = 2**22  # values of a hidden layer that an evaluation has in memory at once, all runs together
 STACKED = 2**20  # numbers in a table up to which runs on different tables train side by side, each with a copy
-OPTIMIZERS, KEEPS = ("sgd", "rmsprop", "adam"), ("best", "last")
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,12 +60,13 @@ class Rows:
         return TableBatch(self.task, self.inputs[table, index], self.targets[table, index])
 
 
-class Tables:
+class TableData:
     """What runs on tables train on and are measured by: `train`, and the splits that are followed."""
 
     def __init__(self, specs: Sequence[RunSpec], device: torch.device):
         recipe, model = specs[0].recipe, specs[0].model
         self.task, self.device = specs[0].task, device
+        self.judged = self.task.judged
         self.training = Rows(specs, "train", device)
         self.followed = {name: Rows(specs, name, device) for name in followed(specs[0])}
         self.chunk = max(1, CHUNK // (len(specs) * max(model.width, self.task.outputs)))
@@ -99,36 +100,33 @@ class Tables:
 
 
 def followed(spec: RunSpec) -> list[str]:
-    """The splits that are measured: those asked for, and the one that decides what is kept, where one does."""
-    decides = spec.recipe.keep == "best" or spec.recipe.patience is not None
-    return list(dict.fromkeys([*spec.evaluate, *([spec.recipe.watch] if decides else [])]))
+    """The splits that are measured: those asked for, and those that decide what is kept."""
+    return list(dict.fromkeys([*spec.evaluate, *spec.recipe.watched]))
 
 
-def shape(spec: RunSpec) -> tuple:
-    """What runs that train side by side have in common of their table: all of it where it is large, else its sizes."""
-    task, splits = spec.task, spec.task.split(spec.task_seed)
+@sizes.register(TableTask)
+def _(task: TableTask, seed: int) -> Sizes:
+    return Sizes("row", task.inputs, task.outputs, examples=len(task.split(seed)["train"]))
+
+
+@material.register(TableTask)
+def _(task: TableTask, specs: Sequence[RunSpec], device: torch.device) -> TableData:
+    return TableData(specs, device)
+
+
+@signature.register(TableTask)
+def _(task: TableTask, spec: RunSpec) -> tuple:
+    """All of a table where it is large, else its sizes."""
+    splits = task.split(spec.task_seed)
     if splits["train"].inputs.numel() > STACKED:
         return task, spec.task_seed
-    sizes = tuple((name, len(splits[name])) for name in dict.fromkeys(["train", *followed(spec)]))
-    return type(task).__name__, task.inputs, task.classes, task.classification, task.loss_name, sizes
+    rows = tuple((name, len(splits[name])) for name in dict.fromkeys(["train", *followed(spec)]))
+    return type(task).__name__, task.inputs, task.classes, task.classification, task.loss_name, rows
 
 
-def check(spec: RunSpec) -> None:
-    """Say what does not fit together before anything is built."""
-    model, recipe = spec.model, spec.recipe
-    if not isinstance(model, Perceptron):
-        raise ArgumentError(f"the task {spec.task_name} needs a Perceptron, not a {type(model).__name__}")
-    if not isinstance(recipe, Descent):
-        raise ArgumentError(f"the task {spec.task_name} needs a Descent recipe, not a {type(recipe).__name__}")
-    if isinstance(model.phi, tuple) and len(model.phi) != model.layers:
-        raise ArgumentError(f"{len(model.phi)} non-linearities for {model.layers} hidden layers; give one each, or one")
-    if not model.prefactor > 0:
-        raise ArgumentError(f"prefactor={model.prefactor}: give a number above 0")
-    if recipe.optimizer not in OPTIMIZERS:
-        raise ArgumentError(f"unknown optimizer {recipe.optimizer!r}; known: {', '.join(OPTIMIZERS)}")
-    if recipe.keep not in KEEPS:
-        raise ArgumentError(f"keep={recipe.keep!r}; give {' or '.join(KEEPS)}")
-    splits = spec.task.split(spec.task_seed)
+@check.register(TableTask)
+def _(task: TableTask, spec: RunSpec) -> None:
+    splits = task.split(spec.task_seed)
     for name in followed(spec):
         if name not in splits:
-            raise ArgumentError(f"{spec.task_name} has no split {name!r}; choose one of {', '.join(splits)}")
+            raise ArgumentError(f"{task.name} has no split {name!r}; choose one of {', '.join(splits)}")

@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 import math
+from functools import singledispatch
 
 from lab.spec import AdamW, Recipe
 
 FLOOR = 0.1  # of the peak rate, where the cosine ends
 
 
-def factor(step: int, recipe: Recipe | AdamW) -> float:
+def factor(step: int, recipe: object) -> float:
     """Fraction of the peak rate at `step` (counted from 0), by the schedule of this kind of recipe."""
-    return cosine(step, recipe) if isinstance(recipe, AdamW) else trapezoid(step, recipe)
+    return _factor(recipe, step)
+
+
+@singledispatch
+def _factor(recipe: object, step: int) -> float:
+    return 1.0  # constant
+
+
+@_factor.register(Recipe)
+def _(recipe: Recipe, step: int) -> float:
+    return trapezoid(step, recipe)
+
+
+@_factor.register(AdamW)
+def _(recipe: AdamW, step: int) -> float:
+    return cosine(step, recipe)
 
 
 def trapezoid(step: int, recipe: Recipe) -> float:

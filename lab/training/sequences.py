@@ -11,6 +11,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lab import tasks
+from lab.errors import ArgumentError
+from lab.kinds import Sizes, batch_size, check, material, signature, sizes
 from lab.seeds import stream
 from lab.spec import RunSpec
 from lab.tasks.task import Split
@@ -79,15 +81,18 @@ class Order:
         return self._shuffled[:, within * self.batch : (within + 1) * self.batch]
 
 
-class Words:
-    """What runs on an algorithmic task train on and are measured by: its data, and the order of each run."""
+class SequenceData:
+    """What runs on token sequences train on and are measured by: a task's data, and the order of each run."""
+
+    judged = {"accuracy": 1}
 
     def __init__(self, specs: Sequence[RunSpec], device: torch.device):
         spec, self.device, self.runs = specs[0], device, len(specs)
         self.task = tasks.load(spec.task, spec.task_seed)
         self.training = Data(self.task.training, device)
-        self.evaluation = {name: Data(self.task.splits[name], device) for name in spec.evaluate}
-        self.order = Order([s.seed for s in specs], len(self.training), spec.recipe.batch)
+        followed = dict.fromkeys([*spec.evaluate, *spec.recipe.watched])
+        self.evaluation = {name: Data(self.task.splits[name], device) for name in followed}
+        self.order = Order([s.seed for s in specs], len(self.training), batch_size(spec))
 
     def at(self, step: int) -> Batch:
         """The training batch of each run at this step."""
@@ -120,3 +125,28 @@ class Words:
                 right = right + (hits * batch.weights).sum((1, 2)).cpu().numpy()
                 total = total + batch.weights.sum((1, 2)).cpu().numpy()
         return right / total
+
+
+@sizes.register(str)
+def _(task: str, seed: int) -> Sizes:
+    data = tasks.load(task, seed)
+    tokens, known = data.training.tokens, len(data.vocabulary)
+    return Sizes("tokens", known, known, data.max_length, (), tokens.shape[1], len(tokens))
+
+
+@material.register(str)
+def _(task: str, specs: Sequence[RunSpec], device: torch.device) -> SequenceData:
+    return SequenceData(specs, device)
+
+
+@signature.register(str)
+def _(task: str, spec: RunSpec) -> tuple:
+    return task, spec.task_seed
+
+
+@check.register(str)
+def _(task: str, spec: RunSpec) -> None:
+    splits = tasks.load(task, spec.task_seed).splits
+    for name in (*spec.evaluate, *spec.recipe.watched):
+        if name not in splits:
+            raise ArgumentError(f"{task} has no split {name!r}; choose one of {', '.join(splits)}")

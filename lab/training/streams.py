@@ -9,15 +9,17 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from lab.errors import ArgumentError
+from lab.kinds import Sizes, check, material, signature, sizes
 from lab.seeds import stream
 from lab.spec import RunSpec
-from lab.tasks.stream import BLOCK, Examples, Stream, StreamTask
+from lab.tasks.stream import BLOCK, Examples, Stream, StreamTask, known
 
 CHUNK = 256  # examples of an evaluation that are in memory at once, a run
 
 
 @dataclass(frozen=True, eq=False)
-class FreshBatch:
+class StreamBatch:
     """Examples for R runs, and what their attention scores are multiplied by (dropout; None: nothing)."""
 
     task: StreamTask
@@ -33,7 +35,7 @@ class FreshBatch:
         return self.task.loss(outputs, self.examples.targets)
 
 
-class Fresh:
+class StreamData:
     """Examples of each run, from its own task and seed.
 
     A batch and its dropout depend on task, seed and step alone, so a resumed run sees what it would have seen. Every
@@ -45,14 +47,15 @@ class Fresh:
     def __init__(self, specs: Sequence[RunSpec], device: torch.device):
         self.specs, self.device, self.task = list(specs), device, specs[0].task  # loss and scores are alike in a fleet
         recipe, model = specs[0].recipe, specs[0].model
-        self.splits, self.examples = specs[0].evaluate, recipe.examples
+        self.splits, self.examples = dict.fromkeys([*specs[0].evaluate, *recipe.watched]), recipe.examples
         self.training = self._streams("train", recipe.batch)
-        seeds = [spec.seed for spec in specs]
-        self.dropout = Dropout(seeds, (model.layers, self.task.length, self.task.length), model.dropout, device)
+        self.judged = self.task.judged
+        seeds, rate = [spec.seed for spec in specs], getattr(model, "dropout", 0.0)
+        self.dropout = Dropout(seeds, (model.layers, self.task.length, self.task.length), rate, device)
 
-    def at(self, step: int) -> FreshBatch:
+    def at(self, step: int) -> StreamBatch:
         """The training batch of each run at this step."""
-        return FreshBatch(self.task, _side_by_side(self.training, step), self.dropout.at(step))
+        return StreamBatch(self.task, _side_by_side(self.training, step), self.dropout.at(step))
 
     @torch.no_grad()
     def scores(self, model: nn.Module) -> dict[str, np.ndarray]:
@@ -118,3 +121,26 @@ def _cut(examples: Examples, count: int) -> Examples:
     """The first `count` examples of each run."""
     latents = {name: latent[:, :count] for name, latent in examples.latents.items()}
     return Examples(examples.inputs[:, :count], examples.targets[:, :count], latents)
+
+
+@sizes.register(StreamTask)
+def _(task: StreamTask, seed: int) -> Sizes:
+    return Sizes("vectors", task.inputs, task.outputs, task.length, tuple(task.positions))
+
+
+@material.register(StreamTask)
+def _(task: StreamTask, specs: Sequence[RunSpec], device: torch.device) -> StreamData:
+    return StreamData(specs, device)
+
+
+@signature.register(StreamTask)
+def _(task: StreamTask, spec: RunSpec) -> tuple:
+    return type(task).__name__, sizes(task, spec.task_seed).of_model
+
+
+@check.register(StreamTask)
+def _(task: StreamTask, spec: RunSpec) -> None:
+    for name in (*spec.evaluate, *spec.recipe.watched):
+        known(task, name)
+    if spec.recipe.batch is None:
+        raise ArgumentError(f"batch=None: the task {task.name} makes examples as they are needed; give their number")

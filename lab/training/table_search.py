@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import torch
 
 from lab.errors import ArgumentError, check_whole
+from lab.kinds import check_run
 from lab.models.mlp import InputFunctions
 from lab.nonlinearity.spline import Spline
 from lab.seeds import stream
@@ -15,7 +16,6 @@ from lab.spec import Knots, KnotTable, Resolved, RunSpec, SearchSpec, TwoLossSpe
 from lab.training.episodes import LEARN, STARTS
 from lab.training.knots import learned_names, start_values, with_places
 from lab.training.rows import TableBatch
-from lab.training.rows import check as check_rows
 from lab.training.sequences import Order
 from lab.training.two_loss import Search
 
@@ -143,4 +143,4 @@ def check(spec: TwoLossSpec) -> None:
     if missing := [name for name in spec.pool if name not in splits]:
         raise ArgumentError(f"{spec.task.name} has no split {missing[0]!r}; choose one of {', '.join(splits)}")
     recipe = replace(spec.recipe, keep="last", patience=None)
-    check_rows(RunSpec(spec.task, spec.model, recipe, 0, (), spec.task_seed))
+    check_run(RunSpec(spec.task, spec.model, recipe, 0, (), spec.task_seed))

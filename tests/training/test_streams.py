@@ -6,12 +6,12 @@ import pytest
 import torch
 
 from lab.errors import ArgumentError
+from lab.kinds import check_run
 from lab.models.methods import METHODS, method
-from lab.spec import AdamW, HyperModel, Knots, ModelSpec, Recipe, RunSpec, replace
+from lab.spec import AdamW, Descent, HyperModel, Knots, RunSpec, replace
 from lab.tasks import Logic, Sraven
 from lab.tasks.stream import Examples, Stream
 from lab.training.fleet import Fleet
-from lab.training.kinds import check
 from lab.training.loop import train
 from lab.training.streams import Dropout
 from tests.models.making import shaken
@@ -223,14 +223,13 @@ def test_names_of_scores(kind):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"model": ModelSpec()}, "logic needs a HyperModel, not a ModelSpec"),
-        ({"task": "addmod"}, "addmod needs a ModelSpec, not a HyperModel"),
-        ({"recipe": Recipe(10, 0.1, 8)}, "logic needs an AdamW recipe"),
+        ({"evaluate": ("search",)}, "logic has no split 'search'"),
+        ({"recipe": Descent(10, 0.1)}, "batch=None: the task logic makes examples"),
     ],
 )
 def test_what_does_not_fit_together_is_said(changes, said):
     spec = replace(specs_of()[0], **changes)
-    for call in (lambda: check(spec), lambda: fleet([spec])):
+    for call in (lambda: check_run(spec), lambda: fleet([spec])):
         with pytest.raises(ArgumentError, match=said):
             call()
 

@@ -2,12 +2,12 @@
 
 import pytest
 
+from lab import kinds
 from lab.errors import ArgumentError
 from lab.models.methods import METHODS
 from lab.papers.hypernetwork.settings import FRACTIONS, LENGTHS, logic, sraven
 from lab.scale import SCALES
 from lab.spec import AdamW, HyperModel, from_json, to_json
-from lab.training import kinds
 
 
 def test_fuzzy_logic_is_table_a3():
@@ -39,7 +39,7 @@ def test_every_method_has_runs_that_fit_together(scale, setting, printed):
         runs = setting(scale, name, printed=printed).runs(seeds=2)
         assert len({to_json(run) for run in runs}) == 2
         for run in runs:
-            kinds.check(run)
+            kinds.check_run(run)
             assert from_json(to_json(run)) == run and run.model.causal == printed
             assert set(run.evaluate) <= set(run.task.splits) and "val" in run.evaluate
 

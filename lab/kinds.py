@@ -1,0 +1,159 @@
+"""What training must know of each kind of task, model and recipe. Each kind implements these functions in its own file.
+
+`sizes`, `material`      of a task: what its examples look like to a model, and what a fleet trains on
+`build`                  of a model: the module with a run axis, for any task whose sizes fit
+`optimizer`              of a recipe: what takes the steps
+`signature`, `check`     of all three: what runs of one fleet share, and what cannot be trained
+
+They dispatch on the type of their first argument. To add a kind, write one file: a frozen dataclass that is given to
+`lab.spec.register`, and its implementations, e.g. `@build.register(MyModel)` above a function with build's arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import TYPE_CHECKING, Any, Protocol
+
+from lab.errors import ArgumentError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+    from torch import Tensor, nn
+
+    from lab.spec import RunSpec
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What the examples of a task look like to a model.
+
+    form       "tokens": integers (R, B, T) below `inputs`; each batch says which K of them predict the next one.
+               "vectors": numbers (R, B, T, inputs), with something to predict at the K tokens of `positions`.
+               "row": numbers (R, B, inputs), with one prediction.
+    outputs    size of one prediction
+    length     T, the longest sequence; 1 for a row
+    trained    tokens of a sequence in training, which may be shorter; None: T
+    examples   how many there are to train on; None where they are made as they are needed
+    """
+
+    form: str
+    inputs: int
+    outputs: int
+    length: int = 1
+    positions: tuple[int, ...] = (0,)
+    trained: int | None = None
+    examples: int | None = None
+
+    @property
+    def of_model(self) -> tuple:
+        """What decides the shape of a model."""
+        return self.form, self.inputs, self.outputs, self.length, self.positions
+
+
+class Batch(Protocol):
+    """One step's examples for R runs."""
+
+    def outputs(self, model: nn.Module) -> Tensor:
+        """What the model predicts, with the axes (R, B, …, outputs)."""
+
+    def loss(self, outputs: Tensor) -> Tensor:
+        """The loss of each run, (R,)."""
+
+
+class Material(Protocol):
+    """What a fleet of R runs trains on and is measured by.
+
+    columns  names of the scores, as far as they are known before the first evaluation
+    judged   scores by which one evaluation is better than another, without the split's name, the most important first;
+             with the sign of better: {"accuracy": 1, "mse": -1}
+    """
+
+    columns: Sequence[str]
+    judged: Mapping[str, int]
+
+    def at(self, step: int) -> Batch:
+        """The training batch of each run at this step; it depends on the runs' seeds and the step alone."""
+
+    def scores(self, model: nn.Module) -> dict[str, np.ndarray]:
+        """<score>_<split> (R,), for each split that is followed."""
+
+
+class Optimizer(Protocol):
+    """A `torch.optim.Optimizer` for weights whose leading axis are runs."""
+
+    state: dict
+
+    def zero_grad(self) -> None:
+        """Forget the gradients."""
+
+    def step(self) -> None:
+        """One step for all runs, from the gradients."""
+
+    def set_rates(self, recipes: Sequence[Any], step: int) -> None:
+        """The learning rates of this step, of one recipe a run."""
+
+    def hold(self, alive: Sequence[bool]) -> None:
+        """No rate in this step for runs that are not alive: without one, their weights do not decay either."""
+
+
+@singledispatch
+def sizes(task: object, seed: int) -> Sizes:
+    """What the examples of a task look like; `seed` is that of its data set."""
+    raise _unknown("task", task)
+
+
+@singledispatch
+def material(task: object, specs: Sequence[RunSpec], device: torch.device) -> Material:
+    """What runs that share a `signature` train on; `task` is that of the first."""
+    raise _unknown("task", task)
+
+
+@singledispatch
+def build(model: object, sizes: Sizes, specs: Sequence[RunSpec], modules: Sequence[nn.Module | None]) -> nn.Module:
+    """Freshly initialized models side by side, one a run, from the seeds of the specs.
+
+    modules: the non-linearities, in the order of `model.parts`; None stands for softmax.
+    """
+    raise _unknown("model", model)
+
+
+@singledispatch
+def optimizer(recipe: object, recipes: Sequence[Any], model: nn.Module) -> Optimizer:
+    """The optimizer of R runs, one recipe each, of which `recipe` is the first, for the weights of a model."""
+    raise _unknown("recipe", recipe)
+
+
+@singledispatch
+def signature(part: object, spec: RunSpec) -> object:
+    """What runs of one fleet have in common of this task, model or recipe, which is a part of `spec`."""
+    return part
+
+
+@singledispatch
+def check(part: object, spec: RunSpec) -> None:
+    """Raise ArgumentError where this task, model or recipe cannot be trained as a part of `spec`."""
+
+
+def check_run(spec: RunSpec) -> None:
+    """Say what does not fit together in a run before anything is built."""
+    for part in (spec.task, spec.model, spec.recipe):
+        check(part, spec)
+
+
+def shared(spec: RunSpec) -> tuple:
+    """Equal for runs that can train side by side."""
+    return *(signature(part, spec) for part in (spec.task, spec.model, spec.recipe)), spec.evaluate
+
+
+def batch_size(spec: RunSpec) -> int:
+    """Examples of a step."""
+    return spec.recipe.batch or sizes(spec.task, spec.task_seed).examples
+
+
+def _unknown(what: str, given: object) -> ArgumentError:
+    known = {"task": sizes, "model": build, "recipe": optimizer}[what].registry
+    names = ", ".join(sorted(kind.__name__ for kind in known if kind is not object))
+    return ArgumentError(f"{type(given).__name__} is no {what} that the lab can train; known: {names}")

@@ -1,0 +1,83 @@
+"""The models that come with the lab, for every task whose sizes fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import nn
+
+from lab.errors import ArgumentError
+from lab.kinds import Sizes, build, check, signature
+from lab.models.adapters import Columns, Flat, TokenHyperTransformer, VectorTransformer, as_vectors
+from lab.models.hyper import HyperTransformer
+from lab.models.mlp import MLP
+from lab.models.transformer import Transformer
+from lab.spec import HyperModel, ModelSpec, Perceptron, RunSpec, replace
+from lab.spec.forms import form
+
+
+@build.register(ModelSpec)
+def _(model: ModelSpec, sizes: Sizes, specs: Sequence[RunSpec], modules: Sequence[nn.Module | None]) -> nn.Module:
+    seeds = [spec.seed for spec in specs]
+    if sizes.form == "tokens":
+        return Transformer(model, sizes.inputs, sizes.length, seeds, *modules)
+    if sizes.form == "row":
+        return Columns(VectorTransformer(model, as_vectors(sizes), seeds, *modules))
+    return VectorTransformer(model, sizes, seeds, *modules)
+
+
+@build.register(HyperModel)
+def _(model: HyperModel, sizes: Sizes, specs: Sequence[RunSpec], modules: Sequence[nn.Module | None]) -> nn.Module:
+    seeds = [spec.seed for spec in specs]
+    if sizes.form == "tokens":
+        return TokenHyperTransformer(model, sizes, seeds, *modules)
+    if sizes.form == "row":
+        if model.dropout:
+            raise ArgumentError(f"dropout={model.dropout}: tables train without dropout; give dropout=0.0")
+        return Columns(build(model, as_vectors(sizes), specs, modules))
+    return HyperTransformer(model, sizes.inputs, sizes.outputs, sizes.length, sizes.positions, seeds, *modules)
+
+
+@build.register(Perceptron)
+def _(model: Perceptron, sizes: Sizes, specs: Sequence[RunSpec], modules: Sequence[nn.Module | None]) -> nn.Module:
+    if sizes.form == "tokens":
+        raise ArgumentError("a Perceptron reads rows of numbers, and this task has tokens; give a ModelSpec")
+    if sizes.form == "vectors":
+        count = len(sizes.positions)
+        flat = Sizes("row", sizes.length * sizes.inputs, count * sizes.outputs)
+        return Flat(perceptrons(flat, specs, modules), count)
+    return perceptrons(sizes, specs, modules)
+
+
+def perceptrons(sizes: Sizes, specs: Sequence[RunSpec], modules: Sequence[nn.Module | None]) -> MLP:
+    """Perceptrons side by side on rows; they may differ in their prefactor."""
+    model = specs[0].model
+    named = dict(zip(model.parts, modules, strict=True))
+    inputs = named.pop("inputs", None)
+    phi = list(named.values()) if isinstance(model.phi, tuple) else named["phi"]
+    factors = [spec.model.prefactor for spec in specs]
+    prefactor = factors[0] if len(set(factors)) == 1 else torch.tensor(factors)
+    widths = [sizes.inputs, *[model.width] * model.layers, sizes.outputs]
+    seeds, settings = [spec.seed for spec in specs], {"residual": model.residual, "spectral": model.spectral}
+    return MLP(widths, seeds, phi, model.scale, prefactor=prefactor, inputs=inputs, **settings)
+
+
+@signature.register(ModelSpec)
+@signature.register(HyperModel)
+def _(model: ModelSpec | HyperModel, spec: RunSpec) -> ModelSpec | HyperModel:
+    return replace(model, **{name: form(part) for name, part in model.parts.items()})
+
+
+@signature.register(Perceptron)
+def _(model: Perceptron, spec: RunSpec) -> Perceptron:
+    forms = {name: form(part) for name, part in model.parts.items()}
+    return replace(model.having(forms), prefactor=0.0)
+
+
+@check.register(Perceptron)
+def _(model: Perceptron, spec: RunSpec) -> None:
+    if isinstance(model.phi, tuple) and len(model.phi) != model.layers:
+        raise ArgumentError(f"{len(model.phi)} non-linearities for {model.layers} hidden layers; give one each, or one")
+    if not model.prefactor > 0:
+        raise ArgumentError(f"prefactor={model.prefactor}: give a number above 0")

@@ -7,10 +7,10 @@ Each case is what somebody might type. The key above it is what the message has 
 import numpy as np
 import pytest
 import torch
-from lab.figures.figure import Figure
 from torch import nn
 
 import lab
+from lab.catalogue.figure import Figure
 from lab.cli import main
 from lab.store import Store
 from lab.tasks import Logic, Operation, Sraven

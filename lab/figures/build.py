@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from lab import engine
 from lab.errors import LabError, check_whole
 from lab.figures.algorithmic import curves
+from lab.figures.caption import counted
 from lab.figures.figure import Figure
 from lab.figures.provenance import collect
 from lab.figures.registry import Entry, entry
@@ -126,7 +127,7 @@ def has_results(name: str, scale: str) -> bool:
 
 
 def read(found: Entry, scale: str) -> Figure:
-    """A shipped figure, drawn anew from its table."""
+    """A shipped figure, drawn anew from its table; settings and departures are told of the runs that it has."""
     import pandas as pd
 
     folder = RESULTS / found.name / scale
@@ -137,13 +138,30 @@ def read(found: Entry, scale: str) -> Figure:
         extras = {path.stem: pd.read_csv(path) for path in beside if path.is_file()}
     except (OSError, ValueError) as error:
         raise LabError(f"shipped results cannot be read ({error}); bring them back, or train with --force") from error
+    if set(facts["runs"]) == {key(spec) for _, spec in found.plan(scale, max(1, len(facts["seeds"])))}:
+        facts |= _told(found, scale)  # how the same runs are put into words may have been corrected
     return _figure(found, scale, table, facts, extras)
+
+
+def _told(found: Entry, scale: str) -> dict:
+    """What an entry says of the runs of its plan: a function of their settings alone."""
+    return {
+        "hyperparameters": json.loads(json.dumps(found.origin.hyperparameters(scale))),
+        "departures": [*found.notes(scale), *found.origin.departures(scale)],
+        "guesses": list(found.origin.guesses),
+    }
 
 
 def _figure(found: Entry, scale: str, table: pd.DataFrame, facts: dict, extras: dict) -> Figure:
     summary = found.summary(table)
     plot = found.plot(table, extras["functions"]) if found.functions else found.plot(table)
-    return Figure(plot, table, facts, _caption(found, summary, facts), found.name, scale, summary, extras)
+    return Figure(plot, table, facts, _caption(found, summary, facts), found.name, scale, summary, extras,
+                  headline=_headline(found, summary))  # fmt: skip
+
+
+def _headline(found: Entry, summary: str) -> str:
+    """Two lines: what the figure shows; its result in a sentence, with what the paper says."""
+    return f"{found.shows}.\n{f'{summary} ' if summary else ''}Paper: {found.paper_says}."
 
 
 def _caption(found: Entry, summary: str, facts: dict) -> str:
@@ -158,23 +176,25 @@ def _made(found: Entry, facts: dict) -> str:
     """Scale, device, seeds, runs, steps, data."""
     words = f"Scale {facts['scale']}, {facts['device_name']}"
     if facts["runs"]:
-        found_by = len(facts["searches"])
-        searches = f" and {found_by} {'searches' if found_by > 1 else 'search'}" if found_by else ""
+        searches = f" and {counted(len(facts['searches']), 'search', 'searches')}" if facts["searches"] else ""
         first, last = facts["seeds"][0], facts["seeds"][-1]
         seeds = f"seeds {first} to {last}" if last > first else f"seed {first}"
-        words += f", {seeds}, {len(facts['runs'])} runs{searches}."
+        words += f", {seeds}, {counted(len(facts['runs']), 'run')}{searches}."
         lost = len(facts["diverged"])
         words += f" {lost} of them diverged (their loss was no longer finite)." if lost else ""
         words += f" Steps: {_steps(found, facts['scale'])}."
     else:
         words += ". Nothing is trained."
-    looked = f" Probes looked at {facts['examples']} examples." if facts["runs"] and "examples" in facts else ""
+    looked = f" Probes looked at {facts['examples']:,} examples." if facts["runs"] and "examples" in facts else ""
     return f"{words}{looked} Data: {'; '.join(dict.fromkeys(source['from'] for source in facts['data']))}."
 
 
 def _steps(found: Entry, scale: str) -> str:
-    """Lengths of the schedules, by task."""
+    """Steps that are really taken, by task."""
     lengths: dict[str, set[int]] = {}
     for _, spec in found.plan(scale, 1):
-        lengths.setdefault(spec.task_name, set()).add(spec.recipe.steps)
-    return ", ".join(f"{task} {' and '.join(map(str, sorted(lengths[task])))}" for task in lengths)
+        lengths.setdefault(spec.task_name, set()).add(spec.recipe.last)
+    each = {task: " and ".join(f"{steps:,}" for steps in sorted(found)) for task, found in lengths.items()}
+    if len(each) > 1 and len({*each.values()}) == 1:
+        return f"{next(iter(each.values()))} on each task"
+    return ", ".join(f"{task} {steps}" for task, steps in each.items())

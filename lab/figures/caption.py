@@ -61,6 +61,15 @@ def captioned(figure: go.Figure, caption: str, width: int) -> go.Figure:
     return copy
 
 
+def counted(number: int, one: str, many: str = "") -> str:
+    """A number with its noun.
+
+    >>> counted(1, "search", "searches"), counted(1200, "run")
+    ('1 search', '1,200 runs')
+    """
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
 def reading(figure: go.Figure) -> str:
     """How to read the plot, as its plot function left it: what lines, bands and numbers are."""
     return (figure.layout.meta or {}).get("reading", "")

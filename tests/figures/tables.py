@@ -54,7 +54,7 @@ def matrix(differences, part="MLP", noise=0.0, seeds=6):
     """Runs whose mean differences to the baseline are exactly `differences` (architectures × tasks, in points)."""
     rng, rows = np.random.default_rng(3), []
     for task in differences.columns:
-        base = 0.5 + noise * rng.normal(size=seeds)
+        base = 0.6 + noise * rng.normal(size=seeds)
         for architecture in ("baseline", *differences.index):
             jitter = noise * rng.normal(size=seeds)
             shift = (

@@ -174,8 +174,7 @@ def test_fig5_shows_ours_and_the_paper_s_matrix():
     assert [cell[0] for row in ours.customdata for cell in row[:1]] == list(TASK_TITLES)  # keys, for a click on a cell
     assert ours.coloraxis == paper.coloraxis, "one scale, so that the two compare"
     found = compare(delta(MADE["fig5"][1]))
-    beside = f"signs agree in {100 * found.sign_agreement_all:.0f} %, Spearman {found.spearman:.2f}"
-    assert beside in [note.text for note in figure.layout.annotations]
+    assert f"Spearman {found.rank_correlation}" in [note.text for note in figure.layout.annotations]
     printed = [trace for trace in figure.data if trace.yaxis == "y2" and trace.type == "scatter"]
     assert len(printed) == 1 and printed[0].text[0] == "+43" and "−15" in printed[0].text
 
@@ -188,6 +187,31 @@ def test_fig5_draws_a_part_of_the_matrix_with_holes():
     ours = figure.data[0]
     assert np.isnan(ours.z[0][1]) and np.shape(ours.z) == (2, 2)
     assert "–" in figure.data[1].text and "Diverged: 6 of 24 pairs" in reading(figure)
+
+
+def test_tasks_that_no_model_learned_are_grey_and_have_no_best():
+    from lab.tasks.trivial import trivial
+
+    table = MADE["fig5"][1].copy()
+    dead = table["task"] == "mano"
+    table.loc[dead, "accuracy"] = trivial("mano") + 0.01 * np.sin(np.arange(dead.sum()))
+    figure = drawn("fig5", table)
+    ours = figure.data[0]
+    column = list(TASK_TITLES).index("mano")
+    assert np.isnan(np.array(ours.z, float)[:, column]).all() and np.isfinite(np.delete(ours.z, column, 1)).all()
+    frames = [shape for shape in figure.layout.shapes if shape.layer != "below" and shape.yref == "y"]
+    assert frames and not any(frame.x0 < column < frame.x1 for frame in frames)
+    assert figure.layout.xaxis.ticktext[column] == "Mano †" and "trivial answer" in reading(figure)
+    assert "trivial" not in reading(drawn("fig5"))
+
+
+def test_no_interval_is_wider_than_the_scale():
+    table = MADE["fig5"][1]
+    table = table[table["seed"] < 2].copy()
+    table.loc[(table["task"] == "add") & (table["architecture"] == "add") & (table["seed"] == 1), "accuracy"] += 0.3
+    told = [text for trace in drawn("fig5", table).data if trace.type == "scatter" for text in trace.text if text.startswith("±")]
+    assert "± > 40" in told
+    assert all(float(text.removeprefix("± ")) <= 40 for text in told if ">" not in text)
 
 
 def test_fig11_has_a_matrix_a_part():

@@ -51,9 +51,8 @@ def fig5(table: pd.DataFrame) -> go.Figure:
     """Our matrix above the paper's. table: architecture, task, seed, accuracy (and part, of one value)."""
     cells, dead = delta(table), unlearned(table)
     seeds = counted(int((cells["seeds"] + cells["lost"]).max()), "seed")
-    figure = heatmaps(
-        [Matrix(f"Ours (mean of {seeds})", cells, dead), Matrix("Paper, Figure 5 (mean of 6 seeds)", published(cells))]
-    )
+    paper = Matrix("Paper, Figure 5 (mean of 6 seeds)", published(cells))
+    figure = heatmaps([Matrix(f"Ours (mean of {seeds})", cells, dead), paper])
     found = compare(cells)
     if not np.isnan(found.spearman):
         above(figure, f"Spearman {found.rank_correlation}", 2, 1, side="right", size=SIZE - 1)
@@ -69,7 +68,8 @@ def fig11(table: pd.DataFrame) -> go.Figure:
         [Matrix(f"Optimized: {part}. {_means(cells)}", cells, dead) for part, cells in parts.items()]
     )
     everything = pd.concat(parts.values(), ignore_index=True)
-    set_reading(figure, *_key(everything, dead), "Means in the titles: over tasks, architecture and task the same or not.")
+    means = "Means in the titles: over cells, architecture and task the same or not."
+    set_reading(figure, *_key(everything, dead), means)
     return figure
 
 

@@ -110,13 +110,15 @@ def log_axis(values: pd.Series) -> dict:
 
 
 def band(figure: go.Figure, stats: pd.DataFrame, ink: str, method: str) -> None:
-    """The interval of a method's mean as a band, in percent; stats as `over_seeds` gives them. None for one run."""
+    """The interval of a method's mean as a band, in percent, cut at 0 and 100; stats as `over_seeds` gives them. None
+    for one run."""
     known = stats.dropna()
     if not len(known):
         return
+    low, high = ((known["mean"] + side * known["half"]).clip(0, 100) for side in (-1, 1))
     figure.add_scatter(
         x=np.concatenate([known.index, known.index[::-1]]),
-        y=np.concatenate([known["mean"] + known["half"], (known["mean"] - known["half"])[::-1]]),
+        y=np.concatenate([high, low[::-1]]),
         fill="toself",
         mode="none",
         fillcolor=faded(ink, 0.18),

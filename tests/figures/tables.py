@@ -72,8 +72,8 @@ def shapes(tasks=TASKS):
         spread = 0.5 * 2 ** (number % 6)
         density = np.exp(-((x / spread) ** 2) / 2)
         value = np.sin((1 + number) * x / 2) * np.exp(-((x / 6) ** 2)) + 0.1 * number
-        rows += list(zip([task] * len(x), x, value, density / density.sum(), strict=True))
-    return pd.DataFrame(rows, columns=["task", "x", "value", "density"])
+        rows += list(zip([task] * len(x), x, value, density / density.sum(), [0.9] * len(x), strict=True))
+    return pd.DataFrame(rows, columns=["task", "x", "value", "density", "accuracy"])
 
 
 def variants(seeds=6, tasks=("memorize", "addmod", "add", "parentheses"), died=()):

@@ -50,6 +50,7 @@ PRINTED: dict[str, dict[str, tuple[float, float]]] = {
     },
 }
 TITLES = {"logic": "fuzzy logic: R² (%)", "sraven": "SRAVEN: accuracy (%)"}
+PRINTED_AT = 32  # tokens of the printed column of fuzzy logic
 LOWEST = -40  # percent: the axis goes no lower, the digits do
 
 
@@ -57,7 +58,7 @@ def means(table: pd.DataFrame) -> pd.DataFrame:
     """One row a task and method, in the order of Table A1, in percent: task, method, mean over seeds, error (standard
     error; NaN for one run), runs in the mean, lost (diverged), paper, paper_error.
 
-    table: task, method, seed, value (0 to 1), diverged, chosen, one row a run.
+    table: task, method, tokens (NaN where a task has none), seed, value (0 to 1), diverged, chosen, one row a run.
     """
     import pandas as pd
 
@@ -79,7 +80,10 @@ def table_a1(table: pd.DataFrame) -> go.Figure:
     found = means(table)
     panels, ends = [], []
     for task, rows in found.groupby("task", sort=False):
-        panels.append((TITLES[task], rows.assign(name=[_two_lines(method_title(name)) for name in rows["method"]])))
+        tokens = table.loc[table["task"] == task, "tokens"].iloc[0]
+        lengths = f"<br>here {tokens:.0f} tokens, printed {PRINTED_AT}" if tokens == tokens else ""
+        rows = rows.assign(name=[_two_lines(method_title(name)) for name in rows["method"]])
+        panels.append((f"{TITLES[task]}{lengths}", rows))
         ends.append((max(LOWEST, min(0.0, np.nanmin(rows[["mean", "paper"]].to_numpy(float)) - 8)), 104))
     figure = beside.rows(panels, ends)
     single = table["seed"].nunique() == 1
@@ -92,6 +96,13 @@ def table_a1(table: pd.DataFrame) -> go.Figure:
         _lost(found),
     )
     return figure
+
+
+def other_length(table: pd.DataFrame) -> str:
+    """A sentence where fuzzy logic has another length than the paper's numbers."""
+    here = set(table["tokens"].dropna()) - {PRINTED_AT}
+    told = f" The printed numbers of fuzzy logic are of {PRINTED_AT} tokens, those here of {{}}: not the same task."
+    return told.format(", ".join(f"{length:.0f}" for length in sorted(here))) if here else ""
 
 
 def _two_lines(title: str) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -143,6 +145,20 @@ def read(found: Entry, scale: str) -> Figure:
     return _figure(found, scale, table, facts, extras)
 
 
+def redraw(name: str, scale: str = "laptop") -> None:
+    """Write the image, the plot and the provenance of a shipped figure anew, from its table, which stays as it is.
+
+    Raises LabError where no image can be made.
+    """
+    folder = RESULTS / name / scale
+    with tempfile.TemporaryDirectory() as place:
+        *_, last = read(entry(name), scale).write(place, page=False)
+        if not isinstance(last, Path):
+            raise LabError(last)
+        for file in ("figure.json", "figure.png", "provenance.json"):
+            shutil.copyfile(Path(place) / file, folder / file)
+
+
 def _told(found: Entry, scale: str) -> dict:
     """What an entry says of the runs of its plan: a function of their settings alone."""
     return {
@@ -195,6 +211,4 @@ def _steps(found: Entry, scale: str) -> str:
     for _, spec in found.plan(scale, 1):
         lengths.setdefault(spec.task_name, set()).add(spec.recipe.last)
     each = {task: " and ".join(f"{steps:,}" for steps in sorted(found)) for task, found in lengths.items()}
-    if len(each) > 1 and len({*each.values()}) == 1:
-        return f"{next(iter(each.values()))} on each task"
     return ", ".join(f"{task} {steps}" for task, steps in each.items())

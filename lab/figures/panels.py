@@ -15,7 +15,8 @@ if TYPE_CHECKING:  # imported where a figure is drawn
 
 BOTTOM = 50  # px below the lowest panels: tick labels and axis title
 LEFT, RIGHT = 62, 16
-LOG_STEPS = {0.55: range(1, 10), 1.3: (1, 2, 5), 2: (1, 3), np.inf: (1,)}  # numbers, by the powers of ten of an axis
+LOG_STEPS = ((1,), (1, 3), (1, 2, 5), range(1, 10), np.arange(1, 10, 0.5), np.arange(1, 10, 0.1))  # of a power of ten
+FEWEST = 3  # numbers on an axis
 
 
 def grid(
@@ -104,8 +105,11 @@ def log_axis(values: pd.Series) -> dict:
     if values.empty:
         return {"type": "log"}
     low, high = np.log10([values.min() / 1.2, values.max() * 1.2])
-    steps = next(steps for widest, steps in LOG_STEPS.items() if high - low < widest)
-    ticks = [step * 10.0**power for power in range(int(np.floor(low)), int(np.ceil(high)) + 1) for step in steps]
+    powers = range(int(np.floor(low)), int(np.ceil(high)) + 1)
+    for steps in LOG_STEPS:  # the fewest numbers that are enough
+        ticks = [round(step * 10.0**power, 12) for power in powers for step in steps]
+        if sum(low <= np.log10(tick) <= high for tick in ticks) >= FEWEST:
+            break
     return {"type": "log", "range": (low, high), "tickvals": ticks, "ticktext": [f"{tick:g}" for tick in ticks]}
 
 

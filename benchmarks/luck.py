@@ -29,8 +29,14 @@ from lab.store import Store
 TASKS = ("memorize", "addmod", "add")
 
 
+RESAMPLES = 10_000
+
+
 def gains(task: str, searches: int, seeds: int, scale: str) -> np.ndarray:
-    """(searches, seeds): mean test accuracy over training minus that of the baseline with the same seed, in points."""
+    """(searches, seeds): mean test accuracy over training minus that of the baseline with the same seed, in points.
+
+    All searches are compared with the same baseline runs.
+    """
     found, store = setting(task, scale), Store()
     own = found.search()
     each = [found.runs(seeds, replace(own, seed=own.seed + number)) for number in range(searches)]
@@ -41,11 +47,21 @@ def gains(task: str, searches: int, seeds: int, scale: str) -> np.ndarray:
     return 100 * (np.array(after) - before)
 
 
+def interval(found: np.ndarray, seed: int = 0) -> tuple[float, float]:
+    """95 % bootstrap interval of the mean of `gains`: searches are drawn anew, and seeds, the same for all of them,
+    because searches share the baseline runs and so rise and fall together with a seed."""
+    rng = np.random.default_rng(seed)
+    rows, columns = (rng.integers(size, size=(RESAMPLES, size)) for size in found.shape)
+    drawn = found[rows[:, :, None], columns[:, None, :]].mean((1, 2))
+    low, high = np.percentile(drawn, (2.5, 97.5))
+    return float(low), float(high)
+
+
 def row(task: str, found: np.ndarray) -> str:
     """A line of the table."""
-    own = found.mean(1)
+    own, (low, high) = found.mean(1), interval(found)
     told = " | ".join(f"{gain:+.1f} ± {half_width(seeds):.1f}" for gain, seeds in zip(own, found, strict=True))
-    return f"| {task_title(task)} | {told} | {own.mean():+.1f} ± {half_width(own):.1f} |"
+    return f"| {task_title(task)} | {told} | {own.mean():+.1f} [{low:+.1f}, {high:+.1f}] |"
 
 
 def main() -> None:
@@ -57,8 +73,9 @@ def main() -> None:
     parser.add_argument("--write", type=Path, help="a file with a place for the table")
     asked = parser.parse_args()
     where = f"{machine()}. {date.today():%d %B %Y}, torch {torch.__version__}, kernel {kernel_name('cpu')}, scale"
-    where += f" {asked.scale}. Points of mean test accuracy over training above GELU, ± half of the 95 % interval: of a"
-    where += f" search over {asked.seeds} models, in the last column over the searches."
+    where += f" {asked.scale}. Points of mean test accuracy over training above GELU. ±: half of the 95 % interval of a"
+    where += f" search over {asked.seeds} models. Last column: 95 % bootstrap interval over searches and seeds, nested:"
+    where += " all searches share the baseline runs."
     heads = ["task", *(f"search {number}" for number in range(asked.searches)), "mean of searches"]
     lines = [where, "", f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for task in asked.tasks:

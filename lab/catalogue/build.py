@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
+import tempfile
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab import engine
@@ -15,6 +18,7 @@ from lab.catalogue.shipped import folder_of, has_results
 from lab.errors import LabError, check_whole
 from lab.papers.entry import Entry
 from lab.papers.tables import curves
+from lab.plots.caption import counted
 from lab.run import MOST_SEEDS, Run, complete
 from lab.scale import check_scale
 from lab.spec import key, needs
@@ -127,7 +131,7 @@ def trained(found: Entry, scale: str, store: Store) -> bool:
 
 
 def read(found: Entry, scale: str) -> Figure:
-    """A shipped figure, drawn anew from its table."""
+    """A shipped figure, drawn anew from its table; settings and departures are told of the runs that it has."""
     import pandas as pd
 
     folder = folder_of(found.name, scale)
@@ -138,13 +142,44 @@ def read(found: Entry, scale: str) -> Figure:
         extras = {path.stem: pd.read_csv(path) for path in beside if path.is_file()}
     except (OSError, ValueError) as error:
         raise LabError(f"shipped results cannot be read ({error}); bring them back, or train with --force") from error
+    if set(facts["runs"]) == {key(spec) for _, spec in found.plan(scale, max(1, len(facts["seeds"])))}:
+        facts |= _told(found, scale)  # how the same runs are put into words may have been corrected
     return _figure(found, scale, table, facts, extras)
+
+
+def redraw(name: str, scale: str = "laptop") -> None:
+    """Write the image, the plot and the provenance of a shipped figure anew, from its table, which stays as it is.
+
+    Raises LabError where no image can be made.
+    """
+    folder = folder_of(name, scale)
+    with tempfile.TemporaryDirectory() as place:
+        *_, last = read(entry(name), scale).write(place, page=False)
+        if not isinstance(last, Path):
+            raise LabError(last)
+        for file in ("figure.json", "figure.png", "provenance.json"):
+            shutil.copyfile(Path(place) / file, folder / file)
+
+
+def _told(found: Entry, scale: str) -> dict:
+    """What an entry says of the runs of its plan: a function of their settings alone."""
+    return {
+        "hyperparameters": json.loads(json.dumps(found.origin.hyperparameters(scale))),
+        "departures": [*found.notes(scale), *found.origin.departures(scale)],
+        "guesses": list(found.origin.guesses),
+    }
 
 
 def _figure(found: Entry, scale: str, table: pd.DataFrame, facts: dict, extras: dict) -> Figure:
     summary = found.summary(table)
     plot = found.plot(table, extras["functions"]) if found.functions else found.plot(table)
-    return Figure(plot, table, facts, _caption(found, summary, facts), found.name, scale, summary, extras)
+    return Figure(plot, table, facts, _caption(found, summary, facts), found.name, scale, summary, extras,
+                  headline=_headline(found, summary))  # fmt: skip
+
+
+def _headline(found: Entry, summary: str) -> str:
+    """Two lines: what the figure shows; its result in a sentence, with what the paper says."""
+    return f"{found.shows}.\n{f'{summary} ' if summary else ''}Paper: {found.paper_says}."
 
 
 def _caption(found: Entry, summary: str, facts: dict) -> str:
@@ -159,23 +194,23 @@ def _made(found: Entry, facts: dict) -> str:
     """Scale, device, seeds, runs, steps, data."""
     words = f"Scale {facts['scale']}, {facts['device_name']}"
     if facts["runs"]:
-        found_by = len(facts["searches"])
-        searches = f" and {found_by} {'searches' if found_by > 1 else 'search'}" if found_by else ""
+        searches = f" and {counted(len(facts['searches']), 'search', 'searches')}" if facts["searches"] else ""
         first, last = facts["seeds"][0], facts["seeds"][-1]
         seeds = f"seeds {first} to {last}" if last > first else f"seed {first}"
-        words += f", {seeds}, {len(facts['runs'])} runs{searches}."
+        words += f", {seeds}, {counted(len(facts['runs']), 'run')}{searches}."
         lost = len(facts["diverged"])
         words += f" {lost} of them diverged (their loss was no longer finite)." if lost else ""
         words += f" Steps: {_steps(found, facts['scale'])}."
     else:
         words += ". Nothing is trained."
-    looked = f" Probes looked at {facts['examples']} examples." if facts["runs"] and "examples" in facts else ""
+    looked = f" Probes looked at {facts['examples']:,} examples." if facts["runs"] and "examples" in facts else ""
     return f"{words}{looked} Data: {'; '.join(dict.fromkeys(source['from'] for source in facts['data']))}."
 
 
 def _steps(found: Entry, scale: str) -> str:
-    """Lengths of the schedules, by task."""
+    """Steps that are really taken, by task."""
     lengths: dict[str, set[int]] = {}
     for _, spec in found.plan(scale, 1):
-        lengths.setdefault(spec.task_name, set()).add(spec.recipe.steps)
-    return ", ".join(f"{task} {' and '.join(map(str, sorted(lengths[task])))}" for task in lengths)
+        lengths.setdefault(spec.task_name, set()).add(spec.recipe.last)
+    each = {task: " and ".join(f"{steps:,}" for steps in sorted(found)) for task, found in lengths.items()}
+    return ", ".join(f"{task} {steps}" for task, steps in each.items())

@@ -51,7 +51,9 @@ class Figure:
     """A figure of the catalogue at a scale.
 
     plot: what is drawn, from `table` alone. caption: scale, device, seeds, steps, data, departures from the paper.
-    summary: the result in a sentence. extras: further tables by name, e.g. the learning curves behind a matrix.
+    summary: the result in a sentence. headline: what is seen and the result in two lines, all that an image says
+    besides the key of its plot (default: the caption). extras: further tables by name, e.g. the learning curves behind
+    a matrix.
     """
 
     plot: go.Figure
@@ -62,6 +64,7 @@ class Figure:
     scale: str
     summary: str = ""
     extras: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    headline: str = ""
 
     @property
     def full_caption(self) -> str:
@@ -70,6 +73,21 @@ class Figure:
 
         key = reading(self.plot)
         return self.caption if key in self.caption else f"{self.caption.rstrip()}\n{key}"
+
+    @property
+    def short_caption(self) -> str:
+        """What is seen, the result with the paper's words, and how to read the plot; not how it was made."""
+        from lab.plots.caption import reading
+
+        if not self.headline:
+            return self.full_caption
+        return "\n".join(part for part in (self.headline, reading(self.plot)) if part)
+
+    @property
+    def details(self) -> str:
+        """What the full caption has and the short one lacks: how the figure was made, departures from the paper."""
+        said = " ".join(self.short_caption.split())
+        return "\n".join(line for line in self.full_caption.splitlines() if " ".join(line.split()) not in said)
 
     def write(self, folder: str | Path, images: bool = True, page: bool = True) -> list[Path | str]:
         """Write the figure's files into `folder`; what was written, and how to get images where there are none.
@@ -108,7 +126,7 @@ class Figure:
         from lab.catalogue import export
         from lab.plots.caption import captioned
 
-        drawn = captioned(self.plot, self.full_caption, WIDTH)
+        drawn = captioned(self.plot, self.short_caption, WIDTH)
         try:
             made = export.images(drawn.to_json())
         except export.NoImages as problem:
@@ -131,15 +149,20 @@ class Figure:
             config={"responsive": True, "displaylogo": False},
         )
         title = html.escape(f"{self.name}, {self.scale} scale")
-        return PAGE.format(title=title, plot=plot, caption=html.escape(self.full_caption).replace("\n", "<br>"))
+        return PAGE.format(title=title, plot=plot, caption=self._caption_page())
+
+    def _caption_page(self) -> str:
+        """The caption as HTML; how the figure was made is folded."""
+        text = html.escape(self.short_caption).replace("\n", "<br>")
+        made = html.escape(self.details).replace("\n", "<br>")
+        return f"{text}<details><summary>How it was made</summary>{made}</details>" if made else text
 
     def _ipython_display_(self) -> None:
         """The plot, and below it the caption as text, which wraps to the width of the cell."""
         from IPython.display import HTML, display
 
         display(self.plot)
-        caption = html.escape(self.full_caption).replace("\n", "<br>")
-        display(HTML(f'<p style="max-width: 50rem">{caption}</p>'))
+        display(HTML(f'<div style="max-width: 50rem">{self._caption_page()}</div>'))
 
 
 def _make(folder: Path) -> None:

@@ -6,6 +6,7 @@ A page or a notebook wraps text by itself, so there the caption stands as text b
 from __future__ import annotations
 
 import html
+import re
 import textwrap
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:  # imported where a figure is drawn
 LINE = 1.4 * SIZE  # px from one line to the next
 GLYPH = 0.53 * SIZE  # px of an average character, with room for wide fonts: Liberation Sans has 0.44 of its size
 EDGE = 12  # px left, right and below
+KEY, ROW = 48, 19  # px of a legend's mark and gaps, and of a row of it
 
 
 def wrap(text: str, width: int) -> list[str]:
@@ -37,6 +39,7 @@ def captioned(figure: go.Figure, caption: str, width: int) -> go.Figure:
     import plotly.graph_objects as go
 
     copy = go.Figure(figure)
+    _close_up(copy, width)
     lines = wrap(caption, width)
     margin, room = copy.layout.margin, EDGE + LINE * len(lines)
     left, bottom = margin.l, margin.b
@@ -59,6 +62,37 @@ def captioned(figure: go.Figure, caption: str, width: int) -> go.Figure:
     )
     copy.update_layout(width=width, height=copy.layout.height + room, margin={"b": bottom + room})
     return copy
+
+
+def _close_up(figure: go.Figure, width: int) -> None:
+    """Take away the rows that a legend on top has in a figure 600 px wide and does not need at this width."""
+    legend, height, margin = figure.layout.legend, figure.layout.height, figure.layout.margin
+    if legend.yref != "container" or legend.y != 1 or None in (height, margin.t):
+        return
+    heads = [note for note in figure.layout.annotations if note.yanchor == "bottom"
+             and (note.yref == "paper" or str(note.yref).endswith("domain")) and note.y > 1 - 1e-6]  # fmt: skip
+    needed = max(((note.yshift or 0) + LINE * (1 + note.text.count("<br>")) for note in heads), default=-6)
+    spare = margin.t - (8 + ROW * legend_rows(figure, width) + 10 + needed)
+    if spare > 0:
+        figure.update_layout(height=height - spare, margin={"t": margin.t - spare})
+
+
+def legend_rows(figure: go.Figure, width: int) -> int:
+    """Rows of a horizontal legend, at most: entries are as wide as the widest as soon as there are two rows."""
+    shown = [trace.name or "" for trace in figure.data if trace.showlegend is not False and trace.type != "heatmap"]
+    widths = [KEY + GLYPH * len(re.sub("<.*?>", "", name)) for name in shown]
+    if not widths or sum(widths) <= width - 2 * EDGE:
+        return min(1, len(widths))
+    return -(-len(widths) // max(1, int((width - 2 * EDGE) / max(widths))))
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """A number with its noun.
+
+    >>> counted(1, "search", "searches"), counted(1200, "run")
+    ('1 search', '1,200 runs')
+    """
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def reading(figure: go.Figure) -> str:

@@ -19,7 +19,7 @@ HALF = 0.19  # of a row: ours is so much above its middle, the paper's as much b
 
 
 def rows(panels: Sequence[tuple[str, pd.DataFrame]], ends: Sequence[tuple[float, float]], height: int = 36,
-         left: int = 158, top: int = 62) -> go.Figure:  # fmt: skip
+         left: int = 158, top: int = 78) -> go.Figure:  # fmt: skip
     """A panel a table, next to each other, a row a name, the same names in all.
 
     panels: title and table each; table: name, mean, error (half the whisker, NaN: none), paper, paper_error (NaN where

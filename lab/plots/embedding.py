@@ -17,9 +17,31 @@ if TYPE_CHECKING:  # imported where a figure is drawn
 
 NAMES = {"tsne": "t-SNE", "umap": "UMAP", "pca": "PCA"}
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x")  # a second way to tell labels apart
-LISTED = 24  # labels in a legend; where there are more, pointing at a point tells its own
+OTHERS, OTHER_INK = "other", "#D0D0D0"  # labels beyond the colours there are
+NEIGHBOURS = 10  # of a point on the map, by which it is told how far points of a label lie together
 BAR = 46  # px of a colour bar, below everything
-LINE = 28  # px of a line of the legend
+ROW = 20  # px of a row of the legend
+COLOURS = tuple(colour for colour in SEQUENCE if colour != GREY)
+
+
+def neighbours(points: pd.DataFrame, number: int = NEIGHBOURS) -> tuple[float, float]:
+    """How far neighbours on a map are alike, and what chance gives. For labels: share of the `number` nearest points
+    that have the same one; for values: correlation with their mean. NaN where there is one place or too few points.
+
+    points: x, y, and label or value, one row a point.
+    """
+    from scipy.spatial import cKDTree
+
+    places, count = points[["x", "y"]].to_numpy(float), len(points)
+    if count <= number or not np.ptp(places, axis=0).any():
+        return float("nan"), float("nan")
+    near = cKDTree(places).query(places, number + 1)[1][:, 1:]
+    if points["label"].isna().all():
+        values = points["value"].to_numpy(float)
+        return (float(np.corrcoef(values, values[near].mean(1))[0, 1]) if np.ptp(values) else float("nan")), 0.0
+    labels = points["label"].to_numpy()
+    sizes = points["label"].value_counts().to_numpy(float)
+    return float((labels[near] == labels[:, None]).mean()), float((sizes * (sizes - 1)).sum() / (count * (count - 1)))
 
 
 def maps(table: pd.DataFrame, height: int = 165) -> go.Figure:
@@ -54,12 +76,15 @@ def layers(table: pd.DataFrame, height: int = 125) -> go.Figure:
 def _drawn(table: pd.DataFrame, panels: list[tuple], titles: list[str], columns: int, height: int,
            gap: int) -> go.Figure:  # fmt: skip
     """A panel for each (method, layer, colouring)."""
-    labels = _labels(table)
-    listed = bool(labels) and len(labels) <= LISTED
-    widest = 22 + 7 * max(map(len, labels), default=0)  # px of an entry
-    lines = -(-len(labels) * widest // 560) + 1 if listed else 0
-    figure = grid(titles, columns, height, gap=gap, top=30 + LINE * lines, left=72, horizontal=14)
-    shown, named = look(labels), set()
+    shown, named = looks(table), set()
+    listed = list(dict.fromkeys(shown.values()))
+    names = {mark: [] for mark in listed}
+    for label, mark in shown.items():
+        names[mark].append(label)
+    entries = [OTHERS if mark[0] == OTHER_INK else found[0] for mark, found in names.items()]
+    widest = 34 + 7 * max(map(len, entries), default=0)  # px of an entry
+    lines = -(-len(entries) * widest // 560) if entries else 0
+    figure = grid(titles, columns, height, gap=gap, top=34 + ROW * lines, left=72, horizontal=14)
     colourings = list(dict.fromkeys(colouring for _, _, colouring in panels))
     numbers = [colouring for colouring in colourings if not _labels(_of(table, colouring=colouring))]
     for number, (method, layer, colouring) in enumerate(panels):
@@ -68,22 +93,24 @@ def _drawn(table: pd.DataFrame, panels: list[tuple], titles: list[str], columns:
         if colouring in numbers:
             _draw_values(figure, points, numbers.index(colouring), at)
         else:
-            _draw_labels(figure, points, shown, named if listed else set(labels), at)
-        _tell_trust(figure, points, at)
+            _draw_labels(figure, points, shown, named, at)
+        _tell(figure, points, at)
     figure.update_xaxes(showticklabels=False, ticks="", showgrid=False, mirror=True)
     figure.update_yaxes(showticklabels=False, ticks="", showgrid=False, mirror=True)
     kinds = [NAMES.get(kind, kind) for kind in table["embedding"].unique()]
+    figure.update_layout(legend={"itemsizing": "constant"})  # larger than the points
     name_axes(figure, len(panels), columns, f"{' / '.join(kinds)} (no unit)", "")
+    figure.update_xaxes(title_standoff=18)
     _place_bars(figure, numbers)
     set_reading(
         figure,
         "One point an example: the attention scores across heads of one query and key.",
-        "Trust: trustworthiness of nearest neighbours (1: those of a point are those of its code, too)."
-        if table["trustworthiness"].notna().any()
-        else "",
+        f"Below a map: share of a point's {NEIGHBOURS} nearest neighbours that have its label (in brackets: by chance),"
+        " or the correlation of its value with their mean; trust: trustworthiness (1: neighbours on the map are those"
+        " of the code, too).",
         "Distances between clusters and their sizes mean nothing." if set(kinds) & {"t-SNE", "UMAP"} else "",
-        f"{len(labels)} labels: colours and symbols repeat; point at a point for its own."
-        if labels and not listed
+        f"Light grey: labels beyond the {len(COLOURS)} most frequent; point at a point for its own."
+        if OTHER_INK in {ink for ink, _ in shown.values()}
         else "",
     )
     return figure
@@ -111,24 +138,44 @@ def look(labels: list[str]) -> dict[str, tuple[str, str]]:
     }
 
 
+def looks(table: pd.DataFrame) -> dict[str, tuple[str, str]]:
+    """Colour and symbol of each label of a table of maps: no two labels of one colouring share a colour, and those
+    beyond the colours there are, the rarest, are all light grey. Colourings that have labels in common share a look."""
+    groups: list[set[str]] = []
+    for _, rows in table.dropna(subset=["label"]).groupby("colouring", sort=False):
+        found = set(rows["label"])
+        common = [group for group in groups if group & found]
+        groups = [group for group in groups if not group & found] + [found.union(*common)]
+    marks = {}
+    for number, group in enumerate(groups):
+        counts = table.loc[table["label"].isin(group), "label"].value_counts()
+        frequent = set(counts.sort_values(ascending=False, kind="stable").index[: len(COLOURS)])
+        symbol = SYMBOLS[number % len(SYMBOLS)]
+        marks |= dict(zip(in_order(frequent), ((ink, symbol) for ink in COLOURS), strict=False))
+        marks |= dict.fromkeys(in_order(group - frequent), (OTHER_INK, symbol))
+    return marks
+
+
 def _draw_labels(figure: go.Figure, points: pd.DataFrame, shown: dict[str, tuple[str, str]], named: set[str],
                  at: tuple[int, int]) -> None:  # fmt: skip
-    for label in _labels(points):
+    for label in sorted(_labels(points), key=lambda label: shown[label][0] != OTHER_INK):  # grey below the others
         some = points[points["label"] == label]
         colour, symbol = shown[label]
+        entry = OTHERS if colour == OTHER_INK else label
         figure.add_scatter(
             x=some["x"],
             y=some["y"],
-            name=label,
-            legendgroup=label,
-            showlegend=label not in named,
+            name=entry,
+            legendgroup=entry,
+            legendrank=2_000 if entry == OTHERS else 1_000,
+            showlegend=entry not in named,
             mode="markers",
             marker={"color": colour, "symbol": symbol, "size": 3.5, "opacity": 0.75},
             hovertemplate=f"{label}<extra></extra>",
             row=at[0],
             col=at[1],
         )
-        named.add(label)
+        named.add(entry)
 
 
 def _draw_values(figure: go.Figure, points: pd.DataFrame, number: int, at: tuple[int, int]) -> None:
@@ -172,21 +219,25 @@ def _place_bars(figure: go.Figure, colourings: list[str]) -> None:
     figure.update_layout(height=figure.layout.height + BAR, margin={"b": BOTTOM + BAR})
 
 
-def _tell_trust(figure: go.Figure, points: pd.DataFrame, at: tuple[int, int]) -> None:
-    """Trustworthiness in the corner of the panel."""
-    found = points["trustworthiness"].dropna()
-    if not len(found):
-        return
-    panel = figure.get_subplot(*at)
+def _tell(figure: go.Figure, points: pd.DataFrame, at: tuple[int, int]) -> None:
+    """Below the panel: how far neighbours are alike, and trustworthiness; or that there is one code alone."""
+    panel, trust = figure.get_subplot(*at), points["trustworthiness"].dropna()
+    alike, chance = neighbours(points)
+    words = []
+    if np.isfinite(alike):
+        of_values = points["label"].isna().all()
+        words.append(f"r = {alike:.2f}".replace("-", "−") if of_values else f"{100 * alike:.0f} % ({100 * chance:.0f})")
+    words += [f"trust {trust.iloc[0]:.2f}"] if len(trust) else []
+    spread = np.ptp(points[["x", "y"]].to_numpy(float), axis=0).any()
     figure.add_annotation(
-        text=f"trust {found.iloc[0]:.2f}",
+        text=", ".join(words) if spread else "one code for all points",
         showarrow=False,
         font={"size": SIZE - 2},
-        bgcolor="rgba(255,255,255,0.7)",
         xref="paper",
         yref="paper",
         x=panel.xaxis.domain[1],
         xanchor="right",
         y=panel.yaxis.domain[0],
-        yanchor="bottom",
+        yanchor="top",
+        yshift=-1,
     )

@@ -8,27 +8,31 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.plots.caption import set_reading
-from lab.plots.panels import grid, name_axes, place
-from lab.plots.style import GREY, METHOD_COLOURS, task_title
+from lab.plots.panels import above, grid, name_axes, place
+from lab.plots.style import GREY, METHOD_COLOURS, SIZE, task_title
+from lab.tasks.trivial import learned
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
     import plotly.graph_objects as go
 
 SHOWN = 0.999  # share of the inputs inside the range that a panel shows at first
+FADED = "#A9A9A9"  # functions of models that learned nothing
 TALLEST = 0.3  # of the panel: the tallest column of the histogram
 
 
 def fig6(table: pd.DataFrame) -> go.Figure:
     """One panel a task: the learned function, the inputs it receives, and GELU for comparison.
 
-    table: task, x (knots, evenly spaced), value, density (share of the inputs nearest to each knot).
+    table: task, x (knots, evenly spaced), value, density (share of the inputs nearest to each knot), accuracy (0 to 1,
+    of the model at the end of its training). Functions of models that learned nothing are grey.
     """
     tasks, columns = list(table["task"].unique()), 2
     figure = grid([task_title(task) for task in tasks], columns, height=150, gap=62, top=58, second_y=True)
     for number, task in enumerate(tasks):
         row, column = place(number, columns)
         rows = table[table["task"] == task].sort_values("x")
+        known = learned(task, rows["accuracy"].iloc[0])
         _draw(
             figure,
             rows["x"].to_numpy(),
@@ -36,7 +40,10 @@ def fig6(table: pd.DataFrame) -> go.Figure:
             rows["density"].to_numpy(),
             (row, column),
             number == 0,
+            METHOD_COLOURS["ours MLP"] if known else FADED,
         )
+        if not known:
+            above(figure, "task not learned: noise of the search", row, column, side="right", size=SIZE - 2)
     name_axes(figure, len(tasks), columns, "input x", "φ(x)")
     set_reading(
         figure,
@@ -49,11 +56,16 @@ def fig6(table: pd.DataFrame) -> go.Figure:
 
 
 def _draw(
-    figure: go.Figure, x: np.ndarray, value: np.ndarray, density: np.ndarray, at: tuple[int, int], legend: bool
+    figure: go.Figure,
+    x: np.ndarray,
+    value: np.ndarray,
+    density: np.ndarray,
+    at: tuple[int, int],
+    legend: bool,
+    ink: str,
 ) -> None:
     row, column = at
     low, high = window(x, density)
-    ink = METHOD_COLOURS["ours MLP"]
     figure.add_scatter(
         x=x,
         y=100 * density,

@@ -18,7 +18,8 @@ LEFT, RIGHT = 62, 16
 ACCURACY = "test accuracy (%)"
 STEP = "training step"
 FULL = (-3, 104)  # axis of an accuracy in percent, with room for the width of a line
-LOG_STEPS = {0.55: range(1, 10), 1.3: (1, 2, 5), 2: (1, 3), np.inf: (1,)}  # numbers, by the powers of ten of an axis
+LOG_STEPS = ((1,), (1, 3), (1, 2, 5), range(1, 10), np.arange(1, 10, 0.5), np.arange(1, 10, 0.1))  # of a power of ten
+FEWEST = 3  # numbers on an axis
 
 
 def grid(
@@ -107,19 +108,24 @@ def log_axis(values: pd.Series) -> dict:
     if values.empty:
         return {"type": "log"}
     low, high = np.log10([values.min() / 1.2, values.max() * 1.2])
-    steps = next(steps for widest, steps in LOG_STEPS.items() if high - low < widest)
-    ticks = [step * 10.0**power for power in range(int(np.floor(low)), int(np.ceil(high)) + 1) for step in steps]
+    powers = range(int(np.floor(low)), int(np.ceil(high)) + 1)
+    for steps in LOG_STEPS:  # the fewest numbers that are enough
+        ticks = [round(step * 10.0**power, 12) for power in powers for step in steps]
+        if sum(low <= np.log10(tick) <= high for tick in ticks) >= FEWEST:
+            break
     return {"type": "log", "range": (low, high), "tickvals": ticks, "ticktext": [f"{tick:g}" for tick in ticks]}
 
 
 def band(figure: go.Figure, stats: pd.DataFrame, ink: str, method: str) -> None:
-    """The interval of a method's mean as a band, in percent; stats as `over_seeds` gives them. None for one run."""
+    """The interval of a method's mean as a band, in percent, cut at 0 and 100; stats as `over_seeds` gives them. None
+    for one run."""
     known = stats.dropna()
     if not len(known):
         return
+    low, high = ((known["mean"] + side * known["half"]).clip(0, 100) for side in (-1, 1))
     figure.add_scatter(
         x=np.concatenate([known.index, known.index[::-1]]),
-        y=np.concatenate([known["mean"] + known["half"], (known["mean"] - known["half"])[::-1]]),
+        y=np.concatenate([high, low[::-1]]),
         fill="toself",
         mode="none",
         fillcolor=faded(ink, 0.18),

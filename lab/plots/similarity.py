@@ -9,25 +9,29 @@ import pandas as pd
 
 from lab.plots.caption import set_reading
 from lab.plots.panels import BOTTOM, colour_bar, grid, place
-from lab.plots.style import DIVERGING, INK, SIZE, method_title
+from lab.plots.style import DIVERGING, INK, SEQUENTIAL, SIZE, method_title
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import plotly.graph_objects as go
 
 PLAIN = {"showgrid": False, "showline": False, "ticks": ""}
 BAR = 64  # px of the colour bar and the axis name above it
-DARK = 0.75  # from this similarity on, cells are so dark that their numbers are white
+DARK = 0.45  # below this share of the scale, cells are so dark that their numbers are white
 
 
 def matrices(table: pd.DataFrame, what: str = "rule") -> go.Figure:
-    """Cosine similarity between the mean codes of labels, one matrix a method; with numbers where there is one method.
+    """Cosine similarity between the mean codes of labels, one matrix a method, with numbers; slanted where fewer seeds
+    have the pair than others. Colours begin at the lowest similarity.
 
     table: method, seed, a, b (labels, text), similarity, pairs, pairs_std as of `probes.code_similarity`. what: the
     name of a label. Drawn are means over seeds.
     """
     methods = list(table["method"].unique())
     labels = list(dict.fromkeys(table["a"]))
-    side = 380 if len(methods) == 1 else 168
+    side = 380 if len(methods) == 1 else 190
+    seeds, lowest = table["seed"].nunique(), table.groupby(["method", "a", "b"])["similarity"].mean().min()
+    ends = (-1.0 if lowest < 0 else np.floor(10 * min(lowest, 0.9)) / 10, 1.0)
+    fewer = 0
     figure = grid([method_title(m) for m in methods], min(len(methods), 3), side, gap=78, top=30, left=110)
     columns = min(len(methods), 3)
     for number, method in enumerate(methods):
@@ -53,16 +57,17 @@ def matrices(table: pd.DataFrame, what: str = "rule") -> go.Figure:
             row=row,
             col=column,
         )
-        if len(methods) == 1:
-            _write(figure, z, labels)
+        few = _square(groups["seed"].nunique(), labels) < seeds
+        fewer = max(fewer, int(few.sum()))
+        _write(figure, z, few, labels, ends, (row, column), SIZE - 1 if len(methods) == 1 else SIZE - 4)
         _name_labels(figure, labels, row, column, first=column == 1)
-    _scale(figure, "cosine similarity of mean codes", (-1, -0.5, 0, 0.5, 1))
+    _scale(figure, "cosine similarity of mean codes", tuple(np.linspace(*ends, 5).round(3)), ends)
     figure.update_xaxes(title_text=what, row=-(-len(methods) // columns))
     figure.update_yaxes(title_text=what, col=1)
-    one = table["seed"].nunique() == 1
+    some = f"; slanted: over fewer, because a rule is held out in the others ({fewer} cells a panel)" if fewer else ""
     set_reading(
         figure,
-        "" if one else f"Cells: mean over {table['seed'].nunique()} seeds.",
+        "" if seeds == 1 else f"Cells: mean over {seeds} seeds{some}.",
         "Point at a cell for the similarity between single examples, mean ± standard deviation over pairs.",
     )
     return figure
@@ -118,19 +123,22 @@ def _name_labels(figure: go.Figure, labels: list[str], row: int, column: int, fi
                         **order, **PLAIN)  # fmt: skip
 
 
-def _write(figure: go.Figure, z: np.ndarray, labels: list[str]) -> None:
-    """The numbers in the cells of the only matrix."""
+def _write(figure: go.Figure, z: np.ndarray, few: np.ndarray, labels: list[str], ends: tuple[float, float],
+           at: tuple[int, int], size: float) -> None:  # fmt: skip
+    """The numbers in the cells; short ones where there is little room."""
     places = [(a, b) for a in range(len(labels)) for b in range(len(labels))]
+    dark = ends[0] + DARK * (ends[1] - ends[0])
+    texts = [_number(z[p]) if size > SIZE - 3 else _short(z[p]) for p in places]
     figure.add_scatter(
         x=[labels[b] for _, b in places],
         y=[labels[a] for a, _ in places],
         mode="text",
-        text=[_number(z[p]) for p in places],
-        textfont={"size": SIZE - 1, "color": ["white" if abs(z[p]) > DARK else INK for p in places]},
+        text=[f"<i>{text}</i>" if few[p] else text for text, p in zip(texts, places, strict=True)],
+        textfont={"size": size, "color": ["white" if z[p] < dark else INK for p in places]},
         hoverinfo="skip",
         showlegend=False,
-        row=1,
-        col=1,
+        row=at[0],
+        col=at[1],
     )
 
 
@@ -143,13 +151,23 @@ def _number(value: float) -> str:
     return "–" if np.isnan(value) else f"{value:.2f}".replace("-", "−")
 
 
-def _scale(figure: go.Figure, title: str, ticks: tuple[float, ...]) -> None:
-    """One colour scale from -1 to 1 for all panels, its bar below them."""
+def _short(value: float) -> str:
+    """The same in two or three characters.
+
+    >>> _short(0.914), _short(0.999), _short(-0.26)
+    ('.91', '1', '−.26')
+    """
+    return _number(value).replace("1.00", "1").replace("0.", ".")
+
+
+def _scale(figure: go.Figure, title: str, ticks: tuple[float, ...], ends: tuple[float, float] | None = None) -> None:
+    """One colour scale for all panels, its bar below them: from low to high between `ends`, or -1 to 1 around 0."""
     room = 70  # px of tilted labels and the axis name
     inner = figure.layout.height - figure.layout.margin.t - BOTTOM
     bar = colour_bar(title, -(room + 14) / inner, ticks)
     figure.update_layout(
-        coloraxis={"colorscale": DIVERGING, "cmin": -1, "cmax": 1, "colorbar": bar},
+        coloraxis={"colorscale": SEQUENTIAL if ends else DIVERGING, "cmin": (ends or (-1,))[0], "cmax": 1,
+                   "colorbar": bar},
         height=figure.layout.height + room + BAR - BOTTOM,
         margin={"b": room + BAR},
     )

@@ -124,7 +124,7 @@ TEMPLATE = {  # for `template=` of a Plotly layout
         "plot_bgcolor": "white",
         "xaxis": _AXIS,
         "yaxis": _AXIS,
-        "legend": {"orientation": "h", "bgcolor": "rgba(255,255,255,0)", "itemsizing": "constant"},
+        "legend": {"orientation": "h", "bgcolor": "rgba(255,255,255,0)", "itemsizing": "trace", "tracegroupgap": 0},
         "hoverlabel": {"font": {"size": SIZE}},
         "hovermode": "closest",
         "margin": {"l": 62, "r": 14, "t": 30, "b": 48},

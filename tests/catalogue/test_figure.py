@@ -1,5 +1,6 @@
 """Files of a figure: which there are, what is in them, what happens where they cannot be written."""
 
+import io
 import json
 import os
 import shutil
@@ -92,7 +93,7 @@ WRITE = """
 import os, resource, sys
 from pathlib import Path
 from tests.processes import kill_at
-from tests.figures.test_figure import *
+from tests.catalogue.test_figure import *
 folder = Path({folder!r})
 older, newer = (Figure(curves.fig3(tables.lengths(seeds=n)), tables.lengths(seeds=n), {{"runs": n}}, "One.",
                        "transformers/fig3", "smoke", extras={{"curves": tables.lengths(seeds=1)}} if n == 1 else {{}})
@@ -188,6 +189,25 @@ def test_images_are_written_where_a_chrome_is(figure, tmp_path):
     png = (tmp_path / "figure.png").read_bytes()
     assert png[:8] == b"\x89PNG\r\n\x1a\n" and int.from_bytes(png[16:20]) == 1600  # 800 px, two pixels each
     assert "signs." in (tmp_path / "figure.svg").read_text(), "the caption is in the image"
+
+
+def test_a_palette_keeps_a_picture_and_makes_it_small():
+    image = pytest.importorskip("PIL.Image")
+    rng = np.random.default_rng(0)
+    ramp = np.linspace(0, 255, 120)  # a page with a field of many colours, thin dark lines, and specks of colour
+    pixels = np.full((200, 240, 3), 255)
+    field = np.stack(np.broadcast_arrays(ramp[:, None], ramp, 128), -1) + rng.integers(-3, 4, (120, 120, 3))
+    pixels[40:160, 60:180] = field.clip(0, 255)
+    pixels[20, :] = pixels[:, 30] = 34
+    pixels[rng.integers(0, 40, 40), rng.integers(190, 240, 40)] = (0, 114, 178)
+    whole = io.BytesIO()
+    image.fromarray(pixels.astype(np.uint8)).save(whole, "PNG")
+    small = export.with_palette(whole.getvalue())
+    with image.open(io.BytesIO(small)) as found:
+        assert found.mode == "P" and found.size == (240, 200)
+        off = np.abs(np.asarray(found.convert("RGB")).astype(int) - pixels).max(-1)
+    assert len(small) <= len(whole.getvalue()) and off.max() <= 32 and off[20].max() <= 8
+    assert (off[:, 190:] <= 8).all(), "the page and its specks keep their colours"
 
 
 def test_without_a_chrome_the_other_files_are_there_and_a_sentence_helps(figure, tmp_path, monkeypatch):

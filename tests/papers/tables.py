@@ -54,7 +54,7 @@ def matrix(differences, part="MLP", noise=0.0, seeds=6):
     """Runs whose mean differences to the baseline are exactly `differences` (architectures × tasks, in points)."""
     rng, rows = np.random.default_rng(3), []
     for task in differences.columns:
-        base = 0.5 + noise * rng.normal(size=seeds)
+        base = 0.6 + noise * rng.normal(size=seeds)
         for architecture in ("baseline", *differences.index):
             jitter = noise * rng.normal(size=seeds)
             shift = (
@@ -72,8 +72,8 @@ def shapes(tasks=TASKS):
         spread = 0.5 * 2 ** (number % 6)
         density = np.exp(-((x / spread) ** 2) / 2)
         value = np.sin((1 + number) * x / 2) * np.exp(-((x / 6) ** 2)) + 0.1 * number
-        rows += list(zip([task] * len(x), x, value, density / density.sum(), strict=True))
-    return pd.DataFrame(rows, columns=["task", "x", "value", "density"])
+        rows += list(zip([task] * len(x), x, value, density / density.sum(), [0.9] * len(x), strict=True))
+    return pd.DataFrame(rows, columns=["task", "x", "value", "density", "accuracy"])
 
 
 def variants(seeds=6, tasks=("memorize", "addmod", "add", "parentheses"), died=()):

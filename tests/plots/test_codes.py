@@ -2,6 +2,7 @@
 
 import doctest
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -25,7 +26,7 @@ MADE = {
 }
 SAYS = {
     "maps": ("trustworthiness", "sizes mean nothing"),
-    "maps of many labels": ("labels: colours and symbols repeat",),
+    "maps of many labels": ("labels beyond the 7 most frequent",),
     "by layer": ("Band: 95 % confidence interval", "Dashed", "shuffled labels"),
     "by class": ("Whiskers: 95 % confidence interval", "Dashed", "shuffled labels"),
     "one matrix": ("mean over 2 seeds", "single examples"),
@@ -70,21 +71,48 @@ def test_maps_have_each_point_once_in_its_panel():
             np.testing.assert_array_equal(traces[0].marker.color, own["value"])
         else:
             for trace in traces:
-                of_label = own[own["label"] == trace.name]
-                np.testing.assert_array_equal(trace.x, of_label["x"])
-    notes = [note.text for note in figure.layout.annotations if note.text.startswith("trust")]
-    assert notes == [f"trust {groups.get_group(key)['trustworthiness'].iloc[0]:.2f}" for key in rows]
+                named = own[own["label"] == re.match("[^<]*", trace.hovertemplate)[0]]
+                np.testing.assert_array_equal(trace.x, named["x"])
+    notes = [note.text for note in figure.layout.annotations if "trust" in note.text]
+    for key, note in zip(rows, notes, strict=True):
+        own = groups.get_group(key)
+        alike, chance = embedding.neighbours(own)
+        told = f"{100 * alike:.0f} % ({100 * chance:.0f})"
+        if key[1] == "target":
+            told = f"r = {alike:.2f}".replace("-", "−")
+        assert note == f"{told}, trust {own['trustworthiness'].iloc[0]:.2f}"
 
 
-def test_labels_look_the_same_in_all_panels_and_unlike_each_other():
-    labelled = [trace for trace in drawn("maps").data if trace.marker.coloraxis is None]
-    looks = {}
-    for trace in labelled:
-        looks.setdefault(trace.name, set()).add((trace.marker.color, trace.marker.symbol))
-    assert sorted(looks, key=int) == TERMS and all(len(look) == 1 for look in looks.values())
-    assert len(set.union(*looks.values())) == len(TERMS)
-    assert sorted(trace.name for trace in labelled if trace.showlegend) == sorted(TERMS)
-    assert not any(trace.showlegend for trace in drawn("maps of many labels").data)
+@pytest.mark.parametrize("name", ["maps", "maps of many labels"])
+def test_labels_look_the_same_in_all_panels_and_no_two_named_ones_alike(name):
+    figure, table = drawn(name), MADE[name][1]
+    looks = embedding.looks(table)
+    marks = [look for look in looks.values() if look[0] != embedding.OTHER_INK]
+    assert len(set(marks)) == len(marks) and set(looks) == set(table["label"].dropna())
+    for _, rows in table.dropna(subset=["label"]).groupby("colouring"):
+        inks = [looks[label][0] for label in rows["label"].unique() if looks[label][0] != embedding.OTHER_INK]
+        assert len(inks) == len(set(inks)) <= len(embedding.COLOURS), "one colour, one label"
+    listed = [trace.name for trace in figure.data if trace.showlegend]
+    assert len(listed) == len(set(listed))
+    assert set(listed) >= {label for label, (ink, _) in looks.items() if ink != embedding.OTHER_INK}
+    counts = table["label"].value_counts()
+    rare = [label for label, (ink, _) in looks.items() if ink == embedding.OTHER_INK]
+    assert all(counts[label] <= counts[mark] for label in rare for mark in looks if mark not in rare)
+    assert bool(rare) == ("Light grey" in reading(figure)) == ("other" in listed)
+
+
+def test_neighbours_of_clusters_are_alike_and_those_of_noise_are_as_chance_has_it():
+    rng = np.random.default_rng(0)
+    label = np.repeat(list("abcd"), 60)
+    apart = pd.DataFrame({"x": 50.0 * np.repeat(np.arange(4), 60) + rng.normal(size=240), "y": rng.normal(size=240)})
+    clusters = apart.assign(label=label, value=np.nan)
+    assert embedding.neighbours(clusters) == (1.0, pytest.approx(59 / 239))
+    found, chance = embedding.neighbours(clusters.assign(label=rng.permutation(label)))
+    assert abs(found - chance) < 0.04
+    values = apart.assign(label=None, value=apart["x"])
+    assert embedding.neighbours(values)[0] > 0.99
+    assert abs(embedding.neighbours(values.assign(value=rng.normal(size=240)))[0]) < 0.2
+    assert np.isnan(embedding.neighbours(clusters.assign(x=0.0, y=0.0))[0]), "one place has no neighbours"
 
 
 def test_pca_says_nothing_of_distances_and_numbers_need_no_legend():
@@ -135,7 +163,8 @@ def test_one_seed_has_no_interval():
 
 def test_matrices_are_means_over_seeds_in_the_order_of_the_labels():
     figure, table = drawn("matrices"), MADE["matrices"][1]
-    for trace, method in zip(figure.data, tables.HYPER, strict=True):
+    drawn_ = [trace for trace in figure.data if trace.type == "heatmap"]
+    for trace, method in zip(drawn_, tables.HYPER, strict=True):
         assert list(trace.x) == list(trace.y) == tables.RULES
         own = table[table["method"] == method]
         for a, b in np.ndindex(8, 8):
@@ -143,7 +172,19 @@ def test_matrices_are_means_over_seeds_in_the_order_of_the_labels():
             cell = own[(own["a"] == one) & (own["b"] == other)]
             assert trace.z[a][b] == pytest.approx(cell["similarity"].mean())
             assert trace.customdata[a][b][0] == pytest.approx(cell["pairs"].mean())
-    assert (figure.layout.coloraxis.cmin, figure.layout.coloraxis.cmax) == (-1, 1)
+    lowest = min(np.min(trace.z) for trace in drawn_)
+    ends = figure.layout.coloraxis.cmin, figure.layout.coloraxis.cmax
+    assert ends[0] <= lowest and ends[1] == 1
+
+
+def test_cells_that_fewer_seeds_have_are_slanted():
+    table = MADE["matrices"][1]
+    some = table[~((table["seed"] == 0) & (table[["a", "b"]] == tables.RULES[0]).any(axis=1))]
+    figure = drawn("matrices", some)
+    for trace in (trace for trace in figure.data if trace.type == "scatter"):
+        slanted = ["<i>" in text for text in trace.text]
+        assert slanted == [tables.RULES[0] in pair for pair in zip(trace.x, trace.y, strict=True)]
+    assert "15 cells a panel" in reading(figure) and "slanted" not in reading(drawn("matrices"))
 
 
 def test_one_matrix_has_its_numbers_in_it():

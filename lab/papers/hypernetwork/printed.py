@@ -48,13 +48,14 @@ PRINTED: dict[str, dict[str, tuple[float, float]]] = {
 }
 PAPER = {method: PRINTED["logic"][method] for method in FIGURE_METHODS}  # Table A1
 AT = (32, 0.7)  # tokens and fraction of these
+PRINTED_AT = 32  # tokens of the printed column of fuzzy logic
 
 
 def means(table: pd.DataFrame) -> pd.DataFrame:
     """One row a task and method, in the order of Table A1, in percent: task, method, mean over seeds, error (standard
     error; NaN for one run), runs in the mean, lost (diverged), paper, paper_error.
 
-    table: task, method, seed, value (0 to 1), diverged, chosen, one row a run.
+    table: task, method, tokens (NaN where a task has none), seed, value (0 to 1), diverged, chosen, one row a run.
     """
     import pandas as pd
 

@@ -33,7 +33,7 @@ def as_printed(tasks=("logic", "sraven"), seeds=3):
             for seed, way in zip(range(seeds), (-1, 0, 1), strict=False):
                 value = (mean + way * error * np.sqrt(3)) / 100  # standard error of m - d, m, m + d is d / √3
                 rows.append({"task": task, "method": method, "seed": seed, "value": value})
-    return pd.DataFrame(rows).assign(diverged=False, chosen=True)
+    return pd.DataFrame(rows).assign(diverged=False, chosen=True, tokens=32.0)
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -121,3 +121,14 @@ def test_what_is_left_out_on_a_laptop_is_said(made):
     for word in ("Scale smoke", "Steps: logic 6, sraven 6", "26 runs", "16 tokens (paper 32)", made.summary):
         assert word in made.caption
     assert made.caption.count("one learning rate") == 1 and not re.search(r"\bnan\b", made.full_caption)
+
+
+def test_numbers_of_another_length_are_said_to_be_of_another_task():
+    here, theirs = as_printed().assign(tokens=16.0), as_printed()
+    assert "of 32 tokens, those here of 16" in FOUND.summary(here) and "tokens" not in FOUND.summary(theirs)
+    titles = [note.text for note in plots.table_a1(here).layout.annotations]
+    assert any("here 16 tokens, printed 32" in title for title in titles)
+
+
+def test_a_column_that_is_absent_is_not_announced():
+    assert "rules" not in FOUND.shows and "SRAVEN" not in FOUND.shows, "at laptop scale there is none"

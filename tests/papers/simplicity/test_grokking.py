@@ -140,7 +140,9 @@ def test_the_step_that_is_told_is_that_of_the_curve():
     rows = pd.DataFrame({"seed": 0, "step": steps, "accuracy": steps / 100})
     assert reached(rows) == "95" and reached(rows.assign(accuracy=0.5)) == "never (0 of 1)"
     both = pd.concat([rows, rows.assign(seed=1, accuracy=(steps - 2) / 100)])
-    assert reached(both) == "96 ± 13"  # 95 and 97: 12.7062 · √2 / √2
+    assert reached(both) == "96", "two runs have no interval that is narrower than an axis"
+    three = pd.concat([both, rows.assign(seed=2, accuracy=(steps - 1) / 100)])
+    assert reached(three) == "96 ± 2"  # 95, 96 and 97: 4.3027 / √3
 
 
 @every_scale

@@ -80,8 +80,7 @@ def test_a_table_without_baseline_is_refused():
 
 def test_a_matrix_agrees_with_itself_and_not_with_its_negative():
     same, opposite = compare(as_cells(PAPER)), compare(as_cells(-PAPER))
-    assert (same.sign_agreement, same.sign_agreement_all) == (1.0, 1.0)
-    assert (opposite.sign_agreement, opposite.sign_agreement_all) == (0.0, 0.0)
+    assert (same.sign_agreement, opposite.sign_agreement) == (1.0, 0.0)
     assert same.spearman == pytest.approx(1.0) and opposite.spearman == pytest.approx(-1.0)
     assert same.p_value == pytest.approx(1 / 40320)  # one order of eight rows is as good: this one
     assert opposite.p_value == pytest.approx(1.0)
@@ -109,7 +108,6 @@ def test_cells_within_the_noise_of_seeds_do_not_vote():
     found, noisy = compare(as_cells(wrong, half=0.5)), compare(as_cells(wrong, half=8.0))
     assert found.clear == (PAPER != 0).sum(axis=None) and found.sign_agreement == pytest.approx(1 - 1 / found.clear)
     assert noisy.clear < found.clear and noisy.sign_agreement == 1.0
-    assert noisy.sign_agreement_all == found.sign_agreement_all < 1.0
     nothing = compare(as_cells(wrong, half=99.0))
     assert nothing.clear == 0 and np.isnan(nothing.sign_agreement) and "none" in nothing.sentence()
 
@@ -123,7 +121,7 @@ def test_a_column_without_differences_has_no_best():
     level = PAPER.assign(copy=3.0)
     assert {task for _, task in best(level)} == set(PAPER) - {"copy"}
     nothing = compare(delta(tables.matrix(PAPER * 0)))
-    assert (nothing.best_on_diagonal, nothing.clear, nothing.told) == (0, 0, 0) and np.isnan(nothing.spearman)
+    assert (nothing.best_on_diagonal, nothing.clear) == (0, 0) and np.isnan(nothing.spearman)
 
 
 def test_only_cells_that_both_have_are_compared():
@@ -144,3 +142,8 @@ def test_means_leave_out_what_is_not_finite_and_say_so():
     found = over_seeds(table, "step", "accuracy")
     assert found["mean"].tolist() == pytest.approx([0.3, 0.5]) and found["runs"].tolist() == [2, 1]
     assert np.isnan(found.loc[2, "half"])
+
+
+def test_a_task_that_no_model_learned_has_no_best():
+    found = compare(as_cells(PAPER), unlearned=["add", "mano"])
+    assert (found.tasks, found.best_on_diagonal) == (6, 3) and "3 of 6 tasks" in found.sentence()

@@ -36,9 +36,9 @@ MADE = {
     "fig12": (lambda table: variants.fig12(table, FUNCTIONS), tables.variants(died={LOST})[0]),
 }
 SAYS = {  # what a reader must be told
-    "fig2": ("one run a seed", "mean over seeds", "Add, baseline: 2 of 6", "Mano, ours MLP: 1 of 6"),
+    "fig2": ("one run a seed", "Dashed: the best trivial answer", "Add, baseline: 2 of 6", "Mano, ours MLP: 1 of 6"),
     "fig3": ("Band: 95 % confidence interval", "up to 10", "up to 15"),
-    "fig4": ("Whiskers: 95 % confidence interval",),
+    "fig4": ("Whiskers: 95 % confidence interval", "trivial answer"),
     "fig5": ("±: 95 % confidence interval", "leaves 0 out", "Paper: transformers paper, Figure 5"),
     "fig6": ("inputs that the non-linearity receives", "constant beyond"),
     "fig10": ("one run a seed", "Dotted grey", "Add, baseline: 2 of 6"),
@@ -98,8 +98,10 @@ def test_the_room_of_a_caption_is_below_everything(name):
     figure, caption = drawn(name), "word " * 300
     longer = captioned(figure, caption, 600)
     lines = wrap(caption, 600)
-    room = longer.layout.height - figure.layout.height
-    assert room >= 12 * len(lines) and longer.layout.margin.b == pytest.approx(figure.layout.margin.b + room)
+    room = longer.layout.margin.b - figure.layout.margin.b
+    spared = figure.layout.margin.t - longer.layout.margin.t  # rows that the legend does not need at this width
+    assert room >= 12 * len(lines) and 0 <= spared < figure.layout.margin.t
+    assert longer.layout.height == pytest.approx(figure.layout.height + room - spared)
     note = longer.layout.annotations[-1]
     assert (note.y, note.yanchor, note.yshift) == (0, "top", -figure.layout.margin.b)  # where the figure ended before
     assert len(figure.layout.annotations) == len(longer.layout.annotations) - 1, "the figure itself stays as it was"
@@ -132,6 +134,33 @@ def test_curves_are_the_runs_and_their_mean(name):
             assert trace.line.color == METHOD_COLOURS[method] and trace.line.width > 2
 
 
+@pytest.mark.parametrize("name", ["fig2", "fig4", "fig10"])
+def test_every_panel_of_accuracy_has_its_floor(name):
+    from lab.tasks.trivial import trivial
+
+    figure, table = drawn(name), MADE[name][1]
+    floors = named(figure, "trivial answer")
+    panels = {trace.yaxis for trace in figure.data}
+    assert {trace.yaxis for trace in floors} == panels
+    assert {trace.y[0] for trace in floors} == {100 * trivial(task) for task in table["task"].unique()}
+
+
+@pytest.mark.parametrize("name", ["fig2", "fig4", "fig10"])
+def test_a_panel_whose_task_nobody_learned_says_so(name):
+    table = MADE[name][1].copy()
+    assert "not learned" not in drawn(name, table[table["task"] == "add"]).to_json()
+    table.loc[table["task"] == "mano", "accuracy"] = 0.2
+    notes = [note.text for note in drawn(name, table).layout.annotations if "not learned" in note.text]
+    assert len(notes) == 1
+
+
+def test_bands_of_shares_stay_between_0_and_100():
+    table = tables.lengths().assign(accuracy=lambda t: (t["seed"] == 0).astype(float) * (t["length"] > 15))
+    for trace in drawn("fig3", table).data:
+        if trace.name.endswith("interval"):
+            assert min(trace.y) >= 0 and max(trace.y) <= 100
+
+
 def test_lengths_and_widths_are_means_with_intervals():
     from scipy import stats
 
@@ -147,7 +176,8 @@ def test_lengths_and_widths_are_means_with_intervals():
                 np.testing.assert_allclose(np.asarray(drawn_half, float), half, atol=1e-9)
     band = named(drawn("fig3"), "ALiBi, interval")[0]
     mean = named(drawn("fig3"), "ALiBi")[0]
-    np.testing.assert_allclose((np.array(band.y[:19]) + np.array(band.y[19:])[::-1]) / 2, mean.y)
+    for edge, side in ((band.y[:19], 1), (band.y[19:][::-1], -1)):
+        np.testing.assert_allclose(edge, (np.array(mean.y) + side * np.array(mean.customdata)).clip(0, 100))
 
 
 def test_one_seed_has_no_interval_and_the_key_says_so():
@@ -177,8 +207,7 @@ def test_fig5_shows_ours_and_the_paper_s_matrix():
     assert [cell[0] for row in ours.customdata for cell in row[:1]] == list(TASK_TITLES)  # keys, for a click on a cell
     assert ours.coloraxis == paper.coloraxis, "one scale, so that the two compare"
     found = compare(delta(MADE["fig5"][1]))
-    beside = f"signs agree in {100 * found.sign_agreement_all:.0f} %, Spearman {found.spearman:.2f}"
-    assert beside in [note.text for note in figure.layout.annotations]
+    assert f"Spearman {found.rank_correlation}" in [note.text for note in figure.layout.annotations]
     printed = [trace for trace in figure.data if trace.yaxis == "y2" and trace.type == "scatter"]
     assert len(printed) == 1 and printed[0].text[0] == "+43" and "−15" in printed[0].text
 
@@ -191,6 +220,32 @@ def test_fig5_draws_a_part_of_the_matrix_with_holes():
     ours = figure.data[0]
     assert np.isnan(ours.z[0][1]) and np.shape(ours.z) == (2, 2)
     assert "–" in figure.data[1].text and "Diverged: 6 of 24 pairs" in reading(figure)
+
+
+def test_tasks_that_no_model_learned_are_grey_and_have_no_best():
+    from lab.tasks.trivial import trivial
+
+    table = MADE["fig5"][1].copy()
+    dead = table["task"] == "mano"
+    table.loc[dead, "accuracy"] = trivial("mano") + 0.01 * np.sin(np.arange(dead.sum()))
+    figure = drawn("fig5", table)
+    ours = figure.data[0]
+    column = list(TASK_TITLES).index("mano")
+    assert np.isnan(np.array(ours.z, float)[:, column]).all() and np.isfinite(np.delete(ours.z, column, 1)).all()
+    frames = [shape for shape in figure.layout.shapes if shape.layer != "below" and shape.yref == "y"]
+    assert frames and not any(frame.x0 < column < frame.x1 for frame in frames)
+    assert figure.layout.xaxis.ticktext[column] == "Mano †" and "trivial answer" in reading(figure)
+    assert "trivial" not in reading(drawn("fig5"))
+
+
+def test_no_interval_is_wider_than_the_scale():
+    table = MADE["fig5"][1]
+    table = table[table["seed"] < 2].copy()
+    table.loc[(table["task"] == "add") & (table["architecture"] == "add") & (table["seed"] == 1), "accuracy"] += 0.3
+    texts = [text for trace in drawn("fig5", table).data if trace.type == "scatter" for text in trace.text]
+    told = [text for text in texts if text.startswith("±")]
+    assert "± > 40" in told
+    assert all(float(text.removeprefix("± ")) <= 40 for text in told if ">" not in text)
 
 
 def test_fig11_has_a_matrix_a_part():

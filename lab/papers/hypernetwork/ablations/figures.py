@@ -43,13 +43,15 @@ def plan(scale: str, seeds: int) -> list[Planned]:
                 setting = sraven(scale, method, problems=FEWER[scale][0])
             for spec in setting.grid(seeds) if scale == "paper" else setting.runs(seeds):
                 point = {name: getattr(spec.recipe, name) for name in POINT}
-                found.append(({"task": task, "method": method} | point, spec))
+                tokens = LENGTH[scale] if task == "logic" else float("nan")
+                found.append(({"task": task, "method": method, "tokens": tokens} | point, spec))
     return found
 
 
 def measure(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
-    """The last evaluation of each run: task, method, point of the grid, seed, step, value (R² or accuracy on unseen
-    combinations, 0 to 1), seen (the same on seen ones), val, diverged, chosen (see `fuzzy.choose`)."""
+    """The last evaluation of each run: task, method, tokens (of fuzzy logic), point of the grid, seed, step, value (R²
+    or accuracy on unseen combinations, 0 to 1), seen (the same on seen ones), val, diverged, chosen (see
+    `fuzzy.choose`)."""
     import pandas as pd
 
     parts = []
@@ -58,7 +60,8 @@ def measure(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
         if own:
             names = {f"{score}_ood": "value", f"{score}_test": "seen", f"{score}_val": "val"}
             table = finals(own, by=f"{score}_val").rename(columns=names)
-            parts.append(table[["task", "method", *POINT, "seed", "step", *names.values(), "diverged", "chosen"]])
+            told = ["task", "method", "tokens", *POINT, "seed", "step", *names.values(), "diverged", "chosen"]
+            parts.append(table[told])
     return pd.concat(parts, ignore_index=True)
 
 
@@ -77,7 +80,7 @@ def _summary(table: pd.DataFrame) -> str:
         order = spearmanr(rows["mean"], rows["paper"]).statistic
         words.append(f"{NAMES[task]} in %: highest {ends[0]}, lowest {ends[1]}; Spearman correlation of the"
                      f" {len(rows)} rows with the paper's {order:.2f}")  # fmt: skip
-    return "; ".join(words) + "."
+    return "; ".join(words) + f".{plots.other_length(table)}"
 
 
 def _notes(scale: str) -> list[str]:
@@ -101,9 +104,8 @@ def _origins(scale: str) -> list[Hyper]:
 ENTRIES = (
     Entry(
         "hypernetwork/tableA1", "A.1", "Ablations of HYLA, and mixtures of experts",
-        "R² on unseen combinations of terms and accuracy on unseen combinations of rules, at the end of training, for"
-        " the attentions between linear attention and HYLA, a deeper value network, and mixtures of experts (MoE) in"
-        " place of feed-forward layers",
+        "Score on unseen combinations at the end of training (columns: tasks), for the attentions between linear"
+        " attention and HYLA, a deeper value network, and mixtures of experts (MoE) in place of feed-forward layers",
         "RMSHead alone and the pairwise network without nonlinearity each help slightly, the full HYLA generally is"
         " best, a deep value network is strong, too, softmax instead of RMSHead poor; experts help moderately",
         tasks=("logic", "sraven"), plan=plan, measure=measure, plot=plots.table_a1, summary=_summary, notes=_notes,

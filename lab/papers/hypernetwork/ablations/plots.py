@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lab.papers.hypernetwork.printed import means
+from lab.papers.hypernetwork.printed import PRINTED_AT, means
 from lab.plots import comparison
 from lab.plots.caption import set_reading
 from lab.plots.style import method_title
@@ -24,7 +24,10 @@ def table_a1(table: pd.DataFrame) -> go.Figure:
     found = means(table)
     panels, ends = [], []
     for task, rows in found.groupby("task", sort=False):
-        panels.append((TITLES[task], rows.assign(name=[_two_lines(method_title(name)) for name in rows["method"]])))
+        tokens = table.loc[table["task"] == task, "tokens"].iloc[0]
+        lengths = f"<br>here {tokens:.0f} tokens, printed {PRINTED_AT}" if tokens == tokens else ""
+        rows = rows.assign(name=[_two_lines(method_title(name)) for name in rows["method"]])
+        panels.append((f"{TITLES[task]}{lengths}", rows))
         ends.append((max(LOWEST, min(0.0, np.nanmin(rows[["mean", "paper"]].to_numpy(float)) - 8)), 104))
     figure = comparison.rows(panels, ends)
     single = table["seed"].nunique() == 1
@@ -37,6 +40,13 @@ def table_a1(table: pd.DataFrame) -> go.Figure:
         _lost(found),
     )
     return figure
+
+
+def other_length(table: pd.DataFrame) -> str:
+    """A sentence where fuzzy logic has another length than the paper's numbers."""
+    here = set(table["tokens"].dropna()) - {PRINTED_AT}
+    told = f" The printed numbers of fuzzy logic are of {PRINTED_AT} tokens, those here of {{}}: not the same task."
+    return told.format(", ".join(f"{length:.0f}" for length in sorted(here))) if here else ""
 
 
 def _two_lines(title: str) -> str:

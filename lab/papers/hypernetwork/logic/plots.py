@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.papers.hypernetwork.printed import AT, PAPER
-from lab.plots.caption import set_reading
+from lab.plots.caption import counted, set_reading
 from lab.plots.panels import grid, name_axes, place
 from lab.plots.style import METHOD_COLOURS, METHOD_SYMBOLS, colour, method_title
 from lab.statistics import INTERVAL, diverged, over_seeds
@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
     import plotly.graph_objects as go
 
-LOWEST = -60  # percent: the axis of R² goes no lower, however bad one run is
+LOWEST = -100  # percent: the axis of R² goes no lower, however bad one run is
 TOKENS = "tokens (log scale)"
 
 
@@ -70,8 +70,7 @@ def fig_a3(table: pd.DataFrame) -> go.Figure:
     titles = [f"{100 * f:.0f} % held out" if not row else "" for row in range(len(rows)) for f in fractions]
     figure = grid(titles, columns, 150, gap=44, top=62, left=78, horizontal=20)
     for row, value in enumerate(rows, 1):
-        low = 0 if value == "loss" else _range(table, [value])[0]
-        high = 1.1 * table[value].max() if value == "loss" else 104
+        low, high = (0, 1.05 * _reach(table, value)[1]) if value == "loss" else (_lowest(table, value), 104)
         for column, fraction in enumerate(fractions, 1):
             own = table[table["held_out"] == fraction]
             _draw(figure, own, value, (row, column), legend=row == column == 1, scale=1 if value == "loss" else 100)
@@ -133,14 +132,14 @@ def _draw_paper(figure: go.Figure, methods: list[str], at: tuple[int, int]) -> N
         if method in PAPER:
             mean, error = PAPER[method]
             figure.add_scatter(
-                x=[AT[0] * 1.03 ** (rank + 3)],  # right of ours
+                x=[AT[0] * 1.03 ** (rank - 1)],  # where ours is: the same number of tokens
                 y=[mean],
                 error_y={"array": [error], "thickness": 1, "width": 3},
                 name=f"{method_title(method)}, paper",
                 legendgroup=method,
                 showlegend=False,
                 mode="markers",
-                marker={"color": colour(method), "symbol": f"{METHOD_SYMBOLS[method]}-open", "size": 11},
+                marker={"color": colour(method), "symbol": f"{METHOD_SYMBOLS[method]}-open", "size": 12},
                 hovertemplate="paper: %{y:.1f} ± %{error_y.array:.1f} %",
                 row=at[0],
                 col=at[1],
@@ -160,9 +159,26 @@ def _range(table: pd.DataFrame, values: list[str]) -> tuple[float, float]:
     return max(LOWEST, float(lowest) - 4) if lowest < 0 else -4.0, 104.0
 
 
+def _reach(table: pd.DataFrame, value: str) -> tuple[float, float]:
+    """The lowest and the highest end of a whisker."""
+    each = [over_seeds(rows, "length", value)
+            for _, rows in table.groupby(["method", "held_out"], sort=False)]  # fmt: skip
+    lows, highs = zip(*((stats["mean"] - stats["half"].fillna(0), stats["mean"] + stats["half"].fillna(0))
+                        for stats in each), strict=True)  # fmt: skip
+    return min(float(low.min()) for low in lows), max(float(high.max()) for high in highs)
+
+
+def _lowest(table: pd.DataFrame, value: str) -> float:
+    """Where an axis of R² in percent begins: below all whiskers, but not below LOWEST."""
+    return max(float(LOWEST), min(-4.0, 100 * _reach(table, value)[0] - 4))
+
+
 def _low(table: pd.DataFrame, values: list[str]) -> str:
     below = int((100 * table[values] < LOWEST).any(axis=1).sum())
-    return f"{below} runs are below {LOWEST} %, where the axis ends." if below else ""
+    lowest = min(100 * _reach(table, value)[0] for value in values)
+    cut = f"Whiskers are cut at {LOWEST} %. " if lowest < LOWEST else ""
+    words = f"{counted(below, 'run is', 'runs are')} below {LOWEST} %, where the axis ends."
+    return f"{cut}{words}" if below else cut.strip()
 
 
 def _lost(table: pd.DataFrame) -> str:

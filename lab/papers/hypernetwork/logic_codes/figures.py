@@ -99,9 +99,18 @@ def _decoded_summary(table: pd.DataFrame) -> str:
 
 
 def maps_summary(table: pd.DataFrame) -> str:
-    """Trustworthiness of the maps."""
-    found = table.groupby(["method", "layer"])["trustworthiness"].first()
-    return f"Trustworthiness of the maps: {found.min():.2f} to {found.max():.2f}."
+    """How far neighbours on the maps of the last layer are alike, by colouring and method."""
+    words = []
+    for colouring, rows in table[table["layer"] == table["layer"].max()].groupby("colouring", sort=False):
+        found = {method: embedding.neighbours(part) for method, part in rows.groupby("method", sort=False)}
+        if rows["label"].isna().all():
+            told = [f"{method_title(name)} r = {alike:.2f}" for name, (alike, _) in found.items() if alike == alike]
+            words += [f"by {colouring} (correlation with the neighbours' mean) {', '.join(told)}"] if told else []
+        else:
+            told = [f"{method_title(name)} {100 * alike:.0f} (chance {100 * chance:.0f})"
+                    for name, (alike, chance) in found.items() if alike == alike]  # fmt: skip
+            words += [f"by {colouring} (% with the same label) {', '.join(told)}"] if told else []
+    return (f"Neighbours on the map of the last layer: {'; '.join(words)}." if words else "").replace("= -", "= −")
 
 
 def _notes(scale: str) -> list[str]:

@@ -209,7 +209,7 @@ ENTRIES = (
     Entry(
         "hypernetwork/figA8", "4.4", "Attention scores across heads, rule by rule",
         "Latent codes of the last layer on unseen combinations: a sample for each rule, and the mean of each rule;"
-        " their similarities are in Figure 5E",
+        " part C of the paper's figure, their similarities, is Figure 5E here",
         "codes of a rule are alike",
         measure=_listed, plot=similarity.codes, notes=_notes, examples=_MANY, **_ONE_SEED,
     ),

@@ -14,7 +14,7 @@ import numpy as np
 
 from lab.plots.caption import set_reading
 from lab.plots.panels import above, grid, place
-from lab.plots.style import METHOD_COLOURS, METHOD_SYMBOLS, SIZE, colour, method_title
+from lab.plots.style import GREY, METHOD_COLOURS, METHOD_SYMBOLS, SIZE, colour, method_title
 from lab.statistics import INTERVAL, over_seeds
 
 if TYPE_CHECKING:  # imported where a figure is drawn
@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # imported where a figure is drawn
     import plotly.graph_objects as go
 
 ACCURACY = "accuracy, whole answer (%)"
+SYMBOLS, FEATURES = 8, 2  # of SRAVEN below paper scale: with more features guessing is right less often still
 APART = 0.02  # of the width of a panel, between marks of two methods at one place, so that whiskers can be told apart
 WHERE = {  # column → name, unit or other words on the axis, and how a number is written
     "problems": ("problems trained on", "log scale", "{:,}".format),
@@ -54,6 +55,7 @@ def accuracy(table: pd.DataFrame, by: str, *sentences: str) -> go.Figure:
         at = place(number, len(panels))
         _draw(figure, rows, by, "accuracy_test", at, 100, thin=True)
         _draw(figure, rows, by, "accuracy_ood", at, 100, legend=not number)
+        _draw_guess(figure, rows, by, at)
         _name_x(figure, rows, by, at)
     most = table[["accuracy_ood", "accuracy_test"]].max().max()
     high = 100 if most != most else min(100, 20 * np.ceil(5 * most + 0.2))  # the next 20 % above all points
@@ -62,7 +64,8 @@ def accuracy(table: pd.DataFrame, by: str, *sentences: str) -> go.Figure:
     set_reading(
         figure,
         f"Solid: unseen combinations, mean over seeds. {_whiskers(table)} Thin dotted: seen combinations, fresh"
-        " problems.",
+        " problems. Dashed: guessing, 1 of 8 for each feature"
+        f"{'' if by == 'features' else ', drawn for two'}.",
         *sentences,
         _lost(table),
     )
@@ -123,6 +126,16 @@ def _draw(figure: go.Figure, table: pd.DataFrame, by: str, value: str, at: tuple
             row=at[0],
             col=at[1],
         )
+
+
+def _draw_guess(figure: go.Figure, table: pd.DataFrame, by: str, at: tuple[int, int]) -> None:
+    """Accuracy of guessing all features, of FEATURES where their number is not the axis."""
+    numbers = sorted(table[by].unique())
+    features = numbers if by == "features" else [FEATURES] * 2
+    places = _along(numbers, by) if by == "features" else _axis(table, by)
+    figure.add_scatter(x=places, y=[100 / SYMBOLS**count for count in features], mode="lines", name="guessing",
+                       showlegend=False, line={"color": GREY, "width": 1.2, "dash": "dash"},
+                       hovertemplate="guessing: %{y:.2g} %", row=at[0], col=at[1])  # fmt: skip
 
 
 def _along(values: Sequence, by: str) -> np.ndarray:

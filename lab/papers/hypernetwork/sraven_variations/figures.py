@@ -105,8 +105,7 @@ ENTRIES = (
         f"{_SHOWN} the number of features a panel",
         "difficulty can be controlled by the number of features",
         minutes={"smoke": 0.5, "laptop": 14, "paper": 700}, claims=FIG5D,
-        **_varying("features", FEATURES, _UNLISTED, "features",
-                   "An answer has all K features right: guessing gets 1 of 8 to the power of K."),
+        **_varying("features", FEATURES, _UNLISTED, "features"),
     ),
     Entry(
         "hypernetwork/figA5", "4.4", "SRAVEN by share of the combinations held out",

@@ -154,12 +154,14 @@ def _summary(table: pd.DataFrame) -> str:
     for task, rows in table.groupby("task", sort=False):
         told = [plots.reached(rows[rows["method"] == method]) for method in (RELU, LEARNED)]
         ratio = claims.faster(rows)
-        times = f"; {ratio.effect:.1f} times as fast [{ratio.low:.1f}, {ratio.high:.1f}]" if ratio.effect > 0 else ""
+        interval = f" [{ratio.low:.1f}, {ratio.high:.1f}]" if rows["seed"].nunique() >= plots.FEWEST else ""
+        times = f"; {ratio.effect:.1f} times as fast{interval}" if ratio.effect > 0 else ""
         words.append(f"{plots.title(task)}: ReLU {told[0]}, learned {told[1]}{times}")
     last = int(table["step"].max())
+    interval = ", too few for an interval" if table["seed"].nunique() < plots.FEWEST else " with its 95 % interval"
     return (f"First step with {100 * LEVEL:.0f} % test accuracy, mean over the seeds that reach it: {'. '.join(words)}."
-            f" Times as fast: geometric mean of pairs of one seed with its 95 % interval; a run that does not get there"
-            f" counts with its last step, {last:,}.")  # fmt: skip
+            f" Times as fast: geometric mean of pairs of one seed{interval};"
+            f" a run that does not get there counts with its last step, {last:,}.")  # fmt: skip
 
 
 def _arrivals_summary(table: pd.DataFrame) -> str:
@@ -173,7 +175,16 @@ def _arrivals_summary(table: pd.DataFrame) -> str:
                         + ("" if steps.notna().all() else f" ({steps.notna().sum()} of {len(steps)})"))  # fmt: skip
         words.append(f"{100 * fraction:.0f} % of the table, width {width}: {', '.join(told)}")
     return (f"First step with {100 * LEVEL:.0f} % test accuracy, mean over the seeds that reach it: {'; '.join(words)}."
-            f" Runs end at step {table['last'].max():,}.")  # fmt: skip
+            f" Runs end at step {table['last'].max():,}{_fallen(table)}.")  # fmt: skip
+
+
+def _fallen(table: pd.DataFrame) -> str:
+    """Runs that reached the level, and ended far below it."""
+    back = table[table["step"].notna() & (table["accuracy"] < plots.KEPT)]
+    words = [f"{len(rows)} {'runs' if len(rows) > 1 else 'run'} with {method}, width {width}, at"
+             f" {100 * rows['accuracy'].min():.0f} to {100 * rows['accuracy'].max():.0f} %"
+             for (method, width), rows in back.groupby(["method", "width"], sort=False)]  # fmt: skip
+    return f"; of those that get there {', '.join(words)}" if words else ""
 
 
 def _left_out(scale: str) -> list[str]:

@@ -20,13 +20,16 @@ if TYPE_CHECKING:  # imported where a figure is drawn
     import plotly.graph_objects as go
 
 TRAINING = ORANGE
+KEPT = 0.9  # test accuracy at the end, below which a run has lost again what it had reached
 SHOWN = 0.999  # share of the inputs inside the range that a panel of a function shows at first
+FEWEST = 3  # runs that an interval is told of: that of two is wider than any axis
 TALLEST = 0.3  # of the panel: the tallest column of the histogram
 _FUNCTION = (
     f"Shaded: inputs that the learned function receives in a trained network, on test rows; at least {100 * SHOWN:g} %"
     " of them are in the panel. Dotted: the sine, on a straight line, that is nearest to the function where its inputs"
     " are, with its periods per unit of x; R²: the share of the function's variance around the best line that this sine"
-    " explains (noise: what it explains of random values at the same knots, at most in 19 of 20 draws)."
+    " explains (noise: what it explains of random values at the same knots, at most in 19 of 20 draws); no sine is"
+    " drawn where it explains less than noise."
 )
 
 
@@ -94,9 +97,10 @@ def fig13(table: pd.DataFrame) -> go.Figure:
             look = {"legendgroup": method, "hovertemplate": "%{x}: step %{y:,.0f}"} | at
             figure.add_scatter(x=mean.index, y=mean, mode="lines", name=method_title(method), showlegend=not number,
                                line={"color": colour(method), "width": 2.4}, **look)  # fmt: skip
+            symbol = METHOD_SYMBOLS[method]
+            symbols = [symbol if end >= KEPT else f"{symbol}-open" for end in rows["accuracy"]]
             figure.add_scatter(x=rows["x"], y=rows["step"], mode="markers", name=f"{method}, one run", showlegend=False,
-                               marker={"color": colour(method), "size": 7, "symbol": METHOD_SYMBOLS[method]},
-                               **look)  # fmt: skip
+                               marker={"color": colour(method), "size": 8, "symbol": symbols}, **look)  # fmt: skip
             height = (1.04 if method == RELU else 1.08) * top  # so that one does not hide the other
             figure.add_scatter(x=never["x"], y=[height] * len(never), mode="markers", name=f"{method}, never",
                                showlegend=False, marker={"color": colour(method), "size": 8, "symbol": "x-thin-open"},
@@ -109,7 +113,7 @@ def fig13(table: pd.DataFrame) -> go.Figure:
     figure.update_yaxes(title_text=f"first step with {100 * LEVEL:.0f} % test accuracy", col=1)
     set_reading(figure, f"One point a run; the line is their mean, where all get there. Left: width {common['width']};"
                 f" right: {100 * common['fraction']:.0f} % of the table. Above the dotted line, the last step (×): runs"
-                " that never get there.")  # fmt: skip
+                f" that never get there. Hollow: runs that get there and end below {100 * KEPT:.0f} %.")  # fmt: skip
     return figure
 
 
@@ -148,7 +152,7 @@ def reached(rows: pd.DataFrame) -> str:
     found = steps[np.isfinite(steps)]
     if not len(found):
         return f"never (0 of {len(steps)})"
-    half = half_width(found.to_numpy())
+    half = half_width(found.to_numpy()) if len(found) >= FEWEST else np.nan
     interval = "" if np.isnan(half) else f" ± {half:,.0f}"
     return f"{found.mean():,.0f}{interval}" + ("" if len(found) == len(steps) else f" ({len(found)} of {len(steps)})")
 
@@ -185,11 +189,13 @@ def _draw_function(figure: go.Figure, functions: pd.DataFrame, at: tuple[int, in
     figure.add_scatter(x=x, y=rows["value"], name="learned φ", legendgroup="φ", showlegend=legend, mode="lines",
                        line={"color": colour(LEARNED), "width": 2}, hovertemplate="φ(%{x:.2f}) = %{y:.3g}",
                        secondary_y=False, **where)  # fmt: skip
-    figure.add_scatter(x=x, y=rows["sine"], name="nearest sine", legendgroup="sine", showlegend=legend, mode="lines",
+    seen = rows["explained"].iloc[0] > rows["noise"].iloc[0]
+    sine = rows["sine"] if seen else [None] * len(x)
+    figure.add_scatter(x=x, y=sine, name="nearest sine", legendgroup="sine", showlegend=legend, mode="lines",
                        line={"color": BLACK, "width": 1.2, "dash": "dot"}, hoverinfo="skip",
                        secondary_y=False, **where)  # fmt: skip
     low, high = _window(x, density)
-    inside = rows.loc[rows["x"].between(low, high), ["value", "sine"]].to_numpy()
+    inside = rows.loc[rows["x"].between(low, high), ["value", "sine"] if seen else ["value"]].to_numpy()
     pad = 0.1 * np.ptp(inside) or 0.5
     figure.update_xaxes(range=(low, high), **where)
     figure.update_yaxes(range=(inside.min() - pad, inside.max() + 3 * pad), nticks=5, secondary_y=False, **where)
@@ -198,7 +204,8 @@ def _draw_function(figure: go.Figure, functions: pd.DataFrame, at: tuple[int, in
     told = (
         "a straight line"
         if np.isnan(frequency)
-        else f"{frequency:.2f} per unit, R² {explained:.2f} (noise {rows['noise'].iloc[0]:.2f})"
+        else f"{f'{frequency:.2f} per unit' if seen else 'no sine'}, R² {explained:.2f}"
+        f" (noise {rows['noise'].iloc[0]:.2f})"
     )
     figure.add_annotation(text=told, x=0.5, xref="x domain", y=1, yref="y domain", yanchor="top",
                           name="wave", font={"size": SIZE - 1}, **where)  # fmt: skip

@@ -12,7 +12,7 @@ from lab.papers.simplicity.search.settings import ALL
 from lab.plots.caption import set_reading
 from lab.plots.panels import BOTTOM, colour_bar, grid, place
 from lab.plots.style import BLACK, DIVERGING, GREY, METHOD_SYMBOLS, SEQUENCE, SIZE
-from lab.statistics import half_width
+from lab.statistics import INTERVAL, half_width
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
@@ -119,7 +119,8 @@ def fig19(table: pd.DataFrame) -> go.Figure:
     """A panel a pair of sets. table: source, target, layers, seed, accuracy (0 to 1), diverged."""
     kept = table[~table["diverged"].astype(bool)]
     cells = (100 * kept["accuracy"]).groupby([kept["source"], kept["layers"], kept["target"]], sort=False).mean()
-    cells = cells.unstack("target")
+    spread = (100 * kept["accuracy"]).groupby([kept["source"], kept["layers"], kept["target"]], sort=False)
+    cells, halves = cells.unstack("target"), spread.agg(lambda runs: half_width(runs.to_numpy())).unstack("target")
     targets = [name for name in SETS if name in cells]
     pairs = list(combinations(targets, 2))
     columns = min(2, len(pairs))
@@ -130,7 +131,9 @@ def fig19(table: pd.DataFrame) -> go.Figure:
             figure.add_scatter(
                 x=rows[one], y=rows[other], mode="markers+text", name=learned_on(source), legendgroup=source,
                 showlegend=not number, text=rows.index.get_level_values("layers").astype(str),
-                textposition="middle right", textfont={"size": SIZE - 2},
+                textposition="top right", textfont={"size": SIZE - 2},
+                **{f"error_{axis}": {"array": halves.loc[rows.index, name], "thickness": 0.8, "width": 2}
+                   for axis, name in (("x", one), ("y", other))},
                 marker={"size": 9, "color": GREY if source == RELU else SEQUENCE[index - 1],
                         "symbol": METHOD_SYMBOLS[RELU] if source == RELU else "square"},
                 hovertemplate=f"{learned_on(source)}, %{{text}} hidden layers: %{{x:.1f}} %, %{{y:.1f}} %",
@@ -148,6 +151,7 @@ def fig19(table: pd.DataFrame) -> go.Figure:
         figure.update_xaxes(title_text=f"{TITLES[one]}: accuracy (%)", row=at[0], col=at[1])
         figure.update_yaxes(title_text=f"{TITLES[other]}: accuracy (%)", row=at[0], col=at[1])
     lost = int(table["diverged"].astype(bool).sum())
-    set_reading(figure, "Beside a mark: the number of hidden layers. Means over seeds; the axes do not begin at 0.",
+    set_reading(figure, "Beside a mark: the number of hidden layers. Means over seeds;"
+                + (f" whiskers: {INTERVAL};" if kept["seed"].nunique() > 1 else "") + " the axes do not begin at 0.",
                 f"{lost} runs diverged and are left out." if lost else "")  # fmt: skip
     return figure

@@ -18,6 +18,8 @@ if TYPE_CHECKING:  # imported where a figure is drawn
     import plotly.graph_objects as go
 
 SPREAD = 0.15  # of a category's width, from one method to the next
+BESIDE = 0.05  # single runs left of their mean, which would cover them
+RESAMPLES = 1_000  # of configurations, for the interval of a rank correlation
 # Regression with 4 hidden layers (Table 4: ReLU, and learned on the set itself) and with 1 (Table 1: ReLU, best).
 PRINTED = {
     ("mnist", 4): (76.7, 79.7), ("fashion_mnist", 4): (73.9, 75.1), ("svhn", 4): (42.9, 54.1),
@@ -63,8 +65,10 @@ def fig17(table: pd.DataFrame) -> go.Figure:
         if mode == REGRESSION:
             theirs = [(depth, *PRINTED[name, depth]) for depth in depths if (name, depth) in PRINTED]
             for column, method in ((1, RELU), (2, FROM_ZERO)) if theirs else ():
+                slot = _methods(table).index(method)  # where ours is: the same number of layers
                 figure.add_scatter(
-                    x=[row[0] + 0.32 for row in theirs], y=[row[column] for row in theirs], mode="markers",
+                    x=[row[0] + (slot - 1.5) * SPREAD / 2 for row in theirs], y=[row[column] for row in theirs],
+                    mode="markers",
                     name="printed in the paper: ReLU" if method == RELU else "printed: learned", showlegend=legend,
                     legendgroup=f"printed {method}", row=at[0], col=at[1],
                     marker={"symbol": "x-thin-open", "size": 9, "color": colour(method), "line": {"width": 2}},
@@ -116,8 +120,30 @@ _COMPLEXITY = (
     "One mark a model: methods, numbers of hidden layers, seeds; its size grows with the layers. Total variation: ups"
     " and downs of what a model answers on straight paths between training images, the straight line between a path's"
     " ends subtracted (mean over paths, logarithmic axis); of the number that it predicts, which lies in [-1, 1], or of"
-    " the probability of a random class. ρ: Spearman's rank correlation of the marks."
+    " the probability of a random class. ρ: Spearman's rank correlation of the marks, with its 95 % bootstrap interval"
+    " over configurations (method and number of layers), whose seeds stay together."
 )
+
+
+def rank_interval(table: pd.DataFrame, seed: int = 0) -> tuple[float, float]:
+    """95 % interval of `rank`, from configurations drawn anew, each with all its seeds; NaN for fewer than four."""
+    groups = [rows[["tv", "accuracy"]].to_numpy(float) for _, rows in table.groupby(["method", "layers"])]
+    if len(groups) < 4:
+        return float("nan"), float("nan")
+    from lab.catalogue.agreement import spearman
+
+    rng, found = np.random.default_rng(seed), []
+    for _ in range(RESAMPLES):
+        drawn = np.concatenate([groups[i] for i in rng.integers(len(groups), size=len(groups))])
+        found.append(spearman(drawn[:, 0], drawn[:, 1]))
+    low, high = np.nanpercentile(found, (2.5, 97.5))
+    return float(low), float(high)
+
+
+def _told_rank(table: pd.DataFrame) -> str:
+    low, high = rank_interval(table)
+    interval = "" if np.isnan(low) else f" [{low:.2f}, {high:.2f}]"
+    return f"{rank(table):.2f}{interval}".replace("-", "−")
 
 
 def _against_complexity(figure: go.Figure, rows: pd.DataFrame, at: tuple[int, int], legend: bool) -> None:
@@ -129,7 +155,7 @@ def _against_complexity(figure: go.Figure, rows: pd.DataFrame, at: tuple[int, in
     unit = "probability" if len(rows) and rows["mode"].iloc[0] == CLASSIFICATION else "class id"
     figure.update_xaxes(title_text=f"total variation ({unit})", row=at[0], col=at[1], **log_axis(rows["tv"]))
     if len(every) > 2:
-        above(figure, f"ρ = {rank(every):.2f}", *at, side="right", size=SIZE - 1)
+        above(figure, f"ρ = {_told_rank(every)}", *at, side="right", size=SIZE - 1)
 
 
 def _flat(table: pd.DataFrame) -> str:
@@ -157,8 +183,9 @@ def _marks(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int, in
     ink, symbol = colour(method), METHOD_SYMBOLS[method]
     where = {"row": at[0], "col": at[1], "legendgroup": method}
     layers = rows.groupby("x")["layers"].first()
-    figure.add_scatter(x=rows["x"], y=rows["percent"], mode="markers", name=f"{method}, one run", showlegend=False,
-                       marker={"color": faded(ink, 0.5), "size": 4, "symbol": symbol}, hovertemplate="%{y:.1f} %",
+    figure.add_scatter(x=rows["x"] - BESIDE, y=rows["percent"], mode="markers", name=f"{method}, one run",
+                       marker={"color": faded(ink, 0.75), "size": 5, "symbol": symbol}, hovertemplate="%{y:.1f} %",
+                       showlegend=False,
                        **where)  # fmt: skip
     figure.add_scatter(
         x=stats.index, y=stats["mean"], mode="lines+markers" if joined else "markers", name=method_title(method),
@@ -201,6 +228,6 @@ def told(table: pd.DataFrame) -> str:
 def correlations(table: pd.DataFrame) -> str:
     """Rank correlations in a sentence."""
     rows = table[~table["diverged"].astype(bool)]
-    words = [f"{TITLES[name]}, {mode} {rank(part):.2f}"
+    words = [f"{TITLES[name]}, {mode} {_told_rank(part)}"
              for (name, mode), part in rows.groupby(["set", "mode"], sort=False) if len(part) > 2]  # fmt: skip
     return f"Rank correlation of test accuracy and total variation over models: {', '.join(words)}." if words else ""

@@ -20,6 +20,7 @@ from lab.papers.simplicity.landscapes import plots
 from lab.papers.simplicity.tables import claims
 from lab.papers.simplicity.tables.figures import BASELINES, baseline, chosen, kept
 from lab.papers.simplicity.tables.settings import (
+    IAFS,
     LEARNED,
     NETWORKS,
     PREFACTORS,
@@ -224,7 +225,18 @@ def _summary(table: pd.DataFrame) -> str:
         axes = ", ".join(f"{method} {along[method]:.2f}" for method in along.index)
         words.append(f"{name}: total variation of the probabilities, in brackets its mean over the random plane,"
                      f" {told}; alignment with axes (1: every change is along an input) {axes}")  # fmt: skip
-    return f"Mean over seeds. {'. '.join(words)}."
+    return f"Mean over seeds. {'. '.join(words)}.{_identity(table)}"
+
+
+def _identity(table: pd.DataFrame) -> str:
+    """How far functions of the inputs are still the line that they started from."""
+    own = table[(table["part"] == "function") & (table["method"] == IAFS)]
+    found = [float(np.corrcoef(rows["x"], rows["value"])[0, 1]) for _, rows in own.groupby(["table", "number"])
+             if np.ptp(rows["value"]) > 0]  # fmt: skip
+    if not found:
+        return ""
+    median, low = f"{np.median(found):.3f}", f"{min(found):.3f}"
+    return f" Functions of the inputs (IAFs) start as the identity; correlation with it: median {median}, lowest {low}."
 
 
 def _notes(scale: str) -> list[str]:
@@ -232,7 +244,8 @@ def _notes(scale: str) -> list[str]:
     return [
         f"all networks have {DEPTH} hidden layers; α is chosen on val; hidden functions were learned from {START}",
         f"landscapes of {fine.grid} × {fine.grid} networks (paper 50 × 50), loss on {fine.rows:,} training rows,"
-        f" complexity on {fine.paths} paths of {fine.samples} points (paper 200 of 100), of probabilities",
+        f" complexity on {fine.paths} paths of {fine.samples} points (paper 200 of 100), of probabilities"
+        " (paper, by its Figure 30: outputs, capped)",
         f"the random plane has directions normalized by neuron, and reaches {RADIUS:g} lengths of the weights (the"
         " paper does not say)",
         "slices of trees and k-NN are probabilities (paper: regression trees)",

@@ -10,7 +10,7 @@ import numpy as np
 from lab.papers.simplicity.tables.settings import IAFS, NEIGHBOURS, NETWORKS, TANH, TREES
 from lab.plots.caption import set_reading
 from lab.plots.panels import above, grid
-from lab.plots.style import BLACK, SEQUENCE, SEQUENTIAL, SIZE, VERMILLION, colour
+from lab.plots.style import BLACK, GREY, SEQUENCE, SEQUENTIAL, SIZE, VERMILLION, colour
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
@@ -91,11 +91,20 @@ def _head(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int, int
 
 
 def _functions(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int, int]) -> None:
-    for number, one in rows[rows["part"] == "function"].groupby("number"):
+    own = rows[rows["part"] == "function"]
+    if not len(own):
+        _nothing(figure, "no function", at)
+    for number, one in own.groupby("number"):
         ink = SEQUENCE[number % len(SEQUENCE)] if method == IAFS else colour(method)
         figure.add_scatter(x=one["x"], y=one["value"], mode="lines", line={"color": ink, "width": 1.3},
                            name=f"input {number}" if method == IAFS else method, row=at[0], col=at[1],
                            hovertemplate="φ(%{x:.2f}) = %{y:.3g}")  # fmt: skip
+
+
+def _nothing(figure: go.Figure, words: str, at: tuple[int, int]) -> None:
+    """Say why a panel is empty."""
+    figure.add_scatter(x=[0], y=[0], mode="text", text=[words], textfont={"size": SIZE - 2, "color": GREY},
+                       name=words, hoverinfo="skip", row=at[0], col=at[1])  # fmt: skip
 
 
 def _landscape(
@@ -103,6 +112,7 @@ def _landscape(
 ) -> None:
     own = rows[rows["part"] == part]
     if not len(own):
+        _nothing(figure, "no weights", at)
         return
     z = own.pivot(index="y", columns="x", values="value")
     figure.add_contour(

@@ -92,10 +92,15 @@ def _summary(table: pd.DataFrame) -> str:
     return f"Test accuracy in %: {'; '.join(told).replace('<br>', ' ')}."
 
 
+STILL = 0.99  # correlation with its start, above which a function has not moved
+
+
 def _functions_summary(table: pd.DataFrame) -> str:
-    found = claims.alike(table)
-    told = [f"{value:.2f}" for value in found]
-    return f"Correlation of the linear and the cubic function of the same restart: {', '.join(told)}."
+    told = [f"{value:.2f}" for value in claims.alike(table)]
+    still = [kind for kind, rows in table[table["start"] == "relu"].groupby("method", sort=False)
+             if all(part["x"].clip(lower=0).corr(part["value"]) > STILL for _, part in rows.groupby("restart"))]
+    kept = f" Restarts from ReLU stay there (correlation above {STILL}) with {' and '.join(still)}." if still else ""
+    return f"Correlation of the linear and the cubic function of the same restart: {', '.join(told)}.{kept}"
 
 
 def _notes(scale: str) -> list[str]:

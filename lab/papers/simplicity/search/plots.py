@@ -122,9 +122,20 @@ def fig15(table: pd.DataFrame) -> go.Figure:
                                   " %{y:.3f}", row=at[0], col=at[1],
                 )  # fmt: skip
                 named.add(name)
-        figure.update_xaxes(title_text="input x", row=at[0], col=at[1])
+        figure.update_xaxes(title_text=f"input x<br>{_moved(own[own['chosen'].astype(bool)])}", row=at[0], col=at[1])
     figure.update_yaxes(title_text="φ(x)", row=1, col=1)
+    figure.update_layout(height=figure.layout.height + 16, margin={"b": figure.layout.margin.b + 16})
     figure.update_annotations(font_size=SIZE)
-    set_reading(figure, "Each panel has its own vertical scale. Beyond its ends a function is constant. Grey: what the"
+    set_reading(figure, "Below: where the chosen function started, and its correlation with ReLU. Each panel has its"
+                " own vertical scale. Beyond its ends a function is constant. Grey: what the"
                 " other restarts of the same search found.")  # fmt: skip
     return figure
+
+
+def _moved(chosen: pd.DataFrame) -> str:
+    """Where the chosen function started, and how far it is ReLU."""
+    rows = chosen[chosen["restart"] == chosen["restart"].min()]
+    start = STARTS.get(rows["start"].iloc[0], rows["start"].iloc[0])
+    if np.ptp(rows["value"]) == 0:
+        return start
+    return f"{start}, r = {np.corrcoef(rows['x'].clip(lower=0), rows['value'])[0, 1]:.2f}".replace("= -", "= −")

@@ -92,6 +92,8 @@ def fig25(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
         own = functions[functions["chosen"].astype(bool) & (functions["spectral"].astype(bool) == spectral)]
         for method in FOR.values():
             _draw_function(figure, own[own["method"] == method], method, (2, number + 1))
+        told = [like_relu(own[own["method"] == method]).removesuffix(" with ReLU") for method in FOR.values()]
+        _inside(figure, f"{', '.join(filter(None, told))} with ReLU" if any(told) else "", (2, number + 1))
     _name_accuracies(figure, names, 2)
     figure.update_xaxes(title_text="input x", row=2)
     figure.update_yaxes(title_text="φ(x)", row=2, col=1)
@@ -113,7 +115,7 @@ def _draw_ends(figure: go.Figure, table: pd.DataFrame, at: tuple[int, int]) -> N
         look = {"color": colour(method), "symbol": METHOD_SYMBOLS[method]}
         figure.add_scatter(
             x=ends["easy"], y=ends["hard"], mode="markers", name=f"{method}, runs", showlegend=False,
-            legendgroup=method, marker=look | {"size": 5, "opacity": 0.6}, customdata=ends.index,
+            legendgroup=method, marker=look | {"size": 4, "opacity": 0.5}, customdata=ends.index,
             hovertemplate="seed %{customdata}: %{x:.1f} %, %{y:.1f} %", **where,
         )  # fmt: skip
         if ends.empty:
@@ -124,7 +126,7 @@ def _draw_ends(figure: go.Figure, table: pd.DataFrame, at: tuple[int, int]) -> N
                 for half in halves]  # fmt: skip
         figure.add_scatter(
             x=[means[method]["easy"]], y=[means[method]["hard"]], mode="markers", name=f"{method}, mean",
-            showlegend=False, legendgroup=method, marker=look | {"size": 11}, error_x=bars[0], error_y=bars[1],
+            showlegend=False, legendgroup=method, marker=look | {"size": 8}, error_x=bars[0], error_y=bars[1],
             hovertemplate="mean: %{x:.1f} %, %{y:.1f} %", **where,
         )  # fmt: skip
     panel = figure.get_subplot(*at)
@@ -197,7 +199,27 @@ def _draw_restarts(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple
             line={"color": faded(GREY, 0.6), "width": 1}, row=at[0], col=at[1],
             hovertemplate=f"restart {restart}, {accuracy:.1f} % on validation data: φ(%{{x:.2f}}) = %{{y:.3g}}",
         )  # fmt: skip
-    _draw_function(figure, rows[rows["chosen"].astype(bool)], method, at)
+    own = rows[rows["chosen"].astype(bool)]
+    _draw_function(figure, own, method, at)
+    _inside(figure, like_relu(own), at)
+
+
+def _inside(figure: go.Figure, text: str, at: tuple[int, int]) -> None:
+    """A line at the lower right end of a panel."""
+    if not text:
+        return
+    panel = figure.get_subplot(*at)
+    xref, yref = (f"{axis.plotly_name.replace('axis', '')} domain" for axis in (panel.xaxis, panel.yaxis))
+    figure.add_annotation(text=text, xref=xref, yref=yref, x=0.99, y=0.01, xanchor="right", yanchor="bottom",
+                          showarrow=False, font={"size": SIZE - 2})  # fmt: skip
+
+
+def like_relu(rows: pd.DataFrame) -> str:
+    """How far a function is ReLU, in words."""
+    if rows.empty or np.ptp(rows["value"]) == 0:
+        return ""
+    found = np.corrcoef(rows["x"].clip(lower=0), rows["value"])[0, 1].round(2) + 0.0  # no -0.00
+    return f"r = {found:.2f} with ReLU".replace("= -", "= −")
 
 
 def _draw_function(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int, int]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lab.papers.simplicity.tables.settings import LEARNED, LINEAR, METHODS, NEIGHBOURS, RELU, TREES
+from lab.papers.simplicity.tables.settings import LEARNED, LINEAR, METHODS, NEIGHBOURS, RELU, TANH, TREES
 from lab.plots.caption import set_reading
 from lab.plots.panels import grid, name_axes, place
 from lab.plots.style import BLACK, METHOD_SYMBOLS, SKY, colour
@@ -67,7 +67,8 @@ def _scatter(table: pd.DataFrame, x: str, x_title: str) -> go.Figure:
         axis.title.text = axis.title.text and x_title.replace(" (of ", "<br>(of ")
     figure.update_layout(height=figure.layout.height + 14, margin_b=figure.layout.margin.b + 14)
     lost = int(table["percent"].isna().sum())
-    set_reading(figure, "One mark a model: a seed, a number of layers, and for TanH an α. Axes differ between panels.",
+    alpha = ", and for TanH an α" if TANH in found else ""
+    set_reading(figure, f"One mark a model: a seed, a number of layers{alpha}. Axes differ between panels.",
                 f"Not drawn, because they diverged: {lost} of {len(table)}." if lost else "")  # fmt: skip
     return figure
 

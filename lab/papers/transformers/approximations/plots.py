@@ -37,6 +37,8 @@ def fig12(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
         _draw_functions(figure, functions[functions["task"] == task], row, named)
         above(figure, _mirrored(table[table["task"] == task]), row, 1, side="right", size=SIZE - 2)
         _draw_gains(figure, cells[cells["task"] == task], places, row)
+        if not {POLYNOMIAL, CHEBYSHEV} & set(table.loc[table["task"] == task, "method"]):
+            above(figure, "no polynomials trained on this task", row, 2, side="right", size=SIZE - 2)
         figure.update_yaxes(title_text="φ(x)", row=row, col=1)
         figure.update_yaxes(title_text="gain (% points)", row=row, col=2)
     figure.update_xaxes(title_text="input x", row=len(tasks), col=1)

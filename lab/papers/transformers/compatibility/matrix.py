@@ -6,13 +6,16 @@ the number of steps of App. B.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from itertools import permutations
 
 import numpy as np
 import pandas as pd
 
+from lab.catalogue.agreement import agreement
 from lab.errors import LabError
+from lab.plots.caption import counted
 from lab.plots.style import TASK_TITLES
 from lab.statistics import half_width
 
@@ -94,57 +97,61 @@ class Comparison:
     cells: int
     clear: int  # cells whose sign both know: our interval leaves 0 out, and the paper prints another number than 0
     sign_agreement: float  # share of the clear cells with equal signs; NaN where none is clear
-    told: int  # cells where neither number is 0
-    sign_agreement_all: float  # the same over those, noise included
     spearman: float  # rank correlation over all cells; NaN where one matrix has equal numbers only
-    spearman_low: float  # 95 % interval after Fisher and Fieller; it takes cells as independent, so it is rather narrow
+    spearman_low: float  # 95 % bootstrap interval over rows and columns (`lab.catalogue.agreement`)
     spearman_high: float
     p_value: float  # share of all reorderings of our architectures that correlate as well: 1/n! at the least
     best_on_diagonal: int  # tasks whose own architecture is best; ties count, unless all are equal
     paper_best_on_diagonal: int
     tasks: int
 
+    @property
+    def rank_correlation(self) -> str:
+        """Spearman's correlation and its interval in digits."""
+        low, high = self.spearman_low, self.spearman_high
+        interval = "" if np.isnan(low) else f" [{low:.2f}, {high:.2f}]"
+        return f"{self.spearman:.2f}{interval}".replace("-", "−")
+
     def sentence(self) -> str:
         """The comparison in words."""
         share = f"{100 * self.sign_agreement:.0f} %" if self.clear else "none"
-        p = "" if np.isnan(self.p_value) else f"; p = {self.p_value:.2g} by reordering architectures"
-        low, high = self.spearman_low, self.spearman_high
-        rho = f"correlation {self.spearman:.2f} (95 % interval {low:.2f} to {high:.2f}{p})"
+        rho = f"correlation {self.rank_correlation} (95 % bootstrap interval over rows and columns)"
         if np.isnan(self.spearman):
             rho = "correlation unknown: the numbers here are all equal"
         return (
-            f"Signs agree with the paper in {share} of the {self.clear} cells (of {self.cells}) that are clear of seed "
-            f"noise here and not 0 there. Spearman {rho}. Best of its column on the diagonal: "
-            f"{self.best_on_diagonal} of {self.tasks} here, {self.paper_best_on_diagonal} in the paper."
-        ).replace("-", "−")
+            f"Signs agree with the paper in {share} of the {counted(self.clear, 'cell')} (of {self.cells}) that are "
+            f"clear of seed noise here and not 0 there. Spearman {rho}. Best of its column on the diagonal: "
+            f"{self.best_on_diagonal} of {counted(self.tasks, 'task')} that a model learned here, "
+            f"{self.paper_best_on_diagonal} of these in the paper."
+        )
 
     def to_dict(self) -> dict[str, float]:
         """The numbers by name."""
         return asdict(self)
 
 
-def compare(ours: pd.DataFrame, paper: pd.DataFrame = PAPER) -> Comparison:
-    """Compare what `delta` found with a published matrix (architectures × tasks)."""
+def compare(ours: pd.DataFrame, paper: pd.DataFrame = PAPER, unlearned: Iterable[str] = ()) -> Comparison:
+    """Compare what `delta` found with a published matrix (architectures × tasks).
+
+    unlearned: tasks that no model learned here; their columns have no best.
+    """
     both = beside(ours, paper)
     signs = np.sign(both["delta"]), np.sign(both["paper"])
-    agree, told = (signs[0] == signs[1]), (signs[0] != 0) & (signs[1] != 0)
-    known = told & clear(both)
+    agree, known = (signs[0] == signs[1]), (signs[0] != 0) & (signs[1] != 0) & clear(both)
     here, there = square(both), square(both, "paper")
-    rho = _correlation(both["delta"], both["paper"])
-    low, high = _fisher(rho, len(both))
+    ranks = agreement(both[["architecture", "task"]].assign(ours=both["delta"], theirs=both["paper"]))
+    left = [task for task in here if task not in set(unlearned)]
     return Comparison(
         cells=len(both),
         clear=int(known.sum()),
         sign_agreement=_share(agree[known]),
-        told=int(told.sum()),
-        sign_agreement_all=_share(agree[told]),
-        spearman=rho,
-        spearman_low=low,
-        spearman_high=high,
+        spearman=ranks.spearman,
+        spearman_low=ranks.low,
+        spearman_high=ranks.high,
         p_value=_reordered(here, there),
-        best_on_diagonal=len(best(here) & {(t, t) for t in here.columns}),
-        paper_best_on_diagonal=len(best(there) & {(t, t) for t in there.columns}),
-        tasks=len(here.columns),
+        best_on_diagonal=len(best(here[left]) & {(t, t) for t in left}),
+        paper_best_on_diagonal=len(best(there[left]) & {(t, t) for t in left}),
+        tasks=len(left),
     )
 
 
@@ -174,20 +181,6 @@ def _ordered(names) -> list[str]:
 
 def _share(truth: pd.Series) -> float:
     return float(truth.mean()) if len(truth) else float("nan")
-
-
-def _correlation(a: pd.Series, b: pd.Series) -> float:
-    if a.nunique() < 2 or b.nunique() < 2:
-        return float("nan")
-    return float(np.clip(np.corrcoef(a.rank(), b.rank())[0, 1], -1, 1))
-
-
-def _fisher(rho: float, cells: int) -> tuple[float, float]:
-    """Interval of a rank correlation: variance 1.06 / (n − 3) of artanh ρ (Fieller, Hartley and Pearson 1957)."""
-    if cells <= 3 or np.isnan(rho):
-        return float("nan"), float("nan")
-    z, reach = np.arctanh(np.clip(rho, -1 + 1e-12, 1 - 1e-12)), 1.959964 * np.sqrt(1.06 / (cells - 3))
-    return float(np.tanh(z - reach)), float(np.tanh(z + reach))
 
 
 def _reordered(ours: pd.DataFrame, paper: pd.DataFrame) -> float:

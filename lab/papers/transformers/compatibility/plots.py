@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 
 from lab.papers.transformers.compatibility.matrix import PAPER, PAPER_SOURCE, best, clear, compare, delta, square
-from lab.plots.caption import set_reading
+from lab.plots.caption import counted, set_reading
 from lab.plots.panels import above, colour_bar
-from lab.plots.style import DELTA_RANGE, DIVERGING, INK, SIZE, TEMPLATE, task_title
+from lab.plots.style import DELTA_RANGE, DIVERGING, GREY, INK, SIZE, TEMPLATE, task_title
 from lab.statistics import INTERVAL
+from lab.tasks.trivial import learned
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import plotly.graph_objects as go
@@ -26,14 +27,19 @@ TITLE, LABELS, BELOW = (
 LINE, TWO_LINES = 25, 36  # px: height of a row with one or two lines of text
 SMALL = SIZE - 2
 DARK = 0.85 * DELTA_RANGE  # from here on cells are so dark that their numbers are white
+UNLEARNED, MARK = "#E9E9E9", " †"  # behind a column, and at the name of its task
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """One heat map: its title and its cells (columns of `delta`; `low`, `high` NaN where there is no interval)."""
+    """One heat map: its title and its cells (columns of `delta`; `low`, `high` NaN where there is no interval).
+
+    unlearned: tasks that no model has learned, whose columns are grey and have no best.
+    """
 
     title: str
     cells: pd.DataFrame
+    unlearned: frozenset[str] = frozenset()
 
     @property
     def row_height(self) -> int:
@@ -43,26 +49,34 @@ class Matrix:
 
 def fig5(table: pd.DataFrame) -> go.Figure:
     """Our matrix above the paper's. table: architecture, task, seed, accuracy (and part, of one value)."""
-    cells = delta(table)
-    seeds = int((cells["seeds"] + cells["lost"]).max())
-    figure = heatmaps(
-        [Matrix(f"Ours (mean of {seeds} seeds)", cells), Matrix("Paper, Figure 5 (mean of 6 seeds)", published(cells))]
-    )
+    cells, dead = delta(table), unlearned(table)
+    seeds = counted(int((cells["seeds"] + cells["lost"]).max()), "seed")
+    paper = Matrix("Paper, Figure 5 (mean of 6 seeds)", published(cells))
+    figure = heatmaps([Matrix(f"Ours (mean of {seeds})", cells, dead), paper])
     found = compare(cells)
-    signs = f"signs agree in {100 * found.sign_agreement_all:.0f} %, " if found.told else ""
     if not np.isnan(found.spearman):
-        above(figure, f"{signs}Spearman {found.spearman:.2f}".replace("-", "−"), 2, 1, side="right", size=SIZE - 1)
-    set_reading(figure, *_key(cells), f"Paper: {PAPER_SOURCE}.")
+        above(figure, f"Spearman {found.rank_correlation}", 2, 1, side="right", size=SIZE - 1)
+    set_reading(figure, *_key(cells, dead), f"Paper: {PAPER_SOURCE}.")
     return figure
 
 
 def fig11(table: pd.DataFrame) -> go.Figure:
     """One matrix for each part that was optimized. table: part, architecture, task, seed, accuracy."""
     parts = {part: delta(table[table["part"] == part]) for part in table["part"].unique()}
-    figure = heatmaps([Matrix(f"Optimized: {part}. {_means(cells)}", cells) for part, cells in parts.items()])
+    dead = unlearned(table)
+    figure = heatmaps(
+        [Matrix(f"Optimized: {part}. {_means(cells)}", cells, dead) for part, cells in parts.items()]
+    )
     everything = pd.concat(parts.values(), ignore_index=True)
-    set_reading(figure, *_key(everything), "Means in the titles: over tasks, architecture and task the same or not.")
+    means = "Means in the titles: over cells, architecture and task the same or not."
+    set_reading(figure, *_key(everything, dead), means)
     return figure
+
+
+def unlearned(table: pd.DataFrame) -> frozenset[str]:
+    """Tasks on which no architecture, in the mean over its seeds, does better than a trivial answer."""
+    best_of = table.groupby(["task", "architecture"])["accuracy"].mean().groupby("task").max()
+    return frozenset(task for task, best_one in best_of.items() if not learned(task, best_one))
 
 
 def published(cells: pd.DataFrame) -> pd.DataFrame:
@@ -107,12 +121,13 @@ def _stack(matrices: Sequence[Matrix]) -> go.Figure:
 def _draw(figure: go.Figure, matrix: Matrix, row: int) -> None:
     cells = matrix.cells.assign(half=(matrix.cells["high"] - matrix.cells["low"]) / 2, clear=clear(matrix.cells))
     values, halves = square(cells), square(cells, "half")
+    dead = [task for task in values if task in matrix.unlearned]
     x, y = [task_title(t) for t in values.columns], [task_title(a) for a in values.index]
     keys = [[[a, t, _interval(halves.loc[a, t])] for t in values.columns] for a in values.index]
     figure.add_heatmap(
         x=x,
         y=y,
-        z=values.to_numpy(),
+        z=values.assign(**dict.fromkeys(dead, np.nan)).to_numpy(),
         coloraxis="coloraxis",
         xgap=1,
         ygap=1,
@@ -123,8 +138,12 @@ def _draw(figure: go.Figure, matrix: Matrix, row: int) -> None:
         col=1,
         hovertemplate="optimized for %{y}, trained on %{x}: %{z:+.2f}%{customdata[2]} points<extra></extra>",
     )
-    _write(figure, cells, row)
-    for architecture, task in best(values):
+    _write(figure, cells, row, dead)
+    for task in dead:
+        column = values.columns.get_loc(task)
+        figure.add_shape(type="rect", x0=column - 0.5, x1=column + 0.5, y0=-0.5, y1=len(values) - 0.5, layer="below",
+                         fillcolor=UNLEARNED, line={"width": 0}, row=row, col=1)  # fmt: skip
+    for architecture, task in best(values.drop(columns=dead)):
         column, line = values.columns.get_loc(task), values.index.get_loc(architecture)
         figure.add_shape(
             type="rect",
@@ -138,17 +157,21 @@ def _draw(figure: go.Figure, matrix: Matrix, row: int) -> None:
         )
     plain = {"showgrid": False, "showline": False, "ticks": ""}
     figure.update_xaxes(tickangle=-30, categoryorder="array", categoryarray=x, row=row, col=1, **plain)
+    if dead:
+        marked = [f"{name}{MARK}" if task in dead else name for name, task in zip(x, values.columns, strict=True)]
+        figure.update_xaxes(tickvals=x, ticktext=marked, row=row, col=1)
     figure.update_yaxes(autorange="reversed", categoryorder="array", categoryarray=y, row=row, col=1, **plain)
 
 
-def _write(figure: go.Figure, cells: pd.DataFrame, row: int) -> None:
+def _write(figure: go.Figure, cells: pd.DataFrame, row: int, dead: Sequence[str]) -> None:
     """The numbers in the cells. Not the heat map's own text, which lays the lines of a cell on top of each other."""
     spread = cells["half"].notna()
     lines = [
         ([_number(d, h, c) for d, h, c in zip(cells["delta"], cells["half"], cells["clear"], strict=True)], cells, SIZE)
     ]
     if spread.any():
-        lines.append(([f"± {_digits(half)}" for half in cells.loc[spread, "half"]], cells[spread], SMALL))
+        lines.append(([_spread(half) for half in cells.loc[spread, "half"]], cells[spread], SMALL))
+    grey = set(dead)
     for (text, rows, size), side in zip(lines, ("top", "bottom") if spread.any() else ("middle",), strict=True):
         figure.add_scatter(
             x=[task_title(t) for t in rows["task"]],
@@ -160,7 +183,7 @@ def _write(figure: go.Figure, cells: pd.DataFrame, row: int) -> None:
             showlegend=False,
             row=row,
             col=1,
-            textfont={"size": size, "color": ["white" if abs(d) > DARK else INK for d in rows["delta"]]},
+            textfont={"size": size, "color": [_ink(row.delta, row.task in grey) for row in rows.itertuples()]},
         )
 
 
@@ -178,8 +201,17 @@ def _number(value: float, half: float, clear: bool) -> str:
     return f"<b>{text}</b>" if clear and not np.isnan(half) else text
 
 
-def _digits(value: float) -> str:
-    return f"{value:{_places(value)}}"
+def _ink(value: float, grey: bool) -> str:
+    return GREY if grey else "white" if abs(value) > DARK else INK
+
+
+def _spread(half: float) -> str:
+    """Half an interval; none that is wider than the scale of differences.
+
+    >>> _spread(3.21), _spread(404.0)
+    ('± 3.2', '± > 40')
+    """
+    return f"± > {DELTA_RANGE:.0f}" if half > DELTA_RANGE else f"± {half:{_places(half)}}"
 
 
 def _places(value: float) -> str:
@@ -190,10 +222,11 @@ def _interval(half: float) -> str:
     return "" if np.isnan(half) else f" ± {half:.2f}"
 
 
-def _key(cells: pd.DataFrame) -> list[str]:
+def _key(cells: pd.DataFrame, dead: frozenset[str]) -> list[str]:
     lost, runs = int(cells["lost"].sum()), int((cells["seeds"] + cells["lost"]).sum())
     return [
         "Framed: best of the column.",
+        "Grey †: no model here does better than a trivial answer, so that differences are noise." if dead else "",
         f"±: {INTERVAL}, of differences between runs of the same seed; bold: it leaves 0 out."
         if cells["low"].notna().any()
         else "One seed only: no interval.",

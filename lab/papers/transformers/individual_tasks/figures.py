@@ -14,14 +14,18 @@ from lab.papers.tables import curves, final
 from lab.papers.transformers import claims
 from lab.papers.transformers.individual_tasks import plots
 from lab.papers.transformers.origin import Algorithmic
-from lab.papers.transformers.settings import ATTENTION_GUESS, BASELINE, BOTH, MLP, setting
+from lab.papers.transformers.settings import ATTENTION_GUESS, BASELINE, BOTH, MLP, TRAINED_TO, setting
 from lab.plots.function_grid import fig6 as draw_shapes
+from lab.plots.style import task_title
 from lab.run import Run
+from lab.statistics import half_width
+from lab.tasks.trivial import learned
 
 if TYPE_CHECKING:
     import pandas as pd
 
 FIG2_TASKS = ("memorize", "addmod", "add", "mano")
+LEARNED_LENGTH = 10.0  # percent copied: below it a model has not learned the lengths that it was trained on
 WIDTHS = {"smoke": (8, 16), "laptop": (8, 16, 32, 64), "paper": (8, 16, 32, 64, 128)}
 
 
@@ -90,7 +94,8 @@ def _fig6(scale: str, seeds: int) -> list[Planned]:
 
 
 def shapes(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
-    """The learned function at its knots, and the share of the trained model's inputs that fall nearest to each knot."""
+    """The learned function at its knots, the share of the trained model's inputs that fall nearest to each knot, and
+    the model's accuracy at the end of its training."""
     import pandas as pd
     import torch
 
@@ -104,7 +109,8 @@ def shapes(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
         nearest = ((seen.clamp(knots.low, knots.high) - knots.low) / (positions[1] - positions[0])).round().long()
         share = torch.bincount(nearest, minlength=len(knots.values)) / len(seen)  # NaN: the model diverged
         for x, value, density in zip(positions.tolist(), knots.values, share.tolist(), strict=True):
-            rows.append({"task": labels["task"], "x": x, "value": value, "density": density})
+            row = {"task": labels["task"], "x": x, "value": value, "density": density}
+            rows.append(row | {"accuracy": float(run.accuracy[-1])})
     return pd.DataFrame(rows)
 
 
@@ -132,26 +138,53 @@ def advantage(table: pd.DataFrame) -> str:
 
 
 def _differences(table: pd.DataFrame) -> str:
-    """By task, of means over runs; a run that diverged is left out whole: its first steps say nothing of the rest."""
-    means = 100 * table[~table["diverged"]].groupby(["task", "method"])["accuracy"].mean()
-    words = []
+    """By task, of means over the same seeds; a run that diverged is left out whole: its first steps say nothing of the
+    rest. What no method has learned has no difference."""
+    means = 100 * table[~table["diverged"]].groupby(["task", "method", "seed"])["accuracy"].mean()
+    words, dead = [], []
     for task in table["task"].unique():
-        ours, baseline = means.get((task, MLP)), means.get((task, BASELINE))
-        words.append(f"{task} " + ("–" if None in (ours, baseline) else f"{round(ours - baseline):+d}"))
+        rows = table[table["task"] == task]
+        by = ["method"] + [name for name in ("step", "width") if name in rows]
+        if not learned(task, rows.groupby(by)["accuracy"].mean().max()):
+            dead.append(task_title(task))
+            continue
+        known = {method for _, method, _ in means.index}
+        pairs = (means[task, MLP] - means[task, BASELINE]).dropna() if {MLP, BASELINE} <= known else []
+        half = f" ± {half_width(pairs.to_numpy()):.1f}" if len(pairs) > 1 else ""
+        words.append(f"{task_title(task)} " + (f"{pairs.mean():+.1f}{half}" if len(pairs) else "–"))
     lost = " (–: every run of a kind diverged)" if any(word.endswith("–") for word in words) else ""
-    return f"ours MLP minus baseline, in percentage points: {', '.join(words)}{lost}."
+    spread = " (±: 95 % interval over seeds, of one search)" if any("±" in word for word in words) else ""
+    told = f"{MLP} minus baseline, in percentage points{spread}: {', '.join(words) or 'none'}{lost}"
+    return f"{told}; not learned, no better than a trivial answer: {', '.join(dead)}." if dead else f"{told}."
 
 
 def _length_summary(table: pd.DataFrame) -> str:
-    beyond = table[table["length"] > 10].groupby("method", sort=False)["accuracy"].mean() * 100
-    words = [f"{method} {share:.1f} %" for method, share in beyond.dropna().items()]
-    words += [f"{method} – (every run diverged)" for method in beyond.index[beyond.isna()]]
-    return f"Copied exactly, mean over lengths 11-20: {', '.join(words)}."
+    """Beyond the lengths that were trained on, and at the longest of these, without which nothing can be extended."""
+    means = table.assign(beyond=table["length"] > TRAINED_TO, accuracy=100 * table["accuracy"])
+    words, failed = [], []
+    for method, rows in means.groupby("method", sort=False):
+        if rows["accuracy"].isna().all():
+            words.append(f"{method} – (every run diverged)")
+            continue
+        at = rows.loc[rows["length"] == TRAINED_TO, "accuracy"].mean()
+        words.append(f"{method} {at:.1f} and {rows.loc[rows['beyond'], 'accuracy'].mean():.1f} %")
+        failed += [method] if at < LEARNED_LENGTH else []
+    told = f"Copied exactly at length {TRAINED_TO}, and in the mean of longer ones: {', '.join(words)}."
+    return f"{told} Not even length {TRAINED_TO} is learned here by {', '.join(failed)}." if failed else told
 
 
 def _width_summary(table: pd.DataFrame) -> str:
     small = table[table["width"] == table["width"].min()]
     return f"Accuracy at width {small['width'].iloc[0]}, {_differences(small)}"
+
+
+def _shapes_summary(table: pd.DataFrame) -> str:
+    """Which of the functions belong to models that learned something."""
+    dead = [task_title(task) for task, rows in table.groupby("task", sort=False)
+            if not learned(task, rows["accuracy"].iloc[0])]  # fmt: skip
+    count = table["task"].nunique()
+    told = f"{count - len(dead)} of {count} are of models that learned their task"
+    return f"{told}; grey, of models no better than a trivial answer: {', '.join(dead)}." if dead else f"{told}."
 
 
 def _entry(name: str, section: str, title: str, shows: str, says: str, **rest) -> Entry:
@@ -189,7 +222,8 @@ ENTRIES = (
         "transformers/fig6", "3.2", "The learned functions",
         "The MLP non-linearity learned for each task, with the inputs that it receives in a model trained with it",
         "irregular, task-specific shapes",
-        tasks=tasks.NAMES, plan=_fig6, measure=shapes, plot=draw_shapes, seeds={"smoke": 1, "laptop": 1, "paper": 1},
+        tasks=tasks.NAMES, plan=_fig6, measure=shapes, plot=draw_shapes, summary=_shapes_summary,
+        seeds={"smoke": 1, "laptop": 1, "paper": 1},
         minutes={"smoke": 0.2, "laptop": 6, "paper": 6},
     ),
     _entry(

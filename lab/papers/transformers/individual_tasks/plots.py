@@ -12,14 +12,16 @@ import numpy as np
 from lab.papers.transformers.settings import SEARCHED_TO, TRAINED_TO
 from lab.plots.caption import set_reading
 from lab.plots.panels import ACCURACY, FULL, STEP, above, band, grid, name_axes, place
-from lab.plots.style import GREY, METHOD_COLOURS, METHOD_SYMBOLS, SIZE, TEMPLATE, colour, faded, task_title
+from lab.plots.style import BLACK, GREY, METHOD_COLOURS, METHOD_SYMBOLS, SIZE, TEMPLATE, colour, faded, task_title
 from lab.statistics import INTERVAL, diverged, over_seeds
+from lab.tasks.trivial import learned, trivial
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
     import plotly.graph_objects as go
 
 CURVES = "Thin: one run a seed. Thick: mean over seeds."
+FLOOR = "Dashed: the best trivial answer (one token for all; in Haystack some value of the list)."
 
 
 def fig2(table: pd.DataFrame) -> go.Figure:
@@ -38,9 +40,10 @@ def fig2(table: pd.DataFrame) -> go.Figure:
             _draw_runs(figure, rows[rows["method"] == method], method, at, legend=method not in named)
             named.add(method)
         lost += _mark_diverged(figure, rows, task, at)
+        _draw_floor(figure, rows, "step", at)
         figure.update_yaxes(range=FULL, row=at[0], col=at[1])
     name_axes(figure, len(tasks), columns, STEP, ACCURACY)
-    set_reading(figure, CURVES, _said(lost))
+    set_reading(figure, CURVES, FLOOR, _said(lost))
     return figure
 
 
@@ -60,12 +63,13 @@ def fig10(table: pd.DataFrame) -> go.Figure:
                 _draw_reference(figure, table[(table["task"] == task) & (table["method"] == "baseline")], (row, column))
             _draw_runs(figure, rows, method, (row, column), legend=False)
             lost += _mark_diverged(figure, rows, task, (row, column), side="right")
+            _draw_floor(figure, table[table["task"] == task], "step", (row, column), note=column == 1)
             figure.update_yaxes(range=FULL, tickvals=(0, 50, 100), row=row, col=column)
             figure.update_xaxes(nticks=4, row=row, col=column)
         figure.update_yaxes(title_text=f"<b>{task_title(task)}</b><br>test acc. (%)", row=row, col=1)
     figure.update_xaxes(title_text=STEP, row=len(tasks))
     dotted = "Dotted grey: the baseline's mean again." if len(methods) > 1 and methods[0] == "baseline" else ""
-    set_reading(figure, CURVES, dotted, _said(lost))
+    set_reading(figure, CURVES, dotted, FLOOR, _said(lost))
     return figure
 
 
@@ -152,10 +156,11 @@ def fig4(table: pd.DataFrame) -> go.Figure:
                 col=column,
             )
             named.add(method)
+        _draw_floor(figure, table[table["task"] == task], "width", (row, column))
         figure.update_xaxes(type="log", tickvals=widths, range=ends, minor={"ticks": ""}, row=row, col=column)
         figure.update_yaxes(range=FULL, row=row, col=column)
     name_axes(figure, len(tasks), columns, "model width (channels, log₂ scale)", ACCURACY)
-    set_reading(figure, f"Points: mean over seeds. {_interval(table, 'Whiskers')}", _said(_lost(table)))
+    set_reading(figure, f"Points: mean over seeds. {_interval(table, 'Whiskers')}", FLOOR, _said(_lost(table)))
     return figure
 
 
@@ -189,6 +194,35 @@ def _draw_runs(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int
         row=at[0],
         col=at[1],
     )
+
+
+def _draw_floor(figure: go.Figure, rows: pd.DataFrame, by: str, at: tuple[int, int], note: bool = True) -> None:
+    """The trivial answer's accuracy over a panel; note: say so where no method, in the mean, is better at the end."""
+    task = rows["task"].iloc[0]
+    if not np.isfinite(trivial(task)):
+        return
+    figure.add_scatter(
+        x=[rows[by].min(), rows[by].max()],
+        y=[100 * trivial(task)] * 2,
+        mode="lines",
+        name="trivial answer",
+        showlegend=False,
+        line={"color": BLACK, "width": 1, "dash": "dash"},
+        hovertemplate="best trivial answer: %{y:.1f} %",
+        row=at[0],
+        col=at[1],
+    )
+    if note and not learned(task, rows.groupby([by, "method"])["accuracy"].mean().max()):
+        panel = figure.get_subplot(*at)
+        figure.add_annotation(
+            text="not learned: no better<br>than a trivial answer",
+            font={"size": SIZE - 2, "color": GREY},
+            xref=f"{panel.xaxis.plotly_name.replace('axis', '')} domain",
+            yref=f"{panel.yaxis.plotly_name.replace('axis', '')} domain",
+            x=0.5,
+            y=0.7,
+            showarrow=False,
+        )
 
 
 def _draw_reference(figure: go.Figure, rows: pd.DataFrame, at: tuple[int, int]) -> None:

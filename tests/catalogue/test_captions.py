@@ -1,0 +1,83 @@
+"""What captions say is true of the runs: laws over all results that are shipped."""
+
+import functools
+import re
+
+import pytest
+
+from lab.catalogue import build
+from lab.catalogue.registry import entries, entry
+from lab.papers.transformers.settings import departures, setting
+from lab.plots.caption import counted
+
+SHIPPED = sorted(name for name in entries() if build.has_results(name, "laptop"))
+every_entry = pytest.mark.parametrize("name", SHIPPED)
+IMAGE_SETS = {"house numbers": "svhn", "SVHN": "svhn", "CIFAR": "cifar"}
+
+
+@functools.cache
+def shipped(name):
+    return build.read(entry(name), "laptop")
+
+
+@functools.cache
+def specs(name):
+    return [spec for _, spec in entry(name).plan("laptop", len(shipped(name).provenance["seeds"]))]
+
+
+@every_entry
+def test_steps_are_those_that_the_runs_take(name):
+    if not specs(name):
+        return
+    (told,) = re.findall(r"Steps: (.*?)\. (?:Probes|Data)", shipped(name).caption)
+    numbers = re.findall(r"(?<![\w^])\d[\d,]*(?= and|$|, )", told)
+    assert {int(number.replace(",", "")) for number in numbers} >= {spec.recipe.last for spec in specs(name)}
+    table = shipped(name).table
+    if "last" in table and (table["last"] > 1).any():  # a step, and not an accuracy
+        assert {f"{step:,}" for step in table["last"].unique()} <= set(re.findall(r"[\d,]*\d", told))
+
+
+@every_entry
+def test_what_is_shown_names_only_data_that_the_runs_have(name):
+    sources = " ".join(source["name"] for source in shipped(name).provenance["data"])
+    for words, source in IMAGE_SETS.items():
+        if words in entry(name).shows:
+            assert source in sources, f"{words} are shown, and the data are {sources}"
+
+
+@every_entry
+def test_one_of_a_thing_is_not_many(name):
+    said = shipped(name).full_caption
+    assert not re.search(r"(?<![\d.,])1 (runs|searches|seeds|examples|problems|tasks)\b", said)
+    first, *more = re.findall(r"seeds (\d+) to (\d+)", said) or [("0", "1")]
+    assert all(a != b for a, b in [first, *more])
+
+
+def test_counted_numbers_agree_with_their_nouns():
+    assert counted(1, "run") == "1 run" and counted(0, "run") == "0 runs" and counted(2, "search", "searches")[2] == "s"
+
+
+@every_entry
+def test_departures_are_those_of_the_settings(name):
+    one = shipped(name)
+    assert one.provenance["departures"] == [*entry(name).notes("laptop"), *entry(name).origin.departures("laptop")]
+    assert all(told in one.caption for told in one.provenance["departures"])
+
+
+def test_departures_name_the_rate_of_models_with_learned_functions():
+    (told,) = departures(("memorize",), "laptop")
+    here, paper = setting("memorize", "laptop"), setting("memorize", "paper")
+    assert here.learned_rate != here.recipe.rate, "the test needs a task with two rates"
+    assert f"peak rate {here.recipe.rate} (paper {paper.recipe.rate})" in told
+    assert f"peak rate with learned functions {here.learned_rate} (paper {paper.recipe.rate})" in told
+
+
+@every_entry
+def test_an_image_says_what_is_seen_and_the_result_and_a_page_the_rest(name):
+    one = shipped(name)
+    seen, result = one.headline.splitlines()
+    assert seen == f"{entry(name).shows}." and one.summary in result and entry(name).paper_says in result
+    assert "Departures" not in one.short_caption and "Scale laptop" not in one.short_caption
+    assert "Departures" in one.details and "Scale laptop" in one.details
+    page = one._caption_page()
+    assert page.index("<details>") > page.index("Paper: ")

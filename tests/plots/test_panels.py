@@ -1,0 +1,33 @@
+"""Laws of panels and of room: axes, legends."""
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+
+from lab.plots.caption import captioned, legend_rows
+from lab.plots.panels import grid, log_axis
+
+
+@pytest.mark.parametrize("decades", [0.02, 0.1, 0.3, 0.6, 1.0, 1.9, 3.0, 6.0])
+@pytest.mark.parametrize("low", [1e-4, 0.37, 0.99, 4.0])
+def test_a_log_axis_has_three_numbers_or_more_and_not_too_many(low, decades):
+    axis = log_axis(pd.Series([low, low * 10**decades]))
+    ends = axis["range"]
+    seen = [tick for tick in np.log10(axis["tickvals"]) if ends[0] <= tick <= ends[1]]
+    assert 3 <= len(seen) <= 10
+
+
+def _with(names):
+    figure = grid(["a panel"], 1, 200, top=100)
+    for name in names:
+        figure.add_scatter(x=[0, 1], y=[0, 1], name=name, row=1, col=1)
+    return figure
+
+
+def test_a_legend_of_few_entries_leaves_no_empty_rows():
+    few, many = _with(["one", "two"]), _with([f"a method with a long name, {i}" for i in range(8)])
+    assert legend_rows(few, 800) == 1 < legend_rows(many, 600) and legend_rows(many, 800) <= legend_rows(many, 600)
+    assert captioned(few, "text", 800).layout.margin.t < few.layout.margin.t
+    assert captioned(many, "text", 600).layout.margin.t <= many.layout.margin.t
+    assert legend_rows(go.Figure(), 800) == 0

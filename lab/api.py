@@ -20,7 +20,7 @@ from lab.papers.simplicity.defaults import of_table
 from lab.papers.transformers.settings import setting
 from lab.run import MOST_SEED, MOST_SEEDS, MOST_WIDTH, EpisodeResult, Run, Runs, SearchResult, complete
 from lab.scale import check_scale
-from lab.spec import EpisodeSpec, Part, replace
+from lab.spec import Part, replace
 from lab.store import SHIPPED, Store, as_store
 from lab.tasks import Logic, Sraven, TableTask
 from lab.tasks.named import HELP, table_named
@@ -50,15 +50,17 @@ def search(task: str | TableTask, scale: str = "laptop", learn: str | Sequence[s
     """
     store, seed = as_store(store), check_whole("seed", seed, 0, MOST_SEED)
     table, words = _table(task), None if learn is None else _words(learn)
+    result = SearchResult
     if table is None:
         if by not in (None, "two_loss"):
             raise ArgumentError(f"by={shown(by)}: {task} is searched by two_loss; episodes are for tables")
         spec = replace(setting(task, scale).search(_parts(words or ("mlp",))), seed=seed)
     else:
         learned, by = " + ".join(words or ("shared",)), "episodes" if by is None else by
+        result = EpisodeResult if by == "episodes" else SearchResult
         spec = of_table(table, check_scale(scale)).search(learned, seed, by)
     complete([spec], store, device, progress)
-    return EpisodeResult(spec, store) if isinstance(spec, EpisodeSpec) else SearchResult(spec, store)
+    return result(spec, store)
 
 
 def train(

@@ -9,7 +9,8 @@ from importlib.metadata import PackageNotFoundError, version
 
 import torch
 
-from lab import datasets, engine
+from lab import datasets
+from lab.devices import choose_device, device_name
 from lab.errors import LabError
 from lab.nonlinearity import op
 from lab.nonlinearity.zoo import zoo_names
@@ -34,10 +35,10 @@ def examine() -> dict[str, str]:
     >>> "torch" in examine()
     True
     """
-    device = engine.choose_device("auto")
+    device = choose_device("auto")
     found = {"python": platform.python_version(), "torch": str(torch.__version__)}
     found |= {name: _version(name) for name in PACKAGES}
-    found["device"] = f"{device} ({engine.device_name(device)})"
+    found["device"] = f"{device} ({device_name(device)})"
     found["spline kernel"] = _or_error(op.describe)
     found["browser"] = browser() or "none found: figures come without PNG and SVG; install Chromium or Chrome"
     found["zoo"] = _or_error(lambda: f"{len(zoo_names())} learned functions")

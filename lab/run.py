@@ -12,10 +12,12 @@ import numpy as np
 from torch import Tensor, nn
 
 from lab import engine
+from lab.devices import choose_device
 from lab.errors import ArgumentError, check_type, check_whole, shown
 from lab.nonlinearity.spline import Spline
+from lab.resolve import resolve
 from lab.spec import EpisodeSpec, RunSpec, SearchSpec, TwoLossSpec, key, to_json
-from lab.store import Store, as_store
+from lab.store import Spec, Store, as_store
 from lab.training.fleet import build, model_of
 
 MOST_SEEDS, MOST_SEED, MOST_WIDTH = 10_000, 2**32 - 1, 2**16  # of one call; of the generators; that memory holds
@@ -25,12 +27,12 @@ MOST_SEEDS, MOST_SEED, MOST_WIDTH = 10_000, 2**32 - 1, 2**16  # of one call; of 
 class Stored:
     """What the store keeps of a spec, read when asked."""
 
-    spec: engine.Spec
+    spec: Spec
     store: Store
 
     def __post_init__(self):
         expected = "the spec of what was trained; lab.train and lab.search give results with theirs"
-        check_type("spec", self.spec, engine.Spec, expected)
+        check_type("spec", self.spec, Spec, expected)
         if self.store is None:  # the user's own is meant only where nothing is said
             raise ArgumentError("store=None: give a store, such as lab.store.Store(folder)")
         as_store(self.store)
@@ -103,7 +105,7 @@ class Run(Stored):
 
     def model(self) -> nn.Module:
         """The trained model, with a run axis of length 1."""
-        modules = [build([engine.resolve(part, self.store)]) for part in self.spec.model.parts.values()]
+        modules = [build([resolve(part, self.store)]) for part in self.spec.model.parts.values()]
         model = model_of([self.spec], modules)
         weights = {name: weight for name, weight in self._stored[1].items() if name != "trajectory"}
         missing, unexpected = model.load_state_dict(weights, strict=False)
@@ -246,10 +248,10 @@ class EpisodeResult(Stored):
         return self._stored[0]
 
 
-def complete(specs: Sequence[engine.Spec], store: Store, device: str = "auto", progress: bool = True,
+def complete(specs: Sequence[Spec], store: Store, device: str = "auto", progress: bool = True,
              workers: int | None = None) -> None:  # fmt: skip
     """`engine.complete` with a progress bar in training steps."""
-    engine.choose_device(device)  # before there is a bar
+    choose_device(device)  # before there is a bar
     if not progress:  # and no need of what draws it
         engine.complete(specs, store, device, workers)
         return

@@ -12,6 +12,8 @@ import torch
 
 from lab import engine
 from lab.errors import ArgumentError, LabError
+from lab.jobs.job import jobs_of
+from lab.jobs.runs import fleet_size
 from lab.nonlinearity.spline import Spline
 from lab.run import Run
 from lab.spec import Coefficients, Knots, Learned, ModelSpec, Recipe, RunSpec, SearchSpec, Shaped, key, replace
@@ -110,7 +112,7 @@ def test_only_equal_polynomials_travel_together(store_folder):
     ]
     parts += [Coefficients(-1.0, 1.0, (0.0, 1.0), "powers"), Coefficients(-1.0, 1.0, (0.0, 2.0), "powers")]
     specs = [replace(run, model=replace(MODEL, mlp=part)) for part in parts for run in RUNS[:2]]
-    jobs = engine._jobs(specs, "cpu", Store())
+    jobs = jobs_of(specs, "cpu", Store())
     fleets = [{spec.model.mlp for spec in job.specs} for job in jobs]
     assert sorted(map(len, fleets)) == [1] * 6 + [3]
     with pytest.raises(ArgumentError, match="one polynomial"):
@@ -154,7 +156,7 @@ def test_runs_that_differ_in_seed_and_values_travel_together(store_folder):
 
 
 def test_a_large_shape_travels_in_small_fleets():
-    sizes = [engine.fleet_size(replace(MODEL, width=width), 64, 10, "cpu") for width in (8, 32, 64, 1024)]
+    sizes = [fleet_size(replace(MODEL, width=width), 64, 10, "cpu") for width in (8, 32, 64, 1024)]
     assert sizes == sorted(sizes, reverse=True) and sizes[-1] == 1 and sizes[0] > 1
 
 
@@ -187,10 +189,11 @@ def test_company_changes_no_more_than_rounding(tmp_path):
 
 TRAIN = """
 from lab import engine
+from lab.jobs import checkpoints
 from lab.store import Store
 from tests.processes import kill_at
 from tests.test_engine import *
-engine.CHECKPOINT_SECONDS = -1.0  # at every step
+checkpoints.CHECKPOINT_SECONDS = -1.0  # at every step
 kill_at({count}, {folder!r})
 engine.complete({specs}, Store(), "cpu", 1)
 """

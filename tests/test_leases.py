@@ -11,6 +11,7 @@ import pytest
 
 from lab import engine
 from lab.errors import LabError
+from lab.jobs.job import Job, perform
 from lab.spec import key
 from lab.store import Store
 from lab.store import leases as module
@@ -25,6 +26,7 @@ import time
 from pathlib import Path
 from threading import Event, Thread
 from lab import engine
+from lab.jobs import checkpoints, episodes, runs, two_losses
 from lab.store import Store
 from tests.test_engine import *
 save = Store.save
@@ -32,14 +34,15 @@ def saved(self, spec, *rest):
     print("saves", key(spec), flush=True)
     save(self, spec, *rest)
 Store.save = saved
-engine.CHECKPOINT_SECONDS = -1.0
-carry = engine._carry
+checkpoints.CHECKPOINT_SECONDS = -1.0
+carry = checkpoints.run_with_checkpoints
 def slow(job, store, state, loop, tell):
     print("trains", " ".join(map(key, job.specs)), flush=True)
     while not Path({go!r}).exists():
         time.sleep(0.01)
     return carry(job, store, state, loop, tell)
-engine._carry = slow
+for kind in (runs, two_losses, episodes):
+    kind.run_with_checkpoints = slow
 engine.complete({specs}, Store(), "cpu", {workers}, lambda done, total, what: print(what, flush=True))
 print("ended", flush=True)
 """
@@ -137,8 +140,8 @@ def test_a_fleet_whose_members_another_process_has_finished_is_planned_anew(tmp_
     store = Store(tmp_path)
     trained(tmp_path, RUNS[:1])
     before = digests(store)
-    job = engine.Job(tuple(RUNS), "cpu", str(tmp_path))
-    assert engine.perform(job) is False and digests(store) == before
+    job = Job(tuple(RUNS), "cpu", str(tmp_path))
+    assert perform(job) is False and digests(store) == before
     engine.complete(RUNS, store, "cpu", 1)
     assert all(map(store.has, RUNS)) and digests(store).items() >= before.items()
 

@@ -6,6 +6,8 @@ import torch
 
 from lab import engine
 from lab.errors import ArgumentError
+from lab.jobs import checkpoints
+from lab.resolve import resolve
 from lab.run import EpisodeResult, Run
 from lab.spec import Descent, EpisodeSpec, KnotTable, Learned, Perceptron, Restart, RunSpec, from_json, replace
 from lab.store import Store
@@ -94,7 +96,7 @@ def test_functions_of_layers_and_inputs_are_read_by_their_names(tmp_path, learn)
     for name, spline in found.items():
         module = run.model().inputs.phi if name == "inputs" else run.model().phi[int(name[-1])]
         assert torch.equal(module.values, spline.values)
-    assert learn == "layers" or isinstance(engine.resolve(parts[0], run.store), KnotTable)
+    assert learn == "layers" or isinstance(resolve(parts[0], run.store), KnotTable)
 
 
 class Interrupted(Exception):
@@ -104,7 +106,7 @@ class Interrupted(Exception):
 @pytest.mark.parametrize("count", [3, 5, 12, 40, 90])
 def test_an_interrupted_search_ends_with_the_same_bits(tmp_path, monkeypatch, count):
     """Among its episodes, among the runs that decide, and among those that use what it found."""
-    monkeypatch.setattr(engine, "CHECKPOINT_SECONDS", -1.0)
+    monkeypatch.setattr(checkpoints, "CHECKPOINT_SECONDS", -1.0)
     whole = digests(trained(tmp_path / "whole", LEARNED))
     told = [0]
 
@@ -122,7 +124,7 @@ def test_an_interrupted_search_ends_with_the_same_bits(tmp_path, monkeypatch, co
 def test_what_a_search_did_not_find_is_said(tmp_path):
     store = trained(tmp_path, [SEARCH])
     with pytest.raises(ArgumentError, match="no 'mlp'; it found phi"):
-        engine.resolve(Learned(SEARCH), store)
+        resolve(Learned(SEARCH), store)
 
 
 def test_what_cannot_be_done_is_said_before_training(tmp_path):

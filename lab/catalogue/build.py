@@ -10,11 +10,11 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab import engine
 from lab.catalogue.figure import Figure
 from lab.catalogue.provenance import collect
 from lab.catalogue.registry import entry
 from lab.catalogue.shipped import folder_of, has_results
+from lab.devices import choose_device, device_name
 from lab.errors import LabError, check_whole
 from lab.papers.entry import Entry
 from lab.papers.tables import curves
@@ -81,7 +81,7 @@ def measured(
     store.end_force(forced)
     runs = [(labels, Run(spec, store)) for labels, spec in planned]
     devices = {(run.notes["device"], run.notes["device_name"]) for _, run in runs}  # trained here or elsewhere
-    devices = sorted(devices or {("cpu", engine.device_name("cpu"))})
+    devices = sorted(devices or {("cpu", device_name("cpu"))})
     table = found.measure(runs, found.examples[scale]) if found.examples else found.measure(runs)
     extras = {"curves": curves(runs).drop(columns="read").round(4)} if found.curves else {}
     if found.functions:
@@ -118,7 +118,7 @@ def _announce(found: Entry, scale: str, runs: int, missing: int) -> None:
 
 
 def _checked(name: str, scale: str, device: str, seeds: int | None) -> Entry:
-    found, _, _ = entry(name), check_scale(scale), engine.choose_device(device)
+    found, _, _ = entry(name), check_scale(scale), choose_device(device)
     if seeds is not None:
         check_whole("seeds", seeds, 1, MOST_SEEDS)
     return found

@@ -6,7 +6,7 @@ from lab.catalogue.build import trained
 from lab.catalogue.registry import entries
 from lab.catalogue.shipped import has_results
 from lab.scale import SCALES
-from lab.spec import EpisodeSpec, SearchSpec, from_json
+from lab.spec import from_json
 from lab.store import Store
 
 
@@ -38,10 +38,9 @@ def stored(store: Store) -> list[dict]:
             spec = from_json((folder / "spec.json").read_text())
             parts = {name: part if isinstance(part, str) else type(part).__name__.lower()
                      for name, part in spec.model.parts.items()}  # fmt: skip
-            task = spec.task if isinstance(spec, SearchSpec) else spec.task_name
-            steps, seed = (spec.episodes, spec.restarts[0].seed) if isinstance(spec, EpisodeSpec) else (
-                spec.recipe.last, spec.seed)  # fmt: skip
-            row |= {"task": task, "width": spec.model.width, "steps": steps, "seed": seed} | parts
+            steps = spec.episodes if hasattr(spec, "episodes") else spec.recipe.last
+            seed = spec.restarts[0].seed if hasattr(spec, "restarts") else spec.seed
+            row |= {"task": spec.task_name, "width": spec.model.width, "steps": steps, "seed": seed} | parts
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
             row["task"] = "? (spec.json unreadable; see `lab store verify`)"
         rows.append(row)

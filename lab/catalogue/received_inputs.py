@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.catalogue.shipped import RESULTS
-from lab.engine import resolve
 from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
 from lab.papers.transformers.individual_tasks.figures import mlp_inputs
 from lab.papers.transformers.settings import setting
 from lab.plots.style import task_title
 from lab.probes.profile import Received, profile, received
+from lab.resolve import resolve
 from lab.run import Run
 from lab.scale import SCALES
 from lab.spec import needs

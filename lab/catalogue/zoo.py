@@ -12,7 +12,6 @@ from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo_files
 from lab.papers.simplicity.defaults import scale_of_table
 from lab.papers.transformers.settings import scale_of
-from lab.spec import SearchSpec
 from lab.versions import versions
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ def publish(found: SearchResult | EpisodeResult, folder: Path, name: str = "") -
     """
     facts = found.provenance | {"versions": versions(), "task": found.spec.task_name}
     facts["paper"] = "transformers"  # two_loss is that paper's Algorithm 1
-    if isinstance(found.spec, SearchSpec):
+    if not found.spec.on_table:
         splines, joined = found.splines, "-both"
         facts["scale"] = scale_of(found.spec)
     else:

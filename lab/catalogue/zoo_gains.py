@@ -74,7 +74,7 @@ def _shipped(name: str, spec: Search) -> Iterator[tuple[str, pd.DataFrame, pd.Da
         if not {"task", "seed", "step", "accuracy", "diverged"} <= set(table) or "width" in table:
             continue  # no curves, or those of other widths, too
         rows, where = table[table["task"] == spec.task_name], f"{folder.parent.parent.name}/{folder.parent.name}"
-        if not isinstance(spec, SearchSpec):
+        if spec.on_table:
             if "method" not in rows:
                 continue
             ours, baseline = rows["method"] == LEARNED, rows["method"] == RELU
@@ -113,7 +113,7 @@ def _stored(phi: Spline, spec: Search, store: Store) -> Iterator[tuple[pd.DataFr
 
 def _base(phi: Spline, spec: Search, scale: str, seeds: int) -> tuple[list[RunSpec], list[list[RunSpec]]]:
     """Runs of the baseline, and runs with the function: named by its search, or by its values."""
-    if isinstance(spec, SearchSpec):
+    if not spec.on_table:
         base = setting(spec.task, scale)
         kinds = [base.runs(seeds, spec)]
         if spec.learn in (("mlp",), ("attention",)):

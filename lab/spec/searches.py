@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 from lab.spec.models import ModelSpec, Perceptron
 from lab.spec.recipes import Descent, Recipe
@@ -25,6 +26,9 @@ class SearchSpec:
     spline_rate: float = 0.005  # peak learning rate of the knots; the paper does not print it
     seed: int = 0
     task_seed: int = 0
+
+    by: ClassVar[str] = "two_loss"
+    on_table: ClassVar[bool] = False
 
     @property
     def task_name(self) -> str:
@@ -68,6 +72,9 @@ class EpisodeSpec:
     retrain_seeds: int = 1  # models a restart
     task_seed: int = 0
 
+    by: ClassVar[str] = "episodes"
+    on_table: ClassVar[bool] = True
+
     @property
     def tasks(self) -> tuple[TableTask, ...]:
         """The tasks, one or more."""
@@ -98,6 +105,8 @@ class InterpolatedSpec(EpisodeSpec):
 
     interpolation: str = "cubic"  # or "nearest"
 
+    by: ClassVar[str] = "episodes, interpolated"
+
 
 @dataclass(frozen=True)
 class TwoLossSpec:
@@ -122,6 +131,9 @@ class TwoLossSpec:
     held_out: float = 0.2  # fraction of them that the knots follow
     seed: int = 0
     task_seed: int = 0
+
+    by: ClassVar[str] = "two_loss"
+    on_table: ClassVar[bool] = True
 
     @property
     def task_name(self) -> str:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from lab import environment
 from lab.errors import ArgumentError, LabError, check_path, check_type, shown
-from lab.spec import RunSpec, is_search, key
+from lab.spec import is_search, key
 from lab.store import checkpoints, contents, forced, results
 from lab.store.checkpoints import Spec
 from lab.store.results import DamagedError
@@ -164,7 +164,7 @@ class Store(Training):
 
     def _lender(self, spec: Spec) -> Store | None:
         """The shipped store, if it has the run and this one does not."""
-        there = self.shipped and isinstance(spec, RunSpec) and self.shipped.has(spec) and not self._finished(spec)
+        there = self.shipped and not is_search(spec) and self.shipped.has(spec) and not self._finished(spec)
         return self.shipped if there else None
 
     def _checked(self, folder: Path) -> tuple[dict[str, bytes], dict]:

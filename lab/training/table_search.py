@@ -12,12 +12,12 @@ from lab.kinds import check_run
 from lab.models.mlp import InputFunctions
 from lab.nonlinearity.spline import Spline
 from lab.seeds import stream
-from lab.spec import Knots, KnotTable, Resolved, RunSpec, SearchSpec, TwoLossSpec, replace
+from lab.spec import Knots, KnotTable, Resolved, RunSpec, TwoLossSpec, replace
 from lab.training.episodes import LEARN, STARTS
 from lab.training.knots import learned_names, start_values, with_places
 from lab.training.rows import TableBatch
 from lab.training.sequences import Order
-from lab.training.two_loss import Search
+from lab.training.two_loss import Search, check_search, description, learns, searching
 
 
 class TableSearch(Search):
@@ -28,7 +28,7 @@ class TableSearch(Search):
     def runs(self, given: Mapping[str, Resolved]) -> tuple[list[RunSpec], list[tuple[Resolved, ...]]]:
         """As Search.runs."""
         spec = self.spec
-        check(spec)
+        check_search(spec)
         names = learned_names(spec.learn, spec.model.layers)
         count = spec.task.inputs if spec.learn == "inputs" else len(names)
         rows = start_values(spec.start, spec.seed, spec.knots, count, spec.low, spec.high).tolist()
@@ -108,24 +108,23 @@ class _Divided:
         return TableBatch(self.task, self.inputs[index], self.targets[index])
 
 
-def searching(spec: SearchSpec | TwoLossSpec, device: str, given: Mapping[str, Resolved]) -> Search:
-    """A search by two losses, before its first step. given: the non-linearities that are not searched for."""
-    return (TableSearch if isinstance(spec, TwoLossSpec) else Search)(spec, device, given)
+@searching.register(TwoLossSpec)
+def _(spec: TwoLossSpec, device: str, given: Mapping[str, Resolved]) -> TableSearch:
+    return TableSearch(spec, device, given)
 
 
-def two_losses(spec: object) -> bool:
-    """Whether a spec is of a search by two losses."""
-    return isinstance(spec, (SearchSpec, TwoLossSpec))
-
-
-def learns(spec: SearchSpec | TwoLossSpec, name: str) -> bool:
-    """Whether a non-linearity of its model, by its name in `parts`, is searched for."""
-    if isinstance(spec, SearchSpec):
-        return name in spec.learn
+@learns.register(TwoLossSpec)
+def _(spec: TwoLossSpec, name: str) -> bool:
     return name.startswith("inputs" if spec.learn == "inputs" else "phi")
 
 
-def check(spec: TwoLossSpec) -> None:
+@description.register(TwoLossSpec)
+def _(spec: TwoLossSpec) -> str:
+    return "search by two losses"
+
+
+@check_search.register(TwoLossSpec)
+def _(spec: TwoLossSpec) -> None:
     """Say what does not fit together before anything is built."""
     if spec.learn not in LEARN:
         raise ArgumentError(f"learn={spec.learn!r}; give {', '.join(LEARN)}")

@@ -9,6 +9,7 @@ loss on that model's own batch of `train`, the shared knots follow the sum over 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import singledispatch
 
 import torch
 from torch import Tensor
@@ -153,3 +154,41 @@ def _differentiate(weights: list[Tensor], knots: list[Tensor], which: str) -> No
     for tensors, wanted in ((weights, which == "weights"), (knots, which == "knots")):
         for tensor in tensors:
             tensor.requires_grad_(wanted)
+
+
+@singledispatch
+def searching(spec: object, device: str, given: Mapping[str, Resolved]) -> Search:
+    """A search by two losses, before its first step. given: the non-linearities that are not searched for."""
+    raise ArgumentError(f"{type(spec).__name__} is no search by two losses")
+
+
+@singledispatch
+def learns(spec: object, name: str) -> bool:
+    """Whether a non-linearity of its model, by its name in `parts`, is searched for."""
+    raise ArgumentError(f"{type(spec).__name__} is no search by two losses")
+
+
+@singledispatch
+def description(spec: object) -> str:
+    """What the progress bar says of it."""
+    raise ArgumentError(f"{type(spec).__name__} is no search by two losses")
+
+
+@singledispatch
+def check_search(spec: object) -> None:
+    """Say what does not fit together before anything is built."""
+
+
+@searching.register(SearchSpec)
+def _(spec: SearchSpec, device: str, given: Mapping[str, Resolved]) -> Search:
+    return Search(spec, device, given)
+
+
+@learns.register(SearchSpec)
+def _(spec: SearchSpec, name: str) -> bool:
+    return name in spec.learn
+
+
+@description.register(SearchSpec)
+def _(spec: SearchSpec) -> str:
+    return f"search {' + '.join(spec.learn)}"

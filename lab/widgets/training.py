@@ -8,7 +8,7 @@ import ipywidgets as widgets
 import numpy as np
 import plotly.graph_objects as go
 
-from lab import engine, tasks
+from lab import tasks
 from lab.errors import ArgumentError
 from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
@@ -18,9 +18,10 @@ from lab.papers.transformers.settings import Setting, setting
 from lab.plots.panels import ACCURACY, FULL, STEP
 from lab.plots.style import SEQUENCE, TEMPLATE, task_title
 from lab.probes.arguments import described
+from lab.resolve import resolve
 from lab.run import Run, Runs
 from lab.scale import SCALES, check_scale
-from lab.spec import Knots, Perceptron, Resolved, RunSpec, replace
+from lab.spec import Knots, Resolved, RunSpec, replace
 from lab.tasks.table import TableTask
 from lab.training.fleet import Fleet
 from lab.training.live import Live
@@ -185,9 +186,8 @@ class TrainingExplorer(Explorer):
 
 def _used(run: Run) -> Resolved:
     """The non-linearity of a run's hidden layers, of the first where each has its own."""
-    model = run.spec.model
-    part = model.phi if isinstance(model, Perceptron) else model.mlp
-    return engine.resolve(part[0] if isinstance(part, tuple) else part, run.store)
+    parts = run.spec.model.parts
+    return resolve(next(parts[name] for name in ("mlp", "phi", "phi0") if name in parts), run.store)
 
 
 def _label(spec: RunSpec, name: str) -> str:

@@ -111,8 +111,8 @@ def scale_of_table(search: EpisodeSpec | TwoLossSpec) -> str | None:
     >>> scale_of_table(of_table(Operation("ab", modulus=5), "smoke").search("layers", seed=3))
     'smoke'
     """
-    two, task = isinstance(search, TwoLossSpec), search.task
-    if type(search) not in (EpisodeSpec, TwoLossSpec) or not isinstance(task, KINDS):
+    two, task = search.by == TWO_LOSSES, search.task
+    if search.by not in (TWO_LOSSES, EPISODES) or not isinstance(task, KINDS):
         return None
     seed = search.seed if two else search.restarts[0].seed // APART
     for scale in SCALES:

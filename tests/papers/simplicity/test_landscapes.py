@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from lab import engine
 from lab.catalogue.build import figure
 from lab.catalogue.registry import entry
 from lab.papers.simplicity.landscapes import plots
 from lab.papers.simplicity.landscapes.figures import DEPTH, FINE, RADIUS, looked_at
 from lab.papers.simplicity.tables.settings import IAFS, LEARNED, NETWORKS, PREFACTORS, RELU, TANH, TREES
 from lab.probes.paths import draw
+from lab.resolve import resolve
 from lab.run import Run
 from lab.scale import SCALES
 from lab.store import Store
@@ -76,7 +76,7 @@ def test_functions_are_those_that_were_learned(made, runs):
     table = made.table[(made.table["part"] == "function") & (made.table["seed"] == 0)]
     for method in (LEARNED, IAFS):
         model = runs[method, 0].spec.model
-        found = engine.resolve(model.phi if method == LEARNED else model.inputs, Store())
+        found = resolve(model.phi if method == LEARNED else model.inputs, Store())
         own = table[table["method"] == method].groupby("number")["value"].apply(list).tolist()
         assert np.allclose(own, np.atleast_2d(found.values), atol=1e-5)
     alpha = table.loc[table["method"] == TANH, "prefactor"].iloc[0]

@@ -14,7 +14,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lab import engine
 from lab.papers.entry import Entry, Planned
 from lab.papers.simplicity.landscapes import plots
 from lab.papers.simplicity.tables import claims
@@ -37,6 +36,7 @@ from lab.probes import Loss, Variation, landscape
 from lab.probes.calling import Model
 from lab.probes.slices import alignment, slice_2d
 from lab.probes.weights import Double
+from lab.resolve import resolve
 from lab.run import Run
 from lab.spec import Knots, KnotTable, replace
 from lab.tasks import Tabular
@@ -187,7 +187,7 @@ def _network(run: Run, fine: Fineness) -> Iterator[dict]:
 def _functions(run: Run) -> Iterator[dict]:
     """The function of the hidden layers, or for IAFs those of the inputs."""
     model = run.spec.model
-    found = engine.resolve(model.phi if model.inputs is None else model.inputs, run.store)
+    found = resolve(model.phi if model.inputs is None else model.inputs, run.store)
     if isinstance(found, Knots | KnotTable):
         values, low, high = np.atleast_2d(found.values), found.low, found.high
     else:

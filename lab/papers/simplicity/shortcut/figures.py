@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from lab import engine
 from lab.papers.entry import Entry, Planned
 from lab.papers.simplicity.grokking.settings import RELU
 from lab.papers.simplicity.shortcut import claims, plots
@@ -21,6 +20,7 @@ from lab.papers.simplicity.shortcut.settings import (
     Collages,
     shortcut,
 )
+from lab.resolve import resolve
 from lab.run import EpisodeResult, Run
 from lab.spec import needs
 from lab.tasks import Collage
@@ -65,7 +65,7 @@ def trajectories(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
 def _initial(run: Run) -> dict[str, float]:
     """Accuracy before the first step, by split."""
     spec = run.spec
-    parts = tuple(engine.resolve(part, run.store) for part in spec.model.parts.values())
+    parts = tuple(resolve(part, run.store) for part in spec.model.parts.values())
     scores = fleet_of([spec], [parts]).scores()
     return {split: float(scores[f"accuracy_{split}"][0]) for split in EVALUATE}
 

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from lab.engine import resolve
 from lab.nonlinearity.part import as_module
 from lab.papers.entry import Entry, Planned
 from lab.papers.transformers.approximations import plots
@@ -18,6 +17,7 @@ from lab.papers.transformers.claims import FIG12
 from lab.papers.transformers.individual_tasks.figures import by_method
 from lab.papers.transformers.origin import Algorithmic
 from lab.papers.transformers.settings import setting
+from lab.resolve import resolve
 from lab.run import Run
 from lab.spec import Learned, Shaped
 from lab.store import Store

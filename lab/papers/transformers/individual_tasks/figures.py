@@ -99,7 +99,7 @@ def shapes(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     import pandas as pd
     import torch
 
-    from lab.engine import resolve
+    from lab.resolve import resolve
 
     rows = []
     for labels, run in runs:

@@ -1,0 +1,75 @@
+"""A search by episodes, and the runs that decide between its restarts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from lab.jobs.checkpoints import run_with_checkpoints
+from lab.jobs.job import Job, Tell, Work, jobs_of, perform, wait, work
+from lab.resolve import resolve
+from lab.spec import EpisodeSpec
+from lab.store import Store
+from lab.training import episodes
+from lab.training.episodes import Episodes
+
+
+class EpisodeSearch(Work):
+    """What the engine must know of a search by episodes."""
+
+    def check(self, spec: EpisodeSpec) -> None:
+        """As `Work.check`."""
+        episodes.check(spec)
+
+    def steps(self, specs: Sequence[EpisodeSpec]) -> int:
+        """As `Work.steps`; of the runs that decide, too."""
+        return sum(map(episodes.steps, specs))
+
+    def size(self, specs: Sequence[EpisodeSpec]) -> float:
+        """As `Work.size`."""
+        return sum(float(episodes.steps(s) * episodes.pool(s) * s.model.width * s.model.layers) for s in specs)
+
+    def name(self, specs: Sequence[EpisodeSpec]) -> str:
+        """As `Work.name`."""
+        return f"{specs[0].task_name}: search by episodes"
+
+    def train(self, job: Job, store: Store, report: Tell) -> None:
+        """As `Work.train`. The runs that decide stay in the store like any other."""
+        spec: EpisodeSpec = job.specs[0]
+        others = {name: part for name, part in spec.model.parts.items() if not episodes.learns(spec, name)}
+        given = {name: resolve(part, store) for name, part in others.items()}
+        state = Episodes(spec, job.device, given)
+        tell = lambda state: report(state.steps, state.words())  # noqa: E731
+        notes = run_with_checkpoints(job, store, state, episodes.search, tell)
+        store.keep_checkpoint(job.specs, state.state())  # a kill among the runs below must not bring the search back
+        start, found = time.perf_counter(), state.found()
+        listed = episodes.contest(spec, found, given)
+        wanted, done = [run for runs in listed for run in runs], episodes.steps(spec) - episodes.contest_steps(spec)
+        while missing := [run for run in wanted if not store.has(run)]:
+            ended = False
+            for members in jobs_of(store.free(missing), job.device, store):
+                tell = lambda steps, words="", done=done: report(done + steps, "trains with what was found")  # noqa: E731
+                if perform(members, tell):
+                    ended, done = True, done + members.steps
+            if not ended:
+                wait(missing, store, lambda words, done=done: report(done, words))
+        results = []
+        for runs in listed:
+            stored = [store.load(run) for run in runs]
+            results.append([episodes.result(run, s[0], s[2]["kept"]) for run, s in zip(runs, stored, strict=True)])
+        winner = episodes.best(results)
+        weights = {name: torch.tensor(part.values) for name, part in found[winner].items()}
+        weights |= {f"{n}@{r}": torch.tensor(part.values) for r, parts in enumerate(found) for n, part in parts.items()}
+        history = state.arrays() | {"died": state.died, "stopped": state.stopped, "results": np.array(results)}
+        notes |= {"winner": winner, "seconds": notes["seconds"] + time.perf_counter() - start}
+        store.save(spec, history, weights, notes)
+        store.drop_checkpoint(job.specs)
+        report(job.steps)
+
+
+@work.register(EpisodeSpec)
+def _(spec: EpisodeSpec) -> EpisodeSearch:
+    return EpisodeSearch()

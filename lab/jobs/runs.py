@@ -1,0 +1,99 @@
+"""Runs side by side, as one fleet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from lab import kinds
+from lab.jobs.checkpoints import run_with_checkpoints
+from lab.jobs.job import Job, Tell, Work, work
+from lab.resolve import resolve
+from lab.spec import RunSpec
+from lab.store import Store
+from lab.training.descent_fleet import fleet_of
+from lab.training.fleet import Fleet
+from lab.training.loop import train
+
+CPU_FLEET_TOKENS = 4_000  # see fleet_size
+# memory a fleet needs for each token × layer × channel of a step: activations kept for the backward pass
+GPU_BYTES = 400
+
+
+class Runs(Work):
+    """What the engine must know of runs."""
+
+    rank = 1
+
+    def check(self, spec: RunSpec) -> None:
+        """As `Work.check`."""
+        kinds.check_run(spec)
+
+    def signature(self, spec: RunSpec) -> object:
+        """As `Work.signature`."""
+        return kinds.shared(spec)
+
+    def most(self, spec: RunSpec, device: str) -> int:
+        """As `Work.most`."""
+        shape = kinds.sizes(spec.task, spec.task_seed)
+        return fleet_size(spec.model, kinds.batch_size(spec), shape.trained or shape.length, device)
+
+    def steps(self, specs: Sequence[RunSpec]) -> int:
+        """As `Work.steps`."""
+        return sum(spec.recipe.last for spec in specs)
+
+    def size(self, specs: Sequence[RunSpec]) -> float:
+        """As `Work.size`."""
+        return sum(size_of(spec) for spec in specs)
+
+    def name(self, specs: Sequence[RunSpec]) -> str:
+        """As `Work.name`."""
+        return f"{specs[0].task_name}: {len(specs)} runs"
+
+    def train(self, job: Job, store: Store, report: Tell) -> None:
+        """As `Work.train`."""
+        parts = [tuple(resolve(part, store) for part in spec.model.parts.values()) for spec in job.specs]
+        fleet = fleet_of(job.specs, parts, job.device)
+        tell = lambda fleet: report(fleet.step * len(fleet.specs))  # noqa: E731
+        notes = run_with_checkpoints(job, store, fleet, train, tell)
+        if len(job.specs) > 1:  # a kill between two of the saves below must not leave the rest to another fleet
+            store.keep_checkpoint(job.specs, fleet.state())
+        save(store, fleet, notes)
+        store.drop_checkpoint(job.specs)
+        report(job.steps)
+
+
+@work.register(RunSpec)
+def _(spec: RunSpec) -> Runs:
+    return Runs()
+
+
+def size_of(spec: Any) -> float:
+    """Rough number of values that the layers of a model compute, over all steps."""
+    return float(spec.recipe.last * kinds.batch_size(spec) * spec.model.width * max(1, spec.model.layers))
+
+
+def fleet_size(model: Any, batch: int, length: int, device: str) -> int:
+    """How many runs of this shape train side by side fastest.
+
+    CPU: stacking saves Python's overhead, which matters only while a step's tensors are small; past CPU_FLEET_TOKENS
+    (tokens × width / 32; `benchmarks/fleet.py` measures the crossing) one run after the other is as fast, and
+    leaves more fleets to share between the processes.
+    """
+    if device == "cuda":
+        memory = torch.cuda.get_device_properties(0).total_memory
+        return max(1, int(0.7 * memory / (GPU_BYTES * batch * length * max(1, model.layers) * model.breadth(length))))
+    return max(1, int(CPU_FLEET_TOKENS / (batch * length * model.width / 32)))
+
+
+def save(store: Store, fleet: Fleet, notes: dict) -> None:
+    arrays = fleet.history.arrays()
+    for run, spec in enumerate(fleet.specs):
+        history = {name: array if name == "steps" else array[:, run] for name, array in arrays.items()}
+        diverged = None if fleet.died[run] < 0 else [int(fleet.died[run]), repr(float(fleet.last_value[run]))]
+        own = notes | {"seconds": notes["seconds"] / len(fleet.specs), "fleet": len(fleet.specs), "diverged": diverged}
+        own |= fleet.run_notes(run)
+        if not store.has(spec):
+            store.save(spec, history, fleet.run_weights(run), own)

@@ -1,0 +1,61 @@
+"""A search by two losses, for the functions of transformers or of perceptrons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from lab.jobs.checkpoints import run_with_checkpoints
+from lab.jobs.job import Job, Tell, Work, work
+from lab.jobs.runs import size_of
+from lab.resolve import resolve
+from lab.spec import SearchSpec, TwoLossSpec
+from lab.store import Store
+from lab.training import table_search, two_loss  # noqa: F401  table_search registers perceptrons on tables
+from lab.training.two_loss import Search, search
+
+
+class TwoLosses(Work):
+    """What the engine must know of a search by two losses."""
+
+    def check(self, spec: SearchSpec | TwoLossSpec) -> None:
+        """As `Work.check`."""
+        two_loss.check_search(spec)
+
+    def steps(self, specs: Sequence[SearchSpec | TwoLossSpec]) -> int:
+        """As `Work.steps`; those of all models."""
+        return sum(spec.recipe.last * spec.models for spec in specs)
+
+    def size(self, specs: Sequence[SearchSpec | TwoLossSpec]) -> float:
+        """As `Work.size`."""
+        return sum(size_of(spec) for spec in specs)
+
+    def name(self, specs: Sequence[SearchSpec | TwoLossSpec]) -> str:
+        """As `Work.name`."""
+        return f"{specs[0].task_name}: {two_loss.description(specs[0])}"
+
+    def train(self, job: Job, store: Store, report: Tell) -> None:
+        """As `Work.train`."""
+        spec = job.specs[0]
+        given = {part: known for part, known in spec.model.parts.items() if not two_loss.learns(spec, part)}
+        given = {part: resolve(known, store) for part, known in given.items()}
+        state = two_loss.searching(spec, job.device, given)
+        tell = lambda fleet: report(fleet.step * len(fleet.specs))  # noqa: E731
+        notes = run_with_checkpoints(job, store, state, search, tell)
+        save(store, state, notes)
+        store.drop_checkpoint(job.specs)
+        report(job.steps)
+
+
+@work.register(SearchSpec)
+@work.register(TwoLossSpec)
+def _(spec: SearchSpec | TwoLossSpec) -> TwoLosses:
+    return TwoLosses()
+
+
+def save(store: Store, state: Search, notes: dict) -> None:
+    """Keep the knots, and how they were found."""
+    knots = {part: spline.values.detach().cpu() for part, spline in state.splines.items()}
+    history = state.history.arrays() | {"search_loss": torch.tensor(state.search_loss).numpy(), "died": state.died}
+    store.save(state.spec, history, knots, notes)

@@ -9,9 +9,11 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 # From the ground to the top: packages and modules of lab. A module imports its own layer and those below it.
 LAYERS = (
-    ("errors", "scale", "seeds", "statistics", "workers", "datasets", "tasks", "spec"),
+    ("errors", "environment", "versions", "devices", "scale", "seeds", "statistics", "workers"),
+    ("datasets", "tasks", "spec", "kinds"),
     ("models", "nonlinearity", "store"),
-    ("training", "probes", "engine"),
+    ("resolve", "training", "probes"),
+    ("jobs", "engine"),
     ("run", "plots"),
     ("papers",),
     ("catalogue", "api"),

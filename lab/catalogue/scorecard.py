@@ -9,10 +9,10 @@ from math import isfinite, isinf, nan
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab.catalogue.agreement import agreement
 from lab.catalogue.registry import entries
 from lab.catalogue.shipped import RESULTS
 from lab.errors import ArgumentError, LabError, check_path, shortened
+from lab.papers.agreement import agreement
 from lab.papers.claims import ABSENT, FAILS, HOLDS, UNDECIDED, Claim
 from lab.papers.entry import Entry
 from lab.scale import check_scale
@@ -43,7 +43,7 @@ def scorecard(scale: str | None = None, results: str | Path = RESULTS) -> pd.Dat
 
 def score(scale: str | None = None, results: str | Path = RESULTS) -> dict[str, list[dict]]:
     """Rows of `claims` (see `scorecard`) and of `numbers`, one for each entry with printed numbers: entry, scale,
-    verdict (of being measured), cells, clear, signs, spearman, low, high (see `lab.catalogue.agreement`)."""
+    verdict (of being measured), cells, clear, signs, spearman, low, high (see `lab.papers.agreement`)."""
     folder = check_path("results", results)
     if scale is not None:
         check_scale(scale)

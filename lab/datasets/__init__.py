@@ -108,7 +108,7 @@ def fetch(name: str) -> Data:
         except MissingError as error:  # a file of that name in LAB_DATA that is something else
             tried.append(str(error))
     if known.sample_of and not known.sources:
-        from lab.datasets.samples import take
+        from lab.datasets.sampling import take
 
         arrays = take(name, fetch(known.sample_of))
         return _accept(known, arrays, f"taken from {known.sample_of}")

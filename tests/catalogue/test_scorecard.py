@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 
 import lab as package
-from lab.catalogue import agreement as agreements
 from lab.catalogue import scorecard
-from lab.catalogue.agreement import agreement, spearman
 from lab.catalogue.registry import entries, entry
 from lab.catalogue.shipped import RESULTS
 from lab.errors import ArgumentError, LabError
+from lab.papers import agreement as agreements
 from lab.papers import claims
+from lab.papers.agreement import agreement, spearman
 from lab.papers.claims import ABSENT, FAILS, HOLDS, UNDECIDED
 from lab.papers.hypernetwork.printed import PAPER
 from lab.papers.transformers.compatibility import matrix

@@ -130,7 +130,7 @@ def rank_interval(table: pd.DataFrame, seed: int = 0) -> tuple[float, float]:
     groups = [rows[["tv", "accuracy"]].to_numpy(float) for _, rows in table.groupby(["method", "layers"])]
     if len(groups) < 4:
         return float("nan"), float("nan")
-    from lab.catalogue.agreement import spearman
+    from lab.papers.agreement import spearman
 
     rng, found = np.random.default_rng(seed), []
     for _ in range(RESAMPLES):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lab.papers.claims import steps_to
+from lab.papers.runs import steps_to
 from lab.papers.simplicity.grokking.settings import LEARNED, LEVEL, RELU
 from lab.papers.simplicity.operations.figures import operation_title as title
 from lab.papers.transformers.individual_tasks.plots import FULL

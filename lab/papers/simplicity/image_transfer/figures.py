@@ -56,7 +56,7 @@ def _together(table: pd.DataFrame) -> str:
     low, high = max(-1.0, found.low), min(1.0, found.high)
     spread = f" [{low:.2f}, {high:.2f}]" if low == low else ""
     pair = " and ".join(TITLES[name] for name in found.case.split(" and "))
-    return f"Correlation of accuracies on {pair}, over models with learned functions: {found.effect:.2f}{spread}."
+    return f"Correlation of gains over ReLU on {pair}, over models with learned functions: {found.effect:.2f}{spread}."
 
 
 _TASKS = tuple(dict.fromkeys(images("laptop", name, REGRESSION).task.name for name in present("laptop")))

@@ -116,7 +116,7 @@ def test_the_text_is_narrow_and_has_every_claim(tmp_path):
         for claim in found.claims:
             assert f"{found.name}/{claim.name}, laptop: {claim.says}" in words
     assert "the claim: above 2; the interval covers seeds, of one search" in words
-    assert "6 seeds" in words and "over 64 cells" in words and "at 99.8 % covers" in words
+    assert "6 seeds" in words and "over 64 cells" in words and "the interval at 99.9 % covers" in words, "of 49 cells"
 
 
 def test_as_a_table_for_notebooks(tmp_path):

@@ -15,7 +15,9 @@ import numpy as np
 
 Interval = Callable[[float], tuple[float, float]]
 FEW = 6  # runs, below which a group's own variance says little, and that of all groups is pooled
-UNEQUAL = 0.01  # p-value of Bartlett's test below which variances are not pooled
+# p-value of Bartlett's test below which variances are not pooled. Of two groups of three runs that vary three times as
+# much as four others, 95 % intervals hold the truth 80 % of the time at .01, 85 % at .1; where all vary alike, 96 %.
+UNEQUAL = 0.1
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,7 @@ def compare(
     known = {key: finite(groups[key]) for pair in pairs.values() for key in pair}
     pool = min(map(len, known.values()), default=0) < FEW and _alike(list(known.values()))
     shared = _pooled(known.values()) if pool else (nan, 0)
+    covers += _pooling(len(known)) if shared[1] and len(known) > 2 else ""
     return {case: _difference(known[a], known[b], shared, covers) for case, (a, b) in pairs.items()}
 
 
@@ -99,6 +102,7 @@ def pooled_means(groups: Mapping[str, Iterable[float]], covers: str = "seeds") -
     error, df = _pooled(known.values())
     if not _alike(list(known.values())):
         return {case: mean(values, covers=covers) for case, values in known.items()}
+    covers += _pooling(len(known)) if df and len(known) > 1 else ""
     return {
         case: _student(float(values.mean()), error / sqrt(len(values)), df, len(values), "seeds", covers)
         if len(values) else missing()
@@ -219,6 +223,10 @@ def _difference(a: np.ndarray, b: np.ndarray, shared: tuple[float, int], covers:
         squares = parts[0] ** 2 / (len(a) - 1) + parts[1] ** 2 / (len(b) - 1)
         error, df = sqrt(sum(parts)), sum(parts) ** 2 / squares if squares else 1.0
     return _student(float(a.mean() - b.mean()), error, df, n, "seeds", covers)
+
+
+def _pooling(groups: int) -> str:
+    return f", by a variance pooled over {groups} groups"
 
 
 def _pooled(groups: Iterable[np.ndarray]) -> tuple[float, int]:

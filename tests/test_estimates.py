@@ -58,19 +58,20 @@ def test_two_groups_have_welchs_interval(level):
 
 
 def test_two_small_groups_have_students_interval_with_equal_variances():
-    rng = np.random.default_rng(2)
-    a, b = rng.normal(size=(2, 3)).round(9)
+    a, b = np.array([0.3, 1.4, 2.0]), np.array([-1.0, 0.1, 0.6])
     found = compare({"a": a, "b": b}, {"": ("a", "b")})[""]
     assert ends(found) == pytest.approx(list(stats.ttest_ind(a, b).confidence_interval()))
 
 
 def test_the_variance_is_pooled_over_all_groups_of_the_pairs():
     """As in an analysis of variance; a group of no pair is not in it."""
-    groups = dict(zip("abcd", np.random.default_rng(3).normal(size=(4, 3)).round(9), strict=True))
+    groups = {"a": [0.3, 1.4, 2.0], "b": [-1.0, 0.1, 0.6], "c": [4.0, 4.5, 5.7], "d": [0.0, 9.0, 9.0]}
+    groups = {name: np.array(values) for name, values in groups.items()}
     found = compare(groups, {"ab": ("a", "b"), "cb": ("c", "b")})
     within = np.mean([groups[name].var(ddof=1) for name in "abc"])
     half = stats.t.ppf(0.975, 6) * sqrt(within * 2 / 3)
     assert (ends(found["cb"])[1] - ends(found["cb"])[0]) / 2 == pytest.approx(half)
+    assert found["cb"].covers == "seeds, by a variance pooled over 3 groups"
     wide = compare(groups, {"ab": ("a", "b")})["ab"].interval(0.95)
     assert (wide[1] - wide[0]) / 2 == pytest.approx(
         stats.t.ppf(0.975, 4) * sqrt(np.mean([groups[name].var(ddof=1) for name in "ab"]) * 2 / 3)
@@ -81,7 +82,17 @@ def test_variances_that_differ_are_not_pooled():
     quiet, loud = np.array([0.0, 0.01, -0.01]), np.array([-5.0, 0.0, 5.0])
     found = compare({"a": quiet, "b": quiet + 1, "c": loud}, {"ab": ("b", "a"), "ac": ("c", "a")})
     known = stats.ttest_ind(quiet + 1, quiet, equal_var=False).confidence_interval()
-    assert ends(found["ab"]) == pytest.approx(list(known))
+    assert ends(found["ab"]) == pytest.approx(list(known)) and found["ab"].covers == "seeds"
+
+
+def test_a_pooled_interval_is_too_narrow_where_few_runs_hide_that_variances_differ():
+    """What pooling costs: a pair whose runs vary three times as much as those of four other groups, three of each."""
+
+    def draw(rng):
+        groups = {name: rng.normal(0, 3 if name in "ab" else 1, 3) for name in "abcdef"}
+        return compare(groups, {"": ("a", "b"), "cd": ("c", "d"), "ef": ("e", "f")})[""]
+
+    assert 0.8 < covered(draw, 0.0) < 0.92
 
 
 def test_pooled_means_share_their_variance():

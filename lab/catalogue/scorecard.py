@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import textwrap
-from dataclasses import asdict
 from math import isfinite, isinf, nan
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,21 +12,27 @@ from lab.catalogue.registry import entries
 from lab.catalogue.shipped import RESULTS
 from lab.errors import ArgumentError, LabError, check_path, shortened
 from lab.papers.agreement import agreement
-from lab.papers.claims import ABSENT, FAILS, HOLDS, UNDECIDED, Claim
+from lab.papers.claims import ABSENT, FAILS, HOLDS, UNDECIDED, Claim, absent
 from lab.papers.entry import Entry
 from lab.scale import check_scale
+from lab.statistics import LEVEL
 
 if TYPE_CHECKING:
     import pandas as pd
 
 WIDTH = 98  # characters of a line
 PREFERRED = ("paper", "laptop")  # at smoke scale numbers mean nothing: it is scored on request alone
-NUMBERS = ("effect", "low", "high", "above", "below")
+MEASURED = ("effect", "low", "high", "level", "above", "below", "unit", "n", "over", "covers", "case")
+LEGEND = "In brackets: 95 % intervals, wider where corrected for several cases. Hours are of two cores."
+NOT_HERE = "no results of this scale are here"
 
 
 def scorecard(scale: str | None = None, results: str | Path = RESULTS) -> pd.DataFrame:
-    """Every claim of the catalogue, one row each: entry, claim, scale, verdict, effect, low, high (95 %), above, below
-    (where the claim says that the effect lies), unit, n, over (what n counts), case (which of several decides).
+    """Every claim of the catalogue, one row each: id, entry, claim, scale, verdict, reason (why it is not measured),
+    effect, low, high, level (of that interval: .95, or more where it is corrected for several cases), above, below
+    (where the claim says that the effect lies), unit, n, over (what n counts), covers (what the interval is about),
+    case (which of several decides); and of what is open: decides (what would decide it), hours (of a machine of two
+    cores; NaN where that takes a GPU or data that are not here).
 
     scale: of the results; default: for each entry the paper's, where these results are here, else the laptop's.
     results: a folder with a table in ENTRY/SCALE, such as `lab figure` writes into `out`.
@@ -53,9 +58,10 @@ def score(scale: str | None = None, results: str | Path = RESULTS) -> dict[str, 
     found: dict[str, list[dict]] = {"claims": [], "numbers": []}
     for entry in entries().values():
         if entry.claims or entry.printed:
-            where, table = _table(entry, scale, folder)
+            where, tables = _tables(entry, scale, folder)
+            table = tables.get("table")
             try:
-                found["claims"] += [_claim(entry, claim, where, table) for claim in entry.claims]
+                found["claims"] += [_claim(entry, claim, where, tables) for claim in entry.claims]
                 found["numbers"] += [_numbers(entry, where, table)] if entry.printed else []
             except (LookupError, ValueError, TypeError) as error:  # of a table of other columns
                 raise LabError(
@@ -65,27 +71,33 @@ def score(scale: str | None = None, results: str | Path = RESULTS) -> dict[str, 
     return found
 
 
-def _table(entry: Entry, scale: str | None, folder: Path) -> tuple[str, pd.DataFrame | None]:
-    """The scale that is read, and its table, if it is here."""
+def _tables(entry: Entry, scale: str | None, folder: Path) -> tuple[str, dict[str, pd.DataFrame]]:
+    """The scale that is read, and its tables by name, those that are here: "table" and, for some, "functions"."""
+    for name in [scale] if scale else PREFERRED:
+        place = folder / entry.name / name
+        if (place / "table.csv").is_file():
+            names = ["table", *(["functions"] if any(claim.of_functions for claim in entry.claims) else [])]
+            return name, {one: _read(place / f"{one}.csv") for one in names if (place / f"{one}.csv").is_file()}
+    return scale or PREFERRED[-1], {}
+
+
+def _read(path: Path) -> pd.DataFrame:
     import pandas as pd
 
-    for name in [scale] if scale else PREFERRED:
-        path = folder / entry.name / name / "table.csv"
-        if path.is_file():
-            try:
-                return name, pd.read_csv(path)
-            except (OSError, ValueError) as error:
-                raise LabError(f"{path} cannot be read ({error}); bring it back, or make it again") from error
-    return scale or PREFERRED[-1], None
+    try:
+        return pd.read_csv(path)
+    except (OSError, ValueError) as error:
+        raise LabError(f"{path} cannot be read ({error}); bring it back, or make it again") from error
 
 
-def _claim(entry: Entry, claim: Claim, scale: str, table: pd.DataFrame | None) -> dict:
-    row = {"entry": entry.name, "claim": claim.says, "scale": scale, "verdict": ABSENT}
-    if table is None:
-        return row | dict.fromkeys(NUMBERS, nan) | {"unit": "", "n": 0, "over": "", "case": ""}
-    found = claim.measure(table)
-    facts = asdict(found)
-    return row | {"verdict": found.word} | {name: facts[name] for name in (*NUMBERS, "unit", "n", "over", "case")}
+def _claim(entry: Entry, claim: Claim, scale: str, tables: dict[str, pd.DataFrame]) -> dict:
+    table = tables.get("functions" if claim.of_functions else "table")
+    found = absent(NOT_HERE) if table is None else claim.verdict(table, scale)
+    open_ = found.word in (UNDECIDED, ABSENT)
+    row = {"id": f"{entry.name}/{claim.name}", "entry": entry.name, "claim": claim.says, "scale": scale,
+           "verdict": found.word, "reason": found.reason}  # fmt: skip
+    row |= {name: getattr(found, name) for name in MEASURED}
+    return row | {"decides": claim.decides if open_ else "", "hours": claim.hours if open_ else nan}
 
 
 def _numbers(entry: Entry, scale: str, table: pd.DataFrame | None) -> dict:
@@ -108,31 +120,37 @@ def _plain(value: object) -> object:
 
 
 def as_text(found: dict[str, list[dict]]) -> str:
-    """The rows to be read: verdict, entry, claim; below, what was measured."""
+    """The rows to be read: verdict, id, claim; below, what was measured, why it does not count, what would decide."""
     lines, room = [], " " * (max(map(len, (HOLDS, FAILS, UNDECIDED, ABSENT))) + 2)
     for row in found["claims"]:
-        told = textwrap.wrap(f"{row['entry']}, {row['scale']}: {row['claim']}", WIDTH - len(room))
-        if row["verdict"] != ABSENT:
-            told += textwrap.wrap(_measured(row), WIDTH - len(room))
+        told = textwrap.wrap(f"{row['id']}, {row['scale']}: {row['claim']}", WIDTH - len(room))
+        for words in (_measured(row), row["reason"] and f"not measured: {row['reason']}", _decides(row)):
+            told += textwrap.wrap(words, WIDTH - len(room))
         lines += [(row["verdict"].ljust(len(room)) if not number else room) + line for number, line in enumerate(told)]
     lines.append("")
     for row in found["numbers"]:
         lines += textwrap.wrap(_beside(row), WIDTH, subsequent_indent="  ")
-    return "\n".join([*lines, "", _sum(found["claims"]), "In brackets: 95 % intervals."])
+    return "\n".join([*lines, "", _sum(found["claims"]), LEGEND])
 
 
 def _measured(row: dict) -> str:
-    """Effect, interval, what n is, what was claimed."""
+    """Effect, interval, what n is, what was claimed, what the interval covers; nothing where there is no number."""
     unit = f" {row['unit']}" if row["unit"] else ""
     if not isfinite(row["effect"]):
-        return "nothing to measure it on" + (f" ({row['case']})" if row["case"] else "")
+        return "" if row["reason"] else "nothing to measure it on"
     where = f"{row['case']}: " if row["case"] else ""
     words = f"{where}{_number(row['effect'])}{unit}"
-    if row["over"] != "counts":
-        interval = f"[{_number(row['low'])}, {_number(row['high'])}]" if isfinite(row["low"]) else "without an interval"
-        words += f" {interval}, {row['n']:,} {row['over'] if row['n'] != 1 else row['over'].removesuffix('s')}"
+    interval = f"[{_number(row['low'])}, {_number(row['high'])}]" if isfinite(row["low"]) else "without an interval"
+    words += f" {interval}, {row['n']:,} {row['over'] if row['n'] != 1 else row['over'].removesuffix('s')}"
     bounds = [f"{name} {_number(row[name])}" for name in ("above", "below") if not isinf(row[name])]
-    return f"{words}; the claim: {' and '.join(bounds)}"
+    level = f" at {100 * row['level']:.1f} %" if row["level"] > LEVEL else ""
+    return f"{words}; the claim: {' and '.join(bounds)}; the interval{level} covers {row['covers']}"
+
+
+def _decides(row: dict) -> str:
+    """What would decide an open claim, and how long it takes."""
+    hours = f" ({row['hours']:g} h)" if isfinite(row["hours"]) else ""
+    return f"would decide it: {row['decides']}{hours}" if row["decides"] else ""
 
 
 def _beside(row: dict) -> str:

@@ -20,6 +20,7 @@ from lab.papers.claims import ABSENT, FAILS, HOLDS, UNDECIDED
 from lab.papers.hypernetwork.printed import PAPER
 from lab.papers.transformers.compatibility import matrix
 from tests.papers.hypernetwork.planted import fractions, logic
+from tests.papers.simplicity.planted import sines
 from tests.papers.tables import matrix as runs
 from tests.papers.test_claims import PLANTED
 from tests.papers.transformers.planted import curves
@@ -45,6 +46,8 @@ def verdicts(found, name):
 def test_where_nothing_is_trained_nothing_is_measured(tmp_path):
     found = scorecard.score(results=tmp_path)
     assert [row["verdict"] for row in found["claims"]] == [ABSENT] * CLAIMS
+    assert {row["reason"] for row in found["claims"]} == {"no results of this scale are here"}
+    assert len({row["id"] for row in found["claims"]}) == CLAIMS
     assert [row["entry"] for row in found["numbers"]] == PRINTED
     assert not any(row["measured"] or row["cells"] for row in found["numbers"])
     assert f"{CLAIMS} claims: holds 0, does not hold 0, not decided 0, {ABSENT} {CLAIMS}." in scorecard.as_text(found)
@@ -55,9 +58,9 @@ def test_what_is_here_is_scored_and_the_rest_is_not(tmp_path):
     placed(tmp_path, "smoke", transformers_fig10=curves(True))
     found = scorecard.score(results=tmp_path)
     assert verdicts(found, "transformers/fig2") == [HOLDS, HOLDS]
-    assert verdicts(found, "hypernetwork/tableA2") == [FAILS, FAILS]
+    assert verdicts(found, "hypernetwork/tableA2") == [FAILS, FAILS, FAILS]
     assert set(verdicts(found, "transformers/fig10")) == {ABSENT}, "numbers of smoke runs mean nothing"
-    assert sum(row["verdict"] != ABSENT for row in found["claims"]) == 4
+    assert sum(row["verdict"] != ABSENT for row in found["claims"]) == 5
     assert set(verdicts(scorecard.score("smoke", tmp_path), "transformers/fig10")) != {ABSENT}
 
 
@@ -86,6 +89,24 @@ def test_json_says_what_the_rows_say(tmp_path):
     assert one_seed["verdict"] == UNDECIDED and one_seed["low"] is None and one_seed["effect"] > 2
 
 
+def test_what_would_decide_a_claim_is_said_of_open_ones_alone(tmp_path):
+    found = scorecard.score(results=placed(tmp_path, transformers_fig2=curves(True)))
+    for row in found["claims"]:
+        open_ = row["verdict"] in (UNDECIDED, ABSENT)
+        assert open_ or not row["decides"] and isnan(row["hours"])
+        assert bool(row["reason"]) == (row["verdict"] == ABSENT)
+        assert row["decides"] or isnan(row["hours"]), "hours are of something"
+    fast = scorecard.as_text(scorecard.score())
+    assert "would decide it: ADD at width 64" in " ".join(fast.split()) and "(2 h)" in fast
+
+
+def test_a_second_table_is_read_where_a_claim_is_about_functions(tmp_path):
+    folder = placed(tmp_path, simplicity_fig12=pd.DataFrame({"task": []}))
+    assert verdicts(scorecard.score(results=folder), "simplicity/fig12") == [ABSENT, ABSENT]
+    sines(True).to_csv(folder / "simplicity/fig12/laptop/functions.csv", index=False)
+    assert verdicts(scorecard.score(results=folder), "simplicity/fig12") == [HOLDS, HOLDS]
+
+
 def test_the_text_is_narrow_and_has_every_claim(tmp_path):
     placed(tmp_path, transformers_fig2=curves(True), transformers_fig5=PLANTED["transformers/fig5"](True))
     text = scorecard.as_text(scorecard.score(results=tmp_path))
@@ -93,8 +114,9 @@ def test_the_text_is_narrow_and_has_every_claim(tmp_path):
     words = " ".join(text.split())
     for found in entries().values():
         for claim in found.claims:
-            assert f"{found.name}, laptop: {claim.says}" in words
-    assert "the claim: above 2" in words and "6 seeds" in words and "over 64 cells" in words
+            assert f"{found.name}/{claim.name}, laptop: {claim.says}" in words
+    assert "the claim: above 2; the interval covers seeds, of one search" in words
+    assert "6 seeds" in words and "over 64 cells" in words and "the interval at 99.9 % covers" in words, "of 49 cells"
 
 
 def test_as_a_table_for_notebooks(tmp_path):
@@ -108,12 +130,13 @@ SHIPPED = [name for name, found in entries().items() if found.claims and (RESULT
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_results_are_scored(name):
-    table = pd.read_csv(RESULTS / name / "laptop" / "table.csv")
+    folder = RESULTS / name / "laptop"
     for claim in entry(name).claims:
-        found = claim.measure(table)
-        assert found.word in (HOLDS, FAILS, UNDECIDED)
-        assert found.n >= 1 or found.word == UNDECIDED and "none reaches" in found.case
+        found = claim.verdict(pd.read_csv(folder / f"{'functions' if claim.of_functions else 'table'}.csv"), "laptop")
+        assert found.word in (HOLDS, FAILS, UNDECIDED, ABSENT)
+        assert found.n >= 1 or found.word == ABSENT and found.reason
         assert isnan(found.low) or found.low <= found.effect <= found.high
+        assert found.word in (HOLDS, FAILS) or claim.decides, "what is open says what would decide it"
 
 
 def test_what_is_wrong_is_said(tmp_path):

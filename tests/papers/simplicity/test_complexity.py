@@ -128,9 +128,9 @@ def planted(relation):
 )
 def test_the_claim_is_about_ranks(relation, word):
     found = CORRELATED[0].measure(planted(relation))
-    assert found.word == word and found.n == 3
-    one_seed = planted(relation).query("seed == 0")
-    assert CORRELATED[0].measure(one_seed).word == UNDECIDED, "one seed has no interval"
+    assert found.word == word and found.n == 12, "models, not their seeds"
+    few = planted(relation).query("prefactor in @PREFACTORS[:4]")
+    assert CORRELATED[0].measure(few).word == UNDECIDED, "four models have no interval"
 
 
 def test_a_parabola_has_one_frequency_however_flat():

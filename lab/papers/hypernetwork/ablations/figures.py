@@ -12,6 +12,7 @@ from lab.models.methods import METHODS
 from lab.papers.entry import Entry, Planned
 from lab.papers.hypernetwork import claims
 from lab.papers.hypernetwork.ablations import plots
+from lab.papers.hypernetwork.ablations.settings import LENGTH
 from lab.papers.hypernetwork.logic.figures import POINT, finals
 from lab.papers.hypernetwork.origin import Hyper, Several
 from lab.papers.hypernetwork.printed import PRINTED, means
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HELD_OUT = 0.7
-LENGTH = {"smoke": 16, "laptop": 16, "paper": 32}  # tokens: with 32, a laptop takes twice as long
 # On a laptop the column of SRAVEN would add half an hour a seed.
 TASKS = {"smoke": ("logic", "sraven"), "laptop": ("logic",), "paper": ("logic", "sraven")}
 NAMES = {"logic": "fuzzy logic", "sraven": "SRAVEN"}

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lab.papers.entry import Entry, Planned
-from lab.papers.hypernetwork import claims
-from lab.papers.hypernetwork.counts import plots
+from lab.papers.hypernetwork.counts import claims, plots
 from lab.papers.origin import Counted
 from lab.run import Run
 from lab.scale import SCALES
@@ -89,7 +88,6 @@ ENTRIES = (
         "tasks: C(R + K - 1, K) · (K!)^(G - 1) for R rules and G columns; problems are orders of magnitude more than"
         " what models train on",
         tasks=("sraven",), plan=_nothing, measure=counts, plot=plots.fig_a9, summary=_counts_summary, seeds=ONE,
-        claims=claims.FIGA9,
         origin=Counted("counted by lab.tasks.counts"),
         notes=lambda scale: ["the paper has no formula for problems: here, pairs of a task and a grid that its rules"
                              " allow"],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lab.papers.claims import steps_to
+from lab.papers.runs import steps_to
 from lab.papers.simplicity.grokking.settings import LEARNED, LEVEL, RELU
 from lab.plots.caption import set_reading
 from lab.plots.operation_table import operation_title as title

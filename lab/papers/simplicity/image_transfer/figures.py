@@ -56,14 +56,7 @@ def _together(table: pd.DataFrame) -> str:
     low, high = max(-1.0, found.low), min(1.0, found.high)
     spread = f" [{low:.2f}, {high:.2f}]" if low == low else ""
     pair = " and ".join(TITLES[name] for name in found.case.split(" and "))
-    told = f"Correlation of accuracies on {pair}, over models with learned functions: {found.effect:.2f}{spread}"
-    means = 100 * table[~table["diverged"].astype(bool)].groupby(["source", "layers", "target"])["accuracy"].mean()
-    gains = (means - means.xs(RELU, level="source")).unstack("target").drop(index=RELU, level="source").dropna()
-    one, other = found.case.split(" and ")
-    if len(gains) < 3:
-        return f"{told}."
-    return (f"{told}; of their gains over ReLU with as many layers, which depth alone does not make:"
-            f" {gains[one].corr(gains[other]):.2f} ({len(gains)} models).")  # fmt: skip
+    return f"Correlation of gains over ReLU on {pair}, over models with learned functions: {found.effect:.2f}{spread}."
 
 
 _TASKS = tuple(dict.fromkeys(images("laptop", name, REGRESSION).task.name for name in present("laptop")))

@@ -134,11 +134,10 @@ _ONE = dict.fromkeys(SCALES, 1)
 _ACCURACY = {"measure": accuracies, "tasks": _TASKS, "seeds": SEEDS, "summary": plots.told, "notes": _notes,
              "plan": plan, "origin": ImageSets()}  # fmt: skip
 _MARKERS = {"measure": complexities, "tasks": _TASKS, "seeds": SEEDS, "summary": plots.correlations,
-            "notes": _marker_notes, "claims": claims.FIG4,
+            "notes": _marker_notes,
             "examples": {"smoke": 10, "laptop": 400, "paper": 400}}  # fmt: skip
 _FUNCTIONS = {"measure": functions.shapes, "functions": functions.courses, "plot": functions.draw,
-              "tasks": _TASKS, "seeds": _ONE, "summary": functions.told, "notes": _function_notes,
-              "claims": claims.FIG3}  # fmt: skip
+              "tasks": _TASKS, "seeds": _ONE, "summary": functions.told, "notes": _function_notes}  # fmt: skip
 _SHOWN = ("perceptrons with ReLU and with functions learned from ReLU, from zero, and one for each layer; images to be"
           " classified, and to be predicted by their class id as a number")  # fmt: skip
 _SAME_ONES = "the functions that the search found from ReLU, from zero, and one for each layer"
@@ -169,7 +168,8 @@ ENTRIES = (
         "simplicity/fig16", "E.2", "Functions learned for image sets",
         f"Image sets as classification and as regression: {_SAME_ONES}",
         "those learned for regression contain more irregularities",
-        plan=learned, origin=ImageSets(), minutes={"smoke": 0.2, "laptop": 9, "paper": 200}, **_FUNCTIONS,
+        plan=learned, origin=ImageSets(), minutes={"smoke": 0.2, "laptop": 9, "paper": 200},
+        claims=claims.FIG16, **_FUNCTIONS,
     ),
     Entry(
         "simplicity/fig17", "E.2", "Image sets, by number of hidden layers",
@@ -182,6 +182,6 @@ ENTRIES = (
         f"Test accuracy against training accuracy, and against complexity, of {_SHOWN}",
         "models with learned functions are more accurate than with ReLU, above all those learned from zero",
         plan=plan, plot=plots.fig18, origin=ImageSets(), minutes={"smoke": 0.3, "laptop": 18, "paper": 300},
-        **_MARKERS,
+        claims=claims.FIG18, **_MARKERS,
     ),
 )  # fmt: skip

@@ -266,7 +266,7 @@ ENTRIES = (
         "complexity rises during training, to the highest level with input functions; around that solution it is higher"
         " still; input functions give boundaries along axes, as trees do",
         plan=seven, plot=plots.fig7, tasks=looked_at("laptop", "simplicity/fig7"),
-        origin=_origin("simplicity/fig7"), claims=claims.FIG7,
+        origin=_origin("simplicity/fig7"),
         minutes={"smoke": 0.2, "laptop": 3, "paper": 60}, **_SHARED,
     ),
     Entry(

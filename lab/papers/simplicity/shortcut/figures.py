@@ -159,7 +159,7 @@ ENTRIES = (
         "with MNIST and house numbers (SVHN) similar effects as with MNIST and CIFAR-10, but trajectories are not as"
         " distinct",
         plan=planned(SVHN), plot=plots.fig9, tasks=(SHIPPED.name, SVHN.name), origin=Collages(SVHN, (True,)),
-        notes=_notes(SVHN), claims=claims.FIG26, minutes={"smoke": 0.1, "laptop": 7, "paper": 60},
+        notes=_notes(SVHN), minutes={"smoke": 0.1, "laptop": 7, "paper": 60},
         **(_SHARED | {"summary": _other_summary}),
     ),
 )  # fmt: skip

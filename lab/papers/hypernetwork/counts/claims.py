@@ -1,0 +1,71 @@
+"""What the hypernetwork paper claims of how many problems of SRAVEN are ambiguous (App. B.2), in counts of problems."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lab import estimates
+from lab.papers.claims import Claim, Verdict, absent, all_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+THEIR_PROBLEMS = 4_096  # of Table A2, for each number of values
+TRAINED_VALUES = 8  # F of the paper's models
+WORDS = "paper's words"
+AMBIGUOUS = 0.5  # % of the problems, at most (Section 4.2)
+
+
+def _by_the_code(table: pd.DataFrame) -> pd.DataFrame:
+    return table[table["paper"].notna()].sort_values("values")
+
+
+def _ambiguous(rows: pd.DataFrame, fraction: str = "fraction") -> pd.Series:
+    """Counts of problems."""
+    return (rows[fraction] * rows["problems"]).round().astype(int)
+
+
+def _printed_fractions(table: pd.DataFrame) -> Verdict:
+    """Ours over theirs, of all numbers of values together, within a factor of two. The paper counts 4,096 problems each
+    (`lab.papers.hypernetwork.counts`), and so can't be told from half or twice of it where its count is 2."""
+    rows = _by_the_code(table)
+    counts, sizes = (_ambiguous(rows).sum(), (rows["paper"] * THEIR_PROBLEMS).round().astype(int).sum()), len(rows)
+    found = estimates.count_ratio(*map(int, counts), int(rows["problems"].sum()), sizes * THEIR_PROBLEMS, "problems")
+    return Verdict(found, above=0.5, below=2.0, unit="×")
+
+
+def _fewer_with_more_values(table: pd.DataFrame) -> Verdict:
+    """Each number of ambiguous problems over the next, from few values to many."""
+    rows = _by_the_code(table).assign(count=_ambiguous)
+    pairs = zip(rows.itertuples(index=False), rows[1:].itertuples(index=False), strict=False)
+    return all_of(
+        Verdict(estimates.count_ratio(few.count, many.count, few.problems, many.problems, "problems"), above=1.0,
+                unit="×", case=f"F = {few.values} over {many.values}")
+        for few, many in pairs
+    )  # fmt: skip
+
+
+def _few_are_ambiguous(table: pd.DataFrame) -> Verdict:
+    """By the paper's words: another set of rules fits the context and gives another answer. At the number of values
+    that its models are trained with."""
+    rows = table[(table["counting"] == WORDS) & (table["values"] == TRAINED_VALUES)]
+    if rows.empty:
+        return absent(f"no problems with {TRAINED_VALUES} values, counted by the paper's words")
+    row = rows.iloc[0]
+    share = estimates.proportion(int(_ambiguous(rows).iloc[0]), int(row["problems"]), "problems").scaled(100)
+    return Verdict(share, below=AMBIGUOUS, unit="%")
+
+
+def printed_fractions(table: pd.DataFrame) -> pd.DataFrame:
+    """Table A2: values, ours, theirs, in percent."""
+    rows = _by_the_code(table)
+    return rows[["values"]].assign(ours=100 * rows["fraction"], theirs=100 * rows["paper"])
+
+
+TABLEA2 = (
+    Claim("fractions", "The printed fractions of problems are ambiguous (reference code's count)",
+          _printed_fractions),
+    Claim("values", "More values make fewer problems ambiguous", _fewer_with_more_values),
+    Claim("words", "Less than half a percent has several valid answers (by the paper's definition)",
+          _few_are_ambiguous),
+)  # fmt: skip

@@ -1,0 +1,180 @@
+"""Effects and intervals of shipped tables, computed a second time with pandas and scipy alone."""
+
+from math import exp, sqrt
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from lab.catalogue import scorecard
+from lab.catalogue.build import RESULTS
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return {row["id"]: row for row in scorecard.score("laptop")["claims"]}
+
+
+def read(name, which="table"):
+    return pd.read_csv(RESULTS / name / "laptop" / f"{which}.csv")
+
+
+def welch(a, b, level=0.95):
+    found = stats.ttest_ind(a, b, equal_var=False).confidence_interval(level)
+    return np.mean(a) - np.mean(b), found.low, found.high
+
+
+def student(values, level=0.95):
+    found = stats.ttest_1samp(values, 0).confidence_interval(level)
+    return np.mean(values), found.low, found.high
+
+
+def pooled(a, b, groups, level=0.95):
+    df = sum(len(group) - 1 for group in groups)
+    error = sqrt(sum(((group - group.mean()) ** 2).sum() for group in groups) / df * (1 / len(a) + 1 / len(b)))
+    gap, half = a.mean() - b.mean(), stats.t.ppf(0.5 + level / 2, df) * error
+    return gap, gap - half, gap + half
+
+
+def small_widths():
+    table = read("transformers/fig4")
+    rows = table[(table["task"] == "addmod") & (table["width"] < 32)]
+    means = 100 * rows.groupby(["method", "seed"])["accuracy"].mean()
+    return welch(means["ours MLP"], means["baseline"], 1 - 0.05 / 5)  # five tasks are learned
+
+
+def mlp():
+    table = read("transformers/fig10")
+    table = table[table["task"].isin(["memorize", "addmod", "add", "copy", "parentheses"])]
+    means = 100 * table.groupby(["task", "method", "seed"])["accuracy"].mean().groupby(["task", "method"]).mean()
+    means = means.unstack()
+    return student(means["ours MLP"] - means["baseline"])
+
+
+def hyla_linear():
+    table = read("hypernetwork/fig2c").query("length == 32 and held_out == 0.7 and chosen")
+    wide = 100 * table.pivot(index="seed", columns="method", values="r2_paper_ood")
+    return student(wide["hyla"] - wide["linear"])
+
+
+def later():
+    table = read("hypernetwork/fig5f")
+    wide = 100 * table.pivot(index="seed", columns=["method", "layer"], values="value")
+    gaps = {method: (wide[method, 3] - wide[method, 0]).to_numpy() for method in ("softmax", "linear", "hyla")}
+    spread = sqrt(np.mean([gap.var(ddof=1) for gap in gaps.values()]) / 3)
+    half = stats.t.ppf(0.975, 6) * spread
+    return gaps["linear"].mean(), gaps["linear"].mean() - half, gaps["linear"].mean() + half
+
+
+def related():
+    table = read("hypernetwork/fig5e").query("method == 'hyla'")
+    shares = []
+    for _, rows in table.groupby("seed"):
+        square = rows.pivot(index="a", columns="b", values="similarity")
+        names = list(square)
+        pairs = {(a, b): square.loc[a, b] for a in names for b in names if a < b and np.isfinite(square.loc[a, b])}
+        own = pairs.pop(("addition", "subtraction"))
+        shares.append(100 * np.mean([value < own for value in pairs.values()]))
+    return student(shares)
+
+
+def words():
+    row = read("hypernetwork/tableA2").query("counting == \"paper's words\" and values == 8").iloc[0]
+    hits = round(row["fraction"] * row["problems"])
+    low, high = stats.beta.ppf(0.025, hits, 4096 - hits + 1), stats.beta.ppf(0.975, hits + 1, 4096 - hits)
+    return 100 * hits / 4096, 100 * low, 100 * high
+
+
+def more_correlated():
+    """MNIST; each correlation has Bonett and Wright's interval, their difference Zou's."""
+    table, sides = read("simplicity/fig18").query("set == 'mnist'"), {}
+    for mode, rows in table.groupby("mode"):
+        means = rows.groupby(["method", "layers"])[["tv", "accuracy"]].mean()
+        r = stats.spearmanr(means["tv"], means["accuracy"]).statistic
+        half = stats.norm.ppf(0.975) * sqrt((1 + r**2 / 2) / (len(means) - 3))
+        sides[mode] = r, np.tanh(np.arctanh(r) - half), np.tanh(np.arctanh(r) + half)
+    (r, a, b), (s, c, d) = sides["regression"], sides["classification"]
+    return r - s, r - s - sqrt((r - a) ** 2 + (d - s) ** 2), r - s + sqrt((b - r) ** 2 + (s - c) ** 2)
+
+
+def everywhere():
+    table = read("simplicity/fig6").query("chosen and method in ('ReLU', 'learned')")
+    groups = {kind: 100 * rows["accuracy"].to_numpy() for kind, rows in table.groupby(["table", "method"])}
+    name = "MagicTelescope"
+    return pooled(groups[name, "learned"], groups[name, "ReLU"], list(groups.values()), 1 - 0.05 / 3)
+
+
+def first(run, level):
+    at = np.flatnonzero(run.to_numpy() >= level)[0]
+    x, y = run.index.to_numpy(), run.to_numpy()
+    return float(np.interp(level, y[at - 1 : at + 1], x[at - 1 : at + 1])) if at else float(x[0])
+
+
+def sooner():
+    table = read("simplicity/fig11")
+    logs = {}
+    for method, rows in table.groupby("method"):
+        wide = rows.pivot(index="step", columns="seed", values="accuracy")
+        logs[method] = [np.log(first(wide[seed], 0.95)) for seed in wide]
+    return tuple(map(exp, welch(logs["ReLU"], logs["learned"])))
+
+
+def every_function():
+    """Easy operations by speed, hard ones by accuracy, as shares of the best of the row."""
+    table = read("simplicity/fig14")
+    gaps = []
+    for _, rows in table.groupby("task"):
+        rows = rows.set_index("function")
+        easy = rows.loc["ReLU", "accuracy"] >= 0.95
+        score = (1 / rows["step"]).fillna(0) if easy else rows["accuracy"]
+        gaps.append(100 * (score["all operations"] - score["ReLU"]) / score.max())
+    return student(gaps)
+
+
+def average():
+    table = read("simplicity/table1")
+    units = 100 * table.query("method == 'learned'").groupby("restart")["accuracy"].mean()
+    return welch(units, 100 * table.query("method == 'ReLU'")["accuracy"])
+
+
+def best():
+    table = read("simplicity/table1")
+    return welch(100 * table.loc[table["chosen"], "accuracy"], 100 * table.query("method == 'ReLU'")["accuracy"])
+
+
+def ambient():
+    table = read("simplicity/fig24").query("part == 'ambient' and method in ('ReLU', 'IAFs')")
+    groups = {kind: np.log(rows["value"].to_numpy()) for kind, rows in table.groupby(["table", "method"])}
+    name = "covertype_sample"
+    return tuple(map(exp, pooled(groups[name, "IAFs"], groups[name, "ReLU"], list(groups.values()))))
+
+
+def interpolation():
+    table = read("simplicity/table2")
+    sides = [100 * table.loc[table["method"] == name, "accuracy"] for name in ("linear", "nearest")]
+    return welch(*sides)
+
+
+ORACLE = {
+    "transformers/fig4/small-widths": small_widths,
+    "transformers/fig10/mlp": mlp,
+    "hypernetwork/fig2c/hyla-linear": hyla_linear,
+    "hypernetwork/fig5f/later": later,
+    "hypernetwork/fig5e/related": related,
+    "hypernetwork/tableA2/words": words,
+    "simplicity/fig18/more-correlated": more_correlated,
+    "simplicity/fig6/everywhere": everywhere,
+    "simplicity/fig11/sooner": sooner,
+    "simplicity/fig14/every": every_function,
+    "simplicity/table1/average": average,
+    "simplicity/table1/best": best,
+    "simplicity/fig24/ambient-relu": ambient,
+    "simplicity/table2/nearest": interpolation,
+}
+
+
+@pytest.mark.parametrize("identifier", ORACLE)
+def test_a_second_computation_gives_the_same_numbers(rows, identifier):
+    row = rows[identifier]
+    assert [row["effect"], row["low"], row["high"]] == pytest.approx(list(ORACLE[identifier]()), rel=1e-6)

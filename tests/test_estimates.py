@@ -1,0 +1,265 @@
+"""Effects with intervals: laws, scipy's own numbers, and how often an interval holds the truth."""
+
+import doctest
+from math import exp, isnan, log, sqrt
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from lab import correlations, estimates
+from lab.correlations import apart, correlation, rank_correlation
+from lab.estimates import (
+    FEW,
+    compare,
+    count_ratio,
+    crossed,
+    exact,
+    mean,
+    nested,
+    pooled_means,
+    proportion,
+    spread_ratio,
+)
+
+LEVELS = (0.8, 0.95, 1 - 0.05 / 8)
+DRAWS = 600
+
+
+def ends(estimate, level=0.95):
+    return list(estimate.interval(level))
+
+
+def covered(draw, truth, seed=0, draws=DRAWS):
+    """How often the 95 % interval of what `draw(rng)` gives holds the truth."""
+    rng = np.random.default_rng(seed)
+    found = [draw(rng).interval(0.95) for _ in range(draws)]
+    return np.mean([low <= truth <= high for low, high in found])
+
+
+NOISE = 3.5 * sqrt(0.05 * 0.95 / DRAWS)  # of a share of 95 %
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_one_group_has_students_interval(level):
+    values = np.random.default_rng(0).normal(size=7)
+    known = stats.ttest_1samp(values.round(9), 0).confidence_interval(level)
+    assert ends(mean(values), level) == pytest.approx(list(known))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_two_groups_have_welchs_interval(level):
+    rng = np.random.default_rng(1)
+    groups = {"a": rng.normal(1, 1, FEW), "b": rng.normal(0, 3, FEW + 3)}
+    found = compare(groups, {"": ("a", "b")})[""]
+    known = stats.ttest_ind(groups["a"].round(9), groups["b"].round(9), equal_var=False)
+    assert ends(found, level) == pytest.approx(list(known.confidence_interval(level)))
+    assert found.effect == pytest.approx(groups["a"].mean() - groups["b"].mean())
+
+
+def test_two_small_groups_have_students_interval_with_equal_variances():
+    a, b = np.array([0.3, 1.4, 2.0]), np.array([-1.0, 0.1, 0.6])
+    found = compare({"a": a, "b": b}, {"": ("a", "b")})[""]
+    assert ends(found) == pytest.approx(list(stats.ttest_ind(a, b).confidence_interval()))
+
+
+def test_the_variance_is_pooled_over_all_groups_of_the_pairs():
+    """As in an analysis of variance; a group of no pair is not in it."""
+    groups = {"a": [0.3, 1.4, 2.0], "b": [-1.0, 0.1, 0.6], "c": [4.0, 4.5, 5.7], "d": [0.0, 9.0, 9.0]}
+    groups = {name: np.array(values) for name, values in groups.items()}
+    found = compare(groups, {"ab": ("a", "b"), "cb": ("c", "b")})
+    within = np.mean([groups[name].var(ddof=1) for name in "abc"])
+    half = stats.t.ppf(0.975, 6) * sqrt(within * 2 / 3)
+    assert (ends(found["cb"])[1] - ends(found["cb"])[0]) / 2 == pytest.approx(half)
+    assert found["cb"].covers == "seeds, by a variance pooled over 3 groups"
+    wide = compare(groups, {"ab": ("a", "b")})["ab"].interval(0.95)
+    assert (wide[1] - wide[0]) / 2 == pytest.approx(
+        stats.t.ppf(0.975, 4) * sqrt(np.mean([groups[name].var(ddof=1) for name in "ab"]) * 2 / 3)
+    )
+
+
+def test_variances_that_differ_are_not_pooled():
+    quiet, loud = np.array([0.0, 0.01, -0.01]), np.array([-5.0, 0.0, 5.0])
+    found = compare({"a": quiet, "b": quiet + 1, "c": loud}, {"ab": ("b", "a"), "ac": ("c", "a")})
+    known = stats.ttest_ind(quiet + 1, quiet, equal_var=False).confidence_interval()
+    assert ends(found["ab"]) == pytest.approx(list(known)) and found["ab"].covers == "seeds"
+
+
+def test_a_pooled_interval_is_too_narrow_where_few_runs_hide_that_variances_differ():
+    """What pooling costs: a pair whose runs vary three times as much as those of four other groups, three of each."""
+
+    def draw(rng):
+        groups = {name: rng.normal(0, 3 if name in "ab" else 1, 3) for name in "abcdef"}
+        return compare(groups, {"": ("a", "b"), "cd": ("c", "d"), "ef": ("e", "f")})[""]
+
+    assert 0.8 < covered(draw, 0.0) < 0.92
+
+
+def test_pooled_means_share_their_variance():
+    groups = dict(zip("ab", np.random.default_rng(4).normal(size=(2, 3)).round(9), strict=True))
+    found = pooled_means(groups)
+    spread = sqrt(np.mean([group.var(ddof=1) for group in groups.values()]))
+    for name, group in groups.items():
+        half = stats.t.ppf(0.975, 4) * spread / sqrt(3)
+        assert ends(found[name]) == pytest.approx([group.mean() - half, group.mean() + half])
+
+
+@pytest.mark.parametrize("cases", [1, 3, 8])
+def test_bonferroni_widths_are_scipys(cases):
+    values = np.random.default_rng(5).normal(size=6).round(9)
+    level = 1 - 0.05 / cases
+    low, high = mean(values).interval(level)
+    known = stats.t.ppf(1 - 0.025 / cases, 5) * stats.sem(values)
+    assert (high - low) / 2 == pytest.approx(known)
+
+
+def test_welchs_interval_holds_the_truth():
+    def draw(rng):
+        return compare({"a": rng.normal(1, 3, 6), "b": rng.normal(0, 1, 8)}, {"": ("a", "b")})[""]
+
+    assert covered(draw, 1.0) == pytest.approx(0.95, abs=NOISE)
+
+
+def test_the_pooled_interval_holds_the_truth():
+    def draw(rng):
+        groups = {name: rng.normal(name == "a", 1, 3) for name in "abcd"}
+        return compare(groups, {"": ("a", "b"), "cd": ("c", "d")})[""]
+
+    assert covered(draw, 1.0) == pytest.approx(0.95, abs=NOISE)
+
+
+@pytest.mark.parametrize("searches", [2, 4])
+def test_searches_and_seeds_are_both_covered(searches):
+    """Searches differ by 2, seeds by 1: the interval of the seeds of one search would hold the truth far too seldom."""
+
+    def draw(rng):
+        return nested([rng.normal(2 * rng.normal(), 1, 6) for _ in range(searches)])
+
+    def naive(rng):
+        return mean(rng.normal(2 * rng.normal(), 1, 6))
+
+    def resampled(rng):
+        """Searches, then seeds: what `nested` is not, because it is too narrow for a handful."""
+        own = [rng.normal(2 * rng.normal(), 1, 6) for _ in range(searches)]
+        picks = rng.integers(0, searches, (99, searches))
+        means = [np.mean([rng.choice(own[i], 6).mean() for i in pick]) for pick in picks]
+        return estimates.Estimate(0, lambda level: tuple(np.quantile(means, [0.025, 0.975])), 1, "", "")
+
+    assert covered(draw, 0.0) == pytest.approx(0.95, abs=NOISE)
+    assert covered(naive, 0.0) < 0.6
+    assert covered(resampled, 0.0, draws=150) < 0.9
+
+
+def test_searches_against_a_baseline():
+    def draw(rng):
+        return nested([rng.normal(1 + rng.normal(), 1, 6) for _ in range(4)], rng.normal(0, 1, 6))
+
+    assert covered(draw, 1.0) > 0.95 - NOISE
+    one = nested([[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]], [0.0, 1.0, 0.0, 1.0, 0.0, 1.0])
+    assert one.covers == "seeds, of one search" and one.n == 6
+    known = stats.ttest_ind([1, 2, 3, 4, 5, 6], [0, 1, 0, 1, 0, 1], equal_var=False).confidence_interval()
+    assert ends(one) == pytest.approx(list(known))
+
+
+def test_rows_and_columns_of_a_matrix_are_both_covered():
+    def draw(rng):
+        effects = rng.normal(size=(6, 1)) + rng.normal(size=(1, 8)) + rng.normal(size=(6, 8))
+        return crossed(effects, "tasks", "functions and tasks")
+
+    assert covered(draw, 0.0) > 0.95 - NOISE
+
+
+def test_cells_that_are_left_out_of_a_matrix_do_not_count():
+    matrix = np.array([[np.nan, 1.0, 2.0], [3.0, np.nan, 4.0], [5.0, 6.0, np.nan]])
+    assert crossed(matrix, "", "").effect == pytest.approx(3.5)
+    assert crossed(np.full((2, 2), np.nan), "", "").n == 0
+    wide = np.vstack([np.column_stack([matrix, np.full(3, np.nan)]), np.full(4, np.nan)])
+    assert ends(crossed(wide, "", "")) == pytest.approx(ends(crossed(matrix, "", "")))
+
+
+@pytest.mark.parametrize(("measure", "rho"), [(correlation, 0.0), (rank_correlation, 0.0), (correlation, 0.7)])
+def test_the_interval_of_a_correlation_holds_the_truth(measure, rho):
+    def draw(rng):
+        x, y = rng.normal(size=(2, 13))
+        return measure(x, rho * x + sqrt(1 - rho**2) * y, "models")
+
+    assert covered(draw, rho) == pytest.approx(0.95, abs=NOISE)
+
+
+def test_correlations_are_scipys():
+    x, y = np.random.default_rng(6).normal(size=(2, 20))
+    found, known = correlation(x, y, "models"), stats.pearsonr(x, y)
+    assert found.effect == pytest.approx(known.statistic)
+    assert ends(found) == pytest.approx(list(known.confidence_interval()))
+    assert rank_correlation(x, y, "models").effect == pytest.approx(stats.spearmanr(x, y).statistic)
+    assert rank_correlation(x, np.exp(y), "models").interval(0.9) == rank_correlation(x, y, "models").interval(0.9)
+
+
+def test_few_models_or_equal_ones_have_no_correlation():
+    assert isnan(ends(correlation([1, 2, 3, 4], [1, 3, 2, 4], ""))[0])
+    assert isnan(correlation([1, 2, 3, 4, 5], [1, 1, 1, 1, 1], "").effect)
+    perfect = correlation(range(9), range(9), "")
+    assert ends(perfect) == pytest.approx([1.0, 1.0])
+
+
+def test_the_difference_of_two_correlations_holds_the_truth():
+    def draw(rng):
+        x, y, u, v = rng.normal(size=(4, 13))
+        return apart(correlation(x, 0.6 * x + 0.8 * y, ""), correlation(u, v, ""))
+
+    assert covered(draw, 0.6) == pytest.approx(0.95, abs=NOISE)
+
+
+def test_a_share_has_the_exact_interval():
+    found = proportion(3, 8, "tasks")
+    low, high = stats.beta.ppf(0.025, 3, 6), stats.beta.ppf(0.975, 4, 5)  # Clopper and Pearson
+    assert ends(found) == pytest.approx([low, high]) and found.effect == 3 / 8
+    assert ends(proportion(0, 8, ""))[0] == 0 and ends(proportion(8, 8, ""))[1] == 1
+    assert proportion(0, 0, "").n == 0
+
+
+def test_a_ratio_of_counts_is_the_exact_test():
+    """The interval leaves 1 out where the binomial test of equal rates says so."""
+    for a, b in [(10, 1), (10, 3), (5, 4), (237, 263), (12, 2)]:
+        low, high = ends(count_ratio(a, b, 4096, 4096, ""))
+        beta = stats.beta.ppf(0.025, a, b + 1), stats.beta.ppf(0.975, a + 1, b)
+        assert [low, high] == pytest.approx([share / (1 - share) for share in beta])
+    assert count_ratio(10, 10, 1000, 2000, "").effect == pytest.approx(2.0)
+    back = count_ratio(10, 3, 1, 1, "").interval(0.9)
+    assert [1 / end for end in back[::-1]] == pytest.approx(list(count_ratio(3, 10, 1, 1, "").interval(0.9)))
+
+
+def test_the_ratio_of_two_spreads_holds_the_truth():
+    def draw(rng):
+        return spread_ratio([rng.normal(i, 2, 6) for i in range(4)], [rng.normal(0, 1, 6)])
+
+    assert covered(draw, 2.0) == pytest.approx(0.95, abs=NOISE)
+    assert isnan(spread_ratio([[1.0]], [[1.0, 2.0]]).effect)
+
+
+def test_a_ratio_is_the_same_both_ways():
+    values = np.log([1.5, 2.0, 2.5])
+    there, back = mean(values).exp(), mean(-values).exp()
+    assert there.effect == pytest.approx(1 / back.effect)
+    assert ends(there) == pytest.approx([1 / end for end in ends(back)[::-1]])
+    assert there.effect == pytest.approx(exp(np.mean([log(1.5), log(2.0), log(2.5)])))
+
+
+def test_what_is_not_finite_is_left_out_and_one_run_has_no_interval():
+    assert mean([1.0, np.nan, np.inf, 3.0]).n == 2
+    assert isnan(ends(mean([1.0]))[0]) and mean([]).n == 0 and isnan(mean([]).effect)
+    assert isnan(ends(compare({"a": [1.0], "b": [2.0]}, {"": ("a", "b")})[""])[0])
+    assert compare({"a": [np.nan], "b": [2.0]}, {"": ("a", "b")})[""].n == 0
+    assert ends(exact(3.0, 1, "counts")) == [3.0, 3.0]
+
+
+@pytest.mark.parametrize("groups", [{"a": [2.0, 1.0, 4.0], "b": [0.0, 7.0, 1.0]}])
+def test_the_order_of_runs_does_not_matter(groups):
+    one = compare(groups, {"": ("a", "b")})[""]
+    other = compare({name: values[::-1] for name, values in groups.items()}, {"": ("a", "b")})[""]
+    assert ends(one) == pytest.approx(ends(other))
+
+
+@pytest.mark.parametrize("module", [estimates, correlations])
+def test_examples_in_docstrings(module):
+    assert not doctest.testmod(module, raise_on_error=True).failed

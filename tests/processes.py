@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-SECONDS = 60.0  # for any child, however busy the machine
+SECONDS = 200.0  # for any child, however busy the machine
 
 
 @dataclass(frozen=True)

@@ -136,10 +136,11 @@ WATCH = """plot => {
 AWAIT = """limit => Promise.race([
   window.labRedraw, new Promise(resolve => setTimeout(() => resolve(null), limit))])"""
 
-# A point of a plot's data, in pixels of the page; nulls as long as its axes do not know the point.
+# A point of a plot's data, in pixels of the page; nulls as long as its axes do not know the point, or the widget around
+# it does not listen yet, which it does only some time after it has drawn.
 PIXEL = """(plot, [x, y, subplot]) => {
   const axes = plot._fullLayout?._plots?.[subplot];
-  if (!axes?.xaxis?._offset) return [null, null];
+  if (!axes?.xaxis?._offset || !plot._ev?.listeners('plotly_click').length) return [null, null];
   const {xaxis, yaxis} = axes, box = plot.getBoundingClientRect();
   return [box.x + xaxis._offset + xaxis.d2p(x), box.y + yaxis._offset + yaxis.d2p(y)].map(
     pixel => Number.isFinite(pixel) ? pixel : null);
@@ -283,18 +284,23 @@ class Notebook:
 
     def hover_point(self, plot: Locator, x, y, subplot: str = "xy"):
         """Move the mouse to where a figure's data say (x, y)."""
-        (across, down), *_ = self._pixels(plot, [(x, y)], subplot)
-        self.page.mouse.move(across - 3, down - 3)
-        self.page.mouse.move(across, down, steps=3)
+
+        def moved():
+            (across, down), *_ = pixels = self._pixels(plot, [(x, y)], subplot)
+            self.page.mouse.move(across - 3, down - 3)
+            self.page.mouse.move(across, down, steps=3)
+            return self._pixels(plot, [(x, y)], subplot) == pixels
+
+        self.until(moved, f"the mouse is at {(x, y)}, and the figure stays where it is")
 
     def _pixels(self, plot: Locator, points, subplot: str) -> list:
-        """Where points of a figure's data are on the page: once it has axes that know them, and stays where it is."""
+        """Where points of a figure's data are on the page, once it is ready for the mouse and stays where it is."""
         plot.scroll_into_view_if_needed()
 
         def read():
             return [plot.evaluate(PIXEL, [x, y, subplot]) for x, y in points]
 
-        self.until(lambda: None not in sum(read(), []), f"the figure has {points[0]} on its axes")
+        self.until(lambda: None not in sum(read(), []), f"the figure is ready, with {points[0]} on its axes")
         plot.element_handle().wait_for_element_state("stable")
         return read()
 

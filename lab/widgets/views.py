@@ -19,6 +19,7 @@ POINTS, CHOSEN, A, B, NAMED = 0, 1, 2, 3, 4  # traces of a map; from NAMED on, o
 RINGS = {A: ("A", BLACK, "circle-open"), B: ("B", VERMILLION, "square-open")}
 PLAIN = {"showticklabels": False, "ticks": "", "showgrid": False, "mirror": True}
 HEIGHT = 470  # px
+LISTED = 24  # labels in a legend; where there are more, pointing at a point tells its own
 
 
 def map_frame(hover: Sequence[str]) -> go.Figure:

@@ -19,7 +19,8 @@ def folder(variable: str) -> Path | None:
     text = os.environ.get(variable)
     if not text:
         return None
-    path = check_folder(variable, text)
+    check_folder(variable, text)  # it can be the path of a folder
+    path = Path(text).expanduser()
     check_no_file(path, f"{variable}={shown(text)}")
     return path
 

@@ -31,4 +31,4 @@ def entry(name: str) -> Entry:
     """
     paper = name.partition("/")[0] if isinstance(name, str) else None
     known = entries(paper) if paper in PAPERS else {}
-    return known[check_choice("figure", name, known if name in known else entries())]
+    return known[check_choice("figure", name, known if isinstance(name, str) and name in known else entries())]

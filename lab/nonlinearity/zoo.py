@@ -11,7 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from lab import environment
-from lab.errors import ArgumentError, check_folder, listed, shown
+from lab.errors import ArgumentError, check_folder, check_type, listed, shown
 from lab.nonlinearity.spline import Spline
 
 SHIPPED = Path(__file__).parents[2] / "data" / "zoo"
@@ -38,7 +38,7 @@ def zoo(name: str, folder: str | Path | None = None) -> Spline:
     True
     """
     files = zoo_files(folder)
-    if not isinstance(name, str) or name not in files:
+    if check_type("name", name, str, "the name of a function, such as 'transformers/memorize'") not in files:
         raise ArgumentError(f"no function {shown(name)} in the zoo; there are: {listed(files, name) or 'none'}")
     return Spline.load(files[name])
 

@@ -11,7 +11,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lab.plots.decoding import CONTROLS
-from lab.plots.embedding import LISTED, NAMES, in_order, look
+from lab.plots.embedding import NAMES, in_order, look
 from lab.plots.style import BLACK, BLUE, GREY, SEQUENTIAL, SIZE, SKY, TEMPLATE, VERMILLION
 from lab.probes.decoding import Decoding
 

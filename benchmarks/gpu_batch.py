@@ -34,9 +34,20 @@ from lab.store import Store
 from lab.training.fleet import Fleet
 from lab.training.loop import train
 
-FIRST = ("transformers/fig10", "transformers/fig5", "transformers/fig2", "transformers/fig6", "transformers/fig3",
-         "transformers/fig4", "transformers/fig11", "hypernetwork/fig2c", "hypernetwork/fig2b", "hypernetwork/fig2d",
-         "simplicity/fig8", "simplicity/table1")  # fmt: skip
+FIRST = (
+    "transformers/fig10",
+    "transformers/fig5",
+    "transformers/fig2",
+    "transformers/fig6",
+    "transformers/fig3",
+    "transformers/fig4",
+    "transformers/fig11",
+    "hypernetwork/fig2c",
+    "hypernetwork/fig2b",
+    "hypernetwork/fig2d",
+    "simplicity/fig8",
+    "simplicity/table1",
+)
 
 
 def figures() -> list[Entry]:

@@ -88,9 +88,16 @@ def measure(sizes: tuple[int, ...], grid: int, rounds: int, chunk: int | None, d
     # it evaluates five models more than the grid has: the model itself, and to see that runs side by side agree
     share = np.median(np.divide(times["products"], times["landscape"]))
     ratio = np.median(np.divide(times["loop"], times["landscape"]))
-    return {"sizes": "-".join(map(str, sizes)), "models": grid**2, "chunk": made[0].chunk, "s": median["landscape"],
-            "ms": 1e3 * median["landscape"] / grid**2, "share": float(share), "ratio": float(ratio),
-            "rate": grid**2 * operations(sizes) / median["products"] / 1e9}  # fmt: skip
+    return {
+        "sizes": "-".join(map(str, sizes)),
+        "models": grid**2,
+        "chunk": made[0].chunk,
+        "s": median["landscape"],
+        "ms": 1e3 * median["landscape"] / grid**2,
+        "share": float(share),
+        "ratio": float(ratio),
+        "rate": grid**2 * operations(sizes) / median["products"] / 1e9,
+    }
 
 
 def memory(sizes: tuple[int, ...], grid: int, chunk: int | None) -> float:

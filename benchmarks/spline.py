@@ -36,8 +36,27 @@ from lab.nonlinearity import op
 LOW, HIGH, KNOTS = -20.0, 20.0, 361  # the lab's splines; spacing 1/9
 EXPONENTS = (16, 18, 21, 24, 27)
 # degree 18, printed in Listing 2, highest first
-POLYNOMIAL = (29327.20, 18324.92, -41591.43, -12376.90, -14822.88, -29015.27, 33452.63, 10354.57, 21105.54, 45592.25,
-              -47565.33, -47925.56, 26296.37, 18216.14, -6145.61, -2660.53, 522.13, 66.86, -0.63)  # fmt: skip
+POLYNOMIAL = (
+    29327.20,
+    18324.92,
+    -41591.43,
+    -12376.90,
+    -14822.88,
+    -29015.27,
+    33452.63,
+    10354.57,
+    21105.54,
+    45592.25,
+    -47565.33,
+    -47925.56,
+    26296.37,
+    18216.14,
+    -6145.61,
+    -2660.53,
+    522.13,
+    66.86,
+    -0.63,
+)
 LINE = (
     "{device} {threads} {dtype:8} 2^{exponent:<3} {name:26} {what:8} {ms:10.3f} ± {spread:<8.3f} ms "
     "{GELU:7.2f} × GELU {of copy:6.2f} of copy, {rounds} rounds"
@@ -152,11 +171,21 @@ def measure(
     for (name, what), found in times.items():
         low, middle, high = np.quantile(found, (0.25, 0.5, 0.75))
         moved = (2 if what == "forward" else 5) * size / middle
-        rows.append({
-            "device": device, "threads": threads, "dtype": str(dtype).removeprefix("torch."), "exponent": exponent,
-            "name": name, "what": what, "ms": 1e3 * middle, "spread": 5e2 * (high - low), "rounds": len(found),
-            "GELU": middle / np.median(times.get(("GELU", what), [np.nan])), "of copy": moved / (2 * size / copy),
-        })  # fmt: skip
+        rows.append(
+            {
+                "device": device,
+                "threads": threads,
+                "dtype": str(dtype).removeprefix("torch."),
+                "exponent": exponent,
+                "name": name,
+                "what": what,
+                "ms": 1e3 * middle,
+                "spread": 5e2 * (high - low),
+                "rounds": len(found),
+                "GELU": middle / np.median(times.get(("GELU", what), [np.nan])),
+                "of copy": moved / (2 * size / copy),
+            }
+        )
     return rows
 
 
@@ -225,9 +254,15 @@ def keep_memory() -> None:
 
 
 def main(
-    exponents: list[int], dtypes: list[str], threads: list[int], device: str, budget: float, only: list[str] | None,
-    fresh: bool, write: Path | None,
-) -> None:  # fmt: skip
+    exponents: list[int],
+    dtypes: list[str],
+    threads: list[int],
+    device: str,
+    budget: float,
+    only: list[str] | None,
+    fresh: bool,
+    write: Path | None,
+) -> None:
     """Measure, print, write."""
     warnings.filterwarnings("ignore", "`torch.jit.script", DeprecationWarning)  # torch's own, at the first compilation
     if not fresh:

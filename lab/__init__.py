@@ -18,7 +18,22 @@ from lab.run import Run, Runs, SearchResult
 from lab.widgets import explore
 
 __all__ = [
-    "ArgumentError", "LabError", "Run", "Runs", "SearchResult", "Spline", "explore", "figure", "load_swapped",
-    "save_swapped", "scorecard", "search", "swap", "train", "trained", "zoo", "zoo_names",
-]  # fmt: skip
+    "ArgumentError",
+    "LabError",
+    "Run",
+    "Runs",
+    "SearchResult",
+    "Spline",
+    "explore",
+    "figure",
+    "load_swapped",
+    "save_swapped",
+    "scorecard",
+    "search",
+    "swap",
+    "train",
+    "trained",
+    "zoo",
+    "zoo_names",
+]
 __version__ = "0.1.0"

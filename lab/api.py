@@ -31,9 +31,16 @@ if TYPE_CHECKING:
 PARTS = ("mlp", "attention")  # where a non-linearity can be learned
 
 
-def search(task: str | TableTask, scale: str = "laptop", learn: str | Sequence[str] | None = None, seed: int = 0,
-           device: str = "auto", store: Store | None = None, progress: bool = True, by: str | None = None
-           ) -> SearchResult | EpisodeResult:  # fmt: skip
+def search(
+    task: str | TableTask,
+    scale: str = "laptop",
+    learn: str | Sequence[str] | None = None,
+    seed: int = 0,
+    device: str = "auto",
+    store: Store | None = None,
+    progress: bool = True,
+    by: str | None = None,
+) -> SearchResult | EpisodeResult:
     """Learn a non-linearity for a task, or read it from the store.
 
     task: an algorithmic one by name; or a table, as a task of `lab.tasks` or by its name ("ab mod 27", "mnist_sample as
@@ -113,8 +120,15 @@ def train(
     return Runs([Run(spec, store) for spec in specs])
 
 
-def trained(task: str = "sraven", method: str = "softmax", seed: int = 0, scale: str = "laptop", device: str = "auto",
-            store: Store | None = None, progress: bool = True) -> Run:  # fmt: skip
+def trained(
+    task: str = "sraven",
+    method: str = "softmax",
+    seed: int = 0,
+    scale: str = "laptop",
+    device: str = "auto",
+    store: Store | None = None,
+    progress: bool = True,
+) -> Run:
     """One run of the hypernetwork paper's figures, for looking into it: from the store, or as it came with the lab
     (data/runs), or else trained now.
 

@@ -29,8 +29,9 @@ SMALL = 3e6  # size of jobs that are over before a second process has started
 Report = Callable[[int, int, str], None]
 
 
-def complete(specs: Iterable[Spec], store: Store, device: str = "auto", workers: int | None = None,
-             report: Report | None = None) -> None:  # fmt: skip
+def complete(
+    specs: Iterable[Spec], store: Store, device: str = "auto", workers: int | None = None, report: Report | None = None
+) -> None:
     """Train whatever is missing, searches before the runs that need them. Everything finished is kept at once.
 
     What another process trains at this moment is left to it, and waited for when nothing else is to be done.

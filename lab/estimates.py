@@ -105,9 +105,10 @@ def pooled_means(groups: Mapping[str, Iterable[float]], covers: str = "seeds") -
     covers += _pooling(len(known)) if df and len(known) > 1 else ""
     return {
         case: _student(float(values.mean()), error / sqrt(len(values)), df, len(values), "seeds", covers)
-        if len(values) else missing()
+        if len(values)
+        else missing()
         for case, values in known.items()
-    }  # fmt: skip
+    }
 
 
 def nested(searches: Sequence[Iterable[float]], base: Iterable[float] | None = None) -> Estimate:
@@ -183,9 +184,12 @@ def spread_ratio(first: Sequence[Iterable[float]], second: Sequence[Iterable[flo
     if not (df_a and df_b and a > 0 and b > 0):
         return replace(missing(), n=n)
     return Estimate(
-        a / b, lambda level: tuple(a / b / sqrt(f.ppf(0.5 + side * level / 2, df_a, df_b)) for side in (1, -1)), n,
-        "seeds", "seeds",
-    )  # fmt: skip
+        a / b,
+        lambda level: tuple(a / b / sqrt(f.ppf(0.5 + side * level / 2, df_a, df_b)) for side in (1, -1)),
+        n,
+        "seeds",
+        "seeds",
+    )
 
 
 def finite(values: Iterable[float]) -> np.ndarray:

@@ -248,8 +248,9 @@ class EpisodeResult(Stored):
         return self._stored[0]
 
 
-def complete(specs: Sequence[Spec], store: Store, device: str = "auto", progress: bool = True,
-             workers: int | None = None) -> None:  # fmt: skip
+def complete(
+    specs: Sequence[Spec], store: Store, device: str = "auto", progress: bool = True, workers: int | None = None
+) -> None:
     """`engine.complete` with a progress bar in training steps."""
     choose_device(device)  # before there is a bar
     if not progress:  # and no need of what draws it

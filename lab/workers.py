@@ -39,8 +39,9 @@ def in_processes(
     with tempfile.TemporaryDirectory(prefix="lab-progress-") as name:
         folder = Path(name)
         # OMP_NUM_THREADS is read when torch is imported; processes stay for a minute, for the next figure
-        pool = get_reusable_executor(count, timeout=60, env={"OMP_NUM_THREADS": "1"}, initializer=torch.set_num_threads,
-                                     initargs=(1,))  # fmt: skip
+        pool = get_reusable_executor(
+            count, timeout=60, env={"OMP_NUM_THREADS": "1"}, initializer=torch.set_num_threads, initargs=(1,)
+        )
         try:
             waiting, ended, left, after = {}, set(), set(range(len(jobs))), after or [set()] * len(jobs)
             refused: dict[int, float] = {}  # when

@@ -21,9 +21,23 @@ settings.load_profile("lab")
 
 HERE = Path(__file__).parent
 # Folders and modules of tests of numbers, and of figures made of them; .ci/run runs them with other instructions, too.
-NUMERICAL = ("nonlinearity", "probes", "models", "training", "figures", "papers", "plots", "catalogue",
-             "test_drawings", "test_engine", "test_fresh_runs", "test_run", "test_statistics", "test_table_runs",
-             "test_table_search")  # fmt: skip
+NUMERICAL = (
+    "nonlinearity",
+    "probes",
+    "models",
+    "training",
+    "figures",
+    "papers",
+    "plots",
+    "catalogue",
+    "test_drawings",
+    "test_engine",
+    "test_fresh_runs",
+    "test_run",
+    "test_statistics",
+    "test_table_runs",
+    "test_table_search",
+)
 
 
 def pytest_collection_modifyitems(items):

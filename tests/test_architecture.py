@@ -9,8 +9,18 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 # From the ground to the top: packages and modules of lab. A module imports its own layer and those below it.
 LAYERS = (
-    ("errors", "environment", "versions", "devices", "scale", "seeds", "statistics", "estimates", "correlations",
-     "workers"),
+    (
+        "errors",
+        "environment",
+        "versions",
+        "devices",
+        "scale",
+        "seeds",
+        "statistics",
+        "estimates",
+        "correlations",
+        "workers",
+    ),
     ("datasets", "tasks", "spec", "kinds"),
     ("models", "nonlinearity", "store"),
     ("resolve", "training", "probes"),

@@ -24,16 +24,31 @@ def store(store_folder):
 
 def strangers(store: Store) -> list[str]:
     """Put files of other programs, and a result of another version of the lab, into the store; where they lie."""
-    for name in ("runs/exp1/events.out.tfevents", "runs/readme.txt", "runs/.tmp-mine/file", "checkpoints/model.pt",
-                 "searches/lightning/last.ckpt", f"runs/{'a' * 64}/blob", f"checkpoints/{'c' * 64}/part"):  # fmt: skip
+    for name in (
+        "runs/exp1/events.out.tfevents",
+        "runs/readme.txt",
+        "runs/.tmp-mine/file",
+        "checkpoints/model.pt",
+        "searches/lightning/last.ckpt",
+        f"runs/{'a' * 64}/blob",
+        f"checkpoints/{'c' * 64}/part",
+    ):
         path = store.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"precious")
     other = store.folder / "runs" / hashlib.sha256(f"2\n{to_json(RUN)}".encode()).hexdigest()
     store.path(RUN).rename(other)  # the same files, by the name that a later version gives them
     store.save(RUN, HISTORY, WEIGHTS, NOTES)
-    return ["checkpoints/" + "c" * 64, "checkpoints/model.pt", "runs/.tmp-mine", "runs/" + "a" * 64, "runs/exp1",
-            "runs/readme.txt", "searches/lightning", f"runs/{other.name}"]  # fmt: skip
+    return [
+        "checkpoints/" + "c" * 64,
+        "checkpoints/model.pt",
+        "runs/.tmp-mine",
+        "runs/" + "a" * 64,
+        "runs/exp1",
+        "runs/readme.txt",
+        "searches/lightning",
+        f"runs/{other.name}",
+    ]
 
 
 def files(folder) -> dict[str, bytes]:

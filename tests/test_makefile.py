@@ -33,8 +33,11 @@ def make_test(tmp_path):
         environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL")}
         done = subprocess.run(
             ["make", *flags, "test", f"BIN={tmp_path}", f"READY={ready}"],
-            cwd=ROOT, env=environment | {"NOTES": str(notes), "FAILS": fails}, capture_output=True, text=True,
-        )  # fmt: skip
+            cwd=ROOT,
+            env=environment | {"NOTES": str(notes), "FAILS": fails},
+            capture_output=True,
+            text=True,
+        )
         return done.returncode, notes.read_text().splitlines()
 
     return run

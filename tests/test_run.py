@@ -169,8 +169,10 @@ def test_a_run_that_was_never_trained_is_said_to_be_missing(store_folder):
 def test_a_run_to_look_into_is_that_of_the_figures(store_folder):
     for task, method, name in (("sraven", "hyla", "fig5a"), ("logic", "linear", "fig2d")):
         run = lab.trained(task, method, scale="smoke", progress=False)
-        assert any(spec == run.spec and labels["method"] == method
-                   for labels, spec in entry(f"hypernetwork/{name}").plan("smoke", 1))  # fmt: skip
+        assert any(
+            spec == run.spec and labels["method"] == method
+            for labels, spec in entry(f"hypernetwork/{name}").plan("smoke", 1)
+        )
         assert Store().has(run.spec)
 
 

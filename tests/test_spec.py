@@ -280,7 +280,26 @@ def test_every_field_of_a_run_on_a_table_is_part_of_its_key():
     assert len({key(spec) for spec in specs}) == len(specs)
 
 
-PERCEPTRON = {"layers": 3, "width": 9, "phi": "tanh", "prefactor": 2.0, "inputs": "tanh", "residual": True,
-              "scale": 0.5, "spectral": True}  # fmt: skip
-DESCENT = {"steps": 9, "rate": 0.5, "batch": 7, "optimizer": "adam", "average": 1, "keep": "last", "watch": "test",
-           "patience": 2, "trajectory": 5, "stop": 3, "every": 4}  # fmt: skip
+PERCEPTRON = {
+    "layers": 3,
+    "width": 9,
+    "phi": "tanh",
+    "prefactor": 2.0,
+    "inputs": "tanh",
+    "residual": True,
+    "scale": 0.5,
+    "spectral": True,
+}
+DESCENT = {
+    "steps": 9,
+    "rate": 0.5,
+    "batch": 7,
+    "optimizer": "adam",
+    "average": 1,
+    "keep": "last",
+    "watch": "test",
+    "patience": 2,
+    "trajectory": 5,
+    "stop": 3,
+    "every": 4,
+}

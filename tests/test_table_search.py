@@ -22,8 +22,13 @@ from lab.training import episodes, table_search
 from lab.training.rows import check as check_rows
 
 SMALL = Operation("ab", modulus=5)
-CHOICES = (SMALL, Operation("aba", group="S4"), Images("mnist_sample"), Images("fashion_mnist_sample", target="id"),
-           Tabular("bank-marketing"))  # fmt: skip
+CHOICES = (
+    SMALL,
+    Operation("aba", group="S4"),
+    Images("mnist_sample"),
+    Images("fashion_mnist_sample", target="id"),
+    Tabular("bank-marketing"),
+)
 QUIET = {"scale": "smoke", "progress": False}
 
 
@@ -47,8 +52,10 @@ def test_every_table_has_models_and_searches_that_never_see_its_test_split(task,
 
 def test_a_search_on_an_operation_is_that_of_its_figure():
     assert of_table(ADDITION).search() == grokking("laptop").search
-    runs = [replace(run, model=replace(run.model, phi=Learned(of_table(ADDITION).search(), "phi")))
-            for run in of_table(ADDITION).runs(2)]  # fmt: skip
+    runs = [
+        replace(run, model=replace(run.model, phi=Learned(of_table(ADDITION).search(), "phi")))
+        for run in of_table(ADDITION).runs(2)
+    ]
     assert runs == grokking("laptop").runs(LEARNED, 2)
 
 

@@ -23,105 +23,301 @@ PATHS = ("3", "''", "b'x'", "[]", "LONG", "'a\\0b'", "object()")  # no path
 SHORT = {"scale": "'smoke'", "progress": False}
 
 SPLINE = {
-    "values": [f"lab.Spline({x})" for x in (
-        "None", "'abc'", "{}", "[]", "3.0", "[1.0]", "[[1.0, 2.0], [3.0]]", "['a', 'b']", "object()", "torch.zeros(2, 2, 2)",
-        "np.zeros(3, complex)", "torch.zeros(3, dtype=torch.complex64)", "np.array(['a'])", "np.array([None, 1])",
-        "[None, 1.0]", "torch.zeros(0)", "nn.GELU()", "lab.Spline", "[HUGE, 1]",
-    )],
-    "low": [f"lab.Spline([0.0, 1.0], low={x})" for x in (
-        "None", "'a'", "float('nan')", "float('-inf')", "[]", "1j", "torch.zeros(3)", "HUGE", "20.0", "30", "-1e300",
-    )],
+    "values": [
+        f"lab.Spline({x})"
+        for x in (
+            "None",
+            "'abc'",
+            "{}",
+            "[]",
+            "3.0",
+            "[1.0]",
+            "[[1.0, 2.0], [3.0]]",
+            "['a', 'b']",
+            "object()",
+            "torch.zeros(2, 2, 2)",
+            "np.zeros(3, complex)",
+            "torch.zeros(3, dtype=torch.complex64)",
+            "np.array(['a'])",
+            "np.array([None, 1])",
+            "[None, 1.0]",
+            "torch.zeros(0)",
+            "nn.GELU()",
+            "lab.Spline",
+            "[HUGE, 1]",
+        )
+    ],
+    "low": [
+        f"lab.Spline([0.0, 1.0], low={x})"
+        for x in (
+            "None",
+            "'a'",
+            "float('nan')",
+            "float('-inf')",
+            "[]",
+            "1j",
+            "torch.zeros(3)",
+            "HUGE",
+            "20.0",
+            "30",
+            "-1e300",
+        )
+    ],
     "high": [f"lab.Spline([0.0, 1.0], high={x})" for x in ("None", "'a'", "float('inf')", "np.zeros(2)", "-21", "{}")],
     "learnable": [f"lab.Spline([0.0, 1.0], learnable={x})" for x in ("'yes'", "None", "2", "[]", "0.5")],
     "knots": [f"lab.Spline.zeros({x})" for x in (*WHOLE, "0", "1", "None", "2**40")]
     + [f"lab.Spline.from_function(torch.sin, knots={x})" for x in ("None", "1", "2.0", "2**40")],
-    "f": [f"lab.Spline.from_function({x})" for x in (
-        "None", "'relu'", "3", "lambda x: None", "lambda x: 'a'", "lambda x: x[:3]", "lambda x: x / 0", "nn.GELU",
-        "lambda x: x.to(torch.complex64)", "lambda x: {}",
-    )],
-    "input": [f"phi({x})" for x in (
-        "None", "0.5", "3", "np.zeros(3)", "[0.5]", "'a'", "torch.arange(3)", "torch.zeros(2, dtype=torch.bool)",
-        "torch.zeros(2, dtype=torch.complex64)", "nn.Parameter", "torch.zeros(2).to(torch.float8_e4m3fn)",
-        "torch.eye(3).to_sparse()",
-    )] + ["two(torch.zeros(3))", "two(torch.tensor(0.5))", "two(0.5)"]
+    "f": [
+        f"lab.Spline.from_function({x})"
+        for x in (
+            "None",
+            "'relu'",
+            "3",
+            "lambda x: None",
+            "lambda x: 'a'",
+            "lambda x: x[:3]",
+            "lambda x: x / 0",
+            "nn.GELU",
+            "lambda x: x.to(torch.complex64)",
+            "lambda x: {}",
+        )
+    ],
+    "input": [
+        f"phi({x})"
+        for x in (
+            "None",
+            "0.5",
+            "3",
+            "np.zeros(3)",
+            "[0.5]",
+            "'a'",
+            "torch.arange(3)",
+            "torch.zeros(2, dtype=torch.bool)",
+            "torch.zeros(2, dtype=torch.complex64)",
+            "nn.Parameter",
+            "torch.zeros(2).to(torch.float8_e4m3fn)",
+            "torch.eye(3).to_sparse()",
+        )
+    ]
+    + ["two(torch.zeros(3))", "two(torch.tensor(0.5))", "two(0.5)"]
     + [f"phi.polynomial(3)({x})" for x in ("None", "0.5", "np.zeros(3)", "torch.arange(3)", "'a'")],
     "path": [f"phi.save({x})" for x in ("None", *PATHS, "folder", "folder / 'no' / 'phi.json'", "file / 'phi.json'")]
     + [f"lab.Spline.load({x})" for x in ("None", *PATHS)],
-    "provenance": [f"phi.save(folder / 'phi.json', {x})" for x in (
-        "{'a': object()}", "'facts'", "{'a': np.zeros(3)}", "{(1, 2): 3}", "[1]", "{'a': HUGE}",
-    )],
-    "not a saved spline": [f"lab.Spline.load({x})" for x in (
-        "folder", "folder / 'no.json'", "file", "binary", "deep", "wrong_json", "null_json", "ragged_json",
-    )],
+    "provenance": [
+        f"phi.save(folder / 'phi.json', {x})"
+        for x in (
+            "{'a': object()}",
+            "'facts'",
+            "{'a': np.zeros(3)}",
+            "{(1, 2): 3}",
+            "[1]",
+            "{'a': HUGE}",
+        )
+    ],
+    "not a saved spline": [
+        f"lab.Spline.load({x})"
+        for x in (
+            "folder",
+            "folder / 'no.json'",
+            "file",
+            "binary",
+            "deep",
+            "wrong_json",
+            "null_json",
+            "ragged_json",
+        )
+    ],
     "degree": [f"phi.{shape}({x})" for shape in ("polynomial", "chebyshev") for x in (*WHOLE, "None", "5000")],
     "bandwidth": [f"phi.smoothed({x})" for x in ("None", "'a'", "-1", "float('nan')", "1e9", "[]", "torch.zeros(2)")],
     "function": ["two.polynomial()", "two.chebyshev()", "two.symmetrized()"],
     "not finite": ["bad.polynomial()", "bad.chebyshev(3)", "bad.symmetrized()"],
-    "knots on": ["phi + lab.Spline([0.0, 1.0])", "phi - lab.Spline(torch.zeros(2, 4), -2.0, 2.0)", "two - lab.Spline(torch.zeros(3, 5), -2.0, 2.0)"],
+    "knots on": [
+        "phi + lab.Spline([0.0, 1.0])",
+        "phi - lab.Spline(torch.zeros(2, 4), -2.0, 2.0)",
+        "two - lab.Spline(torch.zeros(3, 5), -2.0, 2.0)",
+    ],
 }
 ZOO = {
-    "name": [f"lab.zoo({x})" for x in ("3", "[]", "b'transformers/memorize'", "{}", "object()", "phi", "0.5", "folder")],
-    "zoo": ["lab.zoo('nope')", "lab.zoo('')", "lab.zoo('transformers/../../x')", "lab.zoo('x' * 5000)", "lab.zoo('a\\nb')"],
+    "name": [
+        f"lab.zoo({x})" for x in ("3", "[]", "b'transformers/memorize'", "{}", "object()", "phi", "0.5", "folder")
+    ],
+    "zoo": [
+        "lab.zoo('nope')",
+        "lab.zoo('')",
+        "lab.zoo('transformers/../../x')",
+        "lab.zoo('x' * 5000)",
+        "lab.zoo('a\\nb')",
+    ],
     "folder": [f"{f}(folder={x})" for f in ("lab.zoo", "lab.zoo_names") for x in (*PATHS, "folder / 'no'", "file")],
     "model": [f"lab.swap({x}, nn.GELU, 'relu')" for x in ("None", "3", "nn.GELU", "'model'", "[]", "nn.GELU()")],
-    "old": [f"lab.swap(model, {x}, 'relu')" for x in (
-        "None", "3", "()", "(nn.GELU, 3)", "[nn.GELU]", "nn.GELU()", "{}", "0.5", "phi",
-    )],
+    "old": [
+        f"lab.swap(model, {x}, 'relu')"
+        for x in (
+            "None",
+            "3",
+            "()",
+            "(nn.GELU, 3)",
+            "[nn.GELU]",
+            "nn.GELU()",
+            "{}",
+            "0.5",
+            "phi",
+        )
+    ],
     "nothing": [f"lab.swap(model, {x}, 'relu')" for x in ("nn.ReLU", "'no.such'", "''", "torch.relu", "print", "int")],
-    "phi": [f"lab.swap(model, nn.GELU, {x})" for x in ("None", "3", "torch.relu", "nn.ReLU", "[]", "np.zeros(3)", "{}")],
-    "unknown": ["lab.swap(model, nn.GELU, 'nope')", "lab.swap(model, nn.GELU, '')", "lab.swap(model, nn.GELU, 'x' * 5000)"],
+    "phi": [
+        f"lab.swap(model, nn.GELU, {x})" for x in ("None", "3", "torch.relu", "nn.ReLU", "[]", "np.zeros(3)", "{}")
+    ],
+    "unknown": [
+        "lab.swap(model, nn.GELU, 'nope')",
+        "lab.swap(model, nn.GELU, '')",
+        "lab.swap(model, nn.GELU, 'x' * 5000)",
+    ],
     "no/such": ["lab.swap(model, nn.GELU, 'no/such')"],
     "learnable": [f"lab.swap(model, nn.GELU, phi, learnable={x})" for x in ("'yes'", "3", "[]")]
     + ["lab.swap(model, nn.GELU, 'relu', learnable=True)"],
     "shared": [f"lab.swap(model, nn.GELU, phi, shared={x})" for x in ("'yes'", "3", "None")],
 }
-TASKS = ("None", "3", "''", "'nope'", "[]", "b'memorize'", "phi", "object()", "lab", "'x' * 5000", 
-         "'a\\nb'", "('memorize',)", "lambda: 0", "'LAPTOP'")  # fmt: skip
+TASKS = (
+    "None",
+    "3",
+    "''",
+    "'nope'",
+    "[]",
+    "b'memorize'",
+    "phi",
+    "object()",
+    "lab",
+    "'x' * 5000",
+    "'a\\nb'",
+    "('memorize',)",
+    "lambda: 0",
+    "'LAPTOP'",
+)
 SCALES = ("None", "3", "''", "'big'", "[]", "b'smoke'", "object()", "'x' * 5000", "{}")
 DEVICES = ("None", "3", "''", "'gpu'", "[]", "'cuda:99'", "torch.device('meta')", "'x' * 5000")
 STORES = ("'folder'", "folder", "3", "[]", "''", "Store", "object()")
 TRAINING = {
-    "modulus": [f"lab.{f}({x}, scale='smoke')" for f in ("search", "train")
-                for x in ("'ab mod ' + '9' * 5000", "'ab mod 1'", "'ab mod 1000000'", "'ab mod 0'")],
-    "operation": [f"lab.{f}({x}, scale='smoke')" for f in ("search", "train")
-                  for x in ("'nope mod 7'", "'a+b in S4'", "'x' * 5000 + ' mod 7'", "'ab mod 7 mod 7'")],
+    "modulus": [
+        f"lab.{f}({x}, scale='smoke')"
+        for f in ("search", "train")
+        for x in ("'ab mod ' + '9' * 5000", "'ab mod 1'", "'ab mod 1000000'", "'ab mod 0'")
+    ],
+    "operation": [
+        f"lab.{f}({x}, scale='smoke')"
+        for f in ("search", "train")
+        for x in ("'nope mod 7'", "'a+b in S4'", "'x' * 5000 + ' mod 7'", "'ab mod 7 mod 7'")
+    ],
     "task": [f"lab.{f}({x}, scale='smoke', progress=False)" for f in ("search", "train") for x in TASKS]
     + [f"lab.trained({x}, scale='smoke', progress=False)" for x in TASKS]
     + ["lab.search(Logic(), scale='smoke')", "lab.search(Sraven(), scale='smoke')"],
-    "scale": [f"lab.{f}, scale={x})" for f in ("search('memorize'", "train('ab mod 5'", "train(Logic()", "train('memorize'",
-                                             "search('ab mod 5'", "trained('logic'", "figure('transformers/fig6'")
-              for x in SCALES[:5]] + [f"lab.train('memorize', scale={x})" for x in SCALES[5:]]
+    "scale": [
+        f"lab.{f}, scale={x})"
+        for f in (
+            "search('memorize'",
+            "train('ab mod 5'",
+            "train(Logic()",
+            "train('memorize'",
+            "search('ab mod 5'",
+            "trained('logic'",
+            "figure('transformers/fig6'",
+        )
+        for x in SCALES[:5]
+    ]
+    + [f"lab.train('memorize', scale={x})" for x in SCALES[5:]]
     + [f"lab.scorecard({x})" for x in SCALES[1:]],
-    "device": [f"lab.{f}, scale='smoke', device={x})" for f in ("search('memorize'", "train('ab mod 5'", "trained('logic'",
-                                                               "figure('transformers/fig6'")
-               for x in DEVICES],
-    "store": [f"lab.{f}, scale='smoke', store={x})" for f in ("search('memorize'", "train('ab mod 5'", "trained('logic'",
-                                                             "figure('transformers/fig6'")
-              for x in STORES],
-    "seed": [f"lab.{f}, scale='smoke', seed={x})" for f in ("search('memorize'", "search('ab mod 5'", "trained('logic'")
-             for x in (*WHOLE, "None")],
-    "seeds": [f"lab.{f}, scale='smoke', seeds={x})" for f in ("train('memorize'", "train('ab mod 5'", "train(Logic()",
-                                                             "figure('transformers/fig6'")
-              for x in (*WHOLE, "0", "10**9")] + ["lab.train('memorize', scale='smoke', seeds=None)"],
-    "steps": [f"lab.train({task}, scale='smoke', steps={x})" for task in ("'memorize'", "'ab mod 5'", "Logic()")
-              for x in (*WHOLE, "0")],
-    "width": [f"lab.train({task}, scale='smoke', width={x})" for task in ("'memorize'", "'ab mod 5'", "Logic()")
-              for x in (*WHOLE, "0", "10**9")] + ["lab.train('memorize', scale='smoke', width=33)"],
-    "learn": [f"lab.search({task}, scale='smoke', learn={x})" for task in ("'memorize'", "'ab mod 5'")
-              for x in ("3", "()", "''", "'nope'", "['mlp', 3]", "[[]]", "{}", "0.5", "b'mlp'", "object()", "('mlp', 'nope')")],
-    "by": [f"lab.search({task}, scale='smoke', by={x})" for task in ("'memorize'", "'ab mod 5'")
-           for x in ("3", "''", "'nope'", "[]", "object()", "True")] + ["lab.search('memorize', scale='smoke', by='episodes')"],
-    "mlp": [f"lab.train({task}, mlp={x}, scale='smoke')" for task in ("'memorize'", "'ab mod 5'", "Logic()") for x in (
-        "3", "''", "'nope'", "[]", "torch.relu", "nn.GELU", "nn.GELU()", "nn.Sequential()", "torch.zeros(3)", "'softmax'",
-        "two", "bad", "0.5", "model", "b'gelu'", "'x' * 5000")],
-    "attention": [f"lab.train({task}, attention={x}, scale='smoke')" for task in ("'memorize'", "'ab mod 5'", "Logic()")
-                  for x in ("None", "3", "''", "'nope'", "[]", "nn.GELU()", "torch.zeros(3)", "two", "bad")]
+    "device": [
+        f"lab.{f}, scale='smoke', device={x})"
+        for f in ("search('memorize'", "train('ab mod 5'", "trained('logic'", "figure('transformers/fig6'")
+        for x in DEVICES
+    ],
+    "store": [
+        f"lab.{f}, scale='smoke', store={x})"
+        for f in ("search('memorize'", "train('ab mod 5'", "trained('logic'", "figure('transformers/fig6'")
+        for x in STORES
+    ],
+    "seed": [
+        f"lab.{f}, scale='smoke', seed={x})"
+        for f in ("search('memorize'", "search('ab mod 5'", "trained('logic'")
+        for x in (*WHOLE, "None")
+    ],
+    "seeds": [
+        f"lab.{f}, scale='smoke', seeds={x})"
+        for f in ("train('memorize'", "train('ab mod 5'", "train(Logic()", "figure('transformers/fig6'")
+        for x in (*WHOLE, "0", "10**9")
+    ]
+    + ["lab.train('memorize', scale='smoke', seeds=None)"],
+    "steps": [
+        f"lab.train({task}, scale='smoke', steps={x})"
+        for task in ("'memorize'", "'ab mod 5'", "Logic()")
+        for x in (*WHOLE, "0")
+    ],
+    "width": [
+        f"lab.train({task}, scale='smoke', width={x})"
+        for task in ("'memorize'", "'ab mod 5'", "Logic()")
+        for x in (*WHOLE, "0", "10**9")
+    ]
+    + ["lab.train('memorize', scale='smoke', width=33)"],
+    "learn": [
+        f"lab.search({task}, scale='smoke', learn={x})"
+        for task in ("'memorize'", "'ab mod 5'")
+        for x in ("3", "()", "''", "'nope'", "['mlp', 3]", "[[]]", "{}", "0.5", "b'mlp'", "object()", "('mlp', 'nope')")
+    ],
+    "by": [
+        f"lab.search({task}, scale='smoke', by={x})"
+        for task in ("'memorize'", "'ab mod 5'")
+        for x in ("3", "''", "'nope'", "[]", "object()", "True")
+    ]
+    + ["lab.search('memorize', scale='smoke', by='episodes')"],
+    "mlp": [
+        f"lab.train({task}, mlp={x}, scale='smoke')"
+        for task in ("'memorize'", "'ab mod 5'", "Logic()")
+        for x in (
+            "3",
+            "''",
+            "'nope'",
+            "[]",
+            "torch.relu",
+            "nn.GELU",
+            "nn.GELU()",
+            "nn.Sequential()",
+            "torch.zeros(3)",
+            "'softmax'",
+            "two",
+            "bad",
+            "0.5",
+            "model",
+            "b'gelu'",
+            "'x' * 5000",
+        )
+    ],
+    "attention": [
+        f"lab.train({task}, attention={x}, scale='smoke')"
+        for task in ("'memorize'", "'ab mod 5'", "Logic()")
+        for x in ("None", "3", "''", "'nope'", "[]", "nn.GELU()", "torch.zeros(3)", "two", "bad")
+    ]
     + ["lab.train(Sraven(), attention=phi, scale='smoke')"],
-    "method": [f"lab.trained('logic', {x}, scale='smoke')" for x in ("None", "3", "''", "'nope'", "[]", "phi", "b'hyla'")],
-}  # fmt: skip
+    "method": [
+        f"lab.trained('logic', {x}, scale='smoke')" for x in ("None", "3", "''", "'nope'", "[]", "phi", "b'hyla'")
+    ],
+}
 RESULTS = {
-    "figure": [f"lab.figure({x}, 'smoke')" for x in ("None", "3", "''", "'nope'", "[]", "b'transformers/fig6'", "phi",
-                                                    "'transformers/fig99'", "'x' * 5000", "'../fig6'", "{}")],
+    "figure": [
+        f"lab.figure({x}, 'smoke')"
+        for x in (
+            "None",
+            "3",
+            "''",
+            "'nope'",
+            "[]",
+            "b'transformers/fig6'",
+            "phi",
+            "'transformers/fig99'",
+            "'x' * 5000",
+            "'../fig6'",
+            "{}",
+        )
+    ],
     "results": [f"lab.scorecard(results={x})" for x in ("None", *PATHS, "folder / 'no'", "file")],
     "split": [f"run.accuracy_on({x})" for x in ("None", "3", "''", "'nope'", "[]", "'ood'")]
     + [f"run.score('accuracy', {x})" for x in ("None", "'nope'", "{}")],
@@ -129,7 +325,9 @@ RESULTS = {
     "remembered": ["run.trajectory"],
     "index": [f"runs[{x}]" for x in ("2", "-3", "1.5", "'a'", "None", "[0]", "np.zeros(2)", "HUGE")],
     "runs": [f"lab.Runs({x})" for x in ("None", "3", "'ab'", "[1, 2]", "run", "[None]")],
-    "spec": [f"lab.{kind}({x}, Store())" for kind in ("Run", "SearchResult") for x in ("None", "3", "'memorize'", "phi")],
+    "spec": [
+        f"lab.{kind}({x}, Store())" for kind in ("Run", "SearchResult") for x in ("None", "3", "'memorize'", "phi")
+    ],
     "store": [f"lab.{kind}, {x})" for kind in ("Run(run.spec", "SearchResult(found.spec") for x in ("None", *STORES)],
     "restart": [f"episodes.splines({x})" for x in ("-1", "99", "1.5", "'a'", "[]", "True")],
     "folder": [f"figure.write({x}, images=False)" for x in ("None", *PATHS, "file", "file / 'a'")],
@@ -139,44 +337,100 @@ RESULTS = {
 }
 COMMANDS = {
     2: [
-        "figure nope", "figure ../../etc/passwd", "figure {LONG}", "figure transformers/fig6 --scale nope",
-        "figure transformers/fig6 --device nope", "figure transformers/fig6 --seeds 0", "figure transformers/fig6 --seeds -1",
-        "figure transformers/fig6 --seeds 9999999999999999999", "figure transformers/fig6 --scale smoke --out {file}",
+        "figure nope",
+        "figure ../../etc/passwd",
+        "figure {LONG}",
+        "figure transformers/fig6 --scale nope",
+        "figure transformers/fig6 --device nope",
+        "figure transformers/fig6 --seeds 0",
+        "figure transformers/fig6 --seeds -1",
+        "figure transformers/fig6 --seeds 9999999999999999999",
+        "figure transformers/fig6 --scale smoke --out {file}",
         "figure transformers/fig6 --scale smoke --out {file}/a",
-        "figure transformers/fig6 --scale smoke --out {LONG}", "search memorize --scale smoke --out {LONG}",
-        "sweep memorize --scale smoke --out {LONG}", "search nope", "search {LONG}", "search ab|mod|{DIGITS}",
-        "search nope|mod|7", "search memorize --scale nope", "search memorize --seed -1", "search memorize --seed {MANY}",
-        "search memorize --by episodes", "search memorize --learn shared", "search ab|mod|5 --scale smoke --learn mlp",
-        "search memorize --device nope", "search memorize --scale smoke --out {file}", "sweep nope", "sweep {LONG}",
-        "sweep memorize --scale nope", "sweep memorize --device nope", "sweep memorize --scale smoke --out {file}",
-        "data list nope", "data fetch", "data fetch nope", "data verify {LONG}", "scorecard --scale nope",
-        "scorecard --results {folder}/no", "scorecard --results {file}", "scorecard --results {LONG}", "store export",
-        "store export zzzz", "store export {LONG}", "store list abc", "store verify abc", "store clean abc",
+        "figure transformers/fig6 --scale smoke --out {LONG}",
+        "search memorize --scale smoke --out {LONG}",
+        "sweep memorize --scale smoke --out {LONG}",
+        "search nope",
+        "search {LONG}",
+        "search ab|mod|{DIGITS}",
+        "search nope|mod|7",
+        "search memorize --scale nope",
+        "search memorize --seed -1",
+        "search memorize --seed {MANY}",
+        "search memorize --by episodes",
+        "search memorize --learn shared",
+        "search ab|mod|5 --scale smoke --learn mlp",
+        "search memorize --device nope",
+        "search memorize --scale smoke --out {file}",
+        "sweep nope",
+        "sweep {LONG}",
+        "sweep memorize --scale nope",
+        "sweep memorize --device nope",
+        "sweep memorize --scale smoke --out {file}",
+        "data list nope",
+        "data fetch",
+        "data fetch nope",
+        "data verify {LONG}",
+        "scorecard --scale nope",
+        "scorecard --results {folder}/no",
+        "scorecard --results {file}",
+        "scorecard --results {LONG}",
+        "store export",
+        "store export zzzz",
+        "store export {LONG}",
+        "store list abc",
+        "store verify abc",
+        "store clean abc",
     ],
     "usage": [  # the parser of the command line says these in its own frame
-        "nope", "figure", "figure transformers/fig6 --seeds abc", "figure transformers/fig6 --seeds {DIGITS}",
-        "figure transformers/fig6 --nope", "search", "search memorize --learn nope", "search memorize --by nope",
-        "search memorize --seed 1.5", "data nope", "store nope", "doctor nope", "scorecard --nope",
+        "nope",
+        "figure",
+        "figure transformers/fig6 --seeds abc",
+        "figure transformers/fig6 --seeds {DIGITS}",
+        "figure transformers/fig6 --nope",
+        "search",
+        "search memorize --learn nope",
+        "search memorize --by nope",
+        "search memorize --seed 1.5",
+        "data nope",
+        "store nope",
+        "doctor nope",
+        "scorecard --nope",
     ],
-}  # fmt: skip
+}
 SETTINGS = [  # of the environment: name, value, command
-    *[("LAB_STORE", "{LONG}", words) for words in (
-        "store list", "store verify", "store clean", "store export abc", "figures", "figure transformers/fig6 --scale smoke",
-        "search memorize --scale smoke",
-    )],
+    *[
+        ("LAB_STORE", "{LONG}", words)
+        for words in (
+            "store list",
+            "store verify",
+            "store clean",
+            "store export abc",
+            "figures",
+            "figure transformers/fig6 --scale smoke",
+            "search memorize --scale smoke",
+        )
+    ],
     *[("LAB_STORE", "{file}", words) for words in ("search memorize --scale smoke", "sweep memorize --scale smoke")],
     *[("LAB_CACHE", "{LONG}", f"data {words}") for words in ("list", "verify", "verify mnist", "fetch mnist")],
-    *[("LAB_DATA", value, f"data {words}") for value in ("{LONG}", "{file}", "{folder}/no")
-      for words in ("list", "verify", "verify mnist", "fetch mnist")],
+    *[
+        ("LAB_DATA", value, f"data {words}")
+        for value in ("{LONG}", "{file}", "{folder}/no")
+        for words in ("list", "verify", "verify mnist", "fetch mnist")
+    ],
     *[("LAB_ZOO", value, "search memorize --scale smoke") for value in ("{LONG}", "{file}")],
-    *[("LAB_WORKERS", value, "search memorize --scale smoke --seed 77")
-      for value in ("0", "-1", "many", "1.5", "{MANY}", "{DIGITS}", "{LONG}")],
+    *[
+        ("LAB_WORKERS", value, "search memorize --scale smoke --seed 77")
+        for value in ("0", "-1", "many", "1.5", "{MANY}", "{DIGITS}", "{LONG}")
+    ],
     *[("LAB_KERNEL", value, "search memorize --scale smoke --seed 77") for value in ("none", "Native", "{LONG}")],
-]  # fmt: skip
+]
 CASES = [
     pytest.param(named, case, id=case.replace("\\0", "0"))
-    for group in (SPLINE, ZOO, TRAINING, RESULTS) for named, cases in group.items() for case in cases
-]  # fmt: skip
+    for group in (SPLINE, ZOO, TRAINING, RESULTS)
+    for named, cases in group.items()
+    for case in cases
+]
 
 
 @pytest.fixture(scope="module")
@@ -184,9 +438,13 @@ def things(tmp_path_factory):
     """What the cases speak of. Whatever trains is at smoke scale, and in a store of this module."""
     folder = tmp_path_factory.mktemp("things")
     for name, content in {
-        "file": b"text", "binary": bytes(range(256)), "deep.json": b"[" * 100_000, "wrong.json": b'{"values": [1, 2]}',
-        "null.json": b'{"values": [1, 2], "low": null, "high": 3}', "ragged.json": b'{"values": [[1, 2], [3]], "low": 0, "high": 1}',
-    }.items():  # fmt: skip
+        "file": b"text",
+        "binary": bytes(range(256)),
+        "deep.json": b"[" * 100_000,
+        "wrong.json": b'{"values": [1, 2]}',
+        "null.json": b'{"values": [1, 2], "low": null, "high": 3}',
+        "ragged.json": b'{"values": [[1, 2], [3]], "low": 0, "high": 1}',
+    }.items():
         (folder / name).write_bytes(content)
     file, binary, deep = folder / "file", folder / "binary", folder / "deep.json"
     wrong_json, null_json, ragged_json = (folder / f"{name}.json" for name in ("wrong", "null", "ragged"))

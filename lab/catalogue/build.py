@@ -87,13 +87,17 @@ def measured(
     if found.functions:
         extras["functions"] = found.functions(runs)
     facts = collect(
-        name, scale, device=", ".join(sorted({kind for kind, _ in devices})),
-        device_name=", ".join(name for _, name in devices), seeds=sorted({spec.seed for spec in specs}),
+        name,
+        scale,
+        device=", ".join(sorted({kind for kind, _ in devices})),
+        device_name=", ".join(name for _, name in devices),
+        seeds=sorted({spec.seed for spec in specs}),
         runs={run.key: f"{run.spec.task_name}, seed {run.spec.seed}" for _, run in runs},
-        data=found.origin.data(scale), seconds=time.perf_counter() - start,
+        data=found.origin.data(scale),
+        seconds=time.perf_counter() - start,
         hyperparameters=found.origin.hyperparameters(scale),
         departures=[*found.notes(scale), *found.origin.departures(scale)],
-    )  # fmt: skip
+    )
     facts["guesses"] = list(found.origin.guesses)
     if found.examples:
         facts["examples"] = found.examples[scale]
@@ -173,8 +177,17 @@ def _told(found: Entry, scale: str) -> dict:
 def _figure(found: Entry, scale: str, table: pd.DataFrame, facts: dict, extras: dict) -> Figure:
     summary = found.summary(table)
     plot = found.plot(table, extras["functions"]) if found.functions else found.plot(table)
-    return Figure(plot, table, facts, _caption(found, summary, facts), found.name, scale, summary, extras,
-                  headline=_headline(found, summary))  # fmt: skip
+    return Figure(
+        plot,
+        table,
+        facts,
+        _caption(found, summary, facts),
+        found.name,
+        scale,
+        summary,
+        extras,
+        headline=_headline(found, summary),
+    )
 
 
 def _headline(found: Entry, summary: str) -> str:

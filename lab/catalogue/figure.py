@@ -119,8 +119,9 @@ class Figure:
             raise LabError(
                 f"cannot write to {folder}: {error.strerror or error}; choose another folder, or make room"
             ) from error
-        return [folder / name for name in files] + [folder / said.name if isinstance(said, Path) else said
-                                                    for said in drawn]  # fmt: skip
+        return [folder / name for name in files] + [
+            folder / said.name if isinstance(said, Path) else said for said in drawn
+        ]
 
     def _write_images(self, folder: Path) -> list[Path | str]:
         from lab.catalogue import export

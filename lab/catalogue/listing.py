@@ -22,9 +22,16 @@ def listing(store: Store | None = None) -> list[dict]:
             if trained(found, scale, store):
                 results.append(f"{scale} (trained here)")
         rows.append(
-            {"name": found.name, "section": found.section, "title": found.title, "shows": found.shows,
-             "paper_says": found.paper_says, "minutes": found.minutes, "results": results}
-        )  # fmt: skip
+            {
+                "name": found.name,
+                "section": found.section,
+                "title": found.title,
+                "shows": found.shows,
+                "paper_says": found.paper_says,
+                "minutes": found.minutes,
+                "results": results,
+            }
+        )
     return rows
 
 
@@ -36,8 +43,10 @@ def stored(store: Store) -> list[dict]:
         row = {"kind": "search" if folder.parent.name == "searches" else "run", "key": folder.name[:12]}
         try:
             spec = from_json((folder / "spec.json").read_text())
-            parts = {name: part if isinstance(part, str) else type(part).__name__.lower()
-                     for name, part in spec.model.parts.items()}  # fmt: skip
+            parts = {
+                name: part if isinstance(part, str) else type(part).__name__.lower()
+                for name, part in spec.model.parts.items()
+            }
             steps = spec.episodes if hasattr(spec, "episodes") else spec.recipe.last
             seed = spec.restarts[0].seed if hasattr(spec, "restarts") else spec.seed
             row |= {"task": spec.task_name, "width": spec.model.width, "steps": steps, "seed": seed} | parts

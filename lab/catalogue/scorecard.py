@@ -94,8 +94,14 @@ def _claim(entry: Entry, claim: Claim, scale: str, tables: dict[str, pd.DataFram
     table = tables.get("functions" if claim.of_functions else "table")
     found = absent(NOT_HERE) if table is None else claim.verdict(table, scale)
     open_ = found.word in (UNDECIDED, ABSENT)
-    row = {"id": f"{entry.name}/{claim.name}", "entry": entry.name, "claim": claim.says, "scale": scale,
-           "verdict": found.word, "reason": found.reason}  # fmt: skip
+    row = {
+        "id": f"{entry.name}/{claim.name}",
+        "entry": entry.name,
+        "claim": claim.says,
+        "scale": scale,
+        "verdict": found.word,
+        "reason": found.reason,
+    }
     row |= {name: getattr(found, name) for name in MEASURED}
     return row | {"decides": claim.decides if open_ else "", "hours": claim.hours if open_ else nan}
 

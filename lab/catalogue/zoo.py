@@ -76,8 +76,11 @@ def table(folder: str | Path | None = None) -> pd.DataFrame:
 
 def _facts(provenance: dict) -> dict:
     """What the table shows of a provenance. ValueError where it is none of the lab's."""
-    facts = {name: provenance[name] for name in ("task", "part", "paper", "scale", "device_name", "key")
-             if provenance.get(name) is not None}  # fmt: skip
+    facts = {
+        name: provenance[name]
+        for name in ("task", "part", "paper", "scale", "device_name", "key")
+        if provenance.get(name) is not None
+    }
     if commit := provenance.get("versions", {}).get("lab_commit"):
         facts["lab_commit"] = commit
     if wrong := [name for name, value in facts.items() if not isinstance(value, str)]:

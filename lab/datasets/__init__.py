@@ -23,9 +23,22 @@ from lab.datasets.folder import candidates
 from lab.errors import ArgumentError, LabError, listed, shown
 
 __all__ = [
-    "BENCHMARK", "CATALOGUE", "Data", "Dataset", "best", "cache", "describe", "entry", "fetch", "find", "listing",
-    "load", "names", "verify", "write",
-]  # fmt: skip
+    "BENCHMARK",
+    "CATALOGUE",
+    "Data",
+    "Dataset",
+    "best",
+    "cache",
+    "describe",
+    "entry",
+    "fetch",
+    "find",
+    "listing",
+    "load",
+    "names",
+    "verify",
+    "write",
+]
 
 SHIPPED = cache.CHECKOUT / "data" / "samples"
 
@@ -145,9 +158,19 @@ def listing() -> list[dict]:
         path = find(name)
         sources = [source.describe() for source in known.sources] or [f"a part of {known.sample_of}"]
         digest = known.digest or (cache.digest(path) if path == cache.path(name) else None)
-        rows.append({"name": name, "kind": known.kind, "about": known.about, "shape": str(known.shape),
-                     "licence": known.licence, "megabytes": known.megabytes, "sources": sources, "sha256": digest,
-                     "here": str(path) if path else None})  # fmt: skip
+        rows.append(
+            {
+                "name": name,
+                "kind": known.kind,
+                "about": known.about,
+                "shape": str(known.shape),
+                "licence": known.licence,
+                "megabytes": known.megabytes,
+                "sources": sources,
+                "sha256": digest,
+                "here": str(path) if path else None,
+            }
+        )
     return rows
 
 

@@ -31,9 +31,8 @@ def package_file(package: str, version: str, sha256: str, folder: Path) -> Path:
         try:
             files = listed(place, certificates)
             fitting = [
-                address for name, address, stated in files
-                if _is(name, package, version) and stated in ("", sha256)
-            ]  # fmt: skip
+                address for name, address, stated in files if _is(name, package, version) and stated in ("", sha256)
+            ]
             if not fitting:
                 said = f"has no {package} {version}" + (" with the digest it should have" if files else "")
                 raise SourceError(f"{plain_address(place)} {said}")

@@ -24,8 +24,11 @@ def take(name: str, whole: Data) -> convert.Arrays:
     """The sample of that name from its original."""
     random = np.random.Generator(np.random.PCG64(0))
     if name == "cifar10_4k1k":
-        return {f"{part}_{what}": whole.arrays[f"{part}_{what}"][:count]
-                for part, count in FIRST.items() for what in ("images", "labels")}  # fmt: skip
+        return {
+            f"{part}_{what}": whole.arrays[f"{part}_{what}"][:count]
+            for part, count in FIRST.items()
+            for what in ("images", "labels")
+        }
     if "inputs" in whole.arrays:
         classes = (np.flatnonzero(whole.arrays["labels"] == label) for label in (0, 1))
         rows = np.sort(np.concatenate([of[_rows(random, len(of), ROWS // 2)] for of in classes])).astype(np.int32)

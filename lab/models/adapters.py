@@ -66,8 +66,9 @@ class VectorTransformer(Transformer):
     torch.Size([2, 5, 1, 2])
     """
 
-    def __init__(self, spec: ModelSpec, sizes: Sizes, seeds: Sequence[int], mlp: nn.Module,
-                 attention: nn.Module | None = None):  # fmt: skip
+    def __init__(
+        self, spec: ModelSpec, sizes: Sizes, seeds: Sequence[int], mlp: nn.Module, attention: nn.Module | None = None
+    ):
         if spec.tied:
             raise ArgumentError("tied=True: what goes in are numbers, what comes out are others; give tied=False")
         super().__init__(spec, 1, sizes.length, seeds, mlp, attention)

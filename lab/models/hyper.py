@@ -63,8 +63,17 @@ class HyperTransformer(nn.Module):
     151009
     """
 
-    def __init__(self, spec: HyperModel, inputs: int, outputs: int, length: int, positions: Sequence[int],
-                 seeds: Sequence[int], phi: nn.Module, mlp: nn.Module):  # fmt: skip
+    def __init__(
+        self,
+        spec: HyperModel,
+        inputs: int,
+        outputs: int,
+        length: int,
+        positions: Sequence[int],
+        seeds: Sequence[int],
+        phi: nn.Module,
+        mlp: nn.Module,
+    ):
         super().__init__()
         if spec.layers < 1:
             raise ArgumentError(f"layers={spec.layers}: give one or more")

@@ -78,10 +78,12 @@ class HyperAttention(nn.Module):
         if x.device.type == "cpu":
             step = max(1, CACHED // max(1, bias.numel()))
         parts = [
-            self._mix(self._normalize(self._raw(q[:, i : i + step], k[:, i : i + step], bias), hidden, keep),
-                      v[:, i : i + step])
+            self._mix(
+                self._normalize(self._raw(q[:, i : i + step], k[:, i : i + step], bias), hidden, keep),
+                v[:, i : i + step],
+            )
             for i in range(0, x.shape[1], step)
-        ]  # fmt: skip
+        ]
         z = parts[0] if len(parts) == 1 else torch.cat(parts, 1)
         return self.out(z.flatten(3))
 

@@ -57,8 +57,15 @@ class Transformer(nn.Module):
     torch.Size([2, 3, 4, 5])
     """
 
-    def __init__(self, spec: ModelSpec, vocabulary: int, length: int, seeds: Sequence[int], mlp: nn.Module,
-                 attention: nn.Module | None = None):  # fmt: skip
+    def __init__(
+        self,
+        spec: ModelSpec,
+        vocabulary: int,
+        length: int,
+        seeds: Sequence[int],
+        mlp: nn.Module,
+        attention: nn.Module | None = None,
+    ):
         super().__init__()
         if spec.width % spec.heads:
             raise ArgumentError(f"width {spec.width} does not divide into {spec.heads} heads")
@@ -123,8 +130,9 @@ def initialize(model: nn.Module, seeds: Sequence[int]) -> None:
             nn.init.trunc_normal_(part, std=0.02, a=-0.04, b=0.04, generator=generator)
 
 
-def slices(model: nn.Module, kinds: tuple[type[nn.Module], ...],
-           seeds: Sequence[int]) -> Iterator[tuple[nn.Module, str, Tensor, torch.Generator]]:  # fmt: skip
+def slices(
+    model: nn.Module, kinds: tuple[type[nn.Module], ...], seeds: Sequence[int]
+) -> Iterator[tuple[nn.Module, str, Tensor, torch.Generator]]:
     """Every run's part of each parameter of modules of these kinds, in a fixed order, to be filled from the run's own
     generator: the module, the parameter's name, the part, the generator."""
     owners = [module for module in model.modules() if isinstance(module, kinds)]

@@ -81,8 +81,15 @@ def _build(command: list[str], folder: Path, name: str) -> Path:
             shutil.rmtree(left, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=BUILDING, dir=folder) as place:
         library = Path(place) / "kernel.so"
-        subprocess.run([*command, *FLAGS, "-o", str(library), str(SOURCES[0])], check=True, timeout=PATIENCE,
-                       stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")  # fmt: skip
+        subprocess.run(
+            [*command, *FLAGS, "-o", str(library), str(SOURCES[0])],
+            check=True,
+            timeout=PATIENCE,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+        )
         library.chmod(0o700)  # whatever the umask says
         with library.open("rb") as file:
             os.fsync(file.fileno())  # a power cut after the rename must not find an empty file
@@ -99,7 +106,9 @@ def _refuse_foreign(path: Path) -> None:
         return
     found = path.stat()
     if found.st_uid not in (os.geteuid(), 0):
-        raise BuildError(f"{path} belongs to another user (number {found.st_uid}) and is not used; remove it, or name "
-                         "a cache folder of your own with XDG_CACHE_HOME")  # fmt: skip
+        raise BuildError(
+            f"{path} belongs to another user (number {found.st_uid}) and is not used; remove it, or name "
+            "a cache folder of your own with XDG_CACHE_HOME"
+        )
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise BuildError(f"others may write to {path}, so it is not used; run `chmod go-w {shlex.quote(str(path))}`")

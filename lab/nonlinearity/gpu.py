@@ -69,9 +69,24 @@ def _backward_x(x, g, knots, gx, count, blocks, n, stride, low, inverse, BLOCK: 
 
 @triton.jit
 def _backward_knots(
-    x, g, knots, gx, partial, count, steps, programs, n, stride, low, inverse,
-    OF_X: tl.constexpr, SLOPE: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr, PRECISION: tl.constexpr,
-):  # fmt: skip
+    x,
+    g,
+    knots,
+    gx,
+    partial,
+    count,
+    steps,
+    programs,
+    n,
+    stride,
+    low,
+    inverse,
+    OF_X: tl.constexpr,
+    SLOPE: tl.constexpr,
+    ROWS: tl.constexpr,
+    BLOCK: tl.constexpr,
+    PRECISION: tl.constexpr,
+):
     """A program's table of sums, (ROWS, 32): for the left knot of interval 16 row + column, and for the right one."""
     program = tl.program_id(0)
     run, first = (program // programs).to(tl.int64), (program % programs).to(tl.int64)
@@ -149,10 +164,22 @@ def _sum(grad: Tensor, x: Tensor, table: Tensor, sizes: tuple, grid: tuple, gx: 
     steps = triton.cdiv(blocks, programs)
     with _on(x):
         _backward_knots[(runs * programs,)](
-            x, grad, table, x if gx is None else gx, partial, count, steps, programs, *grid,
-            OF_X=gx is not None, SLOPE=slope, ROWS=rows, BLOCK=SUMMED,
-            PRECISION="tf32x3" if x.dtype == torch.float32 else "tf32", **OPTIONS,
-        )  # fmt: skip
+            x,
+            grad,
+            table,
+            x if gx is None else gx,
+            partial,
+            count,
+            steps,
+            programs,
+            *grid,
+            OF_X=gx is not None,
+            SLOPE=slope,
+            ROWS=rows,
+            BLOCK=SUMMED,
+            PRECISION="tf32x3" if x.dtype == torch.float32 else "tf32",
+            **OPTIONS,
+        )
     left, right = partial.sum(1, dtype=torch.float64).unflatten(-1, (2, width)).unbind(-2)
     left, right = left.flatten(1), right.flatten(1)
     left[:, 1:] += right[:, :-1]

@@ -9,10 +9,27 @@ from lab.errors import check_choice
 NAMES: dict[str, type[nn.Module]] = {
     kind.__name__.lower(): kind
     for kind in (
-        nn.Identity, nn.GELU, nn.ReLU, nn.SiLU, nn.Tanh, nn.Sigmoid, nn.ELU, nn.SELU, nn.CELU, nn.LeakyReLU, nn.ReLU6,
-        nn.Softplus, nn.Softsign, nn.Mish, nn.Hardswish, nn.Hardtanh, nn.Hardsigmoid, nn.LogSigmoid, nn.Tanhshrink,
+        nn.Identity,
+        nn.GELU,
+        nn.ReLU,
+        nn.SiLU,
+        nn.Tanh,
+        nn.Sigmoid,
+        nn.ELU,
+        nn.SELU,
+        nn.CELU,
+        nn.LeakyReLU,
+        nn.ReLU6,
+        nn.Softplus,
+        nn.Softsign,
+        nn.Mish,
+        nn.Hardswish,
+        nn.Hardtanh,
+        nn.Hardsigmoid,
+        nn.LogSigmoid,
+        nn.Tanhshrink,
     )
-}  # fmt: skip
+}
 
 
 def named(name: str) -> nn.Module:

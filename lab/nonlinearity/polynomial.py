@@ -37,8 +37,15 @@ class Polynomial(nn.Module):
     [2.25, 1.0, 4.0]
     """
 
-    def __init__(self, coefficients: Sequence[float], low: float, high: float, basis: str = "powers",
-                 maximum_error: float | None = None, rms_error: float | None = None):  # fmt: skip
+    def __init__(
+        self,
+        coefficients: Sequence[float],
+        low: float,
+        high: float,
+        basis: str = "powers",
+        maximum_error: float | None = None,
+        rms_error: float | None = None,
+    ):
         super().__init__()
         if basis not in CHAINS:
             raise ArgumentError(f"unknown basis {basis!r}; known: {', '.join(CHAINS)}")
@@ -133,8 +140,9 @@ def _measured(x: np.ndarray, y: np.ndarray, coefficients: np.ndarray, basis: str
     return fit
 
 
-def formula(x: Tensor, coefficients: tuple[float, ...], low: float, high: float, basis: str,
-            in_place: bool = False) -> Tensor:  # fmt: skip
+def formula(
+    x: Tensor, coefficients: tuple[float, ...], low: float, high: float, basis: str, in_place: bool = False
+) -> Tensor:
     """The polynomial in torch's own operations: shape and dtype of `x`. They can be differentiated, unless done in
     place, which takes a third of the time where tensors are large."""
     wide = x.to(torch.promote_types(x.dtype, torch.float32))

@@ -74,8 +74,14 @@ class Spline(nn.Module):
         return cls(torch.zeros(check_whole("knots", knots, 2, MOST)), low, high, learnable)
 
     @classmethod
-    def from_function(cls, f: Callable[[Tensor], Tensor], low: float = -20.0, high: float = 20.0, knots: int = 361,
-                      learnable: bool = False) -> Spline:  # fmt: skip
+    def from_function(
+        cls,
+        f: Callable[[Tensor], Tensor],
+        low: float = -20.0,
+        high: float = 20.0,
+        knots: int = 361,
+        learnable: bool = False,
+    ) -> Spline:
         """The spline through a function's values at evenly spaced knots of [low, high].
 
         f: from a tensor (knots,) to one of the same shape, e.g. `torch.sin`, a module, another spline.

@@ -36,8 +36,14 @@ class Place:
     found: nn.Module | Callable
 
 
-def swap(model: nn.Module, old: Old | tuple[Old, ...], phi: nn.Module | str, *, learnable: bool | None = None,
-         shared: bool = False) -> list[str]:  # fmt: skip
+def swap(
+    model: nn.Module,
+    old: Old | tuple[Old, ...],
+    phi: nn.Module | str,
+    *,
+    learnable: bool | None = None,
+    shared: bool = False,
+) -> list[str]:
     """Put `phi` in the place of a model's activations, in the model itself; return the names of what was replaced.
 
     model: any module that is called as it is: from torch, from Hugging Face, your own.

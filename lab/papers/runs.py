@@ -95,8 +95,8 @@ def ratio_of_steps(slow: pd.Series, fast: pd.Series, last: float, level: float, 
     return Verdict(compare_one(logs, "slow", "fast").exp(), unit="×", **claimed)
 
 
-def compare_one(groups: Mapping[Hashable, Iterable[float]], first: Hashable, second: Hashable,
-                covers: str = "seeds, of one search") -> Estimate:  # fmt: skip
+def compare_one(
+    groups: Mapping[Hashable, Iterable[float]], first: Hashable, second: Hashable, covers: str = "seeds, of one search"
+) -> Estimate:
     """One difference (see `lab.estimates.compare`)."""
     return compare(groups, {"": (first, second)}, covers)[""]
-

@@ -69,8 +69,13 @@ def _close_up(figure: go.Figure, width: int) -> None:
     legend, height, margin = figure.layout.legend, figure.layout.height, figure.layout.margin
     if legend.yref != "container" or legend.y != 1 or None in (height, margin.t):
         return
-    heads = [note for note in figure.layout.annotations if note.yanchor == "bottom"
-             and (note.yref == "paper" or str(note.yref).endswith("domain")) and note.y > 1 - 1e-6]  # fmt: skip
+    heads = [
+        note
+        for note in figure.layout.annotations
+        if note.yanchor == "bottom"
+        and (note.yref == "paper" or str(note.yref).endswith("domain"))
+        and note.y > 1 - 1e-6
+    ]
     needed = max(((note.yshift or 0) + LINE * (1 + note.text.count("<br>")) for note in heads), default=-6)
     spare = margin.t - (8 + ROW * legend_rows(figure, width) + 10 + needed)
     if spare > 0:

@@ -18,16 +18,22 @@ NUMBERS = 92  # px right of a panel: what its marks stand for, in digits
 HALF = 0.19  # of a row: ours is so much above its middle, the paper's as much below
 
 
-def rows(panels: Sequence[tuple[str, pd.DataFrame]], ends: Sequence[tuple[float, float]], height: int = 36,
-         left: int = 158, top: int = 78) -> go.Figure:  # fmt: skip
+def rows(
+    panels: Sequence[tuple[str, pd.DataFrame]],
+    ends: Sequence[tuple[float, float]],
+    height: int = 36,
+    left: int = 158,
+    top: int = 78,
+) -> go.Figure:
     """A panel a table, next to each other, a row a name, the same names in all.
 
     panels: title and table each; table: name, mean, error (half the whisker, NaN: none), paper, paper_error (NaN where
     nothing is printed). ends: of each panel's axis.
     """
     names = list(panels[0][1]["name"])
-    figure = grid([title for title, _ in panels], len(panels), height * len(names), top=top, left=left,
-                  horizontal=NUMBERS + 8)  # fmt: skip
+    figure = grid(
+        [title for title, _ in panels], len(panels), height * len(names), top=top, left=left, horizontal=NUMBERS + 8
+    )
     figure.update_layout(margin={"r": NUMBERS})
     for number, (_, table) in enumerate(panels):
         at = place(number, len(panels))

@@ -107,8 +107,13 @@ def by_class(table: pd.DataFrame, score: str = "F1", what: str = "term") -> go.F
             figure.add_scatter(
                 x=np.arange(len(labels)) + step,
                 y=stats["mean"],
-                error_y={"array": stats["half"], "thickness": 1.2, "width": 3, "symmetric": False,
-                         "arrayminus": np.minimum(stats["half"], stats["mean"])},
+                error_y={
+                    "array": stats["half"],
+                    "thickness": 1.2,
+                    "width": 3,
+                    "symmetric": False,
+                    "arrayminus": np.minimum(stats["half"], stats["mean"]),
+                },
                 name=method_title(method),
                 legendgroup=method,
                 showlegend=number == 0,

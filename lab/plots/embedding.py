@@ -73,8 +73,9 @@ def layers(table: pd.DataFrame, height: int = 125) -> go.Figure:
     return figure
 
 
-def _drawn(table: pd.DataFrame, panels: list[tuple], titles: list[str], columns: int, height: int,
-           gap: int) -> go.Figure:  # fmt: skip
+def _drawn(
+    table: pd.DataFrame, panels: list[tuple], titles: list[str], columns: int, height: int, gap: int
+) -> go.Figure:
     """A panel for each (method, layer, colouring)."""
     shown, named = looks(table), set()
     listed = list(dict.fromkeys(shown.values()))
@@ -156,8 +157,9 @@ def looks(table: pd.DataFrame) -> dict[str, tuple[str, str]]:
     return marks
 
 
-def _draw_labels(figure: go.Figure, points: pd.DataFrame, shown: dict[str, tuple[str, str]], named: set[str],
-                 at: tuple[int, int]) -> None:  # fmt: skip
+def _draw_labels(
+    figure: go.Figure, points: pd.DataFrame, shown: dict[str, tuple[str, str]], named: set[str], at: tuple[int, int]
+) -> None:
     for label in sorted(_labels(points), key=lambda label: shown[label][0] != OTHER_INK):  # grey below the others
         some = points[points["label"] == label]
         colour, symbol = shown[label]

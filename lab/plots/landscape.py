@@ -28,11 +28,24 @@ def flat() -> go.Figure:
     ring = {"symbol": "circle-open", "size": 15, "color": VERMILLION, "line": {"width": 3}}
     for side in SIDES:
         place, quiet = {"row": 1, "col": side + 1}, {"hoverinfo": "skip", "showlegend": side == 0}
-        figure.add_contour(colorscale=SEQUENTIAL, contours={"coloring": "heatmap"}, ncontours=18, hoverinfo="text",
-                           line={"width": 0.6, "color": "rgba(255, 255, 255, 0.55)"}, showlegend=False,
-                           colorbar=_bar(side, y=-0.2), **place)  # fmt: skip
-        figure.add_scatter(mode="lines+markers", name="training", line={"color": VERMILLION, "width": 1.5},
-                           marker={"size": 4, "color": VERMILLION}, **quiet, **place)  # fmt: skip
+        figure.add_contour(
+            colorscale=SEQUENTIAL,
+            contours={"coloring": "heatmap"},
+            ncontours=18,
+            hoverinfo="text",
+            line={"width": 0.6, "color": "rgba(255, 255, 255, 0.55)"},
+            showlegend=False,
+            colorbar=_bar(side, y=-0.2),
+            **place,
+        )
+        figure.add_scatter(
+            mode="lines+markers",
+            name="training",
+            line={"color": VERMILLION, "width": 1.5},
+            marker={"size": 4, "color": VERMILLION},
+            **quiet,
+            **place,
+        )
         figure.add_scatter(mode="markers", name="the model", marker=star, **quiet, **place)
         figure.add_scatter(mode="markers", name="chosen", marker=ring, **quiet, **place)
     figure.update_layout(template=TEMPLATE, height=HEIGHT, legend=LEGEND, margin={"t": 60, "l": 50, "r": 10, "b": 100})
@@ -65,8 +78,17 @@ def surface() -> go.Figure:
 def _bar(side: int, y: float) -> dict:
     """The colour bar below a side."""
     low, high = BARS[side]
-    return {"orientation": "h", "x": (low + high) / 2, "y": y, "yanchor": "top", "len": high - low, "thickness": 10,
-            "outlinewidth": 0, "nticks": 5, "ticklen": 3}  # fmt: skip
+    return {
+        "orientation": "h",
+        "x": (low + high) / 2,
+        "y": y,
+        "yanchor": "top",
+        "len": high - low,
+        "thickness": 10,
+        "outlinewidth": 0,
+        "nticks": 5,
+        "ticklen": 3,
+    }
 
 
 def fill(

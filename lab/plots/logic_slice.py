@@ -38,8 +38,16 @@ def frame() -> go.Figure:
     return figure
 
 
-def refill(figure: go.Figure, axes: tuple[str, str], ticks: np.ndarray, truth: np.ndarray, model: np.ndarray | None,
-           points: np.ndarray, values: Sequence[float], note: str = "") -> None:  # fmt: skip
+def refill(
+    figure: go.Figure,
+    axes: tuple[str, str],
+    ticks: np.ndarray,
+    truth: np.ndarray,
+    model: np.ndarray | None,
+    points: np.ndarray,
+    values: Sequence[float],
+    note: str = "",
+) -> None:
     """Change a `frame`: axes: names of the two variables. ticks (n,). truth, model (n, n): row is the second variable;
     None for a model that is not there. points (examples, 2), values (examples,): those in context.
 

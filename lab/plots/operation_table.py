@@ -14,8 +14,13 @@ if TYPE_CHECKING:  # imported where a figure is drawn
     import plotly.graph_objects as go
 
 # By code: asked nothing yet; wrong, right; each for pairs of the test split, then for those of training.
-KINDS = (("no answers yet", "#F4F4F4"), ("test pair, wrong", VERMILLION), ("test pair, right", BLUE),
-         ("training pair, wrong", ORANGE), ("training pair, right", SKY))  # fmt: skip
+KINDS = (
+    ("no answers yet", "#F4F4F4"),
+    ("test pair, wrong", VERMILLION),
+    ("test pair, right", BLUE),
+    ("training pair, wrong", ORANGE),
+    ("training pair, right", SKY),
+)
 TABLE, ANSWERS = 0, 1  # the traces
 GREYS = ((0.0, "#000000"), (1.0, "#FFFFFF"))
 _HIGH = {"^2": "²", "^3": "³", "^-1": "⁻¹"}
@@ -52,22 +57,40 @@ def frame() -> go.Figure:
 
     figure = make_subplots(1, 2, horizontal_spacing=0.1, subplot_titles=("the operation", "answers"))
     steps = [(edge / len(KINDS), ink) for at, (_, ink) in enumerate(KINDS) for edge in (at, at + 1)]
-    figure.add_heatmap(colorscale=GREYS, showscale=False, hovertemplate="a = %{y}, b = %{x}: %{z}<extra></extra>",
-                       row=1, col=1)  # fmt: skip
-    figure.add_heatmap(colorscale=steps, zmin=-0.5, zmax=len(KINDS) - 0.5, showscale=False, row=1, col=2,
-                       hovertemplate="a = %{y}, b = %{x}: answer %{text}<extra></extra>")  # fmt: skip
+    figure.add_heatmap(
+        colorscale=GREYS, showscale=False, hovertemplate="a = %{y}, b = %{x}: %{z}<extra></extra>", row=1, col=1
+    )
+    figure.add_heatmap(
+        colorscale=steps,
+        zmin=-0.5,
+        zmax=len(KINDS) - 0.5,
+        showscale=False,
+        row=1,
+        col=2,
+        hovertemplate="a = %{y}, b = %{x}: answer %{text}<extra></extra>",
+    )
     for name, ink in KINDS[1:]:
-        figure.add_scatter(x=[None], y=[None], mode="markers", name=name, hoverinfo="skip", row=1, col=2,
-                           marker={"symbol": "square", "size": 11, "color": ink})  # fmt: skip
+        figure.add_scatter(
+            x=[None],
+            y=[None],
+            mode="markers",
+            name=name,
+            hoverinfo="skip",
+            row=1,
+            col=2,
+            marker={"symbol": "square", "size": 11, "color": ink},
+        )
     plain = {"showticklabels": False, "ticks": "", "showgrid": False, "showline": False, "constrain": "domain"}
     figure.update_xaxes(title={"text": "b", "standoff": 2}, **plain)
     figure.update_yaxes(autorange="reversed", constraintoward="top", **plain)
     figure.update_yaxes(title={"text": "a", "standoff": 2}, scaleanchor="x", col=1)
     figure.update_yaxes(scaleanchor="x2", col=2)
     figure.update_layout(
-        template=TEMPLATE, height=360, margin={"l": 24, "r": 14, "t": 26, "b": 80},
+        template=TEMPLATE,
+        height=360,
+        margin={"l": 24, "r": 14, "t": 26, "b": 80},
         legend={"yref": "container", "y": 0.01, "yanchor": "bottom", "x": 0},
-    )  # fmt: skip
+    )
     return figure
 
 

@@ -100,8 +100,15 @@ def codes(table: pd.DataFrame, what: str = "rule") -> go.Figure:
             col=column,
         )
         middle = pd.Series(labels.index, index=labels.to_numpy()).groupby(level=0, sort=False).mean()
-        figure.update_yaxes(autorange="reversed", tickvals=list(middle), ticktext=list(middle.index),
-                            showticklabels=column == 1, row=row, col=column, **PLAIN)  # fmt: skip
+        figure.update_yaxes(
+            autorange="reversed",
+            tickvals=list(middle),
+            ticktext=list(middle.index),
+            showticklabels=column == 1,
+            row=row,
+            col=column,
+            **PLAIN,
+        )
         figure.update_xaxes(dtick=1 if values.shape[1] <= 8 else 5, row=row, col=column, **PLAIN)
         if column == 1:
             figure.update_yaxes(title_text=f"{kinds[row - 1]}, by {what}", row=row, col=column)
@@ -119,12 +126,20 @@ def _square(cells: pd.Series, labels: list[str]) -> np.ndarray:
 def _name_labels(figure: go.Figure, labels: list[str], row: int, column: int, first: bool) -> None:
     order = {"categoryorder": "array", "categoryarray": labels}
     figure.update_xaxes(tickangle=-45, tickfont={"size": SIZE - 2}, row=row, col=column, **order, **PLAIN)
-    figure.update_yaxes(autorange="reversed", showticklabels=first, tickfont={"size": SIZE - 2}, row=row, col=column,
-                        **order, **PLAIN)  # fmt: skip
+    figure.update_yaxes(
+        autorange="reversed", showticklabels=first, tickfont={"size": SIZE - 2}, row=row, col=column, **order, **PLAIN
+    )
 
 
-def _write(figure: go.Figure, z: np.ndarray, few: np.ndarray, labels: list[str], ends: tuple[float, float],
-           at: tuple[int, int], size: float) -> None:  # fmt: skip
+def _write(
+    figure: go.Figure,
+    z: np.ndarray,
+    few: np.ndarray,
+    labels: list[str],
+    ends: tuple[float, float],
+    at: tuple[int, int],
+    size: float,
+) -> None:
     """The numbers in the cells; short ones where there is little room."""
     places = [(a, b) for a in range(len(labels)) for b in range(len(labels))]
     dark = ends[0] + DARK * (ends[1] - ends[0])
@@ -166,8 +181,12 @@ def _scale(figure: go.Figure, title: str, ticks: tuple[float, ...], ends: tuple[
     inner = figure.layout.height - figure.layout.margin.t - BOTTOM
     bar = colour_bar(title, -(room + 14) / inner, ticks)
     figure.update_layout(
-        coloraxis={"colorscale": SEQUENTIAL if ends else DIVERGING, "cmin": (ends or (-1,))[0], "cmax": 1,
-                   "colorbar": bar},
+        coloraxis={
+            "colorscale": SEQUENTIAL if ends else DIVERGING,
+            "cmin": (ends or (-1,))[0],
+            "cmax": 1,
+            "colorbar": bar,
+        },
         height=figure.layout.height + room + BAR - BOTTOM,
         margin={"b": room + BAR},
     )

@@ -28,8 +28,9 @@ def frame(titles: Sequence[str]) -> go.Figure:
     )
     for number in range(len(titles)):
         place = {"row": number // columns + 1, "col": number % columns + 1}
-        figure.add_heatmap(colorscale="Greys_r", zsmooth="best", showscale=False,
-                           hovertemplate="%{z:.4g}<extra></extra>", **place)  # fmt: skip
+        figure.add_heatmap(
+            colorscale="Greys_r", zsmooth="best", showscale=False, hovertemplate="%{z:.4g}<extra></extra>", **place
+        )
         mark = {"symbol": "circle-open", "size": 11, "color": VERMILLION, "line": {"width": 2.5}}
         figure.add_scatter(mode="markers", marker=mark, hovertemplate="the training point<extra></extra>", **place)
     figure.update_layout(template=TEMPLATE, height=height, showlegend=False, margin={"t": 28, "l": 50, "r": 10})

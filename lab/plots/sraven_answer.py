@@ -53,8 +53,14 @@ def frame() -> go.Figure:
     return figure
 
 
-def refill(figure: go.Figure, values: int, probabilities: np.ndarray | None, right: Sequence[int],
-           answer: Sequence[int | None], note: str = "") -> None:  # fmt: skip
+def refill(
+    figure: go.Figure,
+    values: int,
+    probabilities: np.ndarray | None,
+    right: Sequence[int],
+    answer: Sequence[int | None],
+    note: str = "",
+) -> None:
     """Change a `frame` to another problem or answer: a row of bars for each feature, A at the top.
 
     probabilities: (K, values), or None for no bars. right (K,): the values of the ninth panel. answer (K,): what a

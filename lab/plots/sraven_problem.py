@@ -22,8 +22,9 @@ STYLE = f'xmlns="http://www.w3.org/2000/svg" font-family="{FONT}" font-size="{SI
 Answer = Sequence[int | None]
 
 
-def draw(examples: Examples, i: int, values: int, answer: Answer | None = None, judged: bool = False,
-         solved: bool = False) -> str:  # fmt: skip
+def draw(
+    examples: Examples, i: int, values: int, answer: Answer | None = None, judged: bool = False, solved: bool = False
+) -> str:
     """Problem i as SVG, 300 px wide or so, as text to put into a page.
 
     examples: of `lab.tasks.Sraven`, which has `values` values. answer (K,): what to draw into the ninth panel, None for
@@ -101,14 +102,18 @@ def rule_words(examples: Examples, i: int) -> list[str]:
     grid, (*_, last) = examples.latents["grid"][i].tolist(), examples.latents["permutations"][i].tolist()
     rules = examples.latents["answer_rules"][i].tolist()
     rows = ["; ".join(" ".join(str(panel[feature]) for panel in row) for row in grid) for feature in last]
-    return [f"{chr(ord('A') + place)}: {RULES[rule]}, {row}" for place, (rule, row) in
-            enumerate(zip(rules, rows, strict=True))]  # fmt: skip
+    return [
+        f"{chr(ord('A') + place)}: {RULES[rule]}, {row}"
+        for place, (rule, row) in enumerate(zip(rules, rows, strict=True))
+    ]
 
 
 def _panel(left: float, top: float, width: float, height: float, asked: bool) -> str:
     dash = ' stroke-dasharray="5 3"' if asked else ""
-    return (f'<rect x="{left:g}" y="{top:g}" width="{width:g}" height="{height:g}" rx="4" fill="none"'
-            f' stroke="{INK if asked else GREY}"{dash}/>')  # fmt: skip
+    return (
+        f'<rect x="{left:g}" y="{top:g}" width="{width:g}" height="{height:g}" rx="4" fill="none"'
+        f' stroke="{INK if asked else GREY}"{dash}/>'
+    )
 
 
 def _value(x: float, y: float, value: int | None, values: int) -> str:

@@ -12,6 +12,19 @@ from lab.probes.similarity import code_similarity
 from lab.probes.slices import alignment, slice_1d, slice_2d
 
 __all__ = [
-    "Frequency", "Loss", "Variation", "alignment", "code_similarity", "codes_by_layer", "contrast", "decode", "embed",
-    "fourier_complexity", "landscape", "latent_codes", "slice_1d", "slice_2d", "total_variation",
-]  # fmt: skip
+    "Frequency",
+    "Loss",
+    "Variation",
+    "alignment",
+    "code_similarity",
+    "codes_by_layer",
+    "contrast",
+    "decode",
+    "embed",
+    "fourier_complexity",
+    "landscape",
+    "latent_codes",
+    "slice_1d",
+    "slice_2d",
+    "total_variation",
+]

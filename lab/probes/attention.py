@@ -47,8 +47,10 @@ def scores_in_passes(model: Any, inputs: Any, run: int, normalized: bool, batch:
     if run and any(part.ndim == 4 for part in layers):
         raise ArgumentError(f"run={run}: these scores have no run axis; leave run at 0, or give (runs, examples, …)")
     if len({part.shape[-4:-3] + part.shape[-2:] for part in layers}) > 1:
-        raise ArgumentError(f"layers have scores of shapes {', '.join(str(tuple(p.shape)) for p in layers)}; give the "
-                            "same examples and tokens in each")  # fmt: skip
+        raise ArgumentError(
+            f"layers have scores of shapes {', '.join(str(tuple(p.shape)) for p in layers)}; give the "
+            "same examples and tokens in each"
+        )
     yield [of_run(part, run) if part.ndim == 5 else part for part in layers]
 
 

@@ -49,8 +49,17 @@ class Codes:
         return np.array(self.codes, dtype=dtype, copy=copy)
 
 
-def latent_codes(model: Any, inputs: Any = None, layer: int = -1, query: Tokens = -1, key: Tokens = -1, *,
-                 run: int = 0, normalized: bool = True, batch: int = 256) -> Codes:  # fmt: skip
+def latent_codes(
+    model: Any,
+    inputs: Any = None,
+    layer: int = -1,
+    query: Tokens = -1,
+    key: Tokens = -1,
+    *,
+    run: int = 0,
+    normalized: bool = True,
+    batch: int = 256,
+) -> Codes:
     """The code (a_{h,q,k})_h of one layer for the query and key tokens named (hypernetwork paper, Eq. 4, Fig. 1B).
 
     model, inputs: one of
@@ -83,8 +92,16 @@ def latent_codes(model: Any, inputs: Any = None, layer: int = -1, query: Tokens 
     return found[layer]
 
 
-def codes_by_layer(model: Any, inputs: Any = None, query: Tokens = -1, key: Tokens = -1, *, run: int = 0,
-                   normalized: bool = True, batch: int = 256) -> tuple[Codes, ...]:  # fmt: skip
+def codes_by_layer(
+    model: Any,
+    inputs: Any = None,
+    query: Tokens = -1,
+    key: Tokens = -1,
+    *,
+    run: int = 0,
+    normalized: bool = True,
+    batch: int = 256,
+) -> tuple[Codes, ...]:
     """`latent_codes` of every layer, from one pass through the model.
 
     >>> scores = torch.rand(2, 3, 5, 5)  # (examples, heads, query, key)
@@ -113,8 +130,10 @@ def codes_by_layer(model: Any, inputs: Any = None, query: Tokens = -1, key: Toke
     for codes in whole:
         _refuse_hidden(codes, q, k)
     latents = {name: array(name, latent, "numbers") for name, latent in getattr(inputs, "latents", {}).items()}
-    return tuple(Codes(array("codes", codes, "numbers"), layer, q.numpy(), k.numpy(), normalized, latents)
-                 for layer, codes in enumerate(whole))  # fmt: skip
+    return tuple(
+        Codes(array("codes", codes, "numbers"), layer, q.numpy(), k.numpy(), normalized, latents)
+        for layer, codes in enumerate(whole)
+    )
 
 
 def as_codes(codes: Any) -> np.ndarray:

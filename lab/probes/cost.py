@@ -33,9 +33,16 @@ class Cost:
         return float(medians[name] / medians[to])
 
 
-def cost(functions: Mapping[str, Callable[[Tensor], Tensor]], elements: int = 1 << 20, repeats: int = 15,
-         backward: bool = True, dtype: torch.dtype = torch.float32, device: str = "cpu", spread: float = 3.0,
-         seed: int = 0) -> Cost:  # fmt: skip
+def cost(
+    functions: Mapping[str, Callable[[Tensor], Tensor]],
+    elements: int = 1 << 20,
+    repeats: int = 15,
+    backward: bool = True,
+    dtype: torch.dtype = torch.float32,
+    device: str = "cpu",
+    spread: float = 3.0,
+    seed: int = 0,
+) -> Cost:
     """Time functions of a tensor, forward, and `backward` to the input and to what learns in them.
 
     elements: of the input, normal numbers with standard deviation `spread`. repeats: rounds; in each, every function is

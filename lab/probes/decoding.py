@@ -42,9 +42,19 @@ class Decoding:
     groups: tuple[int, int]
 
 
-def decode(codes: Any, labels: Any, groups: Any, seed: int = 0, *, train: Any = None, test: Any = None,
-           held_out: float = 0.25, balanced: bool = False, shuffles: int = 20,
-           resamples: int = 1000) -> Decoding:  # fmt: skip
+def decode(
+    codes: Any,
+    labels: Any,
+    groups: Any,
+    seed: int = 0,
+    *,
+    train: Any = None,
+    test: Any = None,
+    held_out: float = 0.25,
+    balanced: bool = False,
+    shuffles: int = 20,
+    resamples: int = 1000,
+) -> Decoding:
     """Train a logistic regression on some groups of codes and test it on the others (hypernetwork paper, Figs. 2B, 5F).
 
         p(label c | code a) ∝ exp(w_cᵀ z + b_c),   z_h = (a_h - mean_h) / std_h over the training examples
@@ -87,8 +97,9 @@ def decode(codes: Any, labels: Any, groups: Any, seed: int = 0, *, train: Any = 
     z = StandardScaler().fit(x[train]).transform(x)
     answers = _answers(z[train], truth[train], z[test], several, balanced)
     rng = np.random.default_rng(deal)
-    again = [_answers(z[train], _deal(truth[train], group[train], rng), z[test], several, balanced)
-             for _ in range(shuffles)]  # fmt: skip
+    again = [
+        _answers(z[train], _deal(truth[train], group[train], rng), z[test], several, balanced) for _ in range(shuffles)
+    ]
     scores = scored(answers, truth[test], group[test], again, resamples, np.random.default_rng(draw))
     predicted = answers.astype(np.int64) if several else names[answers.argmax(1)]
     sizes = len(np.unique(group[train])), len(np.unique(group[test]))
@@ -117,8 +128,9 @@ def _groups(groups: Any, examples: int) -> np.ndarray:
     return np.unique(rows, axis=0, return_inverse=True)[1].ravel()
 
 
-def _split(group: np.ndarray, truth: np.ndarray, names: np.ndarray, held_out: float,
-           rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+def _split(
+    group: np.ndarray, truth: np.ndarray, names: np.ndarray, held_out: float, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
     """Some groups for training, the others for the test, with every class on both sides."""
     number = group.max() + 1
     if number < 2 or not 0 < held_out < 1:
@@ -136,8 +148,9 @@ def _split(group: np.ndarray, truth: np.ndarray, names: np.ndarray, held_out: fl
     )
 
 
-def _given(train: Any, test: Any, group: np.ndarray, truth: np.ndarray, names: np.ndarray,
-           several: bool) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+def _given(
+    train: Any, test: Any, group: np.ndarray, truth: np.ndarray, names: np.ndarray, several: bool
+) -> tuple[np.ndarray, np.ndarray]:
     """The masks, if a decoder can be trained and tested with them."""
     given = {"train": train, "test": test}
     train, test = (None if m is None else arguments.mask(name, m, len(group)) for name, m in given.items())
@@ -150,8 +163,10 @@ def _given(train: Any, test: Any, group: np.ndarray, truth: np.ndarray, names: n
         raise ArgumentError(f"{len(both)} groups are in train and in test; give masks that no group crosses")
     missing = ~_decidable(truth[train]) & (truth[test].any(0) | several)
     if missing.any():
-        raise ArgumentError(f"nothing can be learned on class {', '.join(map(str, names[missing]))}: in train all"
-                            " examples are alike in it; leave it out, or train on more groups")  # fmt: skip
+        raise ArgumentError(
+            f"nothing can be learned on class {', '.join(map(str, names[missing]))}: in train all"
+            " examples are alike in it; leave it out, or train on more groups"
+        )
     return train, test
 
 

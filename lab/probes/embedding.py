@@ -31,8 +31,9 @@ class Embedding:
     perplexity: float | None
 
 
-def embed(codes: Any, method: str = "tsne", seed: int = 0, perplexity: float | None = None,
-          neighbours: int = 5) -> Embedding:  # fmt: skip
+def embed(
+    codes: Any, method: str = "tsne", seed: int = 0, perplexity: float | None = None, neighbours: int = 5
+) -> Embedding:
     """Codes (examples, heads) in two dimensions, the same for the same seed (hypernetwork paper, Figs. 2D, 5A, 5B).
 
     method: "tsne" (van der Maaten & Hinton 2008), "umap" (McInnes et al. 2018; its first use in a process takes half a

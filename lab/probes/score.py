@@ -27,8 +27,14 @@ class Score:
     shuffled: np.ndarray
 
 
-def scored(answers: np.ndarray, truth: np.ndarray, group: np.ndarray, shuffled: Sequence[np.ndarray], resamples: int,
-           rng: np.random.Generator) -> tuple[Score, Score, Score]:  # fmt: skip
+def scored(
+    answers: np.ndarray,
+    truth: np.ndarray,
+    group: np.ndarray,
+    shuffled: Sequence[np.ndarray],
+    resamples: int,
+    rng: np.random.Generator,
+) -> tuple[Score, Score, Score]:
     """Accuracy of whole examples, accuracy by class and F1 by class.
 
     answers, truth (tests, C) bool: who is said to be in which class, and who is. group (tests,): drawn together in the

@@ -34,8 +34,11 @@ def pack(spec: object, history: dict[str, np.ndarray], weights: dict[str, Tensor
     arrays = io.BytesIO()
     np.savez(arrays, **history)
     weights = {name: tensor.contiguous() for name, tensor in weights.items()}
-    files = {"spec.json": to_json(spec).encode(), "history.npz": arrays.getvalue(),
-             "weights.safetensors": save_tensors(weights)}  # fmt: skip
+    files = {
+        "spec.json": to_json(spec).encode(),
+        "history.npz": arrays.getvalue(),
+        "weights.safetensors": save_tensors(weights),
+    }
     done = {"files": {name: _sha256(data) for name, data in files.items()}, "notes": notes}
     return files | {"done.json": json.dumps(done | {"digest": _digest(done)}, sort_keys=True).encode()}
 

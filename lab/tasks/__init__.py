@@ -14,9 +14,20 @@ from lab.tasks.tabular import Tabular
 from lab.tasks.task import Split, Task
 
 __all__ = [
-    "NAMES", "Collage", "Images", "Logic", "Operation", "Split", "Sraven", "TableSplit", "TableTask", "Tabular", "Task",
-    "Told", "load",
-]  # fmt: skip
+    "NAMES",
+    "Collage",
+    "Images",
+    "Logic",
+    "Operation",
+    "Split",
+    "Sraven",
+    "TableSplit",
+    "TableTask",
+    "Tabular",
+    "Task",
+    "Told",
+    "load",
+]
 
 # In the order of the paper's matrices (Figures 5 and 11).
 _BUILDERS = {

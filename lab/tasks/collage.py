@@ -136,16 +136,19 @@ def _told(task: Told) -> Mapping[str, TableSplit]:
 def _pools(source: str) -> dict[str, tuple[Tensor, Tensor]]:
     """Tiles and labels of each part of a data set; no image is in two parts."""
     arrays = datasets.load(source).arrays
-    both = {part: (tiles(arrays[f"{part}_images"]), torch.from_numpy(arrays[f"{part}_labels"].astype(np.int64)))
-            for part in ("train", "test")}  # fmt: skip
+    both = {
+        part: (tiles(arrays[f"{part}_images"]), torch.from_numpy(arrays[f"{part}_labels"].astype(np.int64)))
+        for part in ("train", "test")
+    }
     parts = held_out(len(both["train"][0]), len(both["test"][0]))
     return {name: tuple(values[parts[name]] for values in both["train"]) for name in ("train", "val")} | {
         "test": both["test"]
     }
 
 
-def _combine(easy: tuple[Tensor, Tensor], hard: tuple[Tensor, Tensor], predictive: str,
-             generator: torch.Generator) -> TableSplit:  # fmt: skip
+def _combine(
+    easy: tuple[Tensor, Tensor], hard: tuple[Tensor, Tensor], predictive: str, generator: torch.Generator
+) -> TableSplit:
     """As many collages as the smaller pool has images: of the telling tile each at most once, of the other drawn."""
     count = min(len(easy[1]), len(hard[1]))
     first, second = (hard, easy) if predictive == "hard" else (easy, hard)

@@ -65,9 +65,15 @@ from lab.errors import ArgumentError, check_flag, check_whole
 from lab.tasks.stream import Examples, StreamTask, check_held_out, fork, hold_out, known
 
 RULES = (
-    "constant", "progression +1", "progression +2", "progression -1", "progression -2", "addition", "subtraction",
+    "constant",
+    "progression +1",
+    "progression +2",
+    "progression -1",
+    "progression -2",
+    "addition",
+    "subtraction",
     "distribute three",
-)  # fmt: skip
+)
 DISTRIBUTE = RULES.index("distribute three")
 COLUMNS = 3
 # Column c of a row is (p a + q b + r) modulo F, with a and b uniform: (p, q, r) by rule and column. Distribute three

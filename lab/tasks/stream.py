@@ -112,8 +112,14 @@ class Stream:
     False
     """
 
-    def __init__(self, task: StreamTask, seeds: Sequence[int], batch: int, split: str = "train",
-                 device: torch.device | str = "cpu"):  # fmt: skip
+    def __init__(
+        self,
+        task: StreamTask,
+        seeds: Sequence[int],
+        batch: int,
+        split: str = "train",
+        device: torch.device | str = "cpu",
+    ):
         self.task, self.seeds, self.split = task, list(seeds), known(task, split)
         self.batch, self.device = check_whole("batch", batch), torch.device(device)
         self._number, self._block = -1, None

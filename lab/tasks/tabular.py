@@ -101,6 +101,9 @@ def _split(task: Tabular, seed: int) -> Mapping[str, TableSplit]:
     inputs, labels = arrays["inputs"], torch.from_numpy(arrays["labels"].astype(np.int64))
     parts = random_parts(len(labels), sizes(len(labels)), torch.Generator().manual_seed(seed))
     rows = {name: torch.from_numpy(inputs[part.numpy()]) for name, part in parts.items()}
-    return MappingProxyType({
-        name: TableSplit(scale(rows["train"], rows[name]), labels[part], {"row": part}) for name, part in parts.items()
-    })  # fmt: skip
+    return MappingProxyType(
+        {
+            name: TableSplit(scale(rows["train"], rows[name]), labels[part], {"row": part})
+            for name, part in parts.items()
+        }
+    )

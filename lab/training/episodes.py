@@ -42,8 +42,9 @@ Moving = list[Tensor]  # all weights (R, …), then all moments of the inner opt
 class Arena:
     """One task of a search: its model, the rows that episodes draw from, and what their outer loss is measured on."""
 
-    def __init__(self, spec: EpisodeSpec, task: TableTask, phi: Functions, given: Mapping[str, Resolved],
-                 device: torch.device):  # fmt: skip
+    def __init__(
+        self, spec: EpisodeSpec, task: TableTask, phi: Functions, given: Mapping[str, Resolved], device: torch.device
+    ):
         model = with_places(spec.model, spec.learn)
         runs = [RunSpec(task, model, spec.inner, restart.seed, (), spec.task_seed) for restart in spec.restarts]
         modules = {name: build([part] * len(runs)) for name, part in given.items()} | phi.modules()
@@ -170,8 +171,12 @@ class Episodes:
         rates = torch.tensor([restart.rate for restart in spec.restarts], dtype=slope.dtype, device=self.device)
         rates = rates / slope.clamp_min(1e-30) if spec.normalized else rates
         self.phi.descend(outcome.gradients, rates, self.alive)
-        seen = {"loss": loss, "accuracy": outcome.accuracy.cpu().numpy(), "slope": slope.double().cpu().numpy(),
-                "training": outcome.training.double().cpu().numpy()}  # fmt: skip
+        seen = {
+            "loss": loss,
+            "accuracy": outcome.accuracy.cpu().numpy(),
+            "slope": slope.double().cpu().numpy(),
+            "training": outcome.training.double().cpu().numpy(),
+        }
         for name, values in seen.items():
             self.history[name].append(np.where(alive, values, np.nan))
         self.episode += 1
@@ -236,8 +241,9 @@ class Episodes:
         index = torch.stack([torch.randperm(len(arena.other), generator=g)[:most] for g in generators])
         return inner, arena.other.at(index.to(self.device))
 
-    def _inner(self, arena: Arena, state: Moving, count: int, batch: TableBatch, step: int, create_graph: bool
-               ) -> tuple[Moving, Tensor]:  # fmt: skip
+    def _inner(
+        self, arena: Arena, state: Moving, count: int, batch: TableBatch, step: int, create_graph: bool
+    ) -> tuple[Moving, Tensor]:
         """One inner step: weights and moments after it, and the loss (R,) before it."""
         spec = self.spec
         weights, moments = state[:count], state[count:]
@@ -296,8 +302,9 @@ def contest_steps(spec: EpisodeSpec) -> int:
     return spec.retrain.last * spec.retrain_seeds * len(spec.tasks) * len(spec.restarts)
 
 
-def contest(spec: EpisodeSpec, found: Sequence[Mapping[str, Resolved]], given: Mapping[str, Resolved]
-            ) -> list[list[RunSpec]]:  # fmt: skip
+def contest(
+    spec: EpisodeSpec, found: Sequence[Mapping[str, Resolved]], given: Mapping[str, Resolved]
+) -> list[list[RunSpec]]:
     """For each restart, the runs that are trained from scratch with its functions to decide between restarts.
 
     found: the functions of each restart. given: the other non-linearities of the model.
@@ -306,11 +313,13 @@ def contest(spec: EpisodeSpec, found: Sequence[Mapping[str, Resolved]], given: M
     listed = []
     for parts in found:
         model = replace(spec.model, width=width).having({**given, **parts})
-        listed.append([
-            RunSpec(task, model, spec.retrain, CONTEST_SEED + seed, (spec.retrain.watch,), spec.task_seed)
-            for task in spec.tasks
-            for seed in range(spec.retrain_seeds)
-        ])  # fmt: skip
+        listed.append(
+            [
+                RunSpec(task, model, spec.retrain, CONTEST_SEED + seed, (spec.retrain.watch,), spec.task_seed)
+                for task in spec.tasks
+                for seed in range(spec.retrain_seeds)
+            ]
+        )
     return listed
 
 

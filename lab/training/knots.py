@@ -78,8 +78,10 @@ class Functions:
     @torch.no_grad()
     def chosen(self, which: np.ndarray, new: Sequence[Tensor], old: Sequence[Tensor]) -> list[Tensor]:
         """Knots `new` for the restarts where `which` (R,) says so, `old` elsewhere."""
-        return [torch.where(torch.from_numpy(which[group]).to(a.device).view(-1, 1, 1), a, b)
-                for group, a, b in zip(self.groups, new, old, strict=True)]  # fmt: skip
+        return [
+            torch.where(torch.from_numpy(which[group]).to(a.device).view(-1, 1, 1), a, b)
+            for group, a, b in zip(self.groups, new, old, strict=True)
+        ]
 
     def parts(self, knots: Sequence[Tensor], restart: int) -> dict[str, Knots | KnotTable]:
         """The functions of one restart, by their names, from knots like `values`."""

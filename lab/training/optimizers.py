@@ -110,8 +110,13 @@ class RunAdamW(RunRates):
     decays (R,): of each run. decaying: which weights decay at all. `rates` (R,) is set before every step.
     """
 
-    def __init__(self, weights: Sequence[Tensor], decays: Sequence[float], decaying: Sequence[bool],
-                 betas: tuple[float, float] = (0.9, 0.999)):  # fmt: skip
+    def __init__(
+        self,
+        weights: Sequence[Tensor],
+        decays: Sequence[float],
+        decaying: Sequence[bool],
+        betas: tuple[float, float] = (0.9, 0.999),
+    ):
         super().__init__(weights, {})
         self.decays, self.decaying, self.betas = list(decays), list(decaying), betas
         self.rates = [0.0] * len(self.decays)
@@ -127,8 +132,11 @@ class RunAdamW(RunRates):
         for weight, decays in zip(weights, self.decaying, strict=True):
             state = self.state[weight]
             if not state:
-                state |= {"step": torch.tensor(0.0), "exp_avg": torch.zeros_like(weight),
-                          "exp_avg_sq": torch.zeros_like(weight)}  # fmt: skip
+                state |= {
+                    "step": torch.tensor(0.0),
+                    "exp_avg": torch.zeros_like(weight),
+                    "exp_avg_sq": torch.zeros_like(weight),
+                }
             state["step"] += 1
             count = float(state["step"])
             of_run = (-1, *[1] * (weight.dim() - 1))
@@ -171,8 +179,9 @@ class RunDescent(RunRates):
 MOMENTS = {"sgd": (), "rmsprop": ("exp_avg_sq",), "adam": ("exp_avg", "exp_avg_sq")}  # what a rule remembers
 
 
-def descend(rule: str, weight: Tensor, gradient: Tensor, moments: dict[str, Tensor], count: int, rates: Tensor
-            ) -> tuple[Tensor, dict[str, Tensor]]:  # fmt: skip
+def descend(
+    rule: str, weight: Tensor, gradient: Tensor, moments: dict[str, Tensor], count: int, rates: Tensor
+) -> tuple[Tensor, dict[str, Tensor]]:
     """A weight (R, …) after step number `count`, counted from 1, and the rule's moments. rates: (R,), of the runs.
 
     The constants are torch's defaults. It can be differentiated: where a gradient is zero, too.

@@ -53,8 +53,10 @@ class TableSearch(Search):
         """The rows of the pool in an order of the search's seed: the first are for the knots, the rest for weights."""
         spec = self.spec
         splits = spec.task.split(spec.task_seed)
-        inputs, targets = (torch.cat([getattr(splits[name], part) for name in spec.pool]).to(self.device)
-                           for part in ("inputs", "targets"))  # fmt: skip
+        inputs, targets = (
+            torch.cat([getattr(splits[name], part) for name in spec.pool]).to(self.device)
+            for part in ("inputs", "targets")
+        )
         generator = torch.Generator().manual_seed(stream(spec.seed, "search rows"))
         order = torch.randperm(len(inputs), generator=generator).to(self.device)
         held = min(len(inputs) - 1, max(1, round(spec.held_out * len(inputs))))

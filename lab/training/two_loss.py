@@ -30,8 +30,9 @@ class Search(Fleet):
     given: values of the non-linearity that is not searched for, where `spec` names it as learned before.
     """
 
-    def __init__(self, spec: SearchSpec | TwoLossSpec, device: str = "cpu",
-                 given: Mapping[str, Resolved] | None = None):  # fmt: skip
+    def __init__(
+        self, spec: SearchSpec | TwoLossSpec, device: str = "cpu", given: Mapping[str, Resolved] | None = None
+    ):
         self.spec = spec
         super().__init__(*self.runs(given or {}), device)
         self.splines = self.learned()

@@ -128,8 +128,16 @@ def _frame(seeds: int) -> go.Figure:
     for kind in (BASELINE, "optimized"):
         for number in range(seeds + 1):
             mean = number == seeds
-            figure.add_scatter(x=[], y=[], mode="lines", name=kind, legendgroup=kind, showlegend=mean,
-                               line={"width": 2.6 if mean else 1}, hovertemplate="step %{x}: %{y:.1f} %")  # fmt: skip
+            figure.add_scatter(
+                x=[],
+                y=[],
+                mode="lines",
+                name=kind,
+                legendgroup=kind,
+                showlegend=mean,
+                line={"width": 2.6 if mean else 1},
+                hovertemplate="step %{x}: %{y:.1f} %",
+            )
     figure.add_shape(type="line", yref="paper", y0=0, y1=1, line={"color": GREY, "width": 1, "dash": "dash"})
     figure.add_annotation(yref="paper", y=1, yanchor="bottom", showarrow=False, font={"size": 11})
     figure.update_layout(

@@ -26,8 +26,9 @@ class ContestExplorer(TrainingExplorer):
 
     colours = (BLUE, ORANGE, GREY)
 
-    def __init__(self, functions: Callable[[], Mapping[str, Spline | str]], task: str = "memorize",
-                 scale: str = "laptop"):  # fmt: skip
+    def __init__(
+        self, functions: Callable[[], Mapping[str, Spline | str]], task: str = "memorize", scale: str = "laptop"
+    ):
         super().__init__(task, scale)
         self._functions = functions
         self.seeds.value = SEEDS

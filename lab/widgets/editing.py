@@ -86,8 +86,9 @@ class EditingExplorer(Explorer):
         inputs = portrait(phi, self.seed.value, self.weights.value)
         curve = {"low": phi.low, "high": phi.high, "value": as_bytes(shape.y), "before": as_bytes(shape.y)}
         # all of it at once: the page can lose changes that are made before it shows the editor
-        self.editor = CurveEditor(**curve, window=self._shown, density=self._density(inputs),
-                                  tool=self.tool.value, brush=self.brush.value)  # fmt: skip
+        self.editor = CurveEditor(
+            **curve, window=self._shown, density=self._density(inputs), tool=self.tool.value, brush=self.brush.value
+        )
         self.figure = frame()
         fill_shape(self.figure, 0, shape)
         self._look()

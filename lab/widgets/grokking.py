@@ -65,9 +65,14 @@ class GrokkingExplorer(Explorer):
         self.phi = widgets.Dropdown(description="non-linearity", options=list(self._functions), style=LABEL)
         self.phi.value = GIVEN if phi is not None else RELU
         self.fraction = widgets.FloatSlider(
-            description="train on (%)", value=100 * task.fraction, min=20, max=95, step=5, style=LABEL,
+            description="train on (%)",
+            value=100 * task.fraction,
+            min=20,
+            max=95,
+            step=5,
+            style=LABEL,
             readout_format=".0f",
-        )  # fmt: skip
+        )
         self.width = widgets.SelectionSlider(
             description="width", options=sorted({*WIDTHS, start.model.width}), value=start.model.width, style=LABEL
         )
@@ -156,11 +161,18 @@ class GrokkingExplorer(Explorer):
         ink = self.colours[self._trainings % len(self.colours)]
         looks = ((f"{self._name}: test", ink, "solid", True), ("training pairs", ORANGE, "dash", not self._trainings))
         traces = [
-            go.Scatter(x=[], y=[], mode="lines", name=name, legendgroup=name, showlegend=listed,
-                       line={"color": colour, "dash": line, "width": 2},
-                       hovertemplate=f"{name}, step %{{x}}: %{{y:.1f}} %<extra></extra>")
+            go.Scatter(
+                x=[],
+                y=[],
+                mode="lines",
+                name=name,
+                legendgroup=name,
+                showlegend=listed,
+                line={"color": colour, "dash": line, "width": 2},
+                hovertemplate=f"{name}, step %{{x}}: %{{y:.1f}} %<extra></extra>",
+            )
             for name, colour, line, listed in looks
-        ]  # fmt: skip
+        ]
         self.curves.add_traces(traces)
         self._trainings += 1
         return self.curves.data[-2:]

@@ -19,8 +19,12 @@ from lab.widgets.explorer import LABEL, Explorer, live
 from lab.widgets.slices import Cut
 
 GIVEN = "your directions"
-PLANES = {"principal (PCA)": ("pca", ""), "random, by neuron": ("random", "filter"),
-          "random, by layer": ("random", "layer"), "random, as a whole": ("random", "global")}  # fmt: skip
+PLANES = {
+    "principal (PCA)": ("pca", ""),
+    "random, by neuron": ("random", "filter"),
+    "random, by layer": ("random", "layer"),
+    "random, as a whole": ("random", "global"),
+}
 RADII = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 COARSE = 12  # points on a side of what is shown first
 FINE = 60  # of a slice

@@ -58,8 +58,9 @@ class LatentExplorer(Explorer):
         self.method = widgets.Dropdown(description="map", options=methods, value="tsne", style=LABEL)
         self.method.tooltip = "UMAP takes half a minute when it is first used"
         most = (examples - 1) // 3
-        self.perplexity = widgets.IntSlider(min(PERPLEXITY, most), 2, min(100, most), description="perplexity",
-                                            style=LABEL, continuous_update=False)  # fmt: skip
+        self.perplexity = widgets.IntSlider(
+            min(PERPLEXITY, most), 2, min(100, most), description="perplexity", style=LABEL, continuous_update=False
+        )
         self.computing = widgets.HTML()
         self.take = {name: widgets.Button(description=f"selection → {name}") for name in "AB"}
         for button in self.take.values():
@@ -232,10 +233,15 @@ class LatentExplorer(Explorer):
         """What tells A from B, in the layer that is shown."""
         a, b = self._groups.values()
         if a is None or b is None:
-            there = [f"{views.RINGS[trace][0]} has {len(group)} problems. "
-                     for trace, group in self._groups.items() if group is not None]  # fmt: skip
-            self.difference.value = _text("".join(there) + "Draw a line around a cluster of the map and press"
-                                          " <i>selection → A</i>, then around another for B.")  # fmt: skip
+            there = [
+                f"{views.RINGS[trace][0]} has {len(group)} problems. "
+                for trace, group in self._groups.items()
+                if group is not None
+            ]
+            self.difference.value = _text(
+                "".join(there) + "Draw a line around a cluster of the map and press"
+                " <i>selection → A</i>, then around another for B."
+            )
             return
         self.difference.value = ""  # where there is no comparison, that of others must not stay
         place = self._drawn[0]
@@ -255,9 +261,11 @@ class LatentExplorer(Explorer):
 
     def _describe(self) -> None:
         words = self.problems
-        said = (f"{words.name}: {len(words)} problems of unseen combinations, {words.score}: {words.accuracy}. A point"
-                " is the scores over heads of the query token for the key token. Trust: of nearest neighbours. Decoders"
-                f" learn from seen combinations.{words.notation}")  # fmt: skip
+        said = (
+            f"{words.name}: {len(words)} problems of unseen combinations, {words.score}: {words.accuracy}. A point"
+            " is the scores over heads of the query token for the key token. Trust: of nearest neighbours. Decoders"
+            f" learn from seen combinations.{words.notation}"
+        )
         if self._drawn[0][1] not in words.task.positions:
             said += f" Nothing is asked of the query token: {words.trait}, target and answer are those of the last."
         self.say(said)
@@ -266,9 +274,12 @@ class LatentExplorer(Explorer):
 def _difference(found: Contrast, names: list[str], trait: str, sizes: tuple[int, int], layer: int) -> str:
     """What tells A from B, as HTML."""
     order = np.argsort(-abs(found.share_a - found.share_b), kind="stable")
-    rows = [f"<tr><td>{html.escape(names[c])}</td><td {CELL}>{100 * found.share_a[c]:.0f} %</td>"
-            f"<td {CELL}>{100 * found.share_b[c]:.0f} %</td></tr>"
-            for c in order if found.share_a[c] or found.share_b[c]]  # fmt: skip
+    rows = [
+        f"<tr><td>{html.escape(names[c])}</td><td {CELL}>{100 * found.share_a[c]:.0f} %</td>"
+        f"<td {CELL}>{100 * found.share_b[c]:.0f} %</td></tr>"
+        for c in order
+        if found.share_a[c] or found.share_b[c]
+    ]
     best, score = names[found.widest], found.decoding.accuracy
     shares = [f"{100 * part[found.widest]:.0f} %" for part in (found.share_a, found.share_b)]
     kept = "" if found.unseen else ", of combinations that it learned from: there are too few to keep some back"

@@ -47,8 +47,11 @@ class LogicExplorer(Explorer):
         self._task = task or Logic(length=max(LENGTHS[scale]), held_out=max(FRACTIONS))
         if self._task.terms != 2 or self._task.variables < 3:
             raise ArgumentError(f"{self._task} is not drawn; give a lab.tasks.Logic of two terms and three variables")
-        offered = (replace(self._task, length=length, held_out=held_out)
-                   for length in reversed(LENGTHS[scale]) for held_out in reversed(FRACTIONS))  # fmt: skip
+        offered = (
+            replace(self._task, length=length, held_out=held_out)
+            for length in reversed(LENGTHS[scale])
+            for held_out in reversed(FRACTIONS)
+        )
         modelled = (kind for kind in (self._task, *offered) if solvers(kind, scale, self._store))
         self._task = next(modelled, self._task)
         self._solvers: dict[str, Run] = {}
@@ -71,13 +74,20 @@ class LogicExplorer(Explorer):
     def _controls(self) -> None:
         task = self._task
         names = [f"x{number + 1}" for number in range(task.variables)]
-        self.terms = [[widgets.ToggleButton(number == term, description=name, layout={"width": "64px"})
-                       for number, name in enumerate(names)] for term in range(2)]  # fmt: skip
+        self.terms = [
+            [
+                widgets.ToggleButton(number == term, description=name, layout={"width": "64px"})
+                for number, name in enumerate(names)
+            ]
+            for term in range(2)
+        ]
         self.across = widgets.Dropdown(options=names, value=names[0], description="across", style=LABEL, layout=NARROW)
         self.up = widgets.Dropdown(options=names, value=names[1], description="up", style=LABEL, layout=NARROW)
         room = {"width": "220px"}
-        self.others = [widgets.FloatSlider(0.2, min=0, max=1, step=0.05, style=LABEL, layout=room)
-                       for _ in range(task.variables - 2)]  # fmt: skip
+        self.others = [
+            widgets.FloatSlider(0.2, min=0, max=1, step=0.05, style=LABEL, layout=room)
+            for _ in range(task.variables - 2)
+        ]
         lengths = sorted({task.length, *LENGTHS[self._scale]})
         examples = [(str(length - 1), length) for length in lengths]
         self.length = widgets.Dropdown(

@@ -99,8 +99,12 @@ class SravenProblems(Problems):
         place = self.place(query)
         target, said = part.targets[:, place].numpy(), self._said(part)[:, place].numpy()
         rules = np.array(RULES)[part.latents["answer_rules"][:, place].numpy()]
-        return {"rule": rules, "target": target.astype(float), "prediction": said.astype(float),
-                "correctness": np.where(said == target, "right", "wrong")}  # fmt: skip
+        return {
+            "rule": rules,
+            "target": target.astype(float),
+            "prediction": said.astype(float),
+            "correctness": np.where(said == target, "right", "wrong"),
+        }
 
     def traits(self, part: Examples, query: int) -> tuple[list[str], np.ndarray]:
         """Their names (C,), and which each problem has, (N, C) bool."""
@@ -124,8 +128,9 @@ class SravenProblems(Problems):
         """The problem in words, with the model's answers."""
         rules = self.unseen.latents["answer_rules"][i].tolist()
         said, right = self._said(self.unseen)[i].tolist(), self.unseen.targets[i].tolist()
-        lines = [f"{chr(65 + p)}: {RULES[rule]}, answer {right[p]}, the model says {said[p]}"
-                 for p, rule in enumerate(rules)]  # fmt: skip
+        lines = [
+            f"{chr(65 + p)}: {RULES[rule]}, answer {right[p]}, the model says {said[p]}" for p, rule in enumerate(rules)
+        ]
         return "<br>".join([f"problem {i}", *lines])
 
     def show(self, i: int) -> str:
@@ -200,9 +205,11 @@ class LogicProblems(Problems):
             f"<tr>{''.join(f'<td {CELL}>{value}</td>' for value in row)}</tr>" for row in rows[-1:] + rows[:-1]
         )
         formula = self.task.formula(self.unseen.latents["terms"][i])
-        return (f"<b>Function {i}</b>: {formula}<div>At the query (first line) it is {right:.2f}; the model says"
-                f" {said:.2f}. Below: what the model is shown.</div><div style='max-height: 220px; overflow: auto'>"
-                f"<table {TABLE}><tr>{head}</tr>{body}</table></div>")  # fmt: skip
+        return (
+            f"<b>Function {i}</b>: {formula}<div>At the query (first line) it is {right:.2f}; the model says"
+            f" {said:.2f}. Below: what the model is shown.</div><div style='max-height: 220px; overflow: auto'>"
+            f"<table {TABLE}><tr>{head}</tr>{body}</table></div>"
+        )
 
     @property
     def _terms(self) -> int:
@@ -219,6 +226,8 @@ def problems_of(run: Run, count: int) -> Problems:
     """The problems of a run on one of these tasks."""
     kinds = {Sraven: SravenProblems, Logic: LogicProblems}
     if type(run.spec.task) not in kinds:
-        raise ArgumentError(f"{run.spec.task_name} has no latent codes to explore; give a run on sraven or logic, as"
-                            " lab.trained('sraven', 'hyla')")  # fmt: skip
+        raise ArgumentError(
+            f"{run.spec.task_name} has no latent codes to explore; give a run on sraven or logic, as"
+            " lab.trained('sraven', 'hyla')"
+        )
     return kinds[type(run.spec.task)](run, count)

@@ -135,5 +135,7 @@ class SliceExplorer(Explorer):
                 value = self._value(name)
                 self.figure.layout.annotations[panel].text = name if value is None else f"{name}, α = {value:g}"
         number, across, up = self._cut.plane
-        self.say(f"Training point {number} (circle), with {self._cut.names[across]} and {self._cut.names[up]} changed. "
-                 "Dark: low output, light: high, scaled in each panel.")  # fmt: skip
+        self.say(
+            f"Training point {number} (circle), with {self._cut.names[across]} and {self._cut.names[up]} changed. "
+            "Dark: low output, light: high, scaled in each panel."
+        )

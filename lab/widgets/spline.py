@@ -37,9 +37,13 @@ class SplineExplorer(Explorer):
     'your function'
     """
 
-    def __init__(self, phi: Spline | str | Mapping[str, Spline] | None = None,
-                 inputs: Tensor | np.ndarray | Mapping[str, Received] | None = None, edit: bool = False,
-                 scale: str = "laptop"):  # fmt: skip
+    def __init__(
+        self,
+        phi: Spline | str | Mapping[str, Spline] | None = None,
+        inputs: Tensor | np.ndarray | Mapping[str, Received] | None = None,
+        edit: bool = False,
+        scale: str = "laptop",
+    ):
         super().__init__()
         self._given = {GIVEN: phi} if isinstance(phi, Spline) else dict(phi) if isinstance(phi, Mapping) else {}
         names = [*self._given, *zoo_names()]

@@ -47,8 +47,7 @@ class SravenExplorer(Explorer):
     ['A', 'B', 'C']
     """
 
-    def __init__(self, task: Sraven | Run | Sequence[Run] = EASY, scale: str = "laptop",
-                 store: Store | None = None):  # fmt: skip
+    def __init__(self, task: Sraven | Run | Sequence[Run] = EASY, scale: str = "laptop", store: Store | None = None):
         super().__init__()
         self._runs = [task] if isinstance(task, Run) else list(task) if isinstance(task, Sequence) else []
         fitting = self._runs and all(isinstance(run.spec.task, Sraven) for run in self._runs)
@@ -228,13 +227,17 @@ class SravenExplorer(Explorer):
             if self._shown.permute:
                 lines.append("Places from the top in the three columns: " + self._places() + ".")
         if self._ambiguous:
-            lines.append("Ambiguous: other rules fit the eight panels, too, and give another answer. Only the answer of"
-                         " the rules that made the problem counts.")  # fmt: skip
+            lines.append(
+                "Ambiguous: other rules fit the eight panels, too, and give another answer. Only the answer of"
+                " the rules that made the problem counts."
+            )
         else:
             lines.append("Not ambiguous: all rules that fit the eight panels give the same answer.")
         if self.run is None:
-            lines.append(f"No trained model for K = {self._shown.features}, F = {self._shown.values} is here."
-                         f" {self._command()} trains one; then press next.")  # fmt: skip
+            lines.append(
+                f"No trained model for K = {self._shown.features}, F = {self._shown.values} is here."
+                f" {self._command()} trains one; then press next."
+            )
         return lines
 
     def _verdict(self, model: list[int]) -> str:
@@ -249,8 +252,9 @@ class SravenExplorer(Explorer):
         """Where the features of each rule stand."""
         *before, last = self.problem.latents["permutations"][0].tolist()
         found = ([column.index(feature) + 1 for column in before] + [place + 1] for place, feature in enumerate(last))
-        return "; ".join(f"{name} {', '.join(map(str, there))}"
-                         for name, there in zip(self.choice.rows, found, strict=True))  # fmt: skip
+        return "; ".join(
+            f"{name} {', '.join(map(str, there))}" for name, there in zip(self.choice.rows, found, strict=True)
+        )
 
     def _command(self) -> str:
         task = f"lab.tasks.Sraven(features={self._shown.features}, values={self._shown.values})"

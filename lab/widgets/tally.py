@@ -45,6 +45,7 @@ class Tally:
         lines = []
         for number, row in enumerate(self.rows()):
             kinds = ["th" if number == 0 or column == 0 else "td" for column in range(len(row))]
-            lines.append("".join(f'<{kind} style="{CELL}">{text}</{kind}>'
-                                 for kind, text in zip(kinds, row, strict=True)))  # fmt: skip
+            lines.append(
+                "".join(f'<{kind} style="{CELL}">{text}</{kind}>' for kind, text in zip(kinds, row, strict=True))
+            )
         return TABLE.format("".join(f"<tr>{line}</tr>" for line in lines))

@@ -27,10 +27,17 @@ def map_frame(hover: Sequence[str]) -> go.Figure:
     figure = go.Figure()
     bar = {"title": {"side": "top"}, "orientation": "h", "thickness": 10, "len": 0.8, "y": -0.04, "yanchor": "top"}
     marker = {"size": 6, "opacity": 0.8, "colorscale": SEQUENTIAL, "colorbar": bar, "showscale": False}
-    figure.add_scatter(x=[], y=[], mode="markers", text=hover, hovertemplate="%{text}<extra></extra>",
-                       showlegend=False, marker=marker)  # fmt: skip
-    figure.add_scatter(x=[], y=[], mode="markers", hoverinfo="skip", showlegend=False,
-                       marker={"symbol": "star-open", "size": 17, "color": BLACK, "line": {"width": 2}})  # fmt: skip
+    figure.add_scatter(
+        x=[], y=[], mode="markers", text=hover, hovertemplate="%{text}<extra></extra>", showlegend=False, marker=marker
+    )
+    figure.add_scatter(
+        x=[],
+        y=[],
+        mode="markers",
+        hoverinfo="skip",
+        showlegend=False,
+        marker={"symbol": "star-open", "size": 17, "color": BLACK, "line": {"width": 2}},
+    )
     for name, ink, symbol in RINGS.values():
         marker = {"symbol": symbol, "size": 10, "color": ink, "line": {"width": 1.3}}
         figure.add_scatter(x=[], y=[], mode="markers", hoverinfo="skip", name=name, marker=marker, showlegend=False)
@@ -42,11 +49,18 @@ def map_frame(hover: Sequence[str]) -> go.Figure:
         dragmode="lasso",
         margin={"l": 10, "r": 10, "t": 56, "b": 130},
         title={"font": {"size": SIZE}, "x": 0.02, "y": 0.97, "yanchor": "top"},
-        legend={"yref": "container", "y": 0.01, "yanchor": "bottom", "x": 0, "itemclick": False,
-                "itemdoubleclick": False, "font": {"size": SIZE - 1}},
+        legend={
+            "yref": "container",
+            "y": 0.01,
+            "yanchor": "bottom",
+            "x": 0,
+            "itemclick": False,
+            "itemdoubleclick": False,
+            "font": {"size": SIZE - 1},
+        },
         xaxis=PLAIN,
         yaxis=PLAIN,
-    )  # fmt: skip
+    )
     return figure
 
 
@@ -96,9 +110,15 @@ def unselect(figure: go.Figure) -> None:
 def bars_frame() -> go.Figure:
     """Bars of a decoder's scores, without scores."""
     figure = go.Figure()
-    figure.add_bar(x=[], y=[], orientation="h", name="F1, 95 % interval over combinations", marker={"color": SKY},
-                   error_x={"thickness": 1.2, "width": 3, "color": BLACK},
-                   hovertemplate="%{y}: F1 %{x:.0f} %<extra></extra>")  # fmt: skip
+    figure.add_bar(
+        x=[],
+        y=[],
+        orientation="h",
+        name="F1, 95 % interval over combinations",
+        marker={"color": SKY},
+        error_x={"thickness": 1.2, "width": 3, "color": BLACK},
+        hovertemplate="%{y}: F1 %{x:.0f} %<extra></extra>",
+    )
     symbols = {"chance": ("line-ns-open", BLACK), "shuffled": ("diamond-open", VERMILLION)}
     for control, (symbol, ink) in symbols.items():
         name = CONTROLS[control][0]
@@ -110,11 +130,17 @@ def bars_frame() -> go.Figure:
         height=HEIGHT,
         margin={"l": 112, "r": 14, "t": 56, "b": 110},
         title={"font": {"size": SIZE}, "x": 0.02, "y": 0.97, "yanchor": "top"},
-        legend={"yref": "container", "y": 0.01, "yanchor": "bottom", "x": 0, "xref": "container",
-                "font": {"size": SIZE - 1}},
+        legend={
+            "yref": "container",
+            "y": 0.01,
+            "yanchor": "bottom",
+            "x": 0,
+            "xref": "container",
+            "font": {"size": SIZE - 1},
+        },
         xaxis={"title": {"text": "F1 on unseen combinations (%)"}, "range": (0, 103)},
         yaxis={"autorange": "reversed", "type": "category", "showgrid": False},
-    )  # fmt: skip
+    )
     figure.add_annotation(x=0.5, y=0.5, xref="paper", yref="paper", text="", align="left")
     return figure
 
@@ -138,8 +164,10 @@ def fill_bars(figure: go.Figure, found: Decoding | str, names: Sequence[str], wh
     several = found.predicted.ndim == 2  # classes do not exclude each other: then few examples have all of them right
     total, kind = (score, "mean F1") if several else (found.accuracy, "right")
     numbers = [f"{100 * np.nanmean(value):.0f} %" for value in (total.value, total.chance, total.shuffled)]
-    figure.layout.title.text = (f"Decoding the {what} by logistic regression: {numbers[0]} {kind}"
-                                f"<br>constant answer {numbers[1]}, shuffled labels {numbers[2]}")  # fmt: skip
+    figure.layout.title.text = (
+        f"Decoding the {what} by logistic regression: {numbers[0]} {kind}"
+        f"<br>constant answer {numbers[1]}, shuffled labels {numbers[2]}"
+    )
 
 
 def heads_frame(heads: int) -> go.Figure:

@@ -208,8 +208,12 @@ def test_files_of_a_figure_hold_what_it_holds(made, tmp_path):
     one = made["transformers/fig5"]
     one.write(tmp_path, images=False)
     assert {path.name for path in tmp_path.iterdir()} == {
-        "figure.html", "figure.json", "table.csv", "curves.csv", "provenance.json"
-    }  # fmt: skip
+        "figure.html",
+        "figure.json",
+        "table.csv",
+        "curves.csv",
+        "provenance.json",
+    }
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "table.csv"), one.table)
     assert json.loads((tmp_path / "provenance.json").read_text()) == one.provenance
 

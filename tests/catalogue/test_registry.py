@@ -53,8 +53,10 @@ def test_an_entry_without_a_number_says_where_it_stands():
     numbered = entry("transformers/fig5")
     with pytest.raises(ValueError, match="activations/functions has no number"):
         replace(numbered, name="activations/functions")
-    first, last = (replace(numbered, name=f"activations/{name}", place=("fig", "", number, ""))
-                   for name, number in (("functions", 1), ("benchmarks", 11)))  # fmt: skip
+    first, last = (
+        replace(numbered, name=f"activations/{name}", place=("fig", "", number, ""))
+        for name, number in (("functions", 1), ("benchmarks", 11))
+    )
     assert first.order < replace(numbered, name="activations/fig2").order < last.order
     appendix, table = (replace(numbered, name=f"activations/{name}") for name in ("figA1", "table1"))
     assert last.order < appendix.order < table.order

@@ -221,8 +221,9 @@ def test_a_fetch_killed_at_each_operation_on_a_file(serve, tmp_path, monkeypatch
     for count in itertools.count(1):
         (folder / "tiny.npz").unlink(missing_ok=True)
         kill = f"from tests.processes import kill_at; kill_at({count}, {str(folder)!r})\n"
-        ended = nursery.run(f"{PUT}\nput({address!r})\n{kill}import lab.cli; lab.cli.main(['data', 'fetch', 'tiny'])",
-                            **settings)  # fmt: skip
+        ended = nursery.run(
+            f"{PUT}\nput({address!r})\n{kill}import lab.cli; lab.cli.main(['data', 'fetch', 'tiny'])", **settings
+        )
         assert ended.code in (0, -signal.SIGKILL) and "Traceback" not in ended.err
         assert datasets.find("tiny") is None or datasets.verify("tiny") is None
         if ended.code == 0:

@@ -82,12 +82,17 @@ def test_a_digest_is_of_the_content_alone():
 def raw(rows=400):
     """A table with three classes, 200 : 120 : 80, and a column of every kind that has to go."""
     random = np.random.default_rng(0)
-    frame = pd.DataFrame({
-        "kept": random.normal(size=rows), "few": random.integers(0, 9, rows), "words": random.choice(list("xyz"), rows),
-        "empty": np.where(random.random(rows) < 0.8, np.nan, random.normal(size=rows)),
-        "holes": random.normal(size=rows), "number": np.arange(rows),
-        "class": ["often"] * 200 + ["rare"] * 80 + ["seldom"] * 120,
-    })  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "kept": random.normal(size=rows),
+            "few": random.integers(0, 9, rows),
+            "words": random.choice(list("xyz"), rows),
+            "empty": np.where(random.random(rows) < 0.8, np.nan, random.normal(size=rows)),
+            "holes": random.normal(size=rows),
+            "number": np.arange(rows),
+            "class": ["often"] * 200 + ["rare"] * 80 + ["seldom"] * 120,
+        }
+    )
     frame.loc[[0, 205, 390], "holes"] = np.nan
     return frame
 

@@ -112,7 +112,7 @@ WRONG = {
 
 @pytest.mark.parametrize("file", WRONG)
 def test_a_file_that_is_no_table_is_said_in_one_line(own, file, tmp_path):
-    path = own / f"electricity{file[file.index('.'):]}"
+    path = own / f"electricity{file[file.index('.') :]}"
     path.write_bytes(WRONG[file])
     said = refused()
     assert str(path) in said and "lab data fetch electricity" in said and "Traceback" not in said

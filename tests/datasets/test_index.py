@@ -104,7 +104,11 @@ def test_indexes_and_folders_on_this_machine_are_asked_too(tmp_path, monkeypatch
 def test_what_is_not_there_is_said_without_anybodys_password(server, tmp_path, monkeypatch):
     folder, address = server
     page(folder, "data_carrier-2.0.tar.gz")
-    places = ["http://me:secret@127.0.0.1:9/simple", address.replace("//", "//me:secret@") + "simple", "file:///no/such"]
+    places = [
+        "http://me:secret@127.0.0.1:9/simple",
+        address.replace("//", "//me:secret@") + "simple",
+        "file:///no/such",
+    ]
     monkeypatch.setenv("PIP_INDEX_URL", places[0])
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", " ".join(places[1:]))
     with pytest.raises(SourceError) as caught:

@@ -45,11 +45,8 @@ def size(model):
         for n, count in ((4, 402824), (8, 803208), (16, 1603976))
     ]
     # twice and four times as wide, heads too, as the reference code does it
-    + [
-        (Sraven(), HyperModel(4, 16 * w, 128 * w, 64 * w, 256 * w), count)
-        for w, count in ((2, 1592072), (4, 6329864))
-    ],
-)  # fmt: skip
+    + [(Sraven(), HyperModel(4, 16 * w, 128 * w, 64 * w, 256 * w), count) for w, count in ((2, 1592072), (4, 6329864))],
+)
 def test_as_many_parameters_as_the_reference_code(task, spec, wanted):
     """For softmax, linear and HYLA alike: HYLA adds none."""
     for name in ("softmax", "linear", "hyla"):

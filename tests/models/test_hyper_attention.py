@@ -83,8 +83,12 @@ def test_multi_head_attention_is_a_hypernetwork(normalization):
     codes = layer.scores(x)
     networks = hypernetwork(codes, layer.value.weight, layer.out.weight)
     assert networks.shape == (RUNS, BATCH, TOKENS, TOKENS, WIDTH, WIDTH)
-    constant = torch.einsum("rbhqk,rhd,rhdo->rbqo", codes, layer.value.bias.view(RUNS, HEADS, -1),
-                            layer.out.weight.unflatten(1, (HEADS, -1)))  # fmt: skip
+    constant = torch.einsum(
+        "rbhqk,rhd,rhdo->rbqo",
+        codes,
+        layer.value.bias.view(RUNS, HEADS, -1),
+        layer.out.weight.unflatten(1, (HEADS, -1)),
+    )
     explicit = torch.einsum("rbqkoc,rbkc->rbqo", networks, x) + constant + layer.out.bias[:, None]
     torch.testing.assert_close(layer(x), explicit, rtol=0, atol=1e-6)
 

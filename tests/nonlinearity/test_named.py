@@ -7,8 +7,16 @@ import torch.nn.functional as F
 from lab.errors import ArgumentError
 from lab.nonlinearity.named import NAMES, named
 
-FUNCTIONS = {"gelu": F.gelu, "relu": F.relu, "silu": F.silu, "tanh": torch.tanh, "sigmoid": torch.sigmoid,
-             "identity": lambda x: x, "softplus": F.softplus, "leakyrelu": F.leaky_relu}  # fmt: skip
+FUNCTIONS = {
+    "gelu": F.gelu,
+    "relu": F.relu,
+    "silu": F.silu,
+    "tanh": torch.tanh,
+    "sigmoid": torch.sigmoid,
+    "identity": lambda x: x,
+    "softplus": F.softplus,
+    "leakyrelu": F.leaky_relu,
+}
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -116,8 +116,19 @@ def test_operator_is_numpy_interp(tried):
 def test_the_edges(kernel, dtype, knots):
     """One knot at each whole number; all of these numbers are exact in every type. 17: vector loops have remainders."""
     table = torch.tensor([1.0, 0.0, 3.0, -1.0, 2.0]).expand(knots).contiguous().requires_grad_()
-    cases = {INF: (2, 0), -INF: (1, 0), 1e4: (2, 0), 2.5: (2, 0), -2.5: (1, 0), -2.0: (1, -1), -1.0: (0, 3),
-             0.0: (3, -4), 1.0: (-1, 3), 2.0: (2, 0), 0.25: (2, -4)}  # fmt: skip
+    cases = {
+        INF: (2, 0),
+        -INF: (1, 0),
+        1e4: (2, 0),
+        2.5: (2, 0),
+        -2.5: (1, 0),
+        -2.0: (1, -1),
+        -1.0: (0, 3),
+        0.0: (3, -4),
+        1.0: (-1, 3),
+        2.0: (2, 0),
+        0.25: (2, -4),
+    }
     for place, (value, slope) in cases.items():
         x = torch.full((3, 17), place, dtype=dtype, requires_grad=True)
         y = op.spline(x, table, LOW, HIGH)

@@ -49,9 +49,26 @@ def test_values_are_numpy_s(coefficients, range_, basis, seed):
 def test_listing_2_of_the_paper():
     """Coefficients, range and normalization as printed; clamped as printed."""
     printed = [
-        29327.20, 18324.92, -41591.43, -12376.90, -14822.88, -29015.27, 33452.63, 10354.57, 21105.54, 45592.25,
-        -47565.33, -47925.56, 26296.37, 18216.14, -6145.61, -2660.53, 522.13, 66.86, -0.63,
-    ]  # fmt: skip
+        29327.20,
+        18324.92,
+        -41591.43,
+        -12376.90,
+        -14822.88,
+        -29015.27,
+        33452.63,
+        10354.57,
+        21105.54,
+        45592.25,
+        -47565.33,
+        -47925.56,
+        26296.37,
+        18216.14,
+        -6145.61,
+        -2660.53,
+        522.13,
+        66.86,
+        -0.63,
+    ]
     listing = Polynomial(printed[::-1], -79.52, 71.65)
     x = torch.linspace(-100, 100, 1001, dtype=torch.float64)
     wanted = torch.zeros_like(x)

@@ -85,9 +85,14 @@ def test_arithmetic_is_that_of_values(shape, seed):
     phi, psi = some(shape, seed), some(shape, seed + 1)
     x = torch.linspace(-5, 7, 60).expand(*shape[:-1], 60)
     made = {
-        phi + psi: phi(x) + psi(x), phi - psi: phi(x) - psi(x), -phi: -phi(x), 2 * phi: 2 * phi(x), phi * 3: 3 * phi(x),
-        phi / 4: phi(x) / 4, np.float64(0.5) * phi: phi(x) / 2,
-    }  # fmt: skip
+        phi + psi: phi(x) + psi(x),
+        phi - psi: phi(x) - psi(x),
+        -phi: -phi(x),
+        2 * phi: 2 * phi(x),
+        phi * 3: 3 * phi(x),
+        phi / 4: phi(x) / 4,
+        np.float64(0.5) * phi: phi(x) / 2,
+    }
     for function, values in made.items():
         torch.testing.assert_close(function(x), values, rtol=1e-5, atol=1e-5)
         assert (function.low, function.high, function.values.shape) == (-3.0, 5.0, shape)

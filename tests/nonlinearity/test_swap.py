@@ -269,7 +269,10 @@ REFUSED = {
     r"\(transformer.h.0.mlp.act, transformer.h.1.mlp.act and 1 more\)": lambda: (gpt2(layers=3), nn.GELU, wave()),
     r"is GELU or '\*.act_fn'; its activations": lambda: (gpt2(), (nn.GELU, "*.act_fn"), wave()),
     r"no activation modules: Calls.forward calls gelu.*let the model keep a module": lambda: (
-        nn.Sequential(Calls()), nn.GELU, wave()),
+        nn.Sequential(Calls()),
+        nn.GELU,
+        wave(),
+    ),
     r"are the function relu \(activation\)": lambda: (nn.TransformerEncoderLayer(8, 2), nn.GELU, wave()),
     "it has no activations": lambda: (nn.Linear(2, 2), nn.GELU, wave()),
     "the model itself is a GELU.*use phi in its place": lambda: (nn.GELU(), nn.GELU, wave()),
@@ -284,7 +287,7 @@ REFUSED = {
     "old=3: give a class": lambda: (gpt2(), 3, wave()),
     r"old=\(\) names nothing": lambda: (gpt2(), (), wave()),
     "model is a OrderedDict; give a torch.nn.Module": lambda: (gpt2().state_dict(), nn.GELU, wave()),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("said", REFUSED)

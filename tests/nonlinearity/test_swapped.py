@@ -144,12 +144,34 @@ def test_mistakes_are_named_in_one_line(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "wrong"),
-    [("model", None), ("model", "gpt2"), ("model", nn.Linear), ("old", None), ("old", 3), ("old", ()),
-     ("old", nn.GELU()), ("old", [nn.GELU]), ("old", ""), ("old", (nn.GELU, None)), ("old", nn.Tanh), ("phi", None),
-     ("phi", 3), ("phi", ""),
-     ("phi", "waves"), ("phi", "transformers/nothing"), ("phi", nn.GELU), ("phi", torch.sin), ("phi", torch.zeros(3)),
-     ("learnable", "no"), ("learnable", 2), ("shared", None), ("shared", "yes"), ("phi", b"relu"), ("phi", [wave()])],
-)  # fmt: skip
+    [
+        ("model", None),
+        ("model", "gpt2"),
+        ("model", nn.Linear),
+        ("old", None),
+        ("old", 3),
+        ("old", ()),
+        ("old", nn.GELU()),
+        ("old", [nn.GELU]),
+        ("old", ""),
+        ("old", (nn.GELU, None)),
+        ("old", nn.Tanh),
+        ("phi", None),
+        ("phi", 3),
+        ("phi", ""),
+        ("phi", "waves"),
+        ("phi", "transformers/nothing"),
+        ("phi", nn.GELU),
+        ("phi", torch.sin),
+        ("phi", torch.zeros(3)),
+        ("learnable", "no"),
+        ("learnable", 2),
+        ("shared", None),
+        ("shared", "yes"),
+        ("phi", b"relu"),
+        ("phi", [wave()]),
+    ],
+)
 def test_what_swap_cannot_use_is_named_in_one_line(name, wrong):
     with pytest.raises(LabError) as raised:
         lab.swap(**{"model": net(), "old": nn.GELU, "phi": "relu"} | {name: wrong})

@@ -187,14 +187,32 @@ def test_a_bad_file_does_not_hide_the_others(own):
 
 
 FOREIGN = {
-    "empty": b"", "null": b"null", "list": b"[]", "object": b"{}", "utf16": "{}".encode("utf-16"), "zeros": bytes(9),
-    "deep": b"[" * 100_000, "kernel": b'{"argv": ["python"], "display_name": "Python 3"}',
-}  # fmt: skip
+    "empty": b"",
+    "null": b"null",
+    "list": b"[]",
+    "object": b"{}",
+    "utf16": "{}".encode("utf-16"),
+    "zeros": bytes(9),
+    "deep": b"[" * 100_000,
+    "kernel": b'{"argv": ["python"], "display_name": "Python 3"}',
+}
 PROVENANCES = [
-    None, [], "text", 5, {"versions": None}, {"versions": []}, {"versions": {"lab_commit": 5}}, {"key": 5},
-    {"task": ["a"]}, {"scale": {"x": 1}}, {"spec": None}, {"spec": "x"}, {"spec": {}}, {"spec": [1]},
+    None,
+    [],
+    "text",
+    5,
+    {"versions": None},
+    {"versions": []},
+    {"versions": {"lab_commit": 5}},
+    {"key": 5},
+    {"task": ["a"]},
+    {"scale": {"x": 1}},
+    {"spec": None},
+    {"spec": "x"},
+    {"spec": {}},
+    {"spec": [1]},
     {"spec": {"kind": "SearchSpec", "task": "memorize", "knots": "x"}},
-]  # fmt: skip
+]
 
 
 def test_a_foreign_file_has_a_row_that_says_so_and_the_others_have_theirs(own):
@@ -222,8 +240,9 @@ def test_a_foreign_file_has_a_row_that_says_so_and_the_others_have_theirs(own):
 def test_a_zoo_that_can_be_no_folder_is_said(own, monkeypatch, tmp_path):
     (tmp_path / "file").write_bytes(b"")
     for value, said in {
-        "x" * 300: "LAB_ZOO='xxx.*give another path", str(tmp_path / "file"): "is a file; name the folder",
-    }.items():  # fmt: skip
+        "x" * 300: "LAB_ZOO='xxx.*give another path",
+        str(tmp_path / "file"): "is a file; name the folder",
+    }.items():
         monkeypatch.setenv("LAB_ZOO", value)
         with pytest.raises(ArgumentError, match=said):
             zoo_names()

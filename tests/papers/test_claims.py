@@ -96,8 +96,13 @@ def test_which_run_has_which_seed_does_not_matter(name, claim):
 
 # Two runs of one seed share what is compared: the solution and what is around it; the best network and ReLU's; a tile
 # and the other one.
-SELECTED = ("simplicity/fig24/ambient-solution", "simplicity/fig23/peaks", "simplicity/fig9/steers",
-            "simplicity/fig25/spectral", "transformers/fig5/related")  # fmt: skip
+SELECTED = (
+    "simplicity/fig24/ambient-solution",
+    "simplicity/fig23/peaks",
+    "simplicity/fig9/steers",
+    "simplicity/fig25/spectral",
+    "transformers/fig5/related",
+)
 
 
 def noise(name):
@@ -111,9 +116,17 @@ def noise(name):
     return draw
 
 
-NULL = ["transformers/fig4/small-widths", "transformers/fig5/transfer", "transformers/fig10/everywhere",
-        "simplicity/fig6/everywhere", "simplicity/fig8/surpass", "simplicity/table2/nearest",
-        "simplicity/table4/transfer", "simplicity/table4/own", "simplicity/table1/average"]  # fmt: skip
+NULL = [
+    "transformers/fig4/small-widths",
+    "transformers/fig5/transfer",
+    "transformers/fig10/everywhere",
+    "simplicity/fig6/everywhere",
+    "simplicity/fig8/surpass",
+    "simplicity/table2/nearest",
+    "simplicity/table4/transfer",
+    "simplicity/table4/own",
+    "simplicity/table1/average",
+]
 
 
 @pytest.mark.parametrize("identifier", NULL)
@@ -240,12 +253,14 @@ CONDITIONS = {
     "simplicity/fig9/steers": (lambda t: t.assign(task="fashion_mnist over mnist"), "other images"),
     "simplicity/fig16/gelu": (lambda t: t.assign(relu=0.995, gelu=0.994), "differ by 0.0012"),
     "simplicity/fig16/irregular-relu": (lambda t: t.assign(relu=0.995), "did not leave ReLU"),
-    "simplicity/fig24/aligned": (lambda t: t.assign(value=t["value"].where(t["part"] != "function", t["x"] * 1.001)),
-                                 "did not leave the identity"),
+    "simplicity/fig24/aligned": (
+        lambda t: t.assign(value=t["value"].where(t["part"] != "function", t["x"] * 1.001)),
+        "did not leave the identity",
+    ),
     "simplicity/fig24/ambient-solution": (lambda t: t.drop(columns="radius"), "one radius"),
     "simplicity/fig15/alike": (lambda t: t.assign(value=t["x"].clip(0)), "4 of 4 restarts"),
     "simplicity/table4/own": (lambda t: t.assign(accuracy=t["accuracy"] * 0.6), "far from the paper's"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("identifier", CONDITIONS)
@@ -283,8 +298,10 @@ def test_where_neither_generalizes_nothing_is_measured():
 
 def test_a_speed_up_is_the_ratio_of_slopes():
     def line(full, seeds=3):
-        return pd.DataFrame([(s, step, min(step / (full * (1 + s)), 1)) for s in range(seeds)
-                             for step in range(10, 1001, 10)], columns=["seed", "step", "accuracy"])  # fmt: skip
+        return pd.DataFrame(
+            [(s, step, min(step / (full * (1 + s)), 1)) for s in range(seeds) for step in range(10, 1001, 10)],
+            columns=["seed", "step", "accuracy"],
+        )
 
     found = speed_up(line(300), line(97), 0.5)
     assert found.effect == pytest.approx(300 / 97) and found.n == 3
@@ -296,8 +313,14 @@ def test_a_speed_up_is_the_ratio_of_slopes():
 
 
 def test_a_diverged_run_is_left_out_whole():
-    table = pd.DataFrame({"seed": [0, 0, 1, 1], "method": "a", "accuracy": [0.5, np.nan, 0.2, 0.4],
-                          "diverged": [True, True, False, False]})  # fmt: skip
+    table = pd.DataFrame(
+        {
+            "seed": [0, 0, 1, 1],
+            "method": "a",
+            "accuracy": [0.5, np.nan, 0.2, 0.4],
+            "diverged": [True, True, False, False],
+        }
+    )
     assert per_seed(table, "method")["a"].round(9).tolist()[-1] == 30.0
     assert estimates.mean(per_seed(table, "method")["a"]).n == 1
 
@@ -306,8 +329,12 @@ def test_stopping_early_for_a_tile_is_not_steering():
     """Three runs alike, whose easy tile is best halfway, and the hard one at the end."""
     course = {0: (0.1, 0.1), 10: (0.5, 0.2), 20: (0.4, 0.4)}
     methods = ("ReLU", "learned for easy", "learned for hard")
-    rows = [(True, method, seed, step, *pair, *pair, False) for method in methods for seed in range(3)
-            for step, pair in course.items()]  # fmt: skip
+    rows = [
+        (True, method, seed, step, *pair, *pair, False)
+        for method in methods
+        for seed in range(3)
+        for step, pair in course.items()
+    ]
     names = ["spectral", "method", "seed", "step", "easy", "hard", "val_easy", "val_hard", "diverged"]
     assert steering(pd.DataFrame(rows, columns=names)).tolist() == [0.0, 0.0, 0.0]
 
@@ -321,8 +348,12 @@ def test_the_claims_of_an_entry_are_values():
 
 def test_the_papers_own_matrix_agrees_with_its_claims():
     """The gains that the paper prints, taken as runs without noise, put half of the best on the diagonal."""
-    rows = [("MLP", t, a, s, 100, 0.6 + (matrix.PAPER.loc[a, t] / 100 if a != "baseline" else 0))
-            for t in matrix.PAPER for a in ("baseline", *matrix.PAPER.index) for s in range(3)]  # fmt: skip
+    rows = [
+        ("MLP", t, a, s, 100, 0.6 + (matrix.PAPER.loc[a, t] / 100 if a != "baseline" else 0))
+        for t in matrix.PAPER
+        for a in ("baseline", *matrix.PAPER.index)
+        for s in range(3)
+    ]
     table = pd.DataFrame(rows, columns=["part", "task", "architecture", "seed", "step", "accuracy"])
     found = {claim.name: claim.verdict(table, "paper") for claim in entry("transformers/fig5").claims}
     assert found["diagonal"].effect == 50.0 and found["diagonal"].word == HOLDS

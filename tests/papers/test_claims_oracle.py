@@ -80,7 +80,7 @@ def related():
 
 
 def words():
-    row = read("hypernetwork/tableA2").query("counting == \"paper's words\" and values == 8").iloc[0]
+    row = read("hypernetwork/tableA2").query('counting == "paper\'s words" and values == 8').iloc[0]
     hits = round(row["fraction"] * row["problems"])
     low, high = stats.beta.ppf(0.025, hits, 4096 - hits + 1), stats.beta.ppf(0.975, hits + 1, 4096 - hits)
     return 100 * hits / 4096, 100 * low, 100 * high

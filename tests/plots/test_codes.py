@@ -60,8 +60,12 @@ def test_maps_have_each_point_once_in_its_panel():
     for trace in figure.data:
         panels.setdefault(trace.yaxis, []).append(trace)
     groups = table.groupby(["layer", "colouring", "method"], sort=False)
-    rows = [(layer, colouring, method) for layer in range(2) for colouring in ("target", "term 1")
-            for method in tables.HYPER]  # fmt: skip
+    rows = [
+        (layer, colouring, method)
+        for layer in range(2)
+        for colouring in ("target", "term 1")
+        for method in tables.HYPER
+    ]
     assert len(panels) == len(groups) == len(rows)
     for key, traces in zip(rows, panels.values(), strict=True):
         own = groups.get_group(key)

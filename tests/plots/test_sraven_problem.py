@@ -70,8 +70,9 @@ def test_places_of_one_letter_follow_one_rule():
                 " ".join(map(str, row)) for row in rows
             )
     drawn = words(draw(found, 0, 8, solved=True))
-    assert [text for text in drawn if text in "ABCD"] == [name for _ in range(3) for column in letters(found, 0)
-                                                          for name in column]  # fmt: skip
+    assert [text for text in drawn if text in "ABCD"] == [
+        name for _ in range(3) for column in letters(found, 0) for name in column
+    ]
 
 
 def test_without_permutations_a_feature_has_its_letter_everywhere():

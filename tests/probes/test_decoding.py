@@ -102,8 +102,10 @@ def test_scores_are_those_of_scikit_learn(several, balanced):
     assert 0.1 < found.accuracy.value < 1 and found.accuracy.value == pytest.approx(accuracy_score(truth, answers))
     np.testing.assert_allclose(found.f1.value, f1_score(truth, answers, average=None))
     for number in range(CLASSES):
-        yes, said = ((part[:, number], part[:, number]) if several else (part == number, part == number)
-                     for part in (truth, answers))  # fmt: skip
+        yes, said = (
+            (part[:, number], part[:, number]) if several else (part == number, part == number)
+            for part in (truth, answers)
+        )
         assert found.class_accuracy.value[number] == pytest.approx(accuracy_score(yes[0], said[0]))
         assert found.count[number] == yes[0].sum()
 

@@ -236,8 +236,12 @@ def test_what_has_no_landscape_is_refused():
     }.items():
         with pytest.raises(ArgumentError, match=message):
             landscape(model, *arguments)
-    for message, wrong in {"radius=0": {"radius": 0}, "grid=1": {"grid": 1}, "normalize='x'": {"normalize": "x"},
-                           "chunk=0": {"chunk": 0}}.items():  # fmt: skip
+    for message, wrong in {
+        "radius=0": {"radius": 0},
+        "grid=1": {"grid": 1},
+        "normalize='x'": {"normalize": "x"},
+        "chunk=0": {"chunk": 0},
+    }.items():
         with pytest.raises(ArgumentError, match=message):
             landscape(perceptron(), {"v": probes.Loss(X, Y)}, "random", **wrong)
     with pytest.raises(ArgumentError, match="one target an input"):

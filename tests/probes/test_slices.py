@@ -157,17 +157,24 @@ def test_alignment_is_one_along_axes_and_two_over_pi_all_around():
 def test_alignment_is_one_number_for_all_outputs_and_any_scale():
     rng = np.random.default_rng(1)
     weights = rng.normal(size=(2, 3))
-    found = [probes.alignment(probes.slice_2d(lambda x, s=s: s * np.tanh(x @ weights), np.zeros(2), (0, 1), 20))
-             for s in (1.0, -7.0)]  # fmt: skip
-    squares = [probes.alignment(probes.slice_2d(lambda x, o=o: np.tanh(x @ weights)[:, o], np.zeros(2), (0, 1), 20))
-               for o in range(3)]  # fmt: skip
+    found = [
+        probes.alignment(probes.slice_2d(lambda x, s=s: s * np.tanh(x @ weights), np.zeros(2), (0, 1), 20))
+        for s in (1.0, -7.0)
+    ]
+    squares = [
+        probes.alignment(probes.slice_2d(lambda x, o=o: np.tanh(x @ weights)[:, o], np.zeros(2), (0, 1), 20))
+        for o in range(3)
+    ]
     assert found[0] == pytest.approx(found[1]) and 0 <= found[0] <= max(squares)
 
 
 def test_no_imaginary_part_is_lost():
     points = np.random.default_rng(0).normal(size=(30, 2))
-    for f, where in ((lambda x: x[:, 0] + 1j * x[:, 1], points), (lambda x: x[:, 0], points + 1j),
-                     (lambda x: torch.complex(x, x), torch.tensor(points))):  # fmt: skip
+    for f, where in (
+        (lambda x: x[:, 0] + 1j * x[:, 1], points),
+        (lambda x: x[:, 0], points + 1j),
+        (lambda x: torch.complex(x, x), torch.tensor(points)),
+    ):
         with pytest.raises(ArgumentError, match="complex"):
             probes.slice_1d(f, where[0], where[1])
         with pytest.raises(ArgumentError, match="complex"):

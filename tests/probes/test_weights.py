@@ -44,8 +44,15 @@ def test_models_of_the_lab_say_how_many_they_are(runs):
     seeds = range(runs)
     assert runs_of(decoder(runs)[0]) == runs
     model = MLP((8, 4, 1), seeds, nn.Tanh())
-    for found in (model, Wrapped(model), nn.Sequential(Wrapped(model)), Linear(runs, 4, 2), Norm(runs, 4),
-                  Embedding(runs, 3, 2), nn.Sequential(Linear(runs, 4, 2), nn.Tanh(), Linear(runs, 2, 1))):  # fmt: skip
+    for found in (
+        model,
+        Wrapped(model),
+        nn.Sequential(Wrapped(model)),
+        Linear(runs, 4, 2),
+        Norm(runs, 4),
+        Embedding(runs, 3, 2),
+        nn.Sequential(Linear(runs, 4, 2), nn.Tanh(), Linear(runs, 2, 1)),
+    ):
         assert runs_of(found) == runs
     learning = MLP((8, 4, 1), seeds, Spline(torch.zeros(9), learnable=True))
     assert runs_of(learning) == runs, "one function for all runs"

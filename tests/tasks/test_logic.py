@@ -57,8 +57,12 @@ def test_splits_have_the_reference_counts(held_out, train, ood, seed):
     task = Logic(held_out=held_out)
     functions = {split: {tuple(f) for f in task.functions(split, seed).tolist()} for split in task.splits}
     assert {split: len(f) for split, f in functions.items()} == {
-        "train": train, "val": train, "test": train, "ood": ood, "unseen_terms": 6,
-    }  # fmt: skip
+        "train": train,
+        "val": train,
+        "test": train,
+        "ood": ood,
+        "unseen_terms": 6,
+    }
     assert functions["train"] == functions["val"] == functions["test"]
     assert functions["train"] | functions["ood"] == set(combinations(range(12), 2))
     assert functions["unseen_terms"] == set(combinations(range(12, 16), 2))

@@ -196,10 +196,12 @@ def test_each_tile_is_an_image_of_the_class_its_latent_names():
     for tile, source in sources.items():
         arrays = datasets.load(source).arrays
         pools[tile] = {
-            part: {image.numpy().tobytes(): label for image, label in zip(
-                tiles(arrays[f"{part}_images"]), arrays[f"{part}_labels"].tolist(), strict=True)}
+            part: {
+                image.numpy().tobytes(): label
+                for image, label in zip(tiles(arrays[f"{part}_images"]), arrays[f"{part}_labels"].tolist(), strict=True)
+            }
             for part in ("train", "test")
-        }  # fmt: skip
+        }
     seen = {tile: {} for tile in sources}
     for name, split in COLLAGE.split().items():
         part = name.split("_")[0]
@@ -261,13 +263,23 @@ def test_a_constant_column_becomes_zero():
 @pytest.mark.parametrize(
     ("rows", "train", "val", "test"),
     [  # the benchmark's own counts, as its pipeline gives them
-        (16_714, 10_000, 2_014, 4_700), (38_474, 10_000, 8_542, 19_932), (566_602, 10_000, 50_000, 50_000),
-        (10_082, 7_057, 907, 2_118), (13_488, 9_441, 1_214, 2_833), (13_376, 9_363, 1_203, 2_810),
-        (10_578, 7_404, 952, 2_222), (72_998, 10_000, 18_899, 44_099), (940_160, 10_000, 50_000, 50_000),
-        (7_608, 5_325, 684, 1_599), (71_090, 10_000, 18_327, 42_763), (57_580, 10_000, 14_274, 33_306),
-        (13_272, 9_290, 1_194, 2_788), (3_434, 2_403, 309, 722), (20_634, 10_000, 3_190, 7_444),
+        (16_714, 10_000, 2_014, 4_700),
+        (38_474, 10_000, 8_542, 19_932),
+        (566_602, 10_000, 50_000, 50_000),
+        (10_082, 7_057, 907, 2_118),
+        (13_488, 9_441, 1_214, 2_833),
+        (13_376, 9_363, 1_203, 2_810),
+        (10_578, 7_404, 952, 2_222),
+        (72_998, 10_000, 18_899, 44_099),
+        (940_160, 10_000, 50_000, 50_000),
+        (7_608, 5_325, 684, 1_599),
+        (71_090, 10_000, 18_327, 42_763),
+        (57_580, 10_000, 14_274, 33_306),
+        (13_272, 9_290, 1_194, 2_788),
+        (3_434, 2_403, 309, 722),
+        (20_634, 10_000, 3_190, 7_444),
         (10_000, 7_000, 900, 2_100),
     ],
-)  # fmt: skip
+)
 def test_split_sizes_are_the_benchmarks(rows, train, val, test):
     assert sizes(rows) == {"train": train, "val": val, "test": test}

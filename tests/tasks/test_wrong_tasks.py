@@ -13,10 +13,25 @@ from lab.tasks.tabular import scale
 from lab.tasks.task import Split
 
 VALUES = {
-    "None": None, "empty": "", "bytes": b"mnist", "list": [], "dict": {}, "minus": -1, "zero": 0, "many": 2**70,
-    "digits": 10**5000, "half": 0.5, "nan": float("nan"), "infinite": float("inf"), "True": True, "long": "x" * 5000,
-    "modulus": "a+b mod " + "9" * 5000, "object": object(), "array": np.arange(3), "arabic": "a+b mod ٣",
-}  # fmt: skip
+    "None": None,
+    "empty": "",
+    "bytes": b"mnist",
+    "list": [],
+    "dict": {},
+    "minus": -1,
+    "zero": 0,
+    "many": 2**70,
+    "digits": 10**5000,
+    "half": 0.5,
+    "nan": float("nan"),
+    "infinite": float("inf"),
+    "True": True,
+    "long": "x" * 5000,
+    "modulus": "a+b mod " + "9" * 5000,
+    "object": object(),
+    "array": np.arange(3),
+    "arabic": "a+b mod ٣",
+}
 CALLS = {
     "load": tasks.load,
     "seed of load": lambda value: tasks.load("memorize", value),

@@ -80,8 +80,12 @@ def test_a_transformer_learns_a_table(model):
 def test_no_token_sees_those_after_it(model):
     """Gradients of a prediction with respect to later inputs are exactly zero."""
     shape = sizes("addmod", 0)
-    made = build(MODELS[model], shape, [spec("tokens", model, "Adam")], [torch.nn.GELU(), torch.nn.Identity()]
-                 if model == "hypernetwork" else [torch.nn.GELU(), None])  # fmt: skip
+    made = build(
+        MODELS[model],
+        shape,
+        [spec("tokens", model, "Adam")],
+        [torch.nn.GELU(), torch.nn.Identity()] if model == "hypernetwork" else [torch.nn.GELU(), None],
+    )
     table = made.embedding.weight
     tokens = torch.arange(1, 5)[None, None]  # all different, so that each has a row of the table of its own
     made(tokens)[0, 0, 2].sum().backward()

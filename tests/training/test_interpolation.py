@@ -15,9 +15,16 @@ from lab.training.episodes import Episodes
 from lab.training.interpolation import FINE, refine
 
 RESTARTS = (Restart(0, 0.05, 9, 2, "noise"), Restart(1, 0.1, 7, 3, "relu"))
-SETTINGS = {"task": Operation("a+b", modulus=5), "model": Perceptron(width=8), "inner": Descent(3, 0.5),
-            "retrain": Descent(4, 0.5, every=2, average=2), "restarts": RESTARTS, "low": -2.0, "high": 2.0,
-            "episodes": 3}  # fmt: skip
+SETTINGS = {
+    "task": Operation("a+b", modulus=5),
+    "model": Perceptron(width=8),
+    "inner": Descent(3, 0.5),
+    "retrain": Descent(4, 0.5, every=2, average=2),
+    "restarts": RESTARTS,
+    "low": -2.0,
+    "high": 2.0,
+    "episodes": 3,
+}
 
 
 def drawn(kind, x, values, at):

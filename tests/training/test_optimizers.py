@@ -53,9 +53,12 @@ def names(flags):
 def test_biases_norms_and_relative_positions_do_not_decay():
     decayed = names(decaying(model()))
     assert decayed == {
-        "embedding.weight", "head.weight", "blocks.0.mlp.up.weight", "blocks.0.mlp.down.weight",
+        "embedding.weight",
+        "head.weight",
+        "blocks.0.mlp.up.weight",
+        "blocks.0.mlp.down.weight",
         *(f"blocks.0.attention.{part}.weight" for part in ("query", "key", "value", "out")),
-    }  # fmt: skip
+    }
 
 
 def test_the_reference_code_lets_its_matrices_decay():

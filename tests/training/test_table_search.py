@@ -15,8 +15,9 @@ from lab.training.two_loss import search
 from tests.training.making import Wave, same, through_a_file, until
 
 TASK = Operation("a+b", modulus=5)
-SPEC = TwoLossSpec(TASK, Perceptron(layers=2, width=8), Descent(12, 0.1), models=3, low=-2.0, high=2.0, knots=9,
-                   start="noise")  # fmt: skip
+SPEC = TwoLossSpec(
+    TASK, Perceptron(layers=2, width=8), Descent(12, 0.1), models=3, low=-2.0, high=2.0, knots=9, start="noise"
+)
 LEARN = pytest.mark.parametrize("learn", ["shared", "layers", "inputs"])
 START = {"shared": "noise", "layers": "relu", "inputs": "identity"}
 

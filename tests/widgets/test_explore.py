@@ -28,9 +28,20 @@ from lab.widgets.training import TrainingExplorer
 from tests.widgets.landscapes import found as landscape
 from tests.widgets.landscapes import table
 
-EXPLORERS = [Explorer, SplineExplorer, EditingExplorer, TrainingExplorer, ContestExplorer, CompatibilityExplorer,
-             GrokkingExplorer, LandscapeExplorer, LatentExplorer, LogicExplorer, SliceExplorer,
-             SravenExplorer]  # fmt: skip
+EXPLORERS = [
+    Explorer,
+    SplineExplorer,
+    EditingExplorer,
+    TrainingExplorer,
+    ContestExplorer,
+    CompatibilityExplorer,
+    GrokkingExplorer,
+    LandscapeExplorer,
+    LatentExplorer,
+    LogicExplorer,
+    SliceExplorer,
+    SravenExplorer,
+]
 
 
 def test_functions_are_looked_at():
@@ -104,8 +115,16 @@ def test_no_attribute_hides_one_of_ipywidgets():
     editing = explore(Spline(torch.zeros(5)), edit=True).editing
     editing.compete.value = True
     slices = SliceExplorer({"sum": lambda x: x.sum(1)}, table()[0], grid=5)
-    for explorer in (explore(Spline(torch.zeros(5))), explore("memorize"), explore(Sraven()), explore(Logic()),
-                     explore(Operation("a+b", modulus=5), "smoke"), editing,
-                     editing._contest, explore(landscape()), slices):  # fmt: skip
+    for explorer in (
+        explore(Spline(torch.zeros(5))),
+        explore("memorize"),
+        explore(Sraven()),
+        explore(Logic()),
+        explore(Operation("a+b", modulus=5), "smoke"),
+        editing,
+        editing._contest,
+        explore(landscape()),
+        slices,
+    ):
         assert type(explorer).__name__ in repr(explorer)
         assert not {name for name in vars(explorer) if hasattr(VBox, name)} - set(vars(VBox()))

@@ -108,8 +108,25 @@ def test_tables_are_explored_by_name_and_by_task():
         assert isinstance(explorer, TrainingExplorer) and explorer.specs()[0].task == wanted
 
 
-@pytest.mark.parametrize("wrong", [None, 3, "juggle", object(), [], {}, torch.nn.GELU(), torch.zeros(3), lambda x: x,
-                                   Spline, np.zeros((40, 40)), "x" * 5000, "ab mod x", b"memorize"])  # fmt: skip
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        None,
+        3,
+        "juggle",
+        object(),
+        [],
+        {},
+        torch.nn.GELU(),
+        torch.zeros(3),
+        lambda x: x,
+        Spline,
+        np.zeros((40, 40)),
+        "x" * 5000,
+        "ab mod x",
+        b"memorize",
+    ],
+)
 def test_the_rest_is_named_in_one_line(wrong):
     with pytest.raises(ArgumentError) as raised:
         explore(wrong)

@@ -85,8 +85,9 @@ def test_scores_are_those_of_figure_5f_and_2b(runs):
     codes = np.concatenate([probes.latent_codes(runs["sraven"].model(), part).codes for part in parts])
     rules = np.concatenate([np.array(RULES)[part.latents["answer_rules"][:, -1]] for part in parts])
     groups = torch.cat([part.latents["rules"] for part in parts])
-    found = probes.decode(codes, rules, groups, SEED, train=np.arange(2 * COUNT) < COUNT, shuffles=SHUFFLES,
-                          balanced=True)  # fmt: skip
+    found = probes.decode(
+        codes, rules, groups, SEED, train=np.arange(2 * COUNT) < COUNT, shuffles=SHUFFLES, balanced=True
+    )
     bar, chance, shuffled = explorer.bars.data
     assert list(bar.y) == found.classes.tolist()
     np.testing.assert_allclose(bar.x, 100 * np.nan_to_num(found.f1.value))

@@ -159,8 +159,11 @@ def _gains(*pairs: tuple[str, str]) -> Callable[[pd.DataFrame], Verdict]:
 
     def measure(table: pd.DataFrame) -> Verdict:
         scores = per_seed(_chosen(table), ["task", "method"], "value")
-        cases = {f"{more} on {task}": scores[task, more] - scores[task, less]
-                 for task in table["task"].unique() for more, less in pairs}  # fmt: skip
+        cases = {
+            f"{more} on {task}": scores[task, more] - scores[task, less]
+            for task in table["task"].unique()
+            for more, less in pairs
+        }
         return all_of(_paired(cases, above=0.0))
 
     return measure
@@ -201,49 +204,131 @@ def printed_ablations(table: pd.DataFrame) -> pd.DataFrame:
 
 _MORE_PROBLEMS = "SRAVEN with K = 2 and 20 million problems, on a GPU"
 _LONGER = "fuzzy logic with the paper's 50,000 steps, on a GPU"
-FIG2B = (Claim("decodable", "It is possible to decode the terms underlying each function from the latent code",
-               _decodable, decides=_LONGER),)  # fmt: skip
+FIG2B = (
+    Claim(
+        "decodable",
+        "It is possible to decode the terms underlying each function from the latent code",
+        _decodable,
+        decides=_LONGER,
+    ),
+)
 FIG2C = (
-    Claim("hyla-least", "HYLA is less affected by this decline than softmax and linear attention",
-          _hyla_degrades_least, decides=_LONGER),
-    Claim("decline", "With the share of held-out tasks, performance decreases for all models", _all_degrade,
-          decides="3 seeds more of the least and the most held out, 36 runs", hours=1.0),
-    Claim("hyla-linear", "HYLA is above linear attention (32 tokens, .7 held out; printed 21 points)",
-          _hyla_above_linear),
-)  # fmt: skip
+    Claim(
+        "hyla-least",
+        "HYLA is less affected by this decline than softmax and linear attention",
+        _hyla_degrades_least,
+        decides=_LONGER,
+    ),
+    Claim(
+        "decline",
+        "With the share of held-out tasks, performance decreases for all models",
+        _all_degrade,
+        decides="3 seeds more of the least and the most held out, 36 runs",
+        hours=1.0,
+    ),
+    Claim(
+        "hyla-linear", "HYLA is above linear attention (32 tokens, .7 held out; printed 21 points)", _hyla_above_linear
+    ),
+)
 FIGA3 = (
-    Claim("unseen-terms", "On unseen terms all methods fail (R² under half of that on trained functions)",
-          _unseen_terms_fail),
-    Claim("seen", "In distribution the models differ less than on unseen combinations", _alike_on_seen,
-          decides=_LONGER),
-)  # fmt: skip
+    Claim(
+        "unseen-terms",
+        "On unseen terms all methods fail (R² under half of that on trained functions)",
+        _unseen_terms_fail,
+    ),
+    Claim(
+        "seen", "In distribution the models differ less than on unseen combinations", _alike_on_seen, decides=_LONGER
+    ),
+)
 FIG4A = (
-    Claim("all-solve", "Given sufficient data, all solve 80 % of unseen combinations", _all_reach_80,
-          trained_enough, _MORE_PROBLEMS),
-    Claim("few-problems", "Trained on fewer problems, HYLA outperforms linear and softmax attention",
-          _hyla_with_little_data, trained_enough, _MORE_PROBLEMS),
-)  # fmt: skip
-FIG4B = (Claim("small", "For small models, HYLA outperforms linear and softmax attention", _hyla_when_shallow,
-               trained_enough, _MORE_PROBLEMS),)  # fmt: skip
-FIG5C = (Claim("one-head", "With a single head, performance decreases noticeably, over attentions",
-               _rises_along("heads"), decides="seeds 1 and 2 with one head, 6 runs", hours=0.6),)  # fmt: skip
-FIG5D = (Claim("features", "The difficulty is controlled by the number of features, over attentions",
-               _rises_along("features", -1.0), decides="seeds 1 and 2 with 3 features, 6 runs",
-               hours=0.65),)  # fmt: skip
-FIG5E = (Claim("related", "HYLA's codes of addition and subtraction are more alike than those of other pairs",
-               _sum_and_difference, decides="3 more seeds of HYLA", hours=0.6),)  # fmt: skip
+    Claim(
+        "all-solve",
+        "Given sufficient data, all solve 80 % of unseen combinations",
+        _all_reach_80,
+        trained_enough,
+        _MORE_PROBLEMS,
+    ),
+    Claim(
+        "few-problems",
+        "Trained on fewer problems, HYLA outperforms linear and softmax attention",
+        _hyla_with_little_data,
+        trained_enough,
+        _MORE_PROBLEMS,
+    ),
+)
+FIG4B = (
+    Claim(
+        "small",
+        "For small models, HYLA outperforms linear and softmax attention",
+        _hyla_when_shallow,
+        trained_enough,
+        _MORE_PROBLEMS,
+    ),
+)
+FIG5C = (
+    Claim(
+        "one-head",
+        "With a single head, performance decreases noticeably, over attentions",
+        _rises_along("heads"),
+        decides="seeds 1 and 2 with one head, 6 runs",
+        hours=0.6,
+    ),
+)
+FIG5D = (
+    Claim(
+        "features",
+        "The difficulty is controlled by the number of features, over attentions",
+        _rises_along("features", -1.0),
+        decides="seeds 1 and 2 with 3 features, 6 runs",
+        hours=0.65,
+    ),
+)
+FIG5E = (
+    Claim(
+        "related",
+        "HYLA's codes of addition and subtraction are more alike than those of other pairs",
+        _sum_and_difference,
+        decides="3 more seeds of HYLA",
+        hours=0.6,
+    ),
+)
 FIG5F = (
     Claim("decodable", "The rule can be decoded from the latent code of unseen combinations", _decodable),
     Claim("later", "The last layer tells more of the rule than the first", _later_layers),
 )
-FIGA5 = (Claim("held-out", "Accuracy falls with the share of combinations held out, over attentions",
-               _rises_along("held_out", -1.0), solves_seen, _MORE_PROBLEMS),)  # fmt: skip
+FIGA5 = (
+    Claim(
+        "held-out",
+        "Accuracy falls with the share of combinations held out, over attentions",
+        _rises_along("held_out", -1.0),
+        solves_seen,
+        _MORE_PROBLEMS,
+    ),
+)
 _A1 = "the ablations at 32 tokens, 30 runs"
 TABLEA1 = (
-    Claim("parts", "RMSHead, and HYLA without nonlinearity, by themselves each boost linear attention",
-          _gains(("linear_rms_head", "linear"), ("hyla_linear", "linear")), of_table_a1, _A1, 1.4),
-    Claim("softmax", "With softmax in place of RMSHead, HYLA performs poorly", _gains(("hyla", "hyla_softmax")),
-          of_table_a1, _A1, 1.4),
-    Claim("experts", "Mixtures of experts give moderate general improvements",
-          _gains(*((f"{method}_experts", method) for method in ("softmax", "linear", "hyla"))), of_table_a1, _A1, 1.4),
-)  # fmt: skip
+    Claim(
+        "parts",
+        "RMSHead, and HYLA without nonlinearity, by themselves each boost linear attention",
+        _gains(("linear_rms_head", "linear"), ("hyla_linear", "linear")),
+        of_table_a1,
+        _A1,
+        1.4,
+    ),
+    Claim(
+        "softmax",
+        "With softmax in place of RMSHead, HYLA performs poorly",
+        _gains(("hyla", "hyla_softmax")),
+        of_table_a1,
+        _A1,
+        1.4,
+    ),
+    Claim(
+        "experts",
+        "Mixtures of experts give moderate general improvements",
+        _gains(*((f"{method}_experts", method) for method in ("softmax", "linear", "hyla"))),
+        of_table_a1,
+        _A1,
+        1.4,
+    ),
+)

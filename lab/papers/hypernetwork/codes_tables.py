@@ -48,8 +48,14 @@ def living(runs: Labelled) -> Labelled:
     return found
 
 
-def decoded(runs: Labelled, count: int, sample: Sample, labels: Callable[[Examples], np.ndarray], groups: str,
-            names: Callable[[int], str] | None = None) -> pd.DataFrame:  # fmt: skip
+def decoded(
+    runs: Labelled,
+    count: int,
+    sample: Sample,
+    labels: Callable[[Examples], np.ndarray],
+    groups: str,
+    names: Callable[[int], str] | None = None,
+) -> pd.DataFrame:
     """Decoders trained on combinations that training saw, tested on unseen ones: one row a run and layer, with the
     accuracy; or, with `names` of classes, one a run, layer and class, with the F1. `count` examples of either kind.
 
@@ -61,8 +67,10 @@ def decoded(runs: Labelled, count: int, sample: Sample, labels: Callable[[Exampl
     rows = []
     for told, run in living(runs):
         parts = [sample(run, split, count) for split in ("test", "ood")]
-        truth, group = (np.concatenate([read(part) for part in parts])
-                        for read in (labels, lambda part: part.latents[groups].numpy()))  # fmt: skip
+        truth, group = (
+            np.concatenate([read(part) for part in parts])
+            for read in (labels, lambda part: part.latents[groups].numpy())
+        )
         train = np.arange(2 * count) < count
         for layer, codes in enumerate(zip(*(layers(run, part) for part in parts), strict=True)):
             both = np.concatenate([part.codes for part in codes])
@@ -89,8 +97,14 @@ def mapped(runs: Labelled, count: int, sample: Sample, colours: Colours, last: b
         found = layers(run, examples)
         for codes in found[-1:] if last else found:
             points, trust = placed(codes.codes)
-            part = {"method": told["method"], "layer": codes.layer, "x": points[:, 0], "y": points[:, 1],
-                    "trustworthiness": trust, "embedding": "tsne"}  # fmt: skip
+            part = {
+                "method": told["method"],
+                "layer": codes.layer,
+                "x": points[:, 0],
+                "y": points[:, 1],
+                "trustworthiness": trust,
+                "embedding": "tsne",
+            }
             for name, read in colours.items():
                 shown = read(examples)
                 kind = {"label": shown, "value": np.nan} if shown.dtype.kind == "U" else {"label": None, "value": shown}
@@ -115,8 +129,9 @@ def same(codes: np.ndarray) -> bool:
     return bool(np.ptp(codes, axis=0).max() <= 1e-5 * np.abs(codes).max())
 
 
-def alike(runs: Labelled, count: int, sample: Sample, labels: Callable[[Examples], np.ndarray],
-          order: Sequence[str]) -> pd.DataFrame:  # fmt: skip
+def alike(
+    runs: Labelled, count: int, sample: Sample, labels: Callable[[Examples], np.ndarray], order: Sequence[str]
+) -> pd.DataFrame:
     """Cosine similarity between the mean codes of labels in the last layer, on unseen combinations: method, seed, a, b
     (in the given order), similarity, pairs, pairs_std."""
     import pandas as pd
@@ -133,12 +148,19 @@ def alike(runs: Labelled, count: int, sample: Sample, labels: Callable[[Examples
                 numbers = dict(zip(("similarity", "pairs", "pairs_std"), map(float, values), strict=True))
                 rows.append({"method": told["method"], "seed": run.spec.seed, "a": a, "b": b} | numbers)
     place = {label: number for number, label in enumerate(order)}  # a label that one run lacks keeps its place
-    return pd.DataFrame(rows).sort_values(["a", "b"], key=lambda names: names.map(place), kind="stable",
-                                          ignore_index=True)  # fmt: skip
+    return pd.DataFrame(rows).sort_values(
+        ["a", "b"], key=lambda names: names.map(place), kind="stable", ignore_index=True
+    )
 
 
-def listed(runs: Labelled, count: int, sample: Sample, labels: Callable[[Examples], np.ndarray], order: Sequence[str],
-           each: int = 5) -> pd.DataFrame:  # fmt: skip
+def listed(
+    runs: Labelled,
+    count: int,
+    sample: Sample,
+    labels: Callable[[Examples], np.ndarray],
+    order: Sequence[str],
+    each: int = 5,
+) -> pd.DataFrame:
     """Codes of the last layer, as they are: `each` examples of a label, and the mean of all: method, kind ("sample" or
     "mean"), row, label, head, value."""
     import pandas as pd
@@ -148,10 +170,14 @@ def listed(runs: Labelled, count: int, sample: Sample, labels: Callable[[Example
         examples = sample(run, "ood", count)
         codes, names = layers(run, examples)[-1].codes, labels(examples)
         present = [name for name in order if (names == name).any()]
-        shown = {"sample": [(name, code) for name in present for code in codes[names == name][:each]],
-                 "mean": [(name, codes[names == name].mean(0)) for name in present]}  # fmt: skip
+        shown = {
+            "sample": [(name, code) for name in present for code in codes[names == name][:each]],
+            "mean": [(name, codes[names == name].mean(0)) for name in present],
+        }
         for kind, found in shown.items():
-            rows += [{"method": told["method"], "kind": kind, "row": row, "label": name, "head": head,
-                      "value": float(value)}
-                     for row, (name, code) in enumerate(found) for head, value in enumerate(code)]  # fmt: skip
+            rows += [
+                {"method": told["method"], "kind": kind, "row": row, "label": name, "head": head, "value": float(value)}
+                for row, (name, code) in enumerate(found)
+                for head, value in enumerate(code)
+            ]
     return pd.DataFrame(rows)

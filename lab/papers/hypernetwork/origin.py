@@ -41,12 +41,16 @@ class Hyper:
     def departures(self, scale: str) -> list[str]:
         """What differs from the settings of the paper, and that there is no grid search below `paper`."""
         here, paper = self._fields(scale), self._fields("paper")
-        told = [f"{name} {value} (paper {paper[name]})" for name, value in here.items()
-                if value != paper[name] and not _in_grid(value, paper[name])]  # fmt: skip
+        told = [
+            f"{name} {value} (paper {paper[name]})"
+            for name, value in here.items()
+            if value != paper[name] and not _in_grid(value, paper[name])
+        ]
         found = [f"{self.task}: {', '.join(told)}"] if told else []
         if scale != "paper":
-            found.append("one learning rate, weight decay and warm-up for all methods; the paper picks them from a grid"
-                         " for each")  # fmt: skip
+            found.append(
+                "one learning rate, weight decay and warm-up for all methods; the paper picks them from a grid for each"
+            )
         return found
 
     def _setting(self, scale: str) -> HyperSetting:
@@ -59,10 +63,16 @@ class Hyper:
         if self.task == "sraven":
             own = {"features": "features", "values": "values", "held out": "held_out"}
         fields = {name: getattr(task, field) for name, field in own.items()} | {
-            "layers": model.layers, "heads": model.heads, "width": model.width, "key width": model.key_width,
-            "MLP width": model.mlp_width, "steps": recipe.steps, "batch": recipe.batch, "betas": list(recipe.betas),
+            "layers": model.layers,
+            "heads": model.heads,
+            "width": model.width,
+            "key width": model.key_width,
+            "MLP width": model.mlp_width,
+            "steps": recipe.steps,
+            "batch": recipe.batch,
+            "betas": list(recipe.betas),
             "examples an evaluation": recipe.examples,
-        }  # fmt: skip
+        }
         if scale == "paper":
             fields |= {"peak rate": list(found.rates), "weight decay": list(found.decays)}
             fields["warm-up steps"] = list(found.warmups)
@@ -96,5 +106,20 @@ def _in_grid(value: object, paper: object) -> bool:
     return isinstance(paper, list) and value in paper
 
 
-_TABLE_A3 = {"layers", "heads", "width", "key width", "MLP width", "batch", "peak rate", "weight decay",
-             "warm-up steps", "variables", "terms", "length", "held out", "features", "values"}  # fmt: skip
+_TABLE_A3 = {
+    "layers",
+    "heads",
+    "width",
+    "key width",
+    "MLP width",
+    "batch",
+    "peak rate",
+    "weight decay",
+    "warm-up steps",
+    "variables",
+    "terms",
+    "length",
+    "held out",
+    "features",
+    "values",
+}

@@ -66,7 +66,15 @@ def means(table: pd.DataFrame) -> pd.DataFrame:
             values = 100 * own["value"].to_numpy(float)
             values = values[np.isfinite(values)]
             error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
-            rows.append({"task": task, "method": method, "mean": values.mean() if len(values) else np.nan,
-                         "error": error, "runs": len(values), "lost": int(own["diverged"].astype(bool).sum()),
-                         **dict(zip(("paper", "paper_error"), PRINTED[task][method], strict=True))})  # fmt: skip
+            rows.append(
+                {
+                    "task": task,
+                    "method": method,
+                    "mean": values.mean() if len(values) else np.nan,
+                    "error": error,
+                    "runs": len(values),
+                    "lost": int(own["diverged"].astype(bool).sum()),
+                    **dict(zip(("paper", "paper_error"), PRINTED[task][method], strict=True)),
+                }
+            )
     return pd.DataFrame(rows)

@@ -46,8 +46,9 @@ class HyperSetting:
         return [replace(run, recipe=recipe) for recipe in recipes for run in self.runs(seeds)]
 
 
-def logic(scale: str = "laptop", name: str = "softmax", length: int = 32, held_out: float = 0.7,
-          printed: bool = False) -> HyperSetting:  # fmt: skip
+def logic(
+    scale: str = "laptop", name: str = "softmax", length: int = 32, held_out: float = 0.7, printed: bool = False
+) -> HyperSetting:
     """Fuzzy logic with the method `name` of `lab.models.methods`. printed: the model as the paper's text reads.
 
     >>> logic("paper", "hyla").grid(seeds=3)[0].recipe.steps
@@ -64,9 +65,17 @@ def logic(scale: str = "laptop", name: str = "softmax", length: int = 32, held_o
     return HyperSetting(task, _model(name, model, printed), recipe, evaluate, (0.001, 0.003), (0.03, 0.1), (100,))
 
 
-def sraven(scale: str = "laptop", name: str = "softmax", features: int | None = None, held_out: float = 0.25,
-           layers: int = 4, heads: int = 16, wider: int = 1, problems: int | None = None,
-           printed: bool = False) -> HyperSetting:  # fmt: skip
+def sraven(
+    scale: str = "laptop",
+    name: str = "softmax",
+    features: int | None = None,
+    held_out: float = 0.25,
+    layers: int = 4,
+    heads: int = 16,
+    wider: int = 1,
+    problems: int | None = None,
+    printed: bool = False,
+) -> HyperSetting:
     """SRAVEN with the method `name` of `lab.models.methods`.
 
     features: K, 4 at paper scale and 2 below. wider: multiplies embedding, key and MLP widths (Fig. 4A); the paper says

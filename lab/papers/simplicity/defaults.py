@@ -57,9 +57,18 @@ class TableSetting:
             return found
         first = next((r for r in found.restarts if r.start != "relu"), found.restarts[0])
         return TwoLossSpec(
-            found.task, found.model, replace(found.inner, steps=_STEPS[self.scale]), learn, low=found.low,
-            high=found.high, knots=first.knots, spline_rate=_KNOT_RATE, start=first.start, pool=found.pool, seed=seed,
-        )  # fmt: skip
+            found.task,
+            found.model,
+            replace(found.inner, steps=_STEPS[self.scale]),
+            learn,
+            low=found.low,
+            high=found.high,
+            knots=first.knots,
+            spline_rate=_KNOT_RATE,
+            start=first.start,
+            pool=found.pool,
+            seed=seed,
+        )
 
 
 # Of a search by two losses. On Fashion-MNIST as regression with one hidden layer, after 600 steps from zero, accuracy

@@ -192,46 +192,124 @@ def printed(table: pd.DataFrame) -> pd.DataFrame:
 _TWO_MORE = "ADD and ADDREVERSED at width 64, batch 256, 3 searches each"
 _ALL = "MANO, HAYSTACK and ADDREVERSED at the paper's scale, on a GPU"
 FIG2 = (
-    Claim("faster", "For ADD and MANO, convergence (90 %) occurs 2-3 times faster", _faster,
-          decides="ADD at width 64, batch 256, which converges; MANO at the paper's scale on a GPU", hours=2.0),
-    Claim("reaches-more", "Baselines do not reach perfect accuracy, optimized architectures do (on some task)",
-          _reaches_more, decides="40 more seeds of ADDMOD with the baseline and with the function", hours=0.4),
-)  # fmt: skip
+    Claim(
+        "faster",
+        "For ADD and MANO, convergence (90 %) occurs 2-3 times faster",
+        _faster,
+        decides="ADD at width 64, batch 256, which converges; MANO at the paper's scale on a GPU",
+        hours=2.0,
+    ),
+    Claim(
+        "reaches-more",
+        "Baselines do not reach perfect accuracy, optimized architectures do (on some task)",
+        _reaches_more,
+        decides="40 more seeds of ADDMOD with the baseline and with the function",
+        hours=0.4,
+    ),
+)
 FIG3 = (
-    Claim("alibi", "Alibi positional encodings help on lengths above 10",
-          lambda table: _beyond(table, "ALiBi", "absolute positions"), copies,
-          "COPY at the paper's scale, where ALiBi learns to copy", 18.0),
-    Claim("extends", "Optimizing the Alibi architecture extends the benefits to longer sequences",
-          lambda table: _beyond(table, "ALiBi + ours MLP", "ALiBi"), copies,
-          "COPY at the paper's scale, where ALiBi learns to copy", 18.0),
-)  # fmt: skip
-FIG4 = (Claim("small-widths", "On some tasks, optimized architectures keep higher accuracy at smaller widths",
-              _keeps_at_small_widths),)  # fmt: skip
+    Claim(
+        "alibi",
+        "Alibi positional encodings help on lengths above 10",
+        lambda table: _beyond(table, "ALiBi", "absolute positions"),
+        copies,
+        "COPY at the paper's scale, where ALiBi learns to copy",
+        18.0,
+    ),
+    Claim(
+        "extends",
+        "Optimizing the Alibi architecture extends the benefits to longer sequences",
+        lambda table: _beyond(table, "ALiBi + ours MLP", "ALiBi"),
+        copies,
+        "COPY at the paper's scale, where ALiBi learns to copy",
+        18.0,
+    ),
+)
+FIG4 = (
+    Claim(
+        "small-widths",
+        "On some tasks, optimized architectures keep higher accuracy at smaller widths",
+        _keeps_at_small_widths,
+    ),
+)
 FIG5 = (
-    Claim("diagonal", "The best option per task is usually on the diagonal (more often than by chance)",
-          _best_on_diagonal, decides=_TWO_MORE, hours=2.0),
-    Claim("own", "Optimized architectures are task-specific: they gain more on their own task than others",
-          _own_before_others, decides=_TWO_MORE, hours=2.0),
-    Claim("transfer", "Some benefits transfer across tasks", _transfer, of_scale=True,
-          decides="6 seeds more a cell of ADDMOD and PARENTHESES", hours=0.5),
-    Claim("related", "Benefits transfer mostly across closely related tasks like ADD and ADDREVERSED", _related_gain,
-          decides="ADD and ADDREVERSED at width 64, batch 256", hours=2.0),
-    Claim("worse", "Many perform worse than a standard transformer (as many as in the paper's matrix)",
-          _many_are_worse, of_scale=True, decides=_TWO_MORE, hours=2.0),
-)  # fmt: skip
+    Claim(
+        "diagonal",
+        "The best option per task is usually on the diagonal (more often than by chance)",
+        _best_on_diagonal,
+        decides=_TWO_MORE,
+        hours=2.0,
+    ),
+    Claim(
+        "own",
+        "Optimized architectures are task-specific: they gain more on their own task than others",
+        _own_before_others,
+        decides=_TWO_MORE,
+        hours=2.0,
+    ),
+    Claim(
+        "transfer",
+        "Some benefits transfer across tasks",
+        _transfer,
+        of_scale=True,
+        decides="6 seeds more a cell of ADDMOD and PARENTHESES",
+        hours=0.5,
+    ),
+    Claim(
+        "related",
+        "Benefits transfer mostly across closely related tasks like ADD and ADDREVERSED",
+        _related_gain,
+        decides="ADD and ADDREVERSED at width 64, batch 256",
+        hours=2.0,
+    ),
+    Claim(
+        "worse",
+        "Many perform worse than a standard transformer (as many as in the paper's matrix)",
+        _many_are_worse,
+        of_scale=True,
+        decides=_TWO_MORE,
+        hours=2.0,
+    ),
+)
 FIG10 = (
-    Claim("everywhere", "Optimized architectures always converge faster (mean accuracy over training)",
-          _faster_everywhere, decides=_ALL),
+    Claim(
+        "everywhere",
+        "Optimized architectures always converge faster (mean accuracy over training)",
+        _faster_everywhere,
+        decides=_ALL,
+    ),
     Claim("variance", "They show less variance across seeds, over tasks", _steadier, decides=_TWO_MORE, hours=2.0),
-    Claim("mlp", "Most of the benefits come from the MLP layers rather than the attention, over tasks",
-          _mlp_gains_most, decides=_TWO_MORE, hours=2.0),
-)  # fmt: skip
-FIG11 = (Claim("mlp-alone", "The best results are usually obtained by optimizing only the MLPs", _mlp_alone_is_best,
-               decides=_TWO_MORE, hours=2.0),)  # fmt: skip
+    Claim(
+        "mlp",
+        "Most of the benefits come from the MLP layers rather than the attention, over tasks",
+        _mlp_gains_most,
+        decides=_TWO_MORE,
+        hours=2.0,
+    ),
+)
+FIG11 = (
+    Claim(
+        "mlp-alone",
+        "The best results are usually obtained by optimizing only the MLPs",
+        _mlp_alone_is_best,
+        decides=_TWO_MORE,
+        hours=2.0,
+    ),
+)
 _LANGUAGE = "functions of language models (TinyStories, FineWeb), for which there is no entry; a GPU"
 FIG12 = (
-    Claim("symmetrized", "Symmetrized functions perform worse than the original ones", _symmetrized_is_worse,
-          language, _LANGUAGE),
-    Claim("degree", "Polynomials are increasingly effective as the degree increases", _higher_degrees_are_better,
-          language, _LANGUAGE),
-)  # fmt: skip
+    Claim(
+        "symmetrized",
+        "Symmetrized functions perform worse than the original ones",
+        _symmetrized_is_worse,
+        language,
+        _LANGUAGE,
+    ),
+    Claim(
+        "degree",
+        "Polynomials are increasingly effective as the degree increases",
+        _higher_degrees_are_better,
+        language,
+        _LANGUAGE,
+    ),
+)

@@ -12,8 +12,16 @@ if TYPE_CHECKING:
 
 # Accuracy without learning the task, on `test`: the most frequent token at each position; for HAYSTACK, some value of
 # the list. A sequence (COPY) is never right as a whole.
-TRIVIAL = {"memorize": 0.041, "addmod": 0.030, "add": 0.225, "addreversed": 0.233, "mano": 0.206, "haystack": 0.302,
-           "copy": 0.0, "parentheses": 0.514}  # fmt: skip
+TRIVIAL = {
+    "memorize": 0.041,
+    "addmod": 0.030,
+    "add": 0.225,
+    "addreversed": 0.233,
+    "mano": 0.206,
+    "haystack": 0.302,
+    "copy": 0.0,
+    "parentheses": 0.514,
+}
 CLEAR = 0.05  # above it: more than three standard errors of 1,000 test problems, of which a third are right
 NOT_LEARNED = "no better than a trivial answer, so there is nothing to compare"
 LANGUAGE = ("tinystories", "fineweb")  # of the paper's Figure 12 and Table 7

@@ -37,8 +37,16 @@ class Setting:
 
     def search(self, learn: tuple[str, ...] = ("mlp",)) -> SearchSpec:
         """The stage-I search of this task, with the recipe of its stage II."""
-        return SearchSpec(self.task, self.model, self._recipe(learned=True), learn, self.models, knots=self.knots,
-                          spline_rate=self.spline_rate, seed=STAGE_ONE_SEED)  # fmt: skip
+        return SearchSpec(
+            self.task,
+            self.model,
+            self._recipe(learned=True),
+            learn,
+            self.models,
+            knots=self.knots,
+            spline_rate=self.spline_rate,
+            seed=STAGE_ONE_SEED,
+        )
 
     def runs(self, seeds: int, search: SearchSpec | None = None, short: bool = False, **changes) -> list[RunSpec]:
         """Baseline runs, or runs with what `search` found; `changes` go to the model, `short` stops at `read`."""
@@ -166,12 +174,22 @@ def _fields(setting: Setting) -> dict[str, object]:
     model, recipe = setting.model, setting.recipe
     own = {"peak rate with learned functions": setting.learned_rate} if setting.learned_rate else {}
     return own | {
-        "width": model.width, "layers": model.layers, "heads": model.heads, "positions": model.positions,
-        "Canon": model.canon, "tied embeddings": model.tied, "steps": recipe.steps, "batch": recipe.batch,
-        "peak rate": recipe.rate, "betas": list(recipe.betas), "accuracy on": setting.evaluate[0],
+        "width": model.width,
+        "layers": model.layers,
+        "heads": model.heads,
+        "positions": model.positions,
+        "Canon": model.canon,
+        "tied embeddings": model.tied,
+        "steps": recipe.steps,
+        "batch": recipe.batch,
+        "peak rate": recipe.rate,
+        "betas": list(recipe.betas),
+        "accuracy on": setting.evaluate[0],
         "matrix read at step": setting.read,
-        "M": setting.models, "knots": setting.knots, "peak rate of the knots": setting.spline_rate,
-    }  # fmt: skip
+        "M": setting.models,
+        "knots": setting.knots,
+        "peak rate of the knots": setting.spline_rate,
+    }
 
 
 def departures(names: Sequence[str], scale: str, matrix: bool = True) -> list[str]:

@@ -61,9 +61,16 @@ def measure(runs: Sequence[Run]) -> pd.DataFrame:
         part = run.spec.model.mlp
         knot_rate = part.search.spline_rate if isinstance(part, Learned) else None
         rows.append(
-            {"task": run.spec.task, "rate": run.spec.recipe.rate, "knot_rate": knot_rate, "seed": run.spec.seed,
-             "mean_accuracy": run.accuracy.mean(), "last_accuracy": run.accuracy[-1], "diverged": bool(run.diverged)}
-        )  # fmt: skip
+            {
+                "task": run.spec.task,
+                "rate": run.spec.recipe.rate,
+                "knot_rate": knot_rate,
+                "seed": run.spec.seed,
+                "mean_accuracy": run.accuracy.mean(),
+                "last_accuracy": run.accuracy[-1],
+                "diverged": bool(run.diverged),
+            }
+        )
     table = pd.DataFrame(rows)
     return table if table["knot_rate"].notna().any() else table.drop(columns="knot_rate")
 

@@ -10,9 +10,30 @@ from lab.tasks.sraven import RULES
 
 NAMES = [
     f"hypernetwork/{name}"
-    for name in ("fig2b", "fig2c", "fig2d", "fig4a", "fig4b", "fig5a", "fig5b", "fig5c", "fig5d", "fig5e", "fig5f",
-                 "figA2", "figA3", "figA4", "figA5", "figA6", "figA7", "figA8", "figA9", "tableA1", "tableA2")
-]  # fmt: skip
+    for name in (
+        "fig2b",
+        "fig2c",
+        "fig2d",
+        "fig4a",
+        "fig4b",
+        "fig5a",
+        "fig5b",
+        "fig5c",
+        "fig5d",
+        "fig5e",
+        "fig5f",
+        "figA2",
+        "figA3",
+        "figA4",
+        "figA5",
+        "figA6",
+        "figA7",
+        "figA8",
+        "figA9",
+        "tableA1",
+        "tableA2",
+    )
+]
 
 RNG = 11
 
@@ -60,8 +81,17 @@ def along(by, right, sign=1):
 def ablations(right):
     """The parts of HYLA, and experts, add ten points each; or take them."""
     rng, rows, gain = np.random.default_rng(RNG), [], 0.1 if right else -0.1
-    parts = {"softmax": 0, "linear": 0, "linear_rms_head": 1, "hyla_linear": 1, "hyla": 2, "hyla_softmax": 0,
-             "softmax_experts": 1, "linear_experts": 1, "hyla_experts": 3}  # fmt: skip
+    parts = {
+        "softmax": 0,
+        "linear": 0,
+        "linear_rms_head": 1,
+        "hyla_linear": 1,
+        "hyla": 2,
+        "hyla_softmax": 0,
+        "softmax_experts": 1,
+        "linear_experts": 1,
+        "hyla_experts": 3,
+    }
     for task in ("logic", "sraven"):
         for method, number in parts.items():
             rows += [(task, method, s, 0.5 + gain * number + 0.005 * rng.normal(), False, True) for s in range(3)]
@@ -91,8 +121,10 @@ def similarities(right):
 
 def fractions(right):
     """Of a million problems, as printed, or with more ambiguous ones the more values there are."""
-    rows = [(4, values, "reference code's count", paper if right else 0.02 * values, 1e-6, 10**6, paper, 1e-6)
-            for values, (paper, _) in PRINTED.items()]  # fmt: skip
+    rows = [
+        (4, values, "reference code's count", paper if right else 0.02 * values, 1e-6, 10**6, paper, 1e-6)
+        for values, (paper, _) in PRINTED.items()
+    ]
     rows.append((4, 8, "paper's words", 0.002 if right else 0.2, 1e-6, 10**6, np.nan, np.nan))
     names = ["features", "values", "counting", "fraction", "standard_error", "problems", "paper", "paper_error"]
     return pd.DataFrame(rows, columns=names)

@@ -43,8 +43,10 @@ def test_every_method_has_the_same_task_and_recipe(scale):
         own = [(labels, spec) for labels, spec in planned if labels["task"] == task]
         assert list(dict.fromkeys(labels["method"] for labels, _ in own)) == list(METHODS)
         assert {spec.task_name for _, spec in own} == {task} and len({spec.task for _, spec in own}) == 1
-        grids = {method: {(spec.recipe, spec.seed) for labels, spec in own if labels["method"] == method}
-                 for method in METHODS}  # fmt: skip
+        grids = {
+            method: {(spec.recipe, spec.seed) for labels, spec in own if labels["method"] == method}
+            for method in METHODS
+        }
         assert all(grid == grids["softmax"] for grid in grids.values()), "the same care"
         assert len({(spec.model.layers, spec.model.heads, spec.model.width) for _, spec in own}) == 1
     if scale == "paper":

@@ -29,11 +29,15 @@ def test_counts_agree_with_a_list_of_everything(made):
     table = made["hypernetwork/figA9"].table
     values = 4
     rows = {
-        "three": {rows for c in product(range(values), repeat=3) if len(set(c)) == 3
-                  for rows in product(permutations(sorted(c)), repeat=3)},
+        "three": {
+            rows
+            for c in product(range(values), repeat=3)
+            if len(set(c)) == 3
+            for rows in product(permutations(sorted(c)), repeat=3)
+        },
         "one": set(product(range(values), repeat=3)),
         "two": set(product(product(range(values), repeat=2), repeat=3)),
-    }  # fmt: skip
+    }
     rules = [len(rows[kind]) for kind in ["one"] * 5 + ["two"] * 2 + ["three"]]
     for features in (1, 2):
         row = table[(table["features"] == features) & (table["values"] == values)].iloc[0]

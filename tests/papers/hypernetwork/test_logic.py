@@ -111,8 +111,15 @@ def test_plots_hold_the_means_of_what_was_chosen_and_the_printed_numbers(made):
 def test_captions_and_provenance(made, name):
     one = made[name]
     check(one.provenance)
-    for word in ("Scale smoke", "36 runs", "seeds 0 to 1", "Steps: logic 6", "lab.tasks from each run's seed",
-                 "8, 16 tokens (paper 16, 32, 64, 96)", "one learning rate"):  # fmt: skip
+    for word in (
+        "Scale smoke",
+        "36 runs",
+        "seeds 0 to 1",
+        "Steps: logic 6",
+        "lab.tasks from each run's seed",
+        "8, 16 tokens (paper 16, 32, 64, 96)",
+        "one learning rate",
+    ):
         assert word in one.caption
     assert "searches" not in one.caption and not re.search(r"\bnan\b", one.full_caption) and one.provenance["guesses"]
 

@@ -12,8 +12,12 @@ RNG = 11
 def complexities(right):
     """Twelve models a seed: both measures rank them alike, or the other way round."""
     tv = np.geomspace(0.01, 10, 12)
-    rows = [(seed, number, 2, output, one, one**0.5 if right else 1 / one, False)
-            for output in ("probability", "logit") for seed in range(3) for number, one in enumerate(tv)]  # fmt: skip
+    rows = [
+        (seed, number, 2, output, one, one**0.5 if right else 1 / one, False)
+        for output in ("probability", "logit")
+        for seed in range(3)
+        for number, one in enumerate(tv)
+    ]
     return pd.DataFrame(rows, columns=["seed", "prefactor", "layers", "output", "tv", "fourier", "diverged"])
 
 
@@ -24,8 +28,10 @@ def grokked(right, tasks=("a+b mod 27",)):
         for method, late in (("ReLU", 2000), ("learned", 200 if right else np.inf)):
             for seed in range(6):
                 at = late * (1 + 0.02 * rng.normal())
-                rows += [(task, method, seed, step, float(step >= at), float(step >= 100), False)
-                         for step in range(20, 4001, 20)]  # fmt: skip
+                rows += [
+                    (task, method, seed, step, float(step >= at), float(step >= 100), False)
+                    for step in range(20, 4001, 20)
+                ]
     names = ["task", "method", "seed", "step", "accuracy", "accuracy_train", "diverged"]
     return pd.DataFrame(rows, columns=names)
 
@@ -51,8 +57,10 @@ def arrivals(right):
     for fraction, width in ((0.4, 256), (0.8, 64), (0.8, 256)):
         for method, step in (("ReLU", 2000), ("learned", 200 if right or width > 64 else np.nan)):
             end = 0.6 if right and width == 64 and method == "learned" else 1.0
-            rows += [("a+b mod 27", fraction, width, method, seed, step + 20 * rng.normal(), end, 4000, False)
-                     for seed in range(6)]  # fmt: skip
+            rows += [
+                ("a+b mod 27", fraction, width, method, seed, step + 20 * rng.normal(), end, 4000, False)
+                for seed in range(6)
+            ]
     names = ["task", "fraction", "width", "method", "seed", "step", "accuracy", "last", "diverged"]
     return pd.DataFrame(rows, columns=names)
 
@@ -75,8 +83,20 @@ def image_runs(right):
                 level = 0.9 if right or number else 0.3
                 if mode == "regression":
                     level = 0.7 + (0.05 if right else -0.05) * number
-                rows += [(name, mode, method, layers, seed, level - 0.01 * layers + 0.001 * rng.normal(),
-                          level - 0.01 * layers, False) for layers in (1, 4) for seed in range(3)]  # fmt: skip
+                rows += [
+                    (
+                        name,
+                        mode,
+                        method,
+                        layers,
+                        seed,
+                        level - 0.01 * layers + 0.001 * rng.normal(),
+                        level - 0.01 * layers,
+                        False,
+                    )
+                    for layers in (1, 4)
+                    for seed in range(3)
+                ]
     names = ["set", "mode", "method", "layers", "seed", "accuracy", "accuracy_val", "diverged"]
     return pd.DataFrame(rows, columns=names)
 
@@ -99,8 +119,10 @@ def image_functions(right):
                 like = (0.9995, 0.998) if right else (0.998, 0.9995)
                 if mode == "regression":
                     like = (0.8, 0.8)
-                rows += [(name, mode, method, restart, 1, 0.8, restart == 0, turns + 0.1 * rng.random(), *like)
-                         for restart in range(3)]  # fmt: skip
+                rows += [
+                    (name, mode, method, restart, 1, 0.8, restart == 0, turns + 0.1 * rng.random(), *like)
+                    for restart in range(3)
+                ]
     names = ["set", "mode", "method", "restart", "layer", "accuracy", "chosen", "turns", "gelu", "relu"]
     table = pd.DataFrame(rows, columns=names)
     return table.assign(gelu=table["gelu"] + 0.0001 * rng.random(len(table)))
@@ -110,8 +132,11 @@ def tabular(right):
     """Five tables, which want networks of different complexity; learned functions are better than ReLU, input
     functions best; or nothing but trees is better."""
     rng, rows = np.random.default_rng(RNG), []
-    better = {"ReLU": 0.0, "TanH": 0.02, "learned": 0.05, "IAFs": 0.07} if right else {
-        "ReLU": 0.06, "TanH": 0.04, "learned": 0.02, "IAFs": 0.0}  # fmt: skip
+    better = (
+        {"ReLU": 0.0, "TanH": 0.02, "learned": 0.05, "IAFs": 0.07}
+        if right
+        else {"ReLU": 0.06, "TanH": 0.04, "learned": 0.02, "IAFs": 0.0}
+    )
     for number, name in enumerate(("covertype", "MagicTelescope", "bank-marketing", "pol", "heloc")):
         trees = 0.85 if right else 0.84
         rows.append((name, "boosted trees", "", 0, 1.0, 0, trees, trees, 5.0, True, False))
@@ -130,10 +155,26 @@ def tabular(right):
 def reused(right):
     """Widths and depths help; so does the learned function, or not."""
     rng = np.random.default_rng(RNG)
-    rows = [(name, method, layers, width, seed, 0.7 + 0.02 * layers + 0.0002 * width + 0.001 * rng.normal()
-             + (0.05 if right else -0.05) * (method == "learned"), False)
-            for name in ("covertype", "pol") for method in ("ReLU", "learned") for layers in (1, 2, 3)
-            for width in (16, 64) for seed in range(6)]  # fmt: skip
+    rows = [
+        (
+            name,
+            method,
+            layers,
+            width,
+            seed,
+            0.7
+            + 0.02 * layers
+            + 0.0002 * width
+            + 0.001 * rng.normal()
+            + (0.05 if right else -0.05) * (method == "learned"),
+            False,
+        )
+        for name in ("covertype", "pol")
+        for method in ("ReLU", "learned")
+        for layers in (1, 2, 3)
+        for width in (16, 64)
+        for seed in range(6)
+    ]
     return pd.DataFrame(rows, columns=["table", "method", "layers", "width", "seed", "accuracy", "diverged"])
 
 
@@ -157,8 +198,11 @@ def methods(*means, seeds=6, spread=0.001):
 
     def planted(right):
         rng = np.random.default_rng(RNG)
-        rows = [(method, seed, mean[not right] + spread * rng.normal(), False) for method, mean in means
-                for seed in range(seeds)]  # fmt: skip
+        rows = [
+            (method, seed, mean[not right] + spread * rng.normal(), False)
+            for method, mean in means
+            for seed in range(seeds)
+        ]
         return pd.DataFrame(rows, columns=["method", "seed", "accuracy", "diverged"])
 
     return planted
@@ -175,8 +219,9 @@ def restarts(right):
     return pd.concat([base, *parts], ignore_index=True)
 
 
-interpolations = methods(("ReLU", (0.4, 0.4)), ("nearest", (0.42, 0.47)), ("linear", (0.45, 0.38)),
-                         ("cubic", (0.452, 0.35)))  # fmt: skip
+interpolations = methods(
+    ("ReLU", (0.4, 0.4)), ("nearest", (0.42, 0.47)), ("linear", (0.45, 0.38)), ("cubic", (0.452, 0.35))
+)
 objectives = methods(("ReLU", (0.4, 0.4)), ("train", (0.42, 0.43)), ("val", (0.45, 0.38)), ("test", (0.451, 0.45)))
 
 

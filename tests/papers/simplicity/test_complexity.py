@@ -112,10 +112,19 @@ def test_lines_are_what_the_models_answer(made):
 def planted(relation):
     """Models whose Fourier complexity is `relation` of their total variation."""
     tv, rng = np.geomspace(0.01, 10, 12), np.random.default_rng(0)
-    rows = [{"prefactor": alpha, "layers": 1 + i % 2, "seed": seed, "output": output, "tv": value,
-             "fourier": relation(value, rng)}
-            for output in ("probability", "before the softmax") for seed in range(3)
-            for i, (alpha, value) in enumerate(zip(PREFACTORS, tv, strict=True))]  # fmt: skip
+    rows = [
+        {
+            "prefactor": alpha,
+            "layers": 1 + i % 2,
+            "seed": seed,
+            "output": output,
+            "tv": value,
+            "fourier": relation(value, rng),
+        }
+        for output in ("probability", "before the softmax")
+        for seed in range(3)
+        for i, (alpha, value) in enumerate(zip(PREFACTORS, tv, strict=True))
+    ]
     table = pd.DataFrame(rows)
     for name in ("tv", "fourier"):
         table[f"{name}_low"], table[f"{name}_high"] = 0.9 * table[name], 1.1 * table[name]

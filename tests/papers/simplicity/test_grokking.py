@@ -74,7 +74,12 @@ def test_figures_share_their_runs_and_more_seeds_are_further_runs():
 def test_paper_scale_is_the_papers():
     found = grokking("paper")
     assert (found.model.width, found.model.layers, found.recipe.rate, found.recipe.steps, found.recipe.batch) == (
-        256, 1, 1.0, 60_000, 4_096)  # fmt: skip
+        256,
+        1,
+        1.0,
+        60_000,
+        4_096,
+    )
     assert found.task.fraction == 0.8 and found.recipe.optimizer == "sgd"
     assert not entry(NAMES[0]).origin.departures("paper")
     assert "rate 10 (paper 1)" in entry(NAMES[0]).origin.departures("laptop")[0]

@@ -70,8 +70,12 @@ def test_accuracies_are_those_of_the_stored_weights(made, name):
 
 
 def test_cells_are_gains_over_relu_on_the_same_set():
-    values = {(RELU, "mnist"): (0.5, 0.7), ("mnist", "mnist"): (0.8, 0.6), (RELU, "cifar10"): (0.2, 0.2),
-              ("mnist", "cifar10"): (0.1, np.nan)}  # fmt: skip
+    values = {
+        (RELU, "mnist"): (0.5, 0.7),
+        ("mnist", "mnist"): (0.8, 0.6),
+        (RELU, "cifar10"): (0.2, 0.2),
+        ("mnist", "cifar10"): (0.1, np.nan),
+    }
     rows = [(*pair, 4, seed, value) for pair, both in values.items() for seed, value in enumerate(both)]
     table = pd.DataFrame(rows, columns=["source", "target", "layers", "seed", "accuracy"])
     table = table.assign(diverged=table["accuracy"].isna())

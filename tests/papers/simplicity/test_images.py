@@ -163,8 +163,11 @@ def test_functions_are_what_the_searches_found(made, name):
             density = part["density"].sum(skipna=True)
             assert density == pytest.approx(1 if restart == found.winner else 0, abs=1e-3)
         rows = table[np.logical_and.reduce([table[key] == value for key, value in labels.items()])]
-        wanted = {(restart, layer + 1) for restart in range(len(found.results))
-                  for layer in range(len(found.splines(restart)))}  # fmt: skip
+        wanted = {
+            (restart, layer + 1)
+            for restart in range(len(found.results))
+            for layer in range(len(found.splines(restart)))
+        }
         assert set(zip(rows["restart"], rows["layer"], strict=True)) == wanted
         for row in rows.itertuples():
             assert row.accuracy == pytest.approx(found.results[row.restart, :, 0].mean(), abs=1e-5)
@@ -223,8 +226,13 @@ def test_plots_hold_every_run(made, name):
     table, drawn = made[name].table, made[name].plot
     table = retained(table) if name == FIG2 else table
     small = "markers" if name in (FIG4, FIG18) else "one run"
-    points = [y for trace in drawn.data if (small in trace.name or trace.mode == small) for y in trace.y
-              if "printed" not in trace.name and (small == "markers" or small in trace.name)]  # fmt: skip
+    points = [
+        y
+        for trace in drawn.data
+        if (small in trace.name or trace.mode == small)
+        for y in trace.y
+        if "printed" not in trace.name and (small == "markers" or small in trace.name)
+    ]
     wanted = 100 * table["accuracy"]
     if name in (FIG4, FIG18):
         drawn_twice = (

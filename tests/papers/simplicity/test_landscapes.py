@@ -25,8 +25,11 @@ def made():
 
 @pytest.fixture(scope="module")
 def runs():
-    return {(labels["method"], spec.seed): Run(spec, Store()) for labels, spec in entry(FIG7).plan("smoke", 2)
-            if labels["prefactor"] == 1.0}  # fmt: skip
+    return {
+        (labels["method"], spec.seed): Run(spec, Store())
+        for labels, spec in entry(FIG7).plan("smoke", 2)
+        if labels["prefactor"] == 1.0
+    }
 
 
 @pytest.mark.parametrize("scale", SCALES)

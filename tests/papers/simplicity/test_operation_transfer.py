@@ -61,9 +61,14 @@ def test_the_table_is_that_of_the_stored_runs(made):
 
 
 def test_scores_are_shares_of_the_best_of_a_row():
-    rows = [("easy", RELU, 0, 400.0, 0.99), ("easy", "easy", 0, 100.0, 1.0), ("easy", "hard", 0, np.nan, 0.5),
-            ("hard", RELU, 0, np.nan, 0.2),
-            ("hard", "easy", 0, np.nan, 0.4), ("hard", "hard", 0, 300.0, 0.8)]  # fmt: skip
+    rows = [
+        ("easy", RELU, 0, 400.0, 0.99),
+        ("easy", "easy", 0, 100.0, 1.0),
+        ("easy", "hard", 0, np.nan, 0.5),
+        ("hard", RELU, 0, np.nan, 0.2),
+        ("hard", "easy", 0, np.nan, 0.4),
+        ("hard", "hard", 0, 300.0, 0.8),
+    ]
     table = pd.DataFrame(rows, columns=["task", "function", "seed", "step", "accuracy"]).assign(diverged=False)
     found = claims.scores(table)
     assert found["kind"].tolist() == ["easy"] * 3 + ["hard"] * 3

@@ -12,11 +12,15 @@ from lab.tasks.operation import ALL
 
 NAMES = ("simplicity/fig10", "simplicity/fig27")
 BY_HAND = {
-    "a+b": lambda a, b: a + b, "a-b": lambda a, b: a - b, "ab": lambda a, b: a * b,
-    "ab if b odd else a+b": lambda a, b: a * b if b % 2 else a + b, "a^2+b^2": lambda a, b: a * a + b * b,
-    "a^2+ab+b^2": lambda a, b: a * a + a * b + b * b, "a^2+ab+b^2+a": lambda a, b: a * a + a * b + b * b + a,
+    "a+b": lambda a, b: a + b,
+    "a-b": lambda a, b: a - b,
+    "ab": lambda a, b: a * b,
+    "ab if b odd else a+b": lambda a, b: a * b if b % 2 else a + b,
+    "a^2+b^2": lambda a, b: a * a + b * b,
+    "a^2+ab+b^2": lambda a, b: a * a + a * b + b * b,
+    "a^2+ab+b^2+a": lambda a, b: a * a + a * b + b * b + a,
     "a^3+ab": lambda a, b: a * a * a + a * b,
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")

@@ -20,9 +20,13 @@ FIG8, FIG21 = "simplicity/fig8", "simplicity/fig21"
 def test_one_function_a_table_goes_through_all_sizes_and_the_usual_one_is_of_figure_5(scale):
     planned = entry(FIG21).plan(scale, 2)
     assert {(labels["layers"], labels["width"]) for labels, _ in planned} == {
-        (layers, width) for layers in LAYERS[scale] for width in WIDTHS[scale]}  # fmt: skip
-    functions = {(spec.task, tuple(needs(spec)), labels["layers"] if scale == "paper" else None)
-                 for labels, spec in planned if labels["method"] == LEARNED}  # fmt: skip
+        (layers, width) for layers in LAYERS[scale] for width in WIDTHS[scale]
+    }
+    functions = {
+        (spec.task, tuple(needs(spec)), labels["layers"] if scale == "paper" else None)
+        for labels, spec in planned
+        if labels["method"] == LEARNED
+    }
     assert len(functions) == len(tables(scale)) * (len(LAYERS[scale]) if scale == "paper" else 1)
     shared = {spec for _, spec in planned} & {spec for _, spec in entry("simplicity/fig5").plan(scale, 2)}
     assert len(shared) == len(planned) / len(WIDTHS[scale])

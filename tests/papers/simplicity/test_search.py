@@ -87,13 +87,17 @@ def test_the_best_restart_is_the_one_the_search_chose(made):
 
 def test_rows_are_means_and_standard_deviations():
     values = {(RELU, -1): (0.3, 0.5), (LEARNED, 0): (0.4, 0.6), (LEARNED, 1): (0.8, np.nan)}
-    rows = [(method, restart, seed, value, restart == 1) for (method, restart), pair in values.items()
-            for seed, value in enumerate(pair)]  # fmt: skip
+    rows = [
+        (method, restart, seed, value, restart == 1)
+        for (method, restart), pair in values.items()
+        for seed, value in enumerate(pair)
+    ]
     table = pd.DataFrame(rows, columns=["method", "restart", "seed", "accuracy", "chosen"])
     table = table.assign(start="relu", rate=0.1, diverged=table["accuracy"].isna())
     found = plots.means(table).set_index("key")
     assert found["mean"].to_dict() == pytest.approx(
-        {RELU: 40, "average": 60, "best": 80, "restart 0": 50, "restart 1": 80})  # fmt: skip
+        {RELU: 40, "average": 60, "best": 80, "restart 0": 50, "restart 1": 80}
+    )
     assert found.loc["average", "error"] == pytest.approx(20) and found.loc["average", "lost"] == 1
     told = plots.printed(table)
     assert told["theirs"].tolist() == [53.1, 56.6, 57.2] and told["ours"].tolist() == pytest.approx([40, 60, 80])

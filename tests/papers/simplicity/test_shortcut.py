@@ -49,12 +49,21 @@ def test_plans_fit_together_and_differ_in_the_function_alone(scale):
 
 def test_paper_scale_is_the_papers():
     for task, names in ((CIFAR, NAMES[:2]), (SVHN, NAMES[2:])):
-        assert {spec.task for name in names for labels, spec in planned(name, "paper", 2)
-                if labels["method"] not in ALONE.values()} == {task}  # fmt: skip
+        assert {
+            spec.task
+            for name in names
+            for labels, spec in planned(name, "paper", 2)
+            if labels["method"] not in ALONE.values()
+        } == {task}
     found = shortcut("paper")
     recipe = found.recipe
     assert (found.model.layers, found.model.width, recipe.optimizer, recipe.rate, recipe.batch) == (
-        1, 32, "sgd", 0.01, 4096)  # fmt: skip
+        1,
+        32,
+        "sgd",
+        0.01,
+        4096,
+    )
     for name in NAMES:
         assert not entry(name).origin.departures("paper") and not entry(name).notes("paper")
         assert "is not shipped (paper: MNIST and " in entry(name).origin.departures("laptop")[0]
@@ -88,8 +97,11 @@ def test_trajectories_begin_with_the_initial_weights_and_end_with_the_stored_mod
 @pytest.mark.parametrize("name", NAMES)
 def test_functions_are_what_the_searches_found(made, name):
     functions = made[name].extras["functions"]
-    searches = {(labels["spectral"], labels["method"]): search for labels, spec in planned(name, "smoke", 2)
-                for search in needs(spec)}  # fmt: skip
+    searches = {
+        (labels["spectral"], labels["method"]): search
+        for labels, spec in planned(name, "smoke", 2)
+        for search in needs(spec)
+    }
     assert set(functions.groupby(KEYS).groups) == set(searches)
     for keys, rows in functions.groupby(KEYS):
         found = EpisodeResult(searches[keys], Store())

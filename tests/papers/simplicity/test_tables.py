@@ -66,10 +66,11 @@ def test_paper_scale_has_the_tables_that_are_here_and_names_the_others(monkeypat
 
 
 def test_the_setting_with_the_best_validation_accuracy_is_chosen():
-    rows = [("a", "TanH", "", layers, alpha, seed, value, 1 - value)
-            for (layers, alpha), values in
-            {(1, 1.0): (0.7, 0.7), (2, 1.0): (0.6, 0.9), (2, 8.0): (0.99, np.nan)}.items()
-            for seed, value in enumerate(values)]  # fmt: skip
+    rows = [
+        ("a", "TanH", "", layers, alpha, seed, value, 1 - value)
+        for (layers, alpha), values in {(1, 1.0): (0.7, 0.7), (2, 1.0): (0.6, 0.9), (2, 8.0): (0.99, np.nan)}.items()
+        for seed, value in enumerate(values)
+    ]
     rows += [("b", "TanH", "", 1, 1.0, 0, np.nan, 0.5), ("b", "k-NN", "", 0, 1.0, 0, 0.1, 0.9)]
     names = ["table", "method", "start", "layers", "prefactor", "seed", "accuracy_val", "accuracy"]
     found = figures.chosen(pd.DataFrame(rows, columns=names))
@@ -114,17 +115,32 @@ def test_figure_6_has_nothing_but_networks_and_fits_nothing_else(made):
 
 
 def test_ranks_and_normalized_accuracies_by_hand():
-    rows = [(name, method, seed, value, True)
-            for name, values in {"a": {"ReLU": (0.5, 0.7), "IAFs": (0.8, 0.8), "k-NN": (0.7,)},
-                                 "b": {"ReLU": (0.6, 0.6), "IAFs": (0.5, 0.5), "k-NN": (0.7,)}}.items()
-            for method, own in values.items() for seed, value in enumerate(own)]  # fmt: skip
+    rows = [
+        (name, method, seed, value, True)
+        for name, values in {
+            "a": {"ReLU": (0.5, 0.7), "IAFs": (0.8, 0.8), "k-NN": (0.7,)},
+            "b": {"ReLU": (0.6, 0.6), "IAFs": (0.5, 0.5), "k-NN": (0.7,)},
+        }.items()
+        for method, own in values.items()
+        for seed, value in enumerate(own)
+    ]
     rows.append(("a", "ReLU", 0, 0.0, False))
     table = pd.DataFrame(rows, columns=["table", "method", "seed", "accuracy", "chosen"])
     found = plots.together(table).set_index(["method", "seed"])
     assert found["normalized"].round(6).to_dict() == {
-        ("ReLU", 0): 0.0, ("ReLU", 1): 0.5, ("IAFs", 0): 0.5, ("IAFs", 1): 0.5, ("k-NN", 0): 0.75}  # fmt: skip
+        ("ReLU", 0): 0.0,
+        ("ReLU", 1): 0.5,
+        ("IAFs", 0): 0.5,
+        ("IAFs", 1): 0.5,
+        ("k-NN", 0): 0.75,
+    }
     assert found["rank"].to_dict() == {
-        ("ReLU", 0): 2.5, ("ReLU", 1): 2.25, ("IAFs", 0): 2.0, ("IAFs", 1): 2.0, ("k-NN", 0): 1.5}  # fmt: skip
+        ("ReLU", 0): 2.5,
+        ("ReLU", 1): 2.25,
+        ("IAFs", 0): 2.0,
+        ("IAFs", 1): 2.0,
+        ("k-NN", 0): 1.5,
+    }
 
 
 def test_plots_hold_every_model(made):

@@ -81,8 +81,14 @@ def better(right):
 def variants(right):
     """Of functions of language models, which the claims are about."""
     rng, rows, sign = np.random.default_rng(RNG), [], 1 if right else -1
-    kinds = {("baseline", 0): 0, ("ours MLP", 0): 0.1, ("symmetrized", 0): 0.1 - 0.05 * sign,
-             ("polynomial", 6): 0.02, ("polynomial", 18): 0.02 + 0.05 * sign, ("polynomial", 24): 0.0}  # fmt: skip
+    kinds = {
+        ("baseline", 0): 0,
+        ("ours MLP", 0): 0.1,
+        ("symmetrized", 0): 0.1 - 0.05 * sign,
+        ("polynomial", 6): 0.02,
+        ("polynomial", 18): 0.02 + 0.05 * sign,
+        ("polynomial", 24): 0.0,
+    }
     for task in ("tinystories", "fineweb"):
         for (method, degree), gain in kinds.items():
             rows += [(task, method, degree, s, 0.5 + gain + 0.005 * rng.normal(), False) for s in range(6)]

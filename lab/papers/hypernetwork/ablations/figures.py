@@ -75,11 +75,15 @@ def _summary(table: pd.DataFrame) -> str:
         if len(rows) < 3:
             words.append(f"{NAMES[task]}: only {len(rows)} rows have runs that did not diverge")
             continue
-        ends = [f"{method_title(row['method'])} {row['mean']:.0f} (paper {row['paper']:.0f})"
-                for row in (rows.iloc[-1], rows.iloc[0])]  # fmt: skip
+        ends = [
+            f"{method_title(row['method'])} {row['mean']:.0f} (paper {row['paper']:.0f})"
+            for row in (rows.iloc[-1], rows.iloc[0])
+        ]
         order = spearmanr(rows["mean"], rows["paper"]).statistic
-        words.append(f"{NAMES[task]} in %: highest {ends[0]}, lowest {ends[1]}; Spearman correlation of the"
-                     f" {len(rows)} rows with the paper's {order:.2f}")  # fmt: skip
+        words.append(
+            f"{NAMES[task]} in %: highest {ends[0]}, lowest {ends[1]}; Spearman correlation of the"
+            f" {len(rows)} rows with the paper's {order:.2f}"
+        )
     return "; ".join(words) + f".{plots.other_length(table)}"
 
 
@@ -103,13 +107,23 @@ def _origins(scale: str) -> list[Hyper]:
 
 ENTRIES = (
     Entry(
-        "hypernetwork/tableA1", "A.1", "Ablations of HYLA, and mixtures of experts",
+        "hypernetwork/tableA1",
+        "A.1",
+        "Ablations of HYLA, and mixtures of experts",
         "Score on unseen combinations at the end of training (columns: tasks), for the attentions between linear"
         " attention and HYLA, a deeper value network, and mixtures of experts (MoE) in place of feed-forward layers",
         "RMSHead alone and the pairwise network without nonlinearity each help slightly, the full HYLA generally is"
         " best, a deep value network is strong, too, softmax instead of RMSHead poor; experts help moderately",
-        tasks=("logic", "sraven"), plan=plan, measure=measure, plot=plots.table_a1, summary=_summary, notes=_notes,
-        origin=Several(_origins), seeds=SEEDS, claims=claims.TABLEA1, printed=claims.printed_ablations,
+        tasks=("logic", "sraven"),
+        plan=plan,
+        measure=measure,
+        plot=plots.table_a1,
+        summary=_summary,
+        notes=_notes,
+        origin=Several(_origins),
+        seeds=SEEDS,
+        claims=claims.TABLEA1,
+        printed=claims.printed_ablations,
         minutes={"smoke": 1, "laptop": 20, "paper": 1_700},
     ),
-)  # fmt: skip
+)

@@ -62,6 +62,9 @@ def _two_lines(title: str) -> str:
 
 
 def _lost(found: pd.DataFrame) -> str:
-    lost = [f"{method_title(row.method)} ({row.task}): {row.lost} of {row.lost + row.runs}"
-            for row in found.itertuples() if row.lost]  # fmt: skip
+    lost = [
+        f"{method_title(row.method)} ({row.task}): {row.lost} of {row.lost + row.runs}"
+        for row in found.itertuples()
+        if row.lost
+    ]
     return f"Diverged runs (left out of means): {'; '.join(lost)}." if lost else ""

@@ -39,10 +39,14 @@ def _fewer_with_more_values(table: pd.DataFrame) -> Verdict:
     rows = _by_the_code(table).assign(count=_ambiguous)
     pairs = zip(rows.itertuples(index=False), rows[1:].itertuples(index=False), strict=False)
     return all_of(
-        Verdict(estimates.count_ratio(few.count, many.count, few.problems, many.problems, "problems"), above=1.0,
-                unit="×", case=f"F = {few.values} over {many.values}")
+        Verdict(
+            estimates.count_ratio(few.count, many.count, few.problems, many.problems, "problems"),
+            above=1.0,
+            unit="×",
+            case=f"F = {few.values} over {many.values}",
+        )
         for few, many in pairs
-    )  # fmt: skip
+    )
 
 
 def _few_are_ambiguous(table: pd.DataFrame) -> Verdict:
@@ -63,9 +67,9 @@ def printed_fractions(table: pd.DataFrame) -> pd.DataFrame:
 
 
 TABLEA2 = (
-    Claim("fractions", "The printed fractions of problems are ambiguous (reference code's count)",
-          _printed_fractions),
+    Claim("fractions", "The printed fractions of problems are ambiguous (reference code's count)", _printed_fractions),
     Claim("values", "More values make fewer problems ambiguous", _fewer_with_more_values),
-    Claim("words", "Less than half a percent has several valid answers (by the paper's definition)",
-          _few_are_ambiguous),
-)  # fmt: skip
+    Claim(
+        "words", "Less than half a percent has several valid answers (by the paper's definition)", _few_are_ambiguous
+    ),
+)

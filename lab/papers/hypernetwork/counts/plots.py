@@ -89,11 +89,20 @@ def table_a2(table: pd.DataFrame) -> go.Figure:
         height=360,
         margin={"l": 70, "r": 16, "t": 40, "b": 50},
         legend={"xref": "container", "yref": "container", "x": 0.01, "y": 1, "yanchor": "top"},
-        xaxis={"title": {"text": "values a feature F"}, "tickvals": list(range(len(values))), "ticktext": values,
-               "range": (-0.5, len(values) - 0.4)},
-        yaxis={"title": {"text": "ambiguous problems (fraction, log scale)"}, "type": "log", "dtick": 1,
-               "exponentformat": "power", "range": (-4.1, 0.2)},
-    )  # fmt: skip
+        xaxis={
+            "title": {"text": "values a feature F"},
+            "tickvals": list(range(len(values))),
+            "ticktext": values,
+            "range": (-0.5, len(values) - 0.4),
+        },
+        yaxis={
+            "title": {"text": "ambiguous problems (fraction, log scale)"},
+            "type": "log",
+            "dtick": 1,
+            "exponentformat": "power",
+            "range": (-4.1, 0.2),
+        },
+    )
     none = f" None at all is drawn at {LEAST:g}." if (table["fraction"] == 0).any() else ""
     set_reading(figure, f"Whiskers: ± one standard error of the estimate.{none}")
     return figure

@@ -24,8 +24,13 @@ POINT = ["rate", "decay", "warmup"]  # of the grid that hyper-parameters are pic
 _KINDS = ("method", "length", "held_out", "problems", "layers", "heads", "features")
 
 
-def plan(scale: str, seeds: int, lengths: Sequence[int] = (), fractions: Sequence[float] = FRACTIONS,
-         methods: Sequence[str] = FIGURE_METHODS) -> list[Planned]:  # fmt: skip
+def plan(
+    scale: str,
+    seeds: int,
+    lengths: Sequence[int] = (),
+    fractions: Sequence[float] = FRACTIONS,
+    methods: Sequence[str] = FIGURE_METHODS,
+) -> list[Planned]:
     """Runs of every method, number of tokens and fraction held out; at paper scale, of every point of the grid."""
     found = []
     for length in lengths or LENGTHS[scale]:
@@ -72,8 +77,11 @@ def choose(table: pd.DataFrame, by: str) -> pd.DataFrame:
 def _notes(scale: str) -> list[str]:
     tokens = ", ".join(map(str, LENGTHS[scale]))
     shorter = [] if scale == "paper" else [f"{tokens} tokens (paper 16, 32, 64, 96)"]
-    return [*shorter, "test and val are fresh examples of the functions that training saw; the seed of a run decides"
-                      " which functions are held out, and each of them has terms that training saw"]  # fmt: skip
+    return [
+        *shorter,
+        "test and val are fresh examples of the functions that training saw; the seed of a run decides"
+        " which functions are held out, and each of them has terms that training saw",
+    ]
 
 
 def _summary(table: pd.DataFrame) -> str:
@@ -86,16 +94,20 @@ def _summary(table: pd.DataFrame) -> str:
         lost = hard["r2_paper_ood"] - easy["r2_paper_ood"].mean()
         other = f"{percent(hard['r2_ood'])} by 1 - ΣSE / ΣVar"
         words.append(f"{method_title(method)} {percent(hard['r2_paper_ood'])} ({percent(lost, '+')}, {other})")
-    return (f"R² in % on unseen combinations, {100 * most:.0f} % held out, mean over lengths (and what that is against"
-            f" {100 * least:.0f} % held out): {', '.join(words)}.")  # fmt: skip
+    return (
+        f"R² in % on unseen combinations, {100 * most:.0f} % held out, mean over lengths (and what that is against"
+        f" {100 * least:.0f} % held out): {', '.join(words)}."
+    )
 
 
 def _unseen_summary(table: pd.DataFrame) -> str:
     """R² by method on unseen terms and on functions that training saw."""
     scores = ["r2_paper_unseen_terms", "r2_paper_test"]
     means = table[table["chosen"]].groupby("method", sort=False)[scores].mean()
-    words = [f"{method_title(method)} {percent(unseen)} (on trained functions {percent(seen)})"
-             for method, unseen, seen in means.itertuples()]  # fmt: skip
+    words = [
+        f"{method_title(method)} {percent(unseen)} (on trained functions {percent(seen)})"
+        for method, unseen, seen in means.itertuples()
+    ]
     return f"R² in % on functions of unseen terms, mean over all settings: {', '.join(words)}."
 
 
@@ -109,20 +121,34 @@ _SHARED = {"tasks": ("logic",), "seeds": SEEDS, "origin": Hyper("logic", _GRID),
 
 ENTRIES = (
     Entry(
-        "hypernetwork/fig2c", "3.1", "Compositional generalization on fuzzy logic",
+        "hypernetwork/fig2c",
+        "3.1",
+        "Compositional generalization on fuzzy logic",
         "R² on functions that are unseen combinations of seen terms, at the end of training, against the number of"
         " tokens (examples in context and the query), for three fractions of functions held out",
         "all methods solve the task given enough examples; with more held out all degrade, HYLA least",
-        plan=plan, measure=finals, plot=plots.fig2c, summary=_summary,
-        claims=claims.FIG2C, printed=claims.printed_scores,
-        minutes={"smoke": 0.5, "laptop": 45, "paper": 60}, **_SHARED,
+        plan=plan,
+        measure=finals,
+        plot=plots.fig2c,
+        summary=_summary,
+        claims=claims.FIG2C,
+        printed=claims.printed_scores,
+        minutes={"smoke": 0.5, "laptop": 45, "paper": 60},
+        **_SHARED,
     ),
     Entry(
-        "hypernetwork/figA3", "3.1", "Fuzzy logic: functions of unseen terms, trained functions, training loss",
+        "hypernetwork/figA3",
+        "3.1",
+        "Fuzzy logic: functions of unseen terms, trained functions, training loss",
         "Top: R² on functions trained on. Middle: R² on functions of terms that training never saw. Bottom: training"
         " loss (mean squared error). All at the end of training, against the number of tokens",
         "all methods fail on unseen terms; on trained functions they differ little",
-        plan=plan, measure=finals, plot=plots.fig_a3, summary=_unseen_summary, claims=claims.FIGA3,
-        minutes={"smoke": 0.5, "laptop": 45, "paper": 60}, **_SHARED,
+        plan=plan,
+        measure=finals,
+        plot=plots.fig_a3,
+        summary=_unseen_summary,
+        claims=claims.FIGA3,
+        minutes={"smoke": 0.5, "laptop": 45, "paper": 60},
+        **_SHARED,
     ),
-)  # fmt: skip
+)

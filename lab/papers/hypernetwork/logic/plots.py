@@ -88,8 +88,9 @@ def fig_a3(table: pd.DataFrame) -> go.Figure:
     return figure
 
 
-def _draw(figure: go.Figure, table: pd.DataFrame, value: str, at: tuple[int, int], legend: bool,
-          scale: float = 100) -> None:  # fmt: skip
+def _draw(
+    figure: go.Figure, table: pd.DataFrame, value: str, at: tuple[int, int], legend: bool, scale: float = 100
+) -> None:
     """One line a method, its mean over seeds with intervals."""
     for rank, method in enumerate(_methods(table)):
         stats = scale * over_seeds(table[table["method"] == method], "length", value)[["mean", "half"]]
@@ -161,10 +162,11 @@ def _range(table: pd.DataFrame, values: list[str]) -> tuple[float, float]:
 
 def _reach(table: pd.DataFrame, value: str) -> tuple[float, float]:
     """The lowest and the highest end of a whisker."""
-    each = [over_seeds(rows, "length", value)
-            for _, rows in table.groupby(["method", "held_out"], sort=False)]  # fmt: skip
-    lows, highs = zip(*((stats["mean"] - stats["half"].fillna(0), stats["mean"] + stats["half"].fillna(0))
-                        for stats in each), strict=True)  # fmt: skip
+    each = [over_seeds(rows, "length", value) for _, rows in table.groupby(["method", "held_out"], sort=False)]
+    lows, highs = zip(
+        *((stats["mean"] - stats["half"].fillna(0), stats["mean"] + stats["half"].fillna(0)) for stats in each),
+        strict=True,
+    )
     return min(float(low.min()) for low in lows), max(float(high.max()) for high in highs)
 
 

@@ -74,8 +74,12 @@ def _functions(examples: Examples) -> np.ndarray:
     return np.array([" ∨ ".join(map(written, terms)) for terms in examples.latents["terms"].tolist()])
 
 
-COLOURS = {"target": lambda examples: examples.targets[:, 0].numpy(), "function": _functions, "term 1": _term(0),
-           "term 2": _term(1)}  # fmt: skip
+COLOURS = {
+    "target": lambda examples: examples.targets[:, 0].numpy(),
+    "function": _functions,
+    "term 1": _term(0),
+    "term 2": _term(1),
+}
 
 
 def _last(runs: Sequence[tuple[dict, Run]], examples: int) -> pd.DataFrame:
@@ -94,8 +98,10 @@ def _decoded_summary(table: pd.DataFrame) -> str:
         means = 100 * rows.groupby("layer")["value"].mean()
         words.append(f"{method_title(method)} {', '.join(f'{mean:.0f}' for mean in means)}")
     chance, shuffled = 100 * table["chance"].mean(), 100 * table["shuffled"].mean()
-    return (f"Mean F1 over terms on unseen functions, in %, from the first layer to the last: {'; '.join(words)}."
-            f" Saying yes to every term gives {chance:.0f}, decoders of shuffled labels {shuffled:.0f}.")  # fmt: skip
+    return (
+        f"Mean F1 over terms on unseen functions, in %, from the first layer to the last: {'; '.join(words)}."
+        f" Saying yes to every term gives {chance:.0f}, decoders of shuffled labels {shuffled:.0f}."
+    )
 
 
 def maps_summary(table: pd.DataFrame) -> str:
@@ -107,8 +113,11 @@ def maps_summary(table: pd.DataFrame) -> str:
             told = [f"{method_title(name)} r = {alike:.2f}" for name, (alike, _) in found.items() if alike == alike]
             words += [f"by {colouring} (correlation with the neighbours' mean) {', '.join(told)}"] if told else []
         else:
-            told = [f"{method_title(name)} {100 * alike:.0f} (chance {100 * chance:.0f})"
-                    for name, (alike, chance) in found.items() if alike == alike]  # fmt: skip
+            told = [
+                f"{method_title(name)} {100 * alike:.0f} (chance {100 * chance:.0f})"
+                for name, (alike, chance) in found.items()
+                if alike == alike
+            ]
             words += [f"by {colouring} (% with the same label) {', '.join(told)}"] if told else []
     return (f"Neighbours on the map of the last layer: {'; '.join(words)}." if words else "").replace("= -", "= −")
 
@@ -116,14 +125,20 @@ def maps_summary(table: pd.DataFrame) -> str:
 def _notes(scale: str) -> list[str]:
     length = read_length(scale)
     shorter = [f"{length} tokens (paper {READ})"] if length != READ else []
-    return [*shorter, f"{100 * READ_HELD_OUT:.0f} % of the functions held out, {length} tokens; inputs shown in"
-                      " context are the same for all examples, the query varies"]  # fmt: skip
+    return [
+        *shorter,
+        f"{100 * READ_HELD_OUT:.0f} % of the functions held out, {length} tokens; inputs shown in"
+        " context are the same for all examples, the query varies",
+    ]
 
 
 def _decoder_notes(scale: str) -> list[str]:
-    return [*_notes(scale), "the paper states no setting of its classifiers: here one logistic regression a term (L2,"
-                            " C = 1, standardized codes, yes and no weighted to count alike), trained on fresh examples"
-                            " of functions that the model was trained on, tested on functions it was not"]  # fmt: skip
+    return [
+        *_notes(scale),
+        "the paper states no setting of its classifiers: here one logistic regression a term (L2,"
+        " C = 1, standardized codes, yes and no weighted to count alike), trained on fresh examples"
+        " of functions that the model was trained on, tested on functions it was not",
+    ]
 
 
 def _map_notes(scale: str) -> list[str]:
@@ -137,30 +152,52 @@ def _last_maps(table: pd.DataFrame) -> go.Figure:
 _SHARED = {"tasks": ("logic",), "plan": plan, "origin": Hyper("logic", ("length",))}
 ENTRIES = (
     Entry(
-        "hypernetwork/fig2b", "3.2", "Terms decoded from latent codes",
+        "hypernetwork/fig2b",
+        "3.2",
+        "Terms decoded from latent codes",
         "F1 of logistic regressions that decode from the latent code (the attention scores across heads of the response"
         " token attending to itself) whether a function has a term, on unseen functions, by term and layer",
         "the latent code is predictive of the terms of each function",
-        measure=_decoded, plot=decoding.by_class, summary=_decoded_summary, notes=_decoder_notes, seeds=SEEDS,
-        claims=FIG2B, examples={"smoke": 200, "laptop": 4_000, "paper": 16_000},
-        minutes={"smoke": 0.5, "laptop": 8, "paper": 10}, **_SHARED,
+        measure=_decoded,
+        plot=decoding.by_class,
+        summary=_decoded_summary,
+        notes=_decoder_notes,
+        seeds=SEEDS,
+        claims=FIG2B,
+        examples={"smoke": 200, "laptop": 4_000, "paper": 16_000},
+        minutes={"smoke": 0.5, "laptop": 8, "paper": 10},
+        **_SHARED,
     ),
     Entry(
-        "hypernetwork/fig2d", "3.2", "Latent codes on fuzzy logic",
+        "hypernetwork/fig2d",
+        "3.2",
+        "Latent codes on fuzzy logic",
         "t-SNE of the latent codes of the last layer on unseen functions, coloured by the target and by the first term"
         " (the signs of its variables, − if negated)",
         "clusters are explained by the terms of the function more than by the value of its output",
-        measure=_last, plot=_last_maps, summary=maps_summary, notes=_map_notes, seeds=ONE,
+        measure=_last,
+        plot=_last_maps,
+        summary=maps_summary,
+        notes=_map_notes,
+        seeds=ONE,
         examples={"smoke": 60, "laptop": 800, "paper": 2_000},
-        minutes={"smoke": 0.5, "laptop": 4, "paper": 5}, **_SHARED,
+        minutes={"smoke": 0.5, "laptop": 4, "paper": 5},
+        **_SHARED,
     ),
     Entry(
-        "hypernetwork/figA2", "3.2", "Latent codes on fuzzy logic, all layers",
+        "hypernetwork/figA2",
+        "3.2",
+        "Latent codes on fuzzy logic, all layers",
         "t-SNE of the latent codes of each layer on unseen functions, coloured by the target, the function, its first"
         " and its second term (the signs of its variables, − if negated)",
         "clusters follow the terms",
-        measure=_all, plot=embedding.maps, summary=maps_summary, notes=_map_notes, seeds=ONE,
+        measure=_all,
+        plot=embedding.maps,
+        summary=maps_summary,
+        notes=_map_notes,
+        seeds=ONE,
         examples={"smoke": 60, "laptop": 500, "paper": 1_000},
-        minutes={"smoke": 0.5, "laptop": 4, "paper": 5}, **_SHARED,
+        minutes={"smoke": 0.5, "laptop": 4, "paper": 5},
+        **_SHARED,
     ),
-)  # fmt: skip
+)

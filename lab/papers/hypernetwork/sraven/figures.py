@@ -90,9 +90,12 @@ def _listed(runs: Sequence[tuple[dict, Run]], examples: int) -> pd.DataFrame:
 def _accuracy_summary(table: pd.DataFrame) -> str:
     """Accuracy on unseen and seen combinations with the most problems."""
     rows = table[table["chosen"] & (table["problems"] == table["problems"].max())]
-    words = [f"{method_title(method)} {percent(unseen)} (seen {percent(seen)})"
-             for method, unseen, seen in rows.groupby("method", sort=False)[["accuracy_ood", "accuracy_test"]].mean()
-             .itertuples()]  # fmt: skip
+    words = [
+        f"{method_title(method)} {percent(unseen)} (seen {percent(seen)})"
+        for method, unseen, seen in rows.groupby("method", sort=False)[["accuracy_ood", "accuracy_test"]]
+        .mean()
+        .itertuples()
+    ]
     return f"Accuracy in % on unseen combinations of rules, with the most problems: {', '.join(words)}."
 
 
@@ -103,8 +106,10 @@ def _decoded_summary(table: pd.DataFrame) -> str:
         means = rows.groupby("layer")["value"].mean()
         words.append(f"{method_title(method)} {', '.join(map(percent, means))}")
     controls = f"{percent(table['chance'].mean())} and {percent(table['shuffled'].mean())}"
-    return (f"Rules decoded on unseen combinations, in %, from the first layer to the last: {'; '.join(words)}."
-            f" The best constant answer and decoders of shuffled labels: {controls}.")  # fmt: skip
+    return (
+        f"Rules decoded on unseen combinations, in %, from the first layer to the last: {'; '.join(words)}."
+        f" The best constant answer and decoders of shuffled labels: {controls}."
+    )
 
 
 def _alike_summary(table: pd.DataFrame) -> str:
@@ -122,14 +127,19 @@ def _alike_summary(table: pd.DataFrame) -> str:
 
 def _notes(scale: str) -> list[str]:
     labels, spec = plan(scale, 1)[0]
-    return [f"{labels['problems']:,} problems trained on (paper 40 million), {spec.recipe.steps:,} steps",
-            "codes of the last query attending to itself, as in the text; the reference code reads that query's scores"
-            " for two context panels, of problems without permutations"]  # fmt: skip
+    return [
+        f"{labels['problems']:,} problems trained on (paper 40 million), {spec.recipe.steps:,} steps",
+        "codes of the last query attending to itself, as in the text; the reference code reads that query's scores"
+        " for two context panels, of problems without permutations",
+    ]
 
 
 def _decoder_notes(scale: str) -> list[str]:
-    return [*_notes(scale), "the paper states no setting of its classifier: here multinomial (L2, C = 1, standardized"
-                            " codes, rules weighted to count alike)"]  # fmt: skip
+    return [
+        *_notes(scale),
+        "the paper states no setting of its classifier: here multinomial (L2, C = 1, standardized"
+        " codes, rules weighted to count alike)",
+    ]
 
 
 def _map_notes(scale: str) -> list[str]:
@@ -137,8 +147,11 @@ def _map_notes(scale: str) -> list[str]:
 
 
 def _all_layers_notes(scale: str) -> list[str]:
-    return [*_map_notes(scale), "in the first layer, linear attention and HYLA have one code for all problems:"
-                                " queries are zero, and only softmax compares with other keys"]  # fmt: skip
+    return [
+        *_map_notes(scale),
+        "in the first layer, linear attention and HYLA have one code for all problems:"
+        " queries are zero, and only softmax compares with other keys",
+    ]
 
 
 def _scaling_notes(scale: str) -> list[str]:
@@ -159,58 +172,106 @@ _POINTS = {"smoke": 60, "laptop": 800, "paper": 2_000}
 _MANY = {"smoke": 200, "laptop": 4_000, "paper": 16_000}
 ENTRIES = (
     Entry(
-        "hypernetwork/fig4a", "4.4", "SRAVEN by number of training problems",
+        "hypernetwork/fig4a",
+        "4.4",
+        "SRAVEN by number of training problems",
         "Accuracy (all features of the answer right) on unseen combinations of rules, at the end of training, against"
         " the number of problems trained on; thin: on combinations that training saw",
         "given enough problems and a large enough model, all methods solve 80 % of unseen combinations; HYLA is best"
         " where either is small",
-        plan=by_problems, measure=_scores, plot=plots.fig4a, summary=_accuracy_summary, notes=_scaling_notes,
-        seeds=SEEDS, claims=FIG4A, **_SHARED | {"minutes": {"smoke": 1, "laptop": 80, "paper": 900}},
+        plan=by_problems,
+        measure=_scores,
+        plot=plots.fig4a,
+        summary=_accuracy_summary,
+        notes=_scaling_notes,
+        seeds=SEEDS,
+        claims=FIG4A,
+        **_SHARED | {"minutes": {"smoke": 1, "laptop": 80, "paper": 900}},
     ),
     Entry(
-        "hypernetwork/fig5a", "4.4", "Latent codes on SRAVEN, by target",
+        "hypernetwork/fig5a",
+        "4.4",
+        "Latent codes on SRAVEN, by target",
         "t-SNE of the latent codes of the last layer on unseen combinations of rules, coloured by the magnitude of the"
         " target",
         "magnitude explains clusters more in early layers",
-        measure=_maps(True, "target"), plot=_high_maps, summary=maps_summary, notes=_map_notes,
-        examples=_POINTS, **_ONE_SEED,
+        measure=_maps(True, "target"),
+        plot=_high_maps,
+        summary=maps_summary,
+        notes=_map_notes,
+        examples=_POINTS,
+        **_ONE_SEED,
     ),
     Entry(
-        "hypernetwork/fig5b", "4.4", "Latent codes on SRAVEN, by rule",
+        "hypernetwork/fig5b",
+        "4.4",
+        "Latent codes on SRAVEN, by rule",
         "t-SNE of the latent codes of the last layer on unseen combinations of rules, coloured by the rule that the"
         " answer follows",
         "clusters of the last layer match the rules",
-        measure=_maps(True, "rule"), plot=_high_maps, summary=maps_summary, notes=_map_notes,
-        examples=_POINTS, **_ONE_SEED,
+        measure=_maps(True, "rule"),
+        plot=_high_maps,
+        summary=maps_summary,
+        notes=_map_notes,
+        examples=_POINTS,
+        **_ONE_SEED,
     ),
     Entry(
-        "hypernetwork/fig5e", "4.4", "How alike the codes of two rules are",
+        "hypernetwork/fig5e",
+        "4.4",
+        "How alike the codes of two rules are",
         "Cosine similarity between the mean latent codes of rules in the last layer, on unseen combinations",
         "related rules such as addition and subtraction can have similar codes (HYLA)",
-        measure=_alike, plot=similarity.matrices, summary=_alike_summary, notes=_notes, seeds=SEEDS, examples=_MANY,
-        claims=FIG5E, **_CODES,
+        measure=_alike,
+        plot=similarity.matrices,
+        summary=_alike_summary,
+        notes=_notes,
+        seeds=SEEDS,
+        examples=_MANY,
+        claims=FIG5E,
+        **_CODES,
     ),
     Entry(
-        "hypernetwork/fig5f", "4.4", "Rules decoded from latent codes",
+        "hypernetwork/fig5f",
+        "4.4",
+        "Rules decoded from latent codes",
         "Accuracy of a logistic regression that decodes from the latent code which rule the answer follows, trained on"
         " combinations that the model was trained on and tested on unseen ones, by layer",
         "strongly predictive in later layers",
-        measure=_decoded, plot=decoding.by_layer, summary=_decoded_summary, notes=_decoder_notes, seeds=SEEDS,
-        examples=_MANY, claims=FIG5F, **_CODES,
+        measure=_decoded,
+        plot=decoding.by_layer,
+        summary=_decoded_summary,
+        notes=_decoder_notes,
+        seeds=SEEDS,
+        examples=_MANY,
+        claims=FIG5F,
+        **_CODES,
     ),
     Entry(
-        "hypernetwork/figA6", "4.4", "Latent codes on SRAVEN, all layers",
+        "hypernetwork/figA6",
+        "4.4",
+        "Latent codes on SRAVEN, all layers",
         "t-SNE of the latent codes of each layer on unseen combinations of rules, coloured by the magnitude of the"
         " target and by the rule that the answer follows",
         "early layers cluster by magnitude, the last one by rule",
-        measure=_maps(False, "target", "rule"), plot=embedding.maps, summary=maps_summary,
-        notes=_all_layers_notes, examples={"smoke": 60, "laptop": 500, "paper": 1_000}, **_ONE_SEED,
+        measure=_maps(False, "target", "rule"),
+        plot=embedding.maps,
+        summary=maps_summary,
+        notes=_all_layers_notes,
+        examples={"smoke": 60, "laptop": 500, "paper": 1_000},
+        **_ONE_SEED,
     ),
     Entry(
-        "hypernetwork/figA8", "4.4", "Attention scores across heads, rule by rule",
+        "hypernetwork/figA8",
+        "4.4",
+        "Attention scores across heads, rule by rule",
         "Latent codes of the last layer on unseen combinations: a sample for each rule, and the mean of each rule;"
         " part C of the paper's figure, their similarities, is Figure 5E here",
         "codes of a rule are alike",
-        measure=_listed, plot=similarity.codes, notes=_notes, examples=_MANY, **_ONE_SEED,
+        measure=_listed,
+        plot=similarity.codes,
+        notes=_notes,
+        examples=_MANY,
+        **_ONE_SEED,
     ),
-)  # fmt: skip
+)

@@ -83,8 +83,11 @@ def fig_a4(table: pd.DataFrame) -> go.Figure:
     table: varied ("problems" or "layers"), method, problems, layers, seed, loss (nats), diverged, chosen.
     """
     table = table[table["chosen"]]
-    panels = [(by, rows) for by, part in table.groupby("varied", sort=False)
-              for _, rows in part.groupby("problems" if by == "layers" else "layers")]  # fmt: skip
+    panels = [
+        (by, rows)
+        for by, part in table.groupby("varied", sort=False)
+        for _, rows in part.groupby("problems" if by == "layers" else "layers")
+    ]
     figure = grid([""] * len(panels), len(panels), 270, top=62, left=70, horizontal=24)
     for number, (by, rows) in enumerate(panels):
         at = place(number, len(panels))
@@ -104,8 +107,16 @@ def fig_a4(table: pd.DataFrame) -> go.Figure:
     return figure
 
 
-def _draw(figure: go.Figure, table: pd.DataFrame, by: str, value: str, at: tuple[int, int], scale: float = 1,
-          legend: bool = False, thin: bool = False) -> None:  # fmt: skip
+def _draw(
+    figure: go.Figure,
+    table: pd.DataFrame,
+    by: str,
+    value: str,
+    at: tuple[int, int],
+    scale: float = 1,
+    legend: bool = False,
+    thin: bool = False,
+) -> None:
     """One line a method, its mean over seeds, with intervals unless thin."""
     axis, write, methods = _axis(table, by), WHERE[by][2], _methods(table)
     for rank, method in enumerate(methods):
@@ -133,9 +144,17 @@ def _draw_guess(figure: go.Figure, table: pd.DataFrame, by: str, at: tuple[int, 
     numbers = sorted(table[by].unique())
     features = numbers if by == "features" else [FEATURES] * 2
     places = _along(numbers, by) if by == "features" else _axis(table, by)
-    figure.add_scatter(x=places, y=[100 / SYMBOLS**count for count in features], mode="lines", name="guessing",
-                       showlegend=False, line={"color": GREY, "width": 1.2, "dash": "dash"},
-                       hovertemplate="guessing: %{y:.2g} %", row=at[0], col=at[1])  # fmt: skip
+    figure.add_scatter(
+        x=places,
+        y=[100 / SYMBOLS**count for count in features],
+        mode="lines",
+        name="guessing",
+        showlegend=False,
+        line={"color": GREY, "width": 1.2, "dash": "dash"},
+        hovertemplate="guessing: %{y:.2g} %",
+        row=at[0],
+        col=at[1],
+    )
 
 
 def _along(values: Sequence, by: str) -> np.ndarray:
@@ -153,9 +172,14 @@ def _axis(table: pd.DataFrame, by: str) -> tuple[float, float]:
 def _name_x(figure: go.Figure, table: pd.DataFrame, by: str, at: tuple[int, int]) -> None:
     name, unit, write = WHERE[by]
     numbers = sorted(table[by].unique())
-    figure.update_xaxes(title_text=f"{name} ({unit})", tickvals=_along(numbers, by),
-                        ticktext=[write(number) for number in numbers], range=_axis(table, by), row=at[0],
-                        col=at[1])  # fmt: skip
+    figure.update_xaxes(
+        title_text=f"{name} ({unit})",
+        tickvals=_along(numbers, by),
+        ticktext=[write(number) for number in numbers],
+        range=_axis(table, by),
+        row=at[0],
+        col=at[1],
+    )
 
 
 def _methods(table: pd.DataFrame) -> list[str]:

@@ -33,8 +33,10 @@ def plan(scale: str, seeds: int) -> list[Planned]:
 
 def _all_sizes(scale: str, seeds: int) -> list[Planned]:
     """Those of Figure 4A, and these."""
-    wide = [(labels | {"varied": "problems", "layers": spec.model.layers}, spec)
-            for labels, spec in sraven_figures.by_problems(scale, seeds)]  # fmt: skip
+    wide = [
+        (labels | {"varied": "problems", "layers": spec.model.layers}, spec)
+        for labels, spec in sraven_figures.by_problems(scale, seeds)
+    ]
     return wide + [(labels | {"varied": "layers"}, spec) for labels, spec in plan(scale, seeds)]
 
 
@@ -56,8 +58,10 @@ def _losses_summary(table: pd.DataFrame) -> str:
     for by, other in (("problems", "layers"), ("layers", "problems")):
         rows = kept[kept["varied"] == by]
         rows = rows[rows[other] == rows[other].max()]
-        found = [f"{method_title(method)} {', '.join(f'{mean:.2f}' for mean in own.groupby(by)['loss'].mean())}"
-                 for method, own in rows.groupby("method", sort=False)]  # fmt: skip
+        found = [
+            f"{method_title(method)} {', '.join(f'{mean:.2f}' for mean in own.groupby(by)['loss'].mean())}"
+            for method, own in rows.groupby("method", sort=False)
+        ]
         words.append(f"Training loss in nats a feature by {by}, from the fewest to the most: {'; '.join(found)}.")
     return " ".join(words)
 
@@ -70,46 +74,73 @@ def _few(scale: str) -> list[str]:
 def _loss_notes(scale: str) -> list[str]:
     numbers = sorted({labels["problems"] for labels, _ in sraven_figures.by_problems(scale, 1)})
     layers, trained = variations.notes("layers", LAYERS, "paper 4, 8, 16", _MARKS, scale, PROBLEMS)
-    return [f"by problems: the runs of Figure 4A, {' and '.join(f'{number:,}' for number in numbers)} ({_MARKS}), one"
-            f" width (paper three); by layers: {layers}, {trained}"]  # fmt: skip
+    return [
+        f"by problems: the runs of Figure 4A, {' and '.join(f'{number:,}' for number in numbers)} ({_MARKS}), one"
+        f" width (paper three); by layers: {layers}, {trained}"
+    ]
 
 
 def _map_notes(scale: str) -> list[str]:
     labels, spec = _deepest(scale, 1)[0]
-    return [f"{labels['layers']} layers (paper 16), {labels['problems']:,} problems trained on (paper 40 million)",
-            "codes of the last query attending to itself, as in the text; the reference code reads that query's scores"
-            " for two context panels, of problems without permutations", MAPS]  # fmt: skip
+    return [
+        f"{labels['layers']} layers (paper 16), {labels['problems']:,} problems trained on (paper 40 million)",
+        "codes of the last query attending to itself, as in the text; the reference code reads that query's scores"
+        " for two context panels, of problems without permutations",
+        MAPS,
+    ]
 
 
 _SRAVEN = {"tasks": ("sraven",), "origin": Hyper("sraven", ("steps", "layers"))}
 ENTRIES = (
     Entry(
-        "hypernetwork/fig4b", "4.4", "SRAVEN by number of layers",
+        "hypernetwork/fig4b",
+        "4.4",
+        "SRAVEN by number of layers",
         "Accuracy (all features of the answer right) on unseen combinations of rules, at the end of training, against"
         " the number of layers; thin: on combinations that training saw",
         "given enough problems and a large enough model, all methods solve 80 % of unseen combinations; HYLA is best"
         " where either is small",
-        plan=plan, measure=variations.scores, plot=partial(plots.accuracy, by="layers"),
-        summary=partial(variations.told, by="layers"), notes=_few, seeds=variations.SEEDS,
+        plan=plan,
+        measure=variations.scores,
+        plot=partial(plots.accuracy, by="layers"),
+        summary=partial(variations.told, by="layers"),
+        notes=_few,
+        seeds=variations.SEEDS,
         claims=FIG4B,
-        minutes={"smoke": 0.5, "laptop": 19, "paper": 6_300}, **_SRAVEN,
-    ),
-    Entry(
-        "hypernetwork/figA4", "4.4", "SRAVEN: training loss by number of problems and of layers",
-        "Training loss (cross-entropy) at the end of training, against the number of problems trained on and against"
-        " the number of layers",
-        "training loss for the widths and depths of Figure 4; drawn, without a printed number",
-        plan=_all_sizes, measure=variations.scores, plot=plots.fig_a4, summary=_losses_summary, notes=_loss_notes,
-        seeds=variations.SEEDS, minutes={"smoke": 1, "laptop": 38, "paper": 6_600},
+        minutes={"smoke": 0.5, "laptop": 19, "paper": 6_300},
         **_SRAVEN,
     ),
     Entry(
-        "hypernetwork/figA7", "4.4", "Latent codes of a deep model on SRAVEN, all layers",
+        "hypernetwork/figA4",
+        "4.4",
+        "SRAVEN: training loss by number of problems and of layers",
+        "Training loss (cross-entropy) at the end of training, against the number of problems trained on and against"
+        " the number of layers",
+        "training loss for the widths and depths of Figure 4; drawn, without a printed number",
+        plan=_all_sizes,
+        measure=variations.scores,
+        plot=plots.fig_a4,
+        summary=_losses_summary,
+        notes=_loss_notes,
+        seeds=variations.SEEDS,
+        minutes={"smoke": 1, "laptop": 38, "paper": 6_600},
+        **_SRAVEN,
+    ),
+    Entry(
+        "hypernetwork/figA7",
+        "4.4",
+        "Latent codes of a deep model on SRAVEN, all layers",
         "t-SNE of the latent codes of each layer of the deepest softmax transformer on unseen combinations of rules,"
         " coloured by the rule that the answer follows and by the magnitude of the target",
         "codes of a softmax transformer with 16 layers, coloured by rule and by magnitude; no claim in words",
-        plan=_deepest, measure=_maps, plot=embedding.layers, summary=maps_summary, notes=_map_notes, seeds=ONE,
+        plan=_deepest,
+        measure=_maps,
+        plot=embedding.layers,
+        summary=maps_summary,
+        notes=_map_notes,
+        seeds=ONE,
         examples={"smoke": 60, "laptop": 500, "paper": 1_000},
-        minutes={"smoke": 0.5, "laptop": 8, "paper": 270}, **_SRAVEN,
+        minutes={"smoke": 0.5, "laptop": 8, "paper": 270},
+        **_SRAVEN,
     ),
-)  # fmt: skip
+)

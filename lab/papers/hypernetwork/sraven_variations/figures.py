@@ -35,8 +35,9 @@ SEEDS = {"smoke": 2, "laptop": 1, "paper": 3}  # a laptop trains one seed of one
 FEWER = {scale: numbers[:1] for scale, numbers in sraven_figures.PROBLEMS.items()}
 
 
-def along(by: str, values: dict[str, tuple], scale: str, seeds: int,
-          numbers: dict[str, tuple] = FEWER) -> list[Planned]:  # fmt: skip
+def along(
+    by: str, values: dict[str, tuple], scale: str, seeds: int, numbers: dict[str, tuple] = FEWER
+) -> list[Planned]:
     """Runs of every method at each value of `by`, an argument of `hyper_settings.sraven`, for each number of problems;
     at paper scale, of every point of the grid."""
     found = []
@@ -68,8 +69,9 @@ def told(table: pd.DataFrame, by: str) -> str:
     return f"Accuracy in % on unseen combinations for {plots.name(by)} {here}: {'; '.join(words)}."
 
 
-def notes(by: str, values: dict[str, tuple], paper: str, marks: str, scale: str,
-          numbers: dict[str, tuple] = FEWER) -> list[str]:  # fmt: skip
+def notes(
+    by: str, values: dict[str, tuple], paper: str, marks: str, scale: str, numbers: dict[str, tuple] = FEWER
+) -> list[str]:
     """What the settings do not show. paper, marks: the values and the numbers of problems of the paper, in words."""
     planned = along(by, values, scale, 1, numbers)
     trained = " and ".join(f"{number:,}" for number in sorted({labels["problems"] for labels, _ in planned}))
@@ -84,34 +86,49 @@ _UNLISTED = "the paper's text does not list its own"
 
 def _varying(by: str, values: dict[str, tuple], paper: str, varied: str, *sentences: str) -> dict:
     """What entries along `by` have in common."""
-    return {"tasks": ("sraven",), "plan": partial(along, by, values), "measure": scores, "seeds": SEEDS,
-            "plot": lambda table: plots.accuracy(table, by, *sentences), "summary": partial(told, by=by),
-            "notes": partial(notes, by, values, paper, f"{_UNSAID}, 20 million in Table A1"),
-            "origin": Hyper("sraven", ("steps", varied))}  # fmt: skip
+    return {
+        "tasks": ("sraven",),
+        "plan": partial(along, by, values),
+        "measure": scores,
+        "seeds": SEEDS,
+        "plot": lambda table: plots.accuracy(table, by, *sentences),
+        "summary": partial(told, by=by),
+        "notes": partial(notes, by, values, paper, f"{_UNSAID}, 20 million in Table A1"),
+        "origin": Hyper("sraven", ("steps", varied)),
+    }
 
 
 _SHOWN = "Accuracy (all features of the answer right) on unseen combinations of rules, at the end of training, against"
 ENTRIES = (
     Entry(
-        "hypernetwork/fig5c", "4.4", "SRAVEN by number of heads",
+        "hypernetwork/fig5c",
+        "4.4",
+        "SRAVEN by number of heads",
         f"{_SHOWN} the number of attention heads, which is the size of the latent code; the width that they share out"
         " stays",
         "a single head, which leaves one value network to rescale, is noticeably worse",
-        minutes={"smoke": 0.5, "laptop": 15, "paper": 1_500}, claims=FIG5C,
+        minutes={"smoke": 0.5, "laptop": 15, "paper": 1_500},
+        claims=FIG5C,
         **_varying("heads", HEADS, _UNLISTED, "heads"),
     ),
     Entry(
-        "hypernetwork/fig5d", "4.4", "SRAVEN by number of features",
+        "hypernetwork/fig5d",
+        "4.4",
+        "SRAVEN by number of features",
         f"{_SHOWN} the number of features a panel",
         "difficulty can be controlled by the number of features",
-        minutes={"smoke": 0.5, "laptop": 14, "paper": 700}, claims=FIG5D,
+        minutes={"smoke": 0.5, "laptop": 14, "paper": 700},
+        claims=FIG5D,
         **_varying("features", FEATURES, _UNLISTED, "features"),
     ),
     Entry(
-        "hypernetwork/figA5", "4.4", "SRAVEN by share of the combinations held out",
+        "hypernetwork/figA5",
+        "4.4",
+        "SRAVEN by share of the combinations held out",
         f"{_SHOWN} the share of all combinations of rules that is held out from training",
         "accuracy falls with the share that is held out",
-        minutes={"smoke": 0.5, "laptop": 16, "paper": 1_500}, claims=FIGA5,
+        minutes={"smoke": 0.5, "laptop": 16, "paper": 1_500},
+        claims=FIGA5,
         **_varying("held_out", FRACTIONS, "paper 10, 30, 50, 70, 90", "held out"),
     ),
-)  # fmt: skip
+)

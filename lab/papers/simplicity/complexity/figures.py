@@ -39,14 +39,19 @@ PROBABILITY, LOGIT = "probability", "before the softmax"
 def many(scale: str, seeds: int) -> list[Planned]:
     """Every prefactor with every number of layers."""
     prefactors = FEW if scale == "smoke" else PREFACTORS
-    return [({"prefactor": prefactor, "layers": layers}, tanh(scale, prefactor, layers, seed))
-            for layers in LAYERS[scale] for prefactor in prefactors for seed in range(seeds)]  # fmt: skip
+    return [
+        ({"prefactor": prefactor, "layers": layers}, tanh(scale, prefactor, layers, seed))
+        for layers in LAYERS[scale]
+        for prefactor in prefactors
+        for seed in range(seeds)
+    ]
 
 
 def few(scale: str, seeds: int) -> list[Planned]:
     """Three prefactors."""
-    return [({"prefactor": prefactor}, tanh(scale, prefactor, DEPTH, seed)) for prefactor in FEW
-            for seed in range(seeds)]  # fmt: skip
+    return [
+        ({"prefactor": prefactor}, tanh(scale, prefactor, DEPTH, seed)) for prefactor in FEW for seed in range(seeds)
+    ]
 
 
 def measured(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
@@ -81,12 +86,20 @@ def followed(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
         points, truth = path_points(table)
         course = values(_outputs(run)[PROBABILITY], points, table.inputs)[:, 1]
         number = np.arange(SHOWN).repeat(SAMPLES)
-        parts.append(pd.DataFrame(labels | {
-            "seed": run.spec.seed, "path": number, "along": np.tile(np.linspace(0, 1, SAMPLES), SHOWN).round(5),
-            "value": course.astype(float).round(5), "truth": truth.round(5),
-            "distance": nearest(points, table.inputs.double().numpy()).round(5),
-            "tv": variations(course.reshape(SHOWN, SAMPLES))[number].round(5),
-        }))  # fmt: skip
+        parts.append(
+            pd.DataFrame(
+                labels
+                | {
+                    "seed": run.spec.seed,
+                    "path": number,
+                    "along": np.tile(np.linspace(0, 1, SAMPLES), SHOWN).round(5),
+                    "value": course.astype(float).round(5),
+                    "truth": truth.round(5),
+                    "distance": nearest(points, table.inputs.double().numpy()).round(5),
+                    "tv": variations(course.reshape(SHOWN, SAMPLES))[number].round(5),
+                }
+            )
+        )
     return pd.concat(parts, ignore_index=True)
 
 
@@ -152,8 +165,9 @@ def _correlated(table: pd.DataFrame) -> Verdict:
 
 
 def _correlation_summary(table: pd.DataFrame) -> str:
-    told = ", ".join(f"{correlation(rows):.2f} for the {_called(output)}"
-                     for output, rows in table.groupby("output", sort=False))  # fmt: skip
+    told = ", ".join(
+        f"{correlation(rows):.2f} for the {_called(output)}" for output, rows in table.groupby("output", sort=False)
+    )
     models = len(table.drop_duplicates(["prefactor", "layers", "seed"]))
     return f"Spearman correlation of the two measures over {models} models: {told}."
 
@@ -172,37 +186,63 @@ _HOW = f"{PATHS} straight paths of {SAMPLES} points between training examples of
 
 
 def _many_notes(scale: str) -> list[str]:
-    return ["the paper does not say which Fourier-based measure of prior work it has, nor whether outputs are taken"
-            " before or after the softmax: here the mean frequency, weighted by amplitude, and both"]  # fmt: skip
+    return [
+        "the paper does not say which Fourier-based measure of prior work it has, nor whether outputs are taken"
+        " before or after the softmax: here the mean frequency, weighted by amplitude, and both"
+    ]
 
 
 def _few_notes(scale: str) -> list[str]:
-    return ["three models on the same paths (paper: one, which it does not name); probabilities, which lie in [0, 1]"
-            " (paper: outputs, capped to it)"]  # fmt: skip
+    return [
+        "three models on the same paths (paper: one, which it does not name); probabilities, which lie in [0, 1]"
+        " (paper: outputs, capped to it)"
+    ]
 
 
-CORRELATED = (Claim("correlated", "TV and a Fourier-based measure are very closely correlated (by rank: over .9)",
-                    _correlated, decides="to know the paper's Fourier measure and output"),)  # fmt: skip
+CORRELATED = (
+    Claim(
+        "correlated",
+        "TV and a Fourier-based measure are very closely correlated (by rank: over .9)",
+        _correlated,
+        decides="to know the paper's Fourier measure and output",
+    ),
+)
 _ONE = dict.fromkeys(SCALES, 1)
 _TASKS = tuple(dict.fromkeys(TABLES.values()))
 ENTRIES = (
     Entry(
-        "simplicity/fig29", "F", "Total variation against Fourier complexity",
+        "simplicity/fig29",
+        "F",
+        "Total variation against Fourier complexity",
         f"Two measures of the complexity of a model's function, on the same {_HOW}; one mark a model, tanh(αx) networks"
         " that differ in α, number of layers and seed",
         "very closely correlated; the total variation tells small values apart as well as large ones",
-        plan=many, measure=measured, plot=plots.fig29, tasks=_TASKS, origin=Prefactors(LAYERS), seeds=SEEDS,
-        summary=_correlation_summary, notes=_many_notes, claims=CORRELATED,
+        plan=many,
+        measure=measured,
+        plot=plots.fig29,
+        tasks=_TASKS,
+        origin=Prefactors(LAYERS),
+        seeds=SEEDS,
+        summary=_correlation_summary,
+        notes=_many_notes,
+        claims=CORRELATED,
         minutes={"smoke": 0.2, "laptop": 4, "paper": 5},
     ),
     Entry(
-        "simplicity/fig30", "F", "Paths that the total variation is measured on",
+        "simplicity/fig30",
+        "F",
+        "Paths that the total variation is measured on",
         f"What three tanh(αx) networks answer on the first {SHOWN} of {_HOW}. The total variation adds up the ups and"
         " downs of a line, after the straight line between its ends is taken away",
         "a model need not pass through the classes at the ends",
-        plan=few, measure=followed, plot=plots.fig30, tasks=_TASKS,
-        origin=Prefactors(dict.fromkeys(SCALES, (DEPTH,)), named=False), seeds=_ONE,
-        summary=_paths_summary, notes=_few_notes,
+        plan=few,
+        measure=followed,
+        plot=plots.fig30,
+        tasks=_TASKS,
+        origin=Prefactors(dict.fromkeys(SCALES, (DEPTH,)), named=False),
+        seeds=_ONE,
+        summary=_paths_summary,
+        notes=_few_notes,
         minutes={"smoke": 0.1, "laptop": 1, "paper": 1},
     ),
-)  # fmt: skip
+)

@@ -41,14 +41,19 @@ def fig29(table: pd.DataFrame) -> go.Figure:
                 name=f"{layers} hidden layer{'s' if layers > 1 else ''}",
                 legendgroup=str(layers),
                 showlegend=not number,
-                marker={"symbol": SYMBOLS[rank], "size": 8, "color": np.log10(rows["prefactor"]),
-                        "coloraxis": "coloraxis", "line": {"width": 0.6, "color": BLACK}},
+                marker={
+                    "symbol": SYMBOLS[rank],
+                    "size": 8,
+                    "color": np.log10(rows["prefactor"]),
+                    "coloraxis": "coloraxis",
+                    "line": {"width": 0.6, "color": BLACK},
+                },
                 hovertemplate="α = %{customdata[0]:g}, seed %{customdata[1]}<br>total variation %{y:.3g}"
                 " (%{customdata[2]:.3g} to %{customdata[3]:.3g})<br>Fourier %{x:.3g} (%{customdata[4]:.3g} to"
                 " %{customdata[5]:.3g}) cycles a path<br>test accuracy %{customdata[6]:.1%}",
                 row=row,
                 col=column,
-            )  # fmt: skip
+            )
         figure.update_xaxes(
             title_text="Fourier complexity (cycles a path)", row=row, col=column, **log_axis(drawn["fourier"])
         )
@@ -100,18 +105,36 @@ def fig30(table: pd.DataFrame) -> go.Figure:
         first = own[own["prefactor"] == own["prefactor"].min()]
         ends = first.iloc[[0, -1]]
         figure.add_scatter(
-            x=ends["along"], y=ends["truth"], mode="markers", name="class at the ends", showlegend=not number,
-            legendgroup="ends", marker={"color": BLACK, "size": 8}, hovertemplate="class %{y:g}", row=row, col=column,
-        )  # fmt: skip
+            x=ends["along"],
+            y=ends["truth"],
+            mode="markers",
+            name="class at the ends",
+            showlegend=not number,
+            legendgroup="ends",
+            marker={"color": BLACK, "size": 8},
+            hovertemplate="class %{y:g}",
+            row=row,
+            col=column,
+        )
         figure.add_scatter(
-            x=first["along"], y=first["distance"], mode="lines", name="distance to the nearest data",
-            legendgroup="distance", showlegend=not number, line={"color": GREY, "width": 1.2, "dash": "dot"},
-            hovertemplate="nearest training example: %{y:.2f} away", row=row, col=column, secondary_y=True,
-        )  # fmt: skip
+            x=first["along"],
+            y=first["distance"],
+            mode="lines",
+            name="distance to the nearest data",
+            legendgroup="distance",
+            showlegend=not number,
+            line={"color": GREY, "width": 1.2, "dash": "dot"},
+            hovertemplate="nearest training example: %{y:.2f} away",
+            row=row,
+            col=column,
+            secondary_y=True,
+        )
     figure.update_yaxes(range=(-0.08, 1.08), tickvals=(0, 0.5, 1), secondary_y=False)
     figure.update_yaxes(range=(-0.08 * furthest, 1.08 * furthest), secondary_y=True, visible=False, showgrid=False)
     figure.update_xaxes(range=(-0.05, 1.05), tickvals=(0, 0.5, 1))
     name_axes(figure, len(paths), COLUMNS, "along the path", "probability of class 1")
-    set_reading(figure, f"Dotted: Euclidean distance, from 0 to {furthest:.2f} over the height of a panel; every input"
-                        " covers [-1, 1].")  # fmt: skip
+    set_reading(
+        figure,
+        f"Dotted: Euclidean distance, from 0 to {furthest:.2f} over the height of a panel; every input covers [-1, 1].",
+    )
     return figure

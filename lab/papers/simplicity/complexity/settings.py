@@ -33,8 +33,9 @@ _RECIPES = {
 }
 
 
-def tanh(scale: str = "laptop", prefactor: float = 1.0, layers: int = 2, seed: int = 0,
-         trajectory: int | None = None) -> RunSpec:  # fmt: skip
+def tanh(
+    scale: str = "laptop", prefactor: float = 1.0, layers: int = 2, seed: int = 0, trajectory: int | None = None
+) -> RunSpec:
     """A run with tanh(αx) in all hidden layers. trajectory: its weights are remembered every so many steps.
 
     >>> tanh("paper", prefactor=8.0).model.width, tanh("laptop").task.name
@@ -72,8 +73,11 @@ class Prefactors:
     def departures(self, scale: str) -> list[str]:
         """What differs from the paper, the table first."""
         here, paper = self._fields(scale), self._fields("paper")
-        told = ", ".join(f"{name} {value} (paper scale {paper[name][0]})" for name, (value, _) in here.items()
-                         if value != paper[name][0])  # fmt: skip
+        told = ", ".join(
+            f"{name} {value} (paper scale {paper[name][0]})"
+            for name, (value, _) in here.items()
+            if value != paper[name][0]
+        )
         found = [told] if told else []
         theirs = f"the paper has {TABLES['paper'].upper()}, which has no open licence"
         if not self.named:

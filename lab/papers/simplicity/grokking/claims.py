@@ -21,8 +21,10 @@ ELIMINATED = 10.0  # % of ReLU's delay that may be left where it is "essentially
 def faster(table: pd.DataFrame, **claimed) -> Verdict:
     """How many times fewer steps models with the learned function need to `LEVEL` test accuracy than with ReLU; of
     several tasks the one that speaks most against the claim."""
-    pairs = {task: [rows[rows["method"] == method] for method in (RELU, LEARNED)]
-             for task, rows in table.groupby("task", sort=False)}  # fmt: skip
+    pairs = {
+        task: [rows[rows["method"] == method] for method in (RELU, LEARNED)]
+        for task, rows in table.groupby("task", sort=False)
+    }
     return all_of(speed_up(*pair, level=LEVEL, case=task, **claimed) for task, pair in pairs.items())
 
 
@@ -54,11 +56,17 @@ def _no_delay(table: pd.DataFrame) -> Verdict:
 def _cells(table: pd.DataFrame) -> dict[str, dict[str, pd.DataFrame]]:
     """Rows by fraction and width, then by method; runs that diverged are left out."""
     alive = table[~table["diverged"].astype(bool) & table["accuracy"].notna()]
-    names = {(fraction, width): f"{100 * fraction:.0f} %, width {width}"
-             for fraction, width in table[["fraction", "width"]].drop_duplicates().itertuples(index=False)}  # fmt: skip
-    return {name: {method: alive[(alive["fraction"] == fraction) & (alive["width"] == width)
-                                 & (alive["method"] == method)] for method in (RELU, LEARNED)}
-            for (fraction, width), name in names.items()}  # fmt: skip
+    names = {
+        (fraction, width): f"{100 * fraction:.0f} %, width {width}"
+        for fraction, width in table[["fraction", "width"]].drop_duplicates().itertuples(index=False)
+    }
+    return {
+        name: {
+            method: alive[(alive["fraction"] == fraction) & (alive["width"] == width) & (alive["method"] == method)]
+            for method in (RELU, LEARNED)
+        }
+        for (fraction, width), name in names.items()
+    }
 
 
 def _sooner_everywhere(table: pd.DataFrame) -> Verdict:
@@ -98,10 +106,13 @@ def _are_sines(functions: pd.DataFrame) -> Verdict:
     """By how much of a function's variance a sine explains more than of 95 % of all white noise, on every version. A
     number of the one function that is trained with: nothing in it varies with seeds."""
     return all_of(
-        Verdict(estimates.exact(row.explained - row.noise, 1, "functions", "nothing: of these functions"), above=0.0,
-                case=row.Index)
+        Verdict(
+            estimates.exact(row.explained - row.noise, 1, "functions", "nothing: of these functions"),
+            above=0.0,
+            case=row.Index,
+        )
         for row in _sines(functions).itertuples()
-    )  # fmt: skip
+    )
 
 
 def _frequencies_vary(functions: pd.DataFrame) -> Verdict:
@@ -118,25 +129,53 @@ def _frequencies_vary(functions: pd.DataFrame) -> Verdict:
 
 _LONGER = "60,000 steps"
 FIG11 = (
-    Claim("sooner", "The learned activations lead to faster convergence (to 95 % test accuracy)",
-          lambda table: faster(table, above=1.0)),
-    Claim("ten-times", "Our model converges ~10 times faster than ReLUs (at least five)",
-          lambda table: faster(table, above=FASTER), decides="10 more seeds", hours=0.1),
-    Claim("shorter", "They shorten the delayed convergence (from 95 % in training to 95 % in testing)",
-          _shorter_delay),
+    Claim(
+        "sooner",
+        "The learned activations lead to faster convergence (to 95 % test accuracy)",
+        lambda table: faster(table, above=1.0),
+    ),
+    Claim(
+        "ten-times",
+        "Our model converges ~10 times faster than ReLUs (at least five)",
+        lambda table: faster(table, above=FASTER),
+        decides="10 more seeds",
+        hours=0.1,
+    ),
+    Claim("shorter", "They shorten the delayed convergence (from 95 % in training to 95 % in testing)", _shorter_delay),
     Claim("eliminated", "They essentially eliminate grokking (a tenth of ReLU's delay is left)", _no_delay),
-)  # fmt: skip
+)
 FIG12 = (
-    Claim("sines", "The activations learned for modular addition are sine-like, on every version", _are_sines,
-          of_functions=True, decides="3 more searches for each version", hours=0.2),
-    Claim("frequencies", "The frequency of the sine-like function varies across versions of the task",
-          _frequencies_vary, of_functions=True, decides="3 more searches for each version", hours=0.2),
-)  # fmt: skip
+    Claim(
+        "sines",
+        "The activations learned for modular addition are sine-like, on every version",
+        _are_sines,
+        of_functions=True,
+        decides="3 more searches for each version",
+        hours=0.2,
+    ),
+    Claim(
+        "frequencies",
+        "The frequency of the sine-like function varies across versions of the task",
+        _frequencies_vary,
+        of_functions=True,
+        decides="3 more searches for each version",
+        hours=0.2,
+    ),
+)
 FIG13 = (
-    Claim("variety", "Models with learned activations converge faster across a variety of settings",
-          _sooner_everywhere, decides=_LONGER, hours=0.4),
-    Claim("overfit", "Some models with learned activations end up overfitting with prolonged training",
-          _some_overfit),
-)  # fmt: skip
-FIG28 = (Claim("operations", "Learned activations lead to faster convergence or higher accuracy, over operations",
-               _better_on_average),)  # fmt: skip
+    Claim(
+        "variety",
+        "Models with learned activations converge faster across a variety of settings",
+        _sooner_everywhere,
+        decides=_LONGER,
+        hours=0.4,
+    ),
+    Claim("overfit", "Some models with learned activations end up overfitting with prolonged training", _some_overfit),
+)
+FIG28 = (
+    Claim(
+        "operations",
+        "Learned activations lead to faster convergence or higher accuracy, over operations",
+        _better_on_average,
+    ),
+)

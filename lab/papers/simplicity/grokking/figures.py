@@ -37,8 +37,12 @@ VERSIONS = tuple(Operation("a+b", modulus=modulus) for modulus in MODULI)
 
 def plan(scale: str, seeds: int, tasks: Sequence[Operation] = (ADDITION,)) -> list[Planned]:
     """Runs with ReLU and with the learned function on each task."""
-    return [({"task": task.name, "method": method}, spec) for task in tasks for method in (RELU, LEARNED)
-            for spec in grokking(scale, task).runs(method, seeds)]  # fmt: skip
+    return [
+        ({"task": task.name, "method": method}, spec)
+        for task in tasks
+        for method in (RELU, LEARNED)
+        for spec in grokking(scale, task).runs(method, seeds)
+    ]
 
 
 def _versions(scale: str, seeds: int) -> list[Planned]:
@@ -60,8 +64,9 @@ def _settings(scale: str, seeds: int) -> list[Planned]:
             base = grokking(scale, replace(ADDITION, fraction=fraction))
             base = replace(base, model=replace(base.model, width=width))
             labels = {"task": ADDITION.name, "fraction": fraction, "width": width}
-            found += [(labels | {"method": method}, spec) for method in (RELU, LEARNED)
-                      for spec in base.runs(method, seeds)]  # fmt: skip
+            found += [
+                (labels | {"method": method}, spec) for method in (RELU, LEARNED) for spec in base.runs(method, seeds)
+            ]
     return found
 
 
@@ -159,9 +164,11 @@ def _summary(table: pd.DataFrame) -> str:
         words.append(f"{plots.title(task)}: ReLU {told[0]}, learned {told[1]}{times}")
     last = int(table["step"].max())
     interval = ", too few for an interval" if table["seed"].nunique() < plots.FEWEST else " with its 95 % interval"
-    return (f"First step with {100 * LEVEL:.0f} % test accuracy, mean over the seeds that reach it: {'. '.join(words)}."
-            f" Times as fast: geometric mean of pairs of one seed{interval};"
-            f" a run that does not get there counts with its last step, {last:,}.")  # fmt: skip
+    return (
+        f"First step with {100 * LEVEL:.0f} % test accuracy, mean over the seeds that reach it: {'. '.join(words)}."
+        f" Times as fast: geometric mean of pairs of one seed{interval};"
+        f" a run that does not get there counts with its last step, {last:,}."
+    )
 
 
 def _arrivals_summary(table: pd.DataFrame) -> str:
@@ -171,19 +178,26 @@ def _arrivals_summary(table: pd.DataFrame) -> str:
         told = []
         for method in (RELU, LEARNED):
             steps = rows.loc[rows["method"] == method, "step"]
-            told.append(f"{method} " + (f"{steps.mean():,.0f}" if steps.notna().any() else "never")
-                        + ("" if steps.notna().all() else f" ({steps.notna().sum()} of {len(steps)})"))  # fmt: skip
+            told.append(
+                f"{method} "
+                + (f"{steps.mean():,.0f}" if steps.notna().any() else "never")
+                + ("" if steps.notna().all() else f" ({steps.notna().sum()} of {len(steps)})")
+            )
         words.append(f"{100 * fraction:.0f} % of the table, width {width}: {', '.join(told)}")
-    return (f"First step with {100 * LEVEL:.0f} % test accuracy, mean over the seeds that reach it: {'; '.join(words)}."
-            f" Runs end at step {table['last'].max():,}{_fallen(table)}.")  # fmt: skip
+    return (
+        f"First step with {100 * LEVEL:.0f} % test accuracy, mean over the seeds that reach it: {'; '.join(words)}."
+        f" Runs end at step {table['last'].max():,}{_fallen(table)}."
+    )
 
 
 def _fallen(table: pd.DataFrame) -> str:
     """Runs that reached the level, and ended far below it."""
     back = table[table["step"].notna() & (table["accuracy"] < plots.KEPT)]
-    words = [f"{len(rows)} {'runs' if len(rows) > 1 else 'run'} with {method}, width {width}, at"
-             f" {100 * rows['accuracy'].min():.0f} to {100 * rows['accuracy'].max():.0f} %"
-             for (method, width), rows in back.groupby(["method", "width"], sort=False)]  # fmt: skip
+    words = [
+        f"{len(rows)} {'runs' if len(rows) > 1 else 'run'} with {method}, width {width}, at"
+        f" {100 * rows['accuracy'].min():.0f} to {100 * rows['accuracy'].max():.0f} %"
+        for (method, width), rows in back.groupby(["method", "width"], sort=False)
+    ]
     return f"; of those that get there {', '.join(words)}" if words else ""
 
 
@@ -197,40 +211,71 @@ _SHARED = {"measure": curves, "functions": functions, "summary": _summary, "note
 
 ENTRIES = (
     Entry(
-        "simplicity/fig11", "3.5", "Grokking with ReLU and with a learned function",
+        "simplicity/fig11",
+        "3.5",
+        "Grokking with ReLU and with a learned function",
         "Addition modulo 27, networks with one hidden layer: training and test accuracy against training step,"
         " with ReLU and with the function learned for the task; below, that function, and what all"
         " restarts of the search found",
         "learned functions essentially eliminate grokking; about ten times faster than ReLU",
-        plan=plan, plot=plots.fig11, tasks=(ADDITION.name,), seeds=SEEDS, origin=Simple((ADDITION,)),
-        claims=claims.FIG11, minutes={"smoke": 0.1, "laptop": 6, "paper": 90}, **_SHARED,
+        plan=plan,
+        plot=plots.fig11,
+        tasks=(ADDITION.name,),
+        seeds=SEEDS,
+        origin=Simple((ADDITION,)),
+        claims=claims.FIG11,
+        minutes={"smoke": 0.1, "laptop": 6, "paper": 90},
+        **_SHARED,
     ),
     Entry(
-        "simplicity/fig12", "3.5", "Functions learned for modular addition",
+        "simplicity/fig12",
+        "3.5",
+        "Functions learned for modular addition",
         "The function learned for addition modulo 13, 27, 29 and 41, with the sine that it is most like where its"
         " inputs are",
         "sine-like functions; the frequency varies across versions of the task",
-        plan=_versions, plot=plots.fig12, tasks=tuple(task.name for task in VERSIONS),
-        seeds={"smoke": 1, "laptop": 3, "paper": 3}, origin=Simple(VERSIONS), claims=claims.FIG12,
-        minutes={"smoke": 0.2, "laptop": 15, "paper": 360}, **_SHARED,
+        plan=_versions,
+        plot=plots.fig12,
+        tasks=tuple(task.name for task in VERSIONS),
+        seeds={"smoke": 1, "laptop": 3, "paper": 3},
+        origin=Simple(VERSIONS),
+        claims=claims.FIG12,
+        minutes={"smoke": 0.2, "laptop": 15, "paper": 360},
+        **_SHARED,
     ),
     Entry(
-        "simplicity/fig13", "3.5", "Steps to 95 % by training data and width",
+        "simplicity/fig13",
+        "3.5",
+        "Steps to 95 % by training data and width",
         "Addition modulo 27: the first step with 95 % test accuracy, against the share of the table that is not the"
         " test split (a function is learned for each) and against the width of the network (with the function of"
         " Figure 11)",
         "models with learned activations converge faster across a variety of settings",
-        plan=_settings, measure=arrivals, plot=plots.fig13, tasks=(ADDITION.name,), origin=Simple((ADDITION,)),
-        seeds={"smoke": 2, "laptop": 3, "paper": 3}, summary=_arrivals_summary, notes=_notes, claims=claims.FIG13,
+        plan=_settings,
+        measure=arrivals,
+        plot=plots.fig13,
+        tasks=(ADDITION.name,),
+        origin=Simple((ADDITION,)),
+        seeds={"smoke": 2, "laptop": 3, "paper": 3},
+        summary=_arrivals_summary,
+        notes=_notes,
+        claims=claims.FIG13,
         minutes={"smoke": 0.3, "laptop": 15, "paper": 480},
     ),
     Entry(
-        "simplicity/fig28", "E.6", "Grokking on all operations",
+        "simplicity/fig28",
+        "E.6",
+        "Grokking on all operations",
         "Training and test accuracy against training step on each operation, with ReLU and with the function learned"
         " for it; on the right, that function",
         "in almost all cases learned functions converge faster or to a higher test accuracy than ReLU",
-        plan=_operations, plot=plots.fig28, tasks=tuple(task.name for task in ALL),
-        seeds={"smoke": 1, "laptop": 2, "paper": 3}, origin=Simple(ALL, OPERATIONS), claims=claims.FIG28,
-        minutes={"smoke": 0.3, "laptop": 20, "paper": 3_000}, **(_SHARED | {"notes": _left_out}),
+        plan=_operations,
+        plot=plots.fig28,
+        tasks=tuple(task.name for task in ALL),
+        seeds={"smoke": 1, "laptop": 2, "paper": 3},
+        origin=Simple(ALL, OPERATIONS),
+        claims=claims.FIG28,
+        minutes={"smoke": 0.3, "laptop": 20, "paper": 3_000},
+        **(_SHARED | {"notes": _left_out}),
     ),
-)  # fmt: skip
+)

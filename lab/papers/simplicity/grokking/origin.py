@@ -20,9 +20,14 @@ class Simple:
 
     def data(self, scale: str) -> list[dict]:
         """The whole tables, with the digest of all results."""
-        return [{"name": task.name, "from": "all pairs of operands, split by lab.tasks.operation with seed 0",
-                 "sha256": hashlib.sha256(task.table().numpy().tobytes()).hexdigest()}
-                for task in self._of(scale)]  # fmt: skip
+        return [
+            {
+                "name": task.name,
+                "from": "all pairs of operands, split by lab.tasks.operation with seed 0",
+                "sha256": hashlib.sha256(task.table().numpy().tobytes()).hexdigest(),
+            }
+            for task in self._of(scale)
+        ]
 
     def hyperparameters(self, scale: str) -> dict[str, dict]:
         """By task: App. E.6 for models, App. C for the search; the rest are guesses."""
@@ -43,8 +48,11 @@ class Simple:
         told: dict[str, list[str]] = {}
         for task in self._of(scale):
             paper = self._fields("paper", task)
-            words = [f"{name} {value:.4g} (paper {paper[name]:g})" for name, value in self._fields(scale, task).items()
-                     if value != paper[name] and name in _APPENDIX]  # fmt: skip
+            words = [
+                f"{name} {value:.4g} (paper {paper[name]:g})"
+                for name, value in self._fields(scale, task).items()
+                if value != paper[name] and name in _APPENDIX
+            ]
             told.setdefault(", ".join(words), []).append(task.name)
         return [f"{', '.join(names)}: {words}" for words, names in told.items() if words]
 
@@ -54,22 +62,35 @@ class Simple:
     def _fields(self, scale: str, task: Operation) -> dict[str, object]:
         found = settings.grokking(scale, task)
         search, recipe = found.search, found.recipe
-        restarts = {name: sorted({getattr(restart, name) for restart in search.restarts})
-                    for name in ("rate", "knots", "window", "start")}  # fmt: skip
+        restarts = {
+            name: sorted({getattr(restart, name) for restart in search.restarts})
+            for name in ("rate", "knots", "window", "start")
+        }
         return {
-            "width": found.model.width, "steps": recipe.steps, "rate": recipe.rate, "steps averaged": recipe.average,
-            "share that is not the test split": task.fraction, "initial weights, U(±1/√inputs) times": 1.0,
-            "search: width": search.model.width, "search: rate": search.inner.rate,
-            "search: most inner steps": search.inner.steps, "search: inner steps more an episode": search.growth,
-            "search: episodes": search.episodes, "search: restarts": len(search.restarts),
-            "search: rates of knots": restarts["rate"], "search: numbers of knots": restarts["knots"],
-            "search: inner steps differentiated": restarts["window"], "search: starts": restarts["start"],
-            "search: range of knots": [search.low, search.high], "search: steps of models that decide":
-            search.retrain.steps,
-        }  # fmt: skip
+            "width": found.model.width,
+            "steps": recipe.steps,
+            "rate": recipe.rate,
+            "steps averaged": recipe.average,
+            "share that is not the test split": task.fraction,
+            "initial weights, U(±1/√inputs) times": 1.0,
+            "search: width": search.model.width,
+            "search: rate": search.inner.rate,
+            "search: most inner steps": search.inner.steps,
+            "search: inner steps more an episode": search.growth,
+            "search: episodes": search.episodes,
+            "search: restarts": len(search.restarts),
+            "search: rates of knots": restarts["rate"],
+            "search: numbers of knots": restarts["knots"],
+            "search: inner steps differentiated": restarts["window"],
+            "search: starts": restarts["start"],
+            "search: range of knots": [search.low, search.high],
+            "search: steps of models that decide": search.retrain.steps,
+        }
 
 
 _APPENDIX = {
-    "width": "paper, App. E.6", "steps": "paper, App. E.6", "rate": "paper, App. E.6",
+    "width": "paper, App. E.6",
+    "steps": "paper, App. E.6",
+    "rate": "paper, App. E.6",
     "share that is not the test split": "paper, App. E.6",
-}  # fmt: skip
+}

@@ -72,9 +72,13 @@ def fig12(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
         above(figure, f"learned {told[1]}", *at, side="right", size=SIZE - 2)
         figure.layout.annotations[-2].update(yshift=17)
     name_axes(figure, len(tasks), 2, "input x", "φ(x)")
-    set_reading(figure, f"Above each panel: mean first step with {100 * LEVEL:.0f} % test accuracy, ± its"
-                " 95 % confidence interval (Student's t), of the seeds that get there.", _FUNCTION,
-                _lost(table))  # fmt: skip
+    set_reading(
+        figure,
+        f"Above each panel: mean first step with {100 * LEVEL:.0f} % test accuracy, ± its"
+        " 95 % confidence interval (Student's t), of the seeds that get there.",
+        _FUNCTION,
+        _lost(table),
+    )
     return figure
 
 
@@ -95,25 +99,48 @@ def fig13(table: pd.DataFrame) -> go.Figure:
             mean = rows.groupby("x")["step"].agg(lambda steps: steps.mean() if steps.notna().all() else float("nan"))
             never = rows[rows["step"].isna()]
             look = {"legendgroup": method, "hovertemplate": "%{x}: step %{y:,.0f}"} | at
-            figure.add_scatter(x=mean.index, y=mean, mode="lines", name=method_title(method), showlegend=not number,
-                               line={"color": colour(method), "width": 2.4}, **look)  # fmt: skip
+            figure.add_scatter(
+                x=mean.index,
+                y=mean,
+                mode="lines",
+                name=method_title(method),
+                showlegend=not number,
+                line={"color": colour(method), "width": 2.4},
+                **look,
+            )
             symbol = METHOD_SYMBOLS[method]
             symbols = [symbol if end >= KEPT else f"{symbol}-open" for end in rows["accuracy"]]
-            figure.add_scatter(x=rows["x"], y=rows["step"], mode="markers", name=f"{method}, one run", showlegend=False,
-                               marker={"color": colour(method), "size": 8, "symbol": symbols}, **look)  # fmt: skip
+            figure.add_scatter(
+                x=rows["x"],
+                y=rows["step"],
+                mode="markers",
+                name=f"{method}, one run",
+                showlegend=False,
+                marker={"color": colour(method), "size": 8, "symbol": symbols},
+                **look,
+            )
             height = (1.04 if method == RELU else 1.08) * top  # so that one does not hide the other
-            figure.add_scatter(x=never["x"], y=[height] * len(never), mode="markers", name=f"{method}, never",
-                               showlegend=False, marker={"color": colour(method), "size": 8, "symbol": "x-thin-open"},
-                               **look | {"hovertemplate": "%{x}: not by the last step"})  # fmt: skip
+            figure.add_scatter(
+                x=never["x"],
+                y=[height] * len(never),
+                mode="markers",
+                name=f"{method}, never",
+                showlegend=False,
+                marker={"color": colour(method), "size": 8, "symbol": "x-thin-open"},
+                **look | {"hovertemplate": "%{x}: not by the last step"},
+            )
         figure.update_xaxes(tickvals=sorted(part["x"].unique()), **at)
     figure.add_hline(y=top, line={"color": GREY, "dash": "dot", "width": 1})
     figure.update_yaxes(range=(0, 1.12 * top))
     figure.update_xaxes(title_text="table that is not the test split (%)", col=1)
     figure.update_xaxes(title_text="width (hidden units)", col=2)
     figure.update_yaxes(title_text=f"first step with {100 * LEVEL:.0f} % test accuracy", col=1)
-    set_reading(figure, f"One point a run; the line is their mean, where all get there. Left: width {common['width']};"
-                f" right: {100 * common['fraction']:.0f} % of the table. Above the dotted line, the last step (×): runs"
-                f" that never get there. Hollow: runs that get there and end below {100 * KEPT:.0f} %.")  # fmt: skip
+    set_reading(
+        figure,
+        f"One point a run; the line is their mean, where all get there. Left: width {common['width']};"
+        f" right: {100 * common['fraction']:.0f} % of the table. Above the dotted line, the last step (×): runs"
+        f" that never get there. Hollow: runs that get there and end below {100 * KEPT:.0f} %.",
+    )
     return figure
 
 
@@ -135,9 +162,14 @@ def fig28(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     figure.update_xaxes(title_text="training step (log)", row=len(tasks), col=1)
     figure.update_xaxes(title_text="training step (log)", row=len(tasks), col=2)
     figure.update_xaxes(title_text="input x", row=len(tasks), col=3)
-    set_reading(figure, "Thin: one run a seed. Thick: mean over seeds. Above the curves: mean first step with"
-                f" {100 * LEVEL:.0f} % test accuracy, ± its 95 % confidence interval (Student's t), of the seeds that"
-                " get there.", _FUNCTION, _lost(table))  # fmt: skip
+    set_reading(
+        figure,
+        "Thin: one run a seed. Thick: mean over seeds. Above the curves: mean first step with"
+        f" {100 * LEVEL:.0f} % test accuracy, ± its 95 % confidence interval (Student's t), of the seeds that"
+        " get there.",
+        _FUNCTION,
+        _lost(table),
+    )
     return figure
 
 
@@ -164,15 +196,32 @@ def _draw_runs(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int
     for name, column, ink in kinds:
         runs = 100 * rows.pivot(index="step", columns="seed", values=column)
         for seed in runs:
-            figure.add_scatter(x=runs.index, y=runs[seed], mode="lines", name=f"{name}, seed {seed}", legendgroup=name,
-                               showlegend=False, line={"color": faded(ink, 0.35), "width": 1},
-                               hovertemplate="step %{x}: %{y:.1f} %", secondary_y=False, **where)  # fmt: skip
+            figure.add_scatter(
+                x=runs.index,
+                y=runs[seed],
+                mode="lines",
+                name=f"{name}, seed {seed}",
+                legendgroup=name,
+                showlegend=False,
+                line={"color": faded(ink, 0.35), "width": 1},
+                hovertemplate="step %{x}: %{y:.1f} %",
+                secondary_y=False,
+                **where,
+            )
         mean = runs.mean(axis=1)
         dash = "dash" if column == "accuracy_train" else "solid"
-        figure.add_scatter(x=mean.index, y=mean, mode="lines", name=name, legendgroup=name,
-                           showlegend=legend and (column == "accuracy" or method == RELU),
-                           line={"color": ink, "width": 2.4, "dash": dash},
-                           hovertemplate="step %{x}: %{y:.1f} % (mean)", secondary_y=False, **where)  # fmt: skip
+        figure.add_scatter(
+            x=mean.index,
+            y=mean,
+            mode="lines",
+            name=name,
+            legendgroup=name,
+            showlegend=legend and (column == "accuracy" or method == RELU),
+            line={"color": ink, "width": 2.4, "dash": dash},
+            hovertemplate="step %{x}: %{y:.1f} % (mean)",
+            secondary_y=False,
+            **where,
+        )
     above(figure, f"{100 * LEVEL:.0f} %: {reached(rows)}", *at, side="right", size=SIZE - 1)
     figure.update_xaxes(type="log", dtick=1, minor={"ticks": "outside"}, row=at[0], col=at[1])
     figure.update_yaxes(range=FULL, row=at[0], col=at[1], secondary_y=False)
@@ -183,17 +232,46 @@ def _draw_function(figure: go.Figure, functions: pd.DataFrame, at: tuple[int, in
     rows = functions[functions["chosen"].astype(bool)].sort_values("x")
     x, density = rows["x"].to_numpy(), np.nan_to_num(rows["density"].to_numpy(float))
     where = {"row": at[0], "col": at[1]}
-    figure.add_scatter(x=x, y=100 * density, name="inputs", legendgroup="inputs", showlegend=legend, fill="tozeroy",
-                       line={"shape": "hvh", "width": 0}, fillcolor="rgba(128, 128, 128, 0.3)", mode="lines",
-                       hovertemplate="x = %{x:.2f}: %{y:.2g} % of inputs", secondary_y=True, **where)  # fmt: skip
-    figure.add_scatter(x=x, y=rows["value"], name="learned φ", legendgroup="φ", showlegend=legend, mode="lines",
-                       line={"color": colour(LEARNED), "width": 2}, hovertemplate="φ(%{x:.2f}) = %{y:.3g}",
-                       secondary_y=False, **where)  # fmt: skip
+    figure.add_scatter(
+        x=x,
+        y=100 * density,
+        name="inputs",
+        legendgroup="inputs",
+        showlegend=legend,
+        fill="tozeroy",
+        line={"shape": "hvh", "width": 0},
+        fillcolor="rgba(128, 128, 128, 0.3)",
+        mode="lines",
+        hovertemplate="x = %{x:.2f}: %{y:.2g} % of inputs",
+        secondary_y=True,
+        **where,
+    )
+    figure.add_scatter(
+        x=x,
+        y=rows["value"],
+        name="learned φ",
+        legendgroup="φ",
+        showlegend=legend,
+        mode="lines",
+        line={"color": colour(LEARNED), "width": 2},
+        hovertemplate="φ(%{x:.2f}) = %{y:.3g}",
+        secondary_y=False,
+        **where,
+    )
     seen = rows["explained"].iloc[0] > rows["noise"].iloc[0]
     sine = rows["sine"] if seen else [None] * len(x)
-    figure.add_scatter(x=x, y=sine, name="nearest sine", legendgroup="sine", showlegend=legend, mode="lines",
-                       line={"color": BLACK, "width": 1.2, "dash": "dot"}, hoverinfo="skip",
-                       secondary_y=False, **where)  # fmt: skip
+    figure.add_scatter(
+        x=x,
+        y=sine,
+        name="nearest sine",
+        legendgroup="sine",
+        showlegend=legend,
+        mode="lines",
+        line={"color": BLACK, "width": 1.2, "dash": "dot"},
+        hoverinfo="skip",
+        secondary_y=False,
+        **where,
+    )
     low, high = _window(x, density)
     inside = rows.loc[rows["x"].between(low, high), ["value", "sine"] if seen else ["value"]].to_numpy()
     pad = 0.1 * np.ptp(inside) or 0.5
@@ -207,8 +285,17 @@ def _draw_function(figure: go.Figure, functions: pd.DataFrame, at: tuple[int, in
         else f"{f'{frequency:.2f} per unit' if seen else 'no sine'}, R² {explained:.2f}"
         f" (noise {rows['noise'].iloc[0]:.2f})"
     )
-    figure.add_annotation(text=told, x=0.5, xref="x domain", y=1, yref="y domain", yanchor="top",
-                          name="wave", font={"size": SIZE - 1}, **where)  # fmt: skip
+    figure.add_annotation(
+        text=told,
+        x=0.5,
+        xref="x domain",
+        y=1,
+        yref="y domain",
+        yanchor="top",
+        name="wave",
+        font={"size": SIZE - 1},
+        **where,
+    )
 
 
 def _draw_restarts(figure: go.Figure, functions: pd.DataFrame, at: tuple[int, int]) -> None:
@@ -218,10 +305,18 @@ def _draw_restarts(figure: go.Figure, functions: pd.DataFrame, at: tuple[int, in
     for restart, rows in groups:
         chosen, share = bool(rows["chosen"].iloc[0]), 100 * rows["accuracy_val"].iloc[0]
         told.append((restart, f"{share:.0f}"))
-        figure.add_scatter(x=rows["x"], y=rows["value"], name=f"restart {restart}", showlegend=False, mode="lines",
-                           line={"color": colour(LEARNED) if chosen else faded(GREY, 0.7), "width": 2 if chosen else 1},
-                           hovertemplate=f"restart {restart} ({share:.0f} % on validation rows)<br>φ(%{{x:.2f}}) ="
-                           " %{y:.3g}", secondary_y=False, row=at[0], col=at[1])  # fmt: skip
+        figure.add_scatter(
+            x=rows["x"],
+            y=rows["value"],
+            name=f"restart {restart}",
+            showlegend=False,
+            mode="lines",
+            line={"color": colour(LEARNED) if chosen else faded(GREY, 0.7), "width": 2 if chosen else 1},
+            hovertemplate=f"restart {restart} ({share:.0f} % on validation rows)<br>φ(%{{x:.2f}}) = %{{y:.3g}}",
+            secondary_y=False,
+            row=at[0],
+            col=at[1],
+        )
     shares = ", ".join(share for _, share in sorted(told))
     above(figure, f"({shares} %)", *at, side="right", size=SIZE - 2)
     figure.update_yaxes(visible=False, secondary_y=True, row=at[0], col=at[1])

@@ -53,20 +53,41 @@ def grokking(scale: str = "laptop", task: Operation = ADDITION) -> Grokking:
     model = Perceptron(width=256, scale=TORCH_SIZE)
     recipe = Descent(steps=60_000, rate=1.0, batch=4_096, keep="last", every=100)
     search = EpisodeSpec(
-        task, replace(model, width=64), Descent(4_500, 1.0, batch=4_096), replace(recipe, steps=10_000, keep="best"),
-        _PAPER_RESTARTS, low=-2.0, high=2.0, episodes=225, growth=20.0, pool=("train", "val"), normalized=True,
+        task,
+        replace(model, width=64),
+        Descent(4_500, 1.0, batch=4_096),
+        replace(recipe, steps=10_000, keep="best"),
+        _PAPER_RESTARTS,
+        low=-2.0,
+        high=2.0,
+        episodes=225,
+        growth=20.0,
+        pool=("train", "val"),
+        normalized=True,
         retrain_width=model.width,
-    )  # fmt: skip
+    )
     if check_scale(scale) != "paper":
         rate = LAPTOP_RATE * task.classes / ADDITION.classes
         recipe = Descent(steps=5_000, rate=rate, keep="last", every=25)
-        search = replace(search, inner=Descent(450, rate), retrain=Descent(500, rate, every=100),
-                         restarts=_LAPTOP_RESTARTS, growth=2.0)  # fmt: skip
+        search = replace(
+            search,
+            inner=Descent(450, rate),
+            retrain=Descent(500, rate, every=100),
+            restarts=_LAPTOP_RESTARTS,
+            growth=2.0,
+        )
     if scale == "smoke":
         model, recipe = replace(model, width=8), replace(recipe, steps=12, every=4, average=4)
-        search = replace(search, model=replace(model, width=4), inner=replace(search.inner, steps=2),
-                         retrain=replace(recipe, keep="best"), restarts=_SMOKE_RESTARTS, episodes=2, growth=1.0,
-                         retrain_width=8)  # fmt: skip
+        search = replace(
+            search,
+            model=replace(model, width=4),
+            inner=replace(search.inner, steps=2),
+            retrain=replace(recipe, keep="best"),
+            restarts=_SMOKE_RESTARTS,
+            episodes=2,
+            growth=1.0,
+            retrain_width=8,
+        )
     spare = max(_SPARE, 1 / round(task.fraction * task.classes**2))  # one pair at least
     return Grokking(replace(task, held_out=spare), model, recipe, search)
 

@@ -19,9 +19,13 @@ if TYPE_CHECKING:
 
 
 def _plan(scale: str, seeds: int, sources: tuple[str, ...], depths: tuple[int, ...]) -> list[Planned]:
-    return [({"source": source, "target": target, "layers": layers}, spec)
-            for source in (RELU, *sources) for target in present(scale) for layers in depths
-            for spec in moved(scale, source, target, layers, seeds)]  # fmt: skip
+    return [
+        ({"source": source, "target": target, "layers": layers}, spec)
+        for source in (RELU, *sources)
+        for target in present(scale)
+        for layers in depths
+        for spec in moved(scale, source, target, layers, seeds)
+    ]
 
 
 def table4(scale: str, seeds: int) -> list[Planned]:
@@ -35,8 +39,10 @@ def depths(scale: str, seeds: int) -> list[Planned]:
 
 
 def _notes(scale: str) -> list[str]:
-    return ["functions are learned once; seeds are those of the models that are trained with them",
-            "with several sets, each has its turn: an episode on one, then on the next"]  # fmt: skip
+    return [
+        "functions are learned once; seeds are those of the models that are trained with them",
+        "with several sets, each has its turn: an episode on one, then on the next",
+    ]
 
 
 def _summary(table: pd.DataFrame) -> str:
@@ -60,24 +66,42 @@ def _together(table: pd.DataFrame) -> str:
 
 
 _TASKS = tuple(dict.fromkeys(images("laptop", name, REGRESSION).task.name for name in present("laptop")))
-_SHARED = {"measure": accuracies, "tasks": _TASKS, "origin": Variants(SETS, transfer=True), "seeds": TRANSFER_SEEDS,
-           "notes": _notes}  # fmt: skip
+_SHARED = {
+    "measure": accuracies,
+    "tasks": _TASKS,
+    "origin": Variants(SETS, transfer=True),
+    "seeds": TRANSFER_SEEDS,
+    "notes": _notes,
+}
 ENTRIES = (
     Entry(
-        "simplicity/table4", "E.3", "Functions used on another image set",
+        "simplicity/table4",
+        "E.3",
+        "Functions used on another image set",
         f"Test accuracy of networks with {DEEP} hidden layers that predict the class id of images as a number, with"
         " ReLU and with functions learned on each set and on all sets (rows), on each set (columns)",
         "functions work well on their own set; other combinations surpass ReLU, too; the one of all sets improves on"
         " the two harder sets alone, SVHN and CIFAR-10",
-        plan=table4, plot=plots.table4, summary=_summary, claims=claims.TABLE4, printed=plots.printed,
-        minutes={"smoke": 0.2, "laptop": 5, "paper": 120}, **_SHARED,
+        plan=table4,
+        plot=plots.table4,
+        summary=_summary,
+        claims=claims.TABLE4,
+        printed=plots.printed,
+        minutes={"smoke": 0.2, "laptop": 5, "paper": 120},
+        **_SHARED,
     ),
     Entry(
-        "simplicity/fig19", "E.3", "Accuracies on pairs of image sets",
+        "simplicity/fig19",
+        "E.3",
+        "Accuracies on pairs of image sets",
         "Test accuracy on one image set against that on another of networks that predict class ids as numbers; one mark"
         " a function and number of hidden layers, mean over seeds",
         "improvements often correlate across sets",
-        plan=depths, plot=plots.fig19, summary=_together, claims=claims.FIG19,
-        minutes={"smoke": 0.2, "laptop": 6, "paper": 200}, **_SHARED,
+        plan=depths,
+        plot=plots.fig19,
+        summary=_together,
+        claims=claims.FIG19,
+        minutes={"smoke": 0.2, "laptop": 6, "paper": 200},
+        **_SHARED,
     ),
-)  # fmt: skip
+)

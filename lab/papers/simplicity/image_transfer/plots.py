@@ -54,10 +54,18 @@ def means(table: pd.DataFrame) -> pd.DataFrame:
         values = 100 * part["accuracy"].to_numpy(float)
         values = values[np.isfinite(values) & ~part["diverged"].to_numpy(bool)]
         column = SETS.index(target)
-        rows.append({"source": source, "target": target, "mean": values.mean() if len(values) else np.nan,
-                     "half": half_width(values), "runs": len(values), "lost": len(part) - len(values),
-                     "paper": PRINTED[source][column],
-                     "paper_gain": PRINTED[source][column] - PRINTED[RELU][column]})  # fmt: skip
+        rows.append(
+            {
+                "source": source,
+                "target": target,
+                "mean": values.mean() if len(values) else np.nan,
+                "half": half_width(values),
+                "runs": len(values),
+                "lost": len(part) - len(values),
+                "paper": PRINTED[source][column],
+                "paper_gain": PRINTED[source][column] - PRINTED[RELU][column],
+            }
+        )
     found = pd.DataFrame(rows)
     base = found[found["source"] == RELU].set_index("target")["mean"]
     return found.assign(gain=found["mean"] - found["target"].map(base))
@@ -84,19 +92,45 @@ def table4(table: pd.DataFrame) -> go.Figure:
     found = means(table)
     sources, targets = list(found["source"].unique()), list(found["target"].unique())
     cells = found.pivot(index="source", columns="target", values="gain").loc[sources, targets]
-    text = [[_cell(found[(found["source"] == source) & (found["target"] == target)].iloc[0]) for target in targets]
-            for source in sources]  # fmt: skip
+    text = [
+        [_cell(found[(found["source"] == source) & (found["target"] == target)].iloc[0]) for target in targets]
+        for source in sources
+    ]
     figure = grid([""], 1, ROW * len(sources), top=34, left=104)
-    figure.add_trace(go.Heatmap(
-        z=cells.to_numpy(float), zmin=-REACH, zmax=REACH, colorscale=DIVERGING, text=text, texttemplate="%{text}",
-        textfont={"size": SIZE}, xgap=2, ygap=2, hoverinfo="skip", name="gain",
-        colorbar=colour_bar("gain over ReLU (points)", -14 / (ROW * len(sources)), (-20, -10, 0, 10, 20)),
-    ), row=1, col=1)  # fmt: skip
-    figure.update_xaxes(tickvals=list(range(len(targets))), ticktext=[f"<b>{TITLES[name]}</b>" for name in targets],
-                        side="top", ticks="", showline=False, showgrid=False)  # fmt: skip
-    figure.update_yaxes(tickvals=list(range(len(sources))), ticks="", showline=False, showgrid=False,
-                        ticktext=[learned_on(name).replace(" on ", "<br>on ") for name in sources],
-                        autorange="reversed")  # fmt: skip
+    figure.add_trace(
+        go.Heatmap(
+            z=cells.to_numpy(float),
+            zmin=-REACH,
+            zmax=REACH,
+            colorscale=DIVERGING,
+            text=text,
+            texttemplate="%{text}",
+            textfont={"size": SIZE},
+            xgap=2,
+            ygap=2,
+            hoverinfo="skip",
+            name="gain",
+            colorbar=colour_bar("gain over ReLU (points)", -14 / (ROW * len(sources)), (-20, -10, 0, 10, 20)),
+        ),
+        row=1,
+        col=1,
+    )
+    figure.update_xaxes(
+        tickvals=list(range(len(targets))),
+        ticktext=[f"<b>{TITLES[name]}</b>" for name in targets],
+        side="top",
+        ticks="",
+        showline=False,
+        showgrid=False,
+    )
+    figure.update_yaxes(
+        tickvals=list(range(len(sources))),
+        ticks="",
+        showline=False,
+        showgrid=False,
+        ticktext=[learned_on(name).replace(" on ", "<br>on ") for name in sources],
+        autorange="reversed",
+    )
     figure.update_layout(height=figure.layout.height + 24, margin={"b": BOTTOM + 24})
     lost = [f"{learned_on(row.source)}, {TITLES[row.target]}: {row.lost}" for row in found.itertuples() if row.lost]
     spread = (
@@ -104,8 +138,11 @@ def table4(table: pd.DataFrame) -> go.Figure:
         if found["runs"].max() > 1
         else " (one seed, no interval)"
     )
-    set_reading(figure, f"In a cell: accuracy in %, mean over seeds{spread}; below, what the paper prints.",
-                f"Diverged runs (left out): {'; '.join(lost)}." if lost else "")  # fmt: skip
+    set_reading(
+        figure,
+        f"In a cell: accuracy in %, mean over seeds{spread}; below, what the paper prints.",
+        f"Diverged runs (left out): {'; '.join(lost)}." if lost else "",
+    )
     return figure
 
 
@@ -129,29 +166,52 @@ def fig19(table: pd.DataFrame) -> go.Figure:
         at, both = place(number, columns), cells[[one, other]].dropna()
         for index, (source, rows) in enumerate(both.groupby("source", sort=False)):
             figure.add_scatter(
-                x=rows[one], y=rows[other], mode="markers+text", name=learned_on(source), legendgroup=source,
-                showlegend=not number, text=rows.index.get_level_values("layers").astype(str),
-                textposition="top right", textfont={"size": SIZE - 2},
-                **{f"error_{axis}": {"array": halves.loc[rows.index, name], "thickness": 0.8, "width": 2}
-                   for axis, name in (("x", one), ("y", other))},
-                marker={"size": 9, "color": GREY if source == RELU else SEQUENCE[index - 1],
-                        "symbol": METHOD_SYMBOLS[RELU] if source == RELU else "square"},
+                x=rows[one],
+                y=rows[other],
+                mode="markers+text",
+                name=learned_on(source),
+                legendgroup=source,
+                showlegend=not number,
+                text=rows.index.get_level_values("layers").astype(str),
+                textposition="top right",
+                textfont={"size": SIZE - 2},
+                **{
+                    f"error_{axis}": {"array": halves.loc[rows.index, name], "thickness": 0.8, "width": 2}
+                    for axis, name in (("x", one), ("y", other))
+                },
+                marker={
+                    "size": 9,
+                    "color": GREY if source == RELU else SEQUENCE[index - 1],
+                    "symbol": METHOD_SYMBOLS[RELU] if source == RELU else "square",
+                },
                 hovertemplate=f"{learned_on(source)}, %{{text}} hidden layers: %{{x:.1f}} %, %{{y:.1f}} %",
-                row=at[0], col=at[1],
-            )  # fmt: skip
+                row=at[0],
+                col=at[1],
+            )
         learned = both[both.index.get_level_values("source") != RELU]
         if len(learned) > 1 and np.ptp(learned[one]) > 0:
             slope, start = np.polyfit(learned[one], learned[other], 1)
             ends = np.array([learned[one].min(), learned[one].max()])
             figure.add_scatter(
-                x=ends, y=start + slope * ends, mode="lines", line={"color": BLACK, "width": 1, "dash": "dot"},
-                name="best line for learned functions", legendgroup="line", showlegend=not number, hoverinfo="skip",
-                row=at[0], col=at[1],
-            )  # fmt: skip
+                x=ends,
+                y=start + slope * ends,
+                mode="lines",
+                line={"color": BLACK, "width": 1, "dash": "dot"},
+                name="best line for learned functions",
+                legendgroup="line",
+                showlegend=not number,
+                hoverinfo="skip",
+                row=at[0],
+                col=at[1],
+            )
         figure.update_xaxes(title_text=f"{TITLES[one]}: accuracy (%)", row=at[0], col=at[1])
         figure.update_yaxes(title_text=f"{TITLES[other]}: accuracy (%)", row=at[0], col=at[1])
     lost = int(table["diverged"].astype(bool).sum())
-    set_reading(figure, "Beside a mark: the number of hidden layers. Means over seeds;"
-                + (f" whiskers: {INTERVAL};" if kept["seed"].nunique() > 1 else "") + " the axes do not begin at 0.",
-                f"{lost} runs diverged and are left out." if lost else "")  # fmt: skip
+    set_reading(
+        figure,
+        "Beside a mark: the number of hidden layers. Means over seeds;"
+        + (f" whiskers: {INTERVAL};" if kept["seed"].nunique() > 1 else "")
+        + " the axes do not begin at 0.",
+        f"{lost} runs diverged and are left out." if lost else "",
+    )
     return figure

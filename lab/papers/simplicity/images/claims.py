@@ -89,8 +89,11 @@ def _accuracies(table: pd.DataFrame, mode: str) -> dict[tuple, np.ndarray]:
 def _against(groups: dict[tuple, np.ndarray], method: str, over: str = RELU) -> dict[str, tuple]:
     """A method and another one, on each set that has both."""
     sets = dict.fromkeys(name for name, _ in groups)
-    return {f"{TITLES[name]}, {method}": ((name, method), (name, over)) for name in sets
-            if {(name, method), (name, over)} <= set(groups)}  # fmt: skip
+    return {
+        f"{TITLES[name]}, {method}": ((name, method), (name, over))
+        for name in sets
+        if {(name, method), (name, over)} <= set(groups)
+    }
 
 
 def _similar(table: pd.DataFrame) -> Verdict:
@@ -114,8 +117,9 @@ def _correlations(table: pd.DataFrame, name: str, mode: str) -> estimates.Estima
 
 
 def _correlated(table: pd.DataFrame) -> Verdict:
-    return all_of(Verdict(_correlations(table, name, REGRESSION), above=0.0, case=TITLES[name])
-                  for name in table["set"].unique())  # fmt: skip
+    return all_of(
+        Verdict(_correlations(table, name, REGRESSION), above=0.0, case=TITLES[name]) for name in table["set"].unique()
+    )
 
 
 def _more_correlated(table: pd.DataFrame) -> Verdict:
@@ -201,25 +205,60 @@ def _whole(table: pd.DataFrame) -> pd.DataFrame:
 _WHOLE_SETS = "the whole sets and 5,000 steps, on a GPU"
 _MOVES = "searches of 400 episodes at rates .1 to .2"
 FIG2 = (
-    Claim("similar", "In classification, all models perform similarly (within 2 points of ReLU)", _similar,
-          decides="10 seeds and 3 searches", hours=0.6),
-    Claim("better", "In regression, models with activations learned from zeros perform better than ReLU",
-          lambda table: _better(table, FROM_ZERO, RELU), baseline_as_printed, _WHOLE_SETS),
-    Claim("from-zero", "In regression, an initialization as zeros is better than one as ReLU",
-          lambda table: _better(table, FROM_ZERO, FROM_RELU), baseline_as_printed, _WHOLE_SETS),
-)  # fmt: skip
+    Claim(
+        "similar",
+        "In classification, all models perform similarly (within 2 points of ReLU)",
+        _similar,
+        decides="10 seeds and 3 searches",
+        hours=0.6,
+    ),
+    Claim(
+        "better",
+        "In regression, models with activations learned from zeros perform better than ReLU",
+        lambda table: _better(table, FROM_ZERO, RELU),
+        baseline_as_printed,
+        _WHOLE_SETS,
+    ),
+    Claim(
+        "from-zero",
+        "In regression, an initialization as zeros is better than one as ReLU",
+        lambda table: _better(table, FROM_ZERO, FROM_RELU),
+        baseline_as_printed,
+        _WHOLE_SETS,
+    ),
+)
 FIG16 = (
-    Claim("irregular", "Functions for regression have more irregularities (learned from zeros)",
-          _more_irregular(FROM_ZERO)),
-    Claim("irregular-relu", "Functions for regression have more irregularities (learned from a ReLU)",
-          _more_irregular(FROM_RELU), left_relu, _MOVES, 0.2),
-    Claim("gelu", "For classification, the activation learned from a ReLU resembles GELU (more than ReLU)",
-          _like_gelu, can_tell_gelu, _MOVES, 0.2),
+    Claim(
+        "irregular",
+        "Functions for regression have more irregularities (learned from zeros)",
+        _more_irregular(FROM_ZERO),
+    ),
+    Claim(
+        "irregular-relu",
+        "Functions for regression have more irregularities (learned from a ReLU)",
+        _more_irregular(FROM_RELU),
+        left_relu,
+        _MOVES,
+        0.2,
+    ),
+    Claim(
+        "gelu",
+        "For classification, the activation learned from a ReLU resembles GELU (more than ReLU)",
+        _like_gelu,
+        can_tell_gelu,
+        _MOVES,
+        0.2,
+    ),
     Claim("wavelets", "For classification, with an initialization as zeros, we discover wavelets", _wavelet),
-)  # fmt: skip
+)
 FIG18 = (
-    Claim("correlated", "Accuracy and complexity are correlated for regression, over models of each set", _correlated,
-          decides="more widths and numbers of steps, 26 models a set", hours=0.3),
+    Claim(
+        "correlated",
+        "Accuracy and complexity are correlated for regression, over models of each set",
+        _correlated,
+        decides="more widths and numbers of steps, 26 models a set",
+        hours=0.3,
+    ),
     Claim("more-correlated", "They are more so than for classification", _more_correlated),
     Claim("complex", "Regression models with learned activations are more complex than with ReLUs", _more_complex),
-)  # fmt: skip
+)

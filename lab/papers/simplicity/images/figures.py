@@ -58,9 +58,11 @@ def _first(scale: str, seeds: int) -> list[Planned]:
 
 def learned(scale: str, seeds: int, names: Sequence[str] = SETS) -> list[Planned]:
     """One model for each search, of the size that the function was learned with."""
-    return [({key: labels[key] for key in ("set", "mode", "method")}, spec)
-            for labels, spec in plan(scale, seeds, names)
-            if labels["method"] != RELU and labels["layers"] == BASE[scale]]  # fmt: skip
+    return [
+        ({key: labels[key] for key in ("set", "mode", "method")}, spec)
+        for labels, spec in plan(scale, seeds, names)
+        if labels["method"] != RELU and labels["layers"] == BASE[scale]
+    ]
 
 
 def _first_learned(scale: str, seeds: int) -> list[Planned]:
@@ -76,8 +78,10 @@ def accuracies(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     for labels, run in runs:
         at = run.steps == run.notes["kept"]
         found = {"accuracy": "test", "accuracy_train": "train", "accuracy_val": "val"}
-        scores = {name: float(run.scores[f"accuracy_{split}"][at].item()) if at.any() else float("nan")
-                  for name, split in found.items()}  # fmt: skip
+        scores = {
+            name: float(run.scores[f"accuracy_{split}"][at].item()) if at.any() else float("nan")
+            for name, split in found.items()
+        }
         told = {"seed": run.spec.seed, "step": int(run.notes["kept"])}
         rows.append(labels | told | scores | {"diverged": run.diverged is not None})
     return pd.DataFrame(rows)
@@ -90,8 +94,9 @@ def complexities(runs: Sequence[tuple[dict, Run]], examples: int) -> pd.DataFram
     for number, (_, run) in enumerate(runs):
         if run.diverged is None:
             train = run.spec.task.split(run.spec.task_seed)["train"]
-            found = total_variation(answers(run), train.inputs, train.latents["label"], paths=examples // 2,
-                                    samples=SAMPLES, seed=SEED)  # fmt: skip
+            found = total_variation(
+                answers(run), train.inputs, train.latents["label"], paths=examples // 2, samples=SAMPLES, seed=SEED
+            )
             table.loc[number, ["tv", "tv_low", "tv_high"]] = found.value, found.low, found.high
         else:
             table.loc[number, ["tv", "tv_low", "tv_high"]] = float("nan")
@@ -119,69 +124,127 @@ def _notes(scale: str) -> list[str]:
 
 
 def _marker_notes(scale: str) -> list[str]:
-    return [*_notes(scale), "models differ in number of hidden layers and seed (paper: also in hyper-parameters and"
-            " numbers of steps, which it does not name)"]  # fmt: skip
+    return [
+        *_notes(scale),
+        "models differ in number of hidden layers and seed (paper: also in hyper-parameters and"
+        " numbers of steps, which it does not name)",
+    ]
 
 
 def _function_notes(scale: str) -> list[str]:
     return [f"functions learned with {BASE[scale]} hidden layers"]
 
 
-_TASKS = tuple(dict.fromkeys(
-    images(scale, name, mode).task.name for scale in ("smoke", "laptop") for name in present(scale) for mode in TARGETS
-))  # fmt: skip
+_TASKS = tuple(
+    dict.fromkeys(
+        images(scale, name, mode).task.name
+        for scale in ("smoke", "laptop")
+        for name in present(scale)
+        for mode in TARGETS
+    )
+)
 _ONE = dict.fromkeys(SCALES, 1)
-_ACCURACY = {"measure": accuracies, "tasks": _TASKS, "seeds": SEEDS, "summary": plots.told, "notes": _notes,
-             "plan": plan, "origin": ImageSets()}  # fmt: skip
-_MARKERS = {"measure": complexities, "tasks": _TASKS, "seeds": SEEDS, "summary": plots.correlations,
-            "notes": _marker_notes,
-            "examples": {"smoke": 10, "laptop": 400, "paper": 400}}  # fmt: skip
-_FUNCTIONS = {"measure": functions.shapes, "functions": functions.courses, "plot": functions.draw,
-              "tasks": _TASKS, "seeds": _ONE, "summary": functions.told, "notes": _function_notes}  # fmt: skip
-_SHOWN = ("perceptrons with ReLU and with functions learned from ReLU, from zero, and one for each layer; images to be"
-          " classified, and to be predicted by their class id as a number")  # fmt: skip
+_ACCURACY = {
+    "measure": accuracies,
+    "tasks": _TASKS,
+    "seeds": SEEDS,
+    "summary": plots.told,
+    "notes": _notes,
+    "plan": plan,
+    "origin": ImageSets(),
+}
+_MARKERS = {
+    "measure": complexities,
+    "tasks": _TASKS,
+    "seeds": SEEDS,
+    "summary": plots.correlations,
+    "notes": _marker_notes,
+    "examples": {"smoke": 10, "laptop": 400, "paper": 400},
+}
+_FUNCTIONS = {
+    "measure": functions.shapes,
+    "functions": functions.courses,
+    "plot": functions.draw,
+    "tasks": _TASKS,
+    "seeds": _ONE,
+    "summary": functions.told,
+    "notes": _function_notes,
+}
+_SHOWN = (
+    "perceptrons with ReLU and with functions learned from ReLU, from zero, and one for each layer; images to be"
+    " classified, and to be predicted by their class id as a number"
+)
 _SAME_ONES = "the functions that the search found from ReLU, from zero, and one for each layer"
 
 ENTRIES = (
     Entry(
-        "simplicity/fig2", "3.1", "Image sets: ReLU and learned functions",
+        "simplicity/fig2",
+        "3.1",
+        "Image sets: ReLU and learned functions",
         f"Test accuracy of {_SHOWN}",
         "in classification all models perform similarly; in regression learned functions are better, above all those"
         " learned from zero",
-        plot=plots.fig2, claims=claims.FIG2, minutes={"smoke": 0.2, "laptop": 17, "paper": 300}, **_ACCURACY,
+        plot=plots.fig2,
+        claims=claims.FIG2,
+        minutes={"smoke": 0.2, "laptop": 17, "paper": 300},
+        **_ACCURACY,
     ),
     Entry(
-        "simplicity/fig3", "3.1", "Functions learned for MNIST",
+        "simplicity/fig3",
+        "3.1",
+        "Functions learned for MNIST",
         f"MNIST as classification and as regression: {_SAME_ONES}",
         "for classification, from a ReLU, a function like GELU, and from zero a wavelet; for regression irregular ones",
-        plan=_first_learned, origin=ImageSets(FIRST),
-        minutes={"smoke": 0.1, "laptop": 5, "paper": 100}, **_FUNCTIONS,
+        plan=_first_learned,
+        origin=ImageSets(FIRST),
+        minutes={"smoke": 0.1, "laptop": 5, "paper": 100},
+        **_FUNCTIONS,
     ),
     Entry(
-        "simplicity/fig4", "3.2", "MNIST: accuracy against complexity",
+        "simplicity/fig4",
+        "3.2",
+        "MNIST: accuracy against complexity",
         f"Test accuracy and complexity of {_SHOWN}",
         "accuracy and complexity are correlated only for regression, where functions learned from zero are best",
-        plan=_first, plot=plots.fig4, origin=ImageSets(FIRST), minutes={"smoke": 0.1, "laptop": 9, "paper": 150},
+        plan=_first,
+        plot=plots.fig4,
+        origin=ImageSets(FIRST),
+        minutes={"smoke": 0.1, "laptop": 9, "paper": 150},
         **_MARKERS,
     ),
     Entry(
-        "simplicity/fig16", "E.2", "Functions learned for image sets",
+        "simplicity/fig16",
+        "E.2",
+        "Functions learned for image sets",
         f"Image sets as classification and as regression: {_SAME_ONES}",
         "those learned for regression contain more irregularities",
-        plan=learned, origin=ImageSets(), minutes={"smoke": 0.2, "laptop": 9, "paper": 200},
-        claims=claims.FIG16, **_FUNCTIONS,
+        plan=learned,
+        origin=ImageSets(),
+        minutes={"smoke": 0.2, "laptop": 9, "paper": 200},
+        claims=claims.FIG16,
+        **_FUNCTIONS,
     ),
     Entry(
-        "simplicity/fig17", "E.2", "Image sets, by number of hidden layers",
+        "simplicity/fig17",
+        "E.2",
+        "Image sets, by number of hidden layers",
         f"Test accuracy by number of hidden layers, of {_SHOWN}",
         "the best number of layers is sometimes different for different functions",
-        plot=plots.fig17, minutes={"smoke": 0.2, "laptop": 17, "paper": 300}, **_ACCURACY,
+        plot=plots.fig17,
+        minutes={"smoke": 0.2, "laptop": 17, "paper": 300},
+        **_ACCURACY,
     ),
     Entry(
-        "simplicity/fig18", "E.2", "Image sets: training accuracy, test accuracy and complexity",
+        "simplicity/fig18",
+        "E.2",
+        "Image sets: training accuracy, test accuracy and complexity",
         f"Test accuracy against training accuracy, and against complexity, of {_SHOWN}",
         "models with learned functions are more accurate than with ReLU, above all those learned from zero",
-        plan=plan, plot=plots.fig18, origin=ImageSets(), minutes={"smoke": 0.3, "laptop": 18, "paper": 300},
-        claims=claims.FIG18, **_MARKERS,
+        plan=plan,
+        plot=plots.fig18,
+        origin=ImageSets(),
+        minutes={"smoke": 0.3, "laptop": 18, "paper": 300},
+        claims=claims.FIG18,
+        **_MARKERS,
     ),
-)  # fmt: skip
+)

@@ -80,8 +80,10 @@ def chosen(functions: pd.DataFrame, name: str, mode: str, method: str) -> Spline
     columns = {"set": name, "mode": mode, "method": method, "layer": 1, "chosen": True}
     rows = functions[np.logical_and.reduce([functions[key] == value for key, value in columns.items()])]
     if not len(rows):
-        raise ArgumentError(f"no function of {name}, {mode}, {method} is in this table; it has "
-                            + "; ".join(sorted(set(functions["set"] + ", " + functions["mode"]))))  # fmt: skip
+        raise ArgumentError(
+            f"no function of {name}, {mode}, {method} is in this table; it has "
+            + "; ".join(sorted(set(functions["set"] + ", " + functions["mode"])))
+        )
     x, values = rows["x"].to_numpy(), torch.tensor(rows["value"].to_numpy(), dtype=torch.float32)
     return Spline(values, float(x[0]), float(x[-1]))
 
@@ -96,8 +98,9 @@ def blend(phi: Spline, share: float) -> Spline:
     return Spline((1 - share) * positions.relu() + share * phi.values.detach(), phi.low, phi.high)
 
 
-def _found(runs: Sequence[tuple[dict, Run]]) -> Iterator[tuple[dict, Run, EpisodeResult, int, int, np.ndarray,
-                                                               np.ndarray]]:  # fmt: skip
+def _found(
+    runs: Sequence[tuple[dict, Run]],
+) -> Iterator[tuple[dict, Run, EpisodeResult, int, int, np.ndarray, np.ndarray]]:
     """Labels, first run, search, restart, layer, and knots x, y of all functions, each search once."""
     seen = set()
     for labels, run in runs:
@@ -167,18 +170,37 @@ def _panel(figure: go.Figure, rows: pd.DataFrame, mode: str, method: str, at: tu
         return
 
     def line(rows: pd.DataFrame, name: str, ink: str, width: float, y: str = "value", **more) -> None:
-        figure.add_scatter(x=rows["x"], y=rows[y], mode="lines", name=name, legendgroup=name, line={
-            "color": ink, "width": width, **more.pop("line", {})}, showlegend=name not in shown, secondary_y=False,
-            **{"hovertemplate": "φ(%{x:.2f}) = %{y:.3g}"} | more, **where)  # fmt: skip
+        figure.add_scatter(
+            x=rows["x"],
+            y=rows[y],
+            mode="lines",
+            name=name,
+            legendgroup=name,
+            line={"color": ink, "width": width, **more.pop("line", {})},
+            showlegend=name not in shown,
+            secondary_y=False,
+            **{"hovertemplate": "φ(%{x:.2f}) = %{y:.3g}"} | more,
+            **where,
+        )
         shown.add(name)
 
     chosen = rows[rows["chosen"].astype(bool)]
     known = chosen.groupby("x")["density"].mean()
     x, density = known.index.to_numpy(), np.nan_to_num(known.to_numpy(float))
-    figure.add_scatter(x=x, y=100 * density, name="inputs", legendgroup="inputs", showlegend="inputs" not in shown,
-                       fill="tozeroy", line={"shape": "hvh", "width": 0}, fillcolor="rgba(128, 128, 128, 0.3)",
-                       mode="lines", hovertemplate="x = %{x:.2f}: %{y:.2g} % of inputs", secondary_y=True,
-                       **where)  # fmt: skip
+    figure.add_scatter(
+        x=x,
+        y=100 * density,
+        name="inputs",
+        legendgroup="inputs",
+        showlegend="inputs" not in shown,
+        fill="tozeroy",
+        line={"shape": "hvh", "width": 0},
+        fillcolor="rgba(128, 128, 128, 0.3)",
+        mode="lines",
+        hovertemplate="x = %{x:.2f}: %{y:.2g} % of inputs",
+        secondary_y=True,
+        **where,
+    )
     shown.add("inputs")
     others = rows[~rows["chosen"].astype(bool)]
     for _, part in others.groupby(["restart", "layer"]):

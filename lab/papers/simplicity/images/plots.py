@@ -22,9 +22,12 @@ BESIDE = 0.05  # single runs left of their mean, which would cover them
 RESAMPLES = 1_000  # of configurations, for the interval of a rank correlation
 # Regression with 4 hidden layers (Table 4: ReLU, and learned on the set itself) and with 1 (Table 1: ReLU, best).
 PRINTED = {
-    ("mnist", 4): (76.7, 79.7), ("fashion_mnist", 4): (73.9, 75.1), ("svhn", 4): (42.9, 54.1),
-    ("cifar10", 4): (16.1, 22.6), ("fashion_mnist", 1): (53.1, 57.2),
-}  # fmt: skip
+    ("mnist", 4): (76.7, 79.7),
+    ("fashion_mnist", 4): (73.9, 75.1),
+    ("svhn", 4): (42.9, 54.1),
+    ("cifar10", 4): (16.1, 22.6),
+    ("fashion_mnist", 1): (53.1, 57.2),
+}
 
 
 def fig2(table: pd.DataFrame) -> go.Figure:
@@ -41,11 +44,20 @@ def fig2(table: pd.DataFrame) -> go.Figure:
             rows = kept[(kept["mode"] == mode) & (kept["method"] == method)]
             x = rows["set"].map(names.index) + (slot - 1.5) * SPREAD
             _marks(figure, rows.assign(x=x), method, at, legend=not number)
-        figure.update_xaxes(tickvals=list(range(len(names))), ticktext=[TITLES[name] for name in names],
-                            range=(-0.5, len(names) - 0.5), row=at[0], col=at[1])  # fmt: skip
+        figure.update_xaxes(
+            tickvals=list(range(len(names))),
+            ticktext=[TITLES[name] for name in names],
+            range=(-0.5, len(names) - 0.5),
+            row=at[0],
+            col=at[1],
+        )
     figure.update_yaxes(title_text="test accuracy (%)", col=1)
-    set_reading(figure, "Each method with the number of hidden layers that is best on validation data. Small: one run"
-                f" a seed. Large: their mean; whisker: {INTERVAL}.", _lost(table))  # fmt: skip
+    set_reading(
+        figure,
+        "Each method with the number of hidden layers that is best on validation data. Small: one run"
+        f" a seed. Large: their mean; whisker: {INTERVAL}.",
+        _lost(table),
+    )
     return figure
 
 
@@ -67,19 +79,27 @@ def fig17(table: pd.DataFrame) -> go.Figure:
             for column, method in ((1, RELU), (2, FROM_ZERO)) if theirs else ():
                 slot = _methods(table).index(method)  # where ours is: the same number of layers
                 figure.add_scatter(
-                    x=[row[0] + (slot - 1.5) * SPREAD / 2 for row in theirs], y=[row[column] for row in theirs],
+                    x=[row[0] + (slot - 1.5) * SPREAD / 2 for row in theirs],
+                    y=[row[column] for row in theirs],
                     mode="markers",
-                    name="printed in the paper: ReLU" if method == RELU else "printed: learned", showlegend=legend,
-                    legendgroup=f"printed {method}", row=at[0], col=at[1],
+                    name="printed in the paper: ReLU" if method == RELU else "printed: learned",
+                    showlegend=legend,
+                    legendgroup=f"printed {method}",
+                    row=at[0],
+                    col=at[1],
                     marker={"symbol": "x-thin-open", "size": 9, "color": colour(method), "line": {"width": 2}},
                     hovertemplate="paper, %{y:.1f} %",
-                )  # fmt: skip
+                )
             legend &= not theirs
     figure.update_xaxes(tickvals=depths, range=(min(depths) - 0.5, max(depths) + 0.5))
     name_axes(figure, len(heads), len(modes), "hidden layers", "test accuracy (%)")
-    set_reading(figure, f"Small: one run a seed. Large: their mean; whisker: {INTERVAL}. ×: what the paper prints"
-                " (Tables 1 and 4), of models of its own size on the whole sets; it does not say from which start"
-                " their functions were learned.", _lost(table))  # fmt: skip
+    set_reading(
+        figure,
+        f"Small: one run a seed. Large: their mean; whisker: {INTERVAL}. ×: what the paper prints"
+        " (Tables 1 and 4), of models of its own size on the whole sets; it does not say from which start"
+        " their functions were learned.",
+        _lost(table),
+    )
     return figure
 
 
@@ -107,8 +127,15 @@ def fig18(table: pd.DataFrame) -> go.Figure:
         rows = table[(table["set"] == name) & (table["mode"] == mode)]
         for method in _methods(rows):
             own = rows[rows["method"] == method]
-            _points(figure, own, 100 * own["accuracy_train"], method, (line + 1, 1), legend=not line,
-                    about="training accuracy %{x:.1f} %")  # fmt: skip
+            _points(
+                figure,
+                own,
+                100 * own["accuracy_train"],
+                method,
+                (line + 1, 1),
+                legend=not line,
+                about="training accuracy %{x:.1f} %",
+            )
         _against_complexity(figure, rows, (line + 1, 2), legend=False)
         figure.update_xaxes(title_text="training accuracy (%)", row=line + 1, col=1)
         figure.update_yaxes(title_text="test accuracy (%)", row=line + 1, col=1)
@@ -163,37 +190,58 @@ def _flat(table: pd.DataFrame) -> str:
     return f"Not drawn, because their total variation is 0: {lost} of {len(table)}." if lost else ""
 
 
-def _points(figure: go.Figure, rows: pd.DataFrame, x: pd.Series, method: str, at: tuple[int, int], legend: bool,
-            about: str) -> None:  # fmt: skip
+def _points(
+    figure: go.Figure, rows: pd.DataFrame, x: pd.Series, method: str, at: tuple[int, int], legend: bool, about: str
+) -> None:
     look = {"symbol": METHOD_SYMBOLS[method], "size": 5 + 1.5 * rows["layers"], "color": faded(colour(method), 0.75)}
     figure.add_scatter(
-        x=x, y=100 * rows["accuracy"], mode="markers", name=method_title(method), legendgroup=method,
-        showlegend=legend, customdata=rows[["layers", "seed"]], row=at[0], col=at[1],
+        x=x,
+        y=100 * rows["accuracy"],
+        mode="markers",
+        name=method_title(method),
+        legendgroup=method,
+        showlegend=legend,
+        customdata=rows[["layers", "seed"]],
+        row=at[0],
+        col=at[1],
         marker=look | {"line": {"width": 0.6, "color": BLACK}},
         hovertemplate=f"{method_title(method)}, %{{customdata[0]}} hidden layers, seed %{{customdata[1]}}<br>{about},"
         " test accuracy %{y:.1f} %<extra></extra>",
-    )  # fmt: skip
+    )
 
 
-def _marks(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int, int], legend: bool,
-           joined: bool = False) -> None:  # fmt: skip
+def _marks(
+    figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int, int], legend: bool, joined: bool = False
+) -> None:
     """Runs as small marks, their means with whiskers, at the column `x`."""
     rows = rows[~rows["diverged"].astype(bool)].assign(percent=100 * rows["accuracy"])
     stats = over_seeds(rows, "x", "percent")
     ink, symbol = colour(method), METHOD_SYMBOLS[method]
     where = {"row": at[0], "col": at[1], "legendgroup": method}
     layers = rows.groupby("x")["layers"].first()
-    figure.add_scatter(x=rows["x"] - BESIDE, y=rows["percent"], mode="markers", name=f"{method}, one run",
-                       marker={"color": faded(ink, 0.75), "size": 5, "symbol": symbol}, hovertemplate="%{y:.1f} %",
-                       showlegend=False,
-                       **where)  # fmt: skip
     figure.add_scatter(
-        x=stats.index, y=stats["mean"], mode="lines+markers" if joined else "markers", name=method_title(method),
-        showlegend=legend, customdata=layers.reindex(stats.index).to_numpy()[:, None],
-        line={"color": ink, "width": 1.6}, marker={"color": ink, "size": 9, "symbol": symbol},
+        x=rows["x"] - BESIDE,
+        y=rows["percent"],
+        mode="markers",
+        name=f"{method}, one run",
+        marker={"color": faded(ink, 0.75), "size": 5, "symbol": symbol},
+        hovertemplate="%{y:.1f} %",
+        showlegend=False,
+        **where,
+    )
+    figure.add_scatter(
+        x=stats.index,
+        y=stats["mean"],
+        mode="lines+markers" if joined else "markers",
+        name=method_title(method),
+        showlegend=legend,
+        customdata=layers.reindex(stats.index).to_numpy()[:, None],
+        line={"color": ink, "width": 1.6},
+        marker={"color": ink, "size": 9, "symbol": symbol},
         error_y={"array": stats["half"].fillna(0.0), "color": ink, "thickness": 1.4, "width": 3},
-        hovertemplate="%{y:.1f} % (mean), %{customdata[0]} hidden layers", **where,
-    )  # fmt: skip
+        hovertemplate="%{y:.1f} % (mean), %{customdata[0]} hidden layers",
+        **where,
+    )
 
 
 def _methods(table: pd.DataFrame) -> list[str]:
@@ -221,13 +269,18 @@ def told(table: pd.DataFrame) -> str:
                 depth = rows.loc[rows["method"] == method, "layers"].iloc[0]
                 each.append(f"{method} {mean:.1f}" + ("" if np.isnan(half) else f" ± {half:.1f}") + f" ({depth})")
         words.append(f"{TITLES[name]}, {mode}: {', '.join(each)}")
-    return (f"Test accuracy in percent at the best number of hidden layers on validation data (in brackets):"
-            f" {'; '.join(words)}.")  # fmt: skip
+    return (
+        f"Test accuracy in percent at the best number of hidden layers on validation data (in brackets):"
+        f" {'; '.join(words)}."
+    )
 
 
 def correlations(table: pd.DataFrame) -> str:
     """Rank correlations in a sentence."""
     rows = table[~table["diverged"].astype(bool)]
-    words = [f"{TITLES[name]}, {mode} {_told_rank(part)}"
-             for (name, mode), part in rows.groupby(["set", "mode"], sort=False) if len(part) > 2]  # fmt: skip
+    words = [
+        f"{TITLES[name]}, {mode} {_told_rank(part)}"
+        for (name, mode), part in rows.groupby(["set", "mode"], sort=False)
+        if len(part) > 2
+    ]
     return f"Rank correlation of test accuracy and total variation over models: {', '.join(words)}." if words else ""

@@ -169,8 +169,14 @@ class ImageSets:
     def data(self, scale: str) -> list[dict]:
         """The sets, with the digests of their content."""
         known = [datasets.entry(data_of(scale, name)) for name in present(scale, self.names)]
-        return [{"name": one.name, "from": f"{one.name}, {one.about} ({one.shape}; {one.licence})",
-                 "sha256": one.digest or datasets.load(one.name).digest} for one in known]  # fmt: skip
+        return [
+            {
+                "name": one.name,
+                "from": f"{one.name}, {one.about} ({one.shape}; {one.licence})",
+                "sha256": one.digest or datasets.load(one.name).digest,
+            }
+            for one in known
+        ]
 
     def hyperparameters(self, scale: str) -> dict[str, dict]:
         """Numbers that all sets share."""
@@ -183,16 +189,21 @@ class ImageSets:
     def departures(self, scale: str) -> list[str]:
         """Sets that are not the paper's, or not here; what is smaller than at paper scale."""
         here, paper, found = present(scale, self.names), self.fields("paper"), []
-        parts = [f"{TITLES[name]} ({known.shape})" for name in here
-                 if (known := datasets.entry(data_of(scale, name))).sample_of]  # fmt: skip
+        parts = [
+            f"{TITLES[name]} ({known.shape})"
+            for name in here
+            if (known := datasets.entry(data_of(scale, name))).sample_of
+        ]
         if parts:
             found.append(f"parts of {', '.join(parts)}")
         if gone := [TITLES[name] for name in self.names if name not in here]:
             reason = "they are not here" if scale == "paper" else "they have no open licence, so the lab ships none"
             found.append(f"left out: {', '.join(gone)} ({reason})")
-        told = ", ".join(f"{name} {_said(value)} (paper scale {_said(paper[name][0])})"
-                         for name, (value, _) in self.fields(scale).items()
-                         if value != paper[name][0] and name not in _OF_SEARCHES)  # fmt: skip
+        told = ", ".join(
+            f"{name} {_said(value)} (paper scale {_said(paper[name][0])})"
+            for name, (value, _) in self.fields(scale).items()
+            if value != paper[name][0] and name not in _OF_SEARCHES
+        )
         return [*found, told] if told else found
 
     def fields(self, scale: str) -> dict[str, tuple[object, str]]:
@@ -223,14 +234,18 @@ def _fields(scale: str) -> dict[str, tuple[object, str]]:
         "search: numbers of knots": (_values(restarts, "knots"), "paper, Section 2.3 and App. C: 50 to 400"),
         "search: inner steps differentiated": (_values(restarts, "window"), "paper, App. C: 1 to 50, typically 5"),
         "search: range of knots": ([search.low, search.high], "paper, Section 2.3"),
-    }  # fmt: skip
+    }
 
 
 # In the paper's ranges, or not printed in it: provenance has them, captions would be too long.
 _OF_SEARCHES = (
-    "search: episodes", "search: most inner steps", "search: restarts by method", "search: rates of knots",
-    "search: numbers of knots", "search: inner steps differentiated",
-)  # fmt: skip
+    "search: episodes",
+    "search: most inner steps",
+    "search: restarts by method",
+    "search: rates of knots",
+    "search: numbers of knots",
+    "search: inner steps differentiated",
+)
 
 
 def _said(value: object) -> str:

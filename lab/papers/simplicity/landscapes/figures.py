@@ -66,8 +66,11 @@ class Fineness:
     planes: int
 
 
-FINE = {"smoke": Fineness(3, 5, 10, 200, 2, 6, 2), "laptop": Fineness(15, 50, 50, 2_000, 3, 28, 20),
-        "paper": Fineness(50, 200, 100, 10_000, 4, 60, 50)}  # fmt: skip
+FINE = {
+    "smoke": Fineness(3, 5, 10, 200, 2, 6, 2),
+    "laptop": Fineness(15, 50, 50, 2_000, 3, 28, 20),
+    "paper": Fineness(50, 200, 100, 10_000, 4, 60, 50),
+}
 
 
 class Probability(nn.Module):
@@ -100,8 +103,14 @@ def plan(scale: str, seeds: int, names: Sequence[str]) -> list[Planned]:
             for prefactor in prefactors:
                 spec = network(scale, table, method, DEPTH, START if method == LEARNED else STARTS[0], prefactor)
                 recipe = replace(spec.recipe, trajectory=max(1, spec.recipe.steps // CHECKPOINTS[scale]))
-                labels = {"table": table, "method": method, "start": "", "layers": DEPTH, "prefactor": prefactor,
-                          "scale": scale}  # fmt: skip
+                labels = {
+                    "table": table,
+                    "method": method,
+                    "start": "",
+                    "layers": DEPTH,
+                    "prefactor": prefactor,
+                    "scale": scale,
+                }
                 found += [(labels, replace(spec, recipe=recipe, seed=seed)) for seed in range(seeds)]
     return found
 
@@ -129,8 +138,12 @@ def measured(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     """
     import pandas as pd
 
-    scores = pd.DataFrame([{name: labels[name] for name in ("table", "method", "start", "layers", "prefactor")}
-                           | kept(run) for labels, run in runs])  # fmt: skip
+    scores = pd.DataFrame(
+        [
+            {name: labels[name] for name in ("table", "method", "start", "layers", "prefactor")} | kept(run)
+            for labels, run in runs
+        ]
+    )
     rows, fine = [], FINE[runs[0][0]["scale"]]
     for (labels, run), wanted in zip(runs, chosen(scores), strict=True):
         if wanted:
@@ -172,8 +185,9 @@ def _network(run: Run, fine: Fineness) -> Iterator[dict]:
         yield from _functions(run)
         found = landscape(model, {"loss": loss, "complexity": complexity}, "pca", way, **asked)
         for name, one in {"loss": found, "complexity": found, "zoom": zoom}.items():
-            yield from (_row(name, 0, x, y, one.values[name][j, i]) for j, y in enumerate(one.y)
-                        for i, x in enumerate(one.x))  # fmt: skip
+            yield from (
+                _row(name, 0, x, y, one.values[name][j, i]) for j, y in enumerate(one.y) for i, x in enumerate(one.x)
+            )
         yield from (_row("way", number, x, y) for number, (x, y) in enumerate(found.trajectory))
     network = run.model()
 
@@ -209,8 +223,9 @@ def _inside(task: Tabular, f: Model, fine: Fineness, first: bool) -> Iterator[di
         found.append(alignment(one))
         if first and number < fine.slices:
             yield _row("point", number, *inputs[row, list(dims)].tolist())
-            yield from (_row("slice", number, x, y, one.values[j, i]) for j, y in enumerate(one.y)
-                        for i, x in enumerate(one.x))  # fmt: skip
+            yield from (
+                _row("slice", number, x, y, one.values[j, i]) for j, y in enumerate(one.y) for i, x in enumerate(one.x)
+            )
     known = [value for value in found if np.isfinite(value)]
     yield _row("alignment", value=float(np.mean(known)) if known else np.nan)
 
@@ -219,20 +234,27 @@ def _summary(table: pd.DataFrame) -> str:
     """Complexity of the solutions and around them, and alignment, by method; mean over seeds."""
     words = []
     for name, rows in table.groupby("table", sort=False):
-        here, around, along = (rows[rows["part"] == part].groupby("method", sort=False)["value"].mean()
-                               for part in ("solution", "ambient", "alignment"))  # fmt: skip
+        here, around, along = (
+            rows[rows["part"] == part].groupby("method", sort=False)["value"].mean()
+            for part in ("solution", "ambient", "alignment")
+        )
         told = ", ".join(f"{method} {here[method]:.2f} ({around[method]:.2f})" for method in here.index)
         axes = ", ".join(f"{method} {along[method]:.2f}" for method in along.index)
-        words.append(f"{name}: total variation of the probabilities, in brackets its mean over the random plane,"
-                     f" {told}; alignment with axes (1: every change is along an input) {axes}")  # fmt: skip
+        words.append(
+            f"{name}: total variation of the probabilities, in brackets its mean over the random plane,"
+            f" {told}; alignment with axes (1: every change is along an input) {axes}"
+        )
     return f"Mean over seeds. {'. '.join(words)}.{_identity(table)}"
 
 
 def _identity(table: pd.DataFrame) -> str:
     """How far functions of the inputs are still the line that they started from."""
     own = table[(table["part"] == "function") & (table["method"] == IAFS)]
-    found = [float(np.corrcoef(rows["x"], rows["value"])[0, 1]) for _, rows in own.groupby(["table", "number"])
-             if np.ptp(rows["value"]) > 0]  # fmt: skip
+    found = [
+        float(np.corrcoef(rows["x"], rows["value"])[0, 1])
+        for _, rows in own.groupby(["table", "number"])
+        if np.ptp(rows["value"]) > 0
+    ]
     if not found:
         return ""
     median, low = f"{np.median(found):.3f}", f"{min(found):.3f}"
@@ -249,32 +271,45 @@ def _notes(scale: str) -> list[str]:
         f"the random plane has directions normalized by neuron, and reaches {RADIUS:g} lengths of the weights (the"
         " paper does not say)",
         "slices of trees and k-NN are probabilities (paper: regression trees)",
-    ]  # fmt: skip
+    ]
 
 
 def _origin(name: str) -> OnTables:
     return OnTables(partial(looked_at, name=name), THEIRS[name], without=("hidden layers",))
 
 
-_PARTS = ("for each model its function, the loss on the plane of its training, the complexity there and on a random"
-          " plane, and its answers on planes of the input space, each through a training row")  # fmt: skip
+_PARTS = (
+    "for each model its function, the loss on the plane of its training, the complexity there and on a random"
+    " plane, and its answers on planes of the input space, each through a training row"
+)
 _SHARED = {"measure": measured, "seeds": SEEDS, "summary": _summary, "notes": _notes}
 ENTRIES = (
     Entry(
-        "simplicity/fig7", "3.3", "Models of a table in weight space and in input space",
+        "simplicity/fig7",
+        "3.3",
+        "Models of a table in weight space and in input space",
         f"One table; {_PARTS}",
         "complexity rises during training, to the highest level with input functions; around that solution it is higher"
         " still; input functions give boundaries along axes, as trees do",
-        plan=seven, plot=plots.fig7, tasks=looked_at("laptop", "simplicity/fig7"),
+        plan=seven,
+        plot=plots.fig7,
+        tasks=looked_at("laptop", "simplicity/fig7"),
         origin=_origin("simplicity/fig7"),
-        minutes={"smoke": 0.2, "laptop": 3, "paper": 60}, **_SHARED,
+        minutes={"smoke": 0.2, "laptop": 3, "paper": 60},
+        **_SHARED,
     ),
     Entry(
-        "simplicity/fig24", "E.4", "Models of several tables in weight space and in input space",
+        "simplicity/fig24",
+        "E.4",
+        "Models of several tables in weight space and in input space",
         f"On each table {_PARTS}",
         "the observations are similar across data sets",
-        plan=twenty_four, plot=plots.fig24, tasks=looked_at("laptop", "simplicity/fig24"),
-        origin=_origin("simplicity/fig24"), claims=claims.FIG24,
-        minutes={"smoke": 0.2, "laptop": 6, "paper": 180}, **_SHARED,
+        plan=twenty_four,
+        plot=plots.fig24,
+        tasks=looked_at("laptop", "simplicity/fig24"),
+        origin=_origin("simplicity/fig24"),
+        claims=claims.FIG24,
+        minutes={"smoke": 0.2, "laptop": 6, "paper": 180},
+        **_SHARED,
     ),
-)  # fmt: skip
+)

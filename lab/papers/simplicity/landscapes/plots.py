@@ -37,8 +37,9 @@ def _draw(table: pd.DataFrame, columns: tuple[str, ...]) -> go.Figure:
     names = list(table["table"].unique())
     slices = sorted(table.loc[table["part"] == "slice", "number"].unique())
     parts = [*ROWS, *(f"slice {number + 1}" for number in slices)]
-    figure = grid([""] * (len(names) * len(parts) * len(columns)), len(columns), HEIGHT, gap=GAP, top=70, left=64,
-                  horizontal=8)  # fmt: skip
+    figure = grid(
+        [""] * (len(names) * len(parts) * len(columns)), len(columns), HEIGHT, gap=GAP, top=70, left=64, horizontal=8
+    )
     drawn = table[table["seed"] == table["seed"].min()]
     ranges = []
     for block, name in enumerate(names):
@@ -60,8 +61,9 @@ def _draw(table: pd.DataFrame, columns: tuple[str, ...]) -> go.Figure:
                     _landscape(figure, mine, part, scales[part], (row, column))
                 else:
                     _slice(figure, mine, int(part.split()[1]) - 1, (row, column))
-            figure.update_yaxes(title={"text": ROWS.get(part, part), "font": {"size": SIZE - 1}, "standoff": 4},
-                                row=row, col=1)  # fmt: skip
+            figure.update_yaxes(
+                title={"text": ROWS.get(part, part), "font": {"size": SIZE - 1}, "standoff": 4}, row=row, col=1
+            )
     figure.update_xaxes(showticklabels=False, ticks="", showgrid=False, mirror=True)
     figure.update_yaxes(showticklabels=False, ticks="", showgrid=False, mirror=True)
     _spread(figure, len(names), len(parts), len(columns))
@@ -96,15 +98,31 @@ def _functions(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int
         _nothing(figure, "no function", at)
     for number, one in own.groupby("number"):
         ink = SEQUENCE[number % len(SEQUENCE)] if method == IAFS else colour(method)
-        figure.add_scatter(x=one["x"], y=one["value"], mode="lines", line={"color": ink, "width": 1.3},
-                           name=f"input {number}" if method == IAFS else method, row=at[0], col=at[1],
-                           hovertemplate="φ(%{x:.2f}) = %{y:.3g}")  # fmt: skip
+        figure.add_scatter(
+            x=one["x"],
+            y=one["value"],
+            mode="lines",
+            line={"color": ink, "width": 1.3},
+            name=f"input {number}" if method == IAFS else method,
+            row=at[0],
+            col=at[1],
+            hovertemplate="φ(%{x:.2f}) = %{y:.3g}",
+        )
 
 
 def _nothing(figure: go.Figure, words: str, at: tuple[int, int]) -> None:
     """Say why a panel is empty."""
-    figure.add_scatter(x=[0], y=[0], mode="text", text=[words], textfont={"size": SIZE - 2, "color": GREY},
-                       name=words, hoverinfo="skip", row=at[0], col=at[1])  # fmt: skip
+    figure.add_scatter(
+        x=[0],
+        y=[0],
+        mode="text",
+        text=[words],
+        textfont={"size": SIZE - 2, "color": GREY},
+        name=words,
+        hoverinfo="skip",
+        row=at[0],
+        col=at[1],
+    )
 
 
 def _landscape(
@@ -116,15 +134,34 @@ def _landscape(
         return
     z = own.pivot(index="y", columns="x", values="value")
     figure.add_contour(
-        x=z.columns, y=z.index, z=np.log10(z.clip(lower=LOWEST)), customdata=z, colorscale=SEQUENTIAL, showscale=False,
-        zmin=scale[0], zmax=scale[1], contours={"coloring": "heatmap"}, ncontours=12, name=part,
-        line={"width": 0.5, "color": "rgba(255, 255, 255, 0.5)"}, row=at[0], col=at[1],
+        x=z.columns,
+        y=z.index,
+        z=np.log10(z.clip(lower=LOWEST)),
+        customdata=z,
+        colorscale=SEQUENTIAL,
+        showscale=False,
+        zmin=scale[0],
+        zmax=scale[1],
+        contours={"coloring": "heatmap"},
+        ncontours=12,
+        name=part,
+        line={"width": 0.5, "color": "rgba(255, 255, 255, 0.5)"},
+        row=at[0],
+        col=at[1],
         hovertemplate=f"{part} %{{customdata:.3g}}",
-    )  # fmt: skip
+    )
     way = rows[rows["part"] == "way"].sort_values("number")
     if part != "zoom":
-        figure.add_scatter(x=way["x"], y=way["y"], mode="lines", line={"color": VERMILLION, "width": 1.5},
-                           name="training", hoverinfo="skip", row=at[0], col=at[1])  # fmt: skip
+        figure.add_scatter(
+            x=way["x"],
+            y=way["y"],
+            mode="lines",
+            line={"color": VERMILLION, "width": 1.5},
+            name="training",
+            hoverinfo="skip",
+            row=at[0],
+            col=at[1],
+        )
     star = {"symbol": "star", "size": 9, "color": "white", "line": {"color": BLACK, "width": 0.8}}
     figure.add_scatter(x=[0], y=[0], mode="markers", marker=star, name="kept", hoverinfo="skip", row=at[0], col=at[1])
     for axis, values in (("x", z.columns), ("y", z.index)):
@@ -137,11 +174,29 @@ def _slice(figure: go.Figure, rows: pd.DataFrame, number: int, at: tuple[int, in
     if not len(own):
         return
     z = own.pivot(index="y", columns="x", values="value")
-    figure.add_heatmap(x=z.columns, y=z.index, z=z, colorscale="Greys_r", showscale=False, zsmooth="best",
-                       name=f"slice {number + 1}", hovertemplate="%{z:.3g}", row=at[0], col=at[1])  # fmt: skip
+    figure.add_heatmap(
+        x=z.columns,
+        y=z.index,
+        z=z,
+        colorscale="Greys_r",
+        showscale=False,
+        zsmooth="best",
+        name=f"slice {number + 1}",
+        hovertemplate="%{z:.3g}",
+        row=at[0],
+        col=at[1],
+    )
     mark = {"symbol": "circle-open", "size": 8, "color": VERMILLION, "line": {"width": 2}}
-    figure.add_scatter(x=point["x"], y=point["y"], mode="markers", marker=mark, name="training row", hoverinfo="skip",
-                       row=at[0], col=at[1])  # fmt: skip
+    figure.add_scatter(
+        x=point["x"],
+        y=point["y"],
+        mode="markers",
+        marker=mark,
+        name="training row",
+        hoverinfo="skip",
+        row=at[0],
+        col=at[1],
+    )
     figure.update_xaxes(range=(z.columns[0], z.columns[-1]), row=at[0], col=at[1])
     figure.update_yaxes(range=(z.index[0], z.index[-1]), row=at[0], col=at[1])
 

@@ -44,8 +44,7 @@ def _by_function(table: pd.DataFrame) -> pd.DataFrame:
     found = scores(table)
     found["score"] *= 100
     specific = found[~found["function"].isin((RELU, EVERY))]
-    plain = {"relu": found[found["function"] == RELU], "every": found[found["function"] == EVERY],
-             "specific": specific}  # fmt: skip
+    plain = {"relu": found[found["function"] == RELU], "every": found[found["function"] == EVERY], "specific": specific}
     means = {name: rows.groupby("task")["score"].mean() for name, rows in plain.items()}
     return means["relu"].to_frame("relu").assign(**means)
 
@@ -90,18 +89,32 @@ def transfer_printed(table: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd
 
     means = _by_function(table).mean()
-    cells = {"ReLU": ("relu", 19.9), "functions of one operation": ("specific", 54.0),
-             "the function of all operations": ("every", 61.5)}  # fmt: skip
-    return pd.DataFrame([(cell, means[name], theirs) for cell, (name, theirs) in cells.items()],
-                        columns=["method", "ours", "theirs"])  # fmt: skip
+    cells = {
+        "ReLU": ("relu", 19.9),
+        "functions of one operation": ("specific", 54.0),
+        "the function of all operations": ("every", 61.5),
+    }
+    return pd.DataFrame(
+        [(cell, means[name], theirs) for cell, (name, theirs) in cells.items()], columns=["method", "ours", "theirs"]
+    )
 
 
 _MORE = "2 more seeds of all 80 cells"
 FIG14 = (
-    Claim("transfer", "The learned activations do transfer: they score above ReLU on other operations", _transfer,
-          decides=_MORE, hours=0.5),
-    Claim("dense", "The matrix is densely filled, positive transfer across many tasks (over half of it)", _dense,
-          decides=_MORE, hours=0.5),
+    Claim(
+        "transfer",
+        "The learned activations do transfer: they score above ReLU on other operations",
+        _transfer,
+        decides=_MORE,
+        hours=0.5,
+    ),
+    Claim(
+        "dense",
+        "The matrix is densely filled, positive transfer across many tasks (over half of it)",
+        _dense,
+        decides=_MORE,
+        hours=0.5,
+    ),
     Claim("every", "An activation learned on all tasks scores above ReLU, over operations", _gains("every", "relu")),
     Claim("every-specific", "It scores above task-specific solutions, over operations", _gains("every", "specific")),
-)  # fmt: skip
+)

@@ -24,8 +24,12 @@ ROW, LABELS, BELOW = 27, 128, 84  # px: a row; names of functions below the matr
 
 def plan(scale: str, seeds: int) -> list[Planned]:
     """Every operation with every function."""
-    return [({"task": task.name, "function": function}, spec) for task in OPERATIONS[scale]
-            for function in functions(scale) for spec in runs(scale, task, function, seeds)]  # fmt: skip
+    return [
+        ({"task": task.name, "function": function}, spec)
+        for task in OPERATIONS[scale]
+        for function in functions(scale)
+        for spec in runs(scale, task, function, seeds)
+    ]
 
 
 def fig14(table: pd.DataFrame) -> go.Figure:
@@ -40,22 +44,47 @@ def fig14(table: pd.DataFrame) -> go.Figure:
     x = [_column(name) for name in names]
     y = [f"{operation_title(task)}{' *' if kinds[task] == 'easy' else ''}" for task in ordered]
     figure = go.Figure()
-    figure.add_heatmap(x=x, y=y, z=values.to_numpy(), coloraxis="coloraxis", xgap=1, ygap=1, hoverongaps=False,
-                       hovertemplate="%{y}, function of %{x}: %{z:.0f} %<extra></extra>")  # fmt: skip
+    figure.add_heatmap(
+        x=x,
+        y=y,
+        z=values.to_numpy(),
+        coloraxis="coloraxis",
+        xgap=1,
+        ygap=1,
+        hoverongaps=False,
+        hovertemplate="%{y}, function of %{x}: %{z:.0f} %<extra></extra>",
+    )
     means = values.mean()
-    figure.add_scatter(x=x, y=["mean"] * len(x), mode="text", text=[f"{mean:.0f}" for mean in means], hoverinfo="skip",
-                       textfont={"size": SIZE - 1, "color": INK}, showlegend=False)  # fmt: skip
+    figure.add_scatter(
+        x=x,
+        y=["mean"] * len(x),
+        mode="text",
+        text=[f"{mean:.0f}" for mean in means],
+        hoverinfo="skip",
+        textfont={"size": SIZE - 1, "color": INK},
+        showlegend=False,
+    )
     for number, task in enumerate(ordered):
         if task in names:
             column = names.index(task)
-            figure.add_shape(type="rect", x0=column - 0.48, x1=column + 0.48, y0=number - 0.46, y1=number + 0.46,
-                             line={"color": VERMILLION, "width": 2})  # fmt: skip
+            figure.add_shape(
+                type="rect",
+                x0=column - 0.48,
+                x1=column + 0.48,
+                y0=number - 0.46,
+                y1=number + 0.46,
+                line={"color": VERMILLION, "width": 2},
+            )
     inner = ROW * (len(y) + 1)
     bar = colour_bar("share of the best speed or accuracy of the row (%)", -(LABELS + 24) / inner, (0, 25, 50, 75, 100))
     margin = {"l": 158, "r": 14, "t": 14, "b": LABELS + BELOW}
     plain = {"showgrid": False, "showline": False, "ticks": ""}
-    figure.update_layout(template=TEMPLATE, height=inner + margin["t"] + margin["b"], margin=margin,
-                         coloraxis={"colorscale": SEQUENTIAL, "cmin": 0, "cmax": 100, "colorbar": bar})  # fmt: skip
+    figure.update_layout(
+        template=TEMPLATE,
+        height=inner + margin["t"] + margin["b"],
+        margin=margin,
+        coloraxis={"colorscale": SEQUENTIAL, "cmin": 0, "cmax": 100, "colorbar": bar},
+    )
     figure.update_xaxes(tickangle=-40, categoryarray=x, title={"text": "function", "standoff": 4}, **plain)
     figure.update_yaxes(autorange="reversed", categoryarray=[*y, "mean"], **plain)
     set_reading(
@@ -75,10 +104,13 @@ def _summary(table: pd.DataFrame) -> str:
     ours = claims.transfer_printed(table).set_index("method")
     specific = claims.scores(table)
     specific = 100 * specific[~specific["function"].isin((RELU, EVERY))].groupby("function")["score"].mean()
-    told = ", ".join(f"{row.ours:.1f} % with {cell} (paper, all 22 operations: {row.theirs})"
-                     for cell, row in ours.iterrows())  # fmt: skip
-    return (f"Mean score over operations: {told}. Functions of one operation: from {specific.min():.1f} to"
-            f" {specific.max():.1f} % (paper: 22.2 to 80.5).")  # fmt: skip
+    told = ", ".join(
+        f"{row.ours:.1f} % with {cell} (paper, all 22 operations: {row.theirs})" for cell, row in ours.iterrows()
+    )
+    return (
+        f"Mean score over operations: {told}. Functions of one operation: from {specific.min():.1f} to"
+        f" {specific.max():.1f} % (paper: 22.2 to 80.5)."
+    )
 
 
 def _notes(scale: str) -> list[str]:
@@ -89,13 +121,23 @@ def _notes(scale: str) -> list[str]:
 
 ENTRIES = (
     Entry(
-        "simplicity/fig14", "4", "Transfer of learned functions across operations",
+        "simplicity/fig14",
+        "4",
+        "Transfer of learned functions across operations",
         "Networks trained on each operation with the function learned for each operation, with ReLU, and with one"
         " function that was learned for all of them; shown is how fast or how well they generalize",
         "the matrix is densely filled: functions transfer across many tasks. Mean score 19.9 % with ReLU, 54.0 % with"
         " functions of one task, 61.5 % with that of all tasks",
-        plan=plan, measure=arrivals, plot=fig14, tasks=tuple(task.name for task in ALL), seeds=SEEDS,
-        origin=Transfer(ALL, OPERATIONS), summary=_summary, notes=_notes, claims=claims.FIG14,
-        printed=claims.transfer_printed, minutes={"smoke": 0.2, "laptop": 30, "paper": 6_000},
+        plan=plan,
+        measure=arrivals,
+        plot=fig14,
+        tasks=tuple(task.name for task in ALL),
+        seeds=SEEDS,
+        origin=Transfer(ALL, OPERATIONS),
+        summary=_summary,
+        notes=_notes,
+        claims=claims.FIG14,
+        printed=claims.transfer_printed,
+        minutes={"smoke": 0.2, "laptop": 30, "paper": 6_000},
     ),
-)  # fmt: skip
+)

@@ -42,8 +42,10 @@ def runs(scale: str, task: Operation, function: str, seeds: int) -> list[RunSpec
         search = everywhere(scale) if function == EVERY else grokking(scale, _named(scale)[function]).search
         phi = Learned(search, "phi")
     model = replace(base.model, phi=phi)
-    return [RunSpec(task=base.task, model=model, recipe=recipe, seed=seed, evaluate=("test", "train"))
-            for seed in range(seeds)]  # fmt: skip
+    return [
+        RunSpec(task=base.task, model=model, recipe=recipe, seed=seed, evaluate=("test", "train"))
+        for seed in range(seeds)
+    ]
 
 
 def functions(scale: str) -> tuple[str, ...]:

@@ -23,9 +23,13 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 SIX = (
-    Operation("a+b", modulus=27), Operation("ab", modulus=27), Operation("a^2+ab+b^2", modulus=53),
-    Operation("a^2+b^2", modulus=27), Operation("a^3+ab", modulus=53), Operation("ab", group="S4"),
-)  # fmt: skip
+    Operation("a+b", modulus=27),
+    Operation("ab", modulus=27),
+    Operation("a^2+ab+b^2", modulus=53),
+    Operation("a^2+b^2", modulus=27),
+    Operation("a^3+ab", modulus=53),
+    Operation("ab", group="S4"),
+)
 
 
 def _nothing(scale: str, seeds: int) -> list[Planned]:
@@ -74,13 +78,20 @@ def _images(table: pd.DataFrame, columns: int, height: int) -> go.Figure:
     figure = grid(heads, columns, height=height, gap=46, top=44, left=34, horizontal=26)
     for number, (_, rows) in enumerate(table.groupby("task", sort=False)):
         values = rows.pivot(index="a", columns="b", values="result").to_numpy(np.int16)
-        image = go.Heatmap(z=values, colorscale=GREYS, showscale=False, name=tasks[number],
-                           hovertemplate="a = %{y}, b = %{x}: %{z}")  # fmt: skip
+        image = go.Heatmap(
+            z=values, colorscale=GREYS, showscale=False, name=tasks[number], hovertemplate="a = %{y}, b = %{x}: %{z}"
+        )
         row, column = place(number, columns)
         figure.add_trace(image, row=row, col=column)
         x = figure.get_subplot(row, column).xaxis
-        figure.update_yaxes(scaleanchor=x.plotly_name.replace("axis", ""), constrain="domain", constraintoward="top",
-                            autorange="reversed", row=row, col=column)  # fmt: skip
+        figure.update_yaxes(
+            scaleanchor=x.plotly_name.replace("axis", ""),
+            constrain="domain",
+            constraintoward="top",
+            autorange="reversed",
+            row=row,
+            col=column,
+        )
     figure.update_xaxes(constrain="domain", constraintoward="left")
     for axis in (*figure.select_xaxes(), *figure.select_yaxes()):
         axis.update(showticklabels=False, ticks="", showgrid=False, showline=False)
@@ -91,8 +102,11 @@ def _images(table: pd.DataFrame, columns: int, height: int) -> go.Figure:
         if number + columns >= len(tasks):
             figure.update_xaxes(title={"text": "b", "standoff": 2}, row=row, col=column)
     figure.update_annotations(font_size=SIZE - 1, align="left")
-    set_reading(figure, "One pixel a pair of operands: a from top to bottom, b from left to right, each from 0. Black:"
-                " 0, or the identity; white: the highest result. Permutations are in lexicographic order.")  # fmt: skip
+    set_reading(
+        figure,
+        "One pixel a pair of operands: a from top to bottom, b from left to right, each from 0. Black:"
+        " 0, or the identity; white: the highest result. Permutations are in lexicographic order.",
+    )
     return figure
 
 
@@ -102,27 +116,44 @@ def _sizes(table: pd.DataFrame) -> str:
 
 
 def _notes(scale: str) -> list[str]:
-    return ["the paper's text names nine operations; the others of its 22 are drawn in it, and guessed here (see"
-            " lab.tasks.operation)", "the paper does not say in which order it draws permutations"]  # fmt: skip
+    return [
+        "the paper's text names nine operations; the others of its 22 are drawn in it, and guessed here (see"
+        " lab.tasks.operation)",
+        "the paper does not say in which order it draws permutations",
+    ]
 
 
 _SAME = {
-    "plan": _nothing, "summary": _sizes, "seeds": dict.fromkeys(SCALES, 1),
-    "minutes": dict.fromkeys(SCALES, 0.1), "origin": Counted("counted by lab.tasks.operation", name="operation"),
-}  # fmt: skip
+    "plan": _nothing,
+    "summary": _sizes,
+    "seeds": dict.fromkeys(SCALES, 1),
+    "minutes": dict.fromkeys(SCALES, 0.1),
+    "origin": Counted("counted by lab.tasks.operation", name="operation"),
+}
 
 ENTRIES = (
     Entry(
-        "simplicity/fig10", "3.5", "Tables of binary operations",
+        "simplicity/fig10",
+        "3.5",
+        "Tables of binary operations",
         "Six of the operations on which grokking is studied, as images: the result for every pair of operands a, b",
         "these patterns are very different from the tasks for which typical architectures were developed",
-        measure=_six, plot=fig10, tasks=tuple(task.name for task in SIX),
-        notes=lambda scale: _notes(scale)[1:], **_SAME,
+        measure=_six,
+        plot=fig10,
+        tasks=tuple(task.name for task in SIX),
+        notes=lambda scale: _notes(scale)[1:],
+        **_SAME,
     ),
     Entry(
-        "simplicity/fig27", "E.6", "Tables of all binary operations",
+        "simplicity/fig27",
+        "E.6",
+        "Tables of all binary operations",
         "All operations on which grokking is studied, as images: the result for every pair of operands a, b",
         "22 operations, those of Power et al. (2022)",
-        measure=_all, plot=fig27, tasks=tuple(task.name for task in ALL), notes=_notes, **_SAME,
+        measure=_all,
+        plot=fig27,
+        tasks=tuple(task.name for task in ALL),
+        notes=_notes,
+        **_SAME,
     ),
-)  # fmt: skip
+)

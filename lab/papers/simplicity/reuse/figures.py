@@ -33,10 +33,17 @@ def one(scale: str) -> tuple[str, ...]:
 
 def plan(scale: str, seeds: int, names: Sequence[str] | None = None) -> list[Planned]:
     """ReLU and the learned function on tables, by default all of a scale, at every width and depth."""
-    return [({"table": table, "method": method, "layers": layers, "width": width},
-             network(scale, table, method, layers, START, width=width, seed=seed))
-            for table in (tables(scale) if names is None else names) for method in (RELU, LEARNED)
-            for layers in LAYERS[scale] for width in WIDTHS[scale] for seed in range(seeds)]  # fmt: skip
+    return [
+        (
+            {"table": table, "method": method, "layers": layers, "width": width},
+            network(scale, table, method, layers, START, width=width, seed=seed),
+        )
+        for table in (tables(scale) if names is None else names)
+        for method in (RELU, LEARNED)
+        for layers in LAYERS[scale]
+        for width in WIDTHS[scale]
+        for seed in range(seeds)
+    ]
 
 
 def _single(scale: str, seeds: int) -> list[Planned]:
@@ -48,16 +55,18 @@ def scored(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     NaN where it diverged), accuracy_val, accuracy_train, diverged."""
     import pandas as pd
 
-    rows = [labels | {"seed": run.spec.seed} | kept(run) | {"diverged": run.diverged is not None}
-            for labels, run in runs]  # fmt: skip
+    rows = [
+        labels | {"seed": run.spec.seed} | kept(run) | {"diverged": run.diverged is not None} for labels, run in runs
+    ]
     return pd.DataFrame(rows).round(5)
 
 
 def draw(table: pd.DataFrame) -> go.Figure:
     """One row of panels a table, one column a number of hidden layers: test accuracy against width. table: `scored`."""
     names, depths = list(table["table"].unique()), sorted(table["layers"].unique())
-    figure = grid([""] * (len(names) * len(depths)), len(depths), height=170, gap=70, top=74, horizontal=22,
-                  share_y=True)  # fmt: skip
+    figure = grid(
+        [""] * (len(names) * len(depths)), len(depths), height=170, gap=70, top=74, horizontal=22, share_y=True
+    )
     for number in range(len(names) * len(depths)):
         row, column = place(number, len(depths))
         name, layers = names[row - 1], depths[column - 1]
@@ -69,19 +78,30 @@ def draw(table: pd.DataFrame) -> go.Figure:
             own = table[(table["table"] == name) & (table["layers"] == layers) & (table["method"] == method)]
             stats = over_seeds(own.assign(percent=100 * own["accuracy"]), "width", "percent")
             figure.add_scatter(
-                x=stats.index * OFFSET[method], y=stats["mean"], mode="lines+markers", name=method_title(method),
-                error_y={"array": stats["half"], "thickness": 1.2, "width": 3}, legendgroup=method,
-                customdata=stats.index, showlegend=not number, line={"color": colour(method), "width": 2},
-                marker={"symbol": METHOD_SYMBOLS[method], "size": 7}, row=row, col=column,
+                x=stats.index * OFFSET[method],
+                y=stats["mean"],
+                mode="lines+markers",
+                name=method_title(method),
+                error_y={"array": stats["half"], "thickness": 1.2, "width": 3},
+                legendgroup=method,
+                customdata=stats.index,
+                showlegend=not number,
+                line={"color": colour(method), "width": 2},
+                marker={"symbol": METHOD_SYMBOLS[method], "size": 7},
+                row=row,
+                col=column,
                 hovertemplate="width %{customdata}: %{y:.1f} %",
-            )  # fmt: skip
+            )
     widths = sorted(table["width"].unique())
     figure.update_xaxes(type="log", tickvals=widths, ticktext=[str(width) for width in widths])
     figure.update_xaxes(title_text="width (hidden units)", row=len(names))
     figure.update_yaxes(title_text="test accuracy (%)", col=1)
     lost = int(table["accuracy"].isna().sum())
-    set_reading(figure, f"Mean over seeds. Whiskers: {INTERVAL}. The learned function of a table is the same in all its"
-                " networks.", f"Not drawn, because they diverged: {lost} of {len(table)}." if lost else "")  # fmt: skip
+    set_reading(
+        figure,
+        f"Mean over seeds. Whiskers: {INTERVAL}. The learned function of a table is the same in all its networks.",
+        f"Not drawn, because they diverged: {lost} of {len(table)}." if lost else "",
+    )
     return figure
 
 
@@ -89,8 +109,10 @@ def _summary(table: pd.DataFrame) -> str:
     means = 100 * table.groupby(["table", "layers", "width", "method"], sort=False)["accuracy"].mean().unstack("method")
     gain = means[LEARNED] - means[RELU]
     told = ", ".join(f"{name} {value:+.1f}" for name, value in gain.groupby("table", sort=False).mean().items())
-    return (f"Learned function against ReLU, points of test accuracy, mean over widths and depths: {told}; better in"
-            f" {(gain > 0).sum()} of {len(gain)} settings.")  # fmt: skip
+    return (
+        f"Learned function against ReLU, points of test accuracy, mean over widths and depths: {told}; better in"
+        f" {(gain > 0).sum()} of {len(gain)} settings."
+    )
 
 
 def _notes(scale: str) -> list[str]:
@@ -107,17 +129,31 @@ _SHARED = {"measure": scored, "plot": draw, "seeds": SEEDS, "summary": _summary,
 _SAYS = "learned functions surpass ReLU, often with fewer layers, and can be reused in networks of other widths"
 ENTRIES = (
     Entry(
-        "simplicity/fig8", "3.3", "A learned function at other widths and depths",
+        "simplicity/fig8",
+        "3.3",
+        "A learned function at other widths and depths",
         "Test accuracy on a table against the width of the network, with ReLU and with the function that was learned"
         " for the table in a network of one size",
-        _SAYS, plan=_single, tasks=one("laptop"), origin=OnTables(one, THEIRS, _WITHOUT), claims=claims.FIG8,
-        minutes={"smoke": 0.1, "laptop": 4, "paper": 30}, **_SHARED,
+        _SAYS,
+        plan=_single,
+        tasks=one("laptop"),
+        origin=OnTables(one, THEIRS, _WITHOUT),
+        claims=claims.FIG8,
+        minutes={"smoke": 0.1, "laptop": 4, "paper": 30},
+        **_SHARED,
     ),
     Entry(
-        "simplicity/fig21", "E.4", "Learned functions at other widths and depths, all tables",
+        "simplicity/fig21",
+        "E.4",
+        "Learned functions at other widths and depths, all tables",
         "Test accuracy on each table against the width of the network, with ReLU and with the function that was learned"
         " for the table in a network of one size",
-        _SAYS, plan=plan, tasks=tables("laptop"), origin=OnTables(without=_WITHOUT), claims=claims.FIG21,
-        minutes={"smoke": 0.1, "laptop": 12, "paper": 500}, **_SHARED,
+        _SAYS,
+        plan=plan,
+        tasks=tables("laptop"),
+        origin=OnTables(without=_WITHOUT),
+        claims=claims.FIG21,
+        minutes={"smoke": 0.1, "laptop": 12, "paper": 500},
+        **_SHARED,
     ),
-)  # fmt: skip
+)

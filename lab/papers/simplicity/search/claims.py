@@ -87,8 +87,10 @@ def _curves(table: pd.DataFrame) -> list[tuple[np.ndarray, np.ndarray, np.ndarra
 def alike(table: pd.DataFrame) -> list[float]:
     """Correlation of the linear and the cubic function of each restart, over the knots of the former; NaN where one
     never left zero, and so is like no other."""
-    return [float("nan") if min(np.ptp(line), np.ptp(cubic)) == 0 else float(np.corrcoef(line, cubic)[0, 1])
-            for _, line, cubic in _curves(table)]  # fmt: skip
+    return [
+        float("nan") if min(np.ptp(line), np.ptp(cubic)) == 0 else float(np.corrcoef(line, cubic)[0, 1])
+        for _, line, cubic in _curves(table)
+    ]
 
 
 def functions_moved(table: pd.DataFrame, scale: str) -> str:
@@ -113,8 +115,11 @@ def baseline_as_printed(table: pd.DataFrame, scale: str) -> str:
 def _over_relu(table: pd.DataFrame, own: bool) -> list[Verdict]:
     """For each function and set, of its own or another one, gains over ReLU; that of all sets has no other."""
     means, sets = per_seed(table, ["source", "target"]), set(table["target"])
-    pairs = {f"{source} on {target}": ((source, target), (RELU, target)) for source, target in means.columns
-             if source in sets and (source == target) == own}  # fmt: skip
+    pairs = {
+        f"{source} on {target}": ((source, target), (RELU, target))
+        for source, target in means.columns
+        if source in sets and (source == target) == own
+    }
     return gains(means, pairs, above=0.0, unit=POINTS)
 
 
@@ -136,33 +141,89 @@ def _together(table: pd.DataFrame) -> Verdict:
 _SEARCHES = "5 searches an objective"
 _WHOLE_SETS = "the whole sets and 5,000 steps, on a GPU"
 TABLE1 = (
-    Claim("average", "Learned activations obtain a higher accuracy on average (across restarts)", _average_gain,
-          decides="5 searches", hours=0.2),
+    Claim(
+        "average",
+        "Learned activations obtain a higher accuracy on average (across restarts)",
+        _average_gain,
+        decides="5 searches",
+        hours=0.2,
+    ),
     Claim("best", "The best across restarts is better than ReLU", _best_gain),
-    Claim("variance", "The variance across seeds is quite similar (standard deviations within 2 times)", _as_steady,
-          decides="30 seeds more of ReLU", hours=0.1),
-)  # fmt: skip
+    Claim(
+        "variance",
+        "The variance across seeds is quite similar (standard deviations within 2 times)",
+        _as_steady,
+        decides="30 seeds more of ReLU",
+        hours=0.1,
+    ),
+)
 TABLE2 = (
-    Claim("nearest", "The nearest-neighbor interpolation performs worse than straight lines",
-          _gain("linear", "nearest")),
-    Claim("cubic", "The linear one is almost identical to the cubic one in performance (1 point)",
-          _as_good("linear", "cubic"), decides="5 searches an interpolation", hours=3.0),
-    Claim("all", "With every interpolation the learned function is better than ReLU", _all_gain,
-          decides="5 searches an interpolation", hours=3.0),
-)  # fmt: skip
+    Claim(
+        "nearest", "The nearest-neighbor interpolation performs worse than straight lines", _gain("linear", "nearest")
+    ),
+    Claim(
+        "cubic",
+        "The linear one is almost identical to the cubic one in performance (1 point)",
+        _as_good("linear", "cubic"),
+        decides="5 searches an interpolation",
+        hours=3.0,
+    ),
+    Claim(
+        "all",
+        "With every interpolation the learned function is better than ReLU",
+        _all_gain,
+        decides="5 searches an interpolation",
+        hours=3.0,
+    ),
+)
 TABLE3 = (
-    Claim("train", "Minimizing the loss on training data is suboptimal", _gain("val", "train"), decides=_SEARCHES,
-          hours=0.3),
-    Claim("test", "Validation data is about as good as the test data (within one point)", _as_good("val", "test"),
-          decides=f"{_SEARCHES} and 170 seeds", hours=1.0),
-)  # fmt: skip
-FIG15 = (Claim("alike", "The linear and cubic functions are nearly identical (correlated above .9)", _alike,
-               functions_moved, "5 searches an interpolation", 3.0),)  # fmt: skip
+    Claim(
+        "train",
+        "Minimizing the loss on training data is suboptimal",
+        _gain("val", "train"),
+        decides=_SEARCHES,
+        hours=0.3,
+    ),
+    Claim(
+        "test",
+        "Validation data is about as good as the test data (within one point)",
+        _as_good("val", "test"),
+        decides=f"{_SEARCHES} and 170 seeds",
+        hours=1.0,
+    ),
+)
+FIG15 = (
+    Claim(
+        "alike",
+        "The linear and cubic functions are nearly identical (correlated above .9)",
+        _alike,
+        functions_moved,
+        "5 searches an interpolation",
+        3.0,
+    ),
+)
 TABLE4 = (
-    Claim("own", "Functions optimized for a data set work well on it (better than ReLU)",
-          lambda table: all_of(_over_relu(table, own=True)), baseline_as_printed, _WHOLE_SETS),
-    Claim("transfer", "Other combinations also surpass the ReLU baseline (some)",
-          lambda table: any_of(_over_relu(table, own=False)), baseline_as_printed, _WHOLE_SETS),
-)  # fmt: skip
-FIG19 = (Claim("together", "Improvements over ReLU often correlate across data sets, over models", _together,
-               baseline_as_printed, _WHOLE_SETS),)  # fmt: skip
+    Claim(
+        "own",
+        "Functions optimized for a data set work well on it (better than ReLU)",
+        lambda table: all_of(_over_relu(table, own=True)),
+        baseline_as_printed,
+        _WHOLE_SETS,
+    ),
+    Claim(
+        "transfer",
+        "Other combinations also surpass the ReLU baseline (some)",
+        lambda table: any_of(_over_relu(table, own=False)),
+        baseline_as_printed,
+        _WHOLE_SETS,
+    ),
+)
+FIG19 = (
+    Claim(
+        "together",
+        "Improvements over ReLU often correlate across data sets, over models",
+        _together,
+        baseline_as_printed,
+        _WHOLE_SETS,
+    ),
+)

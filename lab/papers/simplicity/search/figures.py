@@ -32,8 +32,11 @@ def restarts(scale: str, seeds: int) -> list[Planned]:
     """Runs with ReLU, and with what each restart of the search found."""
     found = search(scale)
     plan = [({"method": RELU, "restart": -1}, spec) for spec in relu(scale, seeds)]
-    return plan + [({"method": LEARNED, "restart": number}, spec) for number in range(len(found.restarts))
-                   for spec in learned(scale, seeds, found, number)]  # fmt: skip
+    return plan + [
+        ({"method": LEARNED, "restart": number}, spec)
+        for number in range(len(found.restarts))
+        for spec in learned(scale, seeds, found, number)
+    ]
 
 
 def interpolations(scale: str, seeds: int) -> list[Planned]:
@@ -48,8 +51,9 @@ def _functions_of(scale: str, seeds: int) -> list[Planned]:
 def objectives(scale: str, seeds: int) -> list[Planned]:
     """Runs with ReLU, and with the function for each outer objective."""
     plan = [({"method": RELU}, spec) for spec in relu(scale, seeds)]
-    return plan + [({"method": name}, spec) for name in OBJECTIVES
-                   for spec in learned(scale, seeds, search(scale, objective=name))]  # fmt: skip
+    return plan + [
+        ({"method": name}, spec) for name in OBJECTIVES for spec in learned(scale, seeds, search(scale, objective=name))
+    ]
 
 
 def by_restart(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
@@ -87,8 +91,10 @@ def functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
 
 def _summary(table: pd.DataFrame) -> str:
     """Every row of the drawing, in words."""
-    told = [f"{row.name} {row.mean:.1f}" + (f" (paper {row.paper:.1f})" if row.paper == row.paper else "")
-            for row in plots.means(table).itertuples(index=False)]  # fmt: skip
+    told = [
+        f"{row.name} {row.mean:.1f}" + (f" (paper {row.paper:.1f})" if row.paper == row.paper else "")
+        for row in plots.means(table).itertuples(index=False)
+    ]
     return f"Test accuracy in %: {'; '.join(told).replace('<br>', ' ')}."
 
 
@@ -97,60 +103,105 @@ STILL = 0.99  # correlation with its start, above which a function has not moved
 
 def _functions_summary(table: pd.DataFrame) -> str:
     told = [f"{value:.2f}" for value in claims.alike(table)]
-    still = [kind for kind, rows in table[table["start"] == "relu"].groupby("method", sort=False)
-             if all(part["x"].clip(lower=0).corr(part["value"]) > STILL for _, part in rows.groupby("restart"))]
+    still = [
+        kind
+        for kind, rows in table[table["start"] == "relu"].groupby("method", sort=False)
+        if all(part["x"].clip(lower=0).corr(part["value"]) > STILL for _, part in rows.groupby("restart"))
+    ]
     kept = f" Restarts from ReLU stay there (correlation above {STILL}) with {' and '.join(still)}." if still else ""
     return f"Correlation of the linear and the cubic function of the same restart: {', '.join(told)}.{kept}"
 
 
 def _notes(scale: str) -> list[str]:
-    return ["functions are learned once, by the restarts of one search; seeds are those of the models that are trained"
-            " with them"]  # fmt: skip
+    return [
+        "functions are learned once, by the restarts of one search; seeds are those of the models that are trained"
+        " with them"
+    ]
 
 
 def _interpolation_notes(scale: str) -> list[str]:
-    return [*_notes(scale), f"control points are learned; between two of them the network has {FINE} straight lines."
-            " Nearest: all but the middle one are flat; that one lets a gradient through (the paper does not say how"
-            " weights before such a function learn). Cubic: the natural spline"]  # fmt: skip
+    return [
+        *_notes(scale),
+        f"control points are learned; between two of them the network has {FINE} straight lines."
+        " Nearest: all but the middle one are flat; that one lets a gradient through (the paper does not say how"
+        " weights before such a function learn). Cubic: the natural spline",
+    ]
 
 
 def _objective_notes(scale: str) -> list[str]:
-    return [*_notes(scale), "with each objective, the best of the restarts is chosen on validation data, which training"
-            " stops on, too; the row of the test split is what it is called, a cheat, and no other run or search of the"
-            " lab sees that split"]  # fmt: skip
+    return [
+        *_notes(scale),
+        "with each objective, the best of the restarts is chosen on validation data, which training"
+        " stops on, too; the row of the test split is what it is called, a cheat, and no other run or search of the"
+        " lab sees that split",
+    ]
 
 
 _SHARED = {"tasks": (ablated(),), "origin": Variants(), "seeds": SEEDS}
 _ACCURACY = f"Test accuracy of networks with one hidden layer on {ablated()}"
 ENTRIES = (
     Entry(
-        "simplicity/table1", "D", "Variance over seeds and restarts",
+        "simplicity/table1",
+        "D",
+        "Variance over seeds and restarts",
         f"{_ACCURACY}, with ReLU and with learned functions, over seeds and over restarts of the search",
         "learned functions are better on average, and vary as little; restarts help and are not indispensable",
-        plan=restarts, measure=by_restart, plot=plots.table1, summary=_summary, notes=_notes, claims=claims.TABLE1,
-        printed=plots.printed, minutes={"smoke": 0.1, "laptop": 3, "paper": 60}, **_SHARED,
+        plan=restarts,
+        measure=by_restart,
+        plot=plots.table1,
+        summary=_summary,
+        notes=_notes,
+        claims=claims.TABLE1,
+        printed=plots.printed,
+        minutes={"smoke": 0.1, "laptop": 3, "paper": 60},
+        **_SHARED,
     ),
     Entry(
-        "simplicity/table2", "D", "Interpolation of learned functions",
+        "simplicity/table2",
+        "D",
+        "Interpolation of learned functions",
         f"{_ACCURACY}, with functions that are learned as steps, straight lines or cubic splines",
         "nearest-neighbor interpolation performs the worst; linear is almost identical to cubic, and faster",
-        plan=interpolations, measure=accuracies, plot=plots.table2, summary=_summary, notes=_interpolation_notes,
-        claims=claims.TABLE2, printed=plots.printed, minutes={"smoke": 0.1, "laptop": 4, "paper": 120}, **_SHARED,
+        plan=interpolations,
+        measure=accuracies,
+        plot=plots.table2,
+        summary=_summary,
+        notes=_interpolation_notes,
+        claims=claims.TABLE2,
+        printed=plots.printed,
+        minutes={"smoke": 0.1, "laptop": 4, "paper": 120},
+        **_SHARED,
     ),
     Entry(
-        "simplicity/table3", "D", "Objectives of the outer loop",
+        "simplicity/table3",
+        "D",
+        "Objectives of the outer loop",
         f"{_ACCURACY}, with functions that are learned to lower the loss on training, validation or test data",
         "training data are suboptimal; validation data do about as well as cheating with the test data",
-        plan=objectives, measure=accuracies, plot=plots.table3, summary=_summary, notes=_objective_notes,
-        claims=claims.TABLE3, printed=plots.printed, minutes={"smoke": 0.1, "laptop": 4, "paper": 120}, **_SHARED,
+        plan=objectives,
+        measure=accuracies,
+        plot=plots.table3,
+        summary=_summary,
+        notes=_objective_notes,
+        claims=claims.TABLE3,
+        printed=plots.printed,
+        minutes={"smoke": 0.1, "laptop": 4, "paper": 120},
+        **_SHARED,
     ),
     Entry(
-        "simplicity/fig15", "D", "Functions learned with different interpolations",
+        "simplicity/fig15",
+        "D",
+        "Functions learned with different interpolations",
         f"What the searches of Table 2 found for {ablated()}: values at control points, with steps, straight lines or a"
         " cubic spline between them",
         "the linear and cubic ones are nearly identical",
-        plan=_functions_of, measure=functions, plot=plots.fig15, summary=_functions_summary,
-        notes=_interpolation_notes, claims=claims.FIG15, minutes={"smoke": 0.1, "laptop": 3, "paper": 120},
+        plan=_functions_of,
+        measure=functions,
+        plot=plots.fig15,
+        summary=_functions_summary,
+        notes=_interpolation_notes,
+        claims=claims.FIG15,
+        minutes={"smoke": 0.1, "laptop": 3, "paper": 120},
         **(_SHARED | {"seeds": dict.fromkeys(SCALES, 1)}),
     ),
-)  # fmt: skip
+)

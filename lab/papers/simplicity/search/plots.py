@@ -22,10 +22,16 @@ OBJECTIVES = {"train": "training data", "val": "validation data", "test": "test 
 AVERAGE, BEST = "average", "best"
 # Accuracy in percent and its standard deviation over 10 seeds, as Tables 1, 2 and 3 print them.
 PRINTED = {
-    RELU: (53.1, 0.4), AVERAGE: (56.6, 0.7), BEST: (57.2, 0.5),
-    "nearest": (55.1, 0.9), "linear": (57.2, 0.5), "cubic": (57.3, 0.7),
-    "train": (56.7, 0.3), "val": (57.2, 0.5), "test": (56.9, 0.5),
-}  # fmt: skip
+    RELU: (53.1, 0.4),
+    AVERAGE: (56.6, 0.7),
+    BEST: (57.2, 0.5),
+    "nearest": (55.1, 0.9),
+    "linear": (57.2, 0.5),
+    "cubic": (57.3, 0.7),
+    "train": (56.7, 0.3),
+    "val": (57.2, 0.5),
+    "test": (56.9, 0.5),
+}
 NAMES = {RELU: RELU, AVERAGE: "learned, average<br>over restarts", BEST: "learned,<br>best restart"}
 NAMES |= {kind: f"learned,<br>{words}" for kind, words in (INTERPOLATIONS | OBJECTIVES).items()}
 STARTS = {"relu": "from ReLU", "zero": "from zero"}
@@ -58,9 +64,18 @@ def means(table: pd.DataFrame) -> pd.DataFrame:
     for key, name, part, (paper, error) in rows:
         values = 100 * part["accuracy"].to_numpy(float)
         values = values[np.isfinite(values)]
-        found.append({"key": key, "name": name, "mean": values.mean() if len(values) else np.nan,
-                      "error": values.std(ddof=1) if len(values) > 1 else np.nan, "runs": len(values),
-                      "lost": len(part) - len(values), "paper": paper, "paper_error": error})  # fmt: skip
+        found.append(
+            {
+                "key": key,
+                "name": name,
+                "mean": values.mean() if len(values) else np.nan,
+                "error": values.std(ddof=1) if len(values) > 1 else np.nan,
+                "runs": len(values),
+                "lost": len(part) - len(values),
+                "paper": paper,
+                "paper_error": error,
+            }
+        )
     return pd.DataFrame(found)
 
 
@@ -72,8 +87,10 @@ def printed(table: pd.DataFrame) -> pd.DataFrame:
 
 def table1(table: pd.DataFrame) -> go.Figure:
     """ReLU, all restarts, the best one, and each. table: as for `means`."""
-    return _rows(table, "The best restart is the one with the highest accuracy on validation data, of a model with a"
-                 " seed of its own.")  # fmt: skip
+    return _rows(
+        table,
+        "The best restart is the one with the highest accuracy on validation data, of a model with a seed of its own.",
+    )
 
 
 def table2(table: pd.DataFrame) -> go.Figure:
@@ -95,11 +112,15 @@ def _rows(table: pd.DataFrame, more: str = "") -> go.Figure:
     several = found["runs"].max() > 1
     lost = [f"{row.name.replace('<br>', ' ')}: {row.lost}" for row in found.itertuples() if row.lost]
     set_reading(
-        figure, "Mean over seeds" + (" (and restarts);" if "restart" in table else ";"),
-        "whiskers and ±: the standard deviation over these runs, as in the paper." if several else
-        "one seed only, so ours have no spread.", "The axis does not begin at 0.", more,
+        figure,
+        "Mean over seeds" + (" (and restarts);" if "restart" in table else ";"),
+        "whiskers and ±: the standard deviation over these runs, as in the paper."
+        if several
+        else "one seed only, so ours have no spread.",
+        "The axis does not begin at 0.",
+        more,
         f"Diverged runs (left out): {'; '.join(lost)}." if lost else "",
-    )  # fmt: skip
+    )
     return figure
 
 
@@ -115,20 +136,29 @@ def fig15(table: pd.DataFrame) -> go.Figure:
             for restart, rows in own[own["chosen"].astype(bool) == chosen].groupby("restart"):
                 name = "chosen on validation data" if chosen else "other restarts"
                 figure.add_scatter(
-                    x=rows["x"], y=rows["value"], mode="lines", name=name, legendgroup=name,
+                    x=rows["x"],
+                    y=rows["value"],
+                    mode="lines",
+                    name=name,
+                    legendgroup=name,
                     showlegend=name not in named,
                     line={"color": BLUE if chosen else GREY, "width": 2.2 if chosen else 0.9},
                     hovertemplate=f"restart {restart + 1}, {STARTS.get(rows['start'].iloc[0], '')}: φ(%{{x:.2f}}) ="
-                                  " %{y:.3f}", row=at[0], col=at[1],
-                )  # fmt: skip
+                    " %{y:.3f}",
+                    row=at[0],
+                    col=at[1],
+                )
                 named.add(name)
         figure.update_xaxes(title_text=f"input x<br>{_moved(own[own['chosen'].astype(bool)])}", row=at[0], col=at[1])
     figure.update_yaxes(title_text="φ(x)", row=1, col=1)
     figure.update_layout(height=figure.layout.height + 16, margin={"b": figure.layout.margin.b + 16})
     figure.update_annotations(font_size=SIZE)
-    set_reading(figure, "Below: where the chosen function started, and its correlation with ReLU. Each panel has its"
-                " own vertical scale. Beyond its ends a function is constant. Grey: what the"
-                " other restarts of the same search found.")  # fmt: skip
+    set_reading(
+        figure,
+        "Below: where the chosen function started, and its correlation with ReLU. Each panel has its"
+        " own vertical scale. Beyond its ends a function is constant. Grey: what the"
+        " other restarts of the same search found.",
+    )
     return figure
 
 

@@ -82,10 +82,14 @@ def steering(rows: pd.DataFrame) -> pd.Series:
 def _steers(table: pd.DataFrame) -> Verdict:
     by_kind = table.groupby("spectral", sort=False)
     return all_of(
-        Verdict(estimates.mean(steering(rows), covers="seeds, of one search a tile"), above=0.0, unit=POINTS,
-                case=_case(kind))
+        Verdict(
+            estimates.mean(steering(rows), covers="seeds, of one search a tile"),
+            above=0.0,
+            unit=POINTS,
+            case=_case(kind),
+        )
         for kind, rows in by_kind
-    )  # fmt: skip
+    )
 
 
 def _steers_more(table: pd.DataFrame) -> Verdict:
@@ -99,12 +103,28 @@ def _case(spectral: bool) -> str:
 
 _CIFAR = "CIFAR-10, which has no open licence and is not shipped"
 FIG9 = (
-    Claim("shortcut", "With ReLU, the accuracy on the hard tile is not better than chance (2 points)", _ignores_hard,
-          tiles_of_paper, _CIFAR),
-    Claim("own-tile", "The accuracy shifts towards the tile that a function is learned for", _raises_its_tile,
-          tiles_of_paper, _CIFAR),
-    Claim("steers", "Using either learned activation steers the learning towards either tile", _steers,
-          tiles_of_paper, _CIFAR),
-)  # fmt: skip
-FIG25 = (Claim("spectral", "Learned functions steer more with spectral normalization", _steers_more, tiles_of_paper,
-               _CIFAR),)  # fmt: skip
+    Claim(
+        "shortcut",
+        "With ReLU, the accuracy on the hard tile is not better than chance (2 points)",
+        _ignores_hard,
+        tiles_of_paper,
+        _CIFAR,
+    ),
+    Claim(
+        "own-tile",
+        "The accuracy shifts towards the tile that a function is learned for",
+        _raises_its_tile,
+        tiles_of_paper,
+        _CIFAR,
+    ),
+    Claim(
+        "steers",
+        "Using either learned activation steers the learning towards either tile",
+        _steers,
+        tiles_of_paper,
+        _CIFAR,
+    ),
+)
+FIG25 = (
+    Claim("spectral", "Learned functions steer more with spectral normalization", _steers_more, tiles_of_paper, _CIFAR),
+)

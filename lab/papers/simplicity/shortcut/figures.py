@@ -33,14 +33,19 @@ if TYPE_CHECKING:
 METHODS = (RELU, *FOR.values())
 
 
-def planned(task: Collage, spectral: Sequence[bool] = (True,), methods: Sequence[str] = METHODS
-            ) -> Callable[[str, int], list[Planned]]:  # fmt: skip
+def planned(
+    task: Collage, spectral: Sequence[bool] = (True,), methods: Sequence[str] = METHODS
+) -> Callable[[str, int], list[Planned]]:
     """The plan of an entry: each method, with or without spectral normalization."""
 
     def plan(scale: str, seeds: int) -> list[Planned]:
-        return [({"task": found.task.name, "spectral": normalized, "method": method}, spec)
-                for normalized in spectral for found in (shortcut(scale, normalized, task),)
-                for method in methods for spec in found.runs(method, seeds)]  # fmt: skip
+        return [
+            ({"task": found.task.name, "spectral": normalized, "method": method}, spec)
+            for normalized in spectral
+            for found in (shortcut(scale, normalized, task),)
+            for method in methods
+            for spec in found.runs(method, seeds)
+        ]
 
     return plan
 
@@ -106,9 +111,11 @@ def _summary(table: pd.DataFrame) -> str:
                 told[-1] += f" (ReLU stopped alike {' and '.join(f'{ends[tile]:.0f} %' for tile in TILES)})"
         which = f"With{'' if spectral else 'out'} spectral normalization"
         words.append(f"{which}: {'; '.join(told)}")
-    return (f"Test accuracy where only one tile tells the label, mean over seeds. {'. '.join(words)}. Of each run the"
-            " evaluation counts that is best on validation data: ambiguous ones for ReLU, those of its tile for a"
-            " learned function.")  # fmt: skip
+    return (
+        f"Test accuracy where only one tile tells the label, mean over seeds. {'. '.join(words)}. Of each run the"
+        " evaluation counts that is best on validation data: ambiguous ones for ReLU, those of its tile for a"
+        " learned function."
+    )
 
 
 def _other_summary(table: pd.DataFrame) -> str:
@@ -121,8 +128,10 @@ def _notes(task: Collage) -> Callable[[str], list[str]]:
     def notes(scale: str) -> list[str]:
         found = []
         if scale != "paper":
-            found.append(f"{plots.names_of(SHIPPED.name)['easy']} is called the easy tile because ReLU goes by it"
-                         " (chosen on validation data)")  # fmt: skip
+            found.append(
+                f"{plots.names_of(SHIPPED.name)['easy']} is called the easy tile because ReLU goes by it"
+                " (chosen on validation data)"
+            )
             if task == SVHN:
                 found.append("at this scale the runs are those of Figure 9")
         return found
@@ -131,35 +140,59 @@ def _notes(task: Collage) -> Callable[[str], list[str]]:
 
 
 _SHARED = {
-    "measure": trajectories, "functions": functions, "summary": _summary, "seeds": SEEDS,
-}  # fmt: skip
+    "measure": trajectories,
+    "functions": functions,
+    "summary": _summary,
+    "seeds": SEEDS,
+}
 
 ENTRIES = (
     Entry(
-        "simplicity/fig9", "3.4", "Shortcut learning: functions that steer to one tile or the other",
+        "simplicity/fig9",
+        "3.4",
+        "Shortcut learning: functions that steer to one tile or the other",
         "Collages of two images, both of which tell the label in training. Networks are tested where only one of them"
         " does: with ReLU, and with functions learned for either tile; accuracy with early stopping, and over training",
         "either learned function steers learning towards its tile; ReLU goes by the simple one alone, and is at chance"
         " (10 %) on the other",
-        plan=planned(CIFAR), plot=plots.fig9, tasks=(SHIPPED.name, CIFAR.name), origin=Collages(CIFAR, (True,)),
-        notes=_notes(CIFAR), claims=claims.FIG9, minutes={"smoke": 0.1, "laptop": 7, "paper": 60}, **_SHARED,
+        plan=planned(CIFAR),
+        plot=plots.fig9,
+        tasks=(SHIPPED.name, CIFAR.name),
+        origin=Collages(CIFAR, (True,)),
+        notes=_notes(CIFAR),
+        claims=claims.FIG9,
+        minutes={"smoke": 0.1, "laptop": 7, "paper": 60},
+        **_SHARED,
     ),
     Entry(
-        "simplicity/fig25", "E.5", "Shortcut learning with and without spectral normalization",
+        "simplicity/fig25",
+        "E.5",
+        "Shortcut learning with and without spectral normalization",
         "Collages of two images: test accuracy where only one tile tells the label, over training, with and without"
         " every weight matrix divided by its largest singular value",
         "the ability to steer is slightly better with spectral normalization",
-        plan=planned(CIFAR, (False, True), (*METHODS, *ALONE.values())), plot=plots.fig25,
-        tasks=(SHIPPED.name, CIFAR.name), origin=Collages(CIFAR, (False, True)), notes=_notes(CIFAR),
-        claims=claims.FIG25, minutes={"smoke": 0.2, "laptop": 14, "paper": 150}, **_SHARED,
+        plan=planned(CIFAR, (False, True), (*METHODS, *ALONE.values())),
+        plot=plots.fig25,
+        tasks=(SHIPPED.name, CIFAR.name),
+        origin=Collages(CIFAR, (False, True)),
+        notes=_notes(CIFAR),
+        claims=claims.FIG25,
+        minutes={"smoke": 0.2, "laptop": 14, "paper": 150},
+        **_SHARED,
     ),
     Entry(
-        "simplicity/fig26", "E.5", "Shortcut learning on other collages",
+        "simplicity/fig26",
+        "E.5",
+        "Shortcut learning on other collages",
         "As Figure 9, on collages of the two image sets that the axes name",
         "with MNIST and house numbers (SVHN) similar effects as with MNIST and CIFAR-10, but trajectories are not as"
         " distinct",
-        plan=planned(SVHN), plot=plots.fig9, tasks=(SHIPPED.name, SVHN.name), origin=Collages(SVHN, (True,)),
-        notes=_notes(SVHN), minutes={"smoke": 0.1, "laptop": 7, "paper": 60},
+        plan=planned(SVHN),
+        plot=plots.fig9,
+        tasks=(SHIPPED.name, SVHN.name),
+        origin=Collages(SVHN, (True,)),
+        notes=_notes(SVHN),
+        minutes={"smoke": 0.1, "laptop": 7, "paper": 60},
         **(_SHARED | {"summary": _other_summary}),
     ),
-)  # fmt: skip
+)

@@ -21,8 +21,10 @@ if TYPE_CHECKING:  # imported where a figure is drawn
 
 METHODS = (RELU, *FOR.values())
 BOUNDS = {"easy": ("v", "dash"), "hard": ("h", "dot")}
-_LINES = ("Thin lines: one run a seed; thick: mean over seeds at each step, from the dot of the initial weights to the"
-          " square of the last step.")  # fmt: skip
+_LINES = (
+    "Thin lines: one run a seed; thick: mean over seeds at each step, from the dot of the initial weights to the"
+    " square of the last step."
+)
 
 
 def names_of(task: str) -> dict[str, str]:
@@ -114,21 +116,37 @@ def _draw_ends(figure: go.Figure, table: pd.DataFrame, at: tuple[int, int]) -> N
         ends = 100 * stopped(table[table["method"] == method], watched(method))[list(TILES)].dropna()
         look = {"color": colour(method), "symbol": METHOD_SYMBOLS[method]}
         figure.add_scatter(
-            x=ends["easy"], y=ends["hard"], mode="markers", name=f"{method}, runs", showlegend=False,
-            legendgroup=method, marker=look | {"size": 4, "opacity": 0.5}, customdata=ends.index,
-            hovertemplate="seed %{customdata}: %{x:.1f} %, %{y:.1f} %", **where,
-        )  # fmt: skip
+            x=ends["easy"],
+            y=ends["hard"],
+            mode="markers",
+            name=f"{method}, runs",
+            showlegend=False,
+            legendgroup=method,
+            marker=look | {"size": 4, "opacity": 0.5},
+            customdata=ends.index,
+            hovertemplate="seed %{customdata}: %{x:.1f} %, %{y:.1f} %",
+            **where,
+        )
         if ends.empty:
             continue
         halves = [half_width(ends[tile].to_numpy()) for tile in TILES]
         means[method] = ends.mean()
-        bars = [None if np.isnan(half) else {"array": [half], "color": colour(method), "thickness": 1.2}
-                for half in halves]  # fmt: skip
+        bars = [
+            None if np.isnan(half) else {"array": [half], "color": colour(method), "thickness": 1.2} for half in halves
+        ]
         figure.add_scatter(
-            x=[means[method]["easy"]], y=[means[method]["hard"]], mode="markers", name=f"{method}, mean",
-            showlegend=False, legendgroup=method, marker=look | {"size": 8}, error_x=bars[0], error_y=bars[1],
-            hovertemplate="mean: %{x:.1f} %, %{y:.1f} %", **where,
-        )  # fmt: skip
+            x=[means[method]["easy"]],
+            y=[means[method]["hard"]],
+            mode="markers",
+            name=f"{method}, mean",
+            showlegend=False,
+            legendgroup=method,
+            marker=look | {"size": 8},
+            error_x=bars[0],
+            error_y=bars[1],
+            hovertemplate="mean: %{x:.1f} %, %{y:.1f} %",
+            **where,
+        )
     panel = figure.get_subplot(*at)
     axes = [axis.plotly_name.replace("axis", "") for axis in (panel.xaxis, panel.yaxis)]
     for tile, method in FOR.items():
@@ -136,19 +154,38 @@ def _draw_ends(figure: go.Figure, table: pd.DataFrame, at: tuple[int, int]) -> N
         if method not in means or start.isna().any():
             continue
         figure.add_scatter(
-            x=[start["easy"]], y=[start["hard"]], mode="markers", name=f"ReLU, stopped as {method}", showlegend=False,
-            legendgroup=RELU, marker={"color": colour(RELU), "symbol": f"{METHOD_SYMBOLS[RELU]}-open", "size": 9},
-            hovertemplate=f"ReLU, stopped as {method}, mean: %{{x:.1f}} %, %{{y:.1f}} %", **where,
-        )  # fmt: skip
+            x=[start["easy"]],
+            y=[start["hard"]],
+            mode="markers",
+            name=f"ReLU, stopped as {method}",
+            showlegend=False,
+            legendgroup=RELU,
+            marker={"color": colour(RELU), "symbol": f"{METHOD_SYMBOLS[RELU]}-open", "size": 9},
+            hovertemplate=f"ReLU, stopped as {method}, mean: %{{x:.1f}} %, %{{y:.1f}} %",
+            **where,
+        )
         figure.add_annotation(
-            x=means[method]["easy"], y=means[method]["hard"], ax=start["easy"], ay=start["hard"], xref=axes[0],
-            yref=axes[1], axref=axes[0], ayref=axes[1], showarrow=True, arrowhead=2, arrowwidth=1.2, arrowcolor=GREY,
-            standoff=7, startstandoff=5, text="",
-        )  # fmt: skip
+            x=means[method]["easy"],
+            y=means[method]["hard"],
+            ax=start["easy"],
+            ay=start["hard"],
+            xref=axes[0],
+            yref=axes[1],
+            axref=axes[0],
+            ayref=axes[1],
+            showarrow=True,
+            arrowhead=2,
+            arrowwidth=1.2,
+            arrowcolor=GREY,
+            standoff=7,
+            startstandoff=5,
+            text="",
+        )
 
 
-def _draw_ways(figure: go.Figure, table: pd.DataFrame, at: tuple[int, int], names: dict[str, str], legend: bool
-               ) -> None:  # fmt: skip
+def _draw_ways(
+    figure: go.Figure, table: pd.DataFrame, at: tuple[int, int], names: dict[str, str], legend: bool
+) -> None:
     """Accuracy on either tile over training."""
     where = {"row": at[0], "col": at[1]}
     for method in METHODS:
@@ -157,26 +194,46 @@ def _draw_ways(figure: go.Figure, table: pd.DataFrame, at: tuple[int, int], name
         ink, told = colour(method), title(method, names)
         for seed in seeds["easy"]:
             figure.add_scatter(
-                x=seeds["easy"][seed], y=seeds["hard"][seed], mode="lines", name=f"{told}, seed {seed}",
-                legendgroup=method, showlegend=False, line={"color": faded(ink, 0.35), "width": 1},
-                hoverinfo="skip", **where,
-            )  # fmt: skip
+                x=seeds["easy"][seed],
+                y=seeds["hard"][seed],
+                mode="lines",
+                name=f"{told}, seed {seed}",
+                legendgroup=method,
+                showlegend=False,
+                line={"color": faded(ink, 0.35), "width": 1},
+                hoverinfo="skip",
+                **where,
+            )
         mean = {tile: values.mean(axis=1) for tile, values in seeds.items()}
         figure.add_scatter(
-            x=mean["easy"], y=mean["hard"], mode="lines", name=told, legendgroup=method, showlegend=legend,
-            line={"color": ink, "width": 2.4}, customdata=mean["easy"].index,
-            hovertemplate="step %{customdata}: %{x:.1f} %, %{y:.1f} % (mean)", **where,
-        )  # fmt: skip
+            x=mean["easy"],
+            y=mean["hard"],
+            mode="lines",
+            name=told,
+            legendgroup=method,
+            showlegend=legend,
+            line={"color": ink, "width": 2.4},
+            customdata=mean["easy"].index,
+            hovertemplate="step %{customdata}: %{x:.1f} %, %{y:.1f} % (mean)",
+            **where,
+        )
         for place_, symbol, name in ((0, "circle", "initial weights"), (-1, "square", "last step")):
             figure.add_scatter(
-                x=mean["easy"].iloc[[place_]], y=mean["hard"].iloc[[place_]], mode="markers", name=f"{told}, {name}",
-                legendgroup=method, showlegend=False, hovertemplate=f"{name}: %{{x:.1f}} %, %{{y:.1f}} %",
-                marker={"color": BLACK if place_ == 0 else ink, "symbol": symbol, "size": 7}, **where,
-            )  # fmt: skip
+                x=mean["easy"].iloc[[place_]],
+                y=mean["hard"].iloc[[place_]],
+                mode="markers",
+                name=f"{told}, {name}",
+                legendgroup=method,
+                showlegend=False,
+                hovertemplate=f"{name}: %{{x:.1f}} %, %{{y:.1f}} %",
+                marker={"color": BLACK if place_ == 0 else ink, "symbol": symbol, "size": 7},
+                **where,
+            )
 
 
-def _draw_bound(figure: go.Figure, table: pd.DataFrame, tile: str, at: tuple[int, int], names: dict[str, str],
-                legend: bool) -> None:  # fmt: skip
+def _draw_bound(
+    figure: go.Figure, table: pd.DataFrame, tile: str, at: tuple[int, int], names: dict[str, str], legend: bool
+) -> None:
     """A straight line at the accuracy of models that were trained on one tile."""
     rows = table[table["method"] == ALONE[tile]]
     if rows.empty:
@@ -184,10 +241,17 @@ def _draw_bound(figure: go.Figure, table: pd.DataFrame, tile: str, at: tuple[int
     value = 100 * stopped(rows, "val")[tile].mean()
     ends = ([value] * 2, [0, 100]) if BOUNDS[tile][0] == "v" else ([0, 100], [value] * 2)
     figure.add_scatter(
-        x=ends[0], y=ends[1], mode="lines", name=f"ReLU trained on {names[tile]} alone", legendgroup=ALONE[tile],
-        showlegend=legend, line={"color": GREY, "width": 1.4, "dash": BOUNDS[tile][1]},
-        hovertemplate=f"{value:.1f} %", row=at[0], col=at[1],
-    )  # fmt: skip
+        x=ends[0],
+        y=ends[1],
+        mode="lines",
+        name=f"ReLU trained on {names[tile]} alone",
+        legendgroup=ALONE[tile],
+        showlegend=legend,
+        line={"color": GREY, "width": 1.4, "dash": BOUNDS[tile][1]},
+        hovertemplate=f"{value:.1f} %",
+        row=at[0],
+        col=at[1],
+    )
 
 
 def _draw_restarts(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int, int]) -> None:
@@ -195,10 +259,16 @@ def _draw_restarts(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple
     for restart, own in rows[~rows["chosen"].astype(bool)].groupby("restart"):
         accuracy = 100 * own["accuracy_val"].iloc[0]
         figure.add_scatter(
-            x=own["x"], y=own["value"], mode="lines", name=f"restart {restart}", showlegend=False,
-            line={"color": faded(GREY, 0.6), "width": 1}, row=at[0], col=at[1],
+            x=own["x"],
+            y=own["value"],
+            mode="lines",
+            name=f"restart {restart}",
+            showlegend=False,
+            line={"color": faded(GREY, 0.6), "width": 1},
+            row=at[0],
+            col=at[1],
             hovertemplate=f"restart {restart}, {accuracy:.1f} % on validation data: φ(%{{x:.2f}}) = %{{y:.3g}}",
-        )  # fmt: skip
+        )
     own = rows[rows["chosen"].astype(bool)]
     _draw_function(figure, own, method, at)
     _inside(figure, like_relu(own), at)
@@ -210,8 +280,17 @@ def _inside(figure: go.Figure, text: str, at: tuple[int, int]) -> None:
         return
     panel = figure.get_subplot(*at)
     xref, yref = (f"{axis.plotly_name.replace('axis', '')} domain" for axis in (panel.xaxis, panel.yaxis))
-    figure.add_annotation(text=text, xref=xref, yref=yref, x=0.99, y=0.01, xanchor="right", yanchor="bottom",
-                          showarrow=False, font={"size": SIZE - 2})  # fmt: skip
+    figure.add_annotation(
+        text=text,
+        xref=xref,
+        yref=yref,
+        x=0.99,
+        y=0.01,
+        xanchor="right",
+        yanchor="bottom",
+        showarrow=False,
+        font={"size": SIZE - 2},
+    )
 
 
 def like_relu(rows: pd.DataFrame) -> str:
@@ -224,9 +303,17 @@ def like_relu(rows: pd.DataFrame) -> str:
 
 def _draw_function(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int, int]) -> None:
     figure.add_scatter(
-        x=rows["x"], y=rows["value"], mode="lines", name=f"{method}, φ", legendgroup=method, showlegend=False,
-        line={"color": colour(method), "width": 2}, hovertemplate="φ(%{x:.2f}) = %{y:.3g}", row=at[0], col=at[1],
-    )  # fmt: skip
+        x=rows["x"],
+        y=rows["value"],
+        mode="lines",
+        name=f"{method}, φ",
+        legendgroup=method,
+        showlegend=False,
+        line={"color": colour(method), "width": 2},
+        hovertemplate="φ(%{x:.2f}) = %{y:.3g}",
+        row=at[0],
+        col=at[1],
+    )
 
 
 def _name_accuracies(figure: go.Figure, names: dict[str, str], count: int) -> None:
@@ -239,6 +326,9 @@ def _name_accuracies(figure: go.Figure, names: dict[str, str], count: int) -> No
 
 def _lost(table: pd.DataFrame, names: dict[str, str]) -> str:
     found = {keys: diverged(rows) for keys, rows in table.groupby(["spectral", "method"], sort=False)}
-    words = [f"{title(method, names)}{', spectral normalization' if spectral else ''}: {lost} of {runs}"
-             for (spectral, method), (lost, runs) in found.items() if lost]  # fmt: skip
+    words = [
+        f"{title(method, names)}{', spectral normalization' if spectral else ''}: {lost} of {runs}"
+        for (spectral, method), (lost, runs) in found.items()
+        if lost
+    ]
     return f"Diverged runs (left out from there on): {'; '.join(words)}." if words else ""

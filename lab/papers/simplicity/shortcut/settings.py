@@ -52,9 +52,17 @@ class Shortcut:
         if self.scale == "paper":
             inner = replace(inner, batch=self.recipe.batch)
         return EpisodeSpec(
-            self.task, self.model, inner, retrain, settings["restarts"], episodes=settings["episodes"],
-            growth=float(settings["inner"]), held_out=HELD_OUT, objective=watch, normalized=True,
-        )  # fmt: skip
+            self.task,
+            self.model,
+            inner,
+            retrain,
+            settings["restarts"],
+            episodes=settings["episodes"],
+            growth=float(settings["inner"]),
+            held_out=HELD_OUT,
+            objective=watch,
+            normalized=True,
+        )
 
     def runs(self, method: str, seeds: int) -> list[RunSpec]:
         """One run a seed."""
@@ -109,7 +117,7 @@ class Collages:
         "episodes are equally long from the first on: where only one tile tells the label, the loss grows with"
         " training, and functions of short episodes would always look best",
         "the loss is the cross-entropy of logits",
-    )  # fmt: skip
+    )
 
     def data(self, scale: str) -> list[dict]:
         """Both image sets, with the digests of their content."""
@@ -129,30 +137,46 @@ class Collages:
     def departures(self, scale: str) -> list[str]:
         """What differs from the paper, the data first."""
         here, paper = shortcut(scale, task=self.task).task, self.task
-        told = [f"{name} {value} (paper {self._fields('paper')[name]})" for name, value in self._fields(scale).items()
-                if name in _APPENDIX and value != self._fields("paper")[name]]  # fmt: skip
+        told = [
+            f"{name} {value} (paper {self._fields('paper')[name]})"
+            for name, value in self._fields(scale).items()
+            if name in _APPENDIX and value != self._fields("paper")[name]
+        ]
         found = [", ".join(told)] if told else []
         if here != paper:
             names = " and ".join(image_title(source) for source in here.sources)
             missing = image_title(paper.hard)
-            found.insert(0, f"collages of {names}, because {missing} has no open licence and is not shipped"
-                            f" (paper: {image_title(paper.easy)} and {missing})")  # fmt: skip
+            found.insert(
+                0,
+                f"collages of {names}, because {missing} has no open licence and is not shipped"
+                f" (paper: {image_title(paper.easy)} and {missing})",
+            )
         return found
 
     def _fields(self, scale: str) -> dict[str, object]:
         found = shortcut(scale, self.spectral[0], self.task)
         search = found.search("easy")
-        restarts = {name: sorted({getattr(restart, name) for restart in search.restarts})
-                    for name in ("rate", "knots", "window", "start")}  # fmt: skip
+        restarts = {
+            name: sorted({getattr(restart, name) for restart in search.restarts})
+            for name in ("rate", "knots", "window", "start")
+        }
         return {
-            "width": found.model.width, "batch": found.recipe.batch, "rate": found.recipe.rate,
-            "spectral normalization": list(self.spectral), "steps": found.recipe.steps,
-            "weights averaged over the last steps": found.recipe.average, "search: batch": search.inner.batch,
-            "search: inner steps": search.inner.steps, "search: episodes": search.episodes,
-            "search: restarts": len(search.restarts), "search: rates of knots": restarts["rate"],
-            "search: numbers of knots": restarts["knots"], "search: inner steps differentiated": restarts["window"],
-            "search: starts": restarts["start"], "search: range of knots": [search.low, search.high],
-        }  # fmt: skip
+            "width": found.model.width,
+            "batch": found.recipe.batch,
+            "rate": found.recipe.rate,
+            "spectral normalization": list(self.spectral),
+            "steps": found.recipe.steps,
+            "weights averaged over the last steps": found.recipe.average,
+            "search: batch": search.inner.batch,
+            "search: inner steps": search.inner.steps,
+            "search: episodes": search.episodes,
+            "search: restarts": len(search.restarts),
+            "search: rates of knots": restarts["rate"],
+            "search: numbers of knots": restarts["knots"],
+            "search: inner steps differentiated": restarts["window"],
+            "search: starts": restarts["start"],
+            "search: range of knots": [search.low, search.high],
+        }
 
 
 _APPENDIX = ("width", "batch", "rate", "spectral normalization")

@@ -121,15 +121,20 @@ def _part(table: pd.DataFrame, part: str, radius: float | None = None) -> pd.Dat
 
 def _against(wide: pd.DataFrame, *others: str) -> dict[str, tuple]:
     """IAFs and each other method, on each table."""
-    return {f"against {other}, {name}": ((name, IAFS), (name, other))
-            for name in wide.columns.unique("table") for other in others}  # fmt: skip
+    return {
+        f"against {other}, {name}": ((name, IAFS), (name, other))
+        for name in wide.columns.unique("table")
+        for other in others
+    }
 
 
 def left_identity(table: pd.DataFrame, scale: str) -> str:
     """Input functions that are learned, not the identity that they start from."""
     own = table[(table["part"] == "function") & (table["method"] == IAFS)]
-    near = {name: 1 - float(((rows["value"] - rows["x"]) ** 2).mean() / rows["x"].var(ddof=0))
-            for name, rows in own.groupby("table")}  # fmt: skip
+    near = {
+        name: 1 - float(((rows["value"] - rows["x"]) ** 2).mean() / rows["x"].var(ddof=0))
+        for name, rows in own.groupby("table")
+    }
     still = [f"{name} {share:.3f}" for name, share in near.items() if share > MOVED]
     return f"input functions did not leave the identity (R² {', '.join(still)})" if still else ""
 
@@ -171,42 +176,132 @@ _MORE_TABLES = "tables of the paper that have no open licence"
 _SEEDS = "15 seeds and 3 searches"
 _INPUTS = "searches for input functions with 400 episodes"
 FIG5 = (
-    Claim("relu-trees", "Vanilla MLPs often perform worse than decision trees, over tables",
-          lambda table: _over_tables(table, RELU, TREES, below=0.0), enough_tables, _MORE_TABLES),
-    Claim("learned-relu", "Learned activation functions are more accurate than ReLU, over tables",
-          lambda table: _over_tables(table, LEARNED, RELU, above=0.0), enough_tables, _MORE_TABLES),
-    Claim("gap", "They eliminate the gap to decision trees (within a point), over tables",
-          lambda table: _over_tables(table, LEARNED, TREES, above=-NEAR), enough_tables, _MORE_TABLES),
-    Claim("inputs", "Input activation functions perform best of the networks, over tables", _inputs_best,
-          enough_tables, f"{_MORE_TABLES}; {_INPUTS}"),
-)  # fmt: skip
-FIG20 = (Claim("surpassed", "ReLU is surpassed by optimized functions in almost all cases (over half)", _surpassed,
-               decides=_MORE_TABLES),)  # fmt: skip
-FIG6 = (Claim("everywhere", "The learned activations perform better in all cases", _learned_everywhere,
-              decides=_SEEDS, hours=0.4),)  # fmt: skip
-FIG22 = (Claim("inputs-complex", "Networks with input functions are clearly more complex than ReLU, on each table",
-               _inputs_complex, decides="6 seeds", hours=0.1),)  # fmt: skip
-FIG23 = (Claim("peaks", "Accuracy peaks at different complexity levels across tables (relative to ReLU's)",
-               _peaks_differ, decides=_SEEDS, hours=0.6),)  # fmt: skip
+    Claim(
+        "relu-trees",
+        "Vanilla MLPs often perform worse than decision trees, over tables",
+        lambda table: _over_tables(table, RELU, TREES, below=0.0),
+        enough_tables,
+        _MORE_TABLES,
+    ),
+    Claim(
+        "learned-relu",
+        "Learned activation functions are more accurate than ReLU, over tables",
+        lambda table: _over_tables(table, LEARNED, RELU, above=0.0),
+        enough_tables,
+        _MORE_TABLES,
+    ),
+    Claim(
+        "gap",
+        "They eliminate the gap to decision trees (within a point), over tables",
+        lambda table: _over_tables(table, LEARNED, TREES, above=-NEAR),
+        enough_tables,
+        _MORE_TABLES,
+    ),
+    Claim(
+        "inputs",
+        "Input activation functions perform best of the networks, over tables",
+        _inputs_best,
+        enough_tables,
+        f"{_MORE_TABLES}; {_INPUTS}",
+    ),
+)
+FIG20 = (
+    Claim(
+        "surpassed",
+        "ReLU is surpassed by optimized functions in almost all cases (over half)",
+        _surpassed,
+        decides=_MORE_TABLES,
+    ),
+)
+FIG6 = (
+    Claim(
+        "everywhere",
+        "The learned activations perform better in all cases",
+        _learned_everywhere,
+        decides=_SEEDS,
+        hours=0.4,
+    ),
+)
+FIG22 = (
+    Claim(
+        "inputs-complex",
+        "Networks with input functions are clearly more complex than ReLU, on each table",
+        _inputs_complex,
+        decides="6 seeds",
+        hours=0.1,
+    ),
+)
+FIG23 = (
+    Claim(
+        "peaks",
+        "Accuracy peaks at different complexity levels across tables (relative to ReLU's)",
+        _peaks_differ,
+        decides=_SEEDS,
+        hours=0.6,
+    ),
+)
 FIG8 = (
-    Claim("surpass", "The learned activation functions surpass ReLUs (COVERTYPE, over widths and depths)",
-          lambda table: _at_sizes(table, first=True, fewer=False), decides=_SEEDS, hours=0.3),
-    Claim("fewer-layers", "They do so with fewer layers (one less than ReLU has at most, COVERTYPE)",
-          lambda table: _at_sizes(table, first=True, fewer=True), decides=_SEEDS, hours=0.3),
-)  # fmt: skip
+    Claim(
+        "surpass",
+        "The learned activation functions surpass ReLUs (COVERTYPE, over widths and depths)",
+        lambda table: _at_sizes(table, first=True, fewer=False),
+        decides=_SEEDS,
+        hours=0.3,
+    ),
+    Claim(
+        "fewer-layers",
+        "They do so with fewer layers (one less than ReLU has at most, COVERTYPE)",
+        lambda table: _at_sizes(table, first=True, fewer=True),
+        decides=_SEEDS,
+        hours=0.3,
+    ),
+)
 FIG21 = (
-    Claim("surpass", "The learned activation functions surpass ReLUs on each other table",
-          lambda table: _at_sizes(table, first=False, fewer=False), decides=_SEEDS, hours=0.6),
-    Claim("fewer-layers", "They do so with fewer layers on each other table",
-          lambda table: _at_sizes(table, first=False, fewer=True), decides=_SEEDS, hours=0.6),
-)  # fmt: skip
+    Claim(
+        "surpass",
+        "The learned activation functions surpass ReLUs on each other table",
+        lambda table: _at_sizes(table, first=False, fewer=False),
+        decides=_SEEDS,
+        hours=0.6,
+    ),
+    Claim(
+        "fewer-layers",
+        "They do so with fewer layers on each other table",
+        lambda table: _at_sizes(table, first=False, fewer=True),
+        decides=_SEEDS,
+        hours=0.6,
+    ),
+)
 FIG24 = (
-    Claim("most-complex", "Complexity increases to the highest level in the best model (IAFs)", _most_complex,
-          left_identity, _INPUTS, 0.4),
-    Claim("ambient-relu", "Around networks with IAFs the ambient complexity is higher than around ReLU's",
-          _ambient_above_relu, decides="6 seeds", hours=0.2),
-    Claim("ambient-solution", "The ambient complexity is much higher than the solution's itself (IAFs)",
-          _ambient_above_solution, several_radii, "radii from .05 to .5, and outputs before the softmax", 0.1),
-    Claim("aligned", "IAFs induce axis-aligned boundaries, as trees do (more than ReLU)", _aligned,
-          left_identity, _INPUTS, 0.4),
-)  # fmt: skip
+    Claim(
+        "most-complex",
+        "Complexity increases to the highest level in the best model (IAFs)",
+        _most_complex,
+        left_identity,
+        _INPUTS,
+        0.4,
+    ),
+    Claim(
+        "ambient-relu",
+        "Around networks with IAFs the ambient complexity is higher than around ReLU's",
+        _ambient_above_relu,
+        decides="6 seeds",
+        hours=0.2,
+    ),
+    Claim(
+        "ambient-solution",
+        "The ambient complexity is much higher than the solution's itself (IAFs)",
+        _ambient_above_solution,
+        several_radii,
+        "radii from .05 to .5, and outputs before the softmax",
+        0.1,
+    ),
+    Claim(
+        "aligned",
+        "IAFs induce axis-aligned boundaries, as trees do (more than ReLU)",
+        _aligned,
+        left_identity,
+        _INPUTS,
+        0.4,
+    ),
+)

@@ -54,12 +54,20 @@ def _scatter(table: pd.DataFrame, x: str, x_title: str) -> go.Figure:
             own = table[(table["table"] == name) & (table["kind"] == kind) & table["percent"].notna()]
             told = own[["layers", "prefactor", "seed", "tv", "training", "percent"]]
             figure.add_scatter(
-                x=own[x], y=own["percent"], customdata=told, mode="markers", name=kind, legendgroup=kind,
-                showlegend=not number, marker=_mark(kind), row=row, col=column,
+                x=own[x],
+                y=own["percent"],
+                customdata=told,
+                mode="markers",
+                name=kind,
+                legendgroup=kind,
+                showlegend=not number,
+                marker=_mark(kind),
+                row=row,
+                col=column,
                 hovertemplate=f"{kind}<br>%{{customdata[0]}} hidden layers, α = %{{customdata[1]:g}}, seed"
                 " %{customdata[2]}<br>total variation %{customdata[3]:.3g}<br>training %{customdata[4]:.1f} %, test"
                 " %{customdata[5]:.1f} %<extra></extra>",
-            )  # fmt: skip
+            )
     figure.update_xaxes(nticks=5)
     figure.update_yaxes(nticks=6)
     name_axes(figure, len(names), min(COLUMNS, len(names)), x_title, TEST)
@@ -68,8 +76,11 @@ def _scatter(table: pd.DataFrame, x: str, x_title: str) -> go.Figure:
     figure.update_layout(height=figure.layout.height + 14, margin_b=figure.layout.margin.b + 14)
     lost = int(table["percent"].isna().sum())
     alpha = ", and for TanH an α" if TANH in found else ""
-    set_reading(figure, f"One mark a model: a seed, a number of layers{alpha}. Axes differ between panels.",
-                f"Not drawn, because they diverged: {lost} of {len(table)}." if lost else "")  # fmt: skip
+    set_reading(
+        figure,
+        f"One mark a model: a seed, a number of layers{alpha}. Axes differ between panels.",
+        f"Not drawn, because they diverged: {lost} of {len(table)}." if lost else "",
+    )
     return figure
 
 
@@ -77,5 +88,10 @@ def _mark(kind: str) -> dict:
     method = LEARNED if kind in (FROM_ZERO, FROM_RELU) else kind
     ink = SKY if kind == FROM_ZERO else colour(method)
     alone = kind in (LINEAR, NEIGHBOURS, TREES)
-    return {"color": ink, "symbol": METHOD_SYMBOLS[method], "size": 10 if alone else 6, "opacity": 1 if alone else 0.75,
-            "line": {"width": 0.8 if alone else 0.4, "color": BLACK}}  # fmt: skip
+    return {
+        "color": ink,
+        "symbol": METHOD_SYMBOLS[method],
+        "size": 10 if alone else 6,
+        "opacity": 1 if alone else 0.75,
+        "line": {"width": 0.8 if alone else 0.4, "color": BLACK},
+    }

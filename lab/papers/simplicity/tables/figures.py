@@ -45,10 +45,16 @@ SETTING = ["start", "layers", "prefactor"]  # what is chosen on `val` for each m
 
 def plan(scale: str, seeds: int, methods: Sequence[str] = (LINEAR, *NETWORKS)) -> list[Planned]:
     """On each table every method with every number of layers, prefactor and start of a search."""
-    return [({"table": table, "method": method, "tries": TRIES[scale]} | one,
-             network(scale, table, method, seed=seed, **one))
-            for table in tables(scale) for method in methods for one in settings(scale, method)
-            for seed in range(seeds)]  # fmt: skip
+    return [
+        (
+            {"table": table, "method": method, "tries": TRIES[scale]} | one,
+            network(scale, table, method, seed=seed, **one),
+        )
+        for table in tables(scale)
+        for method in methods
+        for one in settings(scale, method)
+        for seed in range(seeds)
+    ]
 
 
 def settings(scale: str, method: str) -> list[dict]:
@@ -60,8 +66,12 @@ def settings(scale: str, method: str) -> list[dict]:
     layers = (0,) if method == LINEAR else LAYERS[scale]
     prefactors = PREFACTORS[scale] if method == TANH else (1.0,)
     starts = {LEARNED: STARTS, IAFS: ("identity",)}.get(method, ("",))
-    return [{"start": start, "layers": number, "prefactor": prefactor} for start in starts for number in layers
-            for prefactor in prefactors]  # fmt: skip
+    return [
+        {"start": start, "layers": number, "prefactor": prefactor}
+        for start in starts
+        for number in layers
+        for prefactor in prefactors
+    ]
 
 
 def scored(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
@@ -115,8 +125,9 @@ def kept(run: Run) -> dict[str, float]:
     """Accuracies of the weights that a run kept; NaN where it diverged."""
     at = run.steps == run.notes["kept"]
     lost = run.diverged is not None or not at.any()
-    return {name: float("nan") if lost else float(run.scores[f"accuracy_{split}"][at][0])
-            for name, split in _SPLITS.items()}  # fmt: skip
+    return {
+        name: float("nan") if lost else float(run.scores[f"accuracy_{split}"][at][0]) for name, split in _SPLITS.items()
+    }
 
 
 def probabilities(run: Run) -> Model:
@@ -178,8 +189,9 @@ def _fit_summary(table: pd.DataFrame) -> str:
 _CAPPED = "(paper, by its Figure 30: outputs, capped)"
 _CHOSEN = "numbers of layers, α and starts of searches are chosen on val for each table"
 _BASELINES = "k-NN and trees by random search (paper: Bayesian optimization in Matlab)"
-_PROBABILITIES = ("total variation of probabilities{}; one mark a trained model, its best evaluation (paper: also after"
-                  " fewer steps)")  # fmt: skip
+_PROBABILITIES = (
+    "total variation of probabilities{}; one mark a trained model, its best evaluation (paper: also after fewer steps)"
+)
 
 
 def _notes(scale: str) -> list[str]:
@@ -203,45 +215,76 @@ _SHARED = {"tasks": tables("laptop"), "origin": OnTables(), "seeds": SEEDS}
 _NO_BASELINES = OnTables(without=("values of α", "settings tried for k-NN and trees"))
 _ACCURACY = {"plan": plan, "measure": scored, "summary": _summary, "notes": _notes} | _SHARED
 _COMPLEX = {"measure": measured, "summary": _complexity_summary, "notes": _complexity_notes} | _SHARED
-_WHAT = ("a linear model, nearest neighbours, boosted trees, and networks with ReLU, tanh(αx), a learned function, and"
-         " learned input functions (IAFs)")  # fmt: skip
+_WHAT = (
+    "a linear model, nearest neighbours, boosted trees, and networks with ReLU, tanh(αx), a learned function, and"
+    " learned input functions (IAFs)"
+)
 
 ENTRIES = (
     Entry(
-        "simplicity/fig5", "3.3", "Kinds of models on tables",
+        "simplicity/fig5",
+        "3.3",
+        "Kinds of models on tables",
         f"Test accuracy over all tables: {_WHAT}",
         "vanilla MLPs are often worse than decision trees; learned functions eliminate this gap, input functions enable"
         " even better performance",
-        plot=plots.fig5, claims=claims.FIG5, minutes={"smoke": 0.2, "laptop": 10, "paper": 600}, **_ACCURACY,
+        plot=plots.fig5,
+        claims=claims.FIG5,
+        minutes={"smoke": 0.2, "laptop": 10, "paper": 600},
+        **_ACCURACY,
     ),
     Entry(
-        "simplicity/fig20", "E.4", "Kinds of models on each table",
+        "simplicity/fig20",
+        "E.4",
+        "Kinds of models on each table",
         f"Test accuracy on each table: {_WHAT}",
         "in almost all cases ReLU is surpassed by TanH with a prefactor, learned functions and learned input functions",
-        plot=plots.fig20, claims=claims.FIG20, minutes={"smoke": 0.2, "laptop": 10, "paper": 600}, **_ACCURACY,
+        plot=plots.fig20,
+        claims=claims.FIG20,
+        minutes={"smoke": 0.2, "laptop": 10, "paper": 600},
+        **_ACCURACY,
     ),
     Entry(
-        "simplicity/fig6", "3.3", "Test accuracy against complexity on tables",
+        "simplicity/fig6",
+        "3.3",
+        "Test accuracy against complexity on tables",
         "Each mark a network: its total variation on paths through the data, and its test accuracy; ReLU, and functions"
         " learned from ReLU and from zero",
         "learned functions perform better in all cases, but accuracy peaks at a different complexity on each table",
-        plan=_only_learned, measure=measured, plot=complexity_plots.fig6, claims=claims.FIG6,
-        summary=_complexity_summary, notes=_learned_notes, tasks=tables("laptop"), origin=_NO_BASELINES, seeds=SEEDS,
+        plan=_only_learned,
+        measure=measured,
+        plot=complexity_plots.fig6,
+        claims=claims.FIG6,
+        summary=_complexity_summary,
+        notes=_learned_notes,
+        tasks=tables("laptop"),
+        origin=_NO_BASELINES,
+        seeds=SEEDS,
         minutes={"smoke": 0.2, "laptop": 7, "paper": 350},
     ),
     Entry(
-        "simplicity/fig22", "E.4", "Test against training accuracy on tables",
+        "simplicity/fig22",
+        "E.4",
+        "Test against training accuracy on tables",
         f"Each mark a model, its training and its test accuracy: {_WHAT}",
         "accuracy is almost always best with input functions, and the better models are more complex; k-NN, trees and"
         " learned functions lie outside the front of ReLU networks",
-        plan=plan, plot=complexity_plots.fig22, claims=claims.FIG22, minutes={"smoke": 0.2, "laptop": 11, "paper": 600},
+        plan=plan,
+        plot=complexity_plots.fig22,
+        claims=claims.FIG22,
+        minutes={"smoke": 0.2, "laptop": 11, "paper": 600},
         **(_COMPLEX | {"summary": _fit_summary}),
     ),
     Entry(
-        "simplicity/fig23", "E.4", "Test accuracy against complexity, all models",
+        "simplicity/fig23",
+        "E.4",
+        "Test accuracy against complexity, all models",
         f"Each mark a model, its total variation on paths through the data and its test accuracy: {_WHAT}",
         "accuracy peaks at different complexity levels across data sets",
-        plan=plan, plot=complexity_plots.fig23, claims=claims.FIG23, minutes={"smoke": 0.2, "laptop": 11, "paper": 600},
+        plan=plan,
+        plot=complexity_plots.fig23,
+        claims=claims.FIG23,
+        minutes={"smoke": 0.2, "laptop": 11, "paper": 600},
         **_COMPLEX,
     ),
-)  # fmt: skip
+)

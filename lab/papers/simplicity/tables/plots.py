@@ -28,9 +28,12 @@ def fig5(table: pd.DataFrame) -> go.Figure:
     for number, (name, x) in enumerate((("normalized", "0: worst method of a table, 1: best"), ("rank", "1: best"))):
         _draw(figure, found, name, (1, number + 1), ".2f")
         figure.update_xaxes(title_text=x, row=1, col=number + 1)
-    set_reading(figure, "Test accuracy on each table, scaled to 0 for the method that is worst on it and 1 for the"
-                " best, and the rank of methods, both averaged over tables. Whiskers:"
-                f" {INTERVAL}. k-NN and trees are fitted once.")  # fmt: skip
+    set_reading(
+        figure,
+        "Test accuracy on each table, scaled to 0 for the method that is worst on it and 1 for the"
+        " best, and the rank of methods, both averaged over tables. Whiskers:"
+        f" {INTERVAL}. k-NN and trees are fitted once.",
+    )
     return figure
 
 
@@ -44,8 +47,10 @@ def fig20(table: pd.DataFrame) -> go.Figure:
         _draw(figure, rows, "percent", at, ".1f")
         _zoom(figure, rows, at)
     name_axes(figure, len(names), COLUMNS, "test accuracy (%)", "")
-    set_reading(figure, f"Mean over seeds. Whiskers: {INTERVAL}. k-NN and trees are fitted once. Axes differ; ←: left"
-                " of the axis.")  # fmt: skip
+    set_reading(
+        figure,
+        f"Mean over seeds. Whiskers: {INTERVAL}. k-NN and trees are fitted once. Axes differ; ←: left of the axis.",
+    )
     return figure
 
 
@@ -63,9 +68,16 @@ def _zoom(figure: go.Figure, table: pd.DataFrame, at: tuple[int, int]) -> None:
         return
     figure.update_xaxes(range=(low - 2 * pad, high + pad), row=at[0], col=at[1])
     panel = figure.get_subplot(*at)
-    figure.add_annotation(text=f"← {mean:.1f}", xref=f"{panel.xaxis.plotly_name.replace('axis', '')} domain", x=0.01,
-                          xanchor="left", yref=panel.yaxis.plotly_name.replace("axis", ""), y=LINEAR,
-                          showarrow=False, font={"size": SIZE - 1, "color": colour(LINEAR)})  # fmt: skip
+    figure.add_annotation(
+        text=f"← {mean:.1f}",
+        xref=f"{panel.xaxis.plotly_name.replace('axis', '')} domain",
+        x=0.01,
+        xanchor="left",
+        yref=panel.yaxis.plotly_name.replace("axis", ""),
+        y=LINEAR,
+        showarrow=False,
+        font={"size": SIZE - 1, "color": colour(LINEAR)},
+    )
 
 
 def together(table: pd.DataFrame) -> pd.DataFrame:
@@ -91,10 +103,16 @@ def together(table: pd.DataFrame) -> pd.DataFrame:
 
 def _panels(titles: Sequence[str], table: pd.DataFrame) -> go.Figure:
     columns, methods = min(COLUMNS, len(titles)), _ordered(table)
-    figure = grid(titles, columns, height=ROW * len(methods) + 14, gap=74, top=30, left=LEFT, horizontal=26,
-                  share_y=True)  # fmt: skip
-    figure.update_yaxes(type="category", categoryorder="array", categoryarray=methods[::-1],
-                        range=(-0.6, len(methods) - 0.4), gridcolor="#F2F2F2")  # fmt: skip
+    figure = grid(
+        titles, columns, height=ROW * len(methods) + 14, gap=74, top=30, left=LEFT, horizontal=26, share_y=True
+    )
+    figure.update_yaxes(
+        type="category",
+        categoryorder="array",
+        categoryarray=methods[::-1],
+        range=(-0.6, len(methods) - 0.4),
+        gridcolor="#F2F2F2",
+    )
     figure.update_layout(showlegend=False)
     figure.update_xaxes(nticks=5)
     return figure
@@ -107,12 +125,18 @@ def _draw(figure: go.Figure, table: pd.DataFrame, value: str, at: tuple[int, int
         if value == "normalized" and min(abs(mean), abs(1 - mean)) < 1e-9:
             half = float("nan")  # 0 and 1 by definition
         figure.add_scatter(
-            x=[mean], y=[method], mode="markers", name=method,
+            x=[mean],
+            y=[method],
+            mode="markers",
+            name=method,
             error_x={"array": [half], "thickness": 1.6, "width": 4} if half == half else None,
             marker={"color": colour(method), "symbol": METHOD_SYMBOLS[method], "size": 9},
-            hovertemplate=f"{method}: %{{x:{digits}}}" + (f" ± {half:{digits}}" if half == half else "")
-            + f", {runs:.0f} run{'s' if runs > 1 else ''}<extra></extra>", row=at[0], col=at[1],
-        )  # fmt: skip
+            hovertemplate=f"{method}: %{{x:{digits}}}"
+            + (f" ± {half:{digits}}" if half == half else "")
+            + f", {runs:.0f} run{'s' if runs > 1 else ''}<extra></extra>",
+            row=at[0],
+            col=at[1],
+        )
 
 
 def _ordered(table: pd.DataFrame) -> list[str]:

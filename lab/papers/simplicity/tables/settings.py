@@ -28,11 +28,13 @@ SEEDS = {"smoke": 2, "laptop": 3, "paper": 3}
 LAYERS = {"smoke": (1, 2), "laptop": (1, 2, 3), "paper": (1, 2, 3, 4)}  # the best on `val` counts
 WIDTHS = {"smoke": (4, 8), "laptop": (16, 64, 256), "paper": (32, 64, 128, 256, 512)}  # of Figures 8 and 21
 # The paper tunes α in [.01, 8], and does not say with how many values.
-PREFACTORS = {"smoke": (1.0, 8.0), "laptop": (0.33, 1.0, 2.4, 5.4),
-              "paper": (0.01, 0.03, 0.1, 0.33, 0.5, 1.0, 1.6, 2.4, 3.6, 5.4, 8.0)}  # fmt: skip
+PREFACTORS = {
+    "smoke": (1.0, 8.0),
+    "laptop": (0.33, 1.0, 2.4, 5.4),
+    "paper": (0.01, 0.03, 0.1, 0.33, 0.5, 1.0, 1.6, 2.4, 3.6, 5.4, 8.0),
+}
 TRIES = {"smoke": 1, "laptop": 6, "paper": 50}  # settings of k-NN and trees
-_TABLES = {"smoke": ("bank-marketing",),
-           "laptop": ("covertype_sample", "MagicTelescope", "bank-marketing")}  # fmt: skip
+_TABLES = {"smoke": ("bank-marketing",), "laptop": ("covertype_sample", "MagicTelescope", "bank-marketing")}
 
 _WIDTH = {"smoke": 8, "laptop": 64, "paper": 256}
 _RECIPE = {
@@ -78,9 +80,17 @@ def absent(names: Sequence[str]) -> list[str]:
     return [name for name in datasets.BENCHMARK if name not in names and f"{name}_sample" not in names]
 
 
-def network(scale: str = "laptop", table: str = "MagicTelescope", method: str = RELU, layers: int = _DEPTH,
-            start: str = "relu", prefactor: float = 1.0, width: int | None = None, seed: int = 0,
-            trajectory: int | None = None) -> RunSpec:  # fmt: skip
+def network(
+    scale: str = "laptop",
+    table: str = "MagicTelescope",
+    method: str = RELU,
+    layers: int = _DEPTH,
+    start: str = "relu",
+    prefactor: float = 1.0,
+    width: int | None = None,
+    seed: int = 0,
+    trajectory: int | None = None,
+) -> RunSpec:
     """A run of a method that is a network. start: of the search that a learned function comes from.
 
     >>> network("paper", method=TANH, prefactor=8.0).model.width, network(method=LINEAR).model.layers
@@ -108,20 +118,34 @@ def search(scale: str, table: str, start: str, layers: int = _DEPTH) -> EpisodeS
     inputs, recipe = start == "identity", _RECIPE[scale]
     reach, depth = _DATA_REACH if inputs else _REACH, layers if scale == "paper" else _DEPTH
     rates, knots = (_INPUT_RATES, _INPUT_KNOTS) if inputs else (_RATES, _KNOTS)
-    restarts = tuple(Restart(seed, rate, knots[scale], window=5, start=start)
-                     for seed, rate in enumerate(rates[scale]))  # fmt: skip
+    restarts = tuple(Restart(seed, rate, knots[scale], window=5, start=start) for seed, rate in enumerate(rates[scale]))
     found = EpisodeSpec(
-        Tabular(table), Perceptron(depth, 64, inputs="identity" if inputs else None),
-        Descent(1_000, recipe.rate, recipe.batch, recipe.optimizer), recipe, restarts,
-        learn="inputs" if inputs else "shared", low=-reach, high=reach, episodes=200, growth=5.0, normalized=True,
+        Tabular(table),
+        Perceptron(depth, 64, inputs="identity" if inputs else None),
+        Descent(1_000, recipe.rate, recipe.batch, recipe.optimizer),
+        recipe,
+        restarts,
+        learn="inputs" if inputs else "shared",
+        low=-reach,
+        high=reach,
+        episodes=200,
+        growth=5.0,
+        normalized=True,
         retrain_width=_WIDTH[scale],
-    )  # fmt: skip
+    )
     if scale == "laptop":
-        found = replace(found, model=replace(found.model, width=32), inner=replace(found.inner, steps=150), episodes=80,
-                        growth=2.0, retrain=replace(recipe, steps=300))  # fmt: skip
+        found = replace(
+            found,
+            model=replace(found.model, width=32),
+            inner=replace(found.inner, steps=150),
+            episodes=80,
+            growth=2.0,
+            retrain=replace(recipe, steps=300),
+        )
     if scale == "smoke":
-        found = replace(found, model=replace(found.model, width=4), inner=replace(found.inner, steps=2), episodes=2,
-                        growth=1.0)  # fmt: skip
+        found = replace(
+            found, model=replace(found.model, width=4), inner=replace(found.inner, steps=2), episodes=2, growth=1.0
+        )
     return found
 
 
@@ -150,15 +174,21 @@ class OnTables:
     def departures(self, scale: str) -> list[str]:
         """What differs from the paper: the tables first, those that are absent by name."""
         names, paper, found = self.names(scale), self._fields("paper"), []
-        found += [f"{name} stands for {name.removesuffix('_sample')}, of which it is a random part"
-                  for name in names if name.endswith("_sample")]  # fmt: skip
+        found += [
+            f"{name} stands for {name.removesuffix('_sample')}, of which it is a random part"
+            for name in names
+            if name.endswith("_sample")
+        ]
         if self.theirs:
             missing = [name for name in self.theirs.split(", ") if name in absent(names)]
             found += [f"the paper has {', '.join(missing)}{', too' if self._some(names) else ''}"] if missing else []
         elif missing := absent(names):
             found.append(f"{len(names)} of the paper's 16 tables; left out: {', '.join(missing)}")
-        told = [f"{name} {value} (paper scale {paper[name][0]})" for name, (value, _) in self._fields(scale).items()
-                if value != paper[name][0]]  # fmt: skip
+        told = [
+            f"{name} {value} (paper scale {paper[name][0]})"
+            for name, (value, _) in self._fields(scale).items()
+            if value != paper[name][0]
+        ]
         return [*found, ", ".join(told)] if told else found
 
     def _fields(self, scale: str) -> dict[str, tuple[object, str]]:

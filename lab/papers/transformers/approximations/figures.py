@@ -112,13 +112,23 @@ def _notes(scale: str) -> list[str]:
 
 ENTRIES = (
     Entry(
-        "transformers/fig12", "D and F", "Learned functions, made symmetric or smooth",
+        "transformers/fig12",
+        "D and F",
+        "Learned functions, made symmetric or smooth",
         "Left: the MLP non-linearity learned for a task, its symmetrized version (the average with its most similar"
         " mirror image), and polynomials in its place. Right: what models gain that are trained with each, in mean test"
         " accuracy over training against the baseline (GELU)",
         "(of language models) symmetrized functions are worse in almost every case; polynomials of higher degree are"
         " closer to the learned function and better",
-        tasks=TASKS, plan=plan, measure=measure, functions=functions, plot=plots.fig12, summary=plots.summary,
-        claims=FIG12, notes=_notes, origin=Algorithmic(TASKS), minutes={"smoke": 0.3, "laptop": 18, "paper": 12},
+        tasks=TASKS,
+        plan=plan,
+        measure=measure,
+        functions=functions,
+        plot=plots.fig12,
+        summary=plots.summary,
+        claims=FIG12,
+        notes=_notes,
+        origin=Algorithmic(TASKS),
+        minutes={"smoke": 0.3, "laptop": 18, "paper": 12},
     ),
-)  # fmt: skip
+)

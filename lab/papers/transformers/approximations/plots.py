@@ -131,9 +131,12 @@ def _draw_gains(
     if np.isfinite(own["low"]):
         edges, band = [own["low"]] * 2 + [own["high"]] * 2, {"fill": "toself", "fillcolor": faded(colour(OURS), 0.12)}
         figure.add_scatter(
-            x=[left, right, right, left], y=edges, name="learned, interval", showlegend=False,
+            x=[left, right, right, left],
+            y=edges,
+            name="learned, interval",
+            showlegend=False,
             **mark | band | {"line": {"width": 0}},
-        )  # fmt: skip
+        )
     line = {"color": colour(OURS), "width": 1}
     figure.add_scatter(x=[left, right], y=[own["delta"]] * 2, line=line, name="learned again", showlegend=False, **mark)
     for method, part in cells.groupby("method", sort=False):
@@ -154,8 +157,9 @@ def _draw_gains(
             col=2,
         )
     ticks = dict(places.values())
-    figure.update_xaxes(range=(left, right), tickvals=list(ticks), ticktext=list(ticks.values()), tickangle=0, row=row,
-                        col=2)  # fmt: skip
+    figure.update_xaxes(
+        range=(left, right), tickvals=list(ticks), ticktext=list(ticks.values()), tickangle=0, row=row, col=2
+    )
     figure.update_yaxes(nticks=6, row=row, col=2)
 
 

@@ -64,9 +64,7 @@ def fig11(table: pd.DataFrame) -> go.Figure:
     """One matrix for each part that was optimized. table: part, architecture, task, seed, accuracy."""
     parts = {part: delta(table[table["part"] == part]) for part in table["part"].unique()}
     dead = unlearned(table)
-    figure = heatmaps(
-        [Matrix(f"Optimized: {part}. {_means(cells)}", cells, dead) for part, cells in parts.items()]
-    )
+    figure = heatmaps([Matrix(f"Optimized: {part}. {_means(cells)}", cells, dead) for part, cells in parts.items()])
     everything = pd.concat(parts.values(), ignore_index=True)
     means = "Means in the titles: over cells, architecture and task the same or not."
     set_reading(figure, *_key(everything, dead), means)
@@ -141,8 +139,18 @@ def _draw(figure: go.Figure, matrix: Matrix, row: int) -> None:
     _write(figure, cells, row, dead)
     for task in dead:
         column = values.columns.get_loc(task)
-        figure.add_shape(type="rect", x0=column - 0.5, x1=column + 0.5, y0=-0.5, y1=len(values) - 0.5, layer="below",
-                         fillcolor=UNLEARNED, line={"width": 0}, row=row, col=1)  # fmt: skip
+        figure.add_shape(
+            type="rect",
+            x0=column - 0.5,
+            x1=column + 0.5,
+            y0=-0.5,
+            y1=len(values) - 0.5,
+            layer="below",
+            fillcolor=UNLEARNED,
+            line={"width": 0},
+            row=row,
+            col=1,
+        )
     for architecture, task in best(values.drop(columns=dead)):
         column, line = values.columns.get_loc(task), values.index.get_loc(architecture)
         figure.add_shape(

@@ -180,8 +180,11 @@ def _width_summary(table: pd.DataFrame) -> str:
 
 def _shapes_summary(table: pd.DataFrame) -> str:
     """Which of the functions belong to models that learned something."""
-    dead = [task_title(task) for task, rows in table.groupby("task", sort=False)
-            if not learned(task, rows["accuracy"].iloc[0])]  # fmt: skip
+    dead = [
+        task_title(task)
+        for task, rows in table.groupby("task", sort=False)
+        if not learned(task, rows["accuracy"].iloc[0])
+    ]
     count = table["task"].nunique()
     told = f"{count - len(dead)} of {count} are of models that learned their task"
     return f"{told}; grey, of models no better than a trivial answer: {', '.join(dead)}." if dead else f"{told}."
@@ -193,46 +196,78 @@ def _entry(name: str, section: str, title: str, shows: str, says: str, **rest) -
 
 ENTRIES = (
     _entry(
-        "transformers/fig2", "3.1", "Learning curves with learned non-linearities",
+        "transformers/fig2",
+        "3.1",
+        "Learning curves with learned non-linearities",
         "Test accuracy against training step on four tasks, one curve a seed, for the baseline (GELU) and for the MLP"
         " non-linearity learned for the task",
         "2-3 times faster convergence on ADD and MANO, less variance across seeds",
-        tasks=FIG2_TASKS, plan=_fig2, measure=curves, plot=plots.fig2, summary=advantage, claims=claims.FIG2,
+        tasks=FIG2_TASKS,
+        plan=_fig2,
+        measure=curves,
+        plot=plots.fig2,
+        summary=advantage,
+        claims=claims.FIG2,
         minutes={"smoke": 0.2, "laptop": 6, "paper": 4},
     ),
     _entry(
-        "transformers/fig3", "3.1", "Length generalization on COPY",
+        "transformers/fig3",
+        "3.1",
+        "Length generalization on COPY",
         "Share of sequences copied without a mistake, by length: absolute positions, ALiBi (attention biased by"
         " distance), and ALiBi with an MLP non-linearity learned on lengths 2-15; weights always learn on lengths 2-10",
         "the baseline fails beyond length 10, ALiBi helps, the learned function extends it",
-        tasks=("copy",), plan=_fig3, measure=by_length, plot=plots.fig3, summary=_length_summary,
+        tasks=("copy",),
+        plan=_fig3,
+        measure=by_length,
+        plot=plots.fig3,
+        summary=_length_summary,
         claims=claims.FIG3,
         minutes={"smoke": 0.1, "laptop": 4, "paper": 2},
     ),
     _entry(
-        "transformers/fig4", "3.1", "Smaller models",
+        "transformers/fig4",
+        "3.1",
+        "Smaller models",
         "Test accuracy at the end of training against the width of the model, for the baseline (GELU) and for the MLP"
         " non-linearity learned for the task at its full width",
         "on some tasks the optimized architecture keeps its accuracy at smaller widths",
-        tasks=tasks.NAMES, plan=_fig4, measure=final, plot=plots.fig4, summary=_width_summary,
+        tasks=tasks.NAMES,
+        plan=_fig4,
+        measure=final,
+        plot=plots.fig4,
+        summary=_width_summary,
         claims=claims.FIG4,
         minutes={"smoke": 0.3, "laptop": 13, "paper": 8},
     ),
     _entry(
-        "transformers/fig6", "3.2", "The learned functions",
+        "transformers/fig6",
+        "3.2",
+        "The learned functions",
         "The MLP non-linearity learned for each task, with the inputs that it receives in a model trained with it",
         "irregular, task-specific shapes",
-        tasks=tasks.NAMES, plan=_fig6, measure=shapes, plot=draw_shapes, summary=_shapes_summary,
+        tasks=tasks.NAMES,
+        plan=_fig6,
+        measure=shapes,
+        plot=draw_shapes,
+        summary=_shapes_summary,
         seeds={"smoke": 1, "laptop": 1, "paper": 1},
         minutes={"smoke": 0.2, "laptop": 6, "paper": 6},
     ),
     _entry(
-        "transformers/fig10", "C", "Learning curves on all tasks",
+        "transformers/fig10",
+        "C",
+        "Learning curves on all tasks",
         "Test accuracy against training step on all eight tasks, one curve a seed: baseline, learned MLP non-linearity,"
         " learned MLP and attention non-linearities",
         "faster convergence and less variance everywhere; most of the gain comes from the MLP",
-        tasks=tasks.NAMES, plan=_fig10, measure=curves, plot=plots.fig10, summary=advantage, notes=attention_notes,
+        tasks=tasks.NAMES,
+        plan=_fig10,
+        measure=curves,
+        plot=plots.fig10,
+        summary=advantage,
+        notes=attention_notes,
         claims=claims.FIG10,
         minutes={"smoke": 0.5, "laptop": 18, "paper": 10},
     ),
-)  # fmt: skip
+)

@@ -10,10 +10,10 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import torch
@@ -39,9 +39,10 @@ def in_processes(
     with tempfile.TemporaryDirectory(prefix="lab-progress-") as name:
         folder = Path(name)
         # OMP_NUM_THREADS is read when torch is imported; processes stay for a minute, for the next figure
-        pool = get_reusable_executor(
-            count, timeout=60, env={"OMP_NUM_THREADS": "1"}, initializer=torch.set_num_threads, initargs=(1,)
-        )
+        with _quiet_tracker():
+            pool = get_reusable_executor(
+                count, timeout=60, env={"OMP_NUM_THREADS": "1"}, initializer=torch.set_num_threads, initargs=(1,)
+            )
         try:
             waiting, ended, left, after = {}, set(), set(range(len(jobs))), after or [set()] * len(jobs)
             refused: dict[int, float] = {}  # when
@@ -92,6 +93,22 @@ def in_this_process(
                 return ended
     finally:
         torch.set_num_threads(before)
+
+
+@contextmanager
+def _quiet_tracker() -> Iterator[None]:
+    """loky's tracker, a process of its own that starts here, removes what an interrupted process leaves (semaphores).
+    That it did is nothing that a user can act upon, so it does not say so."""
+    before = os.environ.get("PYTHONWARNINGS")
+    quiet = "ignore::UserWarning:loky.backend.resource_tracker"
+    os.environ["PYTHONWARNINGS"] = f"{before},{quiet}" if before else quiet
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONWARNINGS"]
+        else:
+            os.environ["PYTHONWARNINGS"] = before
 
 
 def _work(work: Callable, job: object, file: Path, parent: int) -> bool:

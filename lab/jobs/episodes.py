@@ -15,6 +15,7 @@ from lab.spec import EpisodeSpec
 from lab.store import Store
 from lab.training import episodes
 from lab.training.episodes import Episodes
+from lab.training.selection import best, result, selection_runs, selection_steps
 
 
 class EpisodeSearch(Work):
@@ -46,8 +47,8 @@ class EpisodeSearch(Work):
         notes = run_with_checkpoints(job, store, state, episodes.search, tell)
         store.keep_checkpoint(job.specs, state.state())  # a kill among the runs below must not bring the search back
         start, found = time.perf_counter(), state.found()
-        listed = episodes.contest(spec, found, given)
-        wanted, done = [run for runs in listed for run in runs], episodes.steps(spec) - episodes.contest_steps(spec)
+        listed = selection_runs(spec, found, given)
+        wanted, done = [run for runs in listed for run in runs], episodes.steps(spec) - selection_steps(spec)
         while missing := [run for run in wanted if not store.has(run)]:
             ended = False
             for members in jobs_of(store.free(missing), job.device, store):
@@ -59,8 +60,8 @@ class EpisodeSearch(Work):
         results = []
         for runs in listed:
             stored = [store.load(run) for run in runs]
-            results.append([episodes.result(run, s[0], s[2]["kept"]) for run, s in zip(runs, stored, strict=True)])
-        winner = episodes.best(results)
+            results.append([result(run, s[0], s[2]["kept"]) for run, s in zip(runs, stored, strict=True)])
+        winner = best(results)
         weights = {name: torch.tensor(part.values) for name, part in found[winner].items()}
         weights |= {f"{n}@{r}": torch.tensor(part.values) for r, parts in enumerate(found) for n, part in parts.items()}
         history = state.arrays() | {"died": state.died, "stopped": state.stopped, "results": np.array(results)}

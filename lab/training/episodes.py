@@ -17,58 +17,18 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from torch.func import functional_call
 
 from lab.errors import ArgumentError, check_whole
-from lab.kinds import check_run, sizes
-from lab.models.kinds import perceptrons
-from lab.models.mlp import MLP
-from lab.seeds import stream
-from lab.spec import EpisodeSpec, InterpolatedSpec, Knots, KnotTable, Resolved, RunSpec, replace
-from lab.tasks.table import TableTask
-from lab.training.fleet import build
+from lab.kinds import check_run
+from lab.spec import EpisodeSpec, InterpolatedSpec, Knots, KnotTable, Resolved, RunSpec
+from lab.training.inner_task import InnerTask, Moving
 from lab.training.interpolation import refine
 from lab.training.knots import Functions, with_places
-from lab.training.optimizers import MOMENTS, descend
-from lab.training.rows import Rows, TableBatch
-from lab.training.sequences import Order
+from lab.training.optimizers import MOMENTS
+from lab.training.selection import selection_steps
 
 MEMORY = 0.9  # of the running mean of outer losses, by which a restart is followed
-CONTEST_SEED = 5_000_000  # of the models that decide between restarts: none that other runs use
 LEARN, STARTS = ("shared", "layers", "inputs"), ("zero", "relu", "identity", "noise")
-Moving = list[Tensor]  # all weights (R, …), then all moments of the inner optimizer
-
-
-class Arena:
-    """One task of a search: its model, the rows that episodes draw from, and what their outer loss is measured on."""
-
-    def __init__(
-        self, spec: EpisodeSpec, task: TableTask, phi: Functions, given: Mapping[str, Resolved], device: torch.device
-    ):
-        model = with_places(spec.model, spec.learn)
-        runs = [RunSpec(task, model, spec.inner, restart.seed, (), spec.task_seed) for restart in spec.restarts]
-        modules = {name: build([part] * len(runs)) for name, part in given.items()} | phi.modules()
-        shape = sizes(task, spec.task_seed)
-        self.model: MLP = perceptrons(shape, runs, [modules[name] for name in model.parts]).to(device)
-        self.names = [name for name, _ in self.model.layers.named_parameters(prefix="layers")]
-        splits = task.split(spec.task_seed)
-        self.task, self.device = task, device
-        self.inputs = torch.cat([splits[name].inputs for name in spec.pool]).to(device)  # (N, D)
-        self.targets = torch.cat([splits[name].targets for name in spec.pool]).to(device)  # (N,)
-        named = spec.objective not in ("val", "train")
-        self.other = Rows(runs, spec.objective, device) if named else None
-
-    def weights(self) -> list[Tensor]:
-        """Those of the model, as they were drawn last."""
-        return [parameter.detach().clone() for _, parameter in self.model.layers.named_parameters()]
-
-    def outputs(self, weights: Sequence[Tensor], batch: TableBatch) -> Tensor:
-        """(R, B, O), with weights in place of the model's own."""
-        return functional_call(self.model, dict(zip(self.names, weights, strict=True)), (batch.inputs,))
-
-    def rows(self, index: Tensor) -> TableBatch:
-        """Rows (R, B) of the pool."""
-        return TableBatch(self.task, self.inputs[index], self.targets[index])
 
 
 class Outcome(NamedTuple):
@@ -92,7 +52,7 @@ class Episodes:
         self.phi = Functions(spec, self.device)
         parts = with_places(spec.model, spec.learn).parts
         given = {name: (given or parts)[name] for name in parts if name not in self.phi.names}
-        self.arenas = [Arena(spec, task, self.phi, given, self.device) for task in spec.tasks]
+        self.inner_tasks = [InnerTask(spec, task, self.phi, given, self.device) for task in spec.tasks]
         runs = len(spec.restarts)
         self.episode = 0
         self.kept = [values.clone() for values in self.phi.values]  # the knots of the lowest running mean
@@ -122,12 +82,12 @@ class Episodes:
         done, lowest = self.episode, np.nanmin(self.lowest)
         return f"episode {done} of {self.spec.episodes}, {self.spec.inner_steps(done)} inner steps, best {lowest:.4g}"
 
-    def play(self, episode: int) -> Outcome:
+    def run_episode(self, episode: int) -> Outcome:
         """An episode with the knots as they are: what it loses, and the gradient of that."""
-        spec, arena = self.spec, self.arenas[episode % len(self.arenas)]
+        spec, inner = self.spec, self.inner_tasks[episode % len(self.inner_tasks)]
         steps, window = spec.inner_steps(episode), torch.tensor([r.window for r in spec.restarts], device=self.device)
-        train, outer = self._draw(arena, episode)
-        weights = arena.weights()
+        train, outer = inner.draw(episode)
+        weights = inner.weights()
         count, moments = len(weights), len(MOMENTS[spec.inner.optimizer])
         state: Moving = [*weights, *(torch.zeros_like(weight) for _ in range(moments) for weight in weights)]
         states = []
@@ -135,10 +95,10 @@ class Episodes:
         for step in range(steps):
             if step >= steps - longest:
                 states.append(state)
-            state, training = self._inner(arena, state, count, train(step), step, create_graph=False)
+            state, training = inner.step(state, count, train(step), step, create_graph=False)
         outer = train(steps - 1) if outer is None else outer
         weights = [weight.requires_grad_() for weight in state[:count]]
-        outputs = arena.outputs(weights, outer)
+        outputs = inner.outputs(weights, outer)
         loss = outer.loss(outputs)
         adjoint, own = _split(torch.autograd.grad(loss.sum(), [*weights, *self.phi.values]), count)
         adjoint = [*adjoint, *(torch.zeros_like(moment) for moment in state[count:])]
@@ -146,11 +106,11 @@ class Episodes:
             within = step >= steps - window  # (R,): a restart whose window has not begun passes nothing further back
             adjoint = [torch.where(within.view(-1, *[1] * (a.dim() - 1)), a, 0.0) for a in adjoint]
             before = [tensor.detach().requires_grad_() for tensor in states.pop()]
-            after, _ = self._inner(arena, before, count, train(step), step, create_graph=True)
+            after, _ = inner.step(before, count, train(step), step, create_graph=True)
             back = torch.autograd.grad(after, [*before, *self.phi.values], adjoint, materialize_grads=True)
             adjoint, more = _split(back, len(before))
             own = [a + b for a, b in zip(own, more, strict=True)]
-        accuracy = arena.task.scores(outputs.detach(), outer.targets)["accuracy"]
+        accuracy = inner.task.scores(outputs.detach(), outer.targets)["accuracy"]
         return Outcome(loss.detach(), accuracy, training, own)
 
     def learn(self, outcome: Outcome) -> None:
@@ -212,61 +172,6 @@ class Episodes:
         self.history = {name: list(tensors[f"history.{name}"].numpy().copy()) for name in self.history}
         self.episode = int(tensors["episode"])
 
-    def _draw(self, arena: Arena, episode: int) -> tuple[Callable[[int], TableBatch], TableBatch | None]:
-        """Fresh weights for the arena's model; the inner batch of each step, and the rows of the outer loss, None for
-        those of the last inner batch."""
-        spec, seeds = self.spec, [restart.seed for restart in self.spec.restarts]
-        arena.model.draw([stream(seed, f"episode {episode} weights") for seed in seeds], spec.model.scale)
-        generators = [torch.Generator().manual_seed(stream(seed, f"episode {episode} rows")) for seed in seeds]
-        shuffled = torch.stack([torch.randperm(len(arena.inputs), generator=g) for g in generators]).to(self.device)
-        held = max(1, round(spec.held_out * len(arena.inputs)))
-        train, most = shuffled[:, held:], spec.inner.batch
-        if most is None or most >= train.shape[1]:
-            whole = arena.rows(train)
-
-            def inner(step: int) -> TableBatch:
-                return whole
-        else:
-            order = Order(seeds, train.shape[1], most, f"episode {episode} batches")
-
-            def inner(step: int) -> TableBatch:
-                return arena.rows(train.gather(1, order.at(step).to(self.device)))
-
-        if spec.objective == "train":
-            return inner, None
-        if arena.other is None:
-            return inner, arena.rows(shuffled[:, :held][:, :most])
-        if most is None or most >= len(arena.other):
-            return inner, arena.other.at(slice(None))
-        index = torch.stack([torch.randperm(len(arena.other), generator=g)[:most] for g in generators])
-        return inner, arena.other.at(index.to(self.device))
-
-    def _inner(
-        self, arena: Arena, state: Moving, count: int, batch: TableBatch, step: int, create_graph: bool
-    ) -> tuple[Moving, Tensor]:
-        """One inner step: weights and moments after it, and the loss (R,) before it."""
-        spec = self.spec
-        weights, moments = state[:count], state[count:]
-        if not create_graph:
-            weights = [weight.detach().requires_grad_() for weight in weights]
-        with torch.enable_grad():
-            loss = batch.loss(arena.outputs(weights, batch))
-            gradients = torch.autograd.grad(loss.sum(), weights, create_graph=create_graph)
-        names = MOMENTS[spec.inner.optimizer]
-        rates = torch.full((len(spec.restarts),), spec.inner.rate / spec.model.prefactor, dtype=loss.dtype).to(
-            loss.device
-        )
-        new, kept = [], {name: [] for name in names}
-        with torch.set_grad_enabled(create_graph):
-            for i, (weight, gradient) in enumerate(zip(weights, gradients, strict=True)):
-                own = {name: moments[j * count + i] for j, name in enumerate(names)}
-                moved, own = descend(spec.inner.optimizer, weight, gradient, own, step + 1, rates)
-                new.append(moved)
-                for name in names:
-                    kept[name].append(own[name])
-        new += [moment for name in names for moment in kept[name]]
-        return (new if create_graph else [tensor.detach() for tensor in new]), loss.detach()
-
 
 _FOLLOWED = ("mean", "lowest", "patience_left", "stopped", "died", "last_value")
 
@@ -274,7 +179,7 @@ _FOLLOWED = ("mean", "lowest", "patience_left", "stopped", "died", "last_value")
 def search(state: Episodes, report: Callable[[Episodes], bool] | None = None) -> Episodes:
     """Run a search from where it stands to its end. report: called after every episode; False stops there."""
     while not state.over:
-        state.learn(state.play(state.episode))
+        state.learn(state.run_episode(state.episode))
         if report is not None and not report(state):
             break
     return state
@@ -287,7 +192,7 @@ def learns(spec: EpisodeSpec, name: str) -> bool:
 
 def steps(spec: EpisodeSpec) -> int:
     """Training steps of a whole search, for a progress bar: those of its episodes and of the runs that decide."""
-    return _steps(spec, spec.episodes) + contest_steps(spec)
+    return _steps(spec, spec.episodes) + selection_steps(spec)
 
 
 def pool(spec: EpisodeSpec) -> int:
@@ -295,53 +200,6 @@ def pool(spec: EpisodeSpec) -> int:
     splits = spec.tasks[0].split(spec.task_seed)
     rows = sum(len(splits[name]) for name in spec.pool)
     return len(spec.restarts) * (rows if spec.inner.batch is None else min(rows, spec.inner.batch))
-
-
-def contest_steps(spec: EpisodeSpec) -> int:
-    """Those of the runs that decide."""
-    return spec.retrain.last * spec.retrain_seeds * len(spec.tasks) * len(spec.restarts)
-
-
-def contest(
-    spec: EpisodeSpec, found: Sequence[Mapping[str, Resolved]], given: Mapping[str, Resolved]
-) -> list[list[RunSpec]]:
-    """For each restart, the runs that are trained from scratch with its functions to decide between restarts.
-
-    found: the functions of each restart. given: the other non-linearities of the model.
-    """
-    width = spec.model.width if spec.retrain_width is None else spec.retrain_width
-    listed = []
-    for parts in found:
-        model = replace(spec.model, width=width).having({**given, **parts})
-        listed.append(
-            [
-                RunSpec(task, model, spec.retrain, CONTEST_SEED + seed, (spec.retrain.watch,), spec.task_seed)
-                for task in spec.tasks
-                for seed in range(spec.retrain_seeds)
-            ]
-        )
-    return listed
-
-
-def result(spec: RunSpec, history: Mapping[str, np.ndarray], kept: int) -> tuple[float, float]:
-    """Accuracy and loss on the watched split of the weights that a run kept at step `kept`; NaN where it kept none."""
-    at = np.flatnonzero(history["steps"] == kept)
-    names = [f"{name}_{spec.recipe.watch}" for name in ("accuracy", spec.task.loss_name)]
-    accuracy, loss = (float(history[name][at[0]]) if len(at) else np.nan for name in names)
-    return accuracy, loss
-
-
-def best(results: Sequence[Sequence[tuple[float, float]]]) -> int:
-    """The restart whose runs have the highest mean accuracy; of equal ones, that with the lowest mean loss. A run that
-    diverged before it was evaluated counts as wrong everywhere.
-
-    >>> best([[(0.5, 0.1), (0.7, 0.1)], [(0.8, 0.3), (0.4, 0.0)], [(0.9, 0.1), (float("nan"), float("nan"))]])
-    0
-    """
-    values = np.array(results, dtype=float)  # (restarts, runs, 2)
-    accuracy = np.nan_to_num(values[..., 0], nan=0.0).mean(1).round(12)
-    loss = np.nan_to_num(values[..., 1], nan=np.inf).mean(1)
-    return int(np.lexsort((loss, -accuracy))[0])
 
 
 def check(spec: EpisodeSpec) -> None:

@@ -7,7 +7,8 @@ import torch
 from lab.errors import ArgumentError
 from lab.spec import Descent, EpisodeSpec, Knots, KnotTable, Perceptron, Restart, replace
 from lab.tasks import Operation
-from lab.training.episodes import Episodes, best, check, search
+from lab.training.episodes import Episodes, check, search
+from lab.training.selection import best
 from tests.training.making import Wave, same, through_a_file
 
 SUM = Operation("a+b", modulus=5)
@@ -27,10 +28,10 @@ def made(wide=True, **changes):
     if wide:
         state.phi.values = [values.detach().double().requires_grad_() for values in state.phi.values]
         state.kept = [values.double() for values in state.kept]
-        for arena in state.arenas:
-            arena.model.double()
-            arena.inputs = arena.inputs.double()
-            arena.targets = arena.targets.double() if arena.targets.is_floating_point() else arena.targets
+        for inner in state.inner_tasks:
+            inner.model.double()
+            inner.inputs = inner.inputs.double()
+            inner.targets = inner.targets.double() if inner.targets.is_floating_point() else inner.targets
     return state
 
 
@@ -46,14 +47,14 @@ def test_the_gradient_through_all_steps_is_that_of_finite_differences(rule, lear
     model = Perceptron(layers=2, width=6, phi="tanh", residual=True)
     inner = Descent(4, rate, optimizer=rule, batch=7)
     state = made(model=model, inner=inner, restarts=restarts(9, 4), learn=learn)
-    outcome = state.play(LAST)
+    outcome = state.run_episode(LAST)
     values, gradient, step = state.phi.values[0], outcome.gradients[0], 1e-6
     for place in np.ndindex(*values.shape[1:]) if learn != "inputs" else [(d, k) for d in (0, 7) for k in (4, 5, 6)]:
         losses = []
         for side in (step, -step):
             with torch.no_grad():
                 values[:, *place] += side
-            losses.append(state.play(LAST).loss)
+            losses.append(state.run_episode(LAST).loss)
             with torch.no_grad():
                 values[:, *place] -= side
         torch.testing.assert_close(gradient[:, *place], (losses[0] - losses[1]) / (2 * step), rtol=1e-4, atol=1e-7)
@@ -68,10 +69,10 @@ def tents(x, values, low, high):
 
 def by_hand(state, restart, values):
     """Loss and gradient of one restart's episode: a plain loop whose graph begins t steps before the end."""
-    spec, arena = state.spec, state.arenas[0]
-    batches, held = state._draw(arena, LAST)
+    spec, inner = state.spec, state.inner_tasks[0]
+    batches, held = inner.draw(LAST)
     steps, window = spec.inner_steps(LAST), spec.restarts[restart].window
-    weights = [w[restart].requires_grad_() for w in arena.weights()]
+    weights = [w[restart].requires_grad_() for w in inner.weights()]
 
     def loss(weights, batch):
         hidden = tents(batch.inputs[restart] @ weights[0] + weights[1], values, spec.low, spec.high)
@@ -94,7 +95,7 @@ def test_a_window_cuts_the_gradient_where_a_plain_loop_would():
     """Windows of no step, some, all and more than there are, side by side, with numbers of knots of their own."""
     which = tuple(replace(r, knots=knots) for r, knots in zip(restarts(0, 1, 3, 5, 50), (9, 7, 9, 12, 7), strict=True))
     state = made(restarts=which)
-    outcome = state.play(LAST)
+    outcome = state.run_episode(LAST)
     found = state.phi.parts(outcome.gradients, 0)  # the same shapes as values
     gradients = [torch.tensor(state.phi.parts(outcome.gradients, r)["phi"].values) for r in range(5)]
     assert isinstance(found["phi"], Knots)
@@ -108,7 +109,7 @@ def test_a_window_cuts_the_gradient_where_a_plain_loop_would():
 def test_a_longer_window_is_another_gradient():
     """What the test above rests on: with one seed for all, only the window differs."""
     state = made(restarts=tuple(replace(r, seed=0) for r in restarts(0, 1, 3, 5)))
-    gradient = state.play(LAST).gradients[0]
+    gradient = state.run_episode(LAST).gradients[0]
     gaps = [(gradient[i] - gradient[j]).norm() / gradient[3].norm() for i in range(4) for j in range(i)]
     assert min(gaps) > 1e-3
 
@@ -116,7 +117,7 @@ def test_a_longer_window_is_another_gradient():
 @pytest.mark.parametrize("normalized", [False, True])
 def test_the_step_is_plain_gradient_descent(normalized):
     state = made(restarts=restarts(5, 5), normalized=normalized)
-    before, outcome = state.phi.values[0].detach().clone(), state.play(0)
+    before, outcome = state.phi.values[0].detach().clone(), state.run_episode(0)
     state.learn(outcome)
     step = 0.05 * outcome.gradients[0]
     if normalized:
@@ -183,13 +184,13 @@ def test_a_restart_stops_when_its_loss_gets_no_better():
 def test_episodes_grow_and_are_fresh():
     state = made(growth=0.5, episodes=8)
     assert [state.spec.inner_steps(e) for e in range(12)] == [1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 5, 5]
-    arena, seen = state.arenas[0], []
+    inner, seen = state.inner_tasks[0], []
     for episode in (0, 1):
-        batches, held = state._draw(arena, episode)
+        batches, held = inner.draw(episode)
         rows = {tuple(row) for row in batches(0).inputs[0].tolist()}
         out = {tuple(row) for row in held.inputs[0].tolist()}
-        assert not rows & out and len(rows | out) == len(arena.inputs), "both parts together are the pool"
-        seen.append((out, arena.model.layers[0].weight.clone()))
+        assert not rows & out and len(rows | out) == len(inner.inputs), "both parts together are the pool"
+        seen.append((out, inner.model.layers[0].weight.clone()))
     assert seen[0][0] != seen[1][0] and not torch.equal(seen[0][1], seen[1][1])
 
 
@@ -207,8 +208,8 @@ def test_a_search_sees_its_pool_and_the_split_it_is_asked_to_serve(objective, se
 
 def test_the_objective_may_be_the_rows_that_are_trained_on():
     state = made(objective="train", restarts=restarts(5))
-    outcome = state.play(LAST)
-    batches, _ = state._draw(state.arenas[0], LAST)
+    outcome = state.run_episode(LAST)
+    batches, _ = state.inner_tasks[0].draw(LAST)
     assert outcome.loss[0] < outcome.training[0], "one step after the last inner loss, on the same rows"
     assert batches(0).inputs.shape == batches(4).inputs.shape
 
@@ -219,15 +220,15 @@ def test_several_tasks_have_their_turns():
     assert [state.spec.inner_steps(e) for e in range(4)] == [1, 1, 2, 2]
     sizes = []
     for episode in range(2):
-        state.learn(state.play(episode))
-        sizes.append(state.arenas[episode % 2].inputs.shape[1])
+        state.learn(state.run_episode(episode))
+        sizes.append(state.inner_tasks[episode % 2].inputs.shape[1])
     assert sizes == [10, 14] and np.isfinite(state.arrays()["loss"]).all()
 
 
 def test_input_functions_start_at_the_identity_and_leave_the_network_its_own():
     spec = replace(SPEC, learn="inputs", model=Perceptron(width=6, phi="tanh"), restarts=restarts(1, start="identity"))
     state = Episodes(spec)
-    assert [type(module).__name__ for module in (state.arenas[0].model.phi, state.arenas[0].model.inputs)][0] == "Tanh"
+    assert type(state.inner_tasks[0].model.phi).__name__ == "Tanh"
     table = state.found()[0]["inputs"]
     assert isinstance(table, KnotTable) and len(table.values) == SUM.inputs
     np.testing.assert_allclose(table.values, np.tile(np.linspace(-1.5, 1.5, 9), (10, 1)), atol=1e-7)

@@ -56,7 +56,7 @@ def test_a_search_finds_functions_of_that_form_for_restarts_of_any_size(tmp_path
         np.testing.assert_allclose(values, drawn(kind, x, values[::FINE], at), atol=1e-5)
     made = Episodes(spec)
     before = [values.detach().clone() for values in made.phi.values]
-    made.learn(made.play(1))
+    made.learn(made.run_episode(1))
     for values, old, count in zip(made.phi.values, before, (9, 7), strict=True):
         assert values.shape == (1, 1, count) and not torch.equal(values, old), "control points are learned"
 
@@ -68,14 +68,14 @@ def test_control_points_follow_the_gradient_through_the_interpolation():
     try:
         made = Episodes(spec)
         made.phi._finer = [refine("cubic", knots).double() for knots in (9, 7)]
-        wide = made.arenas[0]
+        wide = made.inner_tasks[0]
         wide.inputs = wide.inputs.double()
-        outcome = made.play(2)
+        outcome = made.run_episode(2)
         step, losses = 1e-6, []
         for sign in (1, -1):
             with torch.no_grad():
                 made.phi.values[1][0, 0, 3] += sign * step
-            losses.append(float(made.play(2).loss[1]))
+            losses.append(float(made.run_episode(2).loss[1]))
             with torch.no_grad():
                 made.phi.values[1][0, 0, 3] -= sign * step
     finally:

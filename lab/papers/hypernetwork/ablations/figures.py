@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from lab.models.methods import METHODS
 from lab.papers.entry import Entry, Planned
-from lab.papers.hypernetwork import claims
-from lab.papers.hypernetwork.ablations import plots
+from lab.papers.hypernetwork.ablations import claims, plots
 from lab.papers.hypernetwork.ablations.settings import LENGTH
 from lab.papers.hypernetwork.logic.figures import POINT, finals
 from lab.papers.hypernetwork.origin import Hyper, Several

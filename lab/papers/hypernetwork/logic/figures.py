@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lab.papers.entry import Entry, Planned
-from lab.papers.hypernetwork import claims
-from lab.papers.hypernetwork.logic import plots
+from lab.papers.hypernetwork.logic import claims, plots
 from lab.papers.hypernetwork.origin import Hyper
 from lab.papers.hypernetwork.settings import FIGURE_METHODS, FRACTIONS, LENGTHS, SEEDS, logic
 from lab.plots.style import method_title

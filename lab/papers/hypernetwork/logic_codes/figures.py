@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.papers.entry import Entry, Planned
-from lab.papers.hypernetwork.claims import FIG2B
 from lab.papers.hypernetwork.codes_tables import MAPS, Labelled, decoded, fresh, mapped
 from lab.papers.hypernetwork.logic.figures import finals
 from lab.papers.hypernetwork.logic.figures import plan as all_runs
+from lab.papers.hypernetwork.logic_codes.claims import FIG2B
 from lab.papers.hypernetwork.origin import Hyper
 from lab.papers.hypernetwork.settings import READ, READ_HELD_OUT, SEEDS, read_length
 from lab.plots import decoding, embedding

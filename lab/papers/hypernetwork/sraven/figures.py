@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.papers.entry import Entry, Planned
-from lab.papers.hypernetwork.claims import FIG4A, FIG5E, FIG5F
 from lab.papers.hypernetwork.codes_tables import MAPS, Labelled, alike, decoded, fresh, listed, mapped
 from lab.papers.hypernetwork.logic.figures import POINT, finals, percent
 from lab.papers.hypernetwork.logic_codes.figures import ONE, maps_summary
 from lab.papers.hypernetwork.origin import Hyper
 from lab.papers.hypernetwork.settings import FIGURE_METHODS, SEEDS, sraven
 from lab.papers.hypernetwork.sraven import plots
+from lab.papers.hypernetwork.sraven.claims import FIG4A, FIG5E, FIG5F
 from lab.plots import decoding, embedding, similarity
 from lab.plots.style import method_title
 from lab.run import Run

@@ -7,12 +7,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from lab.papers.entry import Entry, Planned
-from lab.papers.hypernetwork.claims import FIG4B
 from lab.papers.hypernetwork.codes_tables import MAPS, fresh, mapped
 from lab.papers.hypernetwork.logic_codes.figures import ONE, maps_summary
 from lab.papers.hypernetwork.origin import Hyper
 from lab.papers.hypernetwork.sraven import figures as sraven_figures
 from lab.papers.hypernetwork.sraven import plots
+from lab.papers.hypernetwork.sraven_depth.claims import FIG4B
 from lab.papers.hypernetwork.sraven_variations import figures as variations
 from lab.plots import embedding
 from lab.plots.style import method_title

@@ -11,12 +11,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from lab.papers.entry import Entry, Planned
-from lab.papers.hypernetwork.claims import FIG5C, FIG5D, FIGA5
 from lab.papers.hypernetwork.logic.figures import POINT, finals, percent
 from lab.papers.hypernetwork.origin import Hyper
 from lab.papers.hypernetwork.settings import FIGURE_METHODS, sraven
 from lab.papers.hypernetwork.sraven import figures as sraven_figures
 from lab.papers.hypernetwork.sraven import plots
+from lab.papers.hypernetwork.sraven_variations.claims import FIG5C, FIG5D, FIGA5
 from lab.plots.style import method_title
 from lab.run import Run
 

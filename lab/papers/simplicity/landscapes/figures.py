@@ -15,8 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from lab.papers.entry import Entry, Planned
-from lab.papers.simplicity.landscapes import plots
-from lab.papers.simplicity.tables import claims
+from lab.papers.simplicity.landscapes import claims, plots
 from lab.papers.simplicity.tables.figures import BASELINES, baseline, chosen, kept
 from lab.papers.simplicity.tables.settings import (
     IAFS,

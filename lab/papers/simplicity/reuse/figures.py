@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lab.papers.entry import Entry, Planned
-from lab.papers.simplicity.tables import claims
+from lab.papers.simplicity.reuse import claims
 from lab.papers.simplicity.tables.figures import kept
 from lab.papers.simplicity.tables.settings import LAYERS, LEARNED, RELU, SEEDS, START, WIDTHS, OnTables, network, tables
 from lab.plots.caption import set_reading

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 NEAR = 1.0  # points of accuracy within which a gap counts as closed; chosen before anything was trained
 PAPER_TABLES, LEAST_TABLES = 16, 5  # of three, an interval says next to nothing of the others
-FIGURE_8 = "covertype"  # the table of Figure 8; Figure 21 has the others
-MOVED = 0.99  # share of a function's variance that its start explains, above which it has not left it
 
 
 def chosen(table: pd.DataFrame, value: str = "accuracy") -> pd.DataFrame:
@@ -88,93 +86,9 @@ def _inputs_complex(table: pd.DataFrame) -> Verdict:
     return all_of(ratios(wide, _pairs(wide, IAFS), above=1.0))
 
 
-def _sizes(table: pd.DataFrame) -> pd.DataFrame:
-    """Accuracy in percent: (table, layers, seed) × methods, mean over widths; NaN where one diverged."""
-    values = 100 * table["accuracy"].where(~table["diverged"].astype(bool))
-    kinds = [table[name] for name in ("table", "layers", "seed", "method")]
-    return values.groupby(kinds).agg(lambda a: a.mean(skipna=False)).unstack("method")
-
-
-def _at_sizes(table: pd.DataFrame, first: bool, fewer: bool) -> Verdict:
-    """Learned minus ReLU on the table of Figure 8 (`first`) or on each other one: mean over widths and depths, or
-    (`fewer`) learned with one hidden layer less than ReLU has at most."""
-    most, means, groups = table["layers"].max(), _sizes(table), {}
-    names = [name for name in table["table"].unique() if name.startswith(FIGURE_8) == first]
-    for name in names:
-        own = means.loc[name]
-        for method, layers in ((LEARNED, most - 1), (RELU, most)):
-            of_depth = own.loc[layers, method] if fewer else own[method].groupby("seed").mean()
-            groups[name, method] = of_depth.to_numpy(float)
-    if not groups:
-        return absent(f"{'no' if first else 'only'} runs on {FIGURE_8}")
-    return all_of(gains(groups, {name: ((name, LEARNED), (name, RELU)) for name in names}, above=0.0, unit=POINTS))
-
-
-def _part(table: pd.DataFrame, part: str, radius: float | None = None) -> pd.DataFrame:
-    """Numbers of a part of Figures 7 and 24: seeds × (table, method)."""
-    own = table[table["part"] == part]
-    if radius is not None:
-        own = own[own["radius"] == radius]
-    means = own.groupby([own["seed"], own["table"], own["method"]], sort=False)["value"]
-    return means.agg(lambda a: a.mean(skipna=False)).unstack(["table", "method"])
-
-
-def _against(wide: pd.DataFrame, *others: str) -> dict[str, tuple]:
-    """IAFs and each other method, on each table."""
-    return {
-        f"against {other}, {name}": ((name, IAFS), (name, other))
-        for name in wide.columns.unique("table")
-        for other in others
-    }
-
-
-def left_identity(table: pd.DataFrame, scale: str) -> str:
-    """Input functions that are learned, not the identity that they start from."""
-    own = table[(table["part"] == "function") & (table["method"] == IAFS)]
-    near = {
-        name: 1 - float(((rows["value"] - rows["x"]) ** 2).mean() / rows["x"].var(ddof=0))
-        for name, rows in own.groupby("table")
-    }
-    still = [f"{name} {share:.3f}" for name, share in near.items() if share > MOVED]
-    return f"input functions did not leave the identity (R² {', '.join(still)})" if still else ""
-
-
-def several_radii(table: pd.DataFrame, scale: str) -> str:
-    """The paper does not print how far the random plane reaches."""
-    radii = table["radius"].dropna().nunique() if "radius" in table else 1
-    return "" if radii > 1 else "one radius of the plane, which is a guess: the paper prints none"
-
-
-def _most_complex(table: pd.DataFrame) -> Verdict:
-    wide = np.log(_part(table, "solution"))
-    return all_of(ratios(wide, _against(wide, RELU, TANH, LEARNED), above=1.0))
-
-
-def _ambient_above_relu(table: pd.DataFrame) -> Verdict:
-    wide = np.log(_part(table, "ambient"))
-    return all_of(ratios(wide, _against(wide, RELU), above=1.0))
-
-
-def _ambient_above_solution(table: pd.DataFrame) -> Verdict:
-    """Around networks with input functions over their own, at every radius."""
-    found, solution = [], np.log(_part(table, "solution"))
-    for radius in table["radius"].dropna().unique() if "radius" in table else [None]:
-        around = np.log(_part(table, "ambient", radius))
-        for name in around.columns.unique("table"):
-            more = estimates.mean(around[name, IAFS] - solution[name, IAFS], covers="seeds, of one search")
-            case = name if radius is None else f"{name}, radius {radius:g}"
-            found.append(Verdict(more.exp(), above=1.0, unit="×", case=case))
-    return all_of(found)
-
-
-def _aligned(table: pd.DataFrame) -> Verdict:
-    wide = _part(table, "alignment")
-    return all_of(gains(wide, _against(wide, RELU), above=0.0))
-
-
 _MORE_TABLES = "tables of the paper that have no open licence"
-_SEEDS = "15 seeds and 3 searches"
-_INPUTS = "searches for input functions with 400 episodes"
+MORE_SEEDS = "15 seeds and 3 searches"
+LONGER_SEARCHES = "searches for input functions with 400 episodes"
 FIG5 = (
     Claim(
         "relu-trees",
@@ -202,7 +116,7 @@ FIG5 = (
         "Input activation functions perform best of the networks, over tables",
         _inputs_best,
         enough_tables,
-        f"{_MORE_TABLES}; {_INPUTS}",
+        f"{_MORE_TABLES}; {LONGER_SEARCHES}",
     ),
 )
 FIG20 = (
@@ -218,7 +132,7 @@ FIG6 = (
         "everywhere",
         "The learned activations perform better in all cases",
         _learned_everywhere,
-        decides=_SEEDS,
+        decides=MORE_SEEDS,
         hours=0.4,
     ),
 )
@@ -236,72 +150,7 @@ FIG23 = (
         "peaks",
         "Accuracy peaks at different complexity levels across tables (relative to ReLU's)",
         _peaks_differ,
-        decides=_SEEDS,
+        decides=MORE_SEEDS,
         hours=0.6,
-    ),
-)
-FIG8 = (
-    Claim(
-        "surpass",
-        "The learned activation functions surpass ReLUs (COVERTYPE, over widths and depths)",
-        lambda table: _at_sizes(table, first=True, fewer=False),
-        decides=_SEEDS,
-        hours=0.3,
-    ),
-    Claim(
-        "fewer-layers",
-        "They do so with fewer layers (one less than ReLU has at most, COVERTYPE)",
-        lambda table: _at_sizes(table, first=True, fewer=True),
-        decides=_SEEDS,
-        hours=0.3,
-    ),
-)
-FIG21 = (
-    Claim(
-        "surpass",
-        "The learned activation functions surpass ReLUs on each other table",
-        lambda table: _at_sizes(table, first=False, fewer=False),
-        decides=_SEEDS,
-        hours=0.6,
-    ),
-    Claim(
-        "fewer-layers",
-        "They do so with fewer layers on each other table",
-        lambda table: _at_sizes(table, first=False, fewer=True),
-        decides=_SEEDS,
-        hours=0.6,
-    ),
-)
-FIG24 = (
-    Claim(
-        "most-complex",
-        "Complexity increases to the highest level in the best model (IAFs)",
-        _most_complex,
-        left_identity,
-        _INPUTS,
-        0.4,
-    ),
-    Claim(
-        "ambient-relu",
-        "Around networks with IAFs the ambient complexity is higher than around ReLU's",
-        _ambient_above_relu,
-        decides="6 seeds",
-        hours=0.2,
-    ),
-    Claim(
-        "ambient-solution",
-        "The ambient complexity is much higher than the solution's itself (IAFs)",
-        _ambient_above_solution,
-        several_radii,
-        "radii from .05 to .5, and outputs before the softmax",
-        0.1,
-    ),
-    Claim(
-        "aligned",
-        "IAFs induce axis-aligned boundaries, as trees do (more than ReLU)",
-        _aligned,
-        left_identity,
-        _INPUTS,
-        0.4,
     ),
 )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from lab.nonlinearity.part import as_module
 from lab.papers.entry import Entry, Planned
 from lab.papers.transformers.approximations import plots
-from lab.papers.transformers.claims import FIG12
+from lab.papers.transformers.approximations.claims import FIG12
 from lab.papers.transformers.individual_tasks.figures import by_method
 from lab.papers.transformers.origin import Algorithmic
 from lab.papers.transformers.settings import setting

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from lab import tasks
 from lab.papers.entry import Entry, Planned
 from lab.papers.tables import curves
-from lab.papers.transformers import claims
-from lab.papers.transformers.compatibility import matrix, plots
+from lab.papers.transformers.compatibility import claims, matrix, plots
 from lab.papers.transformers.individual_tasks.figures import attention_notes
 from lab.papers.transformers.origin import Algorithmic
 from lab.papers.transformers.settings import setting

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from lab import tasks
 from lab.papers.entry import Entry, Planned
 from lab.papers.tables import curves, final
-from lab.papers.transformers import claims
-from lab.papers.transformers.individual_tasks import plots
+from lab.papers.transformers.individual_tasks import claims, plots
 from lab.papers.transformers.origin import Algorithmic
 from lab.papers.transformers.settings import ATTENTION_GUESS, BASELINE, BOTH, MLP, TRAINED_TO, setting
 from lab.plots.function_grid import fig6 as draw_shapes

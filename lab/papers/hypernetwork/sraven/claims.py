@@ -1,0 +1,79 @@
+"""What the hypernetwork paper claims of SRAVEN by the problems of training, and of its codes (Figs. 4A, 5E, 5F).
+
+Scores are in percent.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lab import estimates
+from lab.papers.claims import Claim, Verdict, all_of
+from lab.papers.hypernetwork.claims import MORE_PROBLEMS, chosen, decodable, hyla_before, paired, trained_enough
+from lab.papers.runs import per_seed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def _later_layers(table: pd.DataFrame) -> Verdict:
+    """Last layer minus first, for every method."""
+    scores = per_seed(table, ["method", "layer"], "value")
+    first, last = table["layer"].min(), table["layer"].max()
+    return all_of(paired({m: scores[m, last] - scores[m, first] for m in table["method"].unique()}, above=0.0))
+
+
+def _all_reach_80(table: pd.DataFrame) -> Verdict:
+    kept = chosen(table)
+    scores = per_seed(kept[kept["problems"] == kept["problems"].max()], "method", "accuracy_ood")
+    return all_of(paired({method: scores[method] for method in scores}, unit="%", above=80.0))
+
+
+def _hyla_with_little_data(table: pd.DataFrame) -> Verdict:
+    kept = chosen(table)
+    return hyla_before(per_seed(kept[kept["problems"] == kept["problems"].min()], "method", "accuracy_ood"))
+
+
+def _sum_and_difference(table: pd.DataFrame) -> Verdict:
+    """HYLA: the share of all other pairs of rules that are less alike than addition and subtraction (half of them,
+    were the pair like any other). By rank, because similarities of other pairs differ by much."""
+    rows = table[(table["method"] == "hyla") & (table["a"] < table["b"])]
+    pair = rows[["a", "b"]].isin(("addition", "subtraction")).all(axis=1)
+    shares = []
+    for _, own in rows.groupby("seed"):
+        known = own.loc[pair, "similarity"].dropna()
+        others = own.loc[~pair, "similarity"].dropna()
+        if len(known) and len(others):
+            shares.append(100 * float((others < known.iloc[0]).mean()))
+    return Verdict(estimates.mean(shares, covers="seeds (splits)"), above=50.0, unit="%")
+
+
+FIG4A = (
+    Claim(
+        "all-solve",
+        "Given sufficient data, all solve 80 % of unseen combinations",
+        _all_reach_80,
+        trained_enough,
+        MORE_PROBLEMS,
+    ),
+    Claim(
+        "few-problems",
+        "Trained on fewer problems, HYLA outperforms linear and softmax attention",
+        _hyla_with_little_data,
+        trained_enough,
+        MORE_PROBLEMS,
+    ),
+)
+FIG5E = (
+    Claim(
+        "related",
+        "HYLA's codes of addition and subtraction are more alike than those of other pairs",
+        _sum_and_difference,
+        decides="3 more seeds of HYLA",
+        hours=0.6,
+    ),
+)
+FIG5F = (
+    Claim("decodable", "The rule can be decoded from the latent code of unseen combinations", decodable),
+    Claim("later", "The last layer tells more of the rule than the first", _later_layers),
+)

@@ -1,0 +1,71 @@
+"""What the hypernetwork paper claims of SRAVEN by heads, features and the share held out (Figs. 5C, 5D, A5).
+
+Scores are in percent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from lab import estimates
+from lab.papers.claims import Claim, Verdict
+from lab.papers.hypernetwork.claims import MORE_PROBLEMS, chosen
+from lab.papers.runs import POINTS, per_seed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+HALF = 50.0  # % of seen combinations that count as solved
+
+
+def solves_seen(table: pd.DataFrame, scale: str) -> str:
+    """Some method solves what it has seen: else there is nothing that could be lost on the way to unseen ones."""
+    best = 100 * float(chosen(table).groupby("method")["accuracy_test"].mean().max())
+    return "" if best >= HALF else f"at most {best:.0f} % of seen combinations are solved"
+
+
+def _rises_along(by: str, sign: float = 1.0) -> Callable[[pd.DataFrame], Verdict]:
+    """Accuracy on unseen combinations at the largest value of `by` minus that at the smallest, over methods: each is
+    the mean of its seeds, and runs of two methods share nothing but the split."""
+
+    def measure(table: pd.DataFrame) -> Verdict:
+        kept = chosen(table)
+        kept = kept[kept["problems"] == kept["problems"].max()]
+        scores = per_seed(kept, ["method", by], "accuracy_ood").mean()
+        least, most = kept[by].min(), kept[by].max()
+        gaps = [sign * (scores[m, most] - scores[m, least]) for m in kept["method"].unique()]
+        splits = kept["seed"].nunique()
+        covers = "methods and their noise, of one split" if splits == 1 else f"methods and their noise, {splits} splits"
+        return Verdict(estimates.mean(gaps, "methods", covers), above=0.0, unit=POINTS)
+
+    return measure
+
+
+FIG5C = (
+    Claim(
+        "one-head",
+        "With a single head, performance decreases noticeably, over attentions",
+        _rises_along("heads"),
+        decides="seeds 1 and 2 with one head, 6 runs",
+        hours=0.6,
+    ),
+)
+FIG5D = (
+    Claim(
+        "features",
+        "The difficulty is controlled by the number of features, over attentions",
+        _rises_along("features", -1.0),
+        decides="seeds 1 and 2 with 3 features, 6 runs",
+        hours=0.65,
+    ),
+)
+FIGA5 = (
+    Claim(
+        "held-out",
+        "Accuracy falls with the share of combinations held out, over attentions",
+        _rises_along("held_out", -1.0),
+        solves_seen,
+        MORE_PROBLEMS,
+    ),
+)

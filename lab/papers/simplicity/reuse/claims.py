@@ -1,0 +1,74 @@
+"""What the simplicity paper claims of functions in networks of other sizes (Figs. 8, 21).
+
+Functions come from one search a table.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lab.papers.claims import Claim, Verdict, absent, all_of
+from lab.papers.runs import POINTS, gains
+from lab.papers.simplicity.tables.claims import MORE_SEEDS
+from lab.papers.simplicity.tables.settings import LEARNED, RELU
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FIGURE_8 = "covertype"  # the table of Figure 8; Figure 21 has the others
+
+
+def _sizes(table: pd.DataFrame) -> pd.DataFrame:
+    """Accuracy in percent: (table, layers, seed) × methods, mean over widths; NaN where one diverged."""
+    values = 100 * table["accuracy"].where(~table["diverged"].astype(bool))
+    kinds = [table[name] for name in ("table", "layers", "seed", "method")]
+    return values.groupby(kinds).agg(lambda a: a.mean(skipna=False)).unstack("method")
+
+
+def _at_sizes(table: pd.DataFrame, first: bool, fewer: bool) -> Verdict:
+    """Learned minus ReLU on the table of Figure 8 (`first`) or on each other one: mean over widths and depths, or
+    (`fewer`) learned with one hidden layer less than ReLU has at most."""
+    most, means, groups = table["layers"].max(), _sizes(table), {}
+    names = [name for name in table["table"].unique() if name.startswith(FIGURE_8) == first]
+    for name in names:
+        own = means.loc[name]
+        for method, layers in ((LEARNED, most - 1), (RELU, most)):
+            of_depth = own.loc[layers, method] if fewer else own[method].groupby("seed").mean()
+            groups[name, method] = of_depth.to_numpy(float)
+    if not groups:
+        return absent(f"{'no' if first else 'only'} runs on {FIGURE_8}")
+    return all_of(gains(groups, {name: ((name, LEARNED), (name, RELU)) for name in names}, above=0.0, unit=POINTS))
+
+
+FIG8 = (
+    Claim(
+        "surpass",
+        "The learned activation functions surpass ReLUs (COVERTYPE, over widths and depths)",
+        lambda table: _at_sizes(table, first=True, fewer=False),
+        decides=MORE_SEEDS,
+        hours=0.3,
+    ),
+    Claim(
+        "fewer-layers",
+        "They do so with fewer layers (one less than ReLU has at most, COVERTYPE)",
+        lambda table: _at_sizes(table, first=True, fewer=True),
+        decides=MORE_SEEDS,
+        hours=0.3,
+    ),
+)
+FIG21 = (
+    Claim(
+        "surpass",
+        "The learned activation functions surpass ReLUs on each other table",
+        lambda table: _at_sizes(table, first=False, fewer=False),
+        decides=MORE_SEEDS,
+        hours=0.6,
+    ),
+    Claim(
+        "fewer-layers",
+        "They do so with fewer layers on each other table",
+        lambda table: _at_sizes(table, first=False, fewer=True),
+        decides=MORE_SEEDS,
+        hours=0.6,
+    ),
+)

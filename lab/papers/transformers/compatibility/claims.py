@@ -1,0 +1,147 @@
+"""What the transformers paper claims of functions on tasks that they were not learned for (Figs. 5, 11)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lab import estimates
+from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
+from lab.papers.runs import POINTS, gains, per_seed
+from lab.papers.transformers.claims import TWO_MORE, over_tasks
+from lab.papers.transformers.compatibility import matrix
+from lab.papers.transformers.conditions import NOT_LEARNED, equal_rates, learned_tasks
+from lab.papers.transformers.settings import BASELINE
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RELATED = ("add", "addreversed")
+_FOREIGN = ~np.eye(len(matrix.PAPER), dtype=bool)
+MANY = 100 * float((matrix.PAPER.to_numpy()[_FOREIGN] < 0).mean())  # % of the paper's cells that count as many
+
+
+def _own(table: pd.DataFrame, part: str = "MLP") -> pd.DataFrame:
+    """The matrix of a part, of the tasks that are learned: the search of another one has found nothing."""
+    learned = [task for task in matrix.PAPER if task in learned_tasks(table)]
+    square = matrix.square(matrix.delta(table[table["part"] == part]))
+    return square.reindex(index=learned, columns=learned)
+
+
+def _best_on_diagonal(table: pd.DataFrame) -> Verdict:
+    """Share of the tasks whose own function is best; chance is one in as many as there are functions."""
+    square = _own(table)
+    hits = len(matrix.best(square) & {(task, task) for task in square})
+    share = estimates.proportion(hits, len(square.columns), "tasks").scaled(100)
+    return Verdict(share, above=100 / max(len(square), 1), unit="%")
+
+
+def _own_before_others(table: pd.DataFrame) -> Verdict:
+    """What the function learned for a task gains there, minus the mean of what the others gain; over tasks."""
+    square = _own(table)
+    lead = [square.loc[task, task] - square[task].drop(task).mean() for task in square]
+    return Verdict(over_tasks(lead), above=0.0, unit=POINTS)
+
+
+def _transfer(table: pd.DataFrame, scale: str) -> Verdict:
+    """The gain on one task at least of a function learned for another, at the rate of the baseline. The variance is
+    pooled over the functions of a task."""
+    means, found = per_seed(table[table["part"] == "MLP"], ["task", "architecture"]), []
+    learned = learned_tasks(table)
+    for task in equal_rates(learned, scale):
+        others = [source for source in means[task] if source in learned and source != task]
+        pairs = {f"{source} on {task}": (source, BASELINE) for source in others}
+        found += gains(means[task], pairs, above=0.0, unit=POINTS)
+    return any_of(found)
+
+
+def _related_gain(table: pd.DataFrame) -> Verdict:
+    """Of each of two related tasks, the gain of the other's function minus the mean of what all others' gain."""
+    learned, found = learned_tasks(table), []
+    if dead := [task for task in RELATED if task not in learned]:
+        return all_of(absent(NOT_LEARNED, case=task) for task in dead)
+    for one, other in (RELATED, RELATED[::-1]):
+        cells = table[(table["part"] == "MLP") & (table["task"] == one)]
+        means = per_seed(cells, "architecture")
+        rest = means[[source for source in means if source in learned and source not in RELATED]]
+        groups = {"other": means[other], "rest": rest.mean(axis=1)}
+        found += gains(groups, {f"{other} on {one}": ("other", "rest")}, above=0.0, unit=POINTS)
+    return all_of(found)
+
+
+def _many_are_worse(table: pd.DataFrame, scale: str) -> Verdict:
+    """Share of functions of other tasks with less accuracy than the baseline, at its rate; over functions and tasks."""
+    square = _own(table)
+    square = square[equal_rates(list(square), scale)]
+    own = square.index.to_numpy()[:, None] == square.columns.to_numpy()
+    worse = np.where(own | square.isna(), np.nan, 100.0 * (square < 0))
+    found = estimates.crossed(worse, "tasks", "functions and tasks")
+    return Verdict(found, above=MANY, unit="%")
+
+
+def _mlp_alone_is_best(table: pd.DataFrame) -> Verdict:
+    """On the diagonals: the gain with the MLP's function alone minus that with the others; over tasks."""
+    own = {part: _own(table, part) for part in table["part"].unique()}
+    diagonals = {part: np.array([square.loc[task, task] for task in square]) for part, square in own.items()}
+    return all_of(
+        Verdict(over_tasks(diagonals["MLP"] - diagonal), above=0.0, unit=POINTS, case=f"against {part}")
+        for part, diagonal in diagonals.items()
+        if part != "MLP"
+    )
+
+
+def printed(table: pd.DataFrame) -> pd.DataFrame:
+    """The cells of the MLP's matrix beside those that the paper prints: architecture, task, ours, theirs, clear."""
+    cells = matrix.beside(matrix.delta(table[table["part"] == "MLP"]))
+    return cells.rename(columns={"delta": "ours", "paper": "theirs"}).assign(clear=matrix.clear(cells))
+
+
+FIG5 = (
+    Claim(
+        "diagonal",
+        "The best option per task is usually on the diagonal (more often than by chance)",
+        _best_on_diagonal,
+        decides=TWO_MORE,
+        hours=2.0,
+    ),
+    Claim(
+        "own",
+        "Optimized architectures are task-specific: they gain more on their own task than others",
+        _own_before_others,
+        decides=TWO_MORE,
+        hours=2.0,
+    ),
+    Claim(
+        "transfer",
+        "Some benefits transfer across tasks",
+        _transfer,
+        of_scale=True,
+        decides="6 seeds more a cell of ADDMOD and PARENTHESES",
+        hours=0.5,
+    ),
+    Claim(
+        "related",
+        "Benefits transfer mostly across closely related tasks like ADD and ADDREVERSED",
+        _related_gain,
+        decides="ADD and ADDREVERSED at width 64, batch 256",
+        hours=2.0,
+    ),
+    Claim(
+        "worse",
+        "Many perform worse than a standard transformer (as many as in the paper's matrix)",
+        _many_are_worse,
+        of_scale=True,
+        decides=TWO_MORE,
+        hours=2.0,
+    ),
+)
+FIG11 = (
+    Claim(
+        "mlp-alone",
+        "The best results are usually obtained by optimizing only the MLPs",
+        _mlp_alone_is_best,
+        decides=TWO_MORE,
+        hours=2.0,
+    ),
+)

@@ -1,0 +1,114 @@
+"""What the episodes of a search train on: the model and the data of one task, and one step of the training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import torch
+from torch import Tensor
+from torch.func import functional_call
+
+from lab.kinds import sizes
+from lab.models.kinds import perceptrons
+from lab.models.mlp import MLP
+from lab.seeds import stream
+from lab.spec import EpisodeSpec, Resolved, RunSpec
+from lab.tasks.table import TableTask
+from lab.training.fleet import build
+from lab.training.knots import Functions, with_places
+from lab.training.optimizers import MOMENTS, descend
+from lab.training.rows import Rows, TableBatch
+from lab.training.sequences import Order
+
+Moving = list[Tensor]  # all weights (R, …), then all moments of the inner optimizer
+
+
+class InnerTask:
+    """One task of a search: its model, the rows that episodes draw from, and what their outer loss is measured on."""
+
+    def __init__(
+        self, spec: EpisodeSpec, task: TableTask, phi: Functions, given: Mapping[str, Resolved], device: torch.device
+    ):
+        model = with_places(spec.model, spec.learn)
+        runs = [RunSpec(task, model, spec.inner, restart.seed, (), spec.task_seed) for restart in spec.restarts]
+        modules = {name: build([part] * len(runs)) for name, part in given.items()} | phi.modules()
+        shape = sizes(task, spec.task_seed)
+        self.model: MLP = perceptrons(shape, runs, [modules[name] for name in model.parts]).to(device)
+        self.names = [name for name, _ in self.model.layers.named_parameters(prefix="layers")]
+        splits = task.split(spec.task_seed)
+        self.spec, self.task, self.device = spec, task, device
+        self.inputs = torch.cat([splits[name].inputs for name in spec.pool]).to(device)  # (N, D)
+        self.targets = torch.cat([splits[name].targets for name in spec.pool]).to(device)  # (N,)
+        named = spec.objective not in ("val", "train")
+        self.other = Rows(runs, spec.objective, device) if named else None
+
+    def weights(self) -> list[Tensor]:
+        """Those of the model, as they were drawn last."""
+        return [parameter.detach().clone() for _, parameter in self.model.layers.named_parameters()]
+
+    def outputs(self, weights: Sequence[Tensor], batch: TableBatch) -> Tensor:
+        """(R, B, O), with weights in place of the model's own."""
+        return functional_call(self.model, dict(zip(self.names, weights, strict=True)), (batch.inputs,))
+
+    def rows(self, index: Tensor) -> TableBatch:
+        """Rows (R, B) of the pool."""
+        return TableBatch(self.task, self.inputs[index], self.targets[index])
+
+    def draw(self, episode: int) -> tuple[Callable[[int], TableBatch], TableBatch | None]:
+        """Fresh weights for the model; the inner batch of each step, and the rows of the outer loss, None for
+        those of the last inner batch."""
+        spec, seeds = self.spec, [restart.seed for restart in self.spec.restarts]
+        self.model.draw([stream(seed, f"episode {episode} weights") for seed in seeds], spec.model.scale)
+        generators = [torch.Generator().manual_seed(stream(seed, f"episode {episode} rows")) for seed in seeds]
+        shuffled = torch.stack([torch.randperm(len(self.inputs), generator=g) for g in generators]).to(self.device)
+        held = max(1, round(spec.held_out * len(self.inputs)))
+        train, most = shuffled[:, held:], spec.inner.batch
+        if most is None or most >= train.shape[1]:
+            whole = self.rows(train)
+
+            def inner(step: int) -> TableBatch:
+                return whole
+        else:
+            order = Order(seeds, train.shape[1], most, f"episode {episode} batches")
+
+            def inner(step: int) -> TableBatch:
+                return self.rows(train.gather(1, order.at(step).to(self.device)))
+
+        if spec.objective == "train":
+            return inner, None
+        if self.other is None:
+            return inner, self.rows(shuffled[:, :held][:, :most])
+        if most is None or most >= len(self.other):
+            return inner, self.other.at(slice(None))
+        index = torch.stack([torch.randperm(len(self.other), generator=g)[:most] for g in generators])
+        return inner, self.other.at(index.to(self.device))
+
+    def step(
+        self, state: Moving, count: int, batch: TableBatch, step: int, create_graph: bool
+    ) -> tuple[Moving, Tensor]:
+        """One step of the training: weights and moments after it, and the loss (R,) before it.
+
+        state: the weights, `count` of them, then the moments of the optimizer. create_graph: whether the step itself is
+        to be differentiated.
+        """
+        spec = self.spec
+        weights, moments = state[:count], state[count:]
+        if not create_graph:
+            weights = [weight.detach().requires_grad_() for weight in weights]
+        with torch.enable_grad():
+            loss = batch.loss(self.outputs(weights, batch))
+            gradients = torch.autograd.grad(loss.sum(), weights, create_graph=create_graph)
+        names = MOMENTS[spec.inner.optimizer]
+        rates = torch.full((len(spec.restarts),), spec.inner.rate / spec.model.prefactor, dtype=loss.dtype).to(
+            loss.device
+        )
+        new, kept = [], {name: [] for name in names}
+        with torch.set_grad_enabled(create_graph):
+            for i, (weight, gradient) in enumerate(zip(weights, gradients, strict=True)):
+                own = {name: moments[j * count + i] for j, name in enumerate(names)}
+                moved, own = descend(spec.inner.optimizer, weight, gradient, own, step + 1, rates)
+                new.append(moved)
+                for name in names:
+                    kept[name].append(own[name])
+        new += [moment for name in names for moment in kept[name]]
+        return (new if create_graph else [tensor.detach() for tensor in new]), loss.detach()

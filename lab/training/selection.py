@@ -1,0 +1,58 @@
+"""Which restart of a search by episodes is kept: the one whose functions are best in networks trained from scratch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from lab.spec import EpisodeSpec, Resolved, RunSpec, replace
+
+SELECTION_SEED = 5_000_000  # of the models that decide between restarts: none that other runs use
+
+
+def selection_steps(spec: EpisodeSpec) -> int:
+    """Training steps of the runs that decide between restarts."""
+    return spec.retrain.last * spec.retrain_seeds * len(spec.tasks) * len(spec.restarts)
+
+
+def selection_runs(
+    spec: EpisodeSpec, found: Sequence[Mapping[str, Resolved]], given: Mapping[str, Resolved]
+) -> list[list[RunSpec]]:
+    """For each restart, the runs that are trained from scratch with its functions to decide between restarts.
+
+    found: the functions of each restart. given: the other non-linearities of the model.
+    """
+    width = spec.model.width if spec.retrain_width is None else spec.retrain_width
+    listed = []
+    for parts in found:
+        model = replace(spec.model, width=width).having({**given, **parts})
+        listed.append(
+            [
+                RunSpec(task, model, spec.retrain, SELECTION_SEED + seed, (spec.retrain.watch,), spec.task_seed)
+                for task in spec.tasks
+                for seed in range(spec.retrain_seeds)
+            ]
+        )
+    return listed
+
+
+def result(spec: RunSpec, history: Mapping[str, np.ndarray], kept: int) -> tuple[float, float]:
+    """Accuracy and loss on the watched split of the weights that a run kept at step `kept`; NaN where it kept none."""
+    at = np.flatnonzero(history["steps"] == kept)
+    names = [f"{name}_{spec.recipe.watch}" for name in ("accuracy", spec.task.loss_name)]
+    accuracy, loss = (float(history[name][at[0]]) if len(at) else np.nan for name in names)
+    return accuracy, loss
+
+
+def best(results: Sequence[Sequence[tuple[float, float]]]) -> int:
+    """The restart whose runs have the highest mean accuracy; of equal ones, that with the lowest mean loss. A run that
+    diverged before it was evaluated counts as wrong everywhere.
+
+    >>> best([[(0.5, 0.1), (0.7, 0.1)], [(0.8, 0.3), (0.4, 0.0)], [(0.9, 0.1), (float("nan"), float("nan"))]])
+    0
+    """
+    values = np.array(results, dtype=float)  # (restarts, runs, 2)
+    accuracy = np.nan_to_num(values[..., 0], nan=0.0).mean(1).round(12)
+    loss = np.nan_to_num(values[..., 1], nan=np.inf).mean(1)
+    return int(np.lexsort((loss, -accuracy))[0])

@@ -11,7 +11,7 @@ import lab
 MODULES = ["lab"] + [module.name for module in pkgutil.walk_packages(lab.__path__, "lab.")]
 
 
-@pytest.mark.parametrize("name", [name for name in MODULES if not name.endswith("__main__")])
+@pytest.mark.parametrize("name", MODULES)
 def test_the_examples_in_the_documentation(name, store_folder):
     assert not doctest.testmod(importlib.import_module(name)).failed
 

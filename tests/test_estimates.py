@@ -1,13 +1,12 @@
 """Effects with intervals: laws, scipy's own numbers, and how often an interval holds the truth."""
 
-import doctest
 from math import exp, isnan, log, sqrt
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from lab import correlations, estimates
+from lab import estimates
 from lab.correlations import apart, correlation, rank_correlation
 from lab.estimates import (
     FEW,
@@ -258,8 +257,3 @@ def test_the_order_of_runs_does_not_matter(groups):
     one = compare(groups, {"": ("a", "b")})[""]
     other = compare({name: values[::-1] for name, values in groups.items()}, {"": ("a", "b")})[""]
     assert ends(one) == pytest.approx(ends(other))
-
-
-@pytest.mark.parametrize("module", [estimates, correlations])
-def test_examples_in_docstrings(module):
-    assert not doctest.testmod(module, raise_on_error=True).failed

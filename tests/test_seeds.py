@@ -1,9 +1,7 @@
 """Seeds of random streams."""
 
-import doctest
 import itertools
 
-from lab import seeds
 from lab.seeds import stream
 
 
@@ -19,4 +17,3 @@ def test_streams_of_a_seed_are_distinct_and_fit_a_generator():
 
 def test_words_and_numbers_are_told_apart_by_their_place():
     assert stream(1, "a", 2) != stream(1, "a") != stream(1, 2)
-    assert doctest.testmod(seeds, raise_on_error=True).attempted

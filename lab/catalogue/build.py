@@ -48,7 +48,7 @@ def figure(
     runs, take the results in data/results if they are there, rather than train; their provenance says so.
 
     >>> figure("transformers/fig6", scale="smoke", progress=False).table.columns.tolist()
-    ['task', 'x', 'value', 'density']
+    ['task', 'x', 'value', 'density', 'accuracy']
     """
     found, store = _checked(name, scale, device, seeds), as_store(store)
     if shipped and seeds is None and not force and has_results(name, scale):

@@ -38,6 +38,7 @@ class LandscapeExplorer(Explorer):
     measures and checkpoints. points (N, inputs): data to slice functions at; by default those of its measures. A point
     is chosen with the mouse, the sliders, or as the one nearest to a checkpoint.
 
+    >>> import torch
     >>> from lab import probes
     >>> measures = {"complexity": probes.Variation(torch.rand(20, 2), paths=5)}
     >>> LandscapeExplorer(probes.landscape(torch.nn.Linear(2, 1), measures, "random", grid=3)).left.value

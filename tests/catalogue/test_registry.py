@@ -1,6 +1,5 @@
 """Laws of the catalogue: plans exist at every scale, figures share runs, nothing looks at data that it must not see."""
 
-import doctest
 import importlib
 import json
 import re
@@ -12,9 +11,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-import lab.papers.entry
 from lab import tasks
-from lab.catalogue import build, registry
+from lab.catalogue import build
 from lab.catalogue.listing import listing
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import PAPERS, entries, entry
@@ -70,13 +68,11 @@ def test_only_the_paper_that_is_asked_for_is_imported():
     assert not any(module.startswith("lab.papers.simplicity") for module in loaded)
 
 
-def test_every_section_is_listed_and_the_examples_run():
+def test_every_section_is_listed():
     for paper in PAPERS:
         package = importlib.import_module(f"lab.papers.{paper}")
         folder = Path(package.__file__).parent
         assert {path.parent.name for path in folder.glob("*/figures.py")} == set(package.MODULES)
-    for module in (registry, lab.papers.entry):
-        assert doctest.testmod(module, raise_on_error=True).attempted
 
 
 def test_minutes_keep_what_was_promised():

@@ -1,6 +1,5 @@
 """The scorecard: rows of what is here and of what is not, as text, as JSON, as a table."""
 
-import doctest
 import json
 from math import isnan
 
@@ -13,8 +12,6 @@ from lab.catalogue import scorecard
 from lab.catalogue.registry import entries, entry
 from lab.catalogue.shipped import RESULTS
 from lab.errors import ArgumentError, LabError
-from lab.papers import agreement as agreements
-from lab.papers import claims
 from lab.papers.agreement import agreement, spearman
 from lab.papers.claims import ABSENT, FAILS, HOLDS, UNDECIDED
 from lab.papers.hypernetwork.printed import PAPER
@@ -156,11 +153,6 @@ def test_the_readme_quotes_the_scorecard():
     """Where this fails, `lab scorecard` says what the README has to."""
     told = scorecard.as_text(scorecard.score()).splitlines()[-2]
     assert f"    {told}\n" in (ROOT / "README.md").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("module", [agreements, claims, scorecard])
-def test_examples_in_docstrings(module):
-    assert doctest.testmod(module, raise_on_error=True).attempted
 
 
 # Printed numbers.

@@ -1,8 +1,5 @@
 """The hypernetwork paper's transformer: its size, its start, its run axis, its methods."""
 
-import doctest
-import importlib
-
 import pytest
 import torch
 from torch import nn
@@ -201,12 +198,3 @@ def test_initialize_fills_every_parameter():
             p.fill_(float("nan"))
     initialize(model, [0, 1])
     assert all(p.isfinite().all() for p in model.parameters())
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["lab.papers.hypernetwork.settings", "lab.spec", "lab.training.schedules"]
-    + [f"lab.models.{part}" for part in ("experts", "hyper", "hyper_attention", "methods", "positions")],
-)
-def test_examples_of_the_docstrings(name):
-    assert doctest.testmod(importlib.import_module(name), raise_on_error=True).attempted

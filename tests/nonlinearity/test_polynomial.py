@@ -1,7 +1,5 @@
 """Polynomials in a spline's place: exact fits, numpy's polynomials and autograd as oracles, the best of their kind."""
 
-import doctest
-
 import numpy as np
 import pytest
 import torch
@@ -11,7 +9,6 @@ from numpy.polynomial import chebyshev, polynomial
 from torch.autograd import gradcheck, gradgradcheck
 
 from lab.errors import ArgumentError
-from lab.nonlinearity import polynomial as module
 from lab.nonlinearity.polynomial import Polynomial, _Value, formula
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo
@@ -30,10 +27,6 @@ def oracle(x, coefficients, low, high, basis):
     if basis == "powers":
         return polynomial.polyval(x / max(abs(low), abs(high)), coefficients)
     return chebyshev.chebval((2 * x - low - high) / (high - low), coefficients)
-
-
-def test_examples():
-    assert doctest.testmod(module, raise_on_error=True).attempted
 
 
 @given(numbers, ranges, st.sampled_from(BASES), st.integers(0, 2**32 - 1))

@@ -1,6 +1,5 @@
 """Functions made from functions: smoothing, arithmetic, sampling; and the two forms of a non-linearity."""
 
-import doctest
 import operator
 
 import numpy as np
@@ -10,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.errors import ArgumentError
-from lab.nonlinearity import part, spline
 from lab.nonlinearity.part import SHAPES, as_module, as_part, reshape
 from lab.nonlinearity.polynomial import Polynomial
 from lab.nonlinearity.spline import Spline
@@ -23,10 +21,6 @@ shapes = st.tuples(st.sampled_from([(), (1,), (3,)]), st.integers(2, 40)).map(la
 
 def some(shape, seed, low=-3.0, high=5.0):
     return Spline(torch.randn(shape, generator=torch.Generator().manual_seed(seed)), low, high)
-
-
-def test_examples():
-    assert all(doctest.testmod(module, raise_on_error=True).attempted for module in (spline, part))
 
 
 # Smoothing.

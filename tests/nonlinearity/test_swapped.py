@@ -1,7 +1,5 @@
 """A swapped model comes back from its folder as it was: its functions, its weights, what is shared, what learns."""
 
-import doctest
-
 import pytest
 import torch
 import transformers
@@ -10,7 +8,6 @@ from transformers.activations import NewGELUActivation
 
 import lab
 from lab.errors import ArgumentError, LabError
-from lab.nonlinearity import swapped as of_swapped
 from tests.nonlinearity.test_swap import bert, gpt2, wave
 
 IDS = torch.arange(10)[None] % 11
@@ -177,7 +174,3 @@ def test_what_swap_cannot_use_is_named_in_one_line(name, wrong):
         lab.swap(**{"model": net(), "old": nn.GELU, "phi": "relu"} | {name: wrong})
     text = str(raised.value)
     assert "\n" not in text and 15 < len(text) < 700 and " at 0x" not in text and "<class" not in text, text
-
-
-def test_the_example_in_the_documentation():
-    assert doctest.testmod(of_swapped, raise_on_error=True).attempted

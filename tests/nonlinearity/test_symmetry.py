@@ -1,7 +1,5 @@
 """Symmetric versions: laws of mirrors and shifts, and a search over all shifts written without correlation."""
 
-import doctest
-
 import numpy as np
 import pytest
 import torch
@@ -10,7 +8,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from lab.errors import ArgumentError
-from lab.nonlinearity import symmetry
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.symmetry import MIRRORS, symmetrize
 from lab.nonlinearity.zoo import zoo, zoo_names
@@ -29,10 +26,6 @@ def wave(x):
 
 def hill(x):
     return torch.cos(3 * x) * torch.exp(-(x**2) / 2)
-
-
-def test_examples():
-    assert doctest.testmod(symmetry, raise_on_error=True).attempted
 
 
 @pytest.mark.parametrize(("f", "mirror"), [(wave, "both"), (hill, "x"), (torch.abs, "x"), (torch.tanh, "both")])

@@ -1,6 +1,5 @@
 """Plots of codes hold the numbers of their tables, name their axes and say how to be read; all from made-up tables."""
 
-import doctest
 import json
 import re
 
@@ -208,8 +207,3 @@ def test_codes_are_drawn_over_the_largest_of_their_panel():
         np.testing.assert_allclose(trace.z, values / np.abs(values).max())
         assert list(trace.x) == list(range(1, 17))
         assert [row[0][0] for row in trace.customdata] == list(own[own["head"] == 0]["label"])
-
-
-@pytest.mark.parametrize("module", [decoding, embedding, similarity])
-def test_the_examples_in_the_documentation(module):
-    doctest.testmod(module, raise_on_error=True)

@@ -1,6 +1,5 @@
 """Problems of SRAVEN as symbols: what is drawn is what the task says, and its symbols can be read back."""
 
-import doctest
 import re
 from math import atan2, pi
 from xml.etree import ElementTree
@@ -8,7 +7,6 @@ from xml.etree import ElementTree
 import pytest
 import torch
 
-from lab.plots import sraven_problem
 from lab.plots.sraven_problem import RADIUS, dial, draw, letters, rule_words
 from lab.tasks import Sraven
 from lab.tasks.sraven import RULES
@@ -33,10 +31,6 @@ def turned(svg, values):
 
 def words(svg):
     return [text.text for text in ElementTree.fromstring(svg).iter(f"{SVG}text")]
-
-
-def test_the_examples_of_the_module():
-    assert doctest.testmod(sraven_problem, raise_on_error=True).attempted
 
 
 @pytest.mark.parametrize(("features", "values"), [(1, 3), (2, 8), (4, 8), (3, 16)])

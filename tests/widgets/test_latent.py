@@ -1,6 +1,5 @@
 """LatentExplorer: what it shows is what the probes say of the run's codes, and what the model answers."""
 
-import doctest
 import re
 import time
 
@@ -58,10 +57,6 @@ def click(explorer, i):
 def settled(explorer):
     assert explorer.wait(60) and explorer.computing.value == "" and explorer.error.value == ""
     return explorer
-
-
-def test_the_example_of_the_module():
-    assert doctest.testmod(latent, raise_on_error=True).attempted
 
 
 def test_the_map_is_that_of_the_probe_on_unseen_combinations(run):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import threading
 
 import ipywidgets as widgets
@@ -10,12 +9,11 @@ import numpy as np
 
 from lab.errors import ArgumentError, check_whole
 from lab.plots.embedding import NAMES
-from lab.probes.contrast import Contrast
 from lab.run import Run
 from lab.widgets import views
 from lab.widgets.compatibility import SIDE
+from lab.widgets.difference import difference, paragraph
 from lab.widgets.explorer import LABEL, Explorer, live
-from lab.widgets.problems import CELL, TABLE
 from lab.widgets.reading import Reading
 
 EXAMPLES, FEW = 800, 120  # t-SNE of 800 takes a few seconds
@@ -238,7 +236,7 @@ class LatentExplorer(Explorer):
                 for trace, group in self._groups.items()
                 if group is not None
             ]
-            self.difference.value = _text(
+            self.difference.value = paragraph(
                 "".join(there) + "Draw a line around a cluster of the map and press"
                 " <i>selection → A</i>, then around another for B."
             )
@@ -246,7 +244,7 @@ class LatentExplorer(Explorer):
         self.difference.value = ""  # where there is no comparison, that of others must not stay
         place = self._drawn[0]
         names, found = self.problems.traits(self.problems.unseen, place[1])[0], self.reading.contrast(place, a, b)
-        self.difference.value = _difference(found, names, self.problems.trait, (len(a), len(b)), place[0] + 1)
+        self.difference.value = difference(found, names, self.problems.trait, (len(a), len(b)), place[0] + 1)
 
     def _show_problem(self) -> None:
         (layer, query, key), i, part = self._drawn[0], self.chosen, self.problems.unseen
@@ -269,32 +267,6 @@ class LatentExplorer(Explorer):
         if self._drawn[0][1] not in words.task.positions:
             said += f" Nothing is asked of the query token: {words.trait}, target and answer are those of the last."
         self.say(said)
-
-
-def _difference(found: Contrast, names: list[str], trait: str, sizes: tuple[int, int], layer: int) -> str:
-    """What tells A from B, as HTML."""
-    order = np.argsort(-abs(found.share_a - found.share_b), kind="stable")
-    rows = [
-        f"<tr><td>{html.escape(names[c])}</td><td {CELL}>{100 * found.share_a[c]:.0f} %</td>"
-        f"<td {CELL}>{100 * found.share_b[c]:.0f} %</td></tr>"
-        for c in order
-        if found.share_a[c] or found.share_b[c]
-    ]
-    best, score = names[found.widest], found.decoding.accuracy
-    shares = [f"{100 * part[found.widest]:.0f} %" for part in (found.share_a, found.share_b)]
-    kept = "" if found.unseen else ", of combinations that it learned from: there are too few to keep some back"
-    numbers = [f"{100 * float(value):.0f} %" for value in (score.value, score.chance, score.shuffled.mean())]
-    return _text(
-        f"A has {sizes[0]} problems, B {sizes[1]}. The {trait} that separates them: <b>{html.escape(best)}</b>,"
-        f" {shares[0]} of A and {shares[1]} of B. A logistic regression of the codes in layer {layer} tells A from B in"
-        f" {numbers[0]} of problems that it did not learn from{kept}. A constant answer is right in {numbers[1]}, one"
-        f" that learned shuffled labels in {numbers[2]}."
-        f"<table {TABLE}><tr><th>{trait}</th><th {CELL}>A</th><th {CELL}>B</th></tr>{''.join(rows)}</table>"
-    )
-
-
-def _text(content: str) -> str:
-    return f'<div class="lab-difference" style="line-height: 1.4; max-width: 50rem">{content}</div>'
 
 
 def _beside(*parts: widgets.Widget) -> widgets.HBox:

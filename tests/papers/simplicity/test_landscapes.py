@@ -7,7 +7,8 @@ import torch
 from lab.catalogue.build import figure
 from lab.catalogue.registry import entry
 from lab.papers.simplicity.landscapes import plots
-from lab.papers.simplicity.landscapes.figures import DEPTH, FINE, RADIUS, looked_at
+from lab.papers.simplicity.landscapes.figures import DEPTH, looked_at
+from lab.papers.simplicity.landscapes.measures import FINE, RADIUS
 from lab.papers.simplicity.tables.settings import IAFS, LEARNED, NETWORKS, PREFACTORS, RELU, TANH, TREES
 from lab.probes.paths import draw
 from lab.resolve import resolve

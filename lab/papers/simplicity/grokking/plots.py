@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.papers.runs import steps_to
+from lab.papers.simplicity.grokking.function_plots import FUNCTION, draw_function, draw_restarts
 from lab.papers.simplicity.grokking.settings import LEARNED, LEVEL, RELU
 from lab.plots.caption import set_reading
 from lab.plots.operation_table import operation_title as title
 from lab.plots.panels import FULL, above, grid, name_axes, place
-from lab.plots.style import BLACK, GREY, METHOD_SYMBOLS, ORANGE, SIZE, colour, faded, method_title
+from lab.plots.style import GREY, METHOD_SYMBOLS, ORANGE, SIZE, colour, faded, method_title
 from lab.statistics import diverged, half_width
 
 if TYPE_CHECKING:  # imported where a figure is drawn
@@ -21,16 +22,7 @@ if TYPE_CHECKING:  # imported where a figure is drawn
 
 TRAINING = ORANGE
 KEPT = 0.9  # test accuracy at the end, below which a run has lost again what it had reached
-SHOWN = 0.999  # share of the inputs inside the range that a panel of a function shows at first
 FEWEST = 3  # runs that an interval is told of: that of two is wider than any axis
-TALLEST = 0.3  # of the panel: the tallest column of the histogram
-_FUNCTION = (
-    f"Shaded: inputs that the learned function receives in a trained network, on test rows; at least {100 * SHOWN:g} %"
-    " of them are in the panel. Dotted: the sine, on a straight line, that is nearest to the function where its inputs"
-    " are, with its periods per unit of x; R²: the share of the function's variance around the best line that this sine"
-    " explains (noise: what it explains of random values at the same knots, at most in 19 of 20 draws); no sine is"
-    " drawn where it explains less than noise."
-)
 
 
 def fig11(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
@@ -42,8 +34,8 @@ def fig11(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     figure = grid(heads, 2, height=190, gap=74, top=78, second_y=True)
     for number, method in enumerate((RELU, LEARNED)):
         _draw_runs(figure, table[table["method"] == method], method, place(number, 2))
-    _draw_function(figure, functions, (2, 1), legend=True)
-    _draw_restarts(figure, functions, (2, 2))
+    draw_function(figure, functions, (2, 1), legend=True)
+    draw_restarts(figure, functions, (2, 2))
     figure.update_xaxes(title_text="training step (log scale)", row=1)
     figure.update_yaxes(title_text="accuracy (%)", row=1, col=1, secondary_y=False)
     figure.update_xaxes(title_text="input x", row=2)
@@ -52,7 +44,7 @@ def fig11(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
         figure,
         f"Thin: one run a seed. Thick: mean over seeds. Above the curves: mean step at which test accuracy reaches"
         f" {100 * LEVEL:.0f} %, ± its 95 % confidence interval (Student's t), of the seeds that get there.",
-        _FUNCTION,
+        FUNCTION,
         "All restarts: those that were not chosen are grey; in brackets the accuracy on validation rows that decided.",
         _lost(table),
     )
@@ -66,7 +58,7 @@ def fig12(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     for number, task in enumerate(tasks):
         at = place(number, 2)
         rows = functions[(functions["task"] == task) & functions["chosen"].astype(bool)]
-        _draw_function(figure, rows, at, legend=number == 0)
+        draw_function(figure, rows, at, legend=number == 0)
         told = [reached(table[(table["task"] == task) & (table["method"] == method)]) for method in (RELU, LEARNED)]
         above(figure, f"{100 * LEVEL:.0f} % at step: ReLU {told[0]}", *at, side="right", size=SIZE - 2)
         above(figure, f"learned {told[1]}", *at, side="right", size=SIZE - 2)
@@ -76,7 +68,7 @@ def fig12(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
         figure,
         f"Above each panel: mean first step with {100 * LEVEL:.0f} % test accuracy, ± its"
         " 95 % confidence interval (Student's t), of the seeds that get there.",
-        _FUNCTION,
+        FUNCTION,
         _lost(table),
     )
     return figure
@@ -152,7 +144,7 @@ def fig28(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
         rows = table[table["task"] == task]
         for column, method in enumerate((RELU, LEARNED), 1):
             _draw_runs(figure, rows[rows["method"] == method], method, (row, column), legend=row == 1)
-        _draw_function(figure, functions[functions["task"] == task], (row, 3), legend=row == 1)
+        draw_function(figure, functions[functions["task"] == task], (row, 3), legend=row == 1)
         figure.update_annotations(selector={"name": "wave"}, font_size=SIZE - 2)
         above(figure, f"<b>{title(task)}</b>", row, 1)
         figure.layout.annotations[-1].update(yshift=19)
@@ -167,7 +159,7 @@ def fig28(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
         "Thin: one run a seed. Thick: mean over seeds. Above the curves: mean first step with"
         f" {100 * LEVEL:.0f} % test accuracy, ± its 95 % confidence interval (Student's t), of the seeds that"
         " get there.",
-        _FUNCTION,
+        FUNCTION,
         _lost(table),
     )
     return figure
@@ -225,112 +217,6 @@ def _draw_runs(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int
     above(figure, f"{100 * LEVEL:.0f} %: {reached(rows)}", *at, side="right", size=SIZE - 1)
     figure.update_xaxes(type="log", dtick=1, minor={"ticks": "outside"}, row=at[0], col=at[1])
     figure.update_yaxes(range=FULL, row=at[0], col=at[1], secondary_y=False)
-
-
-def _draw_function(figure: go.Figure, functions: pd.DataFrame, at: tuple[int, int], legend: bool) -> None:
-    """The chosen function, its inputs, the nearest sine and what that is."""
-    rows = functions[functions["chosen"].astype(bool)].sort_values("x")
-    x, density = rows["x"].to_numpy(), np.nan_to_num(rows["density"].to_numpy(float))
-    where = {"row": at[0], "col": at[1]}
-    figure.add_scatter(
-        x=x,
-        y=100 * density,
-        name="inputs",
-        legendgroup="inputs",
-        showlegend=legend,
-        fill="tozeroy",
-        line={"shape": "hvh", "width": 0},
-        fillcolor="rgba(128, 128, 128, 0.3)",
-        mode="lines",
-        hovertemplate="x = %{x:.2f}: %{y:.2g} % of inputs",
-        secondary_y=True,
-        **where,
-    )
-    figure.add_scatter(
-        x=x,
-        y=rows["value"],
-        name="learned φ",
-        legendgroup="φ",
-        showlegend=legend,
-        mode="lines",
-        line={"color": colour(LEARNED), "width": 2},
-        hovertemplate="φ(%{x:.2f}) = %{y:.3g}",
-        secondary_y=False,
-        **where,
-    )
-    seen = rows["explained"].iloc[0] > rows["noise"].iloc[0]
-    sine = rows["sine"] if seen else [None] * len(x)
-    figure.add_scatter(
-        x=x,
-        y=sine,
-        name="nearest sine",
-        legendgroup="sine",
-        showlegend=legend,
-        mode="lines",
-        line={"color": BLACK, "width": 1.2, "dash": "dot"},
-        hoverinfo="skip",
-        secondary_y=False,
-        **where,
-    )
-    low, high = _window(x, density)
-    inside = rows.loc[rows["x"].between(low, high), ["value", "sine"] if seen else ["value"]].to_numpy()
-    pad = 0.1 * np.ptp(inside) or 0.5
-    figure.update_xaxes(range=(low, high), **where)
-    figure.update_yaxes(range=(inside.min() - pad, inside.max() + 3 * pad), nticks=5, secondary_y=False, **where)
-    figure.update_yaxes(range=(0, 100 * density.max() / TALLEST or 1), visible=False, secondary_y=True, **where)
-    frequency, explained = rows["frequency"].iloc[0], rows["explained"].iloc[0]
-    told = (
-        "a straight line"
-        if np.isnan(frequency)
-        else f"{f'{frequency:.2f} per unit' if seen else 'no sine'}, R² {explained:.2f}"
-        f" (noise {rows['noise'].iloc[0]:.2f})"
-    )
-    figure.add_annotation(
-        text=told,
-        x=0.5,
-        xref="x domain",
-        y=1,
-        yref="y domain",
-        yanchor="top",
-        name="wave",
-        font={"size": SIZE - 1},
-        **where,
-    )
-
-
-def _draw_restarts(figure: go.Figure, functions: pd.DataFrame, at: tuple[int, int]) -> None:
-    """What each restart found, the chosen one last."""
-    groups = sorted(functions.groupby("restart"), key=lambda pair: bool(pair[1]["chosen"].iloc[0]))
-    told = []
-    for restart, rows in groups:
-        chosen, share = bool(rows["chosen"].iloc[0]), 100 * rows["accuracy_val"].iloc[0]
-        told.append((restart, f"{share:.0f}"))
-        figure.add_scatter(
-            x=rows["x"],
-            y=rows["value"],
-            name=f"restart {restart}",
-            showlegend=False,
-            mode="lines",
-            line={"color": colour(LEARNED) if chosen else faded(GREY, 0.7), "width": 2 if chosen else 1},
-            hovertemplate=f"restart {restart} ({share:.0f} % on validation rows)<br>φ(%{{x:.2f}}) = %{{y:.3g}}",
-            secondary_y=False,
-            row=at[0],
-            col=at[1],
-        )
-    shares = ", ".join(share for _, share in sorted(told))
-    above(figure, f"({shares} %)", *at, side="right", size=SIZE - 2)
-    figure.update_yaxes(visible=False, secondary_y=True, row=at[0], col=at[1])
-
-
-def _window(x: np.ndarray, density: np.ndarray) -> tuple[float, float]:
-    """The stretch of knots, symmetric around 0, that has SHOWN of the inputs; all where none are known."""
-    if not density.sum() > 0:
-        return float(x[0]), float(x[-1])
-    reach = np.abs(x)
-    order = np.argsort(reach, kind="stable")
-    total = np.cumsum(density[order]) / density.sum()
-    far = 1.05 * float(reach[order[np.searchsorted(total, SHOWN).clip(max=len(x) - 1)]])
-    return max(float(x[0]), -far), min(float(x[-1]), far)
 
 
 def _lost(table: pd.DataFrame) -> str:

@@ -5,17 +5,15 @@ Networks remember their weights on the way. What is drawn is of the first seed; 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from torch import Tensor, nn
 
 from lab.papers.entry import Entry, Planned
 from lab.papers.simplicity.landscapes import claims, plots
+from lab.papers.simplicity.landscapes.measures import FINE, RADIUS, as_row, in_input_space, of_network
 from lab.papers.simplicity.tables.figures import BASELINES, baseline, chosen, kept
 from lab.papers.simplicity.tables.settings import (
     IAFS,
@@ -31,57 +29,15 @@ from lab.papers.simplicity.tables.settings import (
     network,
     tables,
 )
-from lab.probes import Loss, Variation, landscape
-from lab.probes.calling import Model
-from lab.probes.slices import alignment, slice_2d
-from lab.probes.weights import Double
-from lab.resolve import resolve
 from lab.run import Run
-from lab.spec import Knots, KnotTable, replace
-from lab.tasks import Tabular
+from lab.spec import replace
 
 if TYPE_CHECKING:
     import pandas as pd
 
 THEIRS = {"simplicity/fig7": "electricity", "simplicity/fig24": "electricity, MagicTelescope, covertype"}
 DEPTH = 2  # hidden layers, of all networks
-RADIUS = 0.5  # of the random plane, in lengths of the weights (by neuron)
 CHECKPOINTS = {"smoke": 2, "laptop": 30, "paper": 50}  # on the way
-AXIS, POINTS = 5.0, 101  # of the picture of a function that has no knots
-SEED = 0  # of directions, paths and slices
-
-
-@dataclass(frozen=True)
-class Fineness:
-    """How finely models are looked at. grid: of landscapes; paths, samples: of the total variation; rows: of the loss;
-    slices, cells: that are drawn; planes: over which the alignment with axes is averaged."""
-
-    grid: int
-    paths: int
-    samples: int
-    rows: int
-    slices: int
-    cells: int
-    planes: int
-
-
-FINE = {
-    "smoke": Fineness(3, 5, 10, 200, 2, 6, 2),
-    "laptop": Fineness(15, 50, 50, 2_000, 3, 28, 20),
-    "paper": Fineness(50, 200, 100, 10_000, 4, 60, 50),
-}
-
-
-class Probability(nn.Module):
-    """A network with its outputs as probabilities: x (R, B, D) → (R, B, O)."""
-
-    def __init__(self, model: nn.Module):
-        super().__init__()
-        self.model = model
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Softmax of the network's outputs."""
-        return self.model(x).softmax(-1)
 
 
 def looked_at(scale: str, name: str) -> tuple[str, ...]:
@@ -148,85 +104,14 @@ def measured(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
         if wanted:
             own = {"table": labels["table"], "method": labels["method"], "prefactor": labels["prefactor"]}
             own["seed"] = run.spec.seed
-            rows += [own | row for row in _network(run, fine)]
+            rows += [own | row for row in of_network(run, fine)]
     for table, scale in dict.fromkeys((labels["table"], labels["scale"]) for labels, _ in runs):
         for method, kind in BASELINES.items():
             found = baseline(table, kind, TRIES[scale])
             own = {"table": table, "method": method, "prefactor": 1.0, "seed": 0}
-            rows.append(own | _row("accuracy", value=found.accuracy(found.task.split()["test"])))
-            rows += [own | row for row in _inside(found.task, lambda x, f=found: f(x)[:, 1], fine, first=True)]
+            rows.append(own | as_row("accuracy", value=found.accuracy(found.task.split()["test"])))
+            rows += [own | row for row in in_input_space(found.task, lambda x, f=found: f(x)[:, 1], fine, first=True)]
     return pd.DataFrame(rows)
-
-
-def _row(part: str, number: int = 0, x: float = 0.0, y: float = 0.0, value: float = 0.0) -> dict:
-    numbers = {"x": x, "y": y, "value": value}
-    return {"part": part, "number": number} | {name: float(f"{one:.6g}") for name, one in numbers.items()}
-
-
-def _network(run: Run, fine: Fineness) -> Iterator[dict]:
-    """Everything about one network."""
-    if run.diverged is not None:
-        yield from (_row(part, value=np.nan) for part in ("accuracy", "course", "solution", "ambient", "alignment"))
-        return
-    first, train = run.spec.seed == 0, run.spec.task.split()["train"]
-    yield _row("accuracy", value=kept(run)["accuracy"])
-    model, (steps, way) = Probability(run.model()), run.trajectory
-    complexity = Variation(train.inputs, train.targets, fine.paths, fine.samples, SEED)
-    some = train[: fine.rows]
-    loss = Loss(some.inputs, some.targets, lambda p, y: -p.gather(-1, y[..., None]).clamp_min(1e-30).log().mean((1, 2)))
-    asked = {"grid": fine.grid, "seed": SEED}
-    zoom = landscape(model, {"zoom": complexity}, "random", radius=RADIUS, **asked)
-    yield _row("solution", value=zoom.here["zoom"])
-    yield _row("ambient", value=float(zoom.values["zoom"].mean()))
-    checkpoints = Double(model).side_by_side(torch.from_numpy(way))
-    yield from (_row("course", x=step, value=value) for step, value in zip(steps, complexity(checkpoints), strict=True))
-    if first:
-        yield from _functions(run)
-        found = landscape(model, {"loss": loss, "complexity": complexity}, "pca", way, **asked)
-        for name, one in {"loss": found, "complexity": found, "zoom": zoom}.items():
-            yield from (
-                _row(name, 0, x, y, one.values[name][j, i]) for j, y in enumerate(one.y) for i, x in enumerate(one.x)
-            )
-        yield from (_row("way", number, x, y) for number, (x, y) in enumerate(found.trajectory))
-    network = run.model()
-
-    def odds(x: Tensor) -> Tensor:
-        outputs = network(x[None])[0]
-        return outputs[:, 1] - outputs[:, 0]
-
-    yield from _inside(run.spec.task, odds, fine, first)
-
-
-def _functions(run: Run) -> Iterator[dict]:
-    """The function of the hidden layers, or for IAFs those of the inputs."""
-    model = run.spec.model
-    found = resolve(model.phi if model.inputs is None else model.inputs, run.store)
-    if isinstance(found, Knots | KnotTable):
-        values, low, high = np.atleast_2d(found.values), found.low, found.high
-    else:
-        low, high = -AXIS, AXIS
-        x = torch.linspace(low, high, POINTS)
-        values = getattr(torch, found)(model.prefactor * x).numpy()[None]
-    for number, one in enumerate(values):
-        for x, value in zip(np.linspace(low, high, len(one)), one, strict=True):
-            yield _row("function", number, x, value=value)
-
-
-def _inside(task: Tabular, f: Model, fine: Fineness, first: bool) -> Iterator[dict]:
-    """A function (N, D) → (N,) over planes of the input space, the same for all models of a table: through a random
-    training row along two random inputs (App. E.4)."""
-    inputs, rng, found = task.split()["train"].inputs, np.random.default_rng(SEED), []
-    for number in range(max(fine.planes, fine.slices)):
-        row, dims = int(rng.integers(len(inputs))), tuple(rng.choice(task.inputs, 2, replace=False).tolist())
-        one = slice_2d(f, inputs[row], dims, fine.cells)
-        found.append(alignment(one))
-        if first and number < fine.slices:
-            yield _row("point", number, *inputs[row, list(dims)].tolist())
-            yield from (
-                _row("slice", number, x, y, one.values[j, i]) for j, y in enumerate(one.y) for i, x in enumerate(one.x)
-            )
-    known = [value for value in found if np.isfinite(value)]
-    yield _row("alignment", value=float(np.mean(known)) if known else np.nan)
 
 
 def _summary(table: pd.DataFrame) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lab.papers.entry import Entry, Planned
 from lab.papers.simplicity.grokking.settings import RELU
-from lab.papers.simplicity.shortcut import claims, plots
+from lab.papers.simplicity.shortcut import claims, plots, tile_plots
 from lab.papers.simplicity.shortcut.settings import (
     ALONE,
     CIFAR,
@@ -129,7 +129,7 @@ def _notes(task: Collage) -> Callable[[str], list[str]]:
         found = []
         if scale != "paper":
             found.append(
-                f"{plots.names_of(SHIPPED.name)['easy']} is called the easy tile because ReLU goes by it"
+                f"{tile_plots.names_of(SHIPPED.name)['easy']} is called the easy tile because ReLU goes by it"
                 " (chosen on validation data)"
             )
             if task == SVHN:

@@ -1,0 +1,117 @@
+"""Commands that look after what is on this machine: data sets, the store of trained runs, the installation."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import tyro
+
+from lab.cli.folder import writable
+from lab.errors import ArgumentError, LabError
+
+if TYPE_CHECKING:
+    from lab.store import Store
+
+
+@dataclass(frozen=True)
+class DataCommand:
+    """List the data sets, fetch them from their publishers, or compare those that are here with their digests."""
+
+    action: tyro.conf.Positional[Literal["list", "fetch", "verify"]] = "list"
+    """list: all of them, and which are here; fetch: get them, or one; verify: read them and compare digests."""
+    name: tyro.conf.Positional[str] = ""
+    """One data set. Default: all for list, all that are here for verify."""
+    json: bool = False
+    """Print JSON (list)."""
+
+    def run(self) -> None:
+        """Do it."""
+        from lab import datasets
+
+        names = [datasets.entry(self.name).name] if self.name else datasets.names()
+        if self.action == "list":
+            rows = [row for row in datasets.listing() if row["name"] in names]
+            print(json.dumps(rows, indent=1) if self.json else "\n".join(map(datasets.describe, rows)))
+        elif self.action == "fetch":
+            if not self.name:
+                raise ArgumentError("say which data set to fetch; `lab data` lists them")
+            data = datasets.fetch(self.name)
+            print(f"{data.name}: {data.origin}, in {datasets.find(data.name)}")
+        else:
+            here = [name for name in names if self.name or datasets.find(name)]
+            if wrong := [said for name in here if (said := datasets.verify(name))]:
+                print("\n".join(wrong))
+                raise LabError(f"{len(wrong)} of {len(here)} data sets are not what they should be")
+            print(f"{len(here)} data sets have the content they should have: {', '.join(here)}")
+
+
+@dataclass(frozen=True)
+class StoreCommand:
+    """Look after the store of trained runs."""
+
+    action: tyro.conf.Positional[Literal["list", "verify", "clean", "export"]] = "list"
+    """list: what is there; verify: read every file and compare digests; clean: remove what is damaged or left over, and
+    nothing that the lab has not written; export: copy results into another store."""
+    keys: tyro.conf.Positional[tuple[str, ...]] = ()
+    """What to export: keys of results, or their beginnings."""
+    out: Path = Path("data")
+    """Store to export into. Default: data, from which runs are shipped with the lab."""
+    json: bool = False
+    """Print JSON (list)."""
+
+    def run(self) -> None:
+        """Do it."""
+        from lab.catalogue.listing import stored
+        from lab.store import Store
+
+        store = Store()
+        if bool(self.keys) != (self.action == "export"):
+            raise ArgumentError("keys of results, as `lab store list` prints them, go with `lab store export`")
+        if self.action == "list":
+            rows = stored(store)
+            lines = [" ".join(map(str, row.values())) for row in rows]
+            print(json.dumps(rows, indent=1) if self.json else "\n".join(lines), end="\n" if rows or self.json else "")
+            print(f"{len(rows)} results in {store.folder}", file=sys.stderr)
+            if foreign := store.foreign():
+                print(f"{len(foreign)} things there are not the lab's; `lab store verify` names them", file=sys.stderr)
+        elif self.action == "export":
+            for name in self.keys:
+                print(store.export(name, writable(self.out)))
+        elif self.action == "clean":
+            removed = store.clean()
+            print("\n".join(removed) if removed else f"nothing to remove in {store.folder}")
+            _print_foreign(store)
+        else:
+            damaged = store.verify()
+            print("\n".join(damaged) if damaged else f"every result in {store.folder} is as it was written")
+            _print_foreign(store)
+            if damaged:
+                raise LabError(
+                    f"{len(damaged)} damaged; `lab store clean` removes them, and they are trained again when needed"
+                )
+
+
+@dataclass(frozen=True)
+class Doctor:
+    """Say what is here: versions, device, kernels in use, browser, store."""
+
+    json: bool = False
+    """Print JSON."""
+
+    def run(self) -> None:
+        """Print the findings."""
+        from lab.doctor import examine
+
+        found = examine()
+        print(
+            json.dumps(found, indent=1) if self.json else "\n".join(f"{name:16} {text}" for name, text in found.items())
+        )
+
+
+def _print_foreign(store: Store) -> None:
+    for line in store.foreign():
+        print(f"not the lab's, and left as it is: {line}")

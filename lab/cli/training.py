@@ -1,0 +1,67 @@
+"""Commands that train outside of figures: a search, a sweep of learning rates."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from lab import environment
+from lab.cli.folder import writable
+
+
+@dataclass(frozen=True)
+class Search:
+    """Learn a non-linearity for a task."""
+
+    task: Annotated[str, tyro.conf.Positional]
+    """memorize, addmod, add, addreversed, mano, haystack, copy or parentheses; or a table: "a+b mod 27",
+    "mnist_sample as numbers", bank-marketing, ..."""
+    scale: str = "laptop"
+    """smoke, laptop or paper."""
+    learn: tuple[Literal["mlp", "attention", "shared", "layers", "inputs"], ...] | None = None
+    """What to learn: mlp (default), attention, or both. For a table: one function for all hidden layers (shared, the
+    default), one a layer (layers), or one an input (inputs)."""
+    by: Literal["two_loss", "episodes"] | None = None
+    """How: two_loss (algorithmic tasks), or episodes (default for tables)."""
+    seed: int = 0
+    """Seed of the search."""
+    device: str = "auto"
+    """cpu, cuda or auto."""
+    out: Path | None = None
+    """Folder for the learned function(s) as JSON, with provenance. Default: your zoo, LAB_ZOO; without it, out/zoo."""
+
+    def run(self) -> None:
+        """Search and write the splines."""
+        from lab.api import search
+        from lab.catalogue.zoo import publish
+
+        out = writable(self.out or environment.folder("LAB_ZOO") or Path("out/zoo"))
+        found = search(self.task, self.scale, self.learn, self.seed, self.device, by=self.by)
+        for path in publish(found, out, re.sub(r"[^\w+^-]+", "-", self.task)):
+            print(path)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Tune on `val`: train the baseline of tasks at each rate of a grid, print the best, write the table."""
+
+    tasks: tyro.conf.Positional[tuple[str, ...]] = ()
+    """Tasks; none means all."""
+    scale: str = "laptop"
+    """smoke, laptop or paper."""
+    device: str = "auto"
+    """cpu, cuda or auto."""
+    searches: bool = False
+    """Sweep the learning rate of the knots in the searches instead."""
+    out: Path = Path("out/sweep")
+    """Folder for sweep.csv, or searches.csv."""
+
+    def run(self) -> None:
+        """Sweep and write."""
+        from lab.papers.transformers.sweep import sweep
+
+        print(sweep(self.tasks, self.scale, self.device, writable(self.out), self.searches))

@@ -1,0 +1,37 @@
+"""What tells two groups of problems apart, in words and a table for LatentExplorer."""
+
+from __future__ import annotations
+
+import html
+
+import numpy as np
+
+from lab.probes.contrast import Contrast
+from lab.widgets.problems import CELL, TABLE
+
+
+def difference(found: Contrast, names: list[str], trait: str, sizes: tuple[int, int], layer: int) -> str:
+    """What tells A from B, as HTML."""
+    order = np.argsort(-abs(found.share_a - found.share_b), kind="stable")
+    rows = [
+        f"<tr><td>{html.escape(names[c])}</td><td {CELL}>{100 * found.share_a[c]:.0f} %</td>"
+        f"<td {CELL}>{100 * found.share_b[c]:.0f} %</td></tr>"
+        for c in order
+        if found.share_a[c] or found.share_b[c]
+    ]
+    best, score = names[found.widest], found.decoding.accuracy
+    shares = [f"{100 * part[found.widest]:.0f} %" for part in (found.share_a, found.share_b)]
+    kept = "" if found.unseen else ", of combinations that it learned from: there are too few to keep some back"
+    numbers = [f"{100 * float(value):.0f} %" for value in (score.value, score.chance, score.shuffled.mean())]
+    return paragraph(
+        f"A has {sizes[0]} problems, B {sizes[1]}. The {trait} that separates them: <b>{html.escape(best)}</b>,"
+        f" {shares[0]} of A and {shares[1]} of B. A logistic regression of the codes in layer {layer} tells A from B in"
+        f" {numbers[0]} of problems that it did not learn from{kept}. A constant answer is right in {numbers[1]}, one"
+        f" that learned shuffled labels in {numbers[2]}."
+        f"<table {TABLE}><tr><th>{trait}</th><th {CELL}>A</th><th {CELL}>B</th></tr>{''.join(rows)}</table>"
+    )
+
+
+def paragraph(content: str) -> str:
+    """Text of a readable width, as HTML."""
+    return f'<div class="lab-difference" style="line-height: 1.4; max-width: 50rem">{content}</div>'

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from lab.papers.entry import Entry, Planned
 from lab.papers.simplicity.grokking import claims, plots
-from lab.papers.simplicity.grokking.origin import Simple
+from lab.papers.simplicity.grokking.origin import GrokkingProvenance
 from lab.papers.simplicity.grokking.settings import (
     ADDITION,
     FRACTIONS,
@@ -222,7 +222,7 @@ ENTRIES = (
         plot=plots.fig11,
         tasks=(ADDITION.name,),
         seeds=SEEDS,
-        origin=Simple((ADDITION,)),
+        origin=GrokkingProvenance((ADDITION,)),
         claims=claims.FIG11,
         minutes={"smoke": 0.1, "laptop": 6, "paper": 90},
         **_SHARED,
@@ -238,7 +238,7 @@ ENTRIES = (
         plot=plots.fig12,
         tasks=tuple(task.name for task in VERSIONS),
         seeds={"smoke": 1, "laptop": 3, "paper": 3},
-        origin=Simple(VERSIONS),
+        origin=GrokkingProvenance(VERSIONS),
         claims=claims.FIG12,
         minutes={"smoke": 0.2, "laptop": 15, "paper": 360},
         **_SHARED,
@@ -255,7 +255,7 @@ ENTRIES = (
         measure=arrivals,
         plot=plots.fig13,
         tasks=(ADDITION.name,),
-        origin=Simple((ADDITION,)),
+        origin=GrokkingProvenance((ADDITION,)),
         seeds={"smoke": 2, "laptop": 3, "paper": 3},
         summary=_arrivals_summary,
         notes=_notes,
@@ -273,7 +273,7 @@ ENTRIES = (
         plot=plots.fig28,
         tasks=tuple(task.name for task in ALL),
         seeds={"smoke": 1, "laptop": 2, "paper": 3},
-        origin=Simple(ALL, OPERATIONS),
+        origin=GrokkingProvenance(ALL, OPERATIONS),
         claims=claims.FIG28,
         minutes={"smoke": 0.3, "laptop": 20, "paper": 3_000},
         **(_SHARED | {"notes": _left_out}),

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lab.papers.simplicity.grokking import settings as simple_settings
-from lab.papers.simplicity.grokking.origin import Simple
+from lab.papers.simplicity.grokking.origin import GrokkingProvenance
 from lab.papers.simplicity.grokking.settings import OPERATIONS, RELU, grokking
 from lab.spec import ConstantRate, EpisodeSpec, Learned, RunSpec, replace
 from lab.tasks import Operation
@@ -62,8 +62,8 @@ def _named(scale: str) -> dict[str, Operation]:
 
 
 @dataclass(frozen=True)
-class Transfer(Simple):
-    """As `Simple`, with the search on all operations, and where training ends."""
+class Transfer(GrokkingProvenance):
+    """As `GrokkingProvenance`, with the search on all operations, and where training ends."""
 
     guesses: Sequence[str] = (
         *simple_settings.GUESSES,

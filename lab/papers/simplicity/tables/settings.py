@@ -150,7 +150,7 @@ def search(scale: str, table: str, start: str, layers: int = _DEPTH) -> EpisodeS
 
 
 @dataclass(frozen=True)
-class OnTables:
+class TablesProvenance:
     """Origin of entries that train these networks. names: the tables of a scale. theirs: the paper's, where an entry is
     not about all of them. without: what does not belong to its setting, because it is not used or varied."""
 

@@ -70,7 +70,7 @@ def _settings(scale: str, seeds: int) -> list[Planned]:
     return found
 
 
-def arrivals(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+def steps_to_level(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     """One row a run: task, fraction, width, method, seed, step (the first with `LEVEL` test accuracy, on straight lines
     between evaluations; NaN where there is none), accuracy (test, at the end), last (step), diverged."""
     import pandas as pd
@@ -252,7 +252,7 @@ ENTRIES = (
         " Figure 11)",
         "models with learned activations converge faster across a variety of settings",
         plan=_settings,
-        measure=arrivals,
+        measure=steps_to_level,
         plot=plots.fig13,
         tasks=(ADDITION.name,),
         origin=GrokkingProvenance((ADDITION,)),

@@ -171,7 +171,7 @@ def _summary(table: pd.DataFrame) -> str:
     )
 
 
-def _arrivals_summary(table: pd.DataFrame) -> str:
+def _steps_summary(table: pd.DataFrame) -> str:
     """Mean step and how many get there, by setting and method."""
     words = []
     for (fraction, width), rows in table.groupby(["fraction", "width"], sort=False):
@@ -257,7 +257,7 @@ ENTRIES = (
         tasks=(ADDITION.name,),
         origin=GrokkingProvenance((ADDITION,)),
         seeds={"smoke": 2, "laptop": 3, "paper": 3},
-        summary=_arrivals_summary,
+        summary=_steps_summary,
         notes=_notes,
         claims=claims.FIG13,
         minutes={"smoke": 0.3, "laptop": 15, "paper": 480},

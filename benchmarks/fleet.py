@@ -16,7 +16,7 @@ from typing import ClassVar
 import torch
 from torch import nn
 
-from lab.spec import Descent, ModelSpec, Perceptron, Recipe, RunSpec, replace
+from lab.spec import AdamTrapezoid, ConstantRate, ModelSpec, Perceptron, RunSpec, replace
 from lab.tasks.table import TableSplit, TableTask
 from lab.training.descent_fleet import fleet_of
 from lab.training.fleet import Fleet
@@ -86,7 +86,7 @@ def loop(rows: int, width: int) -> float:
 
 def stacked(rows: int, width: int) -> float:
     """Milliseconds a step of a fleet of MODELS perceptrons, the averaging of weights included."""
-    recipe = Descent(100_000, 1e-3, optimizer="adam", keep="last", every=100_000, stop=1)
+    recipe = ConstantRate(100_000, 1e-3, optimizer="adam", keep="last", every=100_000, stop=1)
     specs = [RunSpec(Numbers(rows), Perceptron(2, width), recipe, seed, ()) for seed in range(MODELS)]
     fleet, times = fleet_of(specs, [("relu",)] * MODELS), []
 
@@ -117,7 +117,7 @@ def main() -> None:
     torch.set_num_threads(1)  # as the engine's processes have it
     print(f"{'task':10} {'width':>5} {'batch':>5} {'fleet':>5} {'ms / step / run':>16} {'stacked / alone':>16}")
     for task, width, batch in SHAPES:
-        recipe = Recipe(steps=100_000, rate=1e-3, batch=batch, every=100_000, stop=1)
+        recipe = AdamTrapezoid(steps=100_000, rate=1e-3, batch=batch, every=100_000, stop=1)
         model = ModelSpec(width=width)
         fleets = {}
         for size in SIZES:

@@ -16,13 +16,13 @@ from lab.jobs.job import jobs_of
 from lab.jobs.runs import fleet_size
 from lab.nonlinearity.spline import Spline
 from lab.run import Run
-from lab.spec import Coefficients, Knots, Learned, ModelSpec, Recipe, RunSpec, SearchSpec, Shaped, key, replace
+from lab.spec import AdamTrapezoid, Coefficients, Knots, Learned, ModelSpec, RunSpec, SearchSpec, Shaped, key, replace
 from lab.store import DamagedError, Store
 from lab.training.fleet import build
 from tests.test_workers import gone
 
 MODEL = ModelSpec(layers=1, width=8)
-RECIPE = Recipe(steps=6, rate=0.003, batch=8, every=2)
+RECIPE = AdamTrapezoid(steps=6, rate=0.003, batch=8, every=2)
 SEARCH = SearchSpec("memorize", MODEL, RECIPE, models=2, knots=21)
 RUNS = [RunSpec("memorize", MODEL, RECIPE, seed) for seed in range(3)]
 LEARNED = [replace(run, model=replace(MODEL, mlp=Learned(SEARCH))) for run in RUNS]

@@ -8,17 +8,17 @@ from lab import engine
 from lab.errors import ArgumentError
 from lab.models.methods import method
 from lab.run import Run, Runs
-from lab.spec import AdamW, HyperModel, Knots, Learned, ModelSpec, Recipe, RunSpec, SearchSpec, replace
+from lab.spec import AdamTrapezoid, AdamWCosine, HyperModel, Knots, Learned, ModelSpec, RunSpec, SearchSpec, replace
 from lab.store import Store
 from lab.tasks import Logic, Sraven
 from lab.tasks.stream import Stream
 from tests.test_engine import digests
 
 MODEL = HyperModel(layers=1, heads=2, width=8, key_width=4, mlp_width=8)
-RECIPE = AdamW(steps=20, rate=0.003, batch=8, warmup=2, every=10, examples=32)
+RECIPE = AdamWCosine(steps=20, rate=0.003, batch=8, warmup=2, every=10, examples=32)
 BASE = RunSpec(Logic(length=6), method("hyla", MODEL), RECIPE, 0, ("val", "ood"))
 RUNS = [replace(BASE, seed=seed) for seed in range(3)]
-SEARCH = SearchSpec("memorize", ModelSpec(layers=1, width=8), Recipe(6, 0.003, 8, every=2), models=2, knots=21)
+SEARCH = SearchSpec("memorize", ModelSpec(layers=1, width=8), AdamTrapezoid(6, 0.003, 8, every=2), models=2, knots=21)
 
 
 def trained(folder, specs, **settings):

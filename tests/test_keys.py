@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from lab.catalogue.registry import entry
-from lab.spec import from_json, key, needs, to_json
+from lab.spec import AdamTrapezoid, AdamWCosine, ConstantRate, from_json, key, needs, to_json
+from lab.tasks import SingleTileCollage
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 RESULTS = [path for path in sorted((DATA / "results").glob("*/*/*/provenance.json")) if "sweep" not in path.parts]
@@ -44,3 +45,14 @@ def test_shipped_results_list_the_keys_of_the_runs_that_are_planned_today(path):
     planned = {spec for _, spec in found.plan(facts["scale"], max(found.seeds[facts["scale"]], len(facts["seeds"])))}
     assert {key(spec) for spec in planned} == set(facts["runs"])
     assert {key(search) for spec in planned for search in needs(spec)} == set(facts.get("searches", {}))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [(AdamTrapezoid, "Recipe"), (AdamWCosine, "AdamW"), (ConstantRate, "Descent"), (SingleTileCollage, "Told")],
+)
+def test_kinds_with_a_new_name_keep_their_old_one_in_json(kind, name):
+    """Stored specs say the old name, and their keys are made of it."""
+    spec = kind("mnist_sample", "fashion_mnist_sample") if kind is SingleTileCollage else kind(9, 0.5, 8)
+    assert json.loads(to_json(spec))["type"] == name
+    assert from_json(to_json(spec)) == spec and type(from_json(to_json(spec))) is kind

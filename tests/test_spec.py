@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.spec import (
-    AdamW,
+    AdamTrapezoid,
+    AdamWCosine,
     Coefficients,
-    Descent,
+    ConstantRate,
     EpisodeSpec,
     HyperModel,
     Knots,
@@ -24,7 +25,6 @@ from lab.spec import (
     Learned,
     ModelSpec,
     Perceptron,
-    Recipe,
     Restart,
     RunSpec,
     SearchSpec,
@@ -39,26 +39,28 @@ from lab.tasks import Logic, Operation, Sraven, TableTask
 
 ROOT = Path(__file__).resolve().parent.parent
 HAT = Knots(-1.0, 1.0, (0.0, 1.0, 0.0))
-SEARCH = SearchSpec("addmod", ModelSpec(width=8), Recipe(100, 0.003, 64), learn=("mlp", "attention"))
+SEARCH = SearchSpec("addmod", ModelSpec(width=8), AdamTrapezoid(100, 0.003, 64), learn=("mlp", "attention"))
 NESTED = RunSpec(
     "mano",
     ModelSpec(mlp=Learned(SEARCH), attention=Learned(SEARCH, "attention")),
-    Recipe(400, 0.002, 16, stop=30),
+    AdamTrapezoid(400, 0.002, 16, stop=30),
     seed=3,
 )
 FRESH = RunSpec(
     Logic(length=16, held_out=0.5),
     HyperModel(phi=Learned(SEARCH), mlp=HAT),
-    AdamW(400, 0.002, 16, stop=30),
+    AdamWCosine(400, 0.002, 16, stop=30),
     seed=3,
     evaluate=("ood",),
 )
 
-EPISODES = EpisodeSpec(Operation("a+b", 13), Perceptron(phi=HAT), Descent(40, 1.0, 64), Descent(90, 2.0), episodes=30)
+EPISODES = EpisodeSpec(
+    Operation("a+b", 13), Perceptron(phi=HAT), ConstantRate(40, 1.0, 64), ConstantRate(90, 2.0), episodes=30
+)
 TABLE = RunSpec(
     Operation("aba", group="S4"),
     Perceptron(layers=2, phi=Learned(EPISODES, "phi"), inputs=KnotTable(-1.0, 1.0, ((0.0, 1.0), (1.0, 0.5)))),
-    Descent(400, 0.02, stop=30),
+    ConstantRate(400, 0.02, stop=30),
     seed=3,
 )
 POLYNOMIAL = Shaped(Learned(SEARCH), "polynomial", 18)
@@ -70,7 +72,7 @@ numbers = st.floats(allow_nan=False, allow_infinity=False)
 knots = st.builds(Knots, numbers, numbers, st.lists(numbers, min_size=2, max_size=5).map(tuple))
 names = st.text(string.ascii_lowercase, min_size=1, max_size=8)
 counts = st.integers(0, 10**6)
-recipes = st.builds(Recipe, counts, numbers, counts, st.tuples(numbers, numbers), stop=st.none() | counts)
+recipes = st.builds(AdamTrapezoid, counts, numbers, counts, st.tuples(numbers, numbers), stop=st.none() | counts)
 
 
 def models(parts):
@@ -130,7 +132,7 @@ def test_a_whole_number_in_a_real_field_is_the_same_real_number():
     """Python says that -20 == -20.0 and 0.0 == -0.0, so that the specs are equal; their keys must be, too."""
     whole, real = replace(SEARCH, low=-20, high=20), replace(SEARCH, low=-20.0, high=20.0)
     assert whole == real and key(whole) == key(real)
-    whole, real = Recipe(9, rate=1, batch=1, betas=(0, 1)), Recipe(9, rate=1.0, batch=1, betas=(0.0, 1.0))
+    whole, real = AdamTrapezoid(9, rate=1, batch=1, betas=(0, 1)), AdamTrapezoid(9, rate=1.0, batch=1, betas=(0.0, 1.0))
     assert whole == real and key(whole) == key(real)
     assert key(Knots(-1, 1, (0, 1, 0))) == key(Knots(-1.0, 1.0, (-0.0, 1.0, 0.0))) == key(HAT)
 
@@ -153,7 +155,17 @@ def other(value):
     raise TypeError(value)
 
 
-_STRUCTURES = (ModelSpec, HyperModel, Perceptron, Recipe, AdamW, Descent, SearchSpec, EpisodeSpec, Logic)
+_STRUCTURES = (
+    ModelSpec,
+    HyperModel,
+    Perceptron,
+    AdamTrapezoid,
+    AdamWCosine,
+    ConstantRate,
+    SearchSpec,
+    EpisodeSpec,
+    Logic,
+)
 
 
 def changes(spec):
@@ -222,9 +234,9 @@ def test_numbers_that_json_cannot_say_are_refused():
 
 
 def test_a_run_stops_at_its_stop_or_at_the_end_of_its_schedule():
-    assert Recipe(100, 0.1, 1).last == 100
-    assert Recipe(100, 0.1, 1, stop=30).last == 30
-    assert Recipe(100, 0.1, 1, stop=300).last == 100
+    assert AdamTrapezoid(100, 0.1, 1).last == 100
+    assert AdamTrapezoid(100, 0.1, 1, stop=30).last == 30
+    assert AdamTrapezoid(100, 0.1, 1, stop=300).last == 100
 
 
 def test_fresh_tasks_and_their_models_survive_json():
@@ -237,7 +249,7 @@ def test_fresh_tasks_and_their_models_survive_json():
 
 def test_keys_of_runs_that_were_shipped_stay_theirs():
     """Computed before there was more than one kind of model: results under these names are in data/results."""
-    spec = RunSpec("addmod", ModelSpec(width=32), Recipe(steps=100, rate=0.003, batch=64), seed=0)
+    spec = RunSpec("addmod", ModelSpec(width=32), AdamTrapezoid(steps=100, rate=0.003, batch=64), seed=0)
     assert key(spec) == "21ef9f51e0fa571d086b2639e4378978c7f84f90e10a277069cf6fec91d94f89"
 
 
@@ -275,7 +287,9 @@ def test_every_field_of_a_run_on_a_table_is_part_of_its_key():
     run = replace(TABLE, model=replace(TABLE.model, phi="relu", inputs=None))
     models = [replace(run.model, **{name: value}) for name, value in PERCEPTRON.items()]
     recipes = [replace(run.recipe, **{name: value}) for name, value in DESCENT.items()]
-    assert set(PERCEPTRON) == {f.name for f in fields(Perceptron)} and set(DESCENT) == {f.name for f in fields(Descent)}
+    assert set(PERCEPTRON) == {f.name for f in fields(Perceptron)} and set(DESCENT) == {
+        f.name for f in fields(ConstantRate)
+    }
     specs = [run, *(replace(run, model=m) for m in models), *(replace(run, recipe=r) for r in recipes)]
     assert len({key(spec) for spec in specs}) == len(specs)
 

@@ -16,13 +16,24 @@ from hypothesis import strategies as st
 
 from lab.errors import ArgumentError, LabError
 from lab.run import Run
-from lab.spec import AdamW, HyperModel, ModelSpec, Recipe, RunSpec, SearchSpec, from_json, key, replace, to_json
+from lab.spec import (
+    AdamTrapezoid,
+    AdamWCosine,
+    HyperModel,
+    ModelSpec,
+    RunSpec,
+    SearchSpec,
+    from_json,
+    key,
+    replace,
+    to_json,
+)
 from lab.store import SHIPPED, DamagedError, Store
 from lab.store.temporary import temporary
 from lab.tasks import Sraven
 
-RUN = RunSpec("memorize", ModelSpec(layers=1, width=8), Recipe(steps=6, rate=0.003, batch=8), seed=0)
-SEARCH = SearchSpec("memorize", ModelSpec(layers=1, width=8), Recipe(steps=6, rate=0.003, batch=8))
+RUN = RunSpec("memorize", ModelSpec(layers=1, width=8), AdamTrapezoid(steps=6, rate=0.003, batch=8), seed=0)
+SEARCH = SearchSpec("memorize", ModelSpec(layers=1, width=8), AdamTrapezoid(steps=6, rate=0.003, batch=8))
 HISTORY = {"steps": np.array([2, 4, 6]), "accuracy_test": np.array([0.25, np.nan, 1.0])}
 WEIGHTS = {"a.weight": torch.tensor([[1.5, float("nan")], [-0.0, 1e-40]]), "b": torch.arange(3.0)[:, None].mT}
 NOTES = {"seconds": 1.25, "diverged": [3, "inf"]}
@@ -59,7 +70,7 @@ def named(store: Store, *words: str) -> None:
 
 def test_a_run_of_earlier_relative_positions_is_not_used(store):
     """Its spec is the same, its weights would be others today."""
-    spec = RunSpec(Sraven(features=3), HyperModel(), AdamW(steps=6, rate=0.003, batch=8), seed=0)
+    spec = RunSpec(Sraven(features=3), HyperModel(), AdamWCosine(steps=6, rate=0.003, batch=8), seed=0)
     store.save(spec, HISTORY, WEIGHTS, NOTES)
     assert store.has(spec) and store.verify() == []
     once = hashlib.sha256(f"1\n{to_json(spec)}".encode()).hexdigest()

@@ -9,17 +9,19 @@ from lab.errors import ArgumentError
 from lab.jobs import checkpoints
 from lab.resolve import resolve
 from lab.run import EpisodeResult, Run
-from lab.spec import Descent, EpisodeSpec, KnotTable, Learned, Perceptron, Restart, RunSpec, from_json, replace
+from lab.spec import ConstantRate, EpisodeSpec, KnotTable, Learned, Perceptron, Restart, RunSpec, from_json, replace
 from lab.store import Store
 from lab.tasks import Operation
 from tests.test_engine import digests
 
 TASK = Operation("a+b", modulus=5)
-RECIPE = Descent(20, 0.5, every=5, average=5, trajectory=10)
+RECIPE = ConstantRate(20, 0.5, every=5, average=5, trajectory=10)
 MODEL = Perceptron(width=8)
 RUNS = [RunSpec(TASK, MODEL, RECIPE, seed, ("train", "test")) for seed in range(3)]
 RESTARTS = (Restart(0, 0.05, 9, 2, "noise"), Restart(1, 0.1, 7, 3, "relu"))
-SEARCH = EpisodeSpec(TASK, MODEL, Descent(4, 0.5), RECIPE, RESTARTS, low=-2.0, high=2.0, episodes=5, retrain_width=12)
+SEARCH = EpisodeSpec(
+    TASK, MODEL, ConstantRate(4, 0.5), RECIPE, RESTARTS, low=-2.0, high=2.0, episodes=5, retrain_width=12
+)
 LEARNED = [replace(RUNS[0], model=replace(MODEL, phi=Learned(SEARCH, part))) for part in ("phi", "phi@0", "phi@1")]
 
 

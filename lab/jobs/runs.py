@@ -84,7 +84,8 @@ def fleet_size(model: Any, batch: int, length: int, device: str) -> int:
     """
     if device == "cuda":
         memory = torch.cuda.get_device_properties(0).total_memory
-        return max(1, int(0.7 * memory / (GPU_BYTES * batch * length * max(1, model.layers) * model.breadth(length))))
+        token = GPU_BYTES * max(1, model.layers) * model.activation_memory(length)
+        return max(1, int(0.7 * memory / (batch * length * token)))
     return max(1, int(CPU_FLEET_TOKENS / (batch * length * model.width / 32)))
 
 

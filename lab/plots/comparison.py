@@ -25,7 +25,7 @@ def rows(
     left: int = 158,
     top: int = 78,
 ) -> go.Figure:
-    """A panel a table, next to each other, a row a name, the same names in all.
+    """One panel per table, one row per name; all panels have the same names.
 
     panels: title and table each; table: name, mean, error (half the whisker, NaN: none), paper, paper_error (NaN where
     nothing is printed). ends: of each panel's axis.

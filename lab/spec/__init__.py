@@ -6,7 +6,7 @@ was trained: a learned non-linearity is named by the search that finds it (`Lear
 
 Modules, each of which imports only those before it: parts, models, recipes, searches, runs, canonical.
 
->>> spec = RunSpec("addmod", ModelSpec(width=32), Recipe(steps=100, rate=0.003, batch=64), seed=0)
+>>> spec = RunSpec("addmod", ModelSpec(width=32), AdamTrapezoid(steps=100, rate=0.003, batch=64), seed=0)
 >>> spec == from_json(to_json(spec))
 True
 >>> key(spec) == key(replace(spec, seed=1))
@@ -18,16 +18,17 @@ from dataclasses import replace
 from lab.spec.canonical import SCHEMA, TYPES, from_json, key, register, to_json
 from lab.spec.models import HyperModel, ModelSpec, Perceptron, as_printed
 from lab.spec.parts import Coefficients, Knots, KnotTable, Learned, Part, Resolved, Shaped
-from lab.spec.recipes import AdamW, Descent, Recipe
+from lab.spec.recipes import AdamTrapezoid, AdamWCosine, ConstantRate
 from lab.spec.runs import RunSpec, is_search, needs
 from lab.spec.searches import EpisodeSpec, InterpolatedSpec, Restart, SearchSpec, TwoLossSpec
 
 __all__ = [
     "SCHEMA",
     "TYPES",
-    "AdamW",
+    "AdamTrapezoid",
+    "AdamWCosine",
     "Coefficients",
-    "Descent",
+    "ConstantRate",
     "EpisodeSpec",
     "HyperModel",
     "InterpolatedSpec",
@@ -37,7 +38,6 @@ __all__ = [
     "ModelSpec",
     "Part",
     "Perceptron",
-    "Recipe",
     "Resolved",
     "Restart",
     "RunSpec",

@@ -9,10 +9,10 @@ from dataclasses import fields, is_dataclass
 from lab.errors import ArgumentError
 from lab.spec.models import HyperModel, ModelSpec, Perceptron
 from lab.spec.parts import Coefficients, Knots, KnotTable, Learned, Shaped
-from lab.spec.recipes import AdamW, Descent, Recipe
+from lab.spec.recipes import AdamTrapezoid, AdamWCosine, ConstantRate
 from lab.spec.runs import RunSpec
 from lab.spec.searches import EpisodeSpec, InterpolatedSpec, Restart, SearchSpec, TwoLossSpec
-from lab.tasks.collage import Collage, Told
+from lab.tasks.collage import Collage, SingleTileCollage
 from lab.tasks.images import Images
 from lab.tasks.logic import Logic
 from lab.tasks.operation import Operation
@@ -20,10 +20,12 @@ from lab.tasks.sraven import Sraven
 from lab.tasks.tabular import Tabular
 
 SCHEMA = 1  # raise it when the same spec would train to something else; when few of them would, see `revision`
-TYPES = {kind.__name__: kind for kind in (Knots, Coefficients, ModelSpec, Recipe, RunSpec, SearchSpec, Learned, Shaped)}
-TYPES |= {kind.__name__: kind for kind in (AdamW, HyperModel, Logic, Sraven)}
-TYPES |= {kind.__name__: kind for kind in (Perceptron, Descent, KnotTable, EpisodeSpec, InterpolatedSpec, Restart)}
-TYPES |= {kind.__name__: kind for kind in (TwoLossSpec, Operation, Images, Collage, Told, Tabular)}
+# What JSON calls kinds whose class has another name: keys of stored results were made with these.
+NAMES = {AdamTrapezoid: "Recipe", AdamWCosine: "AdamW", ConstantRate: "Descent", SingleTileCollage: "Told"}
+_KINDS = (Knots, KnotTable, Coefficients, Learned, Shaped, ModelSpec, HyperModel, Perceptron, RunSpec)
+_KINDS += (AdamTrapezoid, AdamWCosine, ConstantRate, SearchSpec, EpisodeSpec, InterpolatedSpec, Restart, TwoLossSpec)
+_KINDS += (Logic, Sraven, Operation, Images, Collage, SingleTileCollage, Tabular)
+TYPES = {NAMES.get(kind, kind.__name__): kind for kind in _KINDS}
 
 
 def register(kind: type) -> type:
@@ -66,7 +68,8 @@ def _plain(value: object, kind: str = "") -> object:
     """What JSON can say of a value; `kind` is the annotation of the field it stands in."""
     if is_dataclass(value):
         kept = [f for f in fields(value) if "since" not in f.metadata or getattr(value, f.name) != f.default]
-        return {"type": type(value).__name__} | {f.name: _plain(getattr(value, f.name), str(f.type)) for f in kept}
+        name = NAMES.get(type(value), type(value).__name__)
+        return {"type": name} | {f.name: _plain(getattr(value, f.name), str(f.type)) for f in kept}
     if isinstance(value, (tuple, list)):
         return [_plain(item, kind) for item in value]
     if "float" in kind and isinstance(value, (int, float)):

@@ -25,7 +25,7 @@ class ModelSpec:
         """Its non-linearities by name."""
         return {"mlp": self.mlp, "attention": self.attention}
 
-    def breadth(self, length: int) -> float:
+    def activation_memory(self, length: int) -> float:
         """Roughly how many numbers a layer keeps for a token, in multiples of what it keeps for a channel."""
         return self.width
 
@@ -57,8 +57,8 @@ class HyperModel:
         """Its non-linearities by name."""
         return {"phi": self.phi, "mlp": self.mlp}
 
-    def breadth(self, length: int) -> float:
-        """As `ModelSpec.breadth`; scores and their networks are kept, too, with each key about ten numbers a head."""
+    def activation_memory(self, length: int) -> float:
+        """As in `ModelSpec`; scores and their networks are kept, too, with each key about ten numbers a head."""
         return self.width * max(1, self.experts) + self.heads * length / 10
 
     def revision(self, length: int) -> int:
@@ -114,6 +114,6 @@ class Perceptron:
         phi = parts.get("phi") or tuple(parts[f"phi{layer}"] for layer in range(self.layers))
         return replace(self, phi=phi, inputs=parts.get("inputs"))
 
-    def breadth(self, length: int) -> float:
-        """As `ModelSpec.breadth`."""
+    def activation_memory(self, length: int) -> float:
+        """As in `ModelSpec`."""
         return self.width

@@ -27,7 +27,7 @@ class Steps:
 
 
 @dataclass(frozen=True)
-class Recipe(Steps):
+class AdamTrapezoid(Steps):
     """How weights are trained: Adam, linear warm-up, constant, cosine cool-down to zero."""
 
     steps: int  # length of the schedule
@@ -41,7 +41,7 @@ class Recipe(Steps):
 
 
 @dataclass(frozen=True)
-class AdamW(Steps):
+class AdamWCosine(Steps):
     """How weights are trained (hypernetwork paper, App. C): AdamW, linear warm-up from 0, cosine to a tenth.
 
     Biases, norms and relative positions do not decay, as the text says of biases and norms. The reference code lets
@@ -61,7 +61,7 @@ class AdamW(Steps):
 
 
 @dataclass(frozen=True)
-class Descent(Steps):
+class ConstantRate(Steps):
     """How weights are trained (simplicity paper, App. E): a constant rate, large batches, averaged weights, and of all
     evaluations the one that is best on validation data is kept.
     """

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from lab.spec.models import ModelSpec, Perceptron
-from lab.spec.recipes import Descent, Recipe
+from lab.spec.recipes import AdamTrapezoid, ConstantRate
 from lab.tasks.table import TableTask
 
 
@@ -17,7 +17,7 @@ class SearchSpec:
 
     task: str
     model: ModelSpec  # what is searched for replaces its `mlp` and / or `attention`
-    recipe: Recipe
+    recipe: AdamTrapezoid
     learn: tuple[str, ...] = ("mlp",)  # "mlp", "attention" or both
     models: int = 8  # M of Algorithm 1
     low: float = -20.0
@@ -55,8 +55,8 @@ class EpisodeSpec:
 
     task: TableTask | tuple[TableTask, ...]  # of several, each has its turn
     model: Perceptron  # of the inner loop; what is learned replaces its `phi`, or its `inputs`
-    inner: Descent  # of the inner loop: optimizer, rate, batch, and in `steps` the most it takes in an episode
-    retrain: Descent  # of the models that decide between restarts
+    inner: ConstantRate  # of the inner loop: optimizer, rate, batch, and in `steps` the most it takes in an episode
+    retrain: ConstantRate  # of the models that decide between restarts
     restarts: tuple[Restart, ...] = (Restart(),)
     learn: str = "shared"  # one function for all hidden layers; "layers": one each; "inputs": one an input dimension
     low: float = -5.0
@@ -89,7 +89,8 @@ class EpisodeSpec:
         """How long the inner loop of an episode is, counted from 0.
 
         >>> from lab.tasks import Operation
-        >>> spec = EpisodeSpec(Operation(modulus=5), Perceptron(), Descent(7, 1.0), Descent(9, 1.0), growth=0.5)
+        >>> inner, retrain = ConstantRate(7, 1.0), ConstantRate(9, 1.0)
+        >>> spec = EpisodeSpec(Operation(modulus=5), Perceptron(), inner, retrain, growth=0.5)
         >>> [spec.inner_steps(e) for e in (0, 1, 2, 99)]
         [1, 1, 2, 7]
         """
@@ -119,7 +120,7 @@ class TwoLossSpec:
 
     task: TableTask
     model: Perceptron  # what is learned replaces its `phi`, or its `inputs`
-    recipe: Descent  # of the weights: optimizer, rate, batch, steps
+    recipe: ConstantRate  # of the weights: optimizer, rate, batch, steps
     learn: str = "shared"  # as in `EpisodeSpec`
     models: int = 4  # M of Algorithm 1
     low: float = -5.0

@@ -4,7 +4,7 @@ from functools import lru_cache
 
 from lab.errors import ArgumentError, check_whole, shown
 from lab.tasks import addition, addmod, copy, haystack, mano, memorize, parentheses
-from lab.tasks.collage import Collage, Told
+from lab.tasks.collage import Collage, SingleTileCollage
 from lab.tasks.images import Images
 from lab.tasks.logic import Logic
 from lab.tasks.operation import Operation
@@ -19,13 +19,13 @@ __all__ = [
     "Images",
     "Logic",
     "Operation",
+    "SingleTileCollage",
     "Split",
     "Sraven",
     "TableSplit",
     "TableTask",
     "Tabular",
     "Task",
-    "Told",
     "load",
 ]
 

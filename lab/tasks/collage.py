@@ -75,13 +75,13 @@ class Collage(TableTask):
 
 
 @dataclass(frozen=True)
-class Told(Collage):
+class SingleTileCollage(Collage):
     """The same collages, but trained on where one tile tells the label and the other is random: upper bounds (Fig. 25).
 
     tile: "easy" or "hard". `train`, `val` and `test` are what a `Collage` calls `train_easy`, … or `train_hard`, …; the
     other splits are as there.
 
-    >>> task = Told("mnist_sample", "fashion_mnist_sample", "hard")
+    >>> task = SingleTileCollage("mnist_sample", "fashion_mnist_sample", "hard")
     >>> task.name, task.split()["train"] is task.split()["train_hard"]
     ('mnist_sample over fashion_mnist_sample, told by the hard one', True)
     """
@@ -100,7 +100,7 @@ class Told(Collage):
 
     def split(self, seed: int = 0) -> Mapping[str, TableSplit]:
         """Nine splits, the same for every seed."""
-        return _told(self)
+        return _single_tile(self)
 
 
 def tiles(images: np.ndarray) -> Tensor:
@@ -128,7 +128,7 @@ def _split(task: Collage) -> Mapping[str, TableSplit]:
 
 
 @lru_cache(maxsize=6)  # nothing is copied
-def _told(task: Told) -> Mapping[str, TableSplit]:
+def _single_tile(task: SingleTileCollage) -> Mapping[str, TableSplit]:
     found = _split(Collage(task.easy, task.hard))
     return MappingProxyType({**found, **{part: found[f"{part}_{task.tile}"] for part in PARTS}})
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lab.spec import Descent, Resolved, RunSpec
+from lab.spec import ConstantRate, Resolved, RunSpec
 from lab.training.fleet import Fleet, fleet_class
 
 
@@ -139,7 +139,7 @@ class Average:
     Sums are kept of blocks of steps, the longest of which both that window and the steps between evaluations are made.
     """
 
-    def __init__(self, like: Tensor, recipe: Descent):
+    def __init__(self, like: Tensor, recipe: ConstantRate):
         self.block = math.gcd(recipe.average, recipe.every, recipe.last)
         self.most = recipe.average // self.block
         self.sums: list[Tensor] = []
@@ -182,8 +182,8 @@ def beats(new: np.ndarray, old: np.ndarray, signs: Sequence[int]) -> np.ndarray:
     return better
 
 
-@fleet_class.register(Descent)
-def _(recipe: Descent) -> type[Fleet]:
+@fleet_class.register(ConstantRate)
+def _(recipe: ConstantRate) -> type[Fleet]:
     return DescentFleet
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from lab.spec import Recipe
+from lab.spec import AdamTrapezoid
 from lab.tasks.task import Split, Task
 from lab.training.schedules import factor
 from lab.training.sequences import Batch, Data, Order
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 EXAMPLES = 1000  # of a split, at most: accuracies and losses of an evaluation
 
 
-def fit(model: nn.Module, task: Task, recipe: Recipe, seed: int = 0, split: str = "test") -> pd.DataFrame:
+def fit(model: nn.Module, task: Task, recipe: AdamTrapezoid, seed: int = 0, split: str = "test") -> pd.DataFrame:
     """Train a model where it is, with Adam, by the recipe; one row an evaluation.
 
     model: tokens (batch, length) int64 → logits (batch, length, vocabulary), or an object that has them as `logits`. It
@@ -33,7 +33,7 @@ def fit(model: nn.Module, task: Task, recipe: Recipe, seed: int = 0, split: str 
     ...     pass
     >>> task = tasks.load("memorize")
     >>> size = len(task.vocabulary)
-    >>> table = fit(Guess(size, size), task, Recipe(steps=4, rate=0.01, batch=8, every=2))
+    >>> table = fit(Guess(size, size), task, AdamTrapezoid(steps=4, rate=0.01, batch=8, every=2))
     >>> table["step"].tolist(), table["diverged"].any().item()
     ([2, 4], False)
     """

@@ -1,8 +1,8 @@
 """A fleet: runs of one shape, and everything needed to train them side by side.
 
-They differ in seed and in the values of their non-linearities; with the recipe `AdamW` also in rate, decay and warm-up;
-with `Descent` in rate and prefactor (`lab.training.descent_fleet`); and on tables, and tasks whose examples are made
-as they are needed, also in the task, where its examples have one shape.
+They differ in seed and in the values of their non-linearities; with the recipe `AdamWCosine` also in rate, decay and
+warm-up; with `ConstantRate` in rate and prefactor (`lab.training.descent_fleet`); and on tables, and tasks whose
+examples are made as they are needed, also in the task, where its examples have one shape.
 """
 
 from __future__ import annotations

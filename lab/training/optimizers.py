@@ -11,47 +11,47 @@ from torch import Tensor, nn
 from lab.errors import ArgumentError
 from lab.kinds import check, optimizer, signature
 from lab.models.layers import Norm
-from lab.spec import AdamW, Descent, Recipe, RunSpec, replace
+from lab.spec import AdamTrapezoid, AdamWCosine, ConstantRate, RunSpec, replace
 from lab.training.schedules import factor
 
-RULES, KEEPS = ("sgd", "rmsprop", "adam"), ("best", "last")  # what a `Descent` may have
+RULES, KEEPS = ("sgd", "rmsprop", "adam"), ("best", "last")  # what a `ConstantRate` may have
 EPSILON = 1e-8
 RMS_MEMORY = 0.99  # as in torch; of squared gradients
 # Matrices in the reference code of the hypernetwork paper, which lets all matrices decay.
 REFERENCE_DECAYS = ("relative", "query.bias", "key.bias", "value.bias")
 
 
-@optimizer.register(Recipe)
-def _(recipe: Recipe, recipes: Sequence[Recipe], model: nn.Module) -> Adam:
+@optimizer.register(AdamTrapezoid)
+def _(recipe: AdamTrapezoid, recipes: Sequence[AdamTrapezoid], model: nn.Module) -> Adam:
     return Adam(trainable(model), lr=0.0, betas=recipe.betas, fused=True)
 
 
-@optimizer.register(AdamW)
-def _(recipe: AdamW, recipes: Sequence[AdamW], model: nn.Module) -> RunAdamW:
+@optimizer.register(AdamWCosine)
+def _(recipe: AdamWCosine, recipes: Sequence[AdamWCosine], model: nn.Module) -> RunAdamW:
     decays = [own.decay for own in recipes]
     return RunAdamW(trainable(model), decays, decaying(model, recipe.decay_tables), recipe.betas)
 
 
-@optimizer.register(Descent)
-def _(recipe: Descent, recipes: Sequence[Descent], model: nn.Module) -> RunAdamW | RunDescent:
+@optimizer.register(ConstantRate)
+def _(recipe: ConstantRate, recipes: Sequence[ConstantRate], model: nn.Module) -> RunAdamW | RunDescent:
     weights = trainable(model)
     if recipe.optimizer == "adam":
         return RunAdamW(weights, [0.0] * len(recipes), [False] * len(weights))
     return RunDescent(weights, len(recipes), recipe.optimizer == "rmsprop")
 
 
-@signature.register(AdamW)
-def _(recipe: AdamW, spec: RunSpec) -> AdamW:
+@signature.register(AdamWCosine)
+def _(recipe: AdamWCosine, spec: RunSpec) -> AdamWCosine:
     return replace(recipe, rate=0.0, decay=0.0, warmup=0)
 
 
-@signature.register(Descent)
-def _(recipe: Descent, spec: RunSpec) -> Descent:
+@signature.register(ConstantRate)
+def _(recipe: ConstantRate, spec: RunSpec) -> ConstantRate:
     return replace(recipe, rate=0.0)
 
 
-@check.register(Descent)
-def _(recipe: Descent, spec: RunSpec) -> None:
+@check.register(ConstantRate)
+def _(recipe: ConstantRate, spec: RunSpec) -> None:
     if recipe.optimizer not in RULES:
         raise ArgumentError(f"unknown optimizer {recipe.optimizer!r}; known: {', '.join(RULES)}")
     if recipe.keep not in KEEPS:
@@ -66,7 +66,7 @@ def trainable(model: nn.Module) -> list[nn.Parameter]:
 class Adam(torch.optim.Adam):
     """`torch.optim.Adam`, fused, for runs that share one rate."""
 
-    def set_rates(self, recipes: Sequence[Recipe], step: int) -> None:
+    def set_rates(self, recipes: Sequence[AdamTrapezoid], step: int) -> None:
         """As `lab.kinds.Optimizer` says."""
         self.param_groups[0]["lr"] = recipes[0].rate * factor(step, recipes[0])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from functools import singledispatch
 
-from lab.spec import AdamW, Recipe
+from lab.spec import AdamTrapezoid, AdamWCosine
 
 FLOOR = 0.1  # of the peak rate, where the cosine ends
 
@@ -20,20 +20,20 @@ def _factor(recipe: object, step: int) -> float:
     return 1.0  # constant
 
 
-@_factor.register(Recipe)
-def _(recipe: Recipe, step: int) -> float:
+@_factor.register(AdamTrapezoid)
+def _(recipe: AdamTrapezoid, step: int) -> float:
     return trapezoid(step, recipe)
 
 
-@_factor.register(AdamW)
-def _(recipe: AdamW, step: int) -> float:
+@_factor.register(AdamWCosine)
+def _(recipe: AdamWCosine, step: int) -> float:
     return cosine(step, recipe)
 
 
-def trapezoid(step: int, recipe: Recipe) -> float:
+def trapezoid(step: int, recipe: AdamTrapezoid) -> float:
     """Linear warm-up, constant, cosine cool-down to zero.
 
-    >>> r = Recipe(steps=100, rate=1.0, batch=1)
+    >>> r = AdamTrapezoid(steps=100, rate=1.0, batch=1)
     >>> [round(trapezoid(s, r), 2) for s in (0, 4, 30, 50, 75, 99)]
     [0.2, 1.0, 1.0, 1.0, 0.5, 0.0]
     """
@@ -45,11 +45,11 @@ def trapezoid(step: int, recipe: Recipe) -> float:
     return 1.0 if into <= 0 else 0.5 * (1 + math.cos(math.pi * into / cool))
 
 
-def cosine(step: int, recipe: AdamW) -> float:
+def cosine(step: int, recipe: AdamWCosine) -> float:
     """Linear warm-up from 0, cosine to a tenth. As in the reference code, the cosine ends `warmup` steps before the
     last, and the rate stays at a tenth from there on.
 
-    >>> r = AdamW(steps=100, rate=1.0, batch=1, warmup=10)
+    >>> r = AdamWCosine(steps=100, rate=1.0, batch=1, warmup=10)
     >>> [round(cosine(s, r), 3) for s in (0, 5, 10, 50, 90, 99)]
     [0.0, 0.5, 1.0, 0.55, 0.1, 0.1]
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lab.errors import ArgumentError, LabError
-from lab.papers.hypernetwork.codes_tables import SEED, SHUFFLES, placed, same
+from lab.papers.hypernetwork.codes_tables import SEED, SHUFFLES, embedding, same
 from lab.probes import codes_by_layer, contrast, decode
 from lab.probes.contrast import Contrast
 from lab.probes.decoding import Decoding
@@ -45,7 +45,7 @@ class Reading:
         """Points, and how far to trust them; all in one place where codes are the same."""
         asked = place, method, perplexity
         if asked not in self._maps:
-            self._maps[asked] = placed(self.codes(place), method, perplexity)
+            self._maps[asked] = embedding(self.codes(place), method, perplexity)
         return self._maps[asked]
 
     def has_decoding(self, place: Place, colouring: str) -> bool:

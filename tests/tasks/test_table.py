@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from lab import datasets
 from lab.errors import ArgumentError
 from lab.spec import from_json, to_json
-from lab.tasks import Collage, Images, Operation, TableSplit, Tabular, Told
+from lab.tasks import Collage, Images, Operation, SingleTileCollage, TableSplit, Tabular
 from lab.tasks.collage import tiles
 from lab.tasks.images import CLASSES, cropped
 from lab.tasks.table import class_ids, nearest_class, random_parts
@@ -18,7 +18,7 @@ from lab.tasks.tabular import scale, sizes
 
 IMAGES, NUMBERS = Images("fashion_mnist_sample"), Images("fashion_mnist_sample", target="id")
 COLLAGE = Collage("mnist_sample", "fashion_mnist_sample")
-ALONE = Told("mnist_sample", "fashion_mnist_sample", "hard")
+ALONE = SingleTileCollage("mnist_sample", "fashion_mnist_sample", "hard")
 TABULAR = Tabular("bank-marketing")
 TASKS = (Operation("a+b", modulus=27), Images("mnist_sample"), IMAGES, NUMBERS, COLLAGE, ALONE, TABULAR)
 SHIPPED_TABLES = ("bank-marketing", "MagicTelescope", "covertype_sample")
@@ -173,7 +173,7 @@ def test_collages_told_by_one_tile_are_those_of_the_collage():
     for name, split in own.items():
         assert split is splits[name if "_" in name else f"{name}_hard"]
     with pytest.raises(ArgumentError, match="easy or hard"):
-        Told("mnist_sample", "fashion_mnist_sample", "left")
+        SingleTileCollage("mnist_sample", "fashion_mnist_sample", "left")
 
 
 @pytest.mark.parametrize("part", ["train", "val", "test"])

@@ -8,14 +8,14 @@ import torch
 from safetensors.torch import load, save
 
 from lab import tasks
-from lab.spec import Descent, ModelSpec, Perceptron, Recipe, RunSpec, SearchSpec, replace
+from lab.spec import AdamTrapezoid, ConstantRate, ModelSpec, Perceptron, RunSpec, SearchSpec, replace
 from lab.tasks.table import TableSplit, TableTask, nearest_class
 from lab.tasks.task import Split, Task
 from lab.training.descent_fleet import fleet_of
 from lab.training.fleet import Fleet
 from lab.training.two_loss import Search
 
-RECIPE = Recipe(steps=20, rate=0.003, batch=8, every=5)
+RECIPE = AdamTrapezoid(steps=20, rate=0.003, batch=8, every=5)
 MODEL = ModelSpec(layers=1, width=8)
 
 
@@ -132,7 +132,7 @@ class Wave(TableTask):
 def descent(seeds=(0,), task=None, model=None, recipe=None, evaluate=("test",), task_seeds=None, **changes):
     """A fleet of small perceptrons; changes: of the recipe."""
     task, model = task or Wave(), model or Perceptron(width=8)
-    recipe = replace(recipe or Descent(40, 0.1, every=10, average=4), **changes)
+    recipe = replace(recipe or ConstantRate(40, 0.1, every=10, average=4), **changes)
     task_seeds = task_seeds or [0] * len(seeds)
     specs = [RunSpec(task, model, recipe, s, evaluate, t) for s, t in zip(seeds, task_seeds, strict=True)]
     return fleet_of(specs, [tuple(model.parts.values())] * len(specs))

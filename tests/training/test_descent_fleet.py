@@ -8,7 +8,7 @@ import torch
 
 from lab import kinds
 from lab.errors import ArgumentError
-from lab.spec import Descent, Knots, KnotTable, Perceptron, RunSpec, replace
+from lab.spec import ConstantRate, Knots, KnotTable, Perceptron, RunSpec, replace
 from lab.tasks import Operation
 from lab.training import rows as module
 from lab.training.descent_fleet import fleet_of
@@ -63,7 +63,7 @@ def test_runs_side_by_side_have_their_own_rate_prefactor_function_and_table():
     specs = []
     for number, hat in enumerate(hats):
         model = Perceptron(layers=2, width=8, phi=hat, prefactor=0.5 + number, residual=True)
-        recipe = Descent(30, 0.02 * (number + 1), every=10, optimizer="rmsprop", average=5, trajectory=15)
+        recipe = ConstantRate(30, 0.02 * (number + 1), every=10, optimizer="rmsprop", average=5, trajectory=15)
         specs.append(RunSpec(Wave(), model, recipe, number, ("train", "test"), number))
     parts = [(hat,) for hat in hats]
     together = train(fleet_of(specs, parts))
@@ -134,7 +134,7 @@ def test_each_run_has_its_own_patience():
 
 def test_a_run_that_diverges_is_frozen_and_the_others_go_on():
     model = Perceptron(width=8)
-    specs = [RunSpec(Wave(), model, Descent(60, rate, every=10, average=4), 0) for rate in (0.1, 1e9)]
+    specs = [RunSpec(Wave(), model, ConstantRate(60, rate, every=10, average=4), 0) for rate in (0.1, 1e9)]
     made = train(fleet_of(specs, [("relu",)] * 2))
     assert made.died[0] == -1 and 0 < made.died[1] < 10 and not np.isfinite(made.last_value[1])
     assert np.isnan(made.history.arrays()["accuracy_test"][:, 1]).all()
@@ -202,22 +202,22 @@ def test_a_table_of_input_functions_trains():
 
 
 def test_large_tables_are_not_copied_for_each_run(monkeypatch):
-    one, other = (RunSpec(Wave(), Perceptron(), Descent(9, 0.1), 0, task_seed=seed) for seed in (0, 1))
+    one, other = (RunSpec(Wave(), Perceptron(), ConstantRate(9, 0.1), 0, task_seed=seed) for seed in (0, 1))
     assert kinds.shared(one) == kinds.shared(other)
     monkeypatch.setattr(module, "STACKED", 10)
     assert kinds.shared(one) != kinds.shared(other)
     assert descent((0, 1, 2)).data.training.inputs.shape == (1, 60, 1)
 
 
-SPEC = RunSpec(Wave(), Perceptron(), Descent(9, 0.1), 0)
+SPEC = RunSpec(Wave(), Perceptron(), ConstantRate(9, 0.1), 0)
 
 
 @pytest.mark.parametrize(
     ("spec", "text"),
     [
-        (replace(SPEC, recipe=Descent(9, 0.1, optimizer="lion")), "sgd, rmsprop, adam"),
-        (replace(SPEC, recipe=Descent(9, 0.1, keep="first")), "best or last"),
-        (replace(SPEC, recipe=Descent(9, 0.1, watch="ood")), "no split 'ood'"),
+        (replace(SPEC, recipe=ConstantRate(9, 0.1, optimizer="lion")), "sgd, rmsprop, adam"),
+        (replace(SPEC, recipe=ConstantRate(9, 0.1, keep="first")), "best or last"),
+        (replace(SPEC, recipe=ConstantRate(9, 0.1, watch="ood")), "no split 'ood'"),
         (replace(SPEC, model=Perceptron(layers=3, phi=("relu", "tanh"))), "2 non-linearities for 3"),
         (replace(SPEC, model=Perceptron(prefactor=0.0)), "above 0"),
     ],

@@ -5,15 +5,15 @@ import pytest
 import torch
 
 from lab.errors import ArgumentError
-from lab.spec import Descent, EpisodeSpec, Knots, KnotTable, Perceptron, Restart, replace
+from lab.spec import ConstantRate, EpisodeSpec, Knots, KnotTable, Perceptron, Restart, replace
 from lab.tasks import Operation
 from lab.training.episodes import Episodes, check, search
 from lab.training.selection import best
 from tests.training.making import Wave, same, through_a_file
 
 SUM = Operation("a+b", modulus=5)
-INNER = Descent(5, 0.5)
-RETRAIN = Descent(20, 0.5, every=10)
+INNER = ConstantRate(5, 0.5)
+RETRAIN = ConstantRate(20, 0.5, every=10)
 SPEC = EpisodeSpec(SUM, Perceptron(width=6), INNER, RETRAIN, low=-1.5, high=1.5, episodes=6)
 LAST = 4  # an episode of five steps
 
@@ -45,7 +45,7 @@ def test_the_gradient_through_all_steps_is_that_of_finite_differences(rule, lear
     """Of the whole episode, training included; with minibatches, residual sums and two layers."""
     rate = {"sgd": 0.5, "rmsprop": 0.01, "adam": 0.01}[rule]
     model = Perceptron(layers=2, width=6, phi="tanh", residual=True)
-    inner = Descent(4, rate, optimizer=rule, batch=7)
+    inner = ConstantRate(4, rate, optimizer=rule, batch=7)
     state = made(model=model, inner=inner, restarts=restarts(9, 4), learn=learn)
     outcome = state.run_episode(LAST)
     values, gradient, step = state.phi.values[0], outcome.gradients[0], 1e-6
@@ -155,7 +155,7 @@ def test_a_search_learns_what_lowers_the_loss_on_rows_it_held_out():
     """A fast wave, that few ReLUs and few steps do not follow. The control has the same episodes and keeps its ReLU."""
     control = Restart(0, 0.0, 41, 5, "relu")
     both = (control, replace(control, rate=0.05))
-    model, inner = Perceptron(width=16), Descent(15, 0.1)
+    model, inner = Perceptron(width=16), ConstantRate(15, 0.1)
     settings = {"low": -4.0, "high": 4.0, "episodes": 120, "growth": 15.0, "normalized": True}
     loss = search(Episodes(EpisodeSpec(Wave(8.0), model, inner, RETRAIN, both, **settings))).arrays()["loss"]
     assert loss[-20:, 1].mean() < 0.3 * loss[-20:, 0].mean()
@@ -200,7 +200,7 @@ def test_a_search_sees_its_pool_and_the_split_it_is_asked_to_serve(objective, se
     states = {}
     for name in ("", "train", "val", "test", "other"):
         task = Wave(garbled=(name,) if name else ())
-        spec = replace(SPEC, task=task, objective=objective, restarts=restarts(2), inner=Descent(3, 0.1))
+        spec = replace(SPEC, task=task, objective=objective, restarts=restarts(2), inner=ConstantRate(3, 0.1))
         states[name] = search(Episodes(spec)).state()
     changed = {name for name in states if name and not same(states[name], states[""])}
     assert changed == {"train", *sees}
@@ -251,7 +251,7 @@ def test_the_best_restart_is_the_most_accurate_then_the_one_with_the_lowest_loss
         ({"growth": 0.0}, "growth above 0"),
         ({"model": Perceptron(layers=0)}, "without hidden layers"),
         ({"learn": "inputs", "task": (SUM, SUM)}, "for one task"),
-        ({"inner": Descent(3, 0.1, optimizer="lion")}, "sgd, rmsprop, adam"),
+        ({"inner": ConstantRate(3, 0.1, optimizer="lion")}, "sgd, rmsprop, adam"),
         ({"restarts": (Restart(knots=1),)}, "2 or more"),
     ],
 )

@@ -8,7 +8,7 @@ import lab
 from lab import tasks
 from lab.models.transformer import Transformer
 from lab.papers.transformers.settings import setting
-from lab.spec import Recipe, replace
+from lab.spec import AdamTrapezoid, replace
 from lab.training.external import EXAMPLES, fit
 
 
@@ -44,13 +44,13 @@ def test_what_is_frozen_stays_and_the_loss_falls():
     guest.inner.embedding.requires_grad_(False)
     before = guest.inner.embedding.weight.clone()
     guest.eval()
-    table = fit(guest, task, Recipe(steps=40, rate=0.01, batch=64, every=10))
+    table = fit(guest, task, AdamTrapezoid(steps=40, rate=0.01, batch=64, every=10))
     assert torch.equal(guest.inner.embedding.weight, before) and not guest.training
     assert table["loss"].is_monotonic_decreasing and not table["diverged"].any() and table["step"].max() == 40
 
 
 def test_a_training_that_diverges_ends_and_says_so():
     task = tasks.load("memorize")
-    recipe = Recipe(steps=40, rate=1e30, batch=64, every=1)
+    recipe = AdamTrapezoid(steps=40, rate=1e30, batch=64, every=1)
     table = fit(Alone(task, 0), task, replace(recipe, warmup=0.0))
     assert table["diverged"].all() and len(table) < 40

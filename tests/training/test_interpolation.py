@@ -8,7 +8,7 @@ from scipy.interpolate import CubicSpline
 from lab import engine
 from lab.errors import ArgumentError
 from lab.run import EpisodeResult
-from lab.spec import Descent, EpisodeSpec, InterpolatedSpec, Perceptron, Restart, from_json, key, to_json
+from lab.spec import ConstantRate, EpisodeSpec, InterpolatedSpec, Perceptron, Restart, from_json, key, to_json
 from lab.store import Store
 from lab.tasks import Operation
 from lab.training.episodes import Episodes
@@ -18,8 +18,8 @@ RESTARTS = (Restart(0, 0.05, 9, 2, "noise"), Restart(1, 0.1, 7, 3, "relu"))
 SETTINGS = {
     "task": Operation("a+b", modulus=5),
     "model": Perceptron(width=8),
-    "inner": Descent(3, 0.5),
-    "retrain": Descent(4, 0.5, every=2, average=2),
+    "inner": ConstantRate(3, 0.5),
+    "retrain": ConstantRate(4, 0.5, every=2, average=2),
     "restarts": RESTARTS,
     "low": -2.0,
     "high": 2.0,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from lab.spec import ModelSpec, Recipe, RunSpec, replace
+from lab.spec import AdamTrapezoid, ModelSpec, RunSpec, replace
 from lab.training.fleet import Fleet
 from lab.training.live import Live
 from lab.training.loop import train
@@ -15,7 +15,7 @@ LONG = 100_000  # steps; nobody waits for them
 
 
 def specs(steps, seeds=2, **recipe):
-    recipe = Recipe(steps, 0.003, batch=8, **({"every": 3} | recipe))
+    recipe = AdamTrapezoid(steps, 0.003, batch=8, **({"every": 3} | recipe))
     return [RunSpec("memorize", ModelSpec(layers=1, width=8), recipe, seed) for seed in range(seeds)]
 
 

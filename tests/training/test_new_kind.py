@@ -92,7 +92,7 @@ class Bumps:
     def parts(self) -> dict[str, str]:
         return {"phi": self.phi}
 
-    def breadth(self, length: int) -> float:
+    def activation_memory(self, length: int) -> float:
         return self.width
 
 

@@ -6,7 +6,7 @@ from torch import nn
 
 from lab.kinds import optimizer
 from lab.models.hyper import HyperTransformer
-from lab.spec import AdamW, HyperModel, Recipe
+from lab.spec import AdamTrapezoid, AdamWCosine, HyperModel
 from lab.tasks import Logic
 from lab.training.optimizers import RunAdamW, decaying
 
@@ -71,7 +71,7 @@ def test_what_does_not_decay_stays_where_gradients_are_zero():
     with torch.no_grad():
         for p in made.parameters():
             p.fill_(1.0)
-    recipes = [AdamW(10, 0.1, 8, decay=d, warmup=0) for d in (0.0, 0.5)]
+    recipes = [AdamWCosine(10, 0.1, 8, decay=d, warmup=0) for d in (0.0, 0.5)]
     stepper = optimizer(recipes[0], recipes, made)
     stepper.set_rates(recipes, 0)
     for p in made.parameters():
@@ -85,7 +85,7 @@ def test_what_does_not_decay_stays_where_gradients_are_zero():
 
 @pytest.mark.parametrize("step", [0, 3, 8])
 def test_rates_are_each_runs_own(step):
-    recipes = [AdamW(10, 0.1, 8, warmup=2), AdamW(10, 0.3, 8, warmup=4)]
+    recipes = [AdamWCosine(10, 0.1, 8, warmup=2), AdamWCosine(10, 0.3, 8, warmup=4)]
     stepper = optimizer(recipes[0], recipes, model())
     stepper.set_rates(recipes, step)
     wanted = {0: (0.0, 0.0), 3: (0.1 * (0.1 + 0.45 * (1 + 3**0.5 / 2)), 0.3 * 0.75), 8: (0.01, 0.03)}
@@ -93,6 +93,6 @@ def test_rates_are_each_runs_own(step):
 
 
 def test_a_plain_recipe_is_plain_adam():
-    recipe = Recipe(10, 0.1, 8)
+    recipe = AdamTrapezoid(10, 0.1, 8)
     stepper = optimizer(recipe, [recipe], model(1))
     assert isinstance(stepper, torch.optim.Adam) and stepper.param_groups[0]["weight_decay"] == 0

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.spec import AdamW, Recipe, replace
+from lab.spec import AdamTrapezoid, AdamWCosine, replace
 from lab.training.schedules import factor
 
 
 def recipe(steps, **change):
-    return replace(Recipe(steps, rate=0.1, batch=1), **change)
+    return replace(AdamTrapezoid(steps, rate=0.1, batch=1), **change)
 
 
 def test_literal_table():
@@ -55,13 +55,13 @@ def test_without_warm_up_and_cool_down_the_rate_is_constant():
 def test_cosine_to_a_tenth():
     """Warm-up from 0 over two steps, a cosine over six, two steps at a tenth: values at multiples of 30°."""
     middle = [0.1 + 0.45 * (1 + c) for c in (1.0, 0.866025, 0.5, 0.0, -0.5, -0.866025)]
-    found = [factor(s, AdamW(10, rate=0.1, batch=1, warmup=2)) for s in range(10)]
+    found = [factor(s, AdamWCosine(10, rate=0.1, batch=1, warmup=2)) for s in range(10)]
     assert found == pytest.approx([0.0, 0.5, *middle, 0.1, 0.1], abs=1e-6)
 
 
 @given(st.integers(1, 3000), st.integers(0, 3000))
 def test_shape_of_the_cosine(steps, warmup):
-    r = AdamW(steps, rate=0.1, batch=1, warmup=warmup)
+    r = AdamWCosine(steps, rate=0.1, batch=1, warmup=warmup)
     values = [factor(s, r) for s in range(steps)]
     assert all(0 <= value <= 1 for value in values) and values[0] == (0.0 if warmup else 1.0)
     up, down = values[: warmup + 1], values[warmup:]

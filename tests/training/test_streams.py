@@ -8,7 +8,7 @@ import torch
 from lab.errors import ArgumentError
 from lab.kinds import check_run
 from lab.models.methods import METHODS, method
-from lab.spec import AdamW, Descent, HyperModel, Knots, RunSpec, replace
+from lab.spec import AdamWCosine, ConstantRate, HyperModel, Knots, RunSpec, replace
 from lab.tasks import Logic, Sraven
 from lab.tasks.stream import Examples, Stream
 from lab.training.fleet import Fleet
@@ -18,7 +18,7 @@ from tests.models.making import shaken
 from tests.training.making import copied, same, through_a_file, until
 
 SEEDS = (0, 1, 2)
-RECIPE = AdamW(steps=20, rate=0.003, batch=8, decay=0.1, warmup=3, every=5, examples=20)
+RECIPE = AdamWCosine(steps=20, rate=0.003, batch=8, decay=0.1, warmup=3, every=5, examples=20)
 MODEL = HyperModel(layers=2, heads=2, width=8, key_width=4, mlp_width=12)
 TASKS = {"logic": Logic(length=6), "sraven": Sraven(features=2)}
 HYLA = method("hyla", MODEL)
@@ -224,7 +224,7 @@ def test_names_of_scores(kind):
     ("changes", "said"),
     [
         ({"evaluate": ("search",)}, "logic has no split 'search'"),
-        ({"recipe": Descent(10, 0.1)}, "batch=None: the task logic makes examples"),
+        ({"recipe": ConstantRate(10, 0.1)}, "batch=None: the task logic makes examples"),
     ],
 )
 def test_what_does_not_fit_together_is_said(changes, said):

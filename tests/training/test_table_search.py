@@ -7,7 +7,7 @@ import torch
 from lab import engine
 from lab.errors import ArgumentError
 from lab.run import Run, SearchResult
-from lab.spec import Descent, Knots, KnotTable, Learned, Perceptron, RunSpec, TwoLossSpec, replace
+from lab.spec import ConstantRate, Knots, KnotTable, Learned, Perceptron, RunSpec, TwoLossSpec, replace
 from lab.store import Store
 from lab.tasks import Operation
 from lab.training.table_search import TableSearch
@@ -16,7 +16,7 @@ from tests.training.making import Wave, same, through_a_file, until
 
 TASK = Operation("a+b", modulus=5)
 SPEC = TwoLossSpec(
-    TASK, Perceptron(layers=2, width=8), Descent(12, 0.1), models=3, low=-2.0, high=2.0, knots=9, start="noise"
+    TASK, Perceptron(layers=2, width=8), ConstantRate(12, 0.1), models=3, low=-2.0, high=2.0, knots=9, start="noise"
 )
 LEARN = pytest.mark.parametrize("learn", ["shared", "layers", "inputs"])
 START = {"shared": "noise", "layers": "relu", "inputs": "identity"}
@@ -71,7 +71,7 @@ def test_a_resumed_search_ends_with_the_same_bits(learn):
 
 
 def test_a_search_lowers_its_loss():
-    loss = search(made(task=Wave(frequency=3.0), recipe=Descent(150, 0.1))).search_loss
+    loss = search(made(task=Wave(frequency=3.0), recipe=ConstantRate(150, 0.1))).search_loss
     assert np.mean(loss[-10:]) < 0.5 * np.mean(loss[:10])
 
 
@@ -82,7 +82,7 @@ def test_what_was_found_is_stored_and_trained_with(tmp_path, learn):
     parts = {"phi": "relu"} | {name: Learned(spec, name) for name in names}
     if learn == "layers":
         parts.pop("phi")
-    run = RunSpec(TASK, SPEC.model.having(parts), Descent(4, 0.1, every=2, average=2), 0)
+    run = RunSpec(TASK, SPEC.model.having(parts), ConstantRate(4, 0.1, every=2, average=2), 0)
     engine.complete([run], store, "cpu", 1)
     assert store.verify() == []
     found = SearchResult(spec, store)

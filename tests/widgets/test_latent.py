@@ -247,7 +247,7 @@ def test_what_cannot_be_computed_is_shown_and_the_rest_goes_on(explorer, monkeyp
         raise LabError("the machine is out of ideas")
 
     with monkeypatch.context() as patch:
-        patch.setattr("lab.widgets.reading.placed", fails)
+        patch.setattr("lab.widgets.reading.embedding", fails)
         explorer.layer.value = 2
         assert explorer.wait(60)
         assert "out of ideas" in explorer.error.value and explorer.computing.value == ""

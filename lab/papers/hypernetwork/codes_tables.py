@@ -40,7 +40,7 @@ def layers(run: Run, examples: Examples) -> tuple[Codes, ...]:
     return codes_by_layer(run.model(), examples, query=-1, key=-1)
 
 
-def living(runs: Labelled) -> Labelled:
+def converged(runs: Labelled) -> Labelled:
     """The runs that did not diverge: of the others, no code is a number."""
     found = [(labels, run) for labels, run in runs if not run.diverged]
     if not found:
@@ -65,7 +65,7 @@ def decoded(
     import pandas as pd
 
     rows = []
-    for told, run in living(runs):
+    for told, run in converged(runs):
         parts = [sample(run, split, count) for split in ("test", "ood")]
         truth, group = (
             np.concatenate([read(part) for part in parts])
@@ -92,11 +92,11 @@ def mapped(runs: Labelled, count: int, sample: Sample, colours: Colours, last: b
     import pandas as pd
 
     parts = []
-    for told, run in living(runs):
+    for told, run in converged(runs):
         examples = sample(run, "ood", count)
         found = layers(run, examples)
         for codes in found[-1:] if last else found:
-            points, trust = placed(codes.codes)
+            points, trust = embedding(codes.codes)
             part = {
                 "method": told["method"],
                 "layer": codes.layer,
@@ -114,7 +114,7 @@ def mapped(runs: Labelled, count: int, sample: Sample, colours: Colours, last: b
     return table.sort_values(["layer", "order"], kind="stable", ignore_index=True).drop(columns="order")
 
 
-def placed(codes: np.ndarray, method: str = "tsne", perplexity: float | None = None) -> tuple[np.ndarray, float]:
+def embedding(codes: np.ndarray, method: str = "tsne", perplexity: float | None = None) -> tuple[np.ndarray, float]:
     """Points (examples, 2) of a map, and their trustworthiness; all in one place, without any, where codes are the
     same."""
     if same(codes):
@@ -129,7 +129,7 @@ def same(codes: np.ndarray) -> bool:
     return bool(np.ptp(codes, axis=0).max() <= 1e-5 * np.abs(codes).max())
 
 
-def alike(
+def similarities(
     runs: Labelled, count: int, sample: Sample, labels: Callable[[Examples], np.ndarray], order: Sequence[str]
 ) -> pd.DataFrame:
     """Cosine similarity between the mean codes of labels in the last layer, on unseen combinations: method, seed, a, b
@@ -137,7 +137,7 @@ def alike(
     import pandas as pd
 
     rows = []
-    for told, run in living(runs):
+    for told, run in converged(runs):
         examples = sample(run, "ood", count)
         found = code_similarity(layers(run, examples)[-1].codes, labels(examples))
         at = {str(label): number for number, label in enumerate(found.labels)}
@@ -166,7 +166,7 @@ def listed(
     import pandas as pd
 
     rows = []
-    for told, run in living(runs):
+    for told, run in converged(runs):
         examples = sample(run, "ood", count)
         codes, names = layers(run, examples)[-1].codes, labels(examples)
         present = [name for name in order if (names == name).any()]

@@ -82,7 +82,7 @@ class Hyper:
 
 
 @dataclass(frozen=True)
-class Several:
+class JoinedProvenance:
     """An entry that trains on more than one task: parts(scale) are the origins of what it trains at that scale."""
 
     parts: Callable[[str], Sequence[Origin]]

@@ -12,7 +12,7 @@ from itertools import product
 from lab.errors import ArgumentError
 from lab.models.methods import method
 from lab.scale import check_scale
-from lab.spec import AdamW, HyperModel, RunSpec, as_printed, replace
+from lab.spec import AdamWCosine, HyperModel, RunSpec, as_printed, replace
 from lab.tasks import Logic, Sraven
 
 FIGURE_METHODS = ("softmax", "linear", "hyla")
@@ -29,7 +29,7 @@ class HyperSetting:
 
     task: Logic | Sraven
     model: HyperModel
-    recipe: AdamW
+    recipe: AdamWCosine
     evaluate: tuple[str, ...]
     rates: tuple[float, ...]
     decays: tuple[float, ...]
@@ -56,7 +56,7 @@ def logic(
     """
     task = Logic(length=length, held_out=held_out)
     model = HyperModel(layers=2, heads=8, width=128, key_width=16, mlp_width=256)
-    recipe = AdamW(steps=50_000, rate=0.001, batch=128, decay=0.1, warmup=100, every=10_000, examples=16_000)
+    recipe = AdamWCosine(steps=50_000, rate=0.001, batch=128, decay=0.1, warmup=100, every=10_000, examples=16_000)
     if check_scale(scale) == "laptop":
         recipe = replace(recipe, steps=3_000, rate=_LAPTOP_LOGIC_RATE, batch=64, every=500, examples=2_048)
     if scale == "smoke":
@@ -91,7 +91,7 @@ def sraven(
     if model.key_width % heads:
         raise ArgumentError(f"heads={heads} do not share out {model.key_width} channels; give a power of two")
     steps = (problems or 20_000_000) // 128
-    recipe = AdamW(steps, rate=0.001, batch=128, decay=0.1, warmup=1_000, every=25_000, examples=51_200)
+    recipe = AdamWCosine(steps, rate=0.001, batch=128, decay=0.1, warmup=1_000, every=25_000, examples=51_200)
     if scale == "laptop":
         steps = 6_000 if problems is None else problems // 128
         recipe = replace(recipe, steps=steps, warmup=300, every=500, examples=2_048)
@@ -123,7 +123,7 @@ def read_length(scale: str) -> int:
 _LAPTOP_LOGIC_RATE = 0.003
 
 
-def _smoke(recipe: AdamW) -> AdamW:
+def _smoke(recipe: AdamWCosine) -> AdamWCosine:
     return replace(recipe, steps=6, rate=0.003, batch=8, warmup=2, every=2, examples=32)
 
 

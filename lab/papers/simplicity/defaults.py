@@ -13,7 +13,7 @@ from lab.papers.simplicity.grokking.settings import grokking
 from lab.papers.simplicity.images.settings import CLASSIFICATION, REGRESSION, SETS, data_of, images
 from lab.papers.simplicity.tables import settings as tabular_settings
 from lab.scale import SCALES, check_scale
-from lab.spec import Descent, EpisodeSpec, Perceptron, Restart, RunSpec, TwoLossSpec, replace
+from lab.spec import ConstantRate, EpisodeSpec, Perceptron, Restart, RunSpec, TwoLossSpec, replace
 from lab.tasks import Collage, Images, Operation, Tabular
 from lab.tasks.table import TableTask
 from lab.training.episodes import LEARN
@@ -31,7 +31,7 @@ class TableSetting:
     scale: str
     task: TableTask
     model: Perceptron
-    recipe: Descent
+    recipe: ConstantRate
     base: EpisodeSpec  # one function for all hidden layers, seed 0
     inputs: EpisodeSpec | None = None  # one function an input, where that has settings of its own
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lab.scale import SCALES, check_scale
-from lab.spec import Learned, ModelSpec, Recipe, RunSpec, SearchSpec, replace
+from lab.spec import AdamTrapezoid, Learned, ModelSpec, RunSpec, SearchSpec, replace
 
 STAGE_ONE_SEED = 0
 TRAINED_TO, SEARCHED_TO = 10, 15  # longest COPY sequences of `train` and of `search` (Section 3.1)
@@ -25,7 +25,7 @@ class Setting:
 
     task: str
     model: ModelSpec
-    recipe: Recipe
+    recipe: AdamTrapezoid
     read: int  # step at which the compatibility matrix is read (App. B)
     models: int = 8  # M of Algorithm 1
     knots: int = 361  # spacing 1/9 on [-20, 20]
@@ -56,7 +56,7 @@ class Setting:
         recipe = replace(self._recipe(learned=not by_name), stop=self.read if short else None)
         return [RunSpec(self.task, model, recipe, seed, self.evaluate) for seed in range(seeds)]
 
-    def _recipe(self, learned: bool) -> Recipe:
+    def _recipe(self, learned: bool) -> AdamTrapezoid:
         return replace(self.recipe, rate=self.learned_rate or self.recipe.rate) if learned else self.recipe
 
 
@@ -93,7 +93,7 @@ def _printed(task: str) -> Setting:
     steps, rate, read = _TABLE_4[task]
     betas = (0.92, 0.98) if task in ("addreversed", "copy") else (0.9, 0.999)
     batch = 64 if task in ("mano", "copy") else 512
-    recipe = Recipe(steps, rate, batch=batch, betas=betas, every=50 if steps > 1000 else 25)
+    recipe = AdamTrapezoid(steps, rate, batch=batch, betas=betas, every=50 if steps > 1000 else 25)
     return Setting(task, model, recipe, read, models=3 if task in ("addreversed", "copy") else 8)
 
 

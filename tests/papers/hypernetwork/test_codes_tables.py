@@ -10,7 +10,7 @@ from lab.catalogue.build import figure
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
 from lab.errors import LabError
-from lab.papers.hypernetwork.codes_tables import fresh, living
+from lab.papers.hypernetwork.codes_tables import converged, fresh
 from lab.papers.hypernetwork.logic_codes.figures import TERMS, plan, sample, which_terms
 from lab.papers.hypernetwork.settings import READ_HELD_OUT
 from lab.run import Run
@@ -215,6 +215,6 @@ def test_runs_that_diverged_are_left_out_and_none_left_is_said():
 
     (labels, run), *others = runs_of("hypernetwork/fig2b")
     lost = Lost(run.spec, run.store)
-    assert living([(labels, lost), *others]) == others
+    assert converged([(labels, lost), *others]) == others
     with pytest.raises(LabError, match="every run diverged"):
-        living([(labels, lost)])
+        converged([(labels, lost)])

@@ -7,13 +7,13 @@ from lab.errors import ArgumentError
 from lab.models.methods import METHODS
 from lab.papers.hypernetwork.settings import FRACTIONS, LENGTHS, logic, sraven
 from lab.scale import SCALES
-from lab.spec import AdamW, HyperModel, from_json, to_json
+from lab.spec import AdamWCosine, HyperModel, from_json, to_json
 
 
 def test_fuzzy_logic_is_table_a3():
     found = logic("paper", "softmax", length=96, held_out=0.5)
     assert found.model == HyperModel(layers=2, heads=8, width=128, key_width=16, mlp_width=256)
-    recipe = AdamW(50_000, 0.001, 128, decay=0.1, warmup=100, every=10_000, examples=16_000)
+    recipe = AdamWCosine(50_000, 0.001, 128, decay=0.1, warmup=100, every=10_000, examples=16_000)
     assert found.recipe == recipe and found.task.held_out == 0.5 and found.task.length == 96
     grid = {(run.recipe.rate, run.recipe.decay, run.recipe.warmup) for run in found.grid(seeds=3)}
     assert grid == {(rate, decay, 100) for rate in (0.001, 0.003) for decay in (0.03, 0.1)}

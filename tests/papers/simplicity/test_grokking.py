@@ -168,7 +168,7 @@ def test_first_steps_are_those_of_the_stored_curves(made, monkeypatch):
     assert {trace.name for trace in made["simplicity/fig13"].plot.data if len(trace.x)} >= {"ReLU, never"}
     monkeypatch.setattr(grokking_entries, "LEVEL", reachable)
     runs = [(labels, Run(spec, Store())) for labels, spec in planned("simplicity/fig13")]
-    found = grokking_entries.arrivals(runs)
+    found = grokking_entries.steps_to_level(runs)
     assert found["step"].notna().any()
     for (_, run), row in zip(runs, found.itertuples(), strict=True):
         curve = run.accuracy_on("test")

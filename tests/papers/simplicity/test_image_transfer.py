@@ -12,7 +12,7 @@ from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
 from lab.papers.simplicity.image_transfer import plots
 from lab.papers.simplicity.images.settings import REGRESSION, RELU, images, present
-from lab.papers.simplicity.search.settings import ALL, DEEP, shared
+from lab.papers.simplicity.search.settings import ALL, DEEP, shared_search
 from lab.run import Run
 from lab.scale import SCALES
 from lab.spec import Learned, replace
@@ -40,14 +40,14 @@ def test_every_model_is_that_of_its_set_with_the_function_of_its_source(scale):
             if labels["source"] == RELU:
                 assert spec in base
             else:
-                search = shared(scale, labels["source"])
+                search = shared_search(scale, labels["source"])
                 assert spec.model.phi == Learned(search, "phi") and search.model.layers == DEEP
                 episodes.check(search)
 
 
 @every_scale
 def test_the_function_of_all_sets_has_as_many_episodes_on_each(scale):
-    both, one = shared(scale, ALL), [shared(scale, name) for name in present(scale)]
+    both, one = shared_search(scale, ALL), [shared_search(scale, name) for name in present(scale)]
     assert both.tasks == tuple(search.task for search in one)
     assert both.episodes == sum(search.episodes for search in one)
     assert both.inner_steps(both.episodes - 1) == one[0].inner_steps(one[0].episodes - 1)

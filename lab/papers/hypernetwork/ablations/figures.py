@@ -13,7 +13,7 @@ from lab.papers.entry import Entry, Planned
 from lab.papers.hypernetwork.ablations import claims, plots
 from lab.papers.hypernetwork.ablations.settings import LENGTH
 from lab.papers.hypernetwork.logic.figures import POINT, finals
-from lab.papers.hypernetwork.origin import Hyper, Several
+from lab.papers.hypernetwork.origin import Hyper, JoinedProvenance
 from lab.papers.hypernetwork.printed import PRINTED, means
 from lab.papers.hypernetwork.settings import logic, sraven
 from lab.papers.hypernetwork.sraven_variations.figures import FEWER
@@ -119,7 +119,7 @@ ENTRIES = (
         plot=plots.table_a1,
         summary=_summary,
         notes=_notes,
-        origin=Several(_origins),
+        origin=JoinedProvenance(_origins),
         seeds=SEEDS,
         claims=claims.TABLEA1,
         printed=claims.printed_ablations,

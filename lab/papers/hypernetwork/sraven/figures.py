@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.papers.entry import Entry, Planned
-from lab.papers.hypernetwork.codes_tables import MAPS, Labelled, alike, decoded, fresh, listed, mapped
+from lab.papers.hypernetwork.codes_tables import MAPS, Labelled, decoded, fresh, listed, mapped, similarities
 from lab.papers.hypernetwork.logic.figures import POINT, finals, percent
 from lab.papers.hypernetwork.logic_codes.figures import ONE, maps_summary
 from lab.papers.hypernetwork.origin import Hyper
@@ -79,8 +79,8 @@ def _maps(last: bool, *colourings: str) -> Callable[[Labelled, int], pd.DataFram
     return measure
 
 
-def _alike(runs: Sequence[tuple[dict, Run]], examples: int) -> pd.DataFrame:
-    return alike(chosen(runs), examples, fresh, rules, RULES)
+def _similarities(runs: Sequence[tuple[dict, Run]], examples: int) -> pd.DataFrame:
+    return similarities(chosen(runs), examples, fresh, rules, RULES)
 
 
 def _listed(runs: Sequence[tuple[dict, Run]], examples: int) -> pd.DataFrame:
@@ -222,7 +222,7 @@ ENTRIES = (
         "How alike the codes of two rules are",
         "Cosine similarity between the mean latent codes of rules in the last layer, on unseen combinations",
         "related rules such as addition and subtraction can have similar codes (HYLA)",
-        measure=_alike,
+        measure=_similarities,
         plot=similarity.matrices,
         summary=_alike_summary,
         notes=_notes,

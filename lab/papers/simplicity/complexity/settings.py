@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from lab import datasets
 from lab.scale import check_scale
-from lab.spec import Descent, Perceptron, RunSpec, replace
+from lab.spec import ConstantRate, Perceptron, RunSpec, replace
 from lab.tasks import Tabular
 
 TABLES = {"smoke": "MagicTelescope", "laptop": "MagicTelescope", "paper": "electricity"}
@@ -27,9 +27,9 @@ SEEDS = {"smoke": 2, "laptop": 3, "paper": 6}
 RATE, RATE_FROM = 0.003, "sweep on val with ReLU at laptop scale, within .005 of the best"
 _WIDTHS = {"smoke": 8, "laptop": 64, "paper": 256}
 _RECIPES = {
-    "smoke": Descent(steps=6, rate=RATE, batch=256, optimizer="rmsprop", average=2, every=2),
-    "laptop": Descent(steps=300, rate=RATE, batch=512, optimizer="rmsprop"),
-    "paper": Descent(steps=3_000, rate=RATE, batch=4096, optimizer="rmsprop"),
+    "smoke": ConstantRate(steps=6, rate=RATE, batch=256, optimizer="rmsprop", average=2, every=2),
+    "laptop": ConstantRate(steps=300, rate=RATE, batch=512, optimizer="rmsprop"),
+    "paper": ConstantRate(steps=3_000, rate=RATE, batch=4096, optimizer="rmsprop"),
 }
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from lab.papers.entry import Entry, Planned
 from lab.papers.simplicity.grokking import claims, plots
-from lab.papers.simplicity.grokking.origin import Simple
+from lab.papers.simplicity.grokking.origin import GrokkingProvenance
 from lab.papers.simplicity.grokking.settings import (
     ADDITION,
     FRACTIONS,
@@ -70,7 +70,7 @@ def _settings(scale: str, seeds: int) -> list[Planned]:
     return found
 
 
-def arrivals(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+def steps_to_level(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     """One row a run: task, fraction, width, method, seed, step (the first with `LEVEL` test accuracy, on straight lines
     between evaluations; NaN where there is none), accuracy (test, at the end), last (step), diverged."""
     import pandas as pd
@@ -171,7 +171,7 @@ def _summary(table: pd.DataFrame) -> str:
     )
 
 
-def _arrivals_summary(table: pd.DataFrame) -> str:
+def _steps_summary(table: pd.DataFrame) -> str:
     """Mean step and how many get there, by setting and method."""
     words = []
     for (fraction, width), rows in table.groupby(["fraction", "width"], sort=False):
@@ -222,7 +222,7 @@ ENTRIES = (
         plot=plots.fig11,
         tasks=(ADDITION.name,),
         seeds=SEEDS,
-        origin=Simple((ADDITION,)),
+        origin=GrokkingProvenance((ADDITION,)),
         claims=claims.FIG11,
         minutes={"smoke": 0.1, "laptop": 6, "paper": 90},
         **_SHARED,
@@ -238,7 +238,7 @@ ENTRIES = (
         plot=plots.fig12,
         tasks=tuple(task.name for task in VERSIONS),
         seeds={"smoke": 1, "laptop": 3, "paper": 3},
-        origin=Simple(VERSIONS),
+        origin=GrokkingProvenance(VERSIONS),
         claims=claims.FIG12,
         minutes={"smoke": 0.2, "laptop": 15, "paper": 360},
         **_SHARED,
@@ -252,12 +252,12 @@ ENTRIES = (
         " Figure 11)",
         "models with learned activations converge faster across a variety of settings",
         plan=_settings,
-        measure=arrivals,
+        measure=steps_to_level,
         plot=plots.fig13,
         tasks=(ADDITION.name,),
-        origin=Simple((ADDITION,)),
+        origin=GrokkingProvenance((ADDITION,)),
         seeds={"smoke": 2, "laptop": 3, "paper": 3},
-        summary=_arrivals_summary,
+        summary=_steps_summary,
         notes=_notes,
         claims=claims.FIG13,
         minutes={"smoke": 0.3, "laptop": 15, "paper": 480},
@@ -273,7 +273,7 @@ ENTRIES = (
         plot=plots.fig28,
         tasks=tuple(task.name for task in ALL),
         seeds={"smoke": 1, "laptop": 2, "paper": 3},
-        origin=Simple(ALL, OPERATIONS),
+        origin=GrokkingProvenance(ALL, OPERATIONS),
         claims=claims.FIG28,
         minutes={"smoke": 0.3, "laptop": 20, "paper": 3_000},
         **(_SHARED | {"notes": _left_out}),

@@ -11,7 +11,7 @@ from lab.tasks import Operation
 
 
 @dataclass(frozen=True)
-class Simple:
+class GrokkingProvenance:
     """The simplicity paper, operations: the settings of `lab.papers.simplicity.grokking.settings`."""
 
     tasks: tuple[Operation, ...]

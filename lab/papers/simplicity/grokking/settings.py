@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lab.scale import check_scale
-from lab.spec import Descent, EpisodeSpec, Learned, Perceptron, Restart, RunSpec, replace
+from lab.spec import ConstantRate, EpisodeSpec, Learned, Perceptron, Restart, RunSpec, replace
 from lab.tasks import Operation
 from lab.tasks.operation import ALL
 
@@ -31,7 +31,7 @@ class Grokking:
 
     task: Operation  # `train` is nearly all that is not the test split
     model: Perceptron
-    recipe: Descent
+    recipe: ConstantRate
     search: EpisodeSpec
 
     def runs(self, method: str, seeds: int) -> list[RunSpec]:
@@ -51,11 +51,11 @@ def grokking(scale: str = "laptop", task: Operation = ADDITION) -> Grokking:
     (1.0, 1)
     """
     model = Perceptron(width=256, scale=TORCH_SIZE)
-    recipe = Descent(steps=60_000, rate=1.0, batch=4_096, keep="last", every=100)
+    recipe = ConstantRate(steps=60_000, rate=1.0, batch=4_096, keep="last", every=100)
     search = EpisodeSpec(
         task,
         replace(model, width=64),
-        Descent(4_500, 1.0, batch=4_096),
+        ConstantRate(4_500, 1.0, batch=4_096),
         replace(recipe, steps=10_000, keep="best"),
         _PAPER_RESTARTS,
         low=-2.0,
@@ -68,11 +68,11 @@ def grokking(scale: str = "laptop", task: Operation = ADDITION) -> Grokking:
     )
     if check_scale(scale) != "paper":
         rate = LAPTOP_RATE * task.classes / ADDITION.classes
-        recipe = Descent(steps=5_000, rate=rate, keep="last", every=25)
+        recipe = ConstantRate(steps=5_000, rate=rate, keep="last", every=25)
         search = replace(
             search,
-            inner=Descent(450, rate),
-            retrain=Descent(500, rate, every=100),
+            inner=ConstantRate(450, rate),
+            retrain=ConstantRate(500, rate, every=100),
             restarts=_LAPTOP_RESTARTS,
             growth=2.0,
         )

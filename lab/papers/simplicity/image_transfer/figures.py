@@ -12,7 +12,7 @@ from lab.papers.simplicity.image_transfer import plots
 from lab.papers.simplicity.images.figures import accuracies
 from lab.papers.simplicity.images.settings import REGRESSION, RELU, SETS, TITLES, images, present
 from lab.papers.simplicity.search import claims
-from lab.papers.simplicity.search.settings import ALL, DEEP, DEPTHS, TRANSFER_SEEDS, Variants, moved
+from lab.papers.simplicity.search.settings import ALL, DEEP, DEPTHS, TRANSFER_SEEDS, Variants, transfer_runs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +24,7 @@ def _plan(scale: str, seeds: int, sources: tuple[str, ...], depths: tuple[int, .
         for source in (RELU, *sources)
         for target in present(scale)
         for layers in depths
-        for spec in moved(scale, source, target, layers, seeds)
+        for spec in transfer_runs(scale, source, target, layers, seeds)
     ]
 
 

@@ -163,7 +163,7 @@ _MARKERS = {
 }
 _FUNCTIONS = {
     "measure": functions.shapes,
-    "functions": functions.courses,
+    "functions": functions.values,
     "plot": functions.draw,
     "tasks": _TASKS,
     "seeds": _ONE,

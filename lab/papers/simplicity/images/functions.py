@@ -26,20 +26,20 @@ if TYPE_CHECKING:  # imported where a figure is drawn
 COLUMNS = (FROM_RELU, FROM_ZERO, PER_LAYER)
 
 
-def turns(y: np.ndarray) -> float:
+def relative_variation(y: np.ndarray) -> float:
     """How far a function goes up and down, in multiples of its range: 1 where it is monotone; NaN of a constant.
 
-    >>> turns(np.array([0.0, 1.0, 0.0, 1.0])), turns(np.array([0.0, 0.5, 2.0]))
+    >>> relative_variation(np.array([0.0, 1.0, 0.0, 1.0])), relative_variation(np.array([0.0, 0.5, 2.0]))
     (3.0, 1.0)
     """
     reach = np.ptp(y)
     return float(np.abs(np.diff(y)).sum() / reach) if reach > 0 else float("nan")
 
 
-def likeness(y: np.ndarray, other: np.ndarray) -> float:
+def r_squared(y: np.ndarray, other: np.ndarray) -> float:
     """Share of the variance of a function that a·other + c explains, 0 to 1; NaN of a constant.
 
-    >>> round(likeness(np.array([1.0, 3.0, 5.0]), np.array([0.0, 1.0, 2.0])), 9)
+    >>> round(r_squared(np.array([1.0, 3.0, 5.0]), np.array([0.0, 1.0, 2.0])), 9)
     1.0
     """
     if not np.ptp(y) > 0 or not np.ptp(other) > 0:
@@ -49,18 +49,18 @@ def likeness(y: np.ndarray, other: np.ndarray) -> float:
 
 def shapes(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     """One row a function that a search found: set, mode, method, restart, layer (from 1), accuracy (on `val`, 0 to 1,
-    of the model that was trained with it to decide), chosen, turns, gelu, relu (likeness of both, at all knots)."""
+    of the model that was trained with it to decide), chosen, turns, gelu, relu (`r_squared` of both, at all knots)."""
     import pandas as pd
 
     rows = []
     for labels, _, found, restart, layer, x, y in _found(runs):
         told = {"restart": restart, "layer": layer, "accuracy": float(found.results[restart, :, 0].mean())}
-        like = {"gelu": likeness(y, gelu(x)), "relu": likeness(y, x.clip(0))}
-        rows.append(labels | told | {"chosen": restart == found.winner, "turns": turns(y)} | like)
+        like = {"gelu": r_squared(y, gelu(x)), "relu": r_squared(y, x.clip(0))}
+        rows.append(labels | told | {"chosen": restart == found.winner, "turns": relative_variation(y)} | like)
     return pd.DataFrame(rows).round({"accuracy": 6, "turns": 6, "gelu": 6, "relu": 6})
 
 
-def courses(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+def values(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     """The same functions, one row a knot: set, mode, method, restart, layer, chosen, x, value, density (of chosen ones,
     the share of inputs nearest to this knot, on test rows, in the first model that was trained with it; NaN of a model
     that diverged)."""
@@ -76,7 +76,7 @@ def courses(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
 
 
 def chosen(functions: pd.DataFrame, name: str, mode: str, method: str) -> Spline:
-    """The function that was chosen, of the first layer where each has its own. functions: as `courses` has it."""
+    """The function that was chosen, of the first layer where each has its own. functions: as `values` has it."""
     columns = {"set": name, "mode": mode, "method": method, "layer": 1, "chosen": True}
     rows = functions[np.logical_and.reduce([functions[key] == value for key, value in columns.items()])]
     if not len(rows):
@@ -132,7 +132,7 @@ def _density(run: Run, search: EpisodeSpec, layer: int) -> np.ndarray:
 def draw(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     """One row a set and mode, one column a method; the chosen function, what it receives, other restarts.
 
-    table: as `shapes` has it; functions: as `courses` has it.
+    table: as `shapes` has it; functions: as `values` has it.
     """
     pairs = list(table.drop_duplicates(["set", "mode"])[["set", "mode"]].itertuples(index=False, name=None))
     methods = [method for method in COLUMNS if method in set(table["method"])]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from lab import datasets
 from lab.errors import ArgumentError
 from lab.scale import check_scale
-from lab.spec import Descent, EpisodeSpec, Learned, Part, Perceptron, Restart, RunSpec, replace
+from lab.spec import ConstantRate, EpisodeSpec, Learned, Part, Perceptron, Restart, RunSpec, replace
 from lab.tasks import Images
 
 SETS = ("mnist", "fashion_mnist", "svhn", "cifar10")  # as in Figure 16
@@ -38,9 +38,9 @@ RATE_FROM = "sweep with ReLU on val at laptop scale"
 # In regression ReLU still gets better after 300 steps; in classification all of `train` is right after 150.
 _STEPS = {"smoke": (4, 4), "laptop": (300, 600), "paper": (5_000, 5_000)}
 _RECIPES = {
-    "smoke": Descent(steps=0, rate=RATE, batch=64, optimizer="adam", average=2, every=2),
-    "laptop": Descent(steps=0, rate=RATE, batch=512, optimizer="adam"),
-    "paper": Descent(steps=0, rate=RATE, batch=4_096, optimizer="adam"),
+    "smoke": ConstantRate(steps=0, rate=RATE, batch=64, optimizer="adam", average=2, every=2),
+    "laptop": ConstantRate(steps=0, rate=RATE, batch=512, optimizer="adam"),
+    "paper": ConstantRate(steps=0, rate=RATE, batch=4_096, optimizer="adam"),
 }
 
 
@@ -69,7 +69,7 @@ class Setting:
     scale: str
     task: Images
     model: Perceptron  # its number of layers is that of the models that functions are learned with
-    recipe: Descent
+    recipe: ConstantRate
     base: EpisodeSpec  # with no restarts: those of a method
 
     def search(self, method: str, depth: int | None = None) -> EpisodeSpec:

@@ -25,7 +25,7 @@ from lab.papers.simplicity.tables.settings import (
     STARTS,
     TANH,
     TRIES,
-    OnTables,
+    TablesProvenance,
     network,
     tables,
 )
@@ -158,8 +158,8 @@ def _notes(scale: str) -> list[str]:
     ]
 
 
-def _origin(name: str) -> OnTables:
-    return OnTables(partial(looked_at, name=name), THEIRS[name], without=("hidden layers",))
+def _origin(name: str) -> TablesProvenance:
+    return TablesProvenance(partial(looked_at, name=name), THEIRS[name], without=("hidden layers",))
 
 
 _PARTS = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lab.papers.entry import Entry, Planned
-from lab.papers.simplicity.grokking.figures import arrivals
+from lab.papers.simplicity.grokking.figures import steps_to_level
 from lab.papers.simplicity.grokking.settings import LEVEL, OPERATIONS, RELU
 from lab.papers.simplicity.operation_transfer import claims
 from lab.papers.simplicity.operation_transfer.settings import EVERY, SEEDS, Transfer, functions, runs
@@ -33,7 +33,7 @@ def plan(scale: str, seeds: int) -> list[Planned]:
 
 
 def fig14(table: pd.DataFrame) -> go.Figure:
-    """The matrix: rows are tasks, columns functions. table: as `grokking.arrivals` has it, with the column function."""
+    """The matrix: rows are tasks, columns functions. table: that of `grokking.steps_to_level` and function."""
     import plotly.graph_objects as go
 
     found = claims.scores(table)
@@ -129,7 +129,7 @@ ENTRIES = (
         "the matrix is densely filled: functions transfer across many tasks. Mean score 19.9 % with ReLU, 54.0 % with"
         " functions of one task, 61.5 % with that of all tasks",
         plan=plan,
-        measure=arrivals,
+        measure=steps_to_level,
         plot=fig14,
         tasks=tuple(task.name for task in ALL),
         seeds=SEEDS,

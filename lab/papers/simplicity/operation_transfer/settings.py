@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lab.papers.simplicity.grokking import settings as simple_settings
-from lab.papers.simplicity.grokking.origin import Simple
+from lab.papers.simplicity.grokking.origin import GrokkingProvenance
 from lab.papers.simplicity.grokking.settings import OPERATIONS, RELU, grokking
-from lab.spec import Descent, EpisodeSpec, Learned, RunSpec, replace
+from lab.spec import ConstantRate, EpisodeSpec, Learned, RunSpec, replace
 from lab.tasks import Operation
 
 EVERY = "all operations"  # the function that is learned for all of them at once
@@ -36,7 +36,7 @@ def everywhere(scale: str = "laptop") -> EpisodeSpec:
 def runs(scale: str, task: Operation, function: str, seeds: int) -> list[RunSpec]:
     """One run a seed on an operation, with ReLU, with the function of an operation (its name), or that of all."""
     base = grokking(scale, task)
-    recipe: Descent = replace(base.recipe, stop=_LAST[scale])
+    recipe: ConstantRate = replace(base.recipe, stop=_LAST[scale])
     phi = "relu"
     if function != RELU:
         search = everywhere(scale) if function == EVERY else grokking(scale, _named(scale)[function]).search
@@ -62,8 +62,8 @@ def _named(scale: str) -> dict[str, Operation]:
 
 
 @dataclass(frozen=True)
-class Transfer(Simple):
-    """As `Simple`, with the search on all operations, and where training ends."""
+class Transfer(GrokkingProvenance):
+    """As `GrokkingProvenance`, with the search on all operations, and where training ends."""
 
     guesses: Sequence[str] = (
         *simple_settings.GUESSES,

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING
 from lab.papers.entry import Entry, Planned
 from lab.papers.simplicity.reuse import claims
 from lab.papers.simplicity.tables.figures import kept
-from lab.papers.simplicity.tables.settings import LAYERS, LEARNED, RELU, SEEDS, START, WIDTHS, OnTables, network, tables
+from lab.papers.simplicity.tables.settings import (
+    LAYERS,
+    LEARNED,
+    RELU,
+    SEEDS,
+    START,
+    WIDTHS,
+    TablesProvenance,
+    network,
+    tables,
+)
 from lab.plots.caption import set_reading
 from lab.plots.panels import above, grid, place
 from lab.plots.style import METHOD_SYMBOLS, SIZE, colour, method_title
@@ -21,13 +31,13 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-THEIRS = "covertype"  # the table of Figure 8
+PAPER_TABLE = "covertype"  # the table of Figure 8
 OFFSET = {RELU: 0.97, LEARNED: 1.03}  # of marks, so that whiskers do not hide each other
 
 
 def one(scale: str) -> tuple[str, ...]:
     """The table of Figure 8 or its sample; where neither belongs to the scale, its first one."""
-    found = [name for name in tables(scale) if name.removesuffix("_sample") == THEIRS]
+    found = [name for name in tables(scale) if name.removesuffix("_sample") == PAPER_TABLE]
     return tuple(found) or tables(scale)[:1]
 
 
@@ -137,7 +147,7 @@ ENTRIES = (
         _SAYS,
         plan=_single,
         tasks=one("laptop"),
-        origin=OnTables(one, THEIRS, _WITHOUT),
+        origin=TablesProvenance(one, PAPER_TABLE, _WITHOUT),
         claims=claims.FIG8,
         minutes={"smoke": 0.1, "laptop": 4, "paper": 30},
         **_SHARED,
@@ -151,7 +161,7 @@ ENTRIES = (
         _SAYS,
         plan=plan,
         tasks=tables("laptop"),
-        origin=OnTables(without=_WITHOUT),
+        origin=TablesProvenance(without=_WITHOUT),
         claims=claims.FIG21,
         minutes={"smoke": 0.1, "laptop": 12, "paper": 500},
         **_SHARED,

@@ -84,7 +84,7 @@ def _curves(table: pd.DataFrame) -> list[tuple[np.ndarray, np.ndarray, np.ndarra
     return found
 
 
-def alike(table: pd.DataFrame) -> list[float]:
+def restart_correlations(table: pd.DataFrame) -> list[float]:
     """Correlation of the linear and the cubic function of each restart, over the knots of the former; NaN where one
     never left zero, and so is like no other."""
     return [
@@ -102,8 +102,8 @@ def functions_moved(table: pd.DataFrame, scale: str) -> str:
     return f"{still} of {len(curves)} restarts did not leave ReLU" if still else ""
 
 
-def _alike(table: pd.DataFrame) -> Verdict:
-    return Verdict(estimates.mean(alike(table), "restarts", "restarts of one search"), above=IDENTICAL)
+def _restart_correlations(table: pd.DataFrame) -> Verdict:
+    return Verdict(estimates.mean(restart_correlations(table), "restarts", "restarts of one search"), above=IDENTICAL)
 
 
 def baseline_as_printed(table: pd.DataFrame, scale: str) -> str:
@@ -196,7 +196,7 @@ FIG15 = (
     Claim(
         "alike",
         "The linear and cubic functions are nearly identical (correlated above .9)",
-        _alike,
+        _restart_correlations,
         functions_moved,
         "5 searches an interpolation",
         3.0,

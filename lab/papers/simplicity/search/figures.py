@@ -102,7 +102,7 @@ STILL = 0.99  # correlation with its start, above which a function has not moved
 
 
 def _functions_summary(table: pd.DataFrame) -> str:
-    told = [f"{value:.2f}" for value in claims.alike(table)]
+    told = [f"{value:.2f}" for value in claims.restart_correlations(table)]
     still = [
         kind
         for kind, rows in table[table["start"] == "relu"].groupby("method", sort=False)

@@ -82,10 +82,10 @@ def learned(scale: str, seeds: int, found: EpisodeSpec, restart: int | None = No
     return [replace(run, model=replace(run.model, phi=phi)) for run in relu(scale, seeds)]
 
 
-def shared(scale: str, source: str) -> EpisodeSpec:
+def shared_search(scale: str, source: str) -> EpisodeSpec:
     """A search for one function for four hidden layers on a set, or on all sets, each in its turn (App. E.3).
 
-    >>> shared("laptop", ALL).episodes // shared("laptop", "mnist").episodes
+    >>> shared_search("laptop", ALL).episodes // shared_search("laptop", "mnist").episodes
     2
     """
     sets = present(check_scale(scale)) if source == ALL else (source,)
@@ -94,10 +94,10 @@ def shared(scale: str, source: str) -> EpisodeSpec:
     return replace(base, task=tasks if len(tasks) > 1 else tasks[0], episodes=base.episodes * len(tasks))
 
 
-def moved(scale: str, source: str, target: str, layers: int, seeds: int) -> list[RunSpec]:
+def transfer_runs(scale: str, source: str, target: str, layers: int, seeds: int) -> list[RunSpec]:
     """Models of a set with the function of another one, of all (ALL), or with ReLU."""
     runs = images(scale, target, REGRESSION).runs(RELU, layers, seeds)
-    phi: Part = "relu" if source == RELU else Learned(shared(scale, source), "phi")
+    phi: Part = "relu" if source == RELU else Learned(shared_search(scale, source), "phi")
     return [replace(run, model=replace(run.model, phi=phi)) for run in runs]
 
 
@@ -111,7 +111,7 @@ class Variants(ImageSets):
     def fields(self, scale: str) -> dict[str, tuple[object, str]]:
         """As ImageSets.fields."""
         one = images(scale, self.names[0], REGRESSION)
-        found = shared(scale, self.names[0]) if self.transfer else search(scale)
+        found = shared_search(scale, self.names[0]) if self.transfer else search(scale)
         rates = sorted({images(scale, name, REGRESSION).recipe.rate for name in present(scale, self.names)})
         recipe, guess = one.recipe, "guess, the paper does not say"
         return {

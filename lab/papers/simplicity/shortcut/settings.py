@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from lab import datasets
 from lab.scale import check_scale
-from lab.spec import Descent, EpisodeSpec, Learned, Perceptron, Restart, RunSpec, replace
-from lab.tasks import Collage, Told
+from lab.spec import ConstantRate, EpisodeSpec, Learned, Perceptron, Restart, RunSpec, replace
+from lab.tasks import Collage, SingleTileCollage
 from lab.tasks.collage import TILES
 
 # "easy" is the tile that ReLU goes by. MNIST and Fashion-MNIST: Fashion-MNIST, .45 against .40 on the two unambiguous
@@ -29,9 +29,9 @@ SEEDS = {"smoke": 2, "laptop": 3, "paper": 6}
 # spectral normalization .91, .95, .95, .96. One rate for both: the highest at which neither diverges.
 _LAPTOP_RATE = 0.1
 _RECIPES = {
-    "smoke": Descent(steps=6, rate=_LAPTOP_RATE, batch=256, average=2, keep="last", every=2),
-    "laptop": Descent(steps=400, rate=_LAPTOP_RATE, batch=1024, average=10, keep="last", every=10),
-    "paper": Descent(steps=10_000, rate=0.01, batch=4096, keep="last", every=50),
+    "smoke": ConstantRate(steps=6, rate=_LAPTOP_RATE, batch=256, average=2, keep="last", every=2),
+    "laptop": ConstantRate(steps=400, rate=_LAPTOP_RATE, batch=1024, average=10, keep="last", every=10),
+    "paper": ConstantRate(steps=10_000, rate=0.01, batch=4096, keep="last", every=50),
 }
 
 
@@ -41,14 +41,14 @@ class Shortcut:
 
     task: Collage
     model: Perceptron
-    recipe: Descent
+    recipe: ConstantRate
     scale: str
 
     def search(self, tile: str) -> EpisodeSpec:
         """The search for the function that does best where only this tile tells the label."""
         watch, settings = f"val_{tile}", _SEARCH[self.scale]
         retrain = replace(self.recipe, keep="best", watch=watch)
-        inner = Descent(settings["inner"], self.recipe.rate, batch=min(256, self.recipe.batch))
+        inner = ConstantRate(settings["inner"], self.recipe.rate, batch=min(256, self.recipe.batch))
         if self.scale == "paper":
             inner = replace(inner, batch=self.recipe.batch)
         return EpisodeSpec(
@@ -71,7 +71,7 @@ class Shortcut:
             if method == FOR[tile]:
                 phi = Learned(self.search(tile), "phi")
             elif method == ALONE[tile]:
-                task = Told(task.easy, task.hard, tile)
+                task = SingleTileCollage(task.easy, task.hard, tile)
         return [RunSpec(task, replace(self.model, phi=phi), self.recipe, seed, EVALUATE) for seed in range(seeds)]
 
 

@@ -20,19 +20,19 @@ COMPLEXITY, TEST, TRAIN = "total variation (of probabilities)", "test accuracy (
 
 
 def fig6(table: pd.DataFrame) -> go.Figure:
-    """One panel a table: complexity and test accuracy of networks with ReLU and with learned functions.
+    """One panel per table: complexity and test accuracy of networks with ReLU and with learned functions.
 
     table: as `lab.papers.simplicity.tables.figures.measured` gives it; every model is drawn."""
     return _scatter(table[table["method"].isin((RELU, LEARNED))], "tv", COMPLEXITY)
 
 
 def fig22(table: pd.DataFrame) -> go.Figure:
-    """One panel a table: accuracy in training and in testing of all models. table: as for `fig6`."""
+    """One panel per table: accuracy in training and in testing of all models. table: as for `fig6`."""
     return _scatter(table.assign(x=100 * table["accuracy_train"]), "x", TRAIN)
 
 
 def fig23(table: pd.DataFrame) -> go.Figure:
-    """One panel a table: complexity and test accuracy of all models. table: as for `fig6`."""
+    """One panel per table: complexity and test accuracy of all models. table: as for `fig6`."""
     return _scatter(table, "tv", COMPLEXITY)
 
 

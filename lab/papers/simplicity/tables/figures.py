@@ -25,7 +25,7 @@ from lab.papers.simplicity.tables.settings import (
     TANH,
     TREES,
     TRIES,
-    OnTables,
+    TablesProvenance,
     network,
     tables,
 )
@@ -211,8 +211,8 @@ def _only_learned(scale: str, seeds: int) -> list[Planned]:
     return plan(scale, seeds, (RELU, LEARNED))
 
 
-_SHARED = {"tasks": tables("laptop"), "origin": OnTables(), "seeds": SEEDS}
-_NO_BASELINES = OnTables(without=("values of α", "settings tried for k-NN and trees"))
+_SHARED = {"tasks": tables("laptop"), "origin": TablesProvenance(), "seeds": SEEDS}
+_NO_BASELINES = TablesProvenance(without=("values of α", "settings tried for k-NN and trees"))
 _ACCURACY = {"plan": plan, "measure": scored, "summary": _summary, "notes": _notes} | _SHARED
 _COMPLEX = {"measure": measured, "summary": _complexity_summary, "notes": _complexity_notes} | _SHARED
 _WHAT = (

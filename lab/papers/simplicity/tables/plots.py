@@ -38,7 +38,7 @@ def fig5(table: pd.DataFrame) -> go.Figure:
 
 
 def fig20(table: pd.DataFrame) -> go.Figure:
-    """One panel a table: test accuracy by method. table: as for `fig5`."""
+    """One panel per table: test accuracy by method. table: as for `fig5`."""
     own = table[table["chosen"].astype(bool)].assign(percent=100 * table["accuracy"])
     names = list(own["table"].unique())
     figure = _panels(names, own)

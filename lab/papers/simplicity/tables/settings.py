@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from lab import datasets
 from lab.papers.simplicity.complexity.settings import RATE, RATE_FROM
 from lab.scale import check_scale
-from lab.spec import Descent, EpisodeSpec, Learned, Perceptron, Restart, RunSpec, replace
+from lab.spec import ConstantRate, EpisodeSpec, Learned, Perceptron, Restart, RunSpec, replace
 from lab.tasks import Tabular
 
 LINEAR, NEIGHBOURS, TREES = "linear model", "k-NN", "boosted trees"
@@ -38,9 +38,9 @@ _TABLES = {"smoke": ("bank-marketing",), "laptop": ("covertype_sample", "MagicTe
 
 _WIDTH = {"smoke": 8, "laptop": 64, "paper": 256}
 _RECIPE = {
-    "smoke": Descent(steps=4, rate=RATE, batch=256, optimizer="rmsprop", average=2, every=2),
-    "laptop": Descent(steps=600, rate=RATE, batch=512, optimizer="rmsprop"),
-    "paper": Descent(steps=3_000, rate=RATE, batch=4096, optimizer="rmsprop"),
+    "smoke": ConstantRate(steps=4, rate=RATE, batch=256, optimizer="rmsprop", average=2, every=2),
+    "laptop": ConstantRate(steps=600, rate=RATE, batch=512, optimizer="rmsprop"),
+    "paper": ConstantRate(steps=3_000, rate=RATE, batch=4096, optimizer="rmsprop"),
 }
 _KNOTS = {"smoke": 21, "laptop": 101, "paper": 101}
 # Of hidden functions. On covertype_sample, accuracy on `val` of a network that is trained with what is found, 300
@@ -122,7 +122,7 @@ def search(scale: str, table: str, start: str, layers: int = _DEPTH) -> EpisodeS
     found = EpisodeSpec(
         Tabular(table),
         Perceptron(depth, 64, inputs="identity" if inputs else None),
-        Descent(1_000, recipe.rate, recipe.batch, recipe.optimizer),
+        ConstantRate(1_000, recipe.rate, recipe.batch, recipe.optimizer),
         recipe,
         restarts,
         learn="inputs" if inputs else "shared",
@@ -150,7 +150,7 @@ def search(scale: str, table: str, start: str, layers: int = _DEPTH) -> EpisodeS
 
 
 @dataclass(frozen=True)
-class OnTables:
+class TablesProvenance:
     """Origin of entries that train these networks. names: the tables of a scale. theirs: the paper's, where an entry is
     not about all of them. without: what does not belong to its setting, because it is not used or varied."""
 

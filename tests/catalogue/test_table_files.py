@@ -109,6 +109,33 @@ def test_a_figure_that_is_written_over_packed_ones_replaces_them(folder):
     pd.testing.assert_frame_equal(build.read(entry(NAME), "laptop").table, made.table)
 
 
+def test_redrawing_keeps_the_tables_and_their_digests(folder):
+    def kept():
+        facts = json.loads((folder / "provenance.json").read_text())
+        return facts["tables"], {path.name: gzip.decompress(path.read_bytes()) for path in folder.glob("*.csv.gz")}
+
+    before = kept()
+    unpack(folder)
+    (folder / "figure.png").unlink()
+    try:
+        build.redraw(NAME)
+    except LabError as error:
+        if "no images" not in str(error):
+            raise
+        pytest.skip(str(error))
+    assert kept() == before
+    assert {path.name for path in folder.iterdir()} == {
+        "table.csv.gz",
+        "curves.csv.gz",
+        "figure.json.gz",
+        "figure.png",
+        "provenance.json",
+    }
+    edit(folder, b"0.", b"1.")
+    with pytest.raises(LabError, match="damaged or was edited"):
+        build.redraw(NAME)
+
+
 def test_a_table_without_provenance_is_read_as_it_is(folder):
     (folder / "provenance.json").unlink()
     edit(folder, b"0.", b"1.")

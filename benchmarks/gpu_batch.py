@@ -24,7 +24,9 @@ from spline import EXPONENTS, measure, text
 
 from lab import engine
 from lab.catalogue.build import measured
+from lab.catalogue.provenance import as_json
 from lab.catalogue.registry import entries
+from lab.catalogue.table_files import contents, digests
 from lab.errors import LabError
 from lab.nonlinearity import formula, op
 from lab.papers.entry import Entry
@@ -165,9 +167,10 @@ def main(minutes: float, out: Path, seeds: int | None) -> None:
         table, facts, extras = measured(name, "paper", "cuda", seeds, store=Store(), progress=False)
         folder = out / name / "paper"
         folder.mkdir(parents=True, exist_ok=True)
-        for stem, frame in {"table": table, **extras}.items():
-            frame.to_csv(folder / f"{stem}.csv", index=False)
-        (folder / "provenance.json").write_text(json.dumps(facts, indent=1))
+        tables = contents({"table": table, **extras})
+        for stem, content in tables.items():
+            (folder / f"{stem}.csv").write_bytes(content)
+        (folder / "provenance.json").write_bytes(as_json(facts | {"tables": digests(tables)}))
         print(f"{name}: {(time.monotonic() - start) / 60:.1f} minutes", flush=True)
 
 

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from fnmatch import fnmatch
 from pathlib import Path
 from statistics import median
 
@@ -16,6 +17,8 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).resolve().parent.parent
 LONGEST = 300  # lines of a module, from which on it should be two
 MEDIAN = 120  # lines that half of the modules do not exceed
+FOLDERS = ("lab", "notebooks", "tests", "benchmarks", "data/results", "data/runs", "data/samples", "data/zoo")
+MOST = 30_000_000  # bytes of all committed files: what everybody downloads first
 IMPORTED_WHERE_USED = {"umap", "sklearn", "numba", "plotly", "dask"}  # each costs a notebook's first second
 
 
@@ -23,12 +26,25 @@ def committed(pattern="*"):
     """The files under version control (and the new ones git would not ignore), as paths."""
     # safe.directory: a container's checkout often belongs to another user than the one who runs the tests
     git = ["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    names = subprocess.run([*git, "--", pattern], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    try:
+        names = subprocess.run([*git, "--", pattern], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):  # no git, or an unpacked archive: what lies in its folders
+        found = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*")) if path.is_file()]
+        kept = [path for path in found if "__pycache__" not in path.parts]
+        return [path for path in kept if fnmatch(name_of(path), pattern)]
     return [ROOT / name for name in names.split("\0") if name and (ROOT / name).is_file()]
 
 
 def name_of(path):
     return path.relative_to(ROOT).as_posix()
+
+
+def test_all_that_is_committed_is_light():
+    """Outside a checkout what is measured is nearly the same: the data are nine tenths of it."""
+    paths = committed()
+    assert {"lab", "data"} <= {name_of(path).partition("/")[0] for path in paths}, "there is something to weigh"
+    largest = sorted((path.stat().st_size, name_of(path)) for path in paths)[-5:]
+    assert sum(path.stat().st_size for path in paths) < MOST, f"the largest: {largest}"
 
 
 @pytest.mark.parametrize("path", committed("*.ipynb"), ids=name_of)

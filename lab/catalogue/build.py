@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.catalogue.figure import Figure
-from lab.catalogue.provenance import collect
+from lab.catalogue.provenance import as_json, collect
 from lab.catalogue.registry import entry
-from lab.catalogue.shipped import folder_of, has_results
+from lab.catalogue.shipped import folder_of, has_results, has_table, shipped_table
+from lab.catalogue.table_files import digests_of, pack
 from lab.devices import choose_device, device_name
 from lab.errors import LabError, check_whole
 from lab.papers.entry import Entry
@@ -136,14 +137,11 @@ def trained(found: Entry, scale: str, store: Store) -> bool:
 
 def read(found: Entry, scale: str) -> Figure:
     """A shipped figure, drawn anew from its table; settings and departures are told of the runs that it has."""
-    import pandas as pd
-
-    folder = folder_of(found.name, scale)
+    table = shipped_table(found.name, scale)
+    beside = [name for name in ("curves", "functions") if has_table(found.name, scale, name)]
+    extras = {name: shipped_table(found.name, scale, name) for name in beside}
     try:
-        table = pd.read_csv(folder / "table.csv")
-        facts = json.loads((folder / "provenance.json").read_text())
-        beside = [folder / f"{name}.csv" for name in ("curves", "functions")]
-        extras = {path.stem: pd.read_csv(path) for path in beside if path.is_file()}
+        facts = json.loads((folder_of(found.name, scale) / "provenance.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise LabError(f"shipped results cannot be read ({error}); bring them back, or train with --force") from error
     if set(facts["runs"]) == {key(spec) for _, spec in found.plan(scale, max(1, len(facts["seeds"])))}:
@@ -152,17 +150,22 @@ def read(found: Entry, scale: str) -> Figure:
 
 
 def redraw(name: str, scale: str = "laptop") -> None:
-    """Write the image, the plot and the provenance of a shipped figure anew, from its table, which stays as it is.
+    """Write the image, the plot and the provenance of a shipped figure anew, from its tables, and pack it.
 
-    Raises LabError where no image can be made.
+    The tables stay as they are, and so do their digests. Raises LabError where no image can be made, or a table is not
+    the one that the provenance tells of.
     """
     folder = folder_of(name, scale)
     with tempfile.TemporaryDirectory() as place:
         *_, last = read(entry(name), scale).write(place, page=False)
         if not isinstance(last, Path):
             raise LabError(last)
-        for file in ("figure.json", "figure.png", "provenance.json"):
+        facts = json.loads((Path(place) / "provenance.json").read_text(encoding="utf-8"))
+        facts["tables"] = digests_of(folder)  # of the files here: a number that was read may be written otherwise
+        for file in ("figure.json", "figure.png"):
             shutil.copyfile(Path(place) / file, folder / file)
+    (folder / "provenance.json").write_bytes(as_json(facts))
+    pack(folder)
 
 
 def _told(found: Entry, scale: str) -> dict:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
@@ -11,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lab.catalogue.provenance import as_json
+from lab.catalogue.table_files import PACKED, contents, digests
 from lab.errors import ArgumentError, LabError, check_flag, check_path
 from lab.store.locks import exclusive
 from lab.store.temporary import abandoned, temporary, write
@@ -21,6 +22,7 @@ if TYPE_CHECKING:  # plotly is imported where a figure is drawn
 
 # what the lab may have written into a figure's folder before, and not now
 FILES = ("figure.html", "figure.json", "figure.png", "figure.svg", "table.csv", "curves.csv", "functions.csv")
+FILES += tuple(f"{name}{PACKED}" for name in FILES if name.endswith((".csv", ".json")))
 WIDTH = 800  # px of images; text has its natural size there
 
 PAGE = """<!DOCTYPE html>
@@ -92,23 +94,24 @@ class Figure:
     def write(self, folder: str | Path, images: bool = True, page: bool = True) -> list[Path | str]:
         """Write the figure's files into `folder`; what was written, and how to get images where there are none.
 
-        Always figure.json (Plotly), table.csv, provenance.json and one CSV for each of `extras`. With `page`
+        Always figure.json (Plotly), table.csv, provenance.json (with the SHA-256 of each table, by which readers know
+        a damaged one) and one CSV for each of `extras`. With `page`
         figure.html, which holds plotly.js itself (5 MB): one file to send around, and it opens offline. With `images`
         figure.png and figure.svg, where a Chrome is found. A figure's files belong together: an older figure's are
         replaced by all of these, or stay where something cannot be written (LabError), and none is left beside them.
         """
         folder, images, page = check_path("folder", folder), check_flag("images", images), check_flag("page", page)
-        files = {"table.csv": self.table.to_csv(index=False)}
-        files |= {f"{name}.csv": table.to_csv(index=False) for name, table in self.extras.items()}
-        files["provenance.json"] = json.dumps(self.provenance, indent=1, ensure_ascii=False) + "\n"
-        files["figure.json"] = self._captioned_json()
+        tables = contents({"table": self.table, **self.extras})
+        files = {f"{name}.csv": content for name, content in tables.items()}
+        files["provenance.json"] = as_json(self.provenance | {"tables": digests(tables)})
+        files["figure.json"] = self._captioned_json().encode()
         if page:
-            files["figure.html"] = self._page()
+            files["figure.html"] = self._page().encode()
         try:
             _make(folder)
             with temporary(folder) as new:  # in there, because a link or another disk may be above
-                for name, text in files.items():
-                    write(new / name, text.encode())
+                for name, content in files.items():
+                    write(new / name, content)
                 drawn = self._write_images(new) if images else []
                 _place(new, folder)
             for path in abandoned(folder):

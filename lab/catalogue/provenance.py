@@ -63,6 +63,11 @@ def collect(
     return json.loads(json.dumps(facts, allow_nan=False))  # tuples become lists here, not at the first reading
 
 
+def as_json(facts: Mapping[str, object]) -> bytes:
+    """What is in provenance.json."""
+    return (json.dumps(facts, indent=1, ensure_ascii=False) + "\n").encode()
+
+
 def check(facts: Mapping[str, object]) -> None:
     """Raise ValueError unless these are facts of a figure, with every key and a source for every number."""
     missing = [name for name in KEYS if name not in facts]

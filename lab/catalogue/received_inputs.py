@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lab.catalogue.shipped import RESULTS
+from lab.catalogue.shipped import has_table, shipped_table
 from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
 from lab.papers.transformers.individual_tasks.figures import mlp_inputs
@@ -51,10 +52,8 @@ def functions_of(table: pd.DataFrame, where: str) -> tuple[dict[str, Spline], di
 
 
 def _shipped(phi: Spline) -> Received | None:
-    import pandas as pd
-
-    for path in sorted(RESULTS.glob(f"{FIGURE}/*/table.csv")):
-        functions, inputs = functions_of(pd.read_csv(path), f"{FIGURE}, scale {path.parent.name}")
+    for scale in filter(partial(has_table, FIGURE), SCALES):
+        functions, inputs = functions_of(shipped_table(FIGURE, scale), f"{FIGURE}, scale {scale}")
         for name, known in functions.items():
             if _same(known, phi):
                 return inputs.get(name)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from lab.catalogue.registry import entries
 from lab.catalogue.shipped import RESULTS
+from lab.catalogue.table_files import find, read
 from lab.errors import ArgumentError, LabError, check_path, shortened
 from lab.papers.agreement import agreement
 from lab.papers.claims import ABSENT, FAILS, HOLDS, UNDECIDED, Claim, absent
@@ -65,7 +66,7 @@ def score(scale: str | None = None, results: str | Path = RESULTS) -> dict[str, 
                 found["numbers"] += [_numbers(entry, where, table)] if entry.printed else []
             except (LookupError, ValueError, TypeError) as error:  # of a table of other columns
                 raise LabError(
-                    f"{folder / entry.name / str(where)}/table.csv does not fit {entry.name} ({error!r}); "
+                    f"{find(folder / entry.name / str(where))} does not fit {entry.name} ({error!r}); "
                     f"make it again: lab figure {entry.name} --scale {where}"
                 ) from error
     return found
@@ -75,19 +76,10 @@ def _tables(entry: Entry, scale: str | None, folder: Path) -> tuple[str, dict[st
     """The scale that is read, and its tables by name, those that are here: "table" and, for some, "functions"."""
     for name in [scale] if scale else PREFERRED:
         place = folder / entry.name / name
-        if (place / "table.csv").is_file():
+        if find(place):
             names = ["table", *(["functions"] if any(claim.of_functions for claim in entry.claims) else [])]
-            return name, {one: _read(place / f"{one}.csv") for one in names if (place / f"{one}.csv").is_file()}
+            return name, {one: read(place, one) for one in names if find(place, one)}
     return scale or PREFERRED[-1], {}
-
-
-def _read(path: Path) -> pd.DataFrame:
-    import pandas as pd
-
-    try:
-        return pd.read_csv(path)
-    except (OSError, ValueError) as error:
-        raise LabError(f"{path} cannot be read ({error}); bring it back, or make it again") from error
 
 
 def _claim(entry: Entry, claim: Claim, scale: str, tables: dict[str, pd.DataFrame]) -> dict:

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from lab.catalogue import table_files
 from lab.nonlinearity.spline import Spline
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 RESULTS = Path(__file__).parents[2] / "data" / "results"
 
@@ -19,20 +24,36 @@ def has_results(name: str, scale: str) -> bool:
     return (folder_of(name, scale) / "provenance.json").is_file()
 
 
+def shipped_table(name: str, scale: str = "laptop", which: str = "table") -> pd.DataFrame:
+    """A table of shipped results: `which` is "table", or for some entries "curves" or "functions".
+
+    Raises LabError where it is not there, cannot be read, or is not the one that its provenance tells of.
+
+    >>> shipped_table("transformers/fig6").columns.tolist()
+    ['task', 'x', 'value', 'density']
+    """
+    return table_files.read(folder_of(name, scale), which)
+
+
+def has_table(name: str, scale: str = "laptop", which: str = "table") -> bool:
+    """Whether this table is among the shipped results."""
+    return table_files.find(folder_of(name, scale), which) is not None
+
+
 def shipped_functions(scale: str = "laptop") -> dict[str, Spline]:
     """Functions that were learned for operations, by task, from the results that are shipped with the lab.
 
     >>> shipped_functions()["a+b mod 27"].low
     -2.0
     """
-    import pandas as pd
     import torch
 
     found = {}
-    for name in ("fig11", "fig12", "fig28"):
-        path = folder_of(f"simplicity/{name}", scale) / "functions.csv"
-        table = pd.read_csv(path) if path.is_file() else pd.DataFrame({"task": [], "chosen": []})
-        for task, rows in table[table["chosen"].astype(bool)].groupby("task", sort=False):
+    for name in ("simplicity/fig11", "simplicity/fig12", "simplicity/fig28"):
+        if not has_table(name, scale, "functions"):
+            continue
+        functions = shipped_table(name, scale, "functions")
+        for task, rows in functions[functions["chosen"].astype(bool)].groupby("task", sort=False):
             x, values = rows["x"].to_numpy(), torch.tensor(rows["value"].to_numpy(), dtype=torch.float32)
             found.setdefault(task, Spline(values, float(x[0]), float(x[-1])))
     return found

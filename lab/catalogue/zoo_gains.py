@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.catalogue.shipped import RESULTS
+from lab.catalogue.table_files import find, read
 from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
 from lab.papers.simplicity.defaults import of_table
@@ -70,7 +71,7 @@ def _shipped(name: str, spec: Search) -> Iterator[tuple[str, pd.DataFrame, pd.Da
     for folder in sorted(path.parent for path in RESULTS.glob("*/*/*/provenance.json")):
         if name not in json.loads((folder / "provenance.json").read_text()).get("searches", {}):
             continue
-        table = _read(folder / ("curves.csv" if (folder / "curves.csv").is_file() else "table.csv"))
+        table = _read(folder, "curves" if find(folder, "curves") else "table")
         if not {"task", "seed", "step", "accuracy", "diverged"} <= set(table) or "width" in table:
             continue  # no curves, or those of other widths, too
         rows, where = table[table["task"] == spec.task_name], f"{folder.parent.parent.name}/{folder.parent.name}"
@@ -87,16 +88,15 @@ def _shipped(name: str, spec: Search) -> Iterator[tuple[str, pd.DataFrame, pd.Da
             yield where, rows[ours], rows[baseline]
 
 
-def _read(path: Path) -> pd.DataFrame:
+def _read(folder: Path, name: str) -> pd.DataFrame:
     """A shipped table, read once as long as nobody writes it anew: the zoo asks for each function."""
-    return _table(path, path.stat().st_mtime_ns)
+    path = find(folder, name)
+    return _table(folder, name, path.stat().st_mtime_ns if path else 0)
 
 
 @functools.lru_cache(maxsize=16)
-def _table(path: Path, written: int) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.read_csv(path)
+def _table(folder: Path, name: str, written: int) -> pd.DataFrame:
+    return read(folder, name)
 
 
 def _stored(phi: Spline, spec: Search, store: Store) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:

@@ -1,5 +1,6 @@
 """Laws of the catalogue: plans exist at every scale, figures share runs, nothing looks at data that it must not see."""
 
+import gzip
 import importlib
 import json
 import re
@@ -197,10 +198,11 @@ def test_shipped_results_are_complete_and_belong_to_the_settings(folder):
     assert bool(facts["runs"]) == (name not in COUNTED)
     assert all(re.fullmatch("[0-9a-f]{64}", run) for run in facts["runs"])
     assert facts["hyperparameters"] == json.loads(json.dumps(found.origin.hyperparameters(scale))), "older settings"
-    made, table = build.read(found, scale), pd.read_csv(folder / "table.csv")
-    drawn = json.loads((folder / "figure.json").read_text())
+    made, table = build.read(found, scale), pd.read_csv(folder / "table.csv.gz")
+    drawn = json.loads(gzip.decompress((folder / "figure.json.gz").read_bytes()))
     assert differences(json.loads(made.plot.to_json())["data"], drawn["data"]) == [], "the plot is not the table's"
     assert made.full_caption and made.table.equals(table)
     assert set(table.get("seed", facts["seeds"])) <= {*facts["seeds"]}
-    assert {path.name for path in folder.iterdir()} >= {"table.csv", "figure.json", "figure.png", "provenance.json"}
+    files = {f"{name}.csv.gz" for name in facts["tables"]} | {"figure.json.gz", "figure.png", "provenance.json"}
+    assert {path.name for path in folder.iterdir()} == files and facts["tables"].keys() == {"table", *made.extras}
     assert len(facts["runs"]) == len({key(spec) for _, spec in found.plan(scale, len(facts["seeds"]))})

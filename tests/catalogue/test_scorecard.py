@@ -129,7 +129,9 @@ SHIPPED = [name for name, found in entries().items() if found.claims and (RESULT
 def test_shipped_results_are_scored(name):
     folder = RESULTS / name / "laptop"
     for claim in entry(name).claims:
-        found = claim.verdict(pd.read_csv(folder / f"{'functions' if claim.of_functions else 'table'}.csv"), "laptop")
+        found = claim.verdict(
+            pd.read_csv(folder / f"{'functions' if claim.of_functions else 'table'}.csv.gz"), "laptop"
+        )
         assert found.word in (HOLDS, FAILS, UNDECIDED, ABSENT)
         assert found.n >= 1 or found.word == ABSENT and found.reason
         assert isnan(found.low) or found.low <= found.effect <= found.high

@@ -1,6 +1,7 @@
 """The zoo: what a file holds is what was learned, or it is refused; what the table says can be computed again."""
 
 import csv
+import gzip
 import json
 import os
 import statistics
@@ -51,7 +52,7 @@ def test_the_table_has_a_row_for_each_function_and_all_that_are_shipped_are_meas
 
 
 def test_the_gain_of_a_function_learned_by_episodes_is_over_relu():
-    with (RESULTS / "simplicity/fig11/laptop/table.csv").open() as lines:
+    with gzip.open(RESULTS / "simplicity/fig11/laptop/table.csv.gz", "rt") as lines:
         rows = list(csv.DictReader(lines))
     means = {}
     for method in ("learned", "ReLU"):
@@ -67,7 +68,7 @@ def test_the_gain_of_a_function_learned_by_episodes_is_over_relu():
 @pytest.mark.parametrize("task", tasks.NAMES)
 def test_gains_are_those_of_the_shipped_results(task):
     """Here without pandas: by seed, mean over steps, ours minus baseline; then mean and Student's interval."""
-    with (RESULTS / "transformers/fig10/laptop/table.csv").open() as lines:
+    with gzip.open(RESULTS / "transformers/fig10/laptop/table.csv.gz", "rt") as lines:
         rows = [row for row in csv.DictReader(lines) if row["task"] == task]
     assert {row["diverged"] for row in rows} == {"False"}
     seeds = sorted({row["seed"] for row in rows})

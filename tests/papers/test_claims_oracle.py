@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from lab.catalogue import scorecard
-from lab.catalogue.build import RESULTS
+from lab.catalogue.shipped import RESULTS
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +17,7 @@ def rows():
 
 
 def read(name, which="table"):
-    return pd.read_csv(RESULTS / name / "laptop" / f"{which}.csv")
+    return pd.read_csv(RESULTS / name / "laptop" / f"{which}.csv.gz")
 
 
 def welch(a, b, level=0.95):

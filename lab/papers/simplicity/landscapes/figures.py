@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -174,7 +174,7 @@ def _network(run: Run, fine: Fineness) -> Iterator[dict]:
     complexity = Variation(train.inputs, train.targets, fine.paths, fine.samples, SEED)
     some = train[: fine.rows]
     loss = Loss(some.inputs, some.targets, lambda p, y: -p.gather(-1, y[..., None]).clamp_min(1e-30).log().mean((1, 2)))
-    asked = {"grid": fine.grid, "seed": SEED}
+    asked: dict[str, Any] = {"grid": fine.grid, "seed": SEED}
     zoom = landscape(model, {"zoom": complexity}, "random", radius=RADIUS, **asked)
     yield _row("solution", value=zoom.here["zoom"])
     yield _row("ambient", value=float(zoom.values["zoom"].mean()))
@@ -281,7 +281,7 @@ _PARTS = (
     "for each model its function, the loss on the plane of its training, the complexity there and on a random"
     " plane, and its answers on planes of the input space, each through a training row"
 )
-_SHARED = {"measure": measured, "seeds": SEEDS, "summary": _summary, "notes": _notes}
+_SHARED: dict[str, Any] = {"measure": measured, "seeds": SEEDS, "summary": _summary, "notes": _notes}
 ENTRIES = (
     Entry(
         "simplicity/fig7",

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lab.models.baselines import Baseline, fit
 from lab.papers.entry import Entry, Planned
@@ -213,8 +213,8 @@ def _only_learned(scale: str, seeds: int) -> list[Planned]:
 
 _SHARED = {"tasks": tables("laptop"), "origin": OnTables(), "seeds": SEEDS}
 _NO_BASELINES = OnTables(without=("values of α", "settings tried for k-NN and trees"))
-_ACCURACY = {"plan": plan, "measure": scored, "summary": _summary, "notes": _notes} | _SHARED
-_COMPLEX = {"measure": measured, "summary": _complexity_summary, "notes": _complexity_notes} | _SHARED
+_ACCURACY: dict[str, Any] = {"plan": plan, "measure": scored, "summary": _summary, "notes": _notes} | _SHARED
+_COMPLEX: dict[str, Any] = {"measure": measured, "summary": _complexity_summary, "notes": _complexity_notes} | _SHARED
 _WHAT = (
     "a linear model, nearest neighbours, boosted trees, and networks with ReLU, tanh(αx), a learned function, and"
     " learned input functions (IAFs)"

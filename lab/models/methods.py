@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from lab.errors import check_choice
 from lab.spec import HyperModel, replace
 
@@ -35,7 +37,7 @@ def method(name: str, model: HyperModel | None = None) -> HyperModel:
     'pair'
     """
     check_choice("method", name, METHODS)
-    plain = {"normalization": "softmax", "network": "head", "phi": "identity", "experts": 0}
+    plain: dict[str, Any] = {"normalization": "softmax", "network": "head", "phi": "identity", "experts": 0}
     return replace(model or HyperModel(), **plain | METHODS[name])
 
 

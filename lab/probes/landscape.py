@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -48,7 +49,7 @@ class Landscape:
 
     def again(self, **changes: object) -> Landscape:
         """The landscape of the same model, measures and checkpoints, with other arguments of `landscape`."""
-        asked = {"trajectory": self.checkpoints, "grid": len(self.x), **self.asked, **changes}
+        asked: dict[str, Any] = {"trajectory": self.checkpoints, "grid": len(self.x), **self.asked, **changes}
         return landscape(self.model, self.measures, **asked)
 
     def at(self, x: float, y: float) -> nn.Module:
@@ -121,7 +122,7 @@ def landscape(
         kept = double.at(centre)
     coordinates, distance = (None, None) if checkpoints is None else plane.project(checkpoints)
     values = {name: numbers.reshape(len(y), len(x)) for name, numbers in found.items()}
-    asked = {"directions": directions, "radius": radius, "seed": seed, "normalize": normalize}
+    asked: dict[str, Any] = {"directions": directions, "radius": radius, "seed": seed, "normalize": normalize}
     here = {name: float(answer.reshape(())) for name, answer in answers.items()}
     return Landscape(x, y, values, here, plane, coordinates, distance, chunk, kept, dict(measures), checkpoints, asked)
 

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from lab.spec.models import HyperModel, ModelSpec, Perceptron
 from lab.spec.parts import Learned, Shaped
-from lab.spec.recipes import AdamTrapezoid, AdamWCosine, ConstantRate
 from lab.spec.searches import EpisodeSpec, SearchSpec, TwoLossSpec
-from lab.tasks.logic import Logic
-from lab.tasks.sraven import Sraven
-from lab.tasks.table import TableTask
 
 
 @dataclass(frozen=True)
@@ -18,9 +14,9 @@ class RunSpec:
     """One trained model: task + model + recipe + seed."""
 
     # a name of `lab.tasks.NAMES`; a task whose examples are made as they are needed; or a table
-    task: str | Logic | Sraven | TableTask
-    model: ModelSpec | HyperModel | Perceptron
-    recipe: AdamTrapezoid | AdamWCosine | ConstantRate
+    task: Any
+    model: Any
+    recipe: Any
     seed: int  # of weights and batches; where examples are made as needed, also of what is held out
     evaluate: tuple[str, ...] = ("test",)  # splits that scores are followed on during training
     task_seed: int = 0  # seed of the data set that a name stands for, or of a table's splits

@@ -9,6 +9,7 @@ import json
 import re
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from safetensors.torch import load as load_tensors
@@ -46,7 +47,7 @@ def pack(spec: object, history: dict[str, np.ndarray], weights: dict[str, Tensor
 def unpack(files: dict[str, bytes]) -> tuple[dict[str, np.ndarray], dict[str, Tensor]]:
     """History and weights."""
     with np.load(io.BytesIO(files["history.npz"]), allow_pickle=False) as arrays:
-        history = {name: arrays[name] for name in arrays.files}
+        history: dict[str, Any] = {name: arrays[name] for name in arrays.files}
     return history, load_tensors(files["weights.safetensors"])
 
 

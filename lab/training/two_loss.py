@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import singledispatch
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -52,7 +53,7 @@ class Search(Fleet):
         spec = self.spec
         if not spec.learn or not set(spec.learn) <= set(START):
             raise ArgumentError(f"learn={spec.learn}: name what to search for, mlp or attention or both")
-        start = {p: Knots(spec.low, spec.high, (START[p],) * spec.knots) for p in spec.learn}
+        start: dict[str, Any] = {p: Knots(spec.low, spec.high, (START[p],) * spec.knots) for p in spec.learn}
         model = replace(spec.model, **{**given, **start})
         runs = [RunSpec(spec.task, model, spec.recipe, seed, ("search",), spec.task_seed) for seed in self.seeds]
         return runs, [(model.mlp, model.attention)] * spec.models

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from lab.scale import SCALES, check_scale
 from lab.spec import AdamTrapezoid, Learned, ModelSpec, RunSpec, SearchSpec, replace
@@ -50,7 +51,7 @@ class Setting:
 
     def runs(self, seeds: int, search: SearchSpec | None = None, short: bool = False, **changes) -> list[RunSpec]:
         """Baseline runs, or runs with what `search` found; `changes` go to the model, `short` stops at `read`."""
-        learned = {part: Learned(search, part) for part in search.learn} if search else {}
+        learned: dict[str, Any] = {part: Learned(search, part) for part in search.learn} if search else {}
         model = replace(self.model, **(learned | changes))
         by_name = isinstance(model.mlp, str) and isinstance(model.attention, str)
         recipe = replace(self._recipe(learned=not by_name), stop=self.read if short else None)
@@ -115,7 +116,7 @@ def _laptop(task: str) -> Setting:
     recipe = replace(paper.recipe, steps=steps, rate=rate, batch=batch, every=25 if steps <= 1000 else 50)
     # COPY: every small model scores 0 on the test lengths 16-20; "lengths" is held out too, and has 2 to 20
     evaluate = ("lengths",) if task == "copy" else paper.evaluate
-    changed = {"model": replace(paper.model, **model), "recipe": recipe, "evaluate": evaluate}
+    changed: dict[str, Any] = {"model": replace(paper.model, **model), "recipe": recipe, "evaluate": evaluate}
     return replace(paper, read=read, models=models, learned_rate=learned_rate, **changed)
 
 

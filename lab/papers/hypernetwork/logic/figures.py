@@ -6,7 +6,7 @@ Figures 2C and A3 show the same runs; Figures 2B, 2D and A2 probe those of them 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lab.papers.entry import Entry, Planned
 from lab.papers.hypernetwork.logic import claims, plots
@@ -37,7 +37,7 @@ def plan(
             for method in methods:
                 setting = logic(scale, method, length, held_out)
                 for spec in setting.grid(seeds) if scale == "paper" else setting.runs(seeds):
-                    point = {name: getattr(spec.recipe, name) for name in POINT}
+                    point: dict[str, Any] = {name: getattr(spec.recipe, name) for name in POINT}
                     found.append(({"method": method, "length": length, "held_out": held_out} | point, spec))
     return found
 
@@ -116,7 +116,7 @@ def percent(share: float, sign: str = "") -> str:
 
 
 _GRID = ("length", "held out")  # what the figures vary
-_SHARED = {"tasks": ("logic",), "seeds": SEEDS, "origin": Hyper("logic", _GRID), "notes": _notes}
+_SHARED: dict[str, Any] = {"tasks": ("logic",), "seeds": SEEDS, "origin": Hyper("logic", _GRID), "notes": _notes}
 
 ENTRIES = (
     Entry(

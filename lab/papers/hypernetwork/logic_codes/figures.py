@@ -6,7 +6,7 @@ Figures 2B, 2D and A2 read runs that figure 2C trains: those with 32 tokens and 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -149,7 +149,7 @@ def _last_maps(table: pd.DataFrame) -> go.Figure:
     return embedding.maps(table, height=190)
 
 
-_SHARED = {"tasks": ("logic",), "plan": plan, "origin": Hyper("logic", ("length",))}
+_SHARED: dict[str, Any] = {"tasks": ("logic",), "plan": plan, "origin": Hyper("logic", ("length",))}
 ENTRIES = (
     Entry(
         "hypernetwork/fig2b",

@@ -6,7 +6,7 @@ All entries read the same runs, one for each method and seed; figure 4A has shor
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -165,9 +165,9 @@ def _high_maps(table: pd.DataFrame) -> go.Figure:
 
 
 _MINUTES = {"smoke": 1, "laptop": 60, "paper": 600}  # of the runs that all entries share
-_SHARED = {"tasks": ("sraven",), "origin": Hyper("sraven", ("steps",)), "minutes": _MINUTES}
-_CODES = {"plan": plan, **_SHARED}
-_ONE_SEED = _CODES | {"seeds": ONE, "minutes": {"smoke": 0.5, "laptop": 20, "paper": 200}}
+_SHARED: dict[str, Any] = {"tasks": ("sraven",), "origin": Hyper("sraven", ("steps",)), "minutes": _MINUTES}
+_CODES: dict[str, Any] = {"plan": plan, **_SHARED}
+_ONE_SEED: dict[str, Any] = _CODES | {"seeds": ONE, "minutes": {"smoke": 0.5, "laptop": 20, "paper": 200}}
 _POINTS = {"smoke": 60, "laptop": 800, "paper": 2_000}
 _MANY = {"smoke": 200, "laptop": 4_000, "paper": 16_000}
 ENTRIES = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lab.papers.entry import Entry, Planned
 from lab.papers.hypernetwork.codes_tables import MAPS, fresh, mapped
@@ -90,7 +90,7 @@ def _map_notes(scale: str) -> list[str]:
     ]
 
 
-_SRAVEN = {"tasks": ("sraven",), "origin": Hyper("sraven", ("steps", "layers"))}
+_SRAVEN: dict[str, Any] = {"tasks": ("sraven",), "origin": Hyper("sraven", ("steps", "layers"))}
 ENTRIES = (
     Entry(
         "hypernetwork/fig4b",

@@ -6,7 +6,7 @@ Figures 11, 12, 13 and 28 share the runs on addition modulo 27.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lab.papers.entry import Entry, Planned
 from lab.papers.simplicity.grokking import claims, plots
@@ -207,7 +207,7 @@ def _left_out(scale: str) -> list[str]:
     return [*found, "the paper's text names nine of its 22 operations; the others are guessed (lab.tasks.operation)"]
 
 
-_SHARED = {"measure": curves, "functions": functions, "summary": _summary, "notes": _notes}
+_SHARED: dict[str, Any] = {"measure": curves, "functions": functions, "summary": _summary, "notes": _notes}
 
 ENTRIES = (
     Entry(

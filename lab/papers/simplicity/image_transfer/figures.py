@@ -5,7 +5,7 @@ The functions are learned with four hidden layers. Table 4 has such models; Figu
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lab.papers.entry import Entry, Planned
 from lab.papers.simplicity.image_transfer import plots
@@ -66,7 +66,7 @@ def _together(table: pd.DataFrame) -> str:
 
 
 _TASKS = tuple(dict.fromkeys(images("laptop", name, REGRESSION).task.name for name in present("laptop")))
-_SHARED = {
+_SHARED: dict[str, Any] = {
     "measure": accuracies,
     "tasks": _TASKS,
     "origin": Variants(SETS, transfer=True),

@@ -7,7 +7,7 @@ main paper's Figures 3 and 4 are of MNIST alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
@@ -144,7 +144,7 @@ _TASKS = tuple(
     )
 )
 _ONE = dict.fromkeys(SCALES, 1)
-_ACCURACY = {
+_ACCURACY: dict[str, Any] = {
     "measure": accuracies,
     "tasks": _TASKS,
     "seeds": SEEDS,
@@ -153,7 +153,7 @@ _ACCURACY = {
     "plan": plan,
     "origin": ImageSets(),
 }
-_MARKERS = {
+_MARKERS: dict[str, Any] = {
     "measure": complexities,
     "tasks": _TASKS,
     "seeds": SEEDS,
@@ -161,7 +161,7 @@ _MARKERS = {
     "notes": _marker_notes,
     "examples": {"smoke": 10, "laptop": 400, "paper": 400},
 }
-_FUNCTIONS = {
+_FUNCTIONS: dict[str, Any] = {
     "measure": functions.shapes,
     "functions": functions.values,
     "plot": functions.draw,

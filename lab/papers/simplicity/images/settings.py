@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from lab import datasets
 from lab.errors import ArgumentError
@@ -121,8 +122,8 @@ def images(scale: str = "laptop", name: str = "mnist", mode: str = CLASSIFICATIO
 
 # Of the search: App. C has gradient descent on the knots, rates of .01 to .2, 50 to 400 knots, t of 1 to 50, and starts
 # from zero or ReLU; Section 2.3 about 50 knots on [-5, 5].
-_INNER = {"smoke": {"steps": 2}, "laptop": {"steps": 100, "batch": 256}, "paper": {"steps": 500}}
-_EPISODES = {
+_INNER: dict[str, Any] = {"smoke": {"steps": 2}, "laptop": {"steps": 100, "batch": 256}, "paper": {"steps": 500}}
+_EPISODES: dict[str, Any] = {
     "smoke": {"episodes": 2, "normalized": True},
     "laptop": {"episodes": 120, "growth": 1.25, "normalized": True},
     "paper": {"episodes": 400, "growth": 1.25, "normalized": True},

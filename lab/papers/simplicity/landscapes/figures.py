@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -166,7 +166,7 @@ _PARTS = (
     "for each model its function, the loss on the plane of its training, the complexity there and on a random"
     " plane, and its answers on planes of the input space, each through a training row"
 )
-_SHARED = {"measure": measured, "seeds": SEEDS, "summary": _summary, "notes": _notes}
+_SHARED: dict[str, Any] = {"measure": measured, "seeds": SEEDS, "summary": _summary, "notes": _notes}
 ENTRIES = (
     Entry(
         "simplicity/fig7",

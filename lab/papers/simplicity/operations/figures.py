@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -123,7 +123,7 @@ def _notes(scale: str) -> list[str]:
     ]
 
 
-_SAME = {
+_SAME: dict[str, Any] = {
     "plan": _nothing,
     "summary": _sizes,
     "seeds": dict.fromkeys(SCALES, 1),

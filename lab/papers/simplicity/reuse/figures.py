@@ -5,7 +5,7 @@ depths. Those of the width of Figure 5 are its runs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lab.papers.entry import Entry, Planned
 from lab.papers.simplicity.reuse import claims
@@ -135,7 +135,7 @@ def _notes(scale: str) -> list[str]:
 
 
 _WITHOUT = ("width", "values of α", "settings tried for k-NN and trees")
-_SHARED = {"measure": scored, "plot": draw, "seeds": SEEDS, "summary": _summary, "notes": _notes}
+_SHARED: dict[str, Any] = {"measure": scored, "plot": draw, "seeds": SEEDS, "summary": _summary, "notes": _notes}
 _SAYS = "learned functions surpass ReLU, often with fewer layers, and can be reused in networks of other widths"
 ENTRIES = (
     Entry(

@@ -7,7 +7,7 @@ with the function that the search finds as it is.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -137,7 +137,7 @@ def _objective_notes(scale: str) -> list[str]:
     ]
 
 
-_SHARED = {"tasks": (ablated(),), "origin": Variants(), "seeds": SEEDS}
+_SHARED: dict[str, Any] = {"tasks": (ablated(),), "origin": Variants(), "seeds": SEEDS}
 _ACCURACY = f"Test accuracy of networks with one hidden layer on {ablated()}"
 ENTRIES = (
     Entry(

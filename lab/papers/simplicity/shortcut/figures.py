@@ -4,7 +4,7 @@ label? Figures 9, 25 and 26, on collages of two tiles."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lab.papers.entry import Entry, Planned
 from lab.papers.simplicity.grokking.settings import RELU
@@ -139,7 +139,7 @@ def _notes(task: Collage) -> Callable[[str], list[str]]:
     return notes
 
 
-_SHARED = {
+_SHARED: dict[str, Any] = {
     "measure": trajectories,
     "functions": functions,
     "summary": _summary,

@@ -11,12 +11,12 @@ from lab.plots.caption import set_reading
 from lab.plots.panels import band, grid, name_axes, place
 from lab.plots.style import (
     GREY,
-    METHOD_COLOURS,
     METHOD_SYMBOLS,
     SIZE,
     TEMPLATE,
     colour,
     method_title,
+    methods_of,
 )
 from lab.statistics import INTERVAL, over_seeds
 
@@ -41,7 +41,7 @@ def by_layer(table: pd.DataFrame, score: str = "accuracy") -> go.Figure:
 
     figure = go.Figure()
     table = table.assign(layer=table["layer"] + 1)
-    for method in _methods(table):
+    for method in methods_of(table):
         rows, ink = table[table["method"] == method], colour(method)
         stats = 100 * over_seeds(rows, "layer", "value")[["mean", "half"]]
         band(figure, stats, ink, method)
@@ -94,7 +94,7 @@ def by_class(table: pd.DataFrame, score: str = "F1", what: str = "term") -> go.F
     table: method, seed, layer, label (text), value, chance, shuffled (0 to 1), one row a decoder and class; layers
     count from 0. score, what: the names of the score and of a class.
     """
-    layers, methods = sorted(table["layer"].unique()), _methods(table)
+    layers, methods = sorted(table["layer"].unique()), methods_of(table)
     labels = sorted(table["label"].unique(), key=lambda label: (len(label), label))
     figure = grid([f"layer {layer + 1}" for layer in layers], 1, height=165, gap=64, top=84)
     steps = np.linspace(-0.25, 0.25, len(methods)) if len(methods) > 1 else [0.0]
@@ -162,10 +162,6 @@ def _steps(heights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     middle = np.arange(len(heights))[:, None]
     return (middle + [-0.4, 0.4, 0.4]).ravel(), np.stack([heights, heights, np.full_like(heights, np.nan)], 1).ravel()
-
-
-def _methods(table: pd.DataFrame) -> list[str]:
-    return sorted(table["method"].unique(), key=list(METHOD_COLOURS).index)
 
 
 def _interval(table: pd.DataFrame, mark: str) -> str:

@@ -5,6 +5,11 @@ Colours are those of Okabe and Ito ("Color Universal Design", 2008), which peopl
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 YELLOW, BLUE, VERMILLION, PURPLE, GREY = "#F0E442", "#0072B2", "#D55E00", "#CC79A7", "#808080"
 
@@ -154,6 +159,11 @@ def faded(colour: str, opacity: float) -> str:
     """
     red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
     return f"rgba({red}, {green}, {blue}, {opacity})"
+
+
+def methods_of(table: pd.DataFrame) -> list[str]:
+    """The methods of a table (column method), each once, in the lab's order."""
+    return sorted(table["method"].unique(), key=list(METHOD_COLOURS).index)
 
 
 def method_title(method: str) -> str:

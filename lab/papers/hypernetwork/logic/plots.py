@@ -13,7 +13,7 @@ import numpy as np
 from lab.papers.hypernetwork.printed import AT, PAPER
 from lab.plots.caption import counted, set_reading
 from lab.plots.panels import grid, name_axes, place
-from lab.plots.style import METHOD_COLOURS, METHOD_SYMBOLS, colour, method_title
+from lab.plots.style import METHOD_SYMBOLS, colour, method_title, methods_of
 from lab.statistics import INTERVAL, diverged, over_seeds
 
 if TYPE_CHECKING:  # imported where a figure is drawn
@@ -37,7 +37,7 @@ def fig2c(table: pd.DataFrame) -> go.Figure:
         _draw(figure, rows, "r2_paper_ood", at, legend=number == 0)
         _draw_second(figure, rows, "r2_ood", at)
         if fraction == AT[1] and AT[0] in set(rows["length"]):
-            _draw_paper(figure, _methods(rows), at)
+            _draw_paper(figure, methods_of(rows), at)
     _tokens(figure, table)
     figure.update_yaxes(range=_range(table, ["r2_paper_ood", "r2_ood"]))
     figure.update_yaxes(showticklabels=False, matches="y", col=2)
@@ -92,7 +92,7 @@ def _draw(
     figure: go.Figure, table: pd.DataFrame, value: str, at: tuple[int, int], legend: bool, scale: float = 100
 ) -> None:
     """One line a method, its mean over seeds with intervals."""
-    for rank, method in enumerate(_methods(table)):
+    for rank, method in enumerate(methods_of(table)):
         stats = scale * over_seeds(table[table["method"] == method], "length", value)[["mean", "half"]]
         figure.add_scatter(
             x=stats.index * 1.03 ** (rank - 1),  # beside each other, so that whiskers can be told apart
@@ -112,7 +112,7 @@ def _draw(
 
 
 def _draw_second(figure: go.Figure, table: pd.DataFrame, value: str, at: tuple[int, int]) -> None:
-    for method in _methods(table):
+    for method in methods_of(table):
         mean = 100 * over_seeds(table[table["method"] == method], "length", value)["mean"]
         figure.add_scatter(
             x=mean.index,
@@ -194,7 +194,3 @@ def _lost(table: pd.DataFrame) -> str:
 
 def _interval(table: pd.DataFrame) -> str:
     return f"Whiskers: {INTERVAL}." if table["seed"].nunique() > 1 else "One seed only: no interval."
-
-
-def _methods(table: pd.DataFrame) -> list[str]:
-    return sorted(table["method"].unique(), key=list(METHOD_COLOURS).index)

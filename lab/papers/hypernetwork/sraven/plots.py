@@ -14,7 +14,7 @@ import numpy as np
 
 from lab.plots.caption import set_reading
 from lab.plots.panels import above, grid, place
-from lab.plots.style import GREY, METHOD_COLOURS, METHOD_SYMBOLS, SIZE, colour, method_title
+from lab.plots.style import GREY, METHOD_SYMBOLS, SIZE, colour, method_title, methods_of
 from lab.statistics import INTERVAL, over_seeds
 
 if TYPE_CHECKING:  # imported where a figure is drawn
@@ -118,7 +118,7 @@ def _draw(
     thin: bool = False,
 ) -> None:
     """One line a method, its mean over seeds, with intervals unless thin."""
-    axis, write, methods = _axis(table, by), WHERE[by][2], _methods(table)
+    axis, write, methods = _axis(table, by), WHERE[by][2], methods_of(table)
     for rank, method in enumerate(methods):
         stats = scale * over_seeds(table[table["method"] == method], by, value)[["mean", "half"]]
         name, unit = method_title(method), "%" if scale == 100 else "nats"
@@ -180,10 +180,6 @@ def _name_x(figure: go.Figure, table: pd.DataFrame, by: str, at: tuple[int, int]
         row=at[0],
         col=at[1],
     )
-
-
-def _methods(table: pd.DataFrame) -> list[str]:
-    return sorted(table["method"].unique(), key=list(METHOD_COLOURS).index)
 
 
 def _whiskers(table: pd.DataFrame) -> str:

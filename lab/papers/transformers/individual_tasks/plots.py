@@ -12,7 +12,18 @@ import numpy as np
 from lab.papers.transformers.settings import SEARCHED_TO, TRAINED_TO
 from lab.plots.caption import set_reading
 from lab.plots.panels import ACCURACY, FULL, STEP, above, band, grid, name_axes, place
-from lab.plots.style import BLACK, GREY, METHOD_COLOURS, METHOD_SYMBOLS, SIZE, TEMPLATE, colour, faded, task_title
+from lab.plots.style import (
+    BLACK,
+    GREY,
+    METHOD_COLOURS,
+    METHOD_SYMBOLS,
+    SIZE,
+    TEMPLATE,
+    colour,
+    faded,
+    methods_of,
+    task_title,
+)
 from lab.statistics import INTERVAL, diverged, over_seeds
 from lab.tasks.trivial import learned, trivial
 
@@ -36,7 +47,7 @@ def fig2(table: pd.DataFrame) -> go.Figure:
     for number, task in enumerate(tasks):
         at = place(number, columns)
         rows = table[table["task"] == task]
-        for method in _methods(rows):
+        for method in methods_of(rows):
             _draw_runs(figure, rows[rows["method"] == method], method, at, legend=method not in named)
             named.add(method)
         lost += _mark_diverged(figure, rows, task, at)
@@ -52,7 +63,7 @@ def fig10(table: pd.DataFrame) -> go.Figure:
 
     table: task, method, seed, step, accuracy, diverged.
     """
-    tasks, methods = list(table["task"].unique()), _methods(table)
+    tasks, methods = list(table["task"].unique()), methods_of(table)
     heads = [_head(method) if not row else "" for row in range(len(tasks)) for method in methods]
     figure = grid(heads, len(methods), height=104, gap=42, top=34, left=72, horizontal=18, share_y=True)
     lost = []
@@ -81,7 +92,7 @@ def fig3(table: pd.DataFrame) -> go.Figure:
     import plotly.graph_objects as go
 
     figure = go.Figure()
-    for method in _methods(table):
+    for method in methods_of(table):
         stats = 100 * over_seeds(table[table["method"] == method], "length", "accuracy")[["mean", "half"]]
         ink = colour(method)
         band(figure, stats, ink, method)
@@ -138,7 +149,7 @@ def fig4(table: pd.DataFrame) -> go.Figure:
     ends = (np.log10(widths[0]) - 0.08, np.log10(widths[-1]) + 0.08)
     for number, task in enumerate(tasks):
         row, column = place(number, columns)
-        for method in _methods(table[table["task"] == task]):
+        for method in methods_of(table[table["task"] == task]):
             rows = table[(table["task"] == task) & (table["method"] == method)]
             stats = 100 * over_seeds(rows, "width", "accuracy")[["mean", "half"]]
             figure.add_scatter(
@@ -274,11 +285,6 @@ def _said(lost: list[str]) -> str:
 
 def _interval(table: pd.DataFrame, mark: str) -> str:
     return f"{mark}: {INTERVAL}." if table["seed"].nunique() > 1 else "One seed only: no interval."
-
-
-def _methods(table: pd.DataFrame) -> list[str]:
-    """The methods of a table, in the lab's order."""
-    return sorted(table["method"].unique(), key=list(METHOD_COLOURS).index)
 
 
 def _head(method: str) -> str:

@@ -11,6 +11,7 @@ from lab import tasks
 from lab.catalogue.zoo_gains import gain
 from lab.cli import main
 from lab.errors import ArgumentError
+from lab.kinds import check_run as check_rows
 from lab.papers.simplicity.defaults import of_table, scale_of_table
 from lab.papers.simplicity.grokking.settings import ADDITION, LEARNED, grokking
 from lab.papers.simplicity.tables.settings import IAFS, STARTS, network
@@ -18,8 +19,8 @@ from lab.scale import SCALES
 from lab.spec import KnotTable, Learned, TwoLossSpec, from_json, replace, to_json
 from lab.tasks import Collage, Images, Operation, Sraven, Tabular
 from lab.tasks.named import table_named
-from lab.training import episodes, table_search
-from lab.training.rows import check as check_rows
+from lab.training import episodes
+from lab.training.two_loss import check_search
 
 SMALL = Operation("ab", modulus=5)
 CHOICES = (
@@ -40,7 +41,7 @@ def test_every_table_has_models_and_searches_that_never_see_its_test_split(task,
     for run in found.runs(2):
         check_rows(run)
     for learn in ("shared", "layers", "inputs"):
-        for by, check in (("episodes", episodes.check), ("two_loss", table_search.check)):
+        for by, check in (("episodes", episodes.check), ("two_loss", check_search)):
             search = found.search(learn, seed=2, by=by)
             check(search)
             assert search.tasks == (task,) if by == "episodes" else search.task == task

@@ -158,7 +158,8 @@ def test_a_search_learns_what_lowers_the_loss_on_rows_it_held_out():
     model, inner = Perceptron(width=16), ConstantRate(15, 0.1)
     settings = {"low": -4.0, "high": 4.0, "episodes": 120, "growth": 15.0, "normalized": True}
     loss = search(Episodes(EpisodeSpec(Wave(8.0), model, inner, RETRAIN, both, **settings))).arrays()["loss"]
-    assert loss[-20:, 1].mean() < 0.3 * loss[-20:, 0].mean()
+    last = np.median(loss[-20:], 0)  # one episode whose training goes astray is no sign of a bad function
+    assert last[1] < 0.3 * last[0]
 
 
 def test_a_restart_that_is_no_longer_finite_is_marked_and_leaves_the_others_alone():

@@ -62,6 +62,8 @@ def test_a_decoder_of_a_model_that_writes_the_terms_into_its_scores_reads_them()
     run = runs_of("hypernetwork/fig2b")[0][1]
 
     class Planted(torch.nn.Module):
+        runs = 1
+
         def __init__(self):
             super().__init__()
             self.weight = torch.nn.Parameter(torch.zeros(1))

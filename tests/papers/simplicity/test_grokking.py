@@ -11,6 +11,7 @@ import torch
 from lab.catalogue.build import figure
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
+from lab.kinds import check_run as check_rows
 from lab.papers.simplicity.grokking import figures as grokking_entries
 from lab.papers.simplicity.grokking.figures import VERSIONS
 from lab.papers.simplicity.grokking.plots import reached
@@ -21,7 +22,6 @@ from lab.scale import SCALES
 from lab.spec import from_json, key, needs, replace, to_json
 from lab.store import Store
 from lab.training import episodes
-from lab.training.rows import check as check_rows
 from tests.papers.plans import planned
 
 NAMES = ("simplicity/fig11", "simplicity/fig12")

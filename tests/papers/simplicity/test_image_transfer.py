@@ -10,6 +10,7 @@ import pytest
 from lab.catalogue.build import figure
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
+from lab.kinds import check_run as check_rows
 from lab.papers.simplicity.image_transfer import plots
 from lab.papers.simplicity.images.settings import REGRESSION, RELU, images, present
 from lab.papers.simplicity.search.settings import ALL, DEEP, shared_search
@@ -18,7 +19,6 @@ from lab.scale import SCALES
 from lab.spec import Learned, replace
 from lab.store import Store
 from lab.training import episodes
-from lab.training.rows import check as check_rows
 from tests.papers.plans import planned
 
 NAMES = ("simplicity/table4", "simplicity/fig19")

@@ -12,6 +12,7 @@ from lab.catalogue.build import figure
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
 from lab.errors import ArgumentError, LabError
+from lab.kinds import check_run as check_rows
 from lab.papers.simplicity.images import settings
 from lab.papers.simplicity.images.claims import retained
 from lab.papers.simplicity.images.settings import BASE, METHODS, PER_LAYER, RELU, SETS, TARGETS, images
@@ -21,7 +22,6 @@ from lab.scale import SCALES
 from lab.spec import from_json, needs, replace, to_json
 from lab.store import Store
 from lab.training import episodes
-from lab.training.rows import check as check_rows
 from tests.papers.plans import planned
 
 FIG2, FIG3, FIG4, FIG16, FIG17, FIG18 = EVERY = [f"simplicity/fig{number}" for number in (2, 3, 4, 16, 17, 18)]

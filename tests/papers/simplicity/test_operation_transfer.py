@@ -9,6 +9,7 @@ import pytest
 from lab.catalogue.build import figure
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
+from lab.kinds import check_run as check_rows
 from lab.papers.simplicity.grokking.settings import OPERATIONS, RELU, grokking
 from lab.papers.simplicity.operation_transfer import claims
 from lab.papers.simplicity.operation_transfer.settings import EVERY, everywhere, functions
@@ -18,7 +19,6 @@ from lab.scale import SCALES
 from lab.spec import from_json, needs, replace, to_json
 from lab.store import Store
 from lab.training import episodes
-from lab.training.rows import check as check_rows
 
 NAME = "simplicity/fig14"
 every_scale = pytest.mark.parametrize("scale", SCALES)

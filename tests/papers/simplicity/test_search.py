@@ -10,6 +10,7 @@ import pytest
 from lab.catalogue.build import figure
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
+from lab.kinds import check_run as check_rows
 from lab.papers.simplicity.grokking.settings import LEARNED
 from lab.papers.simplicity.images.settings import RELU
 from lab.papers.simplicity.search import plots
@@ -19,7 +20,6 @@ from lab.scale import SCALES
 from lab.spec import from_json, needs, replace, to_json
 from lab.store import Store
 from lab.training import episodes
-from lab.training.rows import check as check_rows
 from tests.papers.plans import planned
 
 TABLES = tuple(f"simplicity/table{number}" for number in (1, 2, 3))

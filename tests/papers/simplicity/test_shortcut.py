@@ -10,6 +10,7 @@ import torch
 from lab.catalogue.build import figure
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
+from lab.kinds import check_run as check_rows
 from lab.papers.simplicity.grokking.settings import RELU
 from lab.papers.simplicity.shortcut import claims
 from lab.papers.simplicity.shortcut.settings import ALONE, CIFAR, FOR, SHIPPED, SVHN, shortcut
@@ -20,7 +21,6 @@ from lab.spec import from_json, needs, replace, to_json
 from lab.store import Store
 from lab.tasks.collage import TILES
 from lab.training import episodes
-from lab.training.rows import check as check_rows
 from tests.papers.plans import planned
 
 NAMES = ("simplicity/fig9", "simplicity/fig25", "simplicity/fig26")

@@ -147,7 +147,7 @@ def _differences(table: pd.DataFrame) -> str:
         if not learned(task, rows.groupby(by)["accuracy"].mean().max()):
             dead.append(task_title(task))
             continue
-        known = {method for _, method, _ in means.index}
+        known = {method for name, method, _ in means.index if name == task}
         pairs = (means[task, MLP] - means[task, BASELINE]).dropna() if {MLP, BASELINE} <= known else []
         half = f" ± {half_width(pairs.to_numpy()):.1f}" if len(pairs) > 1 else ""
         words.append(f"{task_title(task)} " + (f"{pairs.mean():+.1f}{half}" if len(pairs) else "–"))

@@ -24,7 +24,7 @@ from playwright.sync_api import Locator, Page, expect
 # Long, because a machine may be busy: who waits goes on as soon as there is what is waited for.
 START = 120.0  # seconds for the server to answer
 RUN = 400.0  # seconds for a notebook at smoke scale, imports of torch and plotly included
-LOOK = 60.0  # seconds for something to appear on the page
+LOOK = 120.0  # seconds for something to appear on the page
 
 
 @dataclass

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from lab.errors import ArgumentError, check_folder, shown
+from lab.errors import ArgumentError, check_folder
 
 
 def folder(variable: str) -> Path | None:
@@ -21,7 +21,7 @@ def folder(variable: str) -> Path | None:
         return None
     check_folder(variable, text)  # it can be the path of a folder
     path = Path(text).expanduser()
-    check_no_file(path, f"{variable}={shown(text)}")
+    check_no_file(path, f"{variable}={text}")
     return path
 
 

@@ -152,7 +152,7 @@ def test_every_path_of_the_environment_may_begin_at_home(tmp_path, monkeypatch):
         (tmp_path / variable).mkdir()
         monkeypatch.setenv(variable, f"~/{variable}")
     assert Store().folder == tmp_path / "LAB_STORE"
-    assert datasets.cache() == tmp_path / "LAB_CACHE"
+    assert datasets.cache.folder() == tmp_path / "LAB_CACHE"
     assert datasets.find("covertype") is None
     assert zoo_names()
     main(["search", "memorize", "--scale", "smoke"])

@@ -209,5 +209,5 @@ def test_tasks_of_the_hypernetwork_paper_train_as_in_its_figures_or_with_paramet
 
 @pytest.mark.parametrize("task", ["memorize", "ab mod 5"])
 def test_no_name_is_no_gelu(task):
-    with pytest.raises(ArgumentError, match="unknown non-linearity ''"):
+    with pytest.raises(ArgumentError, match="unknown mlp ''"):
         train(task, mlp="", seeds=1, scale="smoke", progress=False)

@@ -16,8 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
+from lab import environment
 from lab.datasets import convert
-from lab.errors import LabError, check_folder
+from lab.errors import LabError
 
 CHECKOUT = Path(__file__).parents[2]
 NOTES = ("origin", "digest")  # in a file of the cache, beside the arrays
@@ -25,8 +26,8 @@ NOTES = ("origin", "digest")  # in a file of the cache, beside the arrays
 
 def folder() -> Path:
     """LAB_CACHE, `data/cache` of the checkout, or `~/.cache/lab/data`; it need not be there."""
-    if given := os.environ.get("LAB_CACHE"):
-        return check_folder("LAB_CACHE", given)
+    if given := environment.folder("LAB_CACHE"):
+        return given.absolute()
     here = (CHECKOUT / "pyproject.toml").is_file()
     return (CHECKOUT / "data" / "cache" if here else Path.home() / ".cache/lab/data").absolute()
 

@@ -114,8 +114,8 @@ def test_a_searched_function_serves_as_value_network(tmp_path):
 
 
 def test_what_does_not_fit_together_is_said_before_training(tmp_path):
-    with pytest.raises(ArgumentError, match="needs a HyperModel"):
-        engine.complete([*RUNS, replace(BASE, model=ModelSpec())], Store(tmp_path), "cpu", 1)
+    with pytest.raises(ArgumentError, match="no split 'search'"):
+        engine.complete([*RUNS, replace(BASE, evaluate=("search",))], Store(tmp_path), "cpu", 1)
     assert not list(tmp_path.rglob("*"))
 
 

@@ -138,7 +138,7 @@ def test_a_variable_that_can_name_no_folder_is_named(monkeypatch, variable, valu
 
 def test_a_cache_that_is_a_file_is_said_before_anything_is_fetched(own, tmp_path, monkeypatch):
     (tmp_path / "cache").write_bytes(b"")
-    with pytest.raises(LabError, match=r"cannot write to .*cache \(.*\); name another folder with LAB_CACHE"):
+    with pytest.raises(LabError, match=r"LAB_CACHE=.*cache is a file; name a folder"):
         datasets.fetch("electricity")
 
 

@@ -30,7 +30,7 @@ def shipped_table(name: str, scale: str = "laptop", which: str = "table") -> pd.
     Raises LabError where it is not there, cannot be read, or is not the one that its provenance tells of.
 
     >>> shipped_table("transformers/fig6").columns.tolist()
-    ['task', 'x', 'value', 'density']
+    ['task', 'x', 'value', 'density', 'accuracy']
     """
     return table_files.read(folder_of(name, scale), which)
 

@@ -19,8 +19,7 @@ def folder(variable: str) -> Path | None:
     text = os.environ.get(variable)
     if not text:
         return None
-    check_folder(variable, text)  # it can be the path of a folder
-    path = Path(text).expanduser()
+    path = check_folder(variable, text)
     check_no_file(path, f"{variable}={text}")
     return path
 

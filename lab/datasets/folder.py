@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+from lab import environment
 from lab.datasets import convert
 from lab.datasets.catalogue import Dataset
 from lab.datasets.convert import Arrays
 from lab.datasets.unpack import plain
-from lab.errors import ArgumentError, check_folder
+from lab.errors import ArgumentError
 
 DEPTH = 3  # levels of folders, LAB_DATA itself the first, that are searched
 
@@ -36,12 +37,11 @@ def candidates(known: Dataset) -> Iterator[tuple[Path, Callable[[], Arrays]]]:
 
 def _folders() -> Iterator[dict[str, Path]]:
     """The files of LAB_DATA and of each folder in it: paths by name, without .gz."""
-    given = os.environ.get("LAB_DATA")
-    if not given:
+    top = environment.folder("LAB_DATA")
+    if not top:
         return
-    top = check_folder("LAB_DATA", given)
     if not top.is_dir():
-        raise ArgumentError(f"LAB_DATA={given!r} is no folder; let it name the one that has your data")
+        raise ArgumentError(f"LAB_DATA={top} is no folder; let it name the one that has your data")
     for place, folders, names in os.walk(top, followlinks=True):
         below = len(Path(place).relative_to(top).parts)
         folders[:] = sorted(folders) if below < DEPTH - 1 else []

@@ -39,6 +39,6 @@ def relative_buckets(length: int) -> Tensor:
     half = length // 2
     if half == 0:
         return back
-    # float32 and truncation, as there: which buckets stay empty depends on it
-    grown = torch.log(back.clamp(min=1) / half) / math.log(length / half) * (length - half)
+    # float64: in float32, as there, the bucket of 139 of 175 tokens depends on the machine's logarithm
+    grown = torch.log(back.clamp(min=1).double() / half) / math.log(length / half) * (length - half)
     return torch.where(back < half, back, (half + grown.to(torch.int64)).clamp(max=length - 1))

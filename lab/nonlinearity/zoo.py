@@ -58,5 +58,5 @@ def zoo_files(folder: str | Path | None = None) -> dict[str, Path]:
 
 
 def _named(folder: Path, patterns: tuple[str, ...]) -> dict[str, Path]:
-    paths = [path for pattern in patterns for path in folder.glob(pattern)]
+    paths = [path for pattern in patterns for path in folder.glob(pattern) if path.is_file()]
     return dict(sorted((path.relative_to(folder).with_suffix("").as_posix(), path) for path in paths))

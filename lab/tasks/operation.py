@@ -68,7 +68,7 @@ class Operation(TableTask):
 
     def __post_init__(self):
         check_type("group", self.group, str, f"one of {', '.join(GROUPS)}")
-        check_whole("modulus", self.modulus, 0)
+        check_whole("modulus", self.modulus, 0, MOST)
         if bool(self.modulus) == bool(self.group):
             text = f"modulus={self.modulus}, group={shown(self.group)}: give one of the two, as in modulus=27"
             raise ArgumentError(text)
@@ -77,8 +77,8 @@ class Operation(TableTask):
         forms = PRODUCTS if self.group else tuple(MODULAR)
         if not isinstance(self.form, str) or self.form not in forms:
             raise ArgumentError(f"unknown operation {shown(self.form)}; choose one of {', '.join(forms)}")
-        if not self.group and check_whole("modulus", self.modulus, 2) > MOST:
-            raise ArgumentError(f"modulus={self.modulus}: give {MOST} or less")
+        if not self.group:
+            check_whole("modulus", self.modulus, 2, MOST)
         for name in ("fraction", "held_out"):
             if not 0 < check_number(name, getattr(self, name), 0, 1) < 1:
                 raise ArgumentError(f"{name}={getattr(self, name)}: give a fraction between 0 and 1")

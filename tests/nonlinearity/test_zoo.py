@@ -242,7 +242,7 @@ def test_a_zoo_that_can_be_no_folder_is_said(own, monkeypatch, tmp_path):
     (tmp_path / "file").write_bytes(b"")
     for value, said in {
         "x" * 300: "LAB_ZOO='xxx.*give another path",
-        str(tmp_path / "file"): "is a file; name the folder",
+        str(tmp_path / "file"): "is a file; name a folder",
     }.items():
         monkeypatch.setenv("LAB_ZOO", value)
         with pytest.raises(ArgumentError, match=said):

@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from lab import probes, tasks
+from lab.api import train, trained
 from lab.errors import ArgumentError
 from lab.nonlinearity.spline import Spline
-from lab.api import train, trained
 from lab.tasks import Collage, Images, Logic, Operation, Sraven, Tabular
 from lab.tasks.named import table_named
 from lab.tasks.table import TableTask

@@ -38,8 +38,10 @@ def over_seeds(table: pd.DataFrame, by: str, value: str) -> pd.DataFrame:
 
 
 def diverged(table: pd.DataFrame) -> tuple[int, int]:
-    """How many of the runs (by seed) of a table diverged, and how many runs there are; 0 where no column says so."""
-    runs = table["seed"].nunique()
+    """How many of the runs of one kind diverged, and how many there are; 0 where no column says so. A run is a seed, of
+    a search where the table has several."""
+    run = [name for name in ("search", "seed") if name in table]
+    runs = len(table.drop_duplicates(run))
     if "diverged" not in table:
         return 0, runs
-    return table.loc[table["diverged"].astype(bool), "seed"].nunique(), runs
+    return len(table[table["diverged"].astype(bool)].drop_duplicates(run)), runs

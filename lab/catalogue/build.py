@@ -7,13 +7,22 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.catalogue.figure import Figure
 from lab.catalogue.provenance import as_json, collect
 from lab.catalogue.registry import entry
-from lab.catalogue.shipped import folder_of, has_results, has_table, shipped_table
+from lab.catalogue.shipped import (
+    best_scale,
+    folder_of,
+    has_results,
+    has_table,
+    provenance_of,
+    shipped_table,
+    shipped_tasks,
+)
 from lab.catalogue.table_files import digests_of, pack
 from lab.devices import choose_device, device_name
 from lab.errors import LabError, check_whole
@@ -28,6 +37,7 @@ from lab.store import Store, as_store
 if TYPE_CHECKING:
     import pandas as pd
 
+BEST = "best"  # the largest scale at which results are shipped
 LONG = 2.0  # minutes of training that are announced
 
 
@@ -40,22 +50,26 @@ def figure(
     shipped: bool = True,
     store: Store | None = None,
     progress: bool = True,
+    tasks: Sequence[str] | None = None,
 ) -> Figure:
     """A figure of the catalogue, with its table and provenance.
 
-    seeds: runs of each kind (default: the entry's own). force: train again what the store has. An interrupted call goes
-    on when it is repeated, with `force` or without: what it had forgotten is marked in the store (`lab.store.forced`)
-    until all of it is trained, and what it had trained again stays. shipped: where the store lacks
-    runs, take the results in data/results if they are there, rather than train; their provenance says so.
+    scale: smoke, laptop or paper; best is the largest of these whose results are shipped, else laptop. seeds: runs of
+    each kind (default: the entry's own). tasks: of the entry's tasks, those to show (default: all). force: train again
+    what the store has. An interrupted call goes on when it is repeated, with `force` or without: what it had forgotten
+    is marked in the store (`lab.store.forced`) until all of it is trained, and what it had trained again stays.
+    shipped: where the store lacks runs, take the results in data/results if they are there, rather than train; their
+    provenance says so.
 
     >>> figure("transformers/fig6", scale="smoke", progress=False).table.columns.tolist()
     ['task', 'x', 'value', 'density', 'accuracy']
     """
-    found, store = _checked(name, scale, device, seeds), as_store(store)
+    found, store = _checked(name, scale, device, seeds, tasks), as_store(store)
+    scale = best_scale(found) if scale == BEST else scale
     if shipped and seeds is None and not force and has_results(name, scale):
-        if not trained(found, scale, store):
+        if set(found.tasks) <= set(shipped_tasks(found, scale)) and not trained(found, scale, store):
             return read(found, scale)
-    return _figure(found, scale, *measured(name, scale, device, seeds, force, store, progress))
+    return _figure(found, scale, *measured(name, scale, device, seeds, force, store, progress, tasks))
 
 
 def measured(
@@ -66,9 +80,11 @@ def measured(
     force: bool = False,
     store: Store | None = None,
     progress: bool = True,
+    tasks: Sequence[str] | None = None,
 ) -> tuple[pd.DataFrame, dict, dict[str, pd.DataFrame]]:
     """Train what a figure needs and measure it: its table, provenance and further tables; nothing is drawn."""
-    found, store = _checked(name, scale, device, seeds), as_store(store)
+    found, store = _checked(name, scale, device, seeds, tasks), as_store(store)
+    scale = best_scale(found) if scale == BEST else scale
     planned = found.plan(scale, seeds or found.seeds[scale])
     specs = list(dict.fromkeys(spec for _, spec in planned))
     forced = [*specs, *(search for spec in specs for search in needs(spec))]
@@ -100,6 +116,8 @@ def measured(
         departures=[*found.notes(scale), *found.origin.departures(scale)],
     )
     facts["guesses"] = list(found.origin.guesses)
+    if tasks is not None:
+        facts["tasks"] = list(found.tasks)  # of the entry's, where not all
     if found.examples:
         facts["examples"] = found.examples[scale]
     facts["searches"] = {key(search): search.task_name for spec in specs for search in needs(spec)}
@@ -122,11 +140,13 @@ def _announce(found: Entry, scale: str, runs: int, missing: int) -> None:
         print(text, file=sys.stderr, flush=True)
 
 
-def _checked(name: str, scale: str, device: str, seeds: int | None) -> Entry:
-    found, _, _ = entry(name), check_scale(scale), choose_device(device)
+def _checked(name: str, scale: str, device: str, seeds: int | None, tasks: Sequence[str] | None) -> Entry:
+    found, _ = entry(name), choose_device(device)
+    if scale != BEST:
+        check_scale(scale)
     if seeds is not None:
         check_whole("seeds", seeds, 1, MOST_SEEDS)
-    return found
+    return found if tasks is None else found.for_tasks([tasks] if isinstance(tasks, str) else tasks)
 
 
 def trained(found: Entry, scale: str, store: Store) -> bool:
@@ -138,12 +158,14 @@ def trained(found: Entry, scale: str, store: Store) -> bool:
 def read(found: Entry, scale: str) -> Figure:
     """A shipped figure, drawn anew from its table; settings and departures are told of the runs that it has."""
     table = shipped_table(found.name, scale)
+    shown = shipped_tasks(entry(found.name), scale)
+    if set(found.tasks) < set(shown):
+        table = table[table["task"].isin(found.tasks)].reset_index(drop=True)
+    elif len(shown) < len(found.tasks):
+        found = found.for_tasks(shown)
     beside = [name for name in ("curves", "functions") if has_table(found.name, scale, name)]
     extras = {name: shipped_table(found.name, scale, name) for name in beside}
-    try:
-        facts = json.loads((folder_of(found.name, scale) / "provenance.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise LabError(f"shipped results cannot be read ({error}); bring them back, or train with --force") from error
+    facts = provenance_of(found.name, scale)
     if set(facts["runs"]) == {key(spec) for _, spec in found.plan(scale, max(1, len(facts["seeds"])))}:
         facts |= _told(found, scale)  # how the same runs are put into words may have been corrected
     return _figure(found, scale, table, facts, extras)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.catalogue import table_files
+from lab.errors import LabError
 from lab.nonlinearity.spline import Spline
+from lab.scale import SCALES
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from lab.papers.entry import Entry
 
 RESULTS = Path(__file__).parents[2] / "data" / "results"
 
@@ -22,6 +27,32 @@ def folder_of(name: str, scale: str) -> Path:
 def has_results(name: str, scale: str) -> bool:
     """Whether results of this entry are shipped."""
     return (folder_of(name, scale) / "provenance.json").is_file()
+
+
+def shipped_tasks(found: Entry, scale: str) -> tuple[str, ...]:
+    """The tasks of an entry that its shipped results show: all of them, or those that its provenance names."""
+    if not has_results(found.name, scale):
+        return ()
+    return tuple(provenance_of(found.name, scale).get("tasks", found.tasks))
+
+
+def provenance_of(name: str, scale: str) -> dict:
+    """The provenance of shipped results. Raises LabError where it cannot be read."""
+    try:
+        return json.loads((folder_of(name, scale) / "provenance.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise LabError(f"shipped results cannot be read ({error}); bring them back, or train with --force") from error
+
+
+def best_scale(found: Entry) -> str:
+    """The largest scale at which results of all tasks of an entry are shipped; laptop where there is none.
+
+    >>> from lab.catalogue.registry import entry
+    >>> best_scale(entry("transformers/fig6"))
+    'laptop'
+    """
+    whole = [scale for scale in SCALES if set(found.tasks) <= set(shipped_tasks(found, scale))]
+    return whole[-1] if whole and whole[-1] != "smoke" else "laptop"
 
 
 def shipped_table(name: str, scale: str = "laptop", which: str = "table") -> pd.DataFrame:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from lab.catalogue.shipped import RESULTS
 from lab.catalogue.table_files import find, read
+from lab.estimates import Estimate, nested
 from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
 from lab.papers.simplicity.defaults import of_table
@@ -20,7 +21,7 @@ from lab.papers.transformers.settings import BASELINE, BOTH, MLP, SEEDS, setting
 from lab.run import Run
 from lab.scale import SCALES
 from lab.spec import EpisodeSpec, Learned, RunSpec, SearchSpec, TwoLossSpec, from_json, key, replace
-from lab.statistics import half_width
+from lab.statistics import LEVEL
 from lab.store import Store
 
 if TYPE_CHECKING:
@@ -35,35 +36,35 @@ METHODS = {("mlp",): MLP, ("mlp", "attention"): BOTH}
 def gain(phi: Spline, plain: dict, store: Store | None = None) -> dict:
     """seeds, gain, low, high (percentage points, 95 % interval of the mean over seeds), steps, measured (where).
 
-    phi: the function. plain: the spec of its search, as JSON gives it. The statistic is the one of Figure 2's summary,
-    paired by seed: mean accuracy over training with the function minus that of the baseline; seeds of which a run
-    diverged are left out. Of several tables the longest training counts, then the one with most seeds; shipped
+    phi: the function. plain: the spec of its search, as JSON gives it. The statistic is the one of Figure 2's summary:
+    mean accuracy over training with the function minus that of the baseline, with Welch's interval over seeds; runs
+    that diverged are left out. Of several tables the longest training counts, then the one with most seeds; shipped
     results before the store.
     """
     try:
         spec = from_json(json.dumps(plain))
     except (LookupError, TypeError, ValueError, AttributeError):  # of a lab with other kinds of specs
         return NOTHING
-    shipped = [(where, *_paired(*tables)) for where, *tables in _shipped(key(spec), spec)]
-    found = shipped or [("store", *_paired(*tables)) for tables in _stored(phi, spec, store or Store())]
-    found = [(where, differences, steps) for where, differences, steps in found if len(differences)]
+    shipped = [(where, *_compared(*tables)) for where, *tables in _shipped(key(spec), spec)]
+    found = shipped or [("store", *_compared(*tables)) for tables in _stored(phi, spec, store or Store())]
+    found = [(where, estimate, steps) for where, estimate, steps in found if estimate.n]
     if not found:
         return NOTHING
-    where, differences, steps = max(found, key=lambda row: (row[2], len(row[1])))
-    mean, half = 100 * differences.mean(), 100 * half_width(differences.to_numpy())
-    numbers = {"gain": mean, "low": mean - half, "high": mean + half}
-    rounded = {name: round(float(value), 1) + 0.0 for name, value in numbers.items()}  # + 0: no -0.0
-    return {"seeds": len(differences)} | rounded | {"steps": steps, "measured": where}
+    where, estimate, steps = max(found, key=lambda row: (row[2], row[1].n))
+    low, high = estimate.interval(LEVEL)
+    numbers = {"gain": estimate.effect, "low": low, "high": high}
+    rounded = {name: round(value, 1) + 0.0 for name, value in numbers.items()}  # + 0: no -0.0
+    return {"seeds": estimate.n} | rounded | {"steps": steps, "measured": where}
 
 
-def _paired(ours: pd.DataFrame, baseline: pd.DataFrame) -> tuple[pd.Series, int]:
-    """By seed: mean accuracy over the steps that both kinds have, ours minus baseline; and the last of these steps."""
+def _compared(ours: pd.DataFrame, baseline: pd.DataFrame) -> tuple[Estimate, int]:
+    """Mean accuracy over the steps that both kinds have, ours minus baseline, in percentage points; and the last of
+    these steps."""
     steps, means = set(ours["step"]) & set(baseline["step"]), []
     for table in (ours, baseline):
-        lost = table.loc[table["diverged"].astype(bool), "seed"].unique()
-        kept = table[~table["seed"].isin(lost) & table["step"].isin(steps)]
-        means.append(kept.groupby("seed")["accuracy"].mean())
-    return (means[0] - means[1]).dropna(), max(steps, default=0)
+        shared = table[~table["diverged"].astype(bool) & table["step"].isin(steps)]
+        means.append(100 * shared.groupby("seed")["accuracy"].mean())
+    return nested([means[0]], means[1]), max(steps, default=0)
 
 
 def _shipped(name: str, spec: Search) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
@@ -81,6 +82,8 @@ def _shipped(name: str, spec: Search) -> Iterator[tuple[str, pd.DataFrame, pd.Da
             ours, baseline = rows["method"] == LEARNED, rows["method"] == RELU
         elif "method" in rows:
             ours, baseline = rows["method"] == METHODS.get(spec.learn), rows["method"] == BASELINE
+            if "search" in rows:
+                ours &= rows["search"] == spec.seed
         else:
             mine = rows["part"] == {learned: part for part, learned in PARTS.items()}[spec.learn]
             ours, baseline = mine & (rows["architecture"] == spec.task), mine & (rows["architecture"] == BASELINE)

@@ -41,7 +41,9 @@ class Figure:
     name: Annotated[str, tyro.conf.Positional]
     """Entry of the catalogue, e.g. transformers/fig5 (`lab figures` lists them)."""
     scale: str = "laptop"
-    """smoke, laptop or paper."""
+    """smoke, laptop or paper; or best, the largest of these whose results are shipped."""
+    tasks: str = ""
+    """Of the figure's tasks those to train and show, with commas: memorize,addmod. Default: all."""
     device: str = "auto"
     """cpu, cuda or auto."""
     seeds: int | None = None
@@ -53,13 +55,16 @@ class Figure:
 
     def run(self) -> None:
         """Make it and print what was written."""
-        from lab.catalogue.build import figure
+        from lab.catalogue.build import BEST, figure
         from lab.catalogue.registry import entry
+        from lab.catalogue.shipped import best_scale
 
-        entry(self.name), check_scale(self.scale)  # they name the folder
-        out = writable(self.out or Path("out") / self.name / self.scale)
+        found = entry(self.name)
+        scale = best_scale(found) if self.scale == BEST else check_scale(self.scale)
+        tasks = [task.strip() for task in self.tasks.split(",")] if self.tasks else None
+        out = writable(self.out or Path("out") / self.name / scale)
         # who types the command wants it trained; what is shipped can be looked at in data/results and in notebooks
-        made = figure(self.name, self.scale, self.device, self.seeds, self.force, shipped=False)
+        made = figure(self.name, scale, self.device, self.seeds, self.force, shipped=False, tasks=tasks)
         for line in made.write(out):
             print(line)
         if made.summary:

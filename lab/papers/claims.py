@@ -120,7 +120,6 @@ class Claim:
 
     name: unique within the entry. decides, hours: what would decide the claim, and for how many hours of a machine of
     two cores (NaN: it takes a GPU or data that are not here). of_functions: it is measured in the entry's second table.
-    of_scale: it is measured by `measure(table, scale)`, as settings tell which runs compare.
     """
 
     name: str
@@ -130,12 +129,11 @@ class Claim:
     decides: str = ""
     hours: float = nan
     of_functions: bool = False
-    of_scale: bool = False
 
     def verdict(self, table: pd.DataFrame, scale: str) -> Verdict:
         """Of a table from runs of that scale; what is missing goes before what is measured."""
         missing_here = self.needs(table, scale) if self.needs else ""
-        found = self.measure(table, scale) if self.of_scale else self.measure(table)
+        found = self.measure(table)
         return replace(found, reason=missing_here) if missing_here else found
 
 

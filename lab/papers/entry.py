@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from lab.errors import ArgumentError, check_choice, listed
 from lab.papers.claims import Claim
-from lab.papers.origin import Origin
+from lab.papers.origin import ByTask, Origin
 from lab.run import Run
 from lab.spec import RunSpec
 
@@ -54,6 +55,28 @@ class Entry:
     def __post_init__(self):
         if self.place is None and _NUMBERED.fullmatch(self.name) is None:
             raise ValueError(f"{self.name} has no number to stand in order by; give place=('fig', '', 1, '') or so")
+
+    def for_tasks(self, tasks: Sequence[str]) -> Entry:
+        """The same figure of some of its tasks.
+
+        Raises ArgumentError for a task that it has not, and where it is one picture of all its tasks.
+
+        >>> from lab.catalogue.registry import entry
+        >>> len(entry("transformers/fig10").for_tasks(["add", "mano"]).plan("smoke", 1))
+        6
+        """
+        for task in tasks:
+            check_choice("task", task, self.tasks)
+        if not (isinstance(self.origin, ByTask) and len(self.tasks) > 1):
+            raise ArgumentError(f"{self.name} cannot be restricted to tasks; make it without naming any")
+        chosen = tuple(task for task in self.tasks if task in tasks)
+        if not chosen:
+            raise ArgumentError(f"tasks={list(tasks)}: give one or more of {listed(self.tasks)}")
+
+        def plan(scale: str, seeds: int) -> list[Planned]:
+            return [(labels, spec) for labels, spec in self.plan(scale, seeds) if labels["task"] in chosen]
+
+        return replace(self, tasks=chosen, plan=plan, origin=self.origin.for_tasks(chosen))
 
     @property
     def order(self) -> tuple[str, str, int, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 
 class Origin(Protocol):
@@ -23,6 +23,14 @@ class Origin(Protocol):
 
     def departures(self, scale: str) -> list[str]:
         """How the scale differs from the paper, in words."""
+
+
+@runtime_checkable
+class ByTask(Origin, Protocol):
+    """An origin that can tell of some of its tasks alone."""
+
+    def for_tasks(self, names: Sequence[str]) -> Origin:
+        """The origin of a figure of these tasks."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """What the transformers paper claims: what the claims of its sections share.
 
-Functions come from one search a task: intervals over seeds are of models trained with it, not of other searches. What
-is over tasks is over those that are learned (see `lab.papers.transformers.conditions`).
+Where functions come from one search a task, intervals over seeds are of models trained with it, not of other searches;
+Figure 2 has several searches of the tasks that train fastest. What is over tasks is over those that are learned (see
+`lab.papers.transformers.conditions`).
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lab import estimates
+from lab.papers.runs import per_seed
+from lab.papers.transformers.settings import BASELINE, MLP
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,6 +20,16 @@ if TYPE_CHECKING:
 
 # What would decide open claims:
 TWO_MORE = "ADD and ADDREVERSED at width 64, batch 256, 3 searches each"
+
+
+def gain(table: pd.DataFrame, method: str = MLP) -> Estimate:
+    """Accuracy with the learned function minus the baseline's on one task, in percentage points: means of a run's rows,
+    of runs. Searches and their seeds are nested where the table has several searches."""
+    kinds = per_seed(table, "method")
+    ours = table[table["method"] == method]
+    each = [rows for _, rows in ours.groupby("search")] if "search" in table else [ours]
+    found = [per_seed(rows, "method")[method] for rows in each if len(rows)]
+    return estimates.nested(found, kinds[BASELINE] if BASELINE in kinds else [])
 
 
 def over_tasks(values: pd.Series) -> Estimate:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lab.papers.transformers.individual_tasks.plots import TRAINED_TO
-from lab.papers.transformers.settings import setting
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,8 +49,3 @@ def language(table: pd.DataFrame, scale: str) -> str:
     """Functions of language models."""
     tasks = table["task"].unique()
     return "" if set(tasks) <= set(LANGUAGE) else f"the paper's models are of language, these of {', '.join(tasks)}"
-
-
-def equal_rates(tasks: list[str], scale: str) -> list[str]:
-    """Tasks whose baseline and learned functions have one peak rate: elsewhere a gain may be the rate's."""
-    return [task for task in tasks if setting(task, scale).learned_rate in (None, setting(task, scale).recipe.rate)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lab import tasks
 from lab.papers.transformers import settings
@@ -21,6 +21,10 @@ class Algorithmic:
     tasks: tuple[str, ...]
     matrix: bool = False
     guesses: Sequence[str] = settings.GUESSES
+
+    def for_tasks(self, names: Sequence[str]) -> Algorithmic:
+        """Of these tasks alone."""
+        return replace(self, tasks=tuple(names))
 
     def data(self, scale: str) -> list[dict]:
         """The tasks' data sets, with their digests."""

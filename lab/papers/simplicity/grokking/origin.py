@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lab.papers.simplicity.grokking import settings
 from lab.tasks import Operation
@@ -17,6 +17,15 @@ class GrokkingProvenance:
     tasks: tuple[Operation, ...]
     by_scale: Mapping[str, tuple[Operation, ...]] | None = None  # those of a scale, where it has not all
     guesses: Sequence[str] = settings.GUESSES
+
+    def for_tasks(self, names: Sequence[str]) -> GrokkingProvenance:
+        """Of the operations of these names alone."""
+
+        def chosen(tasks: Sequence[Operation]) -> tuple[Operation, ...]:
+            return tuple(task for task in tasks if task.name in names)
+
+        by_scale = {scale: chosen(tasks) for scale, tasks in self.by_scale.items()} if self.by_scale else None
+        return replace(self, tasks=chosen(self.tasks), by_scale=by_scale)
 
     def data(self, scale: str) -> list[dict]:
         """The whole tables, with the digest of all results."""

@@ -11,7 +11,7 @@ from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
 from lab.papers.runs import POINTS, gains, per_seed
 from lab.papers.transformers.claims import TWO_MORE, over_tasks
 from lab.papers.transformers.compatibility import matrix
-from lab.papers.transformers.conditions import NOT_LEARNED, equal_rates, learned_tasks
+from lab.papers.transformers.conditions import NOT_LEARNED, learned_tasks
 from lab.papers.transformers.settings import BASELINE
 
 if TYPE_CHECKING:
@@ -44,12 +44,12 @@ def _own_before_others(table: pd.DataFrame) -> Verdict:
     return Verdict(over_tasks(lead), above=0.0, unit=POINTS)
 
 
-def _transfer(table: pd.DataFrame, scale: str) -> Verdict:
-    """The gain on one task at least of a function learned for another, at the rate of the baseline. The variance is
-    pooled over the functions of a task."""
+def _transfer(table: pd.DataFrame) -> Verdict:
+    """The gain on one task at least of a function learned for another. The variance is pooled over the functions of a
+    task."""
     means, found = per_seed(table[table["part"] == "MLP"], ["task", "architecture"]), []
     learned = learned_tasks(table)
-    for task in equal_rates(learned, scale):
+    for task in learned:
         others = [source for source in means[task] if source in learned and source != task]
         pairs = {f"{source} on {task}": (source, BASELINE) for source in others}
         found += gains(means[task], pairs, above=0.0, unit=POINTS)
@@ -70,10 +70,9 @@ def _related_gain(table: pd.DataFrame) -> Verdict:
     return all_of(found)
 
 
-def _many_are_worse(table: pd.DataFrame, scale: str) -> Verdict:
-    """Share of functions of other tasks with less accuracy than the baseline, at its rate; over functions and tasks."""
+def _many_are_worse(table: pd.DataFrame) -> Verdict:
+    """Share of functions of other tasks with less accuracy than the baseline; over functions and tasks."""
     square = _own(table)
-    square = square[equal_rates(list(square), scale)]
     own = square.index.to_numpy()[:, None] == square.columns.to_numpy()
     worse = np.where(own | square.isna(), np.nan, 100.0 * (square < 0))
     found = estimates.crossed(worse, "tasks", "functions and tasks")
@@ -116,7 +115,6 @@ FIG5 = (
         "transfer",
         "Some benefits transfer across tasks",
         _transfer,
-        of_scale=True,
         decides="6 seeds more a cell of ADDMOD and PARENTHESES",
         hours=0.5,
     ),
@@ -131,7 +129,6 @@ FIG5 = (
         "worse",
         "Many perform worse than a standard transformer (as many as in the paper's matrix)",
         _many_are_worse,
-        of_scale=True,
         decides=TWO_MORE,
         hours=2.0,
     ),

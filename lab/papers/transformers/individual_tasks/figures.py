@@ -6,18 +6,20 @@ Figures 2, 3, 4, 6 and 10. Runs are shared: figures 2 and 4 read runs that figur
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 from typing import TYPE_CHECKING
 
 from lab import tasks
 from lab.papers.entry import Entry, Planned
 from lab.papers.tables import curves, final
+from lab.papers.transformers.claims import gain
 from lab.papers.transformers.individual_tasks import claims, plots
 from lab.papers.transformers.origin import Algorithmic
 from lab.papers.transformers.settings import ATTENTION_GUESS, BASELINE, BOTH, MLP, TRAINED_TO, setting
 from lab.plots.function_grid import fig6 as draw_shapes
 from lab.plots.style import task_title
 from lab.run import Run
-from lab.statistics import half_width
+from lab.statistics import LEVEL
 from lab.tasks.trivial import learned
 
 if TYPE_CHECKING:
@@ -40,7 +42,15 @@ def by_method(task: str, scale: str, seeds: int, methods: Sequence[str] = (BASEL
 
 
 def _fig2(scale: str, seeds: int) -> list[Planned]:
-    return [planned for task in FIG2_TASKS for planned in by_method(task, scale, seeds)]
+    """With as many searches as the task's setting has; what is not searched for is labelled with search 0."""
+    found = []
+    for task in FIG2_TASKS:
+        base = setting(task, scale)
+        found += [({"task": task, "method": BASELINE, "search": 0}, spec) for spec in base.runs(seeds)]
+        for number in range(base.searches):
+            labels = {"task": task, "method": MLP, "search": number}
+            found += [(labels, spec) for spec in base.runs(seeds, base.search(seed=number))]
+    return found
 
 
 def _fig10(scale: str, seeds: int) -> list[Planned]:
@@ -137,9 +147,8 @@ def advantage(table: pd.DataFrame) -> str:
 
 
 def _differences(table: pd.DataFrame) -> str:
-    """By task, of means over the same seeds; a run that diverged is left out whole: its first steps say nothing of the
-    rest. What no method has learned has no difference."""
-    means = 100 * table[~table["diverged"]].groupby(["task", "method", "seed"])["accuracy"].mean()
+    """By task; a run that diverged is left out whole: its first steps say nothing of the rest. What no method has
+    learned has no difference."""
     words, dead = [], []
     for task in table["task"].unique():
         rows = table[table["task"] == task]
@@ -147,12 +156,17 @@ def _differences(table: pd.DataFrame) -> str:
         if not learned(task, rows.groupby(by)["accuracy"].mean().max()):
             dead.append(task_title(task))
             continue
-        known = {method for name, method, _ in means.index if name == task}
-        pairs = (means[task, MLP] - means[task, BASELINE]).dropna() if {MLP, BASELINE} <= known else []
-        half = f" ± {half_width(pairs.to_numpy()):.1f}" if len(pairs) > 1 else ""
-        words.append(f"{task_title(task)} " + (f"{pairs.mean():+.1f}{half}" if len(pairs) else "–"))
+        found = gain(rows)
+        low, high = found.interval(LEVEL)
+        interval = f" [{low:.1f}, {high:.1f}]" if isfinite(low) else ""
+        searches = f" ({found.n} searches)" if found.over == "searches" and found.n > 1 else ""
+        words.append(f"{task_title(task)} " + (f"{found.effect:+.1f}{interval}{searches}" if found.n else "–"))
     lost = " (–: every run of a kind diverged)" if any(word.endswith("–") for word in words) else ""
-    spread = " (±: 95 % interval over seeds, of one search)" if any("±" in word for word in words) else ""
+    several = any("searches)" in word for word in words)
+    covers = "over seeds of one search" + (
+        ", or over searches and their seeds where there are several" if several else ""
+    )
+    spread = f" (in brackets: 95 % interval, {covers})" if any("[" in word for word in words) else ""
     told = f"{MLP} minus baseline, in percentage points{spread}: {', '.join(words) or 'none'}{lost}"
     return f"{told}; not learned, no better than a trivial answer: {', '.join(dead)}." if dead else f"{told}."
 

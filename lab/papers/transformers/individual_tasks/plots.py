@@ -31,14 +31,14 @@ if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
     import plotly.graph_objects as go
 
-CURVES = "Thin: one run a seed. Thick: mean over seeds."
+CURVES = "Thin: one run a seed. Thick: mean over runs."
 FLOOR = "Dashed: the best trivial answer (one token for all; in Haystack some value of the list)."
 
 
 def fig2(table: pd.DataFrame) -> go.Figure:
     """Accuracy over training, one panel a task, baseline and optimized in each.
 
-    table: task, method, seed, step, accuracy, diverged.
+    table: task, method, search, seed, step, accuracy, diverged.
     """
     tasks, columns = list(table["task"].unique()), 2
     any_diverged = diverged(table)[0] > 0
@@ -177,16 +177,19 @@ def fig4(table: pd.DataFrame) -> go.Figure:
 
 def _draw_runs(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int, int], legend: bool) -> None:
     """One thin curve a seed, dotted where the run diverged; the mean of those that have a value at a step on top."""
-    ink, runs = colour(method), rows.pivot(index="step", columns="seed", values="accuracy")
-    lost = set(rows.loc[rows["diverged"].astype(bool), "seed"]) if "diverged" in rows else set()
-    for seed in runs:
+    rows = rows.assign(search=rows["search"] if "search" in rows else 0)
+    ink, runs = colour(method), rows.pivot(index="step", columns=["search", "seed"], values="accuracy")
+    lost = rows[rows["diverged"].astype(bool)] if "diverged" in rows else rows[:0]
+    lost_runs = set(zip(lost["search"], lost["seed"], strict=True))
+    several = rows["search"].nunique() > 1
+    for search, seed in runs:
         figure.add_scatter(
             x=runs.index,
-            y=100 * runs[seed],
+            y=100 * runs[search, seed],
             mode="lines",
-            name=f"{method}, seed {seed}",
+            name=f"{method}, search {search}, seed {seed}" if several else f"{method}, seed {seed}",
             legendgroup=method,
-            line={"color": faded(ink, 0.4), "width": 1, "dash": "dot" if seed in lost else "solid"},
+            line={"color": faded(ink, 0.4), "width": 1, "dash": "dot" if (search, seed) in lost_runs else "solid"},
             showlegend=False,
             hovertemplate="step %{x}: %{y:.1f} %",
             row=at[0],

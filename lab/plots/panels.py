@@ -116,9 +116,11 @@ def log_axis(values: pd.Series) -> dict:
     return {"type": "log", "range": (low, high), "tickvals": ticks, "ticktext": [f"{tick:g}" for tick in ticks]}
 
 
-def band(figure: go.Figure, stats: pd.DataFrame, ink: str, method: str) -> None:
+def band(
+    figure: go.Figure, stats: pd.DataFrame, ink: str, method: str, at: tuple[int | None, int | None] = (None, None)
+) -> None:
     """The interval of a method's mean as a band, in percent, cut at 0 and 100; stats as `over_seeds` gives them. None
-    for one run."""
+    for one run. at: row and column of the panel, where there are several."""
     known = stats.dropna()
     if not len(known):
         return
@@ -133,6 +135,8 @@ def band(figure: go.Figure, stats: pd.DataFrame, ink: str, method: str) -> None:
         showlegend=False,
         name=f"{method}, interval",
         legendgroup=method,
+        row=at[0],
+        col=at[1],
     )
 
 

@@ -4,13 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lab import estimates, tasks
+from lab import estimates
 from lab.catalogue.registry import entries, entry
 from lab.papers.claims import ABSENT, FAILS, HOLDS, UNDECIDED, Claim, Verdict, absent, all_of, any_of
 from lab.papers.runs import per_seed, speed_up
 from lab.papers.simplicity.shortcut.claims import steering
 from lab.papers.transformers.compatibility import matrix
-from lab.papers.transformers.conditions import TRIVIAL
 from tests.papers.hypernetwork import planted as planted_hypernetwork
 from tests.papers.simplicity import planted as planted_simplicity
 from tests.papers.transformers import planted as planted_transformers
@@ -210,26 +209,6 @@ def test_a_condition_that_is_not_met_goes_before_what_is_measured():
 
 
 # Conditions.
-
-
-@pytest.mark.parametrize("name", tasks.NAMES)
-def test_trivial_answers_are_as_right_as_the_table_says(name):
-    """The most frequent token at each position of `test`; HAYSTACK: a value of the list, drawn at random."""
-    split = tasks.load(name).splits["test"]
-    if name == "copy":
-        assert TRIVIAL[name] == 0.0
-        return
-    if name == "haystack":
-        rows = split.tokens.tolist()
-        pairs = split.latents["pairs"].tolist()
-        lists = [(row[1 : 2 * k : 2], row[2 * k + 2]) for row, k in zip(rows, pairs, strict=True)]
-        share = np.mean([values.count(right) / len(values) for values, right in lists])
-    else:
-        _, targets, weights = split.targets()
-        columns = [targets[weights[:, k] > 0, k] for k in range(targets.shape[1])]
-        right = sum(column.unique(return_counts=True)[1].max().item() for column in columns)
-        share = right / weights.sum().item()
-    assert TRIVIAL[name] == pytest.approx(share, abs=0.005)
 
 
 def test_tasks_that_nobody_learned_are_not_compared():

@@ -95,6 +95,15 @@ def _printed(task: str) -> Setting:
     return Setting(task, model, recipe, read, models, searches=3 if task in CHEAP else 1)
 
 
+def printed_rate(task: str) -> float:
+    """The peak rate that Table 4 prints.
+
+    >>> printed_rate("addmod")
+    0.02
+    """
+    return _TABLE_4[task][1]
+
+
 _TABLE_4 = {  # steps, peak rate, step of the compatibility matrix
     "memorize": (500, 0.005, 150),
     "addmod": (1000, 0.02, 300),

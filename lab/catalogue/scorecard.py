@@ -122,17 +122,18 @@ def as_text(found: dict[str, list[dict]]) -> str:
     lines, room = [], " " * (max(map(len, (HOLDS, FAILS, UNDECIDED, ABSENT))) + 2)
     for row in found["claims"]:
         told = textwrap.wrap(f"{row['id']}, {row['scale']}: {row['claim']}", WIDTH - len(room))
-        for words in (_measured(row), row["reason"] and f"not measured: {row['reason']}", _decides(row)):
+        for words in (measured(row), row["reason"] and f"not measured: {row['reason']}", _decides(row)):
             told += textwrap.wrap(words, WIDTH - len(room))
         lines += [(row["verdict"].ljust(len(room)) if not number else room) + line for number, line in enumerate(told)]
     lines.append("")
     for row in found["numbers"]:
-        lines += textwrap.wrap(_beside(row), WIDTH, subsequent_indent="  ")
-    return "\n".join([*lines, "", _sum(found["claims"]), LEGEND])
+        lines += textwrap.wrap(described(row), WIDTH, subsequent_indent="  ")
+    return "\n".join([*lines, "", total(found["claims"]), LEGEND])
 
 
-def _measured(row: dict) -> str:
-    """Effect, interval, what n is, what was claimed, what the interval covers; nothing where there is no number."""
+def measured(row: dict, covers: bool = True) -> str:
+    """Effect, interval, what n is, what was claimed, with `covers` what the interval covers; nothing where there is no
+    number."""
     unit = f" {row['unit']}" if row["unit"] else ""
     if not isfinite(row["effect"]):
         return "" if row["reason"] else "nothing to measure it on"
@@ -142,7 +143,8 @@ def _measured(row: dict) -> str:
     words += f" {interval}, {row['n']:,} {row['over'] if row['n'] != 1 else row['over'].removesuffix('s')}"
     bounds = [f"{name} {_number(row[name])}" for name in ("above", "below") if not isinf(row[name])]
     level = f" at {100 * row['level']:.1f} %" if row["level"] > LEVEL else ""
-    return f"{words}; the claim: {' and '.join(bounds)}; the interval{level} covers {row['covers']}"
+    words += f"; the claim: {' and '.join(bounds)}"
+    return f"{words}; the interval{level} covers {row['covers']}" if covers else words
 
 
 def _decides(row: dict) -> str:
@@ -151,7 +153,7 @@ def _decides(row: dict) -> str:
     return f"would decide it: {row['decides']}{hours}" if row["decides"] else ""
 
 
-def _beside(row: dict) -> str:
+def described(row: dict) -> str:
     """Agreement with printed numbers, in a line."""
     head = f"{row['entry']}, {row['scale']}, beside the printed numbers: "
     if not row["measured"]:
@@ -162,7 +164,7 @@ def _beside(row: dict) -> str:
     return f"{head}{rho} over {row['cells']} cells{signs}".replace("-0.00", "0.00")
 
 
-def _sum(rows: list[dict]) -> str:
+def total(rows: list[dict]) -> str:
     counts = {word: sum(row["verdict"] == word for row in rows) for word in (HOLDS, FAILS, UNDECIDED, ABSENT)}
     told = ", ".join(f"{word} {count}" for word, count in counts.items())
     return f"{len(rows)} claims: {told}."

@@ -77,6 +77,8 @@ class Scorecard:
 
     json: bool = False
     """Print JSON instead of text."""
+    markdown: bool = False
+    """Print the page RESULTS.md instead of text."""
     scale: str | None = None
     """smoke, laptop or paper. Default: for each figure paper, if results are here, else laptop."""
     results: Path | None = None
@@ -85,7 +87,9 @@ class Scorecard:
     def run(self) -> None:
         """Print it."""
         from lab.catalogue import scorecard
+        from lab.catalogue.results_page import as_markdown
         from lab.catalogue.shipped import RESULTS
 
         found = scorecard.score(self.scale, self.results or RESULTS)
-        print(scorecard.as_json(found) if self.json else scorecard.as_text(found))
+        write = scorecard.as_json if self.json else as_markdown if self.markdown else scorecard.as_text
+        print(write(found))

@@ -131,7 +131,7 @@ def _laptop(task: str) -> Setting:
 # What differs from the paper: model, steps, peak rate, batch, step of the matrix, M.
 # Rates: best on `val` in data/results/transformers/sweep/laptop/sweep.csv (`lab sweep`).
 _LAPTOP: dict[str, tuple[dict, int, float, int, int, int]] = {
-    "add": ({"width": 32}, 1000, 0.004, 256, 700, 3),
+    "add": ({"width": 64}, 1000, 0.004, 256, 700, 3),
     "addreversed": ({"width": 32}, 1000, 0.01, 128, 350, 3),
     "mano": ({"layers": 2, "heads": 4, "width": 32, "canon": False, "tied": False}, 1000, 0.004, 64, 1000, 3),
     "haystack": ({"width": 32}, 600, 0.004, 128, 400, 3),

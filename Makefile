@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install figure test lint unit browser lab clean
+.PHONY: help install figure overnight test lint unit browser lab clean
 
 PYTHON ?= python3
 VENV   := .venv
@@ -20,6 +20,10 @@ install: $(READY)  ## create .venv and install the lab with pinned dependencies
 
 figure: $(READY)  ## train what Figure 2 of the transformers paper needs, and draw it
 	$(BIN)/lab figure transformers/fig2
+
+# SCALE=paper HOURS=10; it goes on from where it stopped
+overnight: $(READY)  ## train every figure for a night, those first whose open claims cost least
+	nice -n 19 $(BIN)/lab train-all --scale $(or $(SCALE),paper) --hours $(or $(HOURS),10)
 
 # One after the other, since two would fight for the processors; all of them, whatever became of the one before.
 test: $(READY)  ## lint, then run every test (browser tests need Chromium); fails if any part does

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BEST = "best"  # the largest scale at which results are shipped
+EARLIER = "earlier_settings"  # in the provenance of shipped results: what is different now, until they are made anew
 LONG = 2.0  # minutes of training that are announced
 
 
@@ -223,6 +224,8 @@ def _headline(found: Entry, summary: str) -> str:
 def _caption(found: Entry, summary: str, facts: dict) -> str:
     """What the figure shows, its result in a sentence, how it was made, and every departure from the paper."""
     parts = [f"{found.shows}.", summary, f"Paper: {found.paper_says}.", _made(found, facts)]
+    if EARLIER in facts:
+        parts.append(f"These runs have earlier settings than the figure is made with now: {facts[EARLIER]}.")
     departed = f"Departures from the paper: {'; '.join(facts['departures']) or 'none known'}."
     departed += " Where the paper is silent, see `guesses` in provenance.json." if facts["guesses"] else ""
     return "\n".join(part for part in [*parts, departed] if part)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from lab.catalogue.build import trained
+from lab.catalogue.build import EARLIER, trained
 from lab.catalogue.registry import entries
-from lab.catalogue.shipped import has_results
+from lab.catalogue.shipped import has_results, provenance_of, shipped_tasks
+from lab.papers.entry import Entry
 from lab.scale import SCALES
 from lab.spec import from_json
 from lab.store import Store
@@ -13,11 +14,12 @@ from lab.store import Store
 def listing(store: Store | None = None) -> list[dict]:
     """One row an entry: name, section, title, shows, paper_says, minutes by scale, and which results are here.
 
-    "laptop (shipped)" is in data/results; "laptop (trained here)" has all its runs in the store.
+    "laptop (shipped)" is in data/results, and says so where it shows some of the tasks alone, or has earlier settings;
+    "laptop (trained here)" has all its runs in the store.
     """
     store, rows = store or Store(), []
     for found in entries().values():
-        results = [f"{scale} (shipped)" for scale in SCALES if has_results(found.name, scale)]
+        results = [f"{scale} ({_shipped(found, scale)})" for scale in SCALES if has_results(found.name, scale)]
         for scale in SCALES:
             if trained(found, scale, store):
                 results.append(f"{scale} (trained here)")
@@ -33,6 +35,12 @@ def listing(store: Store | None = None) -> list[dict]:
             }
         )
     return rows
+
+
+def _shipped(found: Entry, scale: str) -> str:
+    tasks = shipped_tasks(found, scale)
+    some = f", {', '.join(tasks)} alone" if len(tasks) < len(found.tasks) else ""
+    return f"shipped{some}{', with earlier settings' if EARLIER in provenance_of(found.name, scale) else ''}"
 
 
 def stored(store: Store) -> list[dict]:

@@ -11,13 +11,14 @@ import tyro
 
 from lab.cli.figures import Figure, Figures, Scorecard
 from lab.cli.storage import DataCommand, Doctor, StoreCommand
-from lab.cli.training import Search, Sweep
+from lab.cli.training import Search, Sweep, TrainAll
 from lab.errors import ArgumentError, LabError
 from lab.scale import SCALES
 
 COMMANDS = {
     "figures": Figures,
     "figure": Figure,
+    "train-all": TrainAll,
     "search": Search,
     "sweep": Sweep,
     "data": DataCommand,

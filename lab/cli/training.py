@@ -1,4 +1,4 @@
-"""Commands that train outside of figures: a search, a sweep of learning rates."""
+"""Commands that train more or less than a figure: a search, a sweep of learning rates, all figures of a scale."""
 
 from __future__ import annotations
 
@@ -65,3 +65,25 @@ class Sweep:
         from lab.papers.transformers.sweep import sweep
 
         print(sweep(self.tasks, self.scale, self.device, writable(self.out), self.searches))
+
+
+@dataclass(frozen=True)
+class TrainAll:
+    """Train every figure of a scale, those first whose open claims cost least, and write each that is complete."""
+
+    scale: str = "laptop"
+    """smoke, laptop or paper."""
+    hours: float = 10.0
+    """When to stop. What is trained is kept; the same command goes on from there."""
+    papers: tuple[Literal["transformers", "hypernetwork", "simplicity"], ...] = ()
+    """Of these papers. Default: all."""
+    device: str = "auto"
+    """cpu, cuda or auto."""
+    out: Path = Path("out")
+    """Folder to write into: OUT/NAME/SCALE."""
+
+    def run(self) -> None:
+        """Train, and say what is left."""
+        from lab.catalogue.training_queue import train_all
+
+        train_all(self.scale, self.hours, writable(self.out), self.device, self.papers)

@@ -1,0 +1,57 @@
+"""All figures of a scale: the order is that of open claims a minute, and whoever is out of time goes on later."""
+
+import pytest
+
+from lab.catalogue import training_queue
+from lab.catalogue.registry import entries
+from lab.catalogue.scorecard import score
+from lab.catalogue.training_queue import train_all, waiting
+from lab.errors import ArgumentError
+from lab.papers.claims import ABSENT, UNDECIDED
+from lab.store import Store
+
+
+@pytest.fixture
+def two(monkeypatch):
+    """A catalogue of two entries that train in a second."""
+    chosen = {name: entries("transformers")[name] for name in ("transformers/fig3", "transformers/fig6")}
+    monkeypatch.setattr(training_queue, "entries", lambda paper=None: chosen)
+    return chosen
+
+
+def test_the_order_is_open_claims_a_minute(store_folder):
+    queue = waiting("laptop", Store())
+    open_claims = [row["entry"] for row in score()["claims"] if row["verdict"] in (UNDECIDED, ABSENT)]
+    worth = [open_claims.count(one.entry.name) / max(1.0, one.entry.minutes["laptop"]) for one in queue]
+    assert worth == sorted(worth, reverse=True) and worth[0] > 0
+    assert all(one.missing == one.runs for one in queue)
+    planned = {name for name, one in entries().items() if one.plan("laptop", 1)}
+    assert {one.entry.name for one in queue} == planned
+
+
+def test_no_time_trains_nothing_and_more_time_goes_on(two, store_folder, tmp_path):
+    said = []
+    left = train_all("smoke", 0, tmp_path / "out", store=Store(), say=said.append)
+    assert [one.entry.name for one in left] == [one.entry.name for one in waiting("smoke", Store())]
+    assert len(left) == 2 and not (tmp_path / "out").exists() and "0 hours are over" in said[1]
+    assert train_all("smoke", 1, tmp_path / "out", store=Store(), say=said.append) == []
+    for name in two:
+        assert (tmp_path / "out" / name / "smoke" / "provenance.json").is_file()
+    before = len(list(Store().results()))
+    assert train_all("smoke", 1, tmp_path / "out", store=Store(), say=said.append) == []
+    assert len(list(Store().results())) == before
+
+
+def test_what_is_trained_when_time_is_over_stays(two, store_folder, tmp_path):
+    train_all(
+        "smoke", 5e-4, tmp_path / "out", store=Store(), say=lambda text: None
+    )  # two seconds: somewhere on the way
+    kept = set(Store().results())
+    assert train_all("smoke", 1, tmp_path / "out", store=Store(), say=lambda text: None) == []
+    assert kept <= set(Store().results())
+
+
+@pytest.mark.parametrize("hours", [-1, float("nan"), "ten", None])
+def test_hours_that_are_none_are_refused(hours, tmp_path):
+    with pytest.raises(ArgumentError, match="hours="):
+        train_all("smoke", hours, tmp_path)

@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import exp, inf, nan, sqrt
+from typing import TypeVar
 
 import numpy as np
 
+K = TypeVar("K", bound=Hashable)  # of a group
 Interval = Callable[[float], tuple[float, float]]
 FEW = 6  # runs, below which a group's own variance says little, and that of all groups is pooled
 # p-value of Bartlett's test below which variances are not pooled. Of two groups of three runs that vary three times as
@@ -75,7 +77,7 @@ def mean(values: Iterable[float], over: str = "seeds", covers: str = "") -> Esti
 
 
 def compare(
-    groups: Mapping[Hashable, Iterable[float]], pairs: Mapping[str, tuple[Hashable, Hashable]], covers: str = "seeds"
+    groups: Mapping[K, Iterable[float]], pairs: Mapping[str, tuple[K, K]], covers: str = "seeds"
 ) -> dict[str, Estimate]:
     """Differences of means, first minus second, by case; one interval each.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import cast, overload
 
 from lab.errors import ArgumentError
 from lab.nonlinearity.part import reshape
@@ -10,6 +10,10 @@ from lab.spec import Knots, KnotTable, Learned, Part, Resolved, Shaped
 from lab.store import Store
 
 
+@overload
+def resolve(part: Learned, store: Store) -> Knots | KnotTable: ...
+@overload
+def resolve(part: Part, store: Store) -> Resolved: ...
 def resolve(part: Part, store: Store) -> Resolved:
     """A non-linearity with its values: what a search found is read from the store."""
     if isinstance(part, Shaped):

@@ -77,9 +77,9 @@ def check_whole(name: str, value: int, least: int = 1, most: int = LARGEST) -> i
     except TypeError:
         whole = None
     if whole is None or not least <= whole <= most:
-        limit = f"{least} to {most}" if most < LARGEST else f"{least} or more"
-        if whole is not None and whole > most == LARGEST:
-            limit = f"at most {most}"
+        limit = f"{least} or more"
+        if whole is not None and whole > most:
+            limit = f"{least} to {most}" if most < LARGEST else f"at most {most}"
         raise ArgumentError(f"{name}={shown(value)}: give a whole number, {limit}")
     return whole
 

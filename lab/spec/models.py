@@ -101,7 +101,7 @@ class Perceptron:
     @property
     def parts(self) -> dict[str, Part]:
         """Its non-linearities by name: "phi", or "phi0", "phi1", … of the layers; and "inputs", where it has some."""
-        own: dict[str, Part] = {}
+        own: dict[str, Part]
         if isinstance(self.phi, tuple):
             own = {f"phi{layer}": part for layer, part in enumerate(self.phi)}
         else:

@@ -36,9 +36,9 @@ class TableSearch(Search):
         names = learned_names(spec.learn, spec.model.layers)
         count = spec.task.inputs if spec.learn == "inputs" else len(names)
         rows = start_values(spec.start, spec.seed, spec.knots, count, spec.low, spec.high).tolist()
-        start: dict[str, Part] = {}
+        start: dict[str, Part]
         if spec.learn == "inputs":
-            start["inputs"] = KnotTable(spec.low, spec.high, tuple(map(tuple, rows)))
+            start = {"inputs": KnotTable(spec.low, spec.high, tuple(map(tuple, rows)))}
         else:
             start = {name: Knots(spec.low, spec.high, tuple(row)) for name, row in zip(names, rows, strict=True)}
         model = with_places(spec.model, spec.learn)

@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install figure overnight test lint unit browser lab clean
+.PHONY: help install figure overnight test lint style types unit browser lab clean
 
 PYTHON ?= python3
 VENV   := .venv
@@ -29,8 +29,13 @@ overnight: $(READY)  ## train every figure for a night, those first whose open c
 test: $(READY)  ## lint, then run every test (browser tests need Chromium); fails if any part does
 	@$(MAKE) --no-print-directory --keep-going --jobs=1 lint unit browser
 
-lint: $(READY)  ## look for what ruff finds
+lint: style types  ## look for what ruff and mypy find
+
+style: $(READY)
 	$(BIN)/ruff check .
+
+types: $(READY)
+	$(BIN)/python -m mypy
 
 # PYTEST: further arguments, as in make unit PYTEST="-m numerical"
 unit: $(READY)  ## run every test but those of the browser

@@ -122,7 +122,7 @@ def check_type(name: str, value: T, kinds: type | tuple[type, ...], expected: st
     return value
 
 
-def check_choice(name: str, value: str, known: Collection[str], more: str = "") -> str:
+def check_choice(name: str, value: object, known: Collection[str], more: str = "") -> str:
     """The value, if it is one of the known words. more: what else could be given.
 
     >>> check_choice("device", "cpu", ("auto", "cpu", "cuda"))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PARTS = ("ruff check .", "--ignore tests/browser", "python -m pytest tests/browser")
+PARTS = ("ruff check .", "python -m mypy", "--ignore tests/browser", "python -m pytest tests/browser")
 # stands for the programs of an installation: notes what it is asked, and fails where FAILS says so
 PROGRAM = """#!/bin/sh
 asked="$(basename "$0") $*"

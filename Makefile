@@ -18,8 +18,8 @@ help:  ## list the targets
 install: $(READY)  ## create .venv and install the lab with pinned dependencies
 	@echo "The lab is installed in $(VENV); its command is $(BIN)/lab"
 
-figure: $(READY)  ## train what Figure 2 of the transformers paper needs, and draw it
-	$(BIN)/lab figure transformers/fig2
+figure: $(READY)  ## train what Figure 11 of the simplicity paper needs, and draw it
+	$(BIN)/lab figure simplicity/fig11
 
 # SCALE=paper HOURS=10; it goes on from where it stopped
 overnight: $(READY)  ## train every figure for a night, those first whose open claims cost least

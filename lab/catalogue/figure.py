@@ -54,7 +54,7 @@ class Figure:
 
     plot: what is drawn, from `table` alone. caption: scale, device, seeds, steps, data, departures from the paper.
     summary: the result in a sentence. headline: what is seen and the result in two lines, all that an image says
-    besides the key of its plot (default: the caption). extras: further tables by name, e.g. the learning curves behind
+    (default: the caption). extras: further tables by name, e.g. the learning curves behind
     a matrix.
     """
 
@@ -78,16 +78,13 @@ class Figure:
 
     @property
     def short_caption(self) -> str:
-        """What is seen, the result with the paper's words, and how to read the plot; not how it was made."""
-        from lab.plots.caption import reading
-
-        if not self.headline:
-            return self.full_caption
-        return "\n".join(part for part in (self.headline, reading(self.plot)) if part)
+        """What is seen, and the result with the paper's words: all that an image says."""
+        return self.headline or self.full_caption
 
     @property
     def details(self) -> str:
-        """What the full caption has and the short one lacks: how the figure was made, departures from the paper."""
+        """What the full caption has and the short one lacks: how to read it, how it was made, departures from the
+        paper."""
         said = " ".join(self.short_caption.split())
         return "\n".join(line for line in self.full_caption.splitlines() if " ".join(line.split()) not in said)
 
@@ -159,7 +156,7 @@ class Figure:
         """The caption as HTML; how the figure was made is folded."""
         text = html.escape(self.short_caption).replace("\n", "<br>")
         made = html.escape(self.details).replace("\n", "<br>")
-        return f"{text}<details><summary>How it was made</summary>{made}</details>" if made else text
+        return f"{text}<details><summary>How to read it, how it was made</summary>{made}</details>" if made else text
 
     def _ipython_display_(self) -> None:
         """The plot, and below it the caption as text, which wraps to the width of the cell."""

@@ -160,15 +160,9 @@ def _summary(table: pd.DataFrame) -> str:
         told = [plots.reached(rows[rows["method"] == method]) for method in (RELU, LEARNED)]
         ratio = claims.faster(rows)
         interval = f" [{ratio.low:.1f}, {ratio.high:.1f}]" if rows["seed"].nunique() >= plots.FEWEST else ""
-        times = f"; {ratio.effect:.1f} times as fast{interval}" if ratio.effect > 0 else ""
-        words.append(f"{plots.title(task)}: ReLU {told[0]}, learned {told[1]}{times}")
-    last = int(table["step"].max())
-    interval = ", too few for an interval" if table["seed"].nunique() < plots.FEWEST else " with its 95 % interval"
-    return (
-        f"First step with {100 * LEVEL:.0f} % test accuracy, mean over the seeds that reach it: {'. '.join(words)}."
-        f" Times as fast: geometric mean of pairs of one seed{interval};"
-        f" a run that does not get there counts with its last step, {last:,}."
-    )
+        times = f", {ratio.effect:.1f} times as fast{interval}" if ratio.effect > 0 else ""
+        words.append(f"{plots.title(task)}, learned function {told[1]}, ReLU {told[0]}{times}")
+    return f"Step at which test accuracy reaches {100 * LEVEL:.0f} %: {'; '.join(words)}."
 
 
 def _steps_summary(table: pd.DataFrame) -> str:

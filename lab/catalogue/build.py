@@ -82,7 +82,7 @@ def measured(
     store.end_force(forced)
     runs = [(labels, Run(spec, store)) for labels, spec in planned]
     devices = {(run.notes["device"], run.notes["device_name"]) for _, run in runs}  # trained here or elsewhere
-    devices = sorted(devices or {("cpu", device_name("cpu"))})
+    machines = sorted(devices or {("cpu", device_name("cpu"))})
     table = found.measure(runs, found.examples[scale]) if found.examples else found.measure(runs)
     extras = {"curves": curves(runs).drop(columns="read").round(4)} if found.curves else {}
     if found.functions:
@@ -90,8 +90,8 @@ def measured(
     facts = collect(
         name,
         scale,
-        device=", ".join(sorted({kind for kind, _ in devices})),
-        device_name=", ".join(name for _, name in devices),
+        device=", ".join(sorted({kind for kind, _ in machines})),
+        device_name=", ".join(name for _, name in machines),
         seeds=sorted({spec.seed for spec in specs}),
         runs={run.key: f"{run.spec.task_name}, seed {run.spec.seed}" for _, run in runs},
         data=found.origin.data(scale),

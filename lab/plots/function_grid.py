@@ -143,7 +143,7 @@ def window(x: np.ndarray, density: np.ndarray) -> tuple[float, float]:
     spacing, total = x[1] - x[0], np.cumsum(density) / density.sum()
     tail = (1 - SHOWN) / 2
     first = x[np.searchsorted(total, tail, side="right")]
-    last = x[min(np.searchsorted(total, 1 - tail), len(x) - 1)]
+    last = x[min(int(np.searchsorted(total, 1 - tail)), len(x) - 1)]
     low, high = min(first, 0.0) - spacing, max(last, 0.0) + spacing
     pad = 0.05 * (high - low)
     return round(float(low - pad), 6), round(float(high + pad), 6)

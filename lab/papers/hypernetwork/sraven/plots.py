@@ -7,8 +7,8 @@ Plot functions take tables of `lab.papers.hypernetwork.logic.figures.finals`, on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,7 +24,8 @@ if TYPE_CHECKING:  # imported where a figure is drawn
 ACCURACY = "accuracy, whole answer (%)"
 SYMBOLS, FEATURES = 8, 2  # of SRAVEN below paper scale: with more features guessing is right less often still
 APART = 0.02  # of the width of a panel, between marks of two methods at one place, so that whiskers can be told apart
-WHERE = {  # column → name, unit or other words on the axis, and how a number is written
+# column → name, unit or other words on the axis, and how a number is written
+WHERE: dict[str, tuple[str, str, Callable[[Any], str]]] = {
     "problems": ("problems trained on", "log scale", "{:,}".format),
     "layers": ("layers", "log scale", str),
     "heads": ("heads", "log scale", str),

@@ -9,7 +9,9 @@ import numpy as np
 import torch
 
 from lab.errors import ArgumentError
+from lab.models.mlp import MLP
 from lab.nonlinearity.spline import Spline
+from lab.papers.simplicity.episodes import episode_result
 from lab.papers.simplicity.images.settings import CLASSIFICATION, FROM_RELU, FROM_ZERO, PER_LAYER, RELU, TITLES
 from lab.plots.caption import set_reading
 from lab.plots.function_grid import TALLEST, gelu, window
@@ -108,7 +110,7 @@ def _found(
         if not searches or searches[0] in seen:
             continue
         seen.add(searches[0])
-        found = EpisodeResult(searches[0], run.store)
+        found = episode_result(run)
         for restart in range(len(found.results)):
             for number, spline in enumerate(found.splines(restart).values(), 1):
                 y = spline.values.detach().double().numpy().ravel()
@@ -119,8 +121,10 @@ def _density(run: Run, search: EpisodeSpec, layer: int) -> np.ndarray:
     """Share of what a function receives in a trained model, by the nearest knot; of a shared one, in all layers."""
     chosen = EpisodeResult(search, run.store)
     knots = next(iter(chosen.splines().values())).values.shape[-1]
+    model = run.model()
+    assert isinstance(model, MLP)
     with torch.no_grad():
-        received = run.model().received(run.spec.task.split(run.spec.task_seed)["test"].inputs[None])
+        received = model.received(run.spec.task.split(run.spec.task_seed)["test"].inputs[None])
     inputs = received[layer - 1] if search.learn == "layers" else torch.cat([part.flatten() for part in received])
     inputs = inputs[inputs.isfinite()]
     if not inputs.numel():
@@ -235,7 +239,7 @@ def known_often(x: np.ndarray, density: np.ndarray, share: float = 0.98) -> tupl
     if not density.sum() > 0:
         return float(x[0]), float(x[-1])
     total, tail = np.cumsum(density) / density.sum(), (1 - share) / 2
-    return float(x[np.searchsorted(total, tail)]), float(x[min(np.searchsorted(total, 1 - tail), len(x) - 1)])
+    return float(x[np.searchsorted(total, tail)]), float(x[min(int(np.searchsorted(total, 1 - tail)), len(x) - 1)])
 
 
 def told(table: pd.DataFrame) -> str:

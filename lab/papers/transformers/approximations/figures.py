@@ -96,7 +96,9 @@ def _facts(part: str | Learned | Shaped, store: Store) -> dict:
 
 
 def _learned(part: Learned | Shaped, store: Store) -> Spline:
-    return as_module(resolve(part.of if isinstance(part, Shaped) else part, store))
+    phi = as_module(resolve(part.of if isinstance(part, Shaped) else part, store))
+    assert isinstance(phi, Spline), f"a search found a {type(phi).__name__}"
+    return phi
 
 
 def _shapes(task: str, scale: str) -> list[tuple[str, int]]:

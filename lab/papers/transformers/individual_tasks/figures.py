@@ -6,7 +6,7 @@ Figures 2, 3, 4, 6 and 10. Runs are shared: figures 2 and 4 read runs that figur
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lab import tasks
 from lab.papers.entry import Entry, Planned
@@ -17,6 +17,7 @@ from lab.papers.transformers.settings import ATTENTION_GUESS, BASELINE, BOTH, ML
 from lab.plots.function_grid import fig6 as draw_shapes
 from lab.plots.style import task_title
 from lab.run import Run
+from lab.spec import Knots
 from lab.statistics import half_width
 from lab.tasks.trivial import learned
 
@@ -103,6 +104,7 @@ def shapes(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     rows = []
     for labels, run in runs:
         knots = resolve(run.spec.model.mlp, run.store)
+        assert isinstance(knots, Knots), f"run {run.key} has no learned function"
         seen = mlp_inputs(run)
         positions = torch.linspace(knots.low, knots.high, len(knots.values))
         nearest = ((seen.clamp(knots.low, knots.high) - knots.low) / (positions[1] - positions[0])).round().long()
@@ -117,12 +119,14 @@ def mlp_inputs(run: Run, examples: int = 200):
     """What the MLP non-linearities of a trained model receive on test sequences, all layers: a flat tensor."""
     import torch
 
-    task, model, seen = tasks.load(run.spec.task, run.spec.task_seed), run.model(), []
+    task = tasks.load(run.spec.task, run.spec.task_seed)
+    model: Any = run.model()  # a transformer
+    received: list[torch.Tensor] = []
     # the blocks share one module: one hook sees all layers
-    model.blocks[0].phi.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].flatten()))
+    model.blocks[0].phi.register_forward_pre_hook(lambda _, inputs: received.append(inputs[0].flatten()))
     with torch.no_grad():
         model(task.splits["test"].tokens[None, :examples, :-1])
-    inputs = torch.cat(seen)
+    inputs = torch.cat(received)
     return inputs[inputs.isfinite()]  # a diverged model has none
 
 
@@ -148,7 +152,7 @@ def _differences(table: pd.DataFrame) -> str:
             dead.append(task_title(task))
             continue
         known = {method for name, method, _ in means.index if name == task}
-        pairs = (means[task, MLP] - means[task, BASELINE]).dropna() if {MLP, BASELINE} <= known else []
+        pairs = (means[task, MLP] - means[task, BASELINE]).dropna() if {MLP, BASELINE} <= known else means.iloc[:0]
         half = f" ± {half_width(pairs.to_numpy()):.1f}" if len(pairs) > 1 else ""
         words.append(f"{task_title(task)} " + (f"{pairs.mean():+.1f}{half}" if len(pairs) else "–"))
     lost = " (–: every run of a kind diverged)" if any(word.endswith("–") for word in words) else ""

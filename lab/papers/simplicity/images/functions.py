@@ -14,7 +14,7 @@ from lab.nonlinearity.spline import Spline
 from lab.papers.simplicity.episodes import episode_result
 from lab.papers.simplicity.images.settings import CLASSIFICATION, FROM_RELU, FROM_ZERO, PER_LAYER, RELU, TITLES
 from lab.plots.caption import set_reading
-from lab.plots.function_grid import TALLEST, gelu, window
+from lab.plots.function_grid import draw_inputs, gelu, window
 from lab.plots.panels import above, grid, place
 from lab.plots.style import BLACK, GREY, SEQUENCE, SIZE, colour, faded, method_title
 from lab.probes.profile import counts
@@ -191,20 +191,7 @@ def _panel(figure: go.Figure, rows: pd.DataFrame, mode: str, method: str, at: tu
     chosen = rows[rows["chosen"].astype(bool)]
     known = chosen.groupby("x")["density"].mean()
     x, density = known.index.to_numpy(), np.nan_to_num(known.to_numpy(float))
-    figure.add_scatter(
-        x=x,
-        y=100 * density,
-        name="inputs",
-        legendgroup="inputs",
-        showlegend="inputs" not in shown,
-        fill="tozeroy",
-        line={"shape": "hvh", "width": 0},
-        fillcolor="rgba(128, 128, 128, 0.3)",
-        mode="lines",
-        hovertemplate="x = %{x:.2f}: %{y:.2g} % of inputs",
-        secondary_y=True,
-        **where,
-    )
+    draw_inputs(figure, x, density, at, legend="inputs" not in shown)
     shown.add("inputs")
     others = rows[~rows["chosen"].astype(bool)]
     for _, part in others.groupby(["restart", "layer"]):
@@ -227,7 +214,6 @@ def _panel(figure: go.Figure, rows: pd.DataFrame, mode: str, method: str, at: tu
     pad = 0.12 * np.ptp(inside) or 0.5
     figure.update_xaxes(range=(low, high), nticks=6, **where)
     figure.update_yaxes(range=(inside.min() - pad, inside.max() + pad), nticks=5, secondary_y=False, **where)
-    figure.update_yaxes(range=(0, 100 * density.max() / TALLEST or 1), visible=False, secondary_y=True, **where)
 
 
 def known_often(x: np.ndarray, density: np.ndarray, share: float = 0.98) -> tuple[float, float]:

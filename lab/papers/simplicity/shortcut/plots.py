@@ -112,18 +112,18 @@ def _inside(figure: go.Figure, text: str, at: tuple[int, int]) -> None:
     """A line at the lower right end of a panel."""
     if not text:
         return
-    panel = figure.get_subplot(*at)
-    xref, yref = (f"{axis.plotly_name.replace('axis', '')} domain" for axis in (panel.xaxis, panel.yaxis))
     figure.add_annotation(
         text=text,
-        xref=xref,
-        yref=yref,
+        xref="x domain",
+        yref="y domain",
         x=0.99,
         y=0.01,
         xanchor="right",
         yanchor="bottom",
         showarrow=False,
         font={"size": SIZE - 2},
+        row=at[0],
+        col=at[1],
     )
 
 

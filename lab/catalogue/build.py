@@ -145,7 +145,7 @@ def read(found: Entry, scale: str) -> Figure:
     except (OSError, ValueError) as error:
         raise LabError(f"shipped results cannot be read ({error}); bring them back, or train with --force") from error
     if set(facts["runs"]) == {key(spec) for _, spec in found.plan(scale, max(1, len(facts["seeds"])))}:
-        facts |= _told(found, scale)  # how the same runs are put into words may have been corrected
+        facts |= _settings(found, scale)  # how the same runs are put into words may have been corrected
     return _figure(found, scale, table, facts, extras)
 
 
@@ -168,7 +168,7 @@ def redraw(name: str, scale: str = "laptop") -> None:
     pack(folder)
 
 
-def _told(found: Entry, scale: str) -> dict:
+def _settings(found: Entry, scale: str) -> dict:
     """What an entry says of the runs of its plan: a function of their settings alone."""
     return {
         "hyperparameters": json.loads(json.dumps(found.origin.hyperparameters(scale))),

@@ -68,7 +68,7 @@ def accuracy(table: pd.DataFrame, by: str, *sentences: str) -> go.Figure:
         " problems. Dashed: guessing, 1 of 8 for each feature"
         f"{'' if by == 'features' else ', drawn for two'}.",
         *sentences,
-        _lost(table),
+        _diverged_runs(table),
     )
     return figure
 
@@ -103,7 +103,7 @@ def fig_a4(table: pd.DataFrame) -> go.Figure:
         figure,
         f"Lines: mean over seeds. {_whiskers(table)} Training loss: mean since the evaluation before, with dropout of"
         " attention scores; guessing has ln 8 = 2.08.",
-        _lost(table),
+        _diverged_runs(table),
     )
     return figure
 
@@ -187,6 +187,6 @@ def _whiskers(table: pd.DataFrame) -> str:
     return f"Whiskers: {INTERVAL}." if table["seed"].nunique() > 1 else "One seed only: no interval."
 
 
-def _lost(table: pd.DataFrame) -> str:
+def _diverged_runs(table: pd.DataFrame) -> str:
     lost, runs = int(table["diverged"].astype(bool).sum()), len(table)
     return f"Diverged runs (left out of means): {lost} of {runs}." if lost else ""

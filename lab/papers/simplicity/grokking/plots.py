@@ -46,7 +46,7 @@ def fig11(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
         f" {100 * LEVEL:.0f} %, ± its 95 % confidence interval (Student's t), of the seeds that get there.",
         FUNCTION,
         "All restarts: those that were not chosen are grey; in brackets the accuracy on validation rows that decided.",
-        _lost(table),
+        _diverged_runs(table),
     )
     return figure
 
@@ -69,7 +69,7 @@ def fig12(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
         f"Above each panel: mean first step with {100 * LEVEL:.0f} % test accuracy, ± its"
         " 95 % confidence interval (Student's t), of the seeds that get there.",
         FUNCTION,
-        _lost(table),
+        _diverged_runs(table),
     )
     return figure
 
@@ -160,7 +160,7 @@ def fig28(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
         f" {100 * LEVEL:.0f} % test accuracy, ± its 95 % confidence interval (Student's t), of the seeds that"
         " get there.",
         FUNCTION,
-        _lost(table),
+        _diverged_runs(table),
     )
     return figure
 
@@ -219,7 +219,7 @@ def _draw_runs(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int
     figure.update_yaxes(range=FULL, row=at[0], col=at[1], secondary_y=False)
 
 
-def _lost(table: pd.DataFrame) -> str:
+def _diverged_runs(table: pd.DataFrame) -> str:
     """How many runs diverged, by task and method."""
     found = {names: diverged(rows) for names, rows in table.groupby(["task", "method"], sort=False)}
     words = [f"{title(task)}, {method}: {lost} of {runs}" for (task, method), (lost, runs) in found.items() if lost]

@@ -55,7 +55,7 @@ def shapes(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     import pandas as pd
 
     rows = []
-    for labels, _, found, restart, layer, x, y in _found(runs):
+    for labels, _, found, restart, layer, x, y in _searched_functions(runs):
         told = {"restart": restart, "layer": layer, "accuracy": float(found.results[restart, :, 0].mean())}
         like = {"gelu": r_squared(y, gelu(x)), "relu": r_squared(y, x.clip(0))}
         rows.append(labels | told | {"chosen": restart == found.winner, "turns": relative_variation(y)} | like)
@@ -69,7 +69,7 @@ def values(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     import pandas as pd
 
     parts = []
-    for labels, run, found, restart, layer, x, y in _found(runs):
+    for labels, run, found, restart, layer, x, y in _searched_functions(runs):
         chosen = restart == found.winner
         density = _density(run, found.spec, layer) if chosen else np.nan
         told = labels | {"restart": restart, "layer": layer, "chosen": chosen}
@@ -100,7 +100,7 @@ def blend(phi: Spline, share: float) -> Spline:
     return Spline((1 - share) * positions.relu() + share * phi.values.detach(), phi.low, phi.high)
 
 
-def _found(
+def _searched_functions(
     runs: Sequence[tuple[dict, Run]],
 ) -> Iterator[tuple[dict, Run, EpisodeResult, int, int, np.ndarray, np.ndarray]]:
     """Labels, first run, search, restart, layer, and knots x, y of all functions, each search once."""
@@ -228,7 +228,7 @@ def known_often(x: np.ndarray, density: np.ndarray, share: float = 0.98) -> tupl
     return float(x[np.searchsorted(total, tail)]), float(x[min(int(np.searchsorted(total, 1 - tail)), len(x) - 1)])
 
 
-def told(table: pd.DataFrame) -> str:
+def summary(table: pd.DataFrame) -> str:
     """The result in a sentence."""
     words = []
     for (name, mode), rows in table[table["chosen"].astype(bool)].groupby(["set", "mode"], sort=False):

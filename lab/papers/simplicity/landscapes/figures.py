@@ -15,7 +15,7 @@ from lab.models.baselines import Baseline
 from lab.papers.entry import Entry, Planned
 from lab.papers.simplicity.landscapes import claims, plots
 from lab.papers.simplicity.landscapes.measures import FINE, RADIUS, as_row, in_input_space, of_network
-from lab.papers.simplicity.tables.figures import BASELINES, baseline, chosen, kept
+from lab.papers.simplicity.tables.figures import BASELINES, baseline, checkpoint_accuracies, chosen
 from lab.papers.simplicity.tables.settings import (
     IAFS,
     LEARNED,
@@ -97,7 +97,8 @@ def measured(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
 
     scores = pd.DataFrame(
         [
-            {name: labels[name] for name in ("table", "method", "start", "layers", "prefactor")} | kept(run)
+            {name: labels[name] for name in ("table", "method", "start", "layers", "prefactor")}
+            | checkpoint_accuracies(run)
             for labels, run in runs
         ]
     )

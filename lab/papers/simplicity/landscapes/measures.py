@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lab.papers.simplicity.tables.figures import kept
+from lab.papers.simplicity.tables.figures import checkpoint_accuracies
 from lab.probes import Loss, Variation, landscape
 from lab.probes.calling import Model
 from lab.probes.slices import alignment, slice_2d
@@ -69,7 +69,7 @@ def of_network(run: Run, fine: Resolution) -> Iterator[dict]:
         yield from (as_row(part, value=np.nan) for part in ("accuracy", "course", "solution", "ambient", "alignment"))
         return
     first, train = run.spec.seed == 0, run.spec.task.split()["train"]
-    yield as_row("accuracy", value=kept(run)["accuracy"])
+    yield as_row("accuracy", value=checkpoint_accuracies(run)["accuracy"])
     model, (steps, way) = Probability(run.model()), run.trajectory
     complexity = Variation(train.inputs, train.targets, fine.paths, fine.samples, SEED)
     some = train[: fine.rows]

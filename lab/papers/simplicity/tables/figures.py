@@ -97,7 +97,7 @@ def _scored(runs: Sequence[tuple[dict, Run]], complexity: bool) -> pd.DataFrame:
     rows = []
     for labels, run in runs:
         own = {name: labels[name] for name in ("table", "method", *SETTING)} | {"seed": run.spec.seed}
-        own |= kept(run) | {"diverged": run.diverged is not None}
+        own |= checkpoint_accuracies(run) | {"diverged": run.diverged is not None}
         if complexity:
             own |= variation(run.spec.task, None if own["diverged"] else probabilities(run))
         rows.append(own)
@@ -122,7 +122,7 @@ def baseline(table: str, kind: str, tries: int) -> Baseline:
     return fit(Tabular(table), kind, tries)
 
 
-def kept(run: Run) -> dict[str, float]:
+def checkpoint_accuracies(run: Run) -> dict[str, float]:
     """Accuracies of the weights that a run kept; NaN where it diverged."""
     at = run.steps == run.notes["kept"]
     lost = run.diverged is not None or not at.any()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from torch import nn
 
@@ -20,7 +20,7 @@ from lab.papers.simplicity.defaults import of_table
 from lab.papers.transformers.settings import setting
 from lab.run import MOST_SEED, MOST_SEEDS, MOST_WIDTH, EpisodeResult, Run, Runs, SearchResult, complete
 from lab.scale import check_scale
-from lab.spec import Part, replace
+from lab.spec import EpisodeSpec, Part, SearchSpec, TwoLossSpec, replace
 from lab.store import SHIPPED, Store, as_store
 from lab.tasks import Logic, Sraven, TableTask
 from lab.tasks.named import HELP, table_named
@@ -57,17 +57,17 @@ def search(
     """
     store, seed = as_store(store), check_whole("seed", seed, 0, MOST_SEED)
     table, words = _table(task), None if learn is None else _words(learn)
-    result = SearchResult
+    spec: SearchSpec | EpisodeSpec | TwoLossSpec
     if table is None:
+        assert isinstance(task, str)  # of `tasks.NAMES`
         if by not in (None, "two_loss"):
             raise ArgumentError(f"by={shown(by)}: {task} is searched by two_loss; episodes are for tables")
         spec = replace(setting(task, scale).search(_parts(words or ("mlp",))), seed=seed)
     else:
         learned, by = " + ".join(words or ("shared",)), "episodes" if by is None else by
-        result = EpisodeResult if by == "episodes" else SearchResult
         spec = of_table(table, check_scale(scale)).search(learned, seed, by)
     complete([spec], store, device, progress)
-    return result(spec, store)
+    return EpisodeResult(spec, store) if isinstance(spec, EpisodeSpec) else SearchResult(spec, store)
 
 
 def train(
@@ -97,7 +97,8 @@ def train(
     (2, 3)
     """
     table = None if isinstance(task, (Logic, Sraven)) else _table(task)
-    mlp, changes = as_part(("gelu" if table is None else "relu") if mlp is None else mlp, "mlp"), {}
+    mlp = as_part(("gelu" if table is None else "relu") if mlp is None else mlp, "mlp")
+    changes: dict[str, Any] = {}
     if mlp == "softmax":
         raise ArgumentError("mlp='softmax': softmax is an attention; name a non-linearity such as 'gelu'")
     if width is not None:
@@ -113,6 +114,7 @@ def train(
         runs = of_table(table, check_scale(scale)).runs(seeds)
         specs = [replace(run, model=replace(run.model, phi=mlp, **changes)) for run in runs]
     else:
+        assert isinstance(task, str)  # of `tasks.NAMES`
         specs = setting(task, scale).runs(seeds, mlp=mlp, attention=as_part(attention, "attention"), **changes)
     if steps is not None:
         specs = [replace(spec, recipe=replace(spec.recipe, stop=check_whole("steps", steps))) for spec in specs]

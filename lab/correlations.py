@@ -18,7 +18,8 @@ def rank_correlation(x: Iterable[float], y: Iterable[float], over: str) -> Estim
 
     x, y: (units,). No interval for fewer than `LEAST` units.
     """
-    return _correlation(*_ranks(x, y), over, spearman=True)
+    first, second = _ranks(x, y)
+    return _correlation(first, second, over, spearman=True)
 
 
 def correlation(x: Iterable[float], y: Iterable[float], over: str) -> Estimate:

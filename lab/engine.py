@@ -14,6 +14,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
+from typing import Any
 
 import torch
 
@@ -57,7 +59,12 @@ def complete(
         missing = [spec for spec in missing if not store.has(spec)]
         if missing and not ended:
             left = sum(job.steps for job in jobs)
-            wait(missing, store, lambda words, done=done, left=left: report and report(done, done + left, words))
+            wait(missing, store, partial(_tell, report, done, done + left))
+
+
+def _tell(report: Report | None, done: int, total: int, words: str) -> None:
+    if report is not None:
+        report(done, total, words)
 
 
 def _all_searches(spec: Spec) -> list[Spec]:
@@ -79,7 +86,7 @@ def _counter(jobs: Sequence[Job], before: int, report: Report | None) -> Progres
 
 def _workers() -> int:
     """Processes on a CPU: `LAB_WORKERS`, or one a core."""
-    asked = os.environ.get("LAB_WORKERS") or os.cpu_count() or 1
+    asked: Any = os.environ.get("LAB_WORKERS") or os.cpu_count() or 1
     return check_whole("LAB_WORKERS", int(asked) if str(asked).isdecimal() and len(str(asked)) < 10 else asked)
 
 

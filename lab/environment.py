@@ -19,7 +19,8 @@ def folder(variable: str) -> Path | None:
     text = os.environ.get(variable)
     if not text:
         return None
-    path = check_folder(variable, text)
+    check_folder(variable, text)
+    path = Path(text).expanduser()  # as it was given: messages and listings show it so
     check_no_file(path, f"{variable}={text}")
     return path
 

@@ -77,9 +77,9 @@ def check_whole(name: str, value: int, least: int = 1, most: int = LARGEST) -> i
     except TypeError:
         whole = None
     if whole is None or not least <= whole <= most:
-        limit = f"{least} to {most}" if most < LARGEST else f"{least} or more"
-        if whole is not None and whole > most == LARGEST:
-            limit = f"at most {most}"
+        limit = f"{least} or more"
+        if whole is not None and whole > most:
+            limit = f"{least} to {most}" if most < LARGEST else f"at most {most}"
         raise ArgumentError(f"{name}={shown(value)}: give a whole number, {limit}")
     return whole
 
@@ -122,7 +122,7 @@ def check_type(name: str, value: T, kinds: type | tuple[type, ...], expected: st
     return value
 
 
-def check_choice(name: str, value: str, known: Collection[str], more: str = "") -> str:
+def check_choice(name: str, value: object, known: Collection[str], more: str = "") -> str:
     """The value, if it is one of the known words. more: what else could be given.
 
     >>> check_choice("device", "cpu", ("auto", "cpu", "cuda"))

@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import exp, inf, nan, sqrt
+from typing import TypeVar
 
 import numpy as np
 
+K = TypeVar("K", bound=Hashable)  # of a group
 Interval = Callable[[float], tuple[float, float]]
 FEW = 6  # runs, below which a group's own variance says little, and that of all groups is pooled
 # p-value of Bartlett's test below which variances are not pooled. Of two groups of three runs that vary three times as
@@ -75,7 +77,7 @@ def mean(values: Iterable[float], over: str = "seeds", covers: str = "") -> Esti
 
 
 def compare(
-    groups: Mapping[Hashable, Iterable[float]], pairs: Mapping[str, tuple[Hashable, Hashable]], covers: str = "seeds"
+    groups: Mapping[K, Iterable[float]], pairs: Mapping[str, tuple[K, K]], covers: str = "seeds"
 ) -> dict[str, Estimate]:
     """Differences of means, first minus second, by case; one interval each.
 
@@ -156,7 +158,12 @@ def proportion(hits: int, n: int, over: str) -> Estimate:
     if not n:
         return missing(over)
     found = binomtest(hits, n)
-    return Estimate(hits / n, lambda level: tuple(found.proportion_ci(level)), n, over, over)
+
+    def interval(level: float) -> tuple[float, float]:
+        low, high = found.proportion_ci(level)
+        return low, high
+
+    return Estimate(hits / n, interval, n, over, over)
 
 
 def count_ratio(a: int, b: int, size_a: int, size_b: int, over: str) -> Estimate:
@@ -183,13 +190,11 @@ def spread_ratio(first: Sequence[Iterable[float]], second: Sequence[Iterable[flo
     n = df_a + len(first)
     if not (df_a and df_b and a > 0 and b > 0):
         return replace(missing(), n=n)
-    return Estimate(
-        a / b,
-        lambda level: tuple(a / b / sqrt(f.ppf(0.5 + side * level / 2, df_a, df_b)) for side in (1, -1)),
-        n,
-        "seeds",
-        "seeds",
-    )
+
+    def end(level: float) -> float:
+        return a / b / sqrt(f.ppf(0.5 + level / 2, df_a, df_b))
+
+    return Estimate(a / b, lambda level: (end(level), end(-level)), n, "seeds", "seeds")
 
 
 def finite(values: Iterable[float]) -> np.ndarray:
@@ -212,7 +217,7 @@ def _quantile(df: float, level: float) -> float:
     return float(stdtrit(df, 0.5 + level / 2))
 
 
-def _difference(a: np.ndarray, b: np.ndarray, shared: tuple[float, int], covers: str) -> Estimate:
+def _difference(a: np.ndarray, b: np.ndarray, shared: tuple[float, float], covers: str) -> Estimate:
     """Welch's where no variance is shared: (standard deviation, degrees of freedom)."""
     n = min(len(a), len(b))
     if not n:

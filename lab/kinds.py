@@ -11,10 +11,10 @@ They dispatch on the type of their first argument. To add a kind, write one file
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from lab.errors import ArgumentError
 
@@ -71,8 +71,10 @@ class Material(Protocol):
              with the sign of better: {"accuracy": 1, "mse": -1}
     """
 
-    columns: Sequence[str]
-    judged: Mapping[str, int]
+    @property
+    def columns(self) -> Sequence[str]: ...
+    @property
+    def judged(self) -> Mapping[str, int]: ...
 
     def at(self, step: int) -> Batch:
         """The training batch of each run at this step; it depends on the runs' seeds and the step alone."""
@@ -84,7 +86,9 @@ class Material(Protocol):
 class Optimizer(Protocol):
     """A `torch.optim.Optimizer` for weights whose leading axis are runs."""
 
-    state: dict
+    @property
+    def state(self) -> MutableMapping[Any, Any]:
+        """What it remembers, by weight."""
 
     def zero_grad(self) -> None:
         """Forget the gradients."""
@@ -150,10 +154,12 @@ def shared(spec: RunSpec) -> tuple:
 
 def batch_size(spec: RunSpec) -> int:
     """Examples of a step."""
-    return spec.recipe.batch or sizes(spec.task, spec.task_seed).examples
+    # where examples are made as they are needed, `check` has seen that the recipe says how many
+    return cast(int, spec.recipe.batch or sizes(spec.task, spec.task_seed).examples)
 
 
 def _unknown(what: str, given: object) -> ArgumentError:
-    known = {"task": sizes, "model": build, "recipe": optimizer}[what].registry
+    asked: dict[str, Any] = {"task": sizes, "model": build, "recipe": optimizer}
+    known = asked[what].registry
     names = ", ".join(sorted(kind.__name__ for kind in known if kind is not object))
     return ArgumentError(f"{type(given).__name__} is no {what} that the lab can train; known: {names}")

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from typing import cast, overload
+
 from lab.errors import ArgumentError
 from lab.nonlinearity.part import reshape
 from lab.spec import Knots, KnotTable, Learned, Part, Resolved, Shaped
 from lab.store import Store
 
 
+@overload
+def resolve(part: Learned, store: Store) -> Knots | KnotTable: ...
+@overload
+def resolve(part: Part, store: Store) -> Resolved: ...
 def resolve(part: Part, store: Store) -> Resolved:
     """A non-linearity with its values: what a search found is read from the store."""
     if isinstance(part, Shaped):
-        return reshape(resolve(part.of, store), part.shape, part.degree)
+        found = resolve(part.of, store)
+        return reshape(cast(Knots, found), part.shape, part.degree)  # others have no shape of their own
     if not isinstance(part, Learned):
         return part
     _, weights, _ = store.load(part.search)

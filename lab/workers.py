@@ -11,7 +11,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -44,7 +44,8 @@ def in_processes(
                 count, timeout=60, env={"OMP_NUM_THREADS": "1"}, initializer=torch.set_num_threads, initargs=(1,)
             )
         try:
-            waiting, ended, left, after = {}, set(), set(range(len(jobs))), after or [set()] * len(jobs)
+            waiting: dict[Future, int] = {}
+            ended, left, after = set[int](), set(range(len(jobs))), after or [set()] * len(jobs)
             refused: dict[int, float] = {}  # when
             while True:
                 now = time.monotonic()
@@ -80,7 +81,7 @@ def in_this_process(
     """As `in_processes`, one after the other in the order given, here; torch's number of threads is put back."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
-    after, left, ended = after or [set()] * len(jobs), list(range(len(jobs))), set()
+    after, left, ended = after or [set()] * len(jobs), list(range(len(jobs))), set[int]()
     try:
         while True:
             count = len(ended)

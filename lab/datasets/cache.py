@@ -13,6 +13,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -69,7 +70,8 @@ def write(target: Path, arrays: convert.Arrays) -> None:
     """Write arrays as .npz in a folder for what is not finished; it gets its name when it is complete."""
     with unfinished(target.parent) as temporary, _writing(target.parent):
         with (temporary / target.name).open("wb") as file:
-            np.savez_compressed(file, **arrays)
+            named: dict[str, Any] = dict(arrays)  # numpy's own options are not among the names
+            np.savez_compressed(file, **named)
             file.flush()
             os.fsync(file.fileno())  # a power cut after the rename must not find half a file
         (temporary / target.name).replace(target)

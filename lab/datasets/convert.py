@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 import tarfile
+from typing import IO, cast
 
 import numpy as np
 
@@ -56,7 +57,8 @@ def cifar_images(files: Files) -> Arrays:
     with tarfile.open(fileobj=io.BytesIO(files["cifar-10-binary.tar"])) as archive:
         members = {member.name.split("/")[-1]: member for member in archive.getmembers()}
         for part, names in {"train": [f"data_batch_{i}.bin" for i in range(1, 6)], "test": ["test_batch.bin"]}.items():
-            content = b"".join(archive.extractfile(members[name]).read() for name in names)
+            files_in = (cast(IO[bytes], archive.extractfile(members[name])) for name in names)
+            content = b"".join(file.read() for file in files_in)
             rows = np.frombuffer(content, np.uint8).reshape(-1, 3073)
             found[f"{part}_images"] = np.ascontiguousarray(rows[:, 1:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))
             found[f"{part}_labels"] = rows[:, 0].copy()

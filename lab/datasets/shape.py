@@ -39,8 +39,8 @@ class TableShape:
 
     def misfit(self, arrays: Arrays) -> str:
         """What of the arrays is not as it should be, in words; empty where all of it is."""
-        if wrong := _missing(arrays, {"inputs": (2, "float32"), "labels": (1, "uint8")}):
-            return wrong
+        if missing := _missing(arrays, {"inputs": (2, "float32"), "labels": (1, "uint8")}):
+            return missing
         inputs, labels = arrays["inputs"], arrays["labels"]
         wrong = _differences(
             (_count(len(inputs), "row"), f"{self.rows:,}", len(inputs) != self.rows),
@@ -86,9 +86,9 @@ class ImageShape:
         """What of the arrays is not as it should be, in words; empty where all of it is."""
         axes = 1 + len(self.pixels)
         wanted = {f"{part}_images": (axes, "uint8") for part in ("train", "test")}
-        if wrong := _missing(arrays, wanted | {f"{part}_labels": (1, "uint8") for part in ("train", "test")}):
-            return wrong
-        wrong = []
+        if missing := _missing(arrays, wanted | {f"{part}_labels": (1, "uint8") for part in ("train", "test")}):
+            return missing
+        wrong: list[str] = []
         for part, count in (("train", self.train), ("test", self.test)):
             images, labels = arrays[f"{part}_images"], arrays[f"{part}_labels"]
             size = images.shape[1:]

@@ -27,8 +27,10 @@ SECONDS = 600  # that a package manager may take
 class Source(Protocol):
     """members: names of the files that it gives. A user's own copies of them will do as well."""
 
-    members: tuple[str, ...]
-    read: Callable[[Files], Arrays]
+    @property
+    def members(self) -> tuple[str, ...]: ...
+    @property
+    def read(self) -> Callable[[Files], Arrays]: ...
 
     def describe(self) -> str:
         """Where that is, in a few words."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import partial
+from typing import cast
 
 import numpy as np
 import torch
@@ -39,11 +41,14 @@ class EpisodeSearch(Work):
 
     def train(self, job: Job, store: Store, report: Tell) -> None:
         """As `Work.train`. The runs that decide stay in the store like any other."""
-        spec: EpisodeSpec = job.specs[0]
+        spec = cast(EpisodeSpec, job.specs[0])
         others = {name: part for name, part in spec.model.parts.items() if not episodes.learns(spec, name)}
         given = {name: resolve(part, store) for name, part in others.items()}
         state = Episodes(spec, job.device, given)
-        tell = lambda state: report(state.steps, state.words())  # noqa: E731
+
+        def tell(state: Episodes) -> None:
+            report(state.steps, state.words())
+
         notes = run_with_checkpoints(job, store, state, episodes.search, tell)
         store.keep_checkpoint(job.specs, state.state())  # a kill among the runs below must not bring the search back
         start, found = time.perf_counter(), state.found()
@@ -52,11 +57,10 @@ class EpisodeSearch(Work):
         while missing := [run for run in wanted if not store.has(run)]:
             ended = False
             for members in jobs_of(store.free(missing), job.device, store):
-                tell = lambda steps, words="", done=done: report(done + steps, "trains with what was found")  # noqa: E731
-                if perform(members, tell):
+                if perform(members, partial(_tell, report, done)):
                     ended, done = True, done + members.steps
             if not ended:
-                wait(missing, store, lambda words, done=done: report(done, words))
+                wait(missing, store, partial(report, done))
         results = []
         for runs in listed:
             stored = [store.load(run) for run in runs]
@@ -69,6 +73,11 @@ class EpisodeSearch(Work):
         store.save(spec, history, weights, notes)
         store.drop_checkpoint(job.specs)
         report(job.steps)
+
+
+def _tell(report: Tell, done: int, steps: int, words: str = "") -> None:
+    """Of the runs that decide, which begin where `done` steps are."""
+    report(done + steps, "trains with what was found")
 
 
 @work.register(EpisodeSpec)

@@ -94,9 +94,9 @@ def jobs_of(specs: Sequence[Spec], device: str, store: Store) -> list[Job]:
     for spec in specs:
         if spec in left:
             groups.setdefault(work(spec).signature(spec), []).append(spec)
-    for members in groups.values():
-        size = work(members[0]).most(members[0], device)
-        jobs += [Job(tuple(members[i : i + size]), device, str(store.folder)) for i in range(0, len(members), size)]
+    for group in groups.values():
+        size = work(group[0]).most(group[0], device)
+        jobs += [Job(tuple(group[i : i + size]), device, str(store.folder)) for i in range(0, len(group), size)]
     # the longest first, so that no core waits at the end; searches before what needs them
     return sorted(jobs, key=lambda job: (work(job.specs[0]).rank, bool(needs(job.specs[0])), -job.steps))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -55,8 +55,11 @@ class Runs(Work):
     def train(self, job: Job, store: Store, report: Tell) -> None:
         """As `Work.train`."""
         parts = [tuple(resolve(part, store) for part in spec.model.parts.values()) for spec in job.specs]
-        fleet = fleet_of(job.specs, parts, job.device)
-        tell = lambda fleet: report(fleet.step * len(fleet.specs))  # noqa: E731
+        fleet = fleet_of(cast(Sequence[RunSpec], job.specs), parts, job.device)
+
+        def tell(fleet: Fleet) -> None:
+            report(fleet.step * len(fleet.specs))
+
         notes = run_with_checkpoints(job, store, fleet, train, tell)
         if len(job.specs) > 1:  # a kill between two of the saves below must not leave the rest to another fleet
             store.keep_checkpoint(job.specs, fleet.state())
@@ -90,6 +93,7 @@ def fleet_size(model: Any, batch: int, length: int, device: str) -> int:
 
 
 def save(store: Store, fleet: Fleet, notes: dict) -> None:
+    """Keep the history and the weights of each run, with its share of the time."""
     arrays = fleet.history.arrays()
     for run, spec in enumerate(fleet.specs):
         history = {name: array if name == "steps" else array[:, run] for name, array in arrays.items()}

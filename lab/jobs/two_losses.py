@@ -38,10 +38,13 @@ class TwoLosses(Work):
     def train(self, job: Job, store: Store, report: Tell) -> None:
         """As `Work.train`."""
         spec = job.specs[0]
-        given = {part: known for part, known in spec.model.parts.items() if not two_loss.learns(spec, part)}
-        given = {part: resolve(known, store) for part, known in given.items()}
+        others = {part: known for part, known in spec.model.parts.items() if not two_loss.learns(spec, part)}
+        given = {part: resolve(known, store) for part, known in others.items()}
         state = two_loss.searching(spec, job.device, given)
-        tell = lambda fleet: report(fleet.step * len(fleet.specs))  # noqa: E731
+
+        def tell(state: Search) -> None:
+            report(state.step * len(state.specs))
+
         notes = run_with_checkpoints(job, store, state, search, tell)
         save(store, state, notes)
         store.drop_checkpoint(job.specs)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -42,7 +43,7 @@ class Columns(nn.Module):
 
     def attention_scores(self, x: Tensor, normalized: bool = True) -> list[Tensor]:
         """As those of the model: (R, B, heads, query, key) for each layer; tokens are columns."""
-        return self.model.attention_scores(x[..., None], normalized)
+        return cast(Transformer | HyperTransformer, self.model).attention_scores(x[..., None], normalized)
 
 
 class Flat(nn.Module):
@@ -65,6 +66,8 @@ class VectorTransformer(Transformer):
     >>> model(torch.zeros(2, 5, 4, 3)).shape  # (runs, batch, positions, outputs)
     torch.Size([2, 5, 1, 2])
     """
+
+    unembedding: Linear
 
     def __init__(
         self, spec: ModelSpec, sizes: Sizes, seeds: Sequence[int], mlp: nn.Module, attention: nn.Module | None = None

@@ -23,6 +23,9 @@ EPSILON = 1e-3  # well below one kernel value at the start of a search (φ = 1 g
 class Attention(nn.Module):
     """x (R, B, T, C) → the same shape. `phi` None means softmax."""
 
+    bias: Tensor | None
+    causal: Tensor
+
     def __init__(self, runs: int, width: int, heads: int, length: int, alibi: bool, canon: bool, phi: nn.Module | None):
         super().__init__()
         self.heads, self.phi = heads, phi
@@ -36,7 +39,7 @@ class Attention(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Attention of every token over itself and the tokens before it."""
         q, k, v = self._project(x)
-        y = self._softmax(q, k, v) if self.phi is None else self._kernel(q, k, v)
+        y = self._softmax(q, k, v) if self.phi is None else self._kernel(self.phi, q, k, v)
         return self.out(y.transpose(2, 3).reshape(x.shape))
 
     def scores(self, x: Tensor, normalized: bool = True) -> Tensor:
@@ -47,7 +50,7 @@ class Attention(nn.Module):
         """
         q, k, _ = self._project(x)
         if self.phi is not None:
-            kernel = self._kernel_values(q, k)
+            kernel = self._kernel_values(self.phi, q, k)
             return kernel / (kernel.sum(-1, keepdim=True) + EPSILON) if normalized else kernel
         tokens = q.shape[-2]
         score = q @ k.mT / q.shape[-1] ** 0.5
@@ -72,13 +75,13 @@ class Attention(nn.Module):
         mask = self.bias[:, :tokens, :tokens].masked_fill(hidden, -torch.inf)
         return F.scaled_dot_product_attention(q, k, v, attn_mask=mask).view(shape)
 
-    def _kernel(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        kernel = self._kernel_values(q, k)
+    def _kernel(self, phi: nn.Module, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        kernel = self._kernel_values(phi, q, k)
         return (kernel @ v) / (kernel.sum(-1, keepdim=True) + EPSILON)
 
-    def _kernel_values(self, q: Tensor, k: Tensor) -> Tensor:
+    def _kernel_values(self, phi: nn.Module, q: Tensor, k: Tensor) -> Tensor:
         tokens = q.shape[-2]
-        kernel = positive(self.phi, q) @ positive(self.phi, k).mT  # (R, B, heads, query, key), no negative entry
+        kernel = positive(phi, q) @ positive(phi, k).mT  # (R, B, heads, query, key), no negative entry
         decay = self.causal[:tokens, :tokens]
         if self.bias is not None:
             decay = decay * self.bias[:, :tokens, :tokens].exp()

@@ -7,6 +7,7 @@ paper searched with Matlab's Bayesian optimization, over hyper-parameters that i
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,7 +27,7 @@ class Baseline:
     kind: str
     settings: dict  # the hyper-parameters that were chosen
     tried: list[tuple[dict, float]]  # all of them, with their accuracy on validation data, 0 to 1
-    estimator: object  # scikit-learn's
+    estimator: Any  # scikit-learn's
 
     def __call__(self, x: Tensor) -> Tensor:
         """x (N, D) → (N, O) float32, on the CPU."""
@@ -55,7 +56,8 @@ def fit(task: TableTask, kind: str, tries: int = 20, seed: int = 0, task_seed: i
     countable = all(isinstance(values, list) for values in space.values())
     most = len(ParameterGrid(space)) if countable else tries
     drawn = ParameterSampler(space, min(check_whole("tries", tries), most), random_state=check_whole("seed", seed, 0))
-    tried, best = [], None
+    tried: list[tuple[dict, float]] = []
+    best: tuple[dict, float, Any] | None = None
     inputs, targets = splits["train"].inputs.numpy(), splits["train"].targets.numpy()
     for settings in drawn:
         fitted = estimator(**settings).fit(inputs, targets)
@@ -63,6 +65,7 @@ def fit(task: TableTask, kind: str, tries: int = 20, seed: int = 0, task_seed: i
         tried.append((settings, accuracy))
         if best is None or accuracy > best[1]:
             best = settings, accuracy, fitted
+    assert best is not None  # one setting or more is drawn
     return Baseline(task, kind, best[0], tried, best[2])
 
 
@@ -96,7 +99,7 @@ def _family(task: TableTask, kind: str, rows: int, seed: int) -> tuple:
     raise ArgumentError(f"unknown baseline {kind!r}; known: {', '.join(KINDS)}")
 
 
-def _outputs(estimator: object, task: TableTask, x: Tensor) -> Tensor:
+def _outputs(estimator: Any, task: TableTask, x: Tensor) -> Tensor:
     rows = x.detach().cpu().numpy()
     if not task.classification:
         return torch.from_numpy(np.asarray(estimator.predict(rows), dtype=np.float32))[:, None]
@@ -105,6 +108,6 @@ def _outputs(estimator: object, task: TableTask, x: Tensor) -> Tensor:
     return found
 
 
-def _accuracy(estimator: object, task: TableTask, split: TableSplit) -> float:
+def _accuracy(estimator: Any, task: TableTask, split: TableSplit) -> float:
     answers = task.answers(_outputs(estimator, task, split.inputs))
     return float((answers == task.answers_of_targets(split.targets)).double().mean())

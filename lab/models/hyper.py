@@ -7,7 +7,8 @@ and a dense layer at the end; relative positions in every layer, no absolute one
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import cast
 
 from torch import Tensor, nn
 
@@ -29,6 +30,7 @@ class Block(nn.Module):
         super().__init__()
         self.norm1, self.norm2 = Norm(runs, spec.width, EPSILON), Norm(runs, spec.width, EPSILON)
         self.attention = HyperAttention(runs, spec, length, phi)
+        self.mlp: Experts | FeedForward
         if spec.experts:
             self.mlp = Experts(runs, spec.width, spec.mlp_width, spec.experts, spec.active, mlp)
         else:
@@ -107,7 +109,7 @@ class HyperTransformer(nn.Module):
         inputs (R, B, T, D). normalized=False: before normalization, with the relative bias and without a mask.
         """
         x, found = self._embed(inputs), []
-        for block in self.blocks:
+        for block in cast(Iterable[Block], self.blocks):
             found.append(block.attention.scores(block.norm1(x), normalized))
             x = block(x)
         return found

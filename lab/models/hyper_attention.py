@@ -42,6 +42,9 @@ class HyperAttention(nn.Module):
     torch.Size([1, 3, 5, 8])
     """
 
+    buckets: Tensor
+    hidden: Tensor | None
+
     def __init__(self, runs: int, spec: HyperModel, length: int, phi: nn.Module):
         super().__init__()
         if spec.key_width % spec.heads:
@@ -70,10 +73,10 @@ class HyperAttention(nn.Module):
 
         keep (R, T, T): scores are multiplied by it after normalization; that is dropout.
         """
-        rows = slice(None) if rows is None else list(rows)
-        q, k, v = self._split(self.query(x[:, :, rows])), self._split(self.key(x)).mT, self._split(self.value(x))
-        bias, hidden = self._bias(x.shape[2], rows)
-        keep = None if keep is None else keep[:, None, None, rows]  # (R, 1, 1, Q, K)
+        chosen = slice(None) if rows is None else list(rows)
+        q, k, v = self._split(self.query(x[:, :, chosen])), self._split(self.key(x)).mT, self._split(self.value(x))
+        bias, hidden = self._bias(x.shape[2], chosen)
+        keep = None if keep is None else keep[:, None, None, chosen]  # (R, 1, 1, Q, K)
         step = x.shape[1]
         if x.device.type == "cpu":
             step = max(1, CACHED // max(1, bias.numel()))

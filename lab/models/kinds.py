@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, cast
 
 import torch
 from torch import nn
@@ -20,23 +21,26 @@ from lab.spec.forms import form
 @build.register(ModelSpec)
 def _(model: ModelSpec, sizes: Sizes, specs: Sequence[RunSpec], modules: Sequence[nn.Module | None]) -> nn.Module:
     seeds = [spec.seed for spec in specs]
+    first, attention = modules
+    mlp = cast(nn.Module, first)
     if sizes.form == "tokens":
-        return Transformer(model, sizes.inputs, sizes.length, seeds, *modules)
+        return Transformer(model, sizes.inputs, sizes.length, seeds, mlp, attention)
     if sizes.form == "row":
-        return Columns(VectorTransformer(model, as_vectors(sizes), seeds, *modules))
-    return VectorTransformer(model, sizes, seeds, *modules)
+        return Columns(VectorTransformer(model, as_vectors(sizes), seeds, mlp, attention))
+    return VectorTransformer(model, sizes, seeds, mlp, attention)
 
 
 @build.register(HyperModel)
 def _(model: HyperModel, sizes: Sizes, specs: Sequence[RunSpec], modules: Sequence[nn.Module | None]) -> nn.Module:
     seeds = [spec.seed for spec in specs]
+    phi, mlp = cast(Sequence[nn.Module], modules)
     if sizes.form == "tokens":
-        return TokenHyperTransformer(model, sizes, seeds, *modules)
+        return TokenHyperTransformer(model, sizes, seeds, phi, mlp)
     if sizes.form == "row":
         if model.dropout:
             raise ArgumentError(f"dropout={model.dropout}: tables train without dropout; give dropout=0.0")
         return Columns(build(model, as_vectors(sizes), specs, modules))
-    return HyperTransformer(model, sizes.inputs, sizes.outputs, sizes.length, sizes.positions, seeds, *modules)
+    return HyperTransformer(model, sizes.inputs, sizes.outputs, sizes.length, sizes.positions, seeds, phi, mlp)
 
 
 @build.register(Perceptron)
@@ -66,7 +70,8 @@ def perceptrons(sizes: Sizes, specs: Sequence[RunSpec], modules: Sequence[nn.Mod
 @signature.register(ModelSpec)
 @signature.register(HyperModel)
 def _(model: ModelSpec | HyperModel, spec: RunSpec) -> ModelSpec | HyperModel:
-    return replace(model, **{name: form(part) for name, part in model.parts.items()})
+    forms: dict[str, Any] = {name: form(part) for name, part in model.parts.items()}
+    return replace(model, **forms)
 
 
 @signature.register(Perceptron)

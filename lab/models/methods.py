@@ -7,12 +7,12 @@ from typing import Any
 from lab.errors import check_choice
 from lab.spec import HyperModel, replace
 
-_HYLA = {"normalization": "rms_head", "network": "pair", "phi": "relu"}
-_LINEAR = {"normalization": "none"}
-_EXPERTS = {"experts": 4}  # the paper does not say how many
+_HYLA: dict[str, Any] = {"normalization": "rms_head", "network": "pair", "phi": "relu"}
+_LINEAR: dict[str, Any] = {"normalization": "none"}
+_EXPERTS: dict[str, Any] = {"experts": 4}  # the paper does not say how many
 
 # In the order of Table A1.
-METHODS: dict[str, dict[str, object]] = {
+METHODS: dict[str, dict[str, Any]] = {
     "softmax": {},
     "linear": _LINEAR,
     "hyla": _HYLA,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -27,6 +28,8 @@ class MLP(nn.Module):
     >>> MLP((2, 64, 64, 1), seeds=[0, 1], phi=nn.GELU())(torch.zeros(2, 5, 2)).shape
     torch.Size([2, 5, 1])
     """
+
+    prefactor: Tensor
 
     def __init__(
         self,
@@ -53,14 +56,15 @@ class MLP(nn.Module):
     @property
     def runs(self) -> int:
         """R, models side by side."""
-        return self.layers[0].runs
+        return self._layer(0).runs
 
     @torch.no_grad()
     def draw(self, streams: Sequence[int], scale: float = 1.0) -> None:
         """Draw all weights anew, those of each run from the seed of a generator of its own."""
         for run, seed in enumerate(streams):
             generator = torch.Generator().manual_seed(seed)
-            for layer in self.layers:
+            for layer in map(self._layer, range(len(self.layers))):
+                assert layer.bias is not None
                 fan = layer.weight.shape[1]
                 weight, bias = torch.empty(layer.weight.shape[1:]), torch.empty(layer.bias.shape[1:])
                 layer.weight[run] = weight.normal_(0.0, scale * math.sqrt(2 / fan), generator=generator)
@@ -88,10 +92,14 @@ class MLP(nn.Module):
             x = x + y if self.residual and number > 0 else y
         return x, received
 
+    def _layer(self, number: int) -> Linear:
+        return cast(Linear, self.layers[number])
+
     def _affine(self, number: int, x: Tensor) -> Tensor:
-        layer = self.layers[number]
+        layer = self._layer(number)
         if not self.spectral:
             return layer(x)
+        assert layer.bias is not None
         return torch.baddbmm(layer.bias, x, layer.weight / largest_singular_value(layer.weight)[:, None, None])
 
 

@@ -8,7 +8,8 @@ not softmax, the attention of all layers.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -57,6 +58,9 @@ class Transformer(nn.Module):
     torch.Size([2, 3, 4, 5])
     """
 
+    embedding: Embedding | Linear
+    unembedding: Linear | None
+
     def __init__(
         self,
         spec: ModelSpec,
@@ -103,7 +107,7 @@ class Transformer(nn.Module):
         tokens (R, B, T). normalized=False: before the softmax, or before kernel values are divided by their sum.
         """
         x, found = self._embed(tokens), []
-        for block in self.blocks:
+        for block in cast(Iterable[Block], self.blocks):
             found.append(block.scores(x, normalized))
             x = block(x)
         return found

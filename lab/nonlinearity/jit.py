@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from typing import cast
 
 import numpy as np
 import torch
@@ -47,7 +48,7 @@ def backward(grad: Tensor, x: Tensor, values: Tensor, low: float, high: float, o
 
 def slope_backward(grad: Tensor, x: Tensor, values: Tensor, low: float, high: float) -> Tensor:
     """Gradient of Σ grad · φ'(x) in the values: the mixed second derivative. Shape and dtype of `values`."""
-    return _backward(grad, x, values, low, high, False, True, slope=True)[1]
+    return cast(Tensor, _backward(grad, x, values, low, high, False, True, slope=True)[1])
 
 
 def _backward(
@@ -65,13 +66,13 @@ def _backward(
         _kernels()[1](*arrays, of_x, of_values, slope, cut.count, cut.slice, first, end, kind(low), kind(inverse))
 
     cut.share(work)
-    gx = gx.view(x.shape).to(x.dtype) if of_x else None
+    grad_x = gx.view(x.shape).to(x.dtype) if of_x else None
     if not of_values:
-        return gx, None
+        return grad_x, None
     total = np.zeros((cut.runs, values.shape[-1]))
     for part in arrays[4].reshape(cut.runs, cut.slices, -1).swapaxes(0, 1):  # in their order, for any number of threads
         total += part
-    return gx, torch.from_numpy(total).view(values.shape).to(values.dtype)
+    return grad_x, torch.from_numpy(total).view(values.shape).to(values.dtype)
 
 
 def _ready(x: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:

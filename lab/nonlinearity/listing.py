@@ -23,6 +23,8 @@ class Listing1(nn.Module):
     [0.0, 0.5, 1.0, 0.75]
     """
 
+    positions: Tensor
+
     def __init__(self, phi: Spline):
         super().__init__()
         if phi.values.dim() != 1:

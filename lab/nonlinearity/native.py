@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -81,7 +82,7 @@ def slope_backward(grad: Tensor, x: Tensor, values: Tensor, low: float, high: fl
     """Gradient of Σ grad · φ'(x) in the values: the mixed second derivative. Shape and dtype of `values`."""
     inside, table = _ready(x, values)
     grad = grad.to(inside.dtype).contiguous()
-    return _backward(grad, inside, table, low, high, None, True, slope=True).to(values.dtype)
+    return cast(Tensor, _backward(grad, inside, table, low, high, None, True, slope=True)).to(values.dtype)
 
 
 def _backward(
@@ -97,7 +98,7 @@ def _backward(
     if partial is None or cut.slices == 1:
         return partial if partial is None else partial.view(table.shape)
     total = torch.empty(table.shape, dtype=torch.float64)
-    library().spline_collect(partial.data_ptr(), total.data_ptr(), cut.runs, cut.slices, knots)
+    cast(ctypes.CDLL, library()).spline_collect(partial.data_ptr(), total.data_ptr(), cut.runs, cut.slices, knots)
     return total
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast, overload
+
 import torch
 from torch import nn
 
@@ -14,6 +16,12 @@ from lab.spec import Coefficients, Knots, Learned, Part, Resolved, Shaped
 SHAPES = ("symmetrized", "polynomial", "chebyshev")  # methods of Spline; the last two take a degree
 
 
+@overload
+def as_part(part: Spline, name: str = "phi") -> Knots: ...
+@overload
+def as_part(part: Polynomial, name: str = "phi") -> Coefficients: ...
+@overload
+def as_part(part: nn.Module | Part, name: str = "phi") -> Part: ...
 def as_part(part: nn.Module | Part, name: str = "phi") -> Part:
     """A non-linearity as a spec names it. name: of the argument that it is.
 
@@ -38,6 +46,12 @@ def as_part(part: nn.Module | Part, name: str = "phi") -> Part:
     return part
 
 
+@overload
+def as_module(part: Knots) -> Spline: ...
+@overload
+def as_module(part: Coefficients) -> Polynomial: ...
+@overload
+def as_module(part: Resolved) -> nn.Module: ...
 def as_module(part: Resolved) -> nn.Module:
     """The module of a non-linearity whose values are known.
 
@@ -46,7 +60,9 @@ def as_module(part: Resolved) -> nn.Module:
     """
     if isinstance(part, Coefficients):
         return Polynomial(part.values, part.low, part.high, part.basis)
-    return Spline(torch.tensor(part.values), part.low, part.high) if isinstance(part, Knots) else named(part)
+    if isinstance(part, Knots):
+        return Spline(torch.tensor(part.values), part.low, part.high)
+    return named(cast(str, part))  # says that a KnotTable is no name
 
 
 def reshape(knots: Knots, shape: str, degree: int | None = None) -> Resolved:

@@ -133,7 +133,7 @@ def support(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _measured(x: np.ndarray, y: np.ndarray, coefficients: np.ndarray, basis: str) -> Polynomial:
-    fit = Polynomial(coefficients, x[0], x[-1], basis)
+    fit = Polynomial(coefficients.tolist(), x[0], x[-1], basis)
     points = np.linspace(x[0], x[-1], BETWEEN * (len(x) - 1) + 1)
     error = fit(torch.from_numpy(points).float()).double().numpy() - np.interp(points, x, y)
     fit.maximum_error, fit.rms_error = float(np.abs(error).max()), float(np.sqrt(np.mean(error**2)))
@@ -159,7 +159,8 @@ class _Value(torch.autograd.Function):
     def forward(ctx, x: Tensor, *function) -> Tensor:
         ctx.save_for_backward(x)
         ctx.function = function
-        return formula(x, *function, in_place=True)
+        coefficients, low, high, basis = function
+        return formula(x, coefficients, low, high, basis, in_place=True)
 
     @staticmethod
     def backward(ctx, grad: Tensor):

@@ -152,7 +152,8 @@ def _matching(model: nn.Module, kinds: tuple[Old, ...]) -> list[Place]:
     functions = [kind for kind in kinds if not isinstance(kind, (type, str))]
     if isinstance(model, classes):
         raise ArgumentError(f"the model itself is a {type(model).__name__}, and nothing holds it: use phi in its place")
-    found, inside = [], ()
+    found: list[Place] = []
+    inside: tuple[str, ...] = ()
     for place in _places(model):
         chosen = isinstance(place.found, classes) or _one_of(place.found, functions)
         could = isinstance(place.found, nn.Module) or _one_of(place.found, FUNCTIONS)
@@ -246,7 +247,9 @@ def _what_there_is(model: nn.Module) -> str:
 def _kind(found: nn.Module | Callable) -> str:
     if isinstance(found, nn.Module):
         return f"{type(found).__module__}.{type(found).__name__}"
-    return f"the function {_function(found).__name__}"
+    function = _function(found)
+    assert function is not None  # one of FUNCTIONS
+    return f"the function {function.__name__}"
 
 
 def _calls(module: nn.Module) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
@@ -39,7 +40,10 @@ def save_swapped(model: nn.Module, folder: str | Path) -> Path:
 
     if not isinstance(model, nn.Module):
         raise ArgumentError(f"model is {_kind(model)}; give a torch.nn.Module")
-    folder, written, places, number = check_path("folder", folder), [], {}, {}
+    folder = check_path("folder", folder)
+    written: list[dict] = []
+    places: dict[str, int] = {}
+    number: dict[int, int] = {}
     for name, module in model.named_modules(remove_duplicate=False):
         if isinstance(module, (Spline, Polynomial)) or getattr(module, MARK, False):
             if id(module) not in number:
@@ -51,7 +55,7 @@ def save_swapped(model: nn.Module, folder: str | Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for part in (getattr(model, "config", None), getattr(model, "generation_config", None)):
-            if hasattr(part, "save_pretrained"):
+            if part is not None and hasattr(part, "save_pretrained"):
                 part.save_pretrained(folder)
         save_model(model, str(folder / WEIGHTS))
         document.write(folder / FUNCTIONS, {"functions": written, "places": places})  # last: it says that all is there
@@ -133,7 +137,7 @@ def _read(folder: Path) -> tuple[list[nn.Module], dict[str, int]]:
         raise LabError(f"there is no swapped model in {folder} ({what}); lab.save_swapped writes one") from error
 
 
-def _built(model: object, folder: Path) -> nn.Module:
+def _built(model: Any, folder: Path) -> nn.Module:
     if isinstance(model, nn.Module):
         return model
     if not callable(model):

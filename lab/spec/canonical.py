@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import fields, is_dataclass
+from typing import Any, TypeVar, cast
 
 from lab.errors import ArgumentError
 from lab.spec.models import HyperModel, ModelSpec, Perceptron
@@ -19,22 +20,23 @@ from lab.tasks.operation import Operation
 from lab.tasks.sraven import Sraven
 from lab.tasks.tabular import Tabular
 
+T = TypeVar("T")
 SCHEMA = 1  # raise it when the same spec would train to something else; when few of them would, see `revision`
 # What JSON calls kinds whose class has another name: keys of stored results were made with these.
 NAMES = {AdamTrapezoid: "Recipe", AdamWCosine: "AdamW", ConstantRate: "Descent", SingleTileCollage: "Told"}
-_KINDS = (Knots, KnotTable, Coefficients, Learned, Shaped, ModelSpec, HyperModel, Perceptron, RunSpec)
+_KINDS: tuple[type, ...] = (Knots, KnotTable, Coefficients, Learned, Shaped, ModelSpec, HyperModel, Perceptron, RunSpec)
 _KINDS += (AdamTrapezoid, AdamWCosine, ConstantRate, SearchSpec, EpisodeSpec, InterpolatedSpec, Restart, TwoLossSpec)
 _KINDS += (Logic, Sraven, Operation, Images, Collage, SingleTileCollage, Tabular)
-TYPES = {NAMES.get(kind, kind.__name__): kind for kind in _KINDS}
+TYPES: dict[str, type] = {NAMES.get(kind, kind.__name__): kind for kind in _KINDS}
 
 
-def register(kind: type) -> type:
+def register(kind: type[T]) -> type[T]:
     """Let a frozen dataclass stand in specs and their JSON; a decorator. Its name must be its own.
 
     A field that is added to a kind later, when runs with it are stored, says `field(default=…, metadata={"since": 2})`:
     at its default it stays out of the JSON, so that the keys of these runs stay what they are.
     """
-    if not is_dataclass(kind) or not kind.__dataclass_params__.frozen:
+    if not is_dataclass(kind) or not cast(Any, kind).__dataclass_params__.frozen:
         raise ArgumentError(f"{kind.__name__} is no frozen dataclass; write @dataclass(frozen=True) above it")
     if TYPES.setdefault(kind.__name__, kind) is not kind:
         raise ArgumentError(f"there is another kind called {kind.__name__}; choose another name")
@@ -59,7 +61,7 @@ def key(spec: object) -> str:
 def _version(spec: object) -> str:
     """The schema; behind a point the revision of a run's model, where it has one: all other specs keep their keys."""
     revision, model = 0, getattr(spec, "model", None)
-    if isinstance(spec, RunSpec) and hasattr(model, "revision") and hasattr(spec.task, "length"):
+    if isinstance(spec, RunSpec) and model is not None and hasattr(model, "revision") and hasattr(spec.task, "length"):
         revision = model.revision(spec.task.length)
     return f"{SCHEMA}.{revision}" if revision else f"{SCHEMA}"
 

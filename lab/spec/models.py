@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from lab.spec.parts import Part
@@ -100,12 +101,14 @@ class Perceptron:
     @property
     def parts(self) -> dict[str, Part]:
         """Its non-linearities by name: "phi", or "phi0", "phi1", … of the layers; and "inputs", where it has some."""
-        own = {"phi": self.phi}
+        own: dict[str, Part] = {}
         if isinstance(self.phi, tuple):
             own = {f"phi{layer}": part for layer, part in enumerate(self.phi)}
+        else:
+            own = {"phi": self.phi}
         return own | ({} if self.inputs is None else {"inputs": self.inputs})
 
-    def having(self, parts: dict[str, Part]) -> Perceptron:
+    def having(self, parts: Mapping[str, Part]) -> Perceptron:
         """The same with other non-linearities, by the names of `parts`.
 
         >>> Perceptron(layers=2).having({"phi0": "tanh", "phi1": "relu"}).phi

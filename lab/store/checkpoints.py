@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
@@ -43,7 +44,7 @@ def members(path: Path) -> tuple[Spec, ...] | None:
         return None
     try:
         header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])  # safetensors: length, then JSON
-        specs = tuple(from_json(text) for text in json.loads(header["__metadata__"]["specs"]))
+        specs = tuple(cast(Spec, from_json(text)) for text in json.loads(header["__metadata__"]["specs"]))
         return specs if name_of(specs) == path.name else None
     except (ValueError, LookupError, TypeError, AttributeError):
         return None

@@ -17,7 +17,7 @@ from pathlib import Path
 try:
     import fcntl
 except ImportError:  # Windows
-    fcntl = None
+    fcntl = None  # type: ignore[assignment]  # a module, or nothing
 
 PATIENCE = 10.0  # seconds to wait for a lock that is held for milliseconds, unless its owner was stopped
 

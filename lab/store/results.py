@@ -33,7 +33,8 @@ class DamagedError(LabError):
 def pack(spec: object, history: dict[str, np.ndarray], weights: dict[str, Tensor], notes: dict) -> dict[str, bytes]:
     """The files of a result by name; `done.json`, which says that it is whole, is the last."""
     arrays = io.BytesIO()
-    np.savez(arrays, **history)
+    named: dict[str, Any] = history  # numpy's own options are not among the names
+    np.savez(arrays, **named)
     weights = {name: tensor.contiguous() for name, tensor in weights.items()}
     files = {
         "spec.json": to_json(spec).encode(),

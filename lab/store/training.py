@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -16,14 +17,14 @@ from lab.store.checkpoints import Spec
 from lab.store.temporary import temporary, write
 
 
-class Training:
+class Training(ABC):
     """States and leases in `folder`."""
 
     folder: Path
 
+    @abstractmethod
     def has(self, spec: Spec) -> bool:
         """Whether a finished result is there."""
-        raise NotImplementedError
 
     def check_writable(self) -> None:
         """Raise LabError where nothing could be kept; to be asked before hours of training."""

@@ -141,9 +141,9 @@ def _pools(source: str) -> dict[str, tuple[Tensor, Tensor]]:
         for part in ("train", "test")
     }
     parts = held_out(len(both["train"][0]), len(both["test"][0]))
-    return {name: tuple(values[parts[name]] for values in both["train"]) for name in ("train", "val")} | {
-        "test": both["test"]
-    }
+    images, labels = both["train"]
+    found = {name: (images[parts[name]], labels[parts[name]]) for name in ("train", "val")}
+    return found | {"test": both["test"]}
 
 
 def _combine(

@@ -39,7 +39,7 @@ EACH_LENGTH = 100  # examples of each length in the split "lengths"
 def build(seed: int) -> Task:
     """The task with the sequences of this seed."""
     generator = np.random.default_rng(seed)
-    splits = {}
+    splits: dict[str, Examples] = {}
     propose = partial(_propose, generator)
     for name, (low, high) in LENGTHS.items():
         splits |= draw_evenly(propose, range(low, high + 1), {name: SIZES[name]}, generator)

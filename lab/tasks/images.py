@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -43,7 +44,7 @@ class Images(TableTask):
     target: str = "class"  # or "id": the class as a number in [-1, 1], for regression (Section 3.2)
     crop: bool = True  # as in the paper (CROPS)
 
-    classes = CLASSES
+    classes: ClassVar[int] = CLASSES
 
     def __post_init__(self):
         check_images(self.source)
@@ -57,7 +58,7 @@ class Images(TableTask):
         return self.source if self.classification else f"{self.source} as numbers"
 
     @property
-    def classification(self) -> bool:  # type: ignore[override]
+    def classification(self) -> bool:
         """Whether classes are told apart; else their ids are predicted."""
         return self.target == "class"
 

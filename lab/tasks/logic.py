@@ -45,7 +45,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
 from math import comb
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -122,7 +122,7 @@ class Logic(StreamTask):
             raise ArgumentError(f"fixed={fixed!r}: say 'context', 'query', or nothing")
         functions = self.functions(split, seed).to(generator.device)
         own = fork(generator, split)
-        place = {"generator": own, "device": own.device}
+        place: dict[str, Any] = {"generator": own, "device": own.device}
         x = torch.rand(check_whole("count", count), self.length, self.variables, **place)
         if fixed:
             points = slice(None, -1) if fixed == "context" else slice(-1, None)
@@ -170,7 +170,8 @@ class Logic(StreamTask):
         total = 2**self.variables
         table = [[comb(total - 1 - term, self.terms - i) for term in range(total)] for i in range(self.terms)]
         after = torch.tensor(table, device=terms.device)  # combinations that follow because of term i
-        return comb(total, self.terms) - 1 - sum(after[i][term] for i, term in enumerate(terms.unbind(-1)))
+        follow = torch.stack([after[i][term] for i, term in enumerate(terms.unbind(-1))]).sum(0)
+        return comb(total, self.terms) - 1 - follow
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """Mean squared error: outputs (R, N, 1, 1), targets (R, N, 1) → (R,)."""

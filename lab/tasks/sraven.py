@@ -55,7 +55,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations_with_replacement, permutations
 from math import comb
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -162,7 +162,7 @@ class Sraven(StreamTask):
         return self._draw(rules, generator)
 
     def _draw(self, rules: Tensor, generator: torch.Generator) -> Examples:
-        place = {"generator": generator, "device": generator.device}
+        place: dict[str, Any] = {"generator": generator, "device": generator.device}
         grid = self._grid(rules, place)
         orders = _permutations(self.features, str(generator.device))
         if self.permute:
@@ -207,7 +207,8 @@ class Sraven(StreamTask):
         k, total = self.features, len(RULES) + self.features - 1
         table = [[comb(total - 1 - thing, k - i) for thing in range(total)] for i in range(k)]
         after = torch.tensor(table, device=rules.device)
-        return comb(total, k) - 1 - sum(after[i][rule + i] for i, rule in enumerate(rules.unbind(-1)))
+        follow = torch.stack([after[i][rule + i] for i, rule in enumerate(rules.unbind(-1))]).sum(0)
+        return comb(total, k) - 1 - follow
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """Mean cross-entropy over problems and features, in nats: outputs (R, N, K, F), targets (R, N, K) → (R,)."""

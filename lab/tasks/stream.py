@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import torch
@@ -65,13 +65,27 @@ class StreamTask(ABC):
     judged      scores by which one evaluation is better than another, the most important first; 1: more is better
     """
 
-    name: str
-    inputs: int
-    outputs: int
-    length: int
-    positions: tuple[int, ...]
-    splits: tuple[str, ...]
     judged: ClassVar[Mapping[str, int]]
+    if TYPE_CHECKING:  # a kind has each as a field, a class variable or a property; a default would be a field's, too
+
+        @property
+        @abstractmethod
+        def name(self) -> str: ...
+        @property
+        @abstractmethod
+        def inputs(self) -> int: ...
+        @property
+        @abstractmethod
+        def outputs(self) -> int: ...
+        @property
+        @abstractmethod
+        def length(self) -> int: ...
+        @property
+        @abstractmethod
+        def positions(self) -> tuple[int, ...]: ...
+        @property
+        @abstractmethod
+        def splits(self) -> tuple[str, ...]: ...
 
     @abstractmethod
     def sample(self, split: str, count: int, generator: torch.Generator, seed: int) -> Examples:
@@ -122,7 +136,8 @@ class Stream:
     ):
         self.task, self.seeds, self.split = task, list(seeds), known(task, split)
         self.batch, self.device = check_whole("batch", batch), torch.device(device)
-        self._number, self._block = -1, None
+        self._number = -1
+        self._block: Examples
 
     def at(self, step: int) -> Examples:
         """The batch of this step: inputs (R, batch, T, D), targets (R, batch, K), latents (R, batch, ...)."""

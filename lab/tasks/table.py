@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -64,12 +64,30 @@ class TableTask(ABC):
     sources         names of the data sets (`lab.datasets`) it reads, none where its rows are generated
     """
 
-    name: str
-    inputs: int
-    classes: int
-    loss_name: str
-    classification: ClassVar[bool] = True
-    sources: ClassVar[tuple[str, ...]] = ()
+    if TYPE_CHECKING:  # a kind has each as a field, a class variable or a property; a default would be a field's, too
+
+        @property
+        @abstractmethod
+        def name(self) -> str: ...
+        @property
+        @abstractmethod
+        def inputs(self) -> int: ...
+        @property
+        @abstractmethod
+        def classes(self) -> int: ...
+        @property
+        @abstractmethod
+        def loss_name(self) -> str: ...
+
+    @property
+    def classification(self) -> bool:
+        """Whether classes are told apart."""
+        return True
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Names of data sets, none."""
+        return ()
 
     @property
     def outputs(self) -> int:

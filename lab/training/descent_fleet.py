@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import cast
 
 import numpy as np
 import torch
@@ -12,6 +13,7 @@ from torch import Tensor
 
 from lab.spec import ConstantRate, Resolved, RunSpec
 from lab.training.fleet import Fleet, fleet_class
+from lab.training.optimizers import RunRates
 
 
 class DescentFleet(Fleet):
@@ -22,6 +24,9 @@ class DescentFleet(Fleet):
     one that has diverged, it has NaN in its history from there on.
     """
 
+    optimizer: RunRates
+    trajectory: list[Tensor]  # (R, P) each
+
     def __init__(self, specs: Sequence[RunSpec], parts: Sequence[tuple[Resolved, ...]], device: str = "cpu"):
         super().__init__(specs, parts, device)
         flat, runs = self._flat(), len(specs)
@@ -31,7 +36,7 @@ class DescentFleet(Fleet):
         self.best = np.tile(worst, (runs, 1))  # scores of the best evaluation, those that it is judged by
         self.patience_left = np.full(runs, self.recipe.patience or 0)
         self.stopped = np.full(runs, -1)  # step at which a run's patience ended
-        self.trajectory = [] if self.recipe.trajectory is None else [flat.clone()]  # (R, P) each
+        self.trajectory = [] if self.recipe.trajectory is None else [flat.clone()]
 
     def set_rates(self, step: int) -> None:
         """The rate of each run, divided by its prefactor (App. E.4)."""
@@ -155,7 +160,7 @@ class Average:
 
     def mean(self) -> Tensor:
         """(R, P), to be asked for at an evaluation."""
-        return sum(self.sums) / (len(self.sums) * self.block)
+        return cast(Tensor, sum(self.sums)) / (len(self.sums) * self.block)
 
     def state(self) -> dict[str, Tensor]:
         """For a checkpoint."""

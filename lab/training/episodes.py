@@ -12,7 +12,7 @@ its turn comes. So the memory is that of one step, whatever t is.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 import torch
@@ -51,8 +51,9 @@ class Episodes:
         self.spec, self.device = spec, torch.device(device)
         self.phi = Functions(spec, self.device)
         parts = with_places(spec.model, spec.learn).parts
-        given = {name: (given or parts)[name] for name in parts if name not in self.phi.names}
-        self.inner_tasks = [InnerTask(spec, task, self.phi, given, self.device) for task in spec.tasks]
+        known = cast(Mapping[str, Resolved], given or parts)
+        others = {name: known[name] for name in parts if name not in self.phi.names}
+        self.inner_tasks = [InnerTask(spec, task, self.phi, others, self.device) for task in spec.tasks]
         runs = len(spec.restarts)
         self.episode = 0
         self.kept = [values.clone() for values in self.phi.values]  # the knots of the lowest running mean

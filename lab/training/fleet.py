@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import singledispatch
+from typing import cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from lab.errors import ArgumentError
+from lab.kinds import Batch, check_run, material, optimizer, sizes
 from lab.kinds import build as build_model
-from lab.kinds import check_run, material, optimizer, sizes
 from lab.models import kinds  # noqa: F401  the models that come with the lab
 from lab.models.mlp import InputFunctions
 from lab.nonlinearity.part import as_module
@@ -33,7 +34,7 @@ class Fleet:
     tensors.
     """
 
-    def __init__(self, specs: Sequence[RunSpec], parts: Sequence[tuple[Resolved, Resolved]], device: str = "cpu"):
+    def __init__(self, specs: Sequence[RunSpec], parts: Sequence[tuple[Resolved, ...]], device: str = "cpu"):
         self.specs, self.device = list(specs), torch.device(device)
         self.recipe = specs[0].recipe
         modules = [build(same) for same in zip(*parts, strict=True)]
@@ -46,7 +47,7 @@ class Fleet:
         self.died = np.full(len(specs), -1)  # step at which a run's loss was no longer finite
         self.last_value = np.full(len(specs), np.nan)  # and that loss
 
-    def batch(self, step: int):
+    def batch(self, step: int) -> Batch:
         """The training batch of each run at this step: `outputs` of a model, and their `loss`."""
         return self.data.at(step)
 
@@ -84,6 +85,7 @@ class Fleet:
             return
         for weight in self.weights:
             keep = alive.view(-1, *[1] * (weight.dim() - 1))
+            assert weight.grad is not None  # a step follows from one
             weight.grad = torch.where(keep, weight.grad, 0.0)
             for name in ("exp_avg", "exp_avg_sq"):
                 if name in self.optimizer.state[weight]:
@@ -201,11 +203,13 @@ def build(parts: Sequence[Resolved]) -> nn.Module | None:
     if first == "softmax":
         return None
     if isinstance(first, KnotTable):
-        values = first.values if len(set(parts)) == 1 else [part.values for part in parts]
+        tables = cast(Sequence[KnotTable], parts)
+        values = first.values if len(set(parts)) == 1 else [table.values for table in tables]
         return InputFunctions(torch.tensor(values), first.low, first.high)
     if len(set(parts)) == 1:  # one table where all runs have the same function: less memory to look through
         return as_module(first)
-    return Spline(torch.tensor([part.values for part in parts]), first.low, first.high)
+    knots = cast(Sequence[Knots], parts)  # a name or a polynomial is the same for all runs
+    return Spline(torch.tensor([part.values for part in knots]), knots[0].low, knots[0].high)
 
 
 def _form(part: Resolved) -> object:

@@ -102,7 +102,8 @@ class InnerTask:
         rates = torch.full((len(spec.restarts),), spec.inner.rate / spec.model.prefactor, dtype=loss.dtype).to(
             loss.device
         )
-        new, kept = [], {name: [] for name in names}
+        new: list[Tensor] = []
+        kept: dict[str, list[Tensor]] = {name: [] for name in names}
         with torch.set_grad_enabled(create_graph):
             for i, (weight, gradient) in enumerate(zip(weights, gradients, strict=True)):
                 own = {name: moments[j * count + i] for j, name in enumerate(names)}

@@ -84,7 +84,7 @@ def _done(fleet: Fleet) -> float:
 def one_thread() -> Iterator[None]:
     """Compute on one core here; the others are for the page. torch keeps this number for each thread, and one for new
     threads, which gets its old value back when the last of several trainings ends."""
-    with _threads["lock"]:
+    with _lock:
         if _threads["users"] == 0:
             _threads["before"] = torch.get_num_threads()
         _threads["users"] += 1
@@ -92,10 +92,10 @@ def one_thread() -> Iterator[None]:
     try:
         yield
     finally:
-        with _threads["lock"]:
+        with _lock:
             _threads["users"] -= 1
             if _threads["users"] == 0:
                 torch.set_num_threads(_threads["before"])
 
 
-_threads = {"lock": threading.Lock(), "users": 0, "before": 1}
+_lock, _threads = threading.Lock(), {"users": 0, "before": 1}

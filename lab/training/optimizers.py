@@ -122,7 +122,7 @@ class RunAdamW(RunRates):
         self.rates = [0.0] * len(self.decays)
 
     @torch.no_grad()
-    def step(self) -> None:
+    def step(self) -> None:  # type: ignore[override]  # fleets give no closure
         """One step for all runs, from the gradients."""
         one, two = self.betas
         weights = self.param_groups[0]["params"]
@@ -161,7 +161,7 @@ class RunDescent(RunRates):
         self.rates, self.scaled = [0.0] * runs, scaled
 
     @torch.no_grad()
-    def step(self) -> None:
+    def step(self) -> None:  # type: ignore[override]  # fleets give no closure
         """One step for all runs, from the gradients."""
         weights = self.param_groups[0]["params"]
         rates = torch.tensor(self.rates, dtype=torch.float64).to(weights[0])

@@ -87,7 +87,7 @@ class TableData:
     @torch.no_grad()
     def scores(self, model: nn.Module) -> dict[str, np.ndarray]:
         """<score>_<split> (R,), for every split that is followed: the accuracy, 0 to 1, and the loss by its name."""
-        found = {}
+        found: dict[str, np.ndarray] = {}
         for split, rows in self.followed.items():
             sums: dict[str, Tensor] = {}
             for start in range(0, len(rows), self.chunk):

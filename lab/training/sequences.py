@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -114,7 +115,9 @@ class SequenceData:
         Predictions are made with the true output so far; a sequence counts as right when all of its tokens are, which
         is the case exactly when greedy generation gives it.
         """
-        data, right, total = self.evaluation[split], 0.0, 0.0
+        data = self.evaluation[split]
+        right: Any = 0.0  # from the first examples on (R,), or in `total` one number for all runs
+        total: Any = 0.0
         for start in range(0, len(data), CHUNK):
             index = torch.arange(start, min(start + CHUNK, len(data)), device=self.device)
             batch = data.at(index.expand(self.runs, -1))

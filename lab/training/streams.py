@@ -62,7 +62,8 @@ class StreamData:
         """<score>_<split> (R,), for every split that is followed and every score of the task."""
         found = {}
         for split in self.splits:
-            size, left, sums = min(CHUNK, -(-self.examples // BLOCK)), self.examples, {}  # no draw for nothing
+            size, left = min(CHUNK, -(-self.examples // BLOCK)), self.examples  # no draw for nothing
+            sums: dict[str, Tensor] = {}
             streams, number = self._streams(split, size), 0
             while left > 0:
                 part = _cut(_side_by_side(streams, number), min(size, left))
@@ -91,7 +92,8 @@ class Dropout:
 
     def __init__(self, seeds: Sequence[int], shape: tuple[int, ...], rate: float, device: torch.device):
         self.seeds, self.shape, self.rate, self.device = list(seeds), shape, rate, device
-        self._number, self._block = -1, None
+        self._number = -1
+        self._block: Tensor
 
     def at(self, step: int) -> Tensor | None:
         """The masks of this step, (R, *shape); None where nothing is dropped."""

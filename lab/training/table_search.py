@@ -4,17 +4,19 @@ simplicity paper. The paper itself learns its functions by episodes; this is the
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import cast
 
 import torch
 
 from lab.errors import ArgumentError, check_whole
 from lab.kinds import check_run
-from lab.models.mlp import InputFunctions
+from lab.models.mlp import MLP, InputFunctions
 from lab.nonlinearity.spline import Spline
 from lab.seeds import stream
-from lab.spec import Knots, KnotTable, Resolved, RunSpec, TwoLossSpec, replace
+from lab.spec import Knots, KnotTable, Part, Resolved, RunSpec, TwoLossSpec, replace
 from lab.training.episodes import LEARN, STARTS
 from lab.training.knots import learned_names, start_values, with_places
+from lab.training.optimizers import RunRates
 from lab.training.rows import TableBatch
 from lab.training.sequences import Order
 from lab.training.two_loss import Search, check_search, description, learns, searching
@@ -24,6 +26,8 @@ class TableSearch(Search):
     """M perceptrons around shared, learnable functions."""
 
     spec: TwoLossSpec
+    model: MLP
+    optimizer: RunRates
 
     def runs(self, given: Mapping[str, Resolved]) -> tuple[list[RunSpec], list[tuple[Resolved, ...]]]:
         """As Search.runs."""
@@ -32,21 +36,24 @@ class TableSearch(Search):
         names = learned_names(spec.learn, spec.model.layers)
         count = spec.task.inputs if spec.learn == "inputs" else len(names)
         rows = start_values(spec.start, spec.seed, spec.knots, count, spec.low, spec.high).tolist()
-        start = {name: Knots(spec.low, spec.high, tuple(row)) for name, row in zip(names, rows, strict=False)}
+        start: dict[str, Part] = {}
         if spec.learn == "inputs":
-            start = {"inputs": KnotTable(spec.low, spec.high, tuple(map(tuple, rows)))}
+            start["inputs"] = KnotTable(spec.low, spec.high, tuple(map(tuple, rows)))
+        else:
+            start = {name: Knots(spec.low, spec.high, tuple(row)) for name, row in zip(names, rows, strict=True)}
         model = with_places(spec.model, spec.learn)
         model = model.having(model.parts | dict(given) | start)
         recipe = replace(spec.recipe, keep="last", patience=None, trajectory=None)  # nothing is evaluated
         runs = [RunSpec(spec.task, model, recipe, seed, (), spec.task_seed) for seed in self.seeds]
-        return runs, [tuple(model.parts.values())] * spec.models
+        parts = cast(tuple[Resolved, ...], tuple(model.parts.values()))
+        return runs, [parts] * spec.models
 
     def learned(self) -> dict[str, Spline]:
         """As Search.learned."""
-        found = {}
+        found: dict[str, Spline] = {}
         for name in learned_names(self.spec.learn, self.spec.model.layers):
             part = self.model.inputs if name == "inputs" else self.model.function(int(name[3:] or 0))
-            found[name] = part.phi if isinstance(part, InputFunctions) else part
+            found[name] = part.phi if isinstance(part, InputFunctions) else cast(Spline, part)
         return found
 
     def divide(self) -> None:
@@ -60,15 +67,16 @@ class TableSearch(Search):
         generator = torch.Generator().manual_seed(stream(spec.seed, "search rows"))
         order = torch.randperm(len(inputs), generator=generator).to(self.device)
         held = min(len(inputs) - 1, max(1, round(spec.held_out * len(inputs))))
-        self.data = _Divided(self, inputs[order], targets[order], held)
+        self.rows = _Divided(self, inputs[order], targets[order], held)
+        del self.data  # nothing is evaluated
 
     def batch(self, step: int) -> TableBatch:
         """The training batch of each model at this step."""
-        return self.data.at(step)
+        return self.rows.at(step)
 
     def search_batch(self, step: int) -> TableBatch:
         """One batch of the rows that were held out, the same for all models."""
-        return self.data.for_knots(step)
+        return self.rows.for_knots(step)
 
     def set_rates(self, step: int) -> None:
         """Constant, that of the weights divided by the prefactor (App. E.4)."""

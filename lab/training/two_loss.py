@@ -8,19 +8,21 @@ loss on that model's own batch of `train`, the shared knots follow the sum over 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import singledispatch
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
 
 from lab.errors import ArgumentError
+from lab.kinds import Batch
+from lab.models.transformer import Block, Transformer
 from lab.nonlinearity.spline import Spline
-from lab.spec import Knots, Resolved, RunSpec, SearchSpec, TwoLossSpec, replace
+from lab.spec import Knots, KnotTable, Resolved, RunSpec, SearchSpec, TwoLossSpec, replace
 from lab.training.fleet import Fleet, History
 from lab.training.schedules import factor
-from lab.training.sequences import Data, Order
+from lab.training.sequences import Data, Order, SequenceData
 
 START = {"mlp": 0.0, "attention": 1.0}  # attention: at zero every kernel value is zero, and so is its gradient
 
@@ -50,29 +52,29 @@ class Search(Fleet):
 
     def runs(self, given: Mapping[str, Resolved]) -> tuple[list[RunSpec], list[tuple[Resolved, ...]]]:
         """The models as runs, and their non-linearities, those that are searched for at their start."""
-        spec = self.spec
+        spec = cast(SearchSpec, self.spec)
         if not spec.learn or not set(spec.learn) <= set(START):
             raise ArgumentError(f"learn={spec.learn}: name what to search for, mlp or attention or both")
         start: dict[str, Any] = {p: Knots(spec.low, spec.high, (START[p],) * spec.knots) for p in spec.learn}
         model = replace(spec.model, **{**given, **start})
         runs = [RunSpec(spec.task, model, spec.recipe, seed, ("search",), spec.task_seed) for seed in self.seeds]
-        return runs, [(model.mlp, model.attention)] * spec.models
+        return runs, [cast(tuple[Resolved, ...], (model.mlp, model.attention))] * spec.models
 
     def learned(self) -> dict[str, Spline]:
         """The splines of the model that are searched for, by part."""
-        block = self.model.blocks[0]
+        block = cast(Block, cast(Transformer, self.model).blocks[0])
         found = {"mlp": block.phi, "attention": block.attention.phi}
-        return {part: found[part] for part in self.spec.learn}
+        return {part: cast(Spline, found[part]) for part in self.spec.learn}
 
     def divide(self) -> None:
         """What the weights follow, and what the knots follow."""
-        spec = self.spec
-        self.data.training = Data(self.data.task.splits["train"], self.device)
-        self.data.order = Order(self.seeds, len(self.data.training), spec.recipe.batch)
-        self.search_data = self.data.evaluation.pop("search")  # a search is followed by its own search loss
+        spec, data = cast(SearchSpec, self.spec), cast(SequenceData, self.data)
+        data.training = Data(data.task.splits["train"], self.device)
+        data.order = Order(self.seeds, len(data.training), spec.recipe.batch)
+        self.search_data = data.evaluation.pop("search")  # a search is followed by its own search loss
         self.search_order = Order([spec.seed], len(self.search_data), spec.recipe.batch, "search batches")
 
-    def search_batch(self, step: int):
+    def search_batch(self, step: int) -> Batch:
         """One batch of the `search` split, the same for all models."""
         index = self.search_order.at(step).to(self.device)
         return self.search_data.at(index.expand(self.spec.models, -1))
@@ -91,6 +93,7 @@ class Search(Fleet):
             for weight in self.weights:
                 weight[~self.alive] = 0.0
         for knots in self.knots:
+            assert knots.grad is not None  # of the search loss
             if not bool(torch.isfinite(knots.grad).all()):
                 knots.grad.zero_()
 
@@ -114,7 +117,7 @@ class Search(Fleet):
                     name: v.clone() if name == "step" else v.to(knots.device, copy=True) for name, v in saved.items()
                 }
 
-    def found(self) -> dict[str, Knots]:
+    def found(self) -> dict[str, Knots | KnotTable]:
         """The learned functions, by part."""
         return {part: Knots(s.low, s.high, tuple(s.values.detach().cpu().tolist())) for part, s in self.splines.items()}
 
@@ -151,7 +154,7 @@ def search(state: Search, report: Callable[[Fleet], bool] | None = None) -> Sear
     return state
 
 
-def _differentiate(weights: list[Tensor], knots: list[Tensor], which: str) -> None:
+def _differentiate(weights: Sequence[Tensor], knots: Sequence[Tensor], which: str) -> None:
     """Ask autograd for one of the two gradients only: the other would cost time and be thrown away."""
     for tensors, wanted in ((weights, which == "weights"), (knots, which == "knots")):
         for tensor in tensors:

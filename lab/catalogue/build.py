@@ -99,7 +99,7 @@ def measured(
     store.end_force(forced)
     runs = [(labels, Run(spec, store)) for labels, spec in planned]
     devices = {(run.notes["device"], run.notes["device_name"]) for _, run in runs}  # trained here or elsewhere
-    devices = sorted(devices or {("cpu", device_name("cpu"))})
+    machines = sorted(devices or {("cpu", device_name("cpu"))})
     table = found.measure(runs, found.examples[scale]) if found.examples else found.measure(runs)
     extras = {"curves": curves(runs).drop(columns="read").round(4)} if found.curves else {}
     if found.functions:
@@ -107,8 +107,8 @@ def measured(
     facts = collect(
         name,
         scale,
-        device=", ".join(sorted({kind for kind, _ in devices})),
-        device_name=", ".join(name for _, name in devices),
+        device=", ".join(sorted({kind for kind, _ in machines})),
+        device_name=", ".join(name for _, name in machines),
         seeds=sorted({spec.seed for spec in specs}),
         runs={run.key: f"{run.spec.task_name}, seed {run.spec.seed}" for _, run in runs},
         data=found.origin.data(scale),
@@ -168,7 +168,7 @@ def read(found: Entry, scale: str) -> Figure:
     extras = {name: shipped_table(found.name, scale, name) for name in beside}
     facts = provenance_of(found.name, scale)
     if set(facts["runs"]) == {key(spec) for _, spec in found.plan(scale, max(1, len(facts["seeds"])))}:
-        facts |= _told(found, scale)  # how the same runs are put into words may have been corrected
+        facts |= _settings(found, scale)  # how the same runs are put into words may have been corrected
     return _figure(found, scale, table, facts, extras)
 
 
@@ -191,7 +191,7 @@ def redraw(name: str, scale: str = "laptop") -> None:
     pack(folder)
 
 
-def _told(found: Entry, scale: str) -> dict:
+def _settings(found: Entry, scale: str) -> dict:
     """What an entry says of the runs of its plan: a function of their settings alone."""
     return {
         "hyperparameters": json.loads(json.dumps(found.origin.hyperparameters(scale))),

@@ -21,7 +21,15 @@ if TYPE_CHECKING:  # plotly is imported where a figure is drawn
     import plotly.graph_objects as go
 
 # what the lab may have written into a figure's folder before, and not now
-FILES = ("figure.html", "figure.json", "figure.png", "figure.svg", "table.csv", "curves.csv", "functions.csv")
+FILES: tuple[str, ...] = (
+    "figure.html",
+    "figure.json",
+    "figure.png",
+    "figure.svg",
+    "table.csv",
+    "curves.csv",
+    "functions.csv",
+)
 FILES += tuple(f"{name}{PACKED}" for name in FILES if name.endswith((".csv", ".json")))
 WIDTH = 800  # px of images; text has its natural size there
 

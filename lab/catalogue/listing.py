@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from lab.catalogue.build import EARLIER, trained
 from lab.catalogue.registry import entries
 from lab.catalogue.shipped import has_results, provenance_of, shipped_tasks
@@ -50,7 +52,7 @@ def stored(store: Store) -> list[dict]:
     for folder in store.results():
         row = {"kind": "search" if folder.parent.name == "searches" else "run", "key": folder.name[:12]}
         try:
-            spec = from_json((folder / "spec.json").read_text())
+            spec: Any = from_json((folder / "spec.json").read_text())
             parts = {
                 name: part if isinstance(part, str) else type(part).__name__.lower()
                 for name, part in spec.model.parts.items()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from lab.versions import versions
 
@@ -68,7 +69,7 @@ def as_json(facts: Mapping[str, object]) -> bytes:
     return (json.dumps(facts, indent=1, ensure_ascii=False) + "\n").encode()
 
 
-def check(facts: Mapping[str, object]) -> None:
+def check(facts: Mapping[str, Any]) -> None:
     """Raise ValueError unless these are facts of a figure, with every key and a source for every number."""
     missing = [name for name in KEYS if name not in facts]
     if missing:

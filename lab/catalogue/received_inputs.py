@@ -67,7 +67,10 @@ def _stored(phi: Spline, store: Store) -> Received | None:
             base = setting(task, scale)
             learned = base.runs(1, base.search(("mlp",)))[0]  # of a figure; the other one of `lab.train`
             for spec in (learned, base.runs(1, mlp=part)[0]):
-                if all(map(store.has, (*needs(spec), spec))) and _same(build([resolve(spec.model.mlp, store)]), phi):
+                if not all(map(store.has, (*needs(spec), spec))):
+                    continue
+                known = build([resolve(spec.model.mlp, store)])
+                if isinstance(known, Spline) and _same(known, phi):
                     if len(inputs := mlp_inputs(Run(spec, store))):
                         return received(inputs, profile(phi), f"{task} model in the store, scale {scale}")
     return None

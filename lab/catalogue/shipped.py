@@ -79,7 +79,7 @@ def shipped_functions(scale: str = "laptop") -> dict[str, Spline]:
     """
     import torch
 
-    found = {}
+    found: dict[str, Spline] = {}
     for name in ("simplicity/fig11", "simplicity/fig12", "simplicity/fig28"):
         if not has_table(name, scale, "functions"):
             continue

@@ -74,7 +74,7 @@ def digests_of(folder: Path) -> dict[str, str]:
     """Digests of all tables that are in a folder, once each has been found to be whole."""
     for name in names(folder):
         read(folder, name)
-    return digests({name: _content(find(folder, name)) for name in names(folder)})
+    return digests({name: _content(path) for name in names(folder) if (path := find(folder, name))})
 
 
 def pack(folder: Path) -> None:

@@ -12,6 +12,7 @@ from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo_files
 from lab.papers.simplicity.defaults import scale_of_table
 from lab.papers.transformers.settings import scale_of
+from lab.spec import SearchSpec
 from lab.versions import versions
 
 if TYPE_CHECKING:
@@ -28,12 +29,11 @@ def publish(found: SearchResult | EpisodeResult, folder: Path, name: str = "") -
     """
     facts = found.provenance | {"versions": versions(), "task": found.spec.task_name}
     facts["paper"] = "transformers"  # two_loss is that paper's Algorithm 1
-    if not found.spec.on_table:
-        splines, joined = found.splines, "-both"
-        facts["scale"] = scale_of(found.spec)
+    spec, splines = found.spec, found.functions
+    if isinstance(spec, SearchSpec):
+        joined, facts["scale"] = "-both", scale_of(spec)
     else:
-        splines, joined = found.functions, ""
-        facts["scale"] = scale_of_table(found.spec)
+        joined, facts["scale"] = "", scale_of_table(spec)
         if (winner := facts.get("winner")) is not None:
             facts |= {"paper": "simplicity", "restart": winner}
     written, task = [], name or found.spec.task_name

@@ -45,6 +45,8 @@ def gain(phi: Spline, plain: dict, store: Store | None = None) -> dict:
         spec = from_json(json.dumps(plain))
     except (LookupError, TypeError, ValueError, AttributeError):  # of a lab with other kinds of specs
         return NOTHING
+    if not isinstance(spec, Search):
+        raise ValueError(f"its spec is a {type(spec).__name__}, and not one of a search")
     shipped = [(where, *_compared(*tables)) for where, *tables in _shipped(key(spec), spec)]
     found = shipped or [("store", *_compared(*tables)) for tables in _stored(phi, spec, store or Store())]
     found = [(where, estimate, steps) for where, estimate, steps in found if estimate.n]
@@ -76,7 +78,7 @@ def _shipped(name: str, spec: Search) -> Iterator[tuple[str, pd.DataFrame, pd.Da
         if not {"task", "seed", "step", "accuracy", "diverged"} <= set(table) or "width" in table:
             continue  # no curves, or those of other widths, too
         rows, where = table[table["task"] == spec.task_name], f"{folder.parent.parent.name}/{folder.parent.name}"
-        if spec.on_table:
+        if not isinstance(spec, SearchSpec):
             if "method" not in rows:
                 continue
             ours, baseline = rows["method"] == LEARNED, rows["method"] == RELU
@@ -116,12 +118,14 @@ def _stored(phi: Spline, spec: Search, store: Store) -> Iterator[tuple[pd.DataFr
 
 def _base(phi: Spline, spec: Search, scale: str, seeds: int) -> tuple[list[RunSpec], list[list[RunSpec]]]:
     """Runs of the baseline, and runs with the function: named by its search, or by its values."""
-    if not spec.on_table:
-        base = setting(spec.task, scale)
-        kinds = [base.runs(seeds, spec)]
-        if spec.learn in (("mlp",), ("attention",)):
-            kinds.append(base.runs(seeds, **{spec.learn[0]: as_part(phi)}))
-        return base.runs(seeds), kinds
+    if isinstance(spec, SearchSpec):
+        settings = setting(spec.task, scale)
+        kinds = [settings.runs(seeds, spec)]
+        if spec.learn == ("mlp",):
+            kinds.append(settings.runs(seeds, mlp=as_part(phi)))
+        elif spec.learn == ("attention",):
+            kinds.append(settings.runs(seeds, attention=as_part(phi)))
+        return settings.runs(seeds), kinds
     if spec.learn != "shared" or isinstance(spec.task, tuple):
         return [], []
     base = of_table(spec.task, scale).runs(seeds)

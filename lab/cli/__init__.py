@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 
@@ -32,7 +32,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Entry point of the `lab` command."""
     kinds = [Annotated[kind, tyro.conf.subcommand(name=name)] for name, kind in COMMANDS.items()]
     scales = "; ".join(f"{name}: {what}" for name, what in SCALES.items())
-    union = functools.reduce(operator.or_, kinds)
+    union: Any = functools.reduce(operator.or_, kinds)
     command = tyro.cli(union, prog="lab", description=f"{__doc__}\n\nScales. {scales}", args=arguments)
     try:
         command.run()

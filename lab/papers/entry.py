@@ -88,5 +88,7 @@ class Entry:
         """
         if self.place is not None:
             return self.place
-        kind, appendix, number, part = _NUMBERED.fullmatch(self.name).groups()
+        parts = _NUMBERED.fullmatch(self.name)
+        assert parts is not None, f"{self.name} has neither a place nor a number"  # __post_init__ refuses it
+        kind, appendix, number, part = parts.groups()
         return kind, appendix, int(number), part

@@ -8,12 +8,11 @@ from typing import Protocol, runtime_checkable
 
 
 class Origin(Protocol):
-    """What captions and provenance tell of an entry's settings, at a scale.
+    """What captions and provenance tell of an entry's settings, at a scale."""
 
-    guesses: what was chosen where the paper is silent.
-    """
-
-    guesses: Sequence[str]
+    @property
+    def guesses(self) -> Sequence[str]:
+        """What was chosen where the paper is silent."""
 
     def data(self, scale: str) -> list[dict]:
         """Sources, each with a name, where it is from, and a digest where it is a file or could be one."""

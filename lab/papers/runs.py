@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 from math import inf, nan
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,7 +28,7 @@ def per_seed(table: pd.DataFrame, kinds: str | list[str], value: str = "accuracy
 
 
 def gains(
-    groups: Mapping[Hashable, Iterable[float]],
+    groups: Mapping[Any, Iterable[float]],
     pairs: Mapping[str, tuple[Hashable, Hashable]],
     covers: str = "seeds, of one search",
     **claimed,
@@ -42,7 +42,7 @@ def gains(
 
 
 def ratios(
-    logs: Mapping[Hashable, Iterable[float]],
+    logs: Mapping[Any, Iterable[float]],
     pairs: Mapping[str, tuple[Hashable, Hashable]],
     covers: str = "seeds, of one search",
     **claimed,
@@ -83,8 +83,8 @@ def speed_up(slow: pd.DataFrame, fast: pd.DataFrame, level: float, **claimed) ->
     of either kind never do, nothing is measured.
     """
     last = max(slow["step"].max(), fast["step"].max())
-    sides = [steps_to(runs, level).dropna() for runs in (slow, fast)]
-    return ratio_of_steps(*sides, last, level, **claimed)
+    slow_steps, fast_steps = (steps_to(runs, level).dropna() for runs in (slow, fast))
+    return ratio_of_steps(slow_steps, fast_steps, last, level, **claimed)
 
 
 def ratio_of_steps(slow: pd.Series, fast: pd.Series, last: float, level: float, **claimed) -> Verdict:
@@ -96,7 +96,7 @@ def ratio_of_steps(slow: pd.Series, fast: pd.Series, last: float, level: float, 
 
 
 def compare_one(
-    groups: Mapping[Hashable, Iterable[float]], first: Hashable, second: Hashable, covers: str = "seeds, of one search"
+    groups: Mapping[Any, Iterable[float]], first: Hashable, second: Hashable, covers: str = "seeds, of one search"
 ) -> Estimate:
     """One difference (see `lab.estimates.compare`)."""
     return compare(groups, {"": (first, second)}, covers)[""]

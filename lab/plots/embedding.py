@@ -77,9 +77,9 @@ def _drawn(
     table: pd.DataFrame, panels: list[tuple], titles: list[str], columns: int, height: int, gap: int
 ) -> go.Figure:
     """A panel for each (method, layer, colouring)."""
-    shown, named = looks(table), set()
-    listed = list(dict.fromkeys(shown.values()))
-    names = {mark: [] for mark in listed}
+    shown = looks(table)
+    named: set[str] = set()
+    names: dict[tuple[str, str], list[str]] = {mark: [] for mark in shown.values()}
     for label, mark in shown.items():
         names[mark].append(label)
     entries = [OTHERS if mark[0] == OTHER_INK else found[0] for mark, found in names.items()]
@@ -147,7 +147,7 @@ def looks(table: pd.DataFrame) -> dict[str, tuple[str, str]]:
         found = set(rows["label"])
         common = [group for group in groups if group & found]
         groups = [group for group in groups if not group & found] + [found.union(*common)]
-    marks = {}
+    marks: dict[str, tuple[str, str]] = {}
     for number, group in enumerate(groups):
         counts = table.loc[table["label"].isin(group), "label"].value_counts()
         frequent = set(counts.sort_values(ascending=False, kind="stable").index[: len(COLOURS)])

@@ -66,21 +66,7 @@ def _draw(
 ) -> None:
     row, column = at
     low, high = window(x, density)
-    figure.add_scatter(
-        x=x,
-        y=100 * density,
-        name="inputs",
-        legendgroup="inputs",
-        showlegend=legend,
-        fill="tozeroy",
-        line={"shape": "hvh", "width": 0},
-        fillcolor="rgba(128, 128, 128, 0.3)",
-        mode="lines",
-        hovertemplate="x = %{x:.2f}: %{y:.2g} % of inputs",
-        row=row,
-        col=column,
-        secondary_y=True,
-    )
+    draw_inputs(figure, x, density, at, legend)
     figure.add_scatter(
         x=x,
         y=gelu(x),
@@ -127,8 +113,26 @@ def _draw(
     figure.update_yaxes(
         range=(inside.min() - pad, inside.max() + pad), nticks=5, row=row, col=column, secondary_y=False
     )
-    top = 100 * np.nan_to_num(density).max() / TALLEST or 1
-    figure.update_yaxes(range=(0, top), visible=False, row=row, col=column, secondary_y=True)
+
+
+def draw_inputs(figure: go.Figure, x: np.ndarray, density: np.ndarray, at: tuple[int, int], legend: bool) -> None:
+    """A histogram of inputs on the second y axis of a panel; density: the share of the inputs nearest to each knot x,
+    NaN where none are known."""
+    where = {"row": at[0], "col": at[1], "secondary_y": True}
+    figure.add_scatter(
+        x=x,
+        y=100 * density,
+        name="inputs",
+        legendgroup="inputs",
+        showlegend=legend,
+        fill="tozeroy",
+        line={"shape": "hvh", "width": 0},
+        fillcolor="rgba(128, 128, 128, 0.3)",
+        mode="lines",
+        hovertemplate="x = %{x:.2f}: %{y:.2g} % of inputs",
+        **where,
+    )
+    figure.update_yaxes(range=(0, 100 * np.nan_to_num(density).max() / TALLEST or 1), visible=False, **where)
 
 
 def window(x: np.ndarray, density: np.ndarray) -> tuple[float, float]:
@@ -143,7 +147,7 @@ def window(x: np.ndarray, density: np.ndarray) -> tuple[float, float]:
     spacing, total = x[1] - x[0], np.cumsum(density) / density.sum()
     tail = (1 - SHOWN) / 2
     first = x[np.searchsorted(total, tail, side="right")]
-    last = x[min(np.searchsorted(total, 1 - tail), len(x) - 1)]
+    last = x[min(int(np.searchsorted(total, 1 - tail)), len(x) - 1)]
     low, high = min(first, 0.0) - spacing, max(last, 0.0) + spacing
     pad = 0.05 * (high - low)
     return round(float(low - pad), 6), round(float(high + pad), 6)

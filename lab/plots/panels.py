@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -140,7 +140,7 @@ def band(
     )
 
 
-def colour_bar(title: str, y: float, ticks: Sequence[float]) -> dict:
+def colour_bar(title: str, y: float, ticks: Iterable[float]) -> dict:
     """The bar of a colour scale that all panels share, below them at `y` (in heights of the panels)."""
     return {
         "orientation": "h",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import BuiltinFunctionType, FunctionType, MethodType
+from typing import Any
 
 import numpy as np
 import torch
@@ -144,7 +145,7 @@ def functions(name: str, values: object, example: str) -> Mapping[str, Callable]
     return values
 
 
-def pair(name: str, values: object, expected: str) -> Sequence:
+def pair(name: str, values: Any, expected: str) -> Sequence:
     """The value, if it is a sequence of two.
 
     >>> pair("dims", (0, 1), "two numbers")

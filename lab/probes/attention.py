@@ -36,14 +36,14 @@ def scores_in_passes(model: Any, inputs: Any, run: int, normalized: bool, batch:
     if not isinstance(model, (Tensor, np.ndarray, list, tuple)):
         hint = "; its .model() is one" if callable(getattr(model, "model", None)) else ""
         raise ArgumentError(f"model is {described(model)}{hint}; give {expected}")
-    layers = [model] if isinstance(model, (Tensor, np.ndarray)) else model
-    layers = [array("scores", part, expected) for part in layers]
-    if not layers or any(part.ndim not in (4, 5) or not part.size for part in layers):
-        shapes = ", ".join(str(part.shape) for part in layers) or "none"
+    parts = [model] if isinstance(model, (Tensor, np.ndarray)) else model
+    arrays = [array("scores", part, expected) for part in parts]
+    if not arrays or any(part.ndim not in (4, 5) or not part.size for part in arrays):
+        shapes = ", ".join(str(part.shape) for part in arrays) or "none"
         raise ArgumentError(f"scores of shape {shapes}; give {expected}")
-    if wrong := [part.dtype for part in layers if part.dtype.kind not in "fiub"]:
+    if wrong := [part.dtype for part in arrays if part.dtype.kind not in "fiub"]:
         raise ArgumentError(f"scores are {wrong[0]}; give real numbers")
-    layers = [torch.as_tensor(part) for part in layers]
+    layers = [torch.as_tensor(part) for part in arrays]
     if run and any(part.ndim == 4 for part in layers):
         raise ArgumentError(f"run={run}: these scores have no run axis; leave run at 0, or give (runs, examples, …)")
     if len({part.shape[-4:-3] + part.shape[-2:] for part in layers}) > 1:
@@ -99,7 +99,7 @@ def of_run(values: Any, run: int) -> Any:
     return values[run]
 
 
-def _of_lab_model(model: nn.Module, inputs: Any, part: slice, run: int, normalized: bool) -> list[Tensor]:
+def _of_lab_model(model: Any, inputs: Any, part: slice, run: int, normalized: bool) -> list[Tensor]:
     if not isinstance(inputs, Tensor):
         raise ArgumentError(f"{type(model).__name__} reads one tensor, not a dictionary; give tokens or inputs")
     read, runs = inputs[part].to(next(model.parameters()).device), runs_of(model)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,7 +15,7 @@ from lab.probes.arguments import array, calling, described, finite
 from lab.probes.weights import runs_of
 
 Points = np.ndarray | Tensor
-Model = Callable[[Points], Points]
+Model = Callable[[Any], Any]  # of tensors or of arrays, as the points are
 BATCH = 4096  # points that a model is given at once: what bounds the memory of a probe
 
 

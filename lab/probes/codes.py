@@ -115,18 +115,21 @@ def codes_by_layer(
     if isinstance(model, nn.Module):
         read = tensors(inputs)
         examples, filling = count(read), padding(model, read)
-    found, seen = None, 0
+    by_layer: list[list[Tensor]] = []
+    start = 0
     for layers in scores_in_passes(model, read, run, normalized, batch):
-        if found is None:
+        if not by_layer:
             examples = len(layers[0]) if examples is None else examples
-            (q, k), found = _places(query, key, examples, layers[0].shape[-2:]), [[] for _ in layers]
+            (q, k), by_layer = _places(query, key, examples, layers[0].shape[-2:]), [[] for _ in layers]
             if read is not None:
                 _refuse_padding(filling, q, k)
-        here = slice(seen, seen + len(layers[0]))
-        for scores, codes in zip(layers, found, strict=True):
-            codes.append(scores[torch.arange(len(scores)), :, q[here], k[here]].cpu())
-        seen = here.stop
-    whole = [torch.cat(codes) for codes in found]
+        here = slice(start, start + len(layers[0]))
+        for scores, passes in zip(layers, by_layer, strict=True):
+            passes.append(scores[torch.arange(len(scores)), :, q[here], k[here]].cpu())
+        start = here.stop
+    if not by_layer:
+        raise ArgumentError("inputs hold no examples; give at least one")
+    whole = [torch.cat(passes) for passes in by_layer]
     for codes in whole:
         _refuse_hidden(codes, q, k)
     latents = {name: array(name, latent, "numbers") for name, latent in getattr(inputs, "latents", {}).items()}
@@ -150,18 +153,18 @@ def as_codes(codes: Any) -> np.ndarray:
 
 def _places(query: Tokens, key: Tokens, examples: int, sizes: Sequence[int]) -> list[Tensor]:
     """Query and key as indices from 0, (examples,) int64."""
-    found = []
+    places = []
     for name, value, size in zip(("query", "key"), (query, key), sizes, strict=True):
         expected = f"one index, or one for each of {examples} examples"
-        index = array(name, value, expected)
-        if index.dtype.kind not in "iu" or (index.ndim and index.shape != (examples,)):
-            raise ArgumentError(f"{name} is {described(index)}; give {expected}")
-        index = torch.as_tensor(index)
+        given = array(name, value, expected)
+        if given.dtype.kind not in "iu" or (given.ndim and given.shape != (examples,)):
+            raise ArgumentError(f"{name} is {described(given)}; give {expected}")
+        index = torch.as_tensor(given)
         outside = index[(index < -size) | (index >= size)]
         if outside.numel():
             raise ArgumentError(f"{name}={int(outside[0])}: there are {size} tokens; choose {-size}..{size - 1}")
-        found.append((index.long() % size).expand(examples))
-    return found
+        places.append((index.long() % size).expand(examples))
+    return places
 
 
 def _refuse_padding(filling: Tensor | None, query: Tensor, key: Tensor) -> None:

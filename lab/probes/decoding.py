@@ -172,7 +172,7 @@ def _given(
 
 def _decidable(truth: np.ndarray) -> np.ndarray:
     """By class, whether some examples belong to it and some do not."""
-    return truth.any(0) & ~truth.all(0)
+    return np.asarray(truth.any(0) & ~truth.all(0))
 
 
 def _answers(x: np.ndarray, truth: np.ndarray, tests: np.ndarray, several: bool, balanced: bool) -> np.ndarray:

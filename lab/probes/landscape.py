@@ -45,7 +45,7 @@ class Landscape:
     model: nn.Module = field(repr=False)
     measures: Mapping[str, Measure] = field(repr=False)
     checkpoints: np.ndarray | None = field(repr=False)
-    asked: Mapping[str, object] = field(repr=False)
+    asked: Mapping[str, Any] = field(repr=False)
 
     def again(self, **changes: object) -> Landscape:
         """The landscape of the same model, measures and checkpoints, with other arguments of `landscape`."""

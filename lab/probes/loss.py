@@ -47,12 +47,12 @@ class Loss:
 
     def __post_init__(self):
         if isinstance(self.inputs, Mapping):
-            inputs = {name: _tensor(f"inputs[{name!r}]", part) for name, part in self.inputs.items()}
+            parts = {name: _tensor(f"inputs[{name!r}]", part) for name, part in self.inputs.items()}
+            object.__setattr__(self, "inputs", parts)
         else:
-            inputs = _tensor("inputs", self.inputs)
-        object.__setattr__(self, "inputs", inputs)
+            object.__setattr__(self, "inputs", _tensor("inputs", self.inputs))
         object.__setattr__(self, "targets", _tensor("targets", self.targets))
-        sizes = {len(part) if part.ndim else 0 for part in (inputs.values() if isinstance(inputs, dict) else [inputs])}
+        sizes = {len(part) if part.ndim else 0 for part in self._inputs.values()}
         count = len(self.targets) if self.targets.ndim else 0
         if sizes != {count} or not count:
             given = " and ".join(map(str, sorted(sizes))) or "no"
@@ -69,10 +69,10 @@ class Loss:
         if not isinstance(model, nn.Module):
             module("model", model)
         runs, like = number_of_runs(model, self.runs), next(model.parameters(), torch.zeros(()))
-        inputs = self.inputs if isinstance(self.inputs, dict) else {"": self.inputs}
-        inputs = {k: v.to(like.device, like.dtype if v.is_floating_point() else None) for k, v in inputs.items()}
+        inputs = {k: v.to(like.device, like.dtype if v.is_floating_point() else None) for k, v in self._inputs.items()}
         targets, loss = self.targets.to(like.device), self.loss or (_squared if self._values else _entropy)
-        total, weight, together = 0.0, 0.0, self._together(runs or 1)
+        total: Tensor | float = 0.0
+        weight, together = 0.0, self._together(runs or 1)
         for start in range(0, len(targets), together):
             x = {name: part[start : start + together] for name, part in inputs.items()}
             y = side_by_side(targets[start : start + together], runs or 1)
@@ -82,8 +82,13 @@ class Loss:
             with calling("the loss", hint):
                 number, each = float(y[0].ne(IGNORED).sum()) if loss is _entropy else float(len(y[0])), loss(outputs, y)
                 total, weight = total + number * _mean(each, runs or 1), weight + number
-        mean = total / max(weight, 1.0)
+        mean = torch.as_tensor(total / max(weight, 1.0))
         return mean if runs else mean.item()
+
+    @property
+    def _inputs(self) -> Mapping[str, Tensor]:
+        """By name; a tensor has the name ""."""
+        return {"": self.inputs} if isinstance(self.inputs, Tensor) else self.inputs
 
     @property
     def _values(self) -> bool:
@@ -91,8 +96,7 @@ class Loss:
 
     def _together(self, runs: int) -> int:
         """Examples that are computed at once."""
-        parts = self.inputs.values() if isinstance(self.inputs, dict) else [self.inputs]
-        size = max(part[0].numel() * (1 if part.is_floating_point() else TOKEN) for part in parts)
+        size = max(part[0].numel() * (1 if part.is_floating_point() else TOKEN) for part in self._inputs.values())
         return max(1, min(ROWS, NUMBERS // max(1, size)) // runs)
 
 
@@ -109,17 +113,14 @@ def side_by_side(x: Tensor, runs: int) -> Tensor:
 
 
 def _tensor(name: str, values: object) -> Tensor:
-    if isinstance(values, Tensor):
-        found = values
-    else:
+    if not isinstance(values, Tensor):
         loader = isinstance(values, torch.utils.data.DataLoader)
         hint = " (of a DataLoader, torch.cat its batches)" if loader else ""
-        found = array(name, values, f"a tensor (N, …) of numbers{hint}")
-        found = torch.as_tensor(found) if found.dtype.kind in "fiubc" else None
-    if found is None or found.is_complex():
-        given = described(values if found is None else found)
-        raise ArgumentError(f"{name} is {given}; give a tensor (N, …) of real numbers")
-    return found
+        converted = array(name, values, f"a tensor (N, …) of numbers{hint}")
+        values = torch.as_tensor(converted) if converted.dtype.kind in "fiubc" else values
+    if not isinstance(values, Tensor) or values.is_complex():
+        raise ArgumentError(f"{name} is {described(values)}; give a tensor (N, …) of real numbers")
+    return values
 
 
 def _described(x: Mapping[str, Tensor]) -> str:

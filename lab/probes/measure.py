@@ -5,10 +5,8 @@ A measure is a function from a model to a number; from a model with a run axis t
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -39,7 +37,7 @@ class Variation:
     samples: int = 100
     seed: int = 0
     runs: bool | None = None
-    each: ClassVar[Callable[[np.ndarray], np.ndarray]] = staticmethod(variations)  # of (…, paths, samples)
+    _each = staticmethod(variations)  # of (…, paths, samples)
 
     def __call__(self, model: nn.Module) -> Tensor | float:
         """The mean over paths, or that of each run, (R,)."""
@@ -61,7 +59,7 @@ class Variation:
         with torch.no_grad(), np.errstate(invalid="ignore", over="ignore"):
             course = self._drawn.course(values, max(self.samples, ROWS // (runs or 1)))
             finite = np.isfinite(course).all((1, 2))
-            found = np.where(finite, self.each(np.where(finite[:, None, None], course, 0)).mean(1), np.nan)
+            found = np.where(finite, self._each(np.where(finite[:, None, None], course, 0)).mean(1), np.nan)
         return torch.from_numpy(found) if runs else float(found[0])
 
     @cached_property
@@ -73,4 +71,4 @@ class Variation:
 class Frequency(Variation):
     """The mean frequency, as `fourier_complexity` measures it; else as `Variation`."""
 
-    each: ClassVar[Callable[[np.ndarray], np.ndarray]] = staticmethod(frequencies)
+    _each = staticmethod(frequencies)

@@ -5,9 +5,11 @@ P is the number of weights, T the number of checkpoints.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import ArrayLike
 from torch import nn
 
 from lab.errors import ArgumentError, check_whole, shown
@@ -108,7 +110,7 @@ def random(model: nn.Module, normalize: str = "filter", seed: int = 0) -> Plane:
     return Plane(centre, directions, words[normalize], None, -np.ones(2), np.ones(2))
 
 
-def given(model: nn.Module, directions: object) -> Plane:
+def given(model: nn.Module, directions: Sequence[object]) -> Plane:
     """The plane through the model along two directions of the caller, (P,) each; a radius of 1 shows ±1 of each."""
     centre = flat(model)
     first, second = (numbers("directions", one, f"two vectors of {len(centre)} weights").ravel() for one in directions)
@@ -134,5 +136,5 @@ def _scale(direction: np.ndarray, own: np.ndarray, shape: tuple[int, ...], norma
     into *= _ratio(np.linalg.norm(model, axis=1, keepdims=True), np.linalg.norm(into, axis=1, keepdims=True))
 
 
-def _ratio(wanted: np.ndarray, found: np.ndarray) -> np.ndarray:
-    return wanted / np.where(found > 0, found, 1.0)
+def _ratio(wanted: ArrayLike, found: ArrayLike) -> np.ndarray:
+    return np.asarray(wanted) / np.where(np.asarray(found) > 0, found, 1.0)

@@ -60,8 +60,7 @@ def profile(phi: Callable[[Tensor], Tensor], low: float = -20.0, high: float = 2
     >>> hat.x.tolist(), hat.y.tolist(), hat.slope.tolist()
     ([-1.0, 0.0, 1.0], [0.0, 1.0, 0.0], [1.0, -1.0])
     """
-    spline = isinstance(phi, Spline)
-    if spline:
+    if isinstance(phi, Spline):
         if phi.values.dim() != 1:
             raise ArgumentError(f"this spline has {len(phi.values)} functions, one a run; give one, of shape (knots,)")
         x, y = np.linspace(phi.low, phi.high, len(phi.values)), phi.values.detach().cpu().double().numpy()
@@ -76,7 +75,7 @@ def profile(phi: Callable[[Tensor], Tensor], low: float = -20.0, high: float = 2
         if y.shape != x.shape or y.dtype.kind not in "fiub":
             raise ArgumentError(f"phi gave {described(y)} for {len(x)} points; {hint}")
         y = y.astype(np.float64)
-    return Profile(x, y, np.diff(y) / np.diff(x), constant=spline)
+    return Profile(x, y, np.diff(y) / np.diff(x), constant=isinstance(phi, Spline))
 
 
 @dataclass(frozen=True)
@@ -105,7 +104,8 @@ def counts(inputs: Tensor | np.ndarray, low: float, high: float, points: int) ->
     >>> counts(torch.tensor([-9.0, -0.4, 0.4, 0.6]), low=-1.0, high=1.0, points=3).tolist()
     [1, 2, 1]
     """
-    _check_range(low, high), check_whole("points", points, 2)
+    _check_range(low, high)
+    check_whole("points", points, 2)
     flat = array("inputs", inputs, "a tensor or an array of numbers").ravel()
     if flat.dtype.kind not in "fiub":
         raise ArgumentError(f"inputs are {described(flat)}; give real numbers")

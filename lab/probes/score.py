@@ -45,7 +45,8 @@ def scored(
     again = zip(*(_read(_sums(found, truth, group).sum(0)) for found in shuffled), strict=True)
     low, high = _bootstrap(per_group, resamples, rng)
     parts = zip(_read(per_group.sum(0)), low, high, _chance(truth), map(np.stack, again), strict=True)
-    return tuple(Score(*score) for score in parts)
+    whole, accuracy, f1 = (Score(*score) for score in parts)
+    return whole, accuracy, f1
 
 
 def _sums(answers: np.ndarray, truth: np.ndarray, group: np.ndarray) -> np.ndarray:

@@ -52,7 +52,7 @@ class CompatibilityExplorer(Explorer):
         self.architecture = widgets.Dropdown(description="optimized for", options=rows, style=LABEL)
         self.task = widgets.Dropdown(description="trained on", options=columns, style=LABEL)
         self.matrix, self.curves = go.Figure(first), _frame(table["seed"].nunique())
-        self._drawn = None
+        self._drawn: tuple[str, str, str] | None = None
         self._draw_matrix()
         self._draw_curves()
         self.matrix, self.curves = live(self.matrix, height=first.layout.height), live(self.curves, height=400)
@@ -115,8 +115,8 @@ class CompatibilityExplorer(Explorer):
 def _fill(traces: tuple[go.Scatter, ...], runs: pd.DataFrame | None, colour: str) -> None:
     """Thin lines for the seeds, and a thick one, the last trace, for their mean; runs: steps × seeds, or None."""
     for number, trace in enumerate(traces[:-1]):
-        here = runs is not None and number < runs.shape[1]
-        trace.x, trace.y = (runs.index, runs.iloc[:, number]) if here else ([], [])
+        run = None if runs is None or number >= runs.shape[1] else runs.iloc[:, number]
+        trace.x, trace.y = ([], []) if run is None else (run.index, run)
         trace.line.color = faded(colour, 0.45)
     traces[-1].x, traces[-1].y = ([], []) if runs is None else (runs.index, runs.mean(axis=1))
     traces[-1].line.color = colour

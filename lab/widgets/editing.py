@@ -247,7 +247,7 @@ class EditingExplorer(Explorer):
         self._below.layout.display = None if self.compete.value else "none"
 
     def _contenders(self) -> dict[str, Spline | str]:
-        edited = {"edited": self.spline} if self.changed else {}
+        edited: dict[str, Spline | str] = {"edited": self.spline} if self.changed else {}
         return edited | {"original": self._phi, "GELU": "gelu"}
 
 

@@ -23,7 +23,7 @@ from lab.scale import check_scale
 from lab.spec import Part, RunSpec, replace
 from lab.tasks import Operation
 from lab.tasks.operation import ALL
-from lab.training.descent_fleet import DescentFleet
+from lab.training.fleet import Fleet
 from lab.training.live import Live
 from lab.widgets.explorer import LABEL, Explorer, live
 from lab.widgets.training import learning_frame
@@ -54,7 +54,8 @@ class GrokkingExplorer(Explorer):
             raise ArgumentError(
                 f"{task!r} is no operation; give a lab.tasks.Operation, as Operation('a+b', modulus=27)"
             )
-        self._scale, self._live, self._trainings = check_scale(scale), None, 0
+        self._scale, self._trainings = check_scale(scale), 0
+        self._live: Live | None = None
         self._functions = _functions() | ({GIVEN: as_part(phi)} if phi is not None else {})
         plain = replace(task, fraction=ADDITION.fraction, held_out=ADDITION.held_out)
         known = ALL if plain in ALL else (plain, *ALL)
@@ -150,7 +151,8 @@ class GrokkingExplorer(Explorer):
 
     def _stop(self) -> None:
         self._halted = True
-        self._live.stop()
+        if self._live is not None:
+            self._live.stop()
 
     def _clear(self) -> None:
         self.curves.data, self._trainings, self.progress.value = (), 0, 0.0
@@ -177,7 +179,7 @@ class GrokkingExplorer(Explorer):
         self._trainings += 1
         return self.curves.data[-2:]
 
-    def _report(self, number: int, fleet: DescentFleet) -> None:
+    def _report(self, number: int, fleet: Fleet) -> None:
         """Called from the training thread."""
         found, now = fleet.history.arrays(), time.monotonic()
         names = ("accuracy_test", "accuracy_train")
@@ -197,18 +199,18 @@ class GrokkingExplorer(Explorer):
             self.say(self._words(fleet, found) if seen else f"{self._name}: the training begins")
         if last or now - self._asked >= ASK:
             self._ask(fleet)
-        if solved:
+        if solved and self._live is not None:
             self._live.stop()
 
     @torch.no_grad()
-    def _ask(self, fleet: DescentFleet) -> None:
+    def _ask(self, fleet: Fleet) -> None:
         """All answers of the network as it is now."""
         said = fleet.model(self._inputs)[0].argmax(-1).view(self._shown.classes, -1).numpy()
         with self.lock, self.table.batch_update():
             operation_table.fill_answers(self.table, self._shown, said, fleet.step)
         self._asked = time.monotonic()
 
-    def _words(self, fleet: DescentFleet, found: dict[str, np.ndarray]) -> str:
+    def _words(self, fleet: Fleet, found: dict[str, np.ndarray]) -> str:
         test, train = (found[name][:, 0] for name in ("accuracy_test", "accuracy_train"))
         text = f"{self._name}: step {fleet.step:,} of {fleet.recipe.last:,}, {time.monotonic() - self._clock:.0f} s;"
         text += f" training {100 * train[-1]:.0f} %, test {100 * test[-1]:.0f} %"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import ipywidgets as widgets
 import numpy as np
@@ -62,9 +63,10 @@ class LandscapeExplorer(Explorer):
         self.seed = widgets.IntSlider(description="directions", max=max(9, asked["seed"]), style=LABEL)
         self.seed.value = asked["seed"]
         self.seed.tooltip = "other random directions"
-        self._given, self._thread = found, None
+        self._given = found
+        self._thread: threading.Thread | None = None
         self._wanted = self._key
-        self._kept = {self._key: found}
+        self._known = {self._key: found}
         self.left = widgets.Dropdown(description="left", options=names, value=names[0], style=LABEL)
         self.right = widgets.Dropdown(description="right", options=names, value=names[-1], style=LABEL)
         self.view = widgets.ToggleButtons(options=["contour", "3-D"], style={"button_width": "70px"})
@@ -79,19 +81,20 @@ class LandscapeExplorer(Explorer):
         self.checkpoint.layout.display = "none" if found.trajectory is None else None
 
         points = _points(found) if points is None else points
-        self._cut = None
+        self._cut: Cut | None = None
         if points is not None and np.ndim(points) == 2 and np.shape(points)[1] > 1:
             self._model = function_of(found.model)
             answer = slice_2d(self._model, np.asarray(points[0], np.float64), (0, 1), 2).values
             self._cut = Cut(points, columns, answer.shape[2] if answer.ndim == 3 else 1)
         self._range()
-        self.map, self.surface = flat(), None
-        self.slices = frame(("at the chosen point", "the model itself (star)")) if self._cut else None
+        self.map = flat()
+        self.surface: Any = None  # a figure from when it is first asked for
+        self.slices: Any = frame(("at the chosen point", "the model itself (star)")) if self._cut else None
         self._draw()
         self.map = live(self.map, self.map.layout.height)
         for side in SIDES:
             self.map.data[4 * side + GROUND].on_click(self._click)
-        if self._cut:
+        if self.slices is not None:
             self.slices = live(self.slices, self.slices.layout.height)
         self._place = widgets.VBox([self.map], layout={"width": "100%"})
         below = [self._cut.controls, self.slices] if self._cut else []
@@ -136,15 +139,16 @@ class LandscapeExplorer(Explorer):
 
     def _to_checkpoint(self) -> None:
         with self.quietly():
-            self.x.value, self.y.value = self.found.trajectory[self.checkpoint.value]
+            if self.found.trajectory is not None:
+                self.x.value, self.y.value = self.found.trajectory[self.checkpoint.value]
         self._draw_point()
 
     def _ask(self) -> None:
         """Another plane: shown at once where it is known, else computed, first coarsely."""
         key = self._wanted = self._key
-        if key in self._kept:
+        if key in self._known:
             self.progress.layout.visibility = "hidden"
-            return self._show(self._kept[key])
+            return self._show(self._known[key])
         self.progress.value, self.progress.layout.visibility = 0.0, "visible"
         self._thread = threading.Thread(target=self._compute, args=(key,), name="lab landscape", daemon=True)
         self._thread.start()
@@ -170,7 +174,7 @@ class LandscapeExplorer(Explorer):
                 with self.safely():
                     if self._wanted == key:
                         self._show(found)
-            self._kept[key] = found
+            self._known[key] = found
         except _Stale:
             return
         except Exception as error:  # a thread has nobody above it who would see it
@@ -196,16 +200,14 @@ class LandscapeExplorer(Explorer):
     def _draw(self) -> None:
         self._draw_maps()
         self._draw_point()
-        if self._cut:
-            self._draw_slices()
+        self._draw_slices()
 
     def _draw_maps(self) -> None:
         self._put(fill)
 
     def _draw_point(self) -> None:
         self._put(choose)
-        if self._cut:
-            self._draw_slices(itself=False)
+        self._draw_slices(itself=False)
         self._describe()
 
     def _put(self, draw: Callable) -> None:
@@ -216,10 +218,12 @@ class LandscapeExplorer(Explorer):
                     draw(figure, side, self.found, name, self.logarithm.value, self.point)
 
     def _draw_slices(self, itself: bool = True) -> None:
-        """What the network at the chosen point answers, and what the model itself does."""
-        number, *dims = self._cut.plane
+        """What the network at the chosen point answers, and what the model itself does, where there are data."""
+        if self._cut is None:
+            return
+        number, across, up = self._cut.plane
         networks = [function_of(self.found.at(*self.point)), self._model]
-        found = [slice_2d(one, self._cut.points[number], dims, FINE) for one in networks[: 1 + itself]]
+        found = [slice_2d(one, self._cut.points[number], (across, up), FINE) for one in networks[: 1 + itself]]
         with self.slices.batch_update():
             for panel, slice_ in enumerate(found):
                 self._cut.draw(self.slices, panel, slice_)
@@ -238,7 +242,7 @@ class LandscapeExplorer(Explorer):
         there = ", ".join(f"{name} {values[row, column]:.4g}" for name, values in found.values.items())
         itself = ", ".join(f"{name} {value:.4g}" for name, value in found.here.items())
         text = f"Near the chosen point ({x:.3g}, {y:.3g}): {there}. The model itself (star): {itself}. "
-        if found.trajectory is not None:
+        if found.checkpoints is not None and found.distance is not None:
             way = np.linalg.norm(found.checkpoints - found.plane.centre, axis=1).max()
             text += f"Checkpoints are up to {found.distance.max():.3g} away from this plane, {way:.3g} from the model. "
         if found.plane.explained is None:
@@ -252,7 +256,7 @@ class _Stale(Exception):
     """Another plane is wanted."""
 
 
-def _points(found: Landscape) -> object:
+def _points(found: Landscape) -> Any:
     """The data of the measures, where they have any."""
     for measure in found.measures.values():
         for name in ("points", "inputs"):

@@ -42,7 +42,8 @@ class LatentExplorer(Explorer):
             raise ArgumentError(f"examples={examples}: a map needs {LEAST} or more; a few hundred are good")
         self.reading = Reading(run, examples)
         self.problems = self.reading.problems
-        self._selected, self._groups = np.array([], int), {views.A: None, views.B: None}
+        self._selected = np.array([], int)
+        self._groups: dict[int, np.ndarray | None] = {views.A: None, views.B: None}
         self._worker: threading.Thread | None = None
 
         tokens, last = [(name, token) for token, name in enumerate(self.problems.tokens)], len(self.problems.tokens) - 1
@@ -182,7 +183,7 @@ class LatentExplorer(Explorer):
 
     def _rings(self) -> None:
         points, _ = self.reading.map(*self._drawn)
-        for trace, group in {views.CHOSEN: [self.chosen], **self._groups}.items():
+        for trace, group in {views.CHOSEN: np.array([self.chosen]), **self._groups}.items():
             views.ring(self.map, trace, points, group)
 
     def _bars(self) -> None:

@@ -147,7 +147,7 @@ class LogicExplorer(Explorer):
         asked = task.make(terms.expand(len(x), -1), x)
         truth, model = asked.targets.view(GRID, GRID).numpy(), None
         if self.run is not None:
-            model = self._read()(asked.inputs[None]).view(GRID, GRID).numpy()
+            model = self._read(self.run)(asked.inputs[None]).view(GRID, GRID).numpy()
         context = asked.inputs[0, :-1].numpy()
         note = "" if self.run else "no trained model of this kind is here"
         names = self.across.value, self.up.value
@@ -164,26 +164,27 @@ class LogicExplorer(Explorer):
             x[:, -1, variable] = slider.value
         return x
 
-    def _read(self) -> nn.Module:
-        if self.run.key not in self._models:
-            self._models[self.run.key] = self.run.model()
-        return self._models[self.run.key]
+    def _read(self, run: Run) -> nn.Module:
+        if run.key not in self._models:
+            self._models[run.key] = run.model()
+        return self._models[run.key]
 
     def _words(self, terms: Tensor, truth: np.ndarray, model: np.ndarray | None) -> list[str]:
         """What is said below the planes, line by line."""
         lines = [f"f = {self.formula}: ∧ is the smaller value, ∨ the larger one, ¬x is 1 − x."]
-        if model is None:
+        if model is None or self.run is None:
             task = f"lab.tasks.Logic(length={self.length.value}, held_out={self.held_out.value})"
             command = f'lab.train({task}, attention="hyla", seeds=1, scale="{self._scale}")'
             return [*lines, f"{command} trains a model; then move any control."]
         error, spread = float(np.square(model - truth).mean()), float(truth.var())
         r2 = f"{1 - error / spread:.2f}".replace("-", "−") if spread > 1e-6 else "none, the function is constant here"
-        lines.append(f"{self.model.value}: R² on this plane {r2}, mean squared error {error:.4f}. {self._seen(terms)}")
+        said = f"{self.model.value}: R² on this plane {r2}, mean squared error {error:.4f}."
+        lines.append(f"{said} {self._seen(self.run, terms)}")
         return [*lines, "Dots: the examples in context. In the other variables they lie anywhere, not on the plane."]
 
-    def _seen(self, terms: Tensor) -> str:
+    def _seen(self, run: Run, terms: Tensor) -> str:
         """What the model's training had of this function."""
-        spec = self.run.spec
+        spec = run.spec
         for split, words in SPLITS.items():
             empty = split == "ood" and not spec.task.held_out
             if not empty and (spec.task.functions(split, spec.seed) == terms).all(-1).any():

@@ -7,7 +7,9 @@ with combinations that it saw are there for decoders to learn from, as in the fi
 from __future__ import annotations
 
 import html
+from abc import ABC, abstractmethod
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
@@ -29,7 +31,7 @@ TABLE = 'style="border-collapse: collapse; line-height: 1.3; font-size: inherit;
 CELL = 'style="padding: 0 8px; text-align: right"'
 
 
-class Problems:
+class Problems(ABC):
     """`count` problems of unseen combinations, and as many of seen ones, with the run's answers.
 
     A query token says which answer is meant: its own; of a token that nothing is asked of, the last one.
@@ -61,6 +63,44 @@ class Problems:
     def place(self, query: int) -> int:
         """Which answer is meant by a query token."""
         return self.task.positions.index(query) if query in self.task.positions else len(self.task.positions) - 1
+
+    @property
+    @abstractmethod
+    def accuracy(self) -> str:
+        """How well the unseen ones are answered."""
+
+    @property
+    @abstractmethod
+    def tokens(self) -> list[str]:
+        """What each token is."""
+
+    @abstractmethod
+    def colours(self, part: Examples, query: int) -> dict[str, np.ndarray]:
+        """Text or numbers, one a problem, by name."""
+
+    @abstractmethod
+    def traits(self, part: Examples, query: int) -> tuple[list[str], np.ndarray]:
+        """Their names (C,), and which each problem has, (N, C) bool."""
+
+    @abstractmethod
+    def decoded(self, colouring: str) -> str:
+        """What a decoder is asked where points are coloured by this."""
+
+    @abstractmethod
+    def labels(self, part: Examples, query: int, colouring: str) -> np.ndarray:
+        """What a decoder is to say, (N,) or (N, C)."""
+
+    @abstractmethod
+    def word(self, label: Any) -> str:
+        """A class of a decoder in words."""
+
+    @abstractmethod
+    def hover(self, i: int) -> str:
+        """The problem in words, with the model's answers."""
+
+    @abstractmethod
+    def show(self, i: int) -> str:
+        """The problem as HTML."""
 
     def _sample(self, split: str, count: int) -> Examples:
         return fresh(self.run, split, count)
@@ -120,7 +160,7 @@ class SravenProblems(Problems):
         found = self.colours(part, query)[colouring]
         return found.astype(int) if found.dtype.kind == "f" else found
 
-    def word(self, label: object) -> str:
+    def word(self, label: Any) -> str:
         """A class of a decoder in words."""
         return str(label)
 
@@ -185,7 +225,7 @@ class LogicProblems(Problems):
         """What a decoder is to say, (N, terms) of 0 and 1."""
         return logic_codes.which_terms(part, self._terms)
 
-    def word(self, label: object) -> str:
+    def word(self, label: Any) -> str:
         """A class of a decoder in words."""
         return self._written(int(label))
 
@@ -224,7 +264,7 @@ class LogicProblems(Problems):
 
 def problems_of(run: Run, count: int) -> Problems:
     """The problems of a run on one of these tasks."""
-    kinds = {Sraven: SravenProblems, Logic: LogicProblems}
+    kinds: dict[type, type[Problems]] = {Sraven: SravenProblems, Logic: LogicProblems}
     if type(run.spec.task) not in kinds:
         raise ArgumentError(
             f"{run.spec.task_name} has no latent codes to explore; give a run on sraven or logic, as"

@@ -26,7 +26,10 @@ class Reading:
         if run.diverged:
             raise ArgumentError(f"the run diverged at step {run.diverged[0]}: its codes are no numbers; give another")
         self.problems, self.layers = problems_of(run, count), run.spec.model.layers
-        self._model, self._codes, self._maps, self._decodings = run.model(), {}, {}, {}
+        self._model = run.model()
+        self._codes: dict[tuple[int, int], list[list[np.ndarray]]] = {}
+        self._maps: dict[tuple[Place, str, float | None], Map] = {}
+        self._decodings: dict[tuple[Place, str], Decoding | str] = {}
 
     def codes(self, place: Place, seen: bool = False) -> np.ndarray:
         """(N, heads)."""

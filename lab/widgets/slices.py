@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import ipywidgets as widgets
 import numpy as np
@@ -55,9 +56,9 @@ class Cut:
 
     def draw(self, figure: go.Figure, panel: int, found: Slice2D) -> None:
         """Put a slice along this plane into a panel of its picture."""
-        number, *dims = self.plane
-        names = tuple(self.names[one] for one in dims)
-        fill(figure, panel, found, self.output.value, self.points[number, dims], names)
+        number, across, up = self.plane
+        point, names = self.points[number, [across, up]], (self.names[across], self.names[up])
+        fill(figure, panel, found, self.output.value, point, names)
 
 
 class SliceExplorer(Explorer):
@@ -84,9 +85,11 @@ class SliceExplorer(Explorer):
         if not models:
             raise ArgumentError("no models to slice; give at least one by name")
         self._like, self._grid, self._bounds = points, check_whole("grid", grid, 2), bounds
-        self._models, self._sliders, self._kept = {}, {}, {}
+        self._models: dict[str, dict[float | None, Model]] = {}
+        self._sliders: dict[str, widgets.SelectionSlider] = {}
+        self._slices: dict[tuple, Slice2D] = {}  # the latest
         for name, model in models.items():
-            family = dict(sorted(model.items())) if isinstance(model, Mapping) else {None: model}
+            family: Mapping[Any, Model] = dict(sorted(model.items())) if isinstance(model, Mapping) else {None: model}
             self._models[name] = {value: function_of(one) for value, one in family.items()}
             if isinstance(model, Mapping):
                 options = [(f"{value:g}", value) for value in family]
@@ -109,13 +112,13 @@ class SliceExplorer(Explorer):
     def slice(self, name: str) -> Slice2D:
         """What a panel shows."""
         key = (name, self._value(name), *self._cut.plane)
-        if key not in self._kept:
-            number, *dims = self._cut.plane
-            while len(self._kept) >= KEPT:
-                self._kept.pop(next(iter(self._kept)))
+        if key not in self._slices:
+            number, across, up = self._cut.plane
+            while len(self._slices) >= KEPT:
+                self._slices.pop(next(iter(self._slices)))
             point = self._given(self._cut.points[number])
-            self._kept[key] = slice_2d(self._model(name), point, dims, self._grid, self._bounds)
-        return self._kept[key]
+            self._slices[key] = slice_2d(self._model(name), point, (across, up), self._grid, self._bounds)
+        return self._slices[key]
 
     def _given(self, point: np.ndarray) -> Tensor | np.ndarray:
         """A point as what the user gave: models are called with that."""

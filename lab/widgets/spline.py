@@ -54,7 +54,7 @@ class SplineExplorer(Explorer):
         first = phi if isinstance(phi, str) else names[0]
         self._profiles: dict[str, Profile] = {}
         self._received: dict[str, Received | None] = dict(inputs) if isinstance(inputs, Mapping) else {}
-        if inputs is not None and not self._received:
+        if inputs is not None and not isinstance(inputs, Mapping):
             self._received[first] = received(inputs, self.profile(first))
 
         self.function = widgets.Dropdown(description="function", options=names, value=first, style=LABEL)
@@ -163,7 +163,7 @@ class SplineExplorer(Explorer):
 
     def _take(self) -> None:
         """The edited function, if it is another one, becomes one of the menus, and is the one that is shown."""
-        if not self.editing.changed:
+        if self.editing is None or not self.editing.changed:
             return
         self._given[EDITED] = self.editing.spline
         for known in (self._profiles, self._received):  # of an earlier one

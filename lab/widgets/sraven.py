@@ -50,10 +50,10 @@ class SravenExplorer(Explorer):
     def __init__(self, task: Sraven | Run | Sequence[Run] = EASY, scale: str = "laptop", store: Store | None = None):
         super().__init__()
         self._runs = [task] if isinstance(task, Run) else list(task) if isinstance(task, Sequence) else []
-        fitting = self._runs and all(isinstance(run.spec.task, Sraven) for run in self._runs)
-        if not fitting and not isinstance(task, Sraven):
+        first = self._runs[0].spec.task if self._runs else task
+        if not isinstance(first, Sraven) or not all(isinstance(run.spec.task, Sraven) for run in self._runs):
             raise ArgumentError(f"{task!r} is not about SRAVEN; give a lab.tasks.Sraven, or runs of lab.train with one")
-        self._task = self._runs[0].spec.task if self._runs else task
+        self._task = first
         self._scale, self._store = check_scale(scale), store or Store(shipped=SHIPPED)
         self._solvers: dict[str, Run] = {}
         self._models: dict[str, nn.Module] = {}  # by key, each read from the store once
@@ -130,7 +130,7 @@ class SravenExplorer(Explorer):
             if tuple(names) != tuple(self.model.options):
                 self.model.options = names
                 self.model.disabled = not names
-            if names:
+            if run is not None:
                 self.model.value = names[list(found.values()).index(run)]
             letters = [chr(ord("A") + place) for place in range(task.features)]
             self.choice.ask(letters, [dial(value, task.values) for value in range(task.values)])
@@ -221,8 +221,8 @@ class SravenExplorer(Explorer):
             said, count = self.answer, self._shown.features
             if None not in said:
                 lines.append(f"You: {self._hits(said)} of {count} right.")
-            if thought is not None:
-                lines.append(self._verdict(thought.argmax(-1).tolist()))
+            if thought is not None and self.run is not None:
+                lines.append(self._verdict(self.run, thought.argmax(-1).tolist()))
             lines += rule_words(self.problem, 0)
             if self._shown.permute:
                 lines.append("Places from the top in the three columns: " + self._places() + ".")
@@ -240,9 +240,9 @@ class SravenExplorer(Explorer):
             )
         return lines
 
-    def _verdict(self, model: list[int]) -> str:
+    def _verdict(self, run: Run, model: list[int]) -> str:
         """What the model answers, and whether its training had this combination of rules."""
-        spec, rules = self.run.spec, self.problem.latents["rules"][0]
+        spec, rules = run.spec, self.problem.latents["rules"][0]
         seen = bool((spec.task.combinations("train", spec.seed) == rules).all(-1).any())
         trained = "has seen" if seen else "has never seen"
         answer = f"{self.model.value}: {' '.join(map(str, model))}, {self._hits(model)} of {len(model)} right."

@@ -33,12 +33,12 @@ class Tally:
         by_model = sum(model == k for k, model in modelled), sum(model for _, model in modelled)
         asked = len(modelled), sum(k for k, _ in modelled)
         chance = sum(f**-k for k, f, *_ in self.solved), sum(k / f for k, f, *_ in self.solved)
-        found = [("right", "you", "the model", "chance")]
+        rows: list[tuple[str, ...]] = [("right", "you", "the model", "chance")]
         for number, name in enumerate(("problems", "features")):
             model = f"{by_model[number]} of {asked[number]}" if modelled else "–"
             guessed = f"{chance[number]:.2g} of {all_of[number]}"
-            found.append((name, f"{by_you[number]} of {all_of[number]}", model, guessed))
-        return found
+            rows.append((name, f"{by_you[number]} of {all_of[number]}", model, guessed))
+        return rows
 
     def html(self) -> str:
         """The score as a table of a page."""

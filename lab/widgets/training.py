@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 import ipywidgets as widgets
 import numpy as np
 import plotly.graph_objects as go
+import torch
 
 from lab import tasks
 from lab.errors import ArgumentError
@@ -44,27 +46,28 @@ class TrainingExplorer(Explorer):
     'addmod'
     """
 
-    colours = SEQUENCE  # of trainings, in their order
+    colours: Sequence[str] = SEQUENCE  # of trainings, in their order
 
     def __init__(self, task: str | TableTask | Runs = "memorize", scale: str = "laptop", phi: Spline | None = None):
         super().__init__()
         runs = task if isinstance(task, Runs) else None
         if runs is not None and not runs:
             raise ArgumentError("no runs were given; give at least one, for example lab.train('memorize')")
-        task = runs[0].spec.task if runs else task
-        table = isinstance(task, TableTask)
-        if not table and not (isinstance(task, str) and task in tasks.NAMES):
+        first: str | TableTask = task[0].spec.task if isinstance(task, Runs) else task
+        tables = [(first.name, first)] if isinstance(first, TableTask) else []
+        if not tables and not (isinstance(first, str) and first in tasks.NAMES):
             known = ", ".join(tasks.NAMES)
-            raise ArgumentError(f"unknown task {described(task)}; known: {known}, or a table of lab.tasks")
-        used = _used(runs[0]) if runs else "relu" if table else PLAIN[0]
+            raise ArgumentError(f"unknown task {described(first)}; known: {known}, or a table of lab.tasks")
+        used = _used(runs[0]) if runs else "relu" if tables else PLAIN[0]
         if phi is None and isinstance(used, Knots):
-            phi = Spline(used.values, used.low, used.high)
+            phi = Spline(torch.tensor(used.values), used.low, used.high)
         functions = [*PLAIN, *([GIVEN] if phi else []), *(name for name in zoo_names() if "-attention" not in name)]
-        self._phi, self._live, self._trainings = phi, None, 0
+        self._phi, self._trainings = phi, 0
+        self._live: Live | None = None
 
-        named_tasks = [(task_title(name), name) for name in tasks.NAMES] + ([(task.name, task)] if table else [])
+        named_tasks = [*((task_title(name), name) for name in tasks.NAMES), *tables]
         self.task = widgets.Dropdown(description="task", options=named_tasks, style=LABEL)
-        self.task.value = task
+        self.task.value = first
         self.mlp = widgets.Dropdown(description="non-linearity", options=functions, style=LABEL)
         self.mlp.value = GIVEN if phi else used if used in functions else PLAIN[0]
         self.scale = widgets.Dropdown(description="scale", options=list(SCALES), value=check_scale(scale), style=LABEL)
@@ -95,10 +98,8 @@ class TrainingExplorer(Explorer):
 
     def specs(self, mlp: str | Spline | None = None) -> list[RunSpec]:
         """The runs that the controls ask for, one a seed; with this non-linearity, if it is not the one of the menu."""
-        base, name = self._setting(), self.mlp.value
-        if mlp is None:
-            mlp = name if name in PLAIN else self._phi if name == GIVEN else zoo(name)
-        changes = {"phi" if isinstance(base, TableSetting) else "mlp": as_part(mlp), "width": self.width.value}
+        base, part = self._setting(), as_part(self._function(self.mlp.value) if mlp is None else mlp)
+        changes = {"phi" if isinstance(base, TableSetting) else "mlp": part, "width": self.width.value}
         runs = [replace(run, model=replace(run.model, **changes)) for run in base.runs(self.seeds.value)]
         every = min(base.recipe.every, max(1, self.steps.value // POINTS))
         return [replace(run, recipe=replace(run.recipe, stop=self.steps.value, every=every)) for run in runs]
@@ -111,6 +112,12 @@ class TrainingExplorer(Explorer):
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the training that is under way has ended; whether it has."""
         return self._live is None or self._live.join(timeout)
+
+    def _function(self, name: str) -> str | Spline:
+        """What a name of the menu stands for."""
+        if name in PLAIN:
+            return name
+        return self._phi if name == GIVEN and self._phi is not None else zoo(name)
 
     def _setting(self) -> Setting | TableSetting:
         """Hyper-parameters of the task at the scale."""
@@ -134,7 +141,8 @@ class TrainingExplorer(Explorer):
         self._live = Live(list(fleets.values()), self._report, self._end).start()
 
     def _stop(self) -> None:
-        self._live.stop()
+        if self._live is not None:
+            self._live.stop()
 
     def _clear(self) -> None:
         self.figure.data, self._trainings = (), 0

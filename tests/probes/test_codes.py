@@ -157,6 +157,7 @@ def test_codes_are_an_array_to_numpy():
         ({"query": 3, "key": 4, "normalized": False}, "every head scores it -inf"),
         ({"batch": 0}, "batch=0"),
         ({"inputs": None}, "inputs are missing"),
+        ({"inputs": tokens()[:0]}, "inputs hold no examples"),
         ({"inputs": {"input_ids": tokens()}}, "not a dictionary"),
         ({"inputs": {"input_ids": [[1]]}}, "return_tensors='pt'"),
         ({"inputs": torch.nn.functional.pad(tokens()[:, :-1], (0, 1))}, "query is padding in 5 of 5 examples"),

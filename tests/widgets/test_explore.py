@@ -1,7 +1,9 @@
 """`explore` finds the explorer that fits what it is given."""
 
+import dataclasses
 from types import FunctionType
 
+import numpy as np
 import pytest
 import torch
 from ipywidgets import VBox
@@ -60,6 +62,13 @@ def test_the_functions_of_figure_6_are_looked_at_with_their_inputs():
     explorer.function.value = "Mano"
     assert explorer.shape.y == pytest.approx(rows["value"].to_numpy(), abs=1e-6)
     assert explorer.received.share == pytest.approx(rows["density"].to_numpy(), abs=1e-6)
+
+
+def test_functions_of_figure_6_are_shown_where_every_model_diverged():
+    made = figure("transformers/fig6", scale="smoke", progress=False)
+    table = made.table.assign(density=np.nan, value=np.arange(len(made.table), dtype=float))
+    explorer = explore(dataclasses.replace(made, table=table))
+    assert isinstance(explorer, SplineExplorer) and explorer.received is None
 
 
 def test_tasks_and_runs_are_trained():

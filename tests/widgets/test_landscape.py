@@ -109,7 +109,7 @@ def test_a_newer_wish_ends_the_older_computation():
         explorer.seed.value = 2
     first.join(60)
     assert explorer.wait(60) and not first.is_alive()
-    assert explorer.found.asked["seed"] == 2 and ("random, by neuron", 1.0, 1) not in explorer._kept
+    assert explorer.found.asked["seed"] == 2 and ("random, by neuron", 1.0, 1) not in explorer._known
 
 
 def test_an_error_of_a_measure_shows():

@@ -5,7 +5,7 @@ Codes are those of the last token, a query, attending to itself (hypernetwork pa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,7 +26,7 @@ SHUFFLES = 10  # decoders that are trained on shuffled labels
 MAPS = "the paper states no setting of its t-SNE: here perplexity 30, started from PCA; codes of one model, seed 0"
 Labelled = Sequence[tuple[dict, Run]]
 Sample = Callable[[Run, str, int], Examples]  # (run, split, number of examples)
-Colours = dict[str, Callable[[Examples], np.ndarray]]  # name → numbers, or labels as text
+Colours = Mapping[str, Callable[[Examples], np.ndarray]]  # name → numbers, or labels as text
 
 
 def fresh(run: Run, split: str, count: int, **how) -> Examples:

@@ -57,7 +57,7 @@ class TableSetting:
             return found
         first = next((r for r in found.restarts if r.start != "relu"), found.restarts[0])
         return TwoLossSpec(
-            found.task,
+            found.tasks[0],
             found.model,
             replace(found.inner, steps=_STEPS[self.scale]),
             learn,
@@ -95,8 +95,8 @@ def of_table(task: TableTask, scale: str = "laptop") -> TableSetting:
     if isinstance(task, Tabular):
         run = tabular_settings.network(scale, task.name)
         starts = [tabular_settings.search(scale, task.name, start) for start in tabular_settings.STARTS]
-        restarts = (restart for start in starts for restart in start.restarts)
-        base = replace(starts[0], restarts=tuple(replace(one, seed=seed) for seed, one in enumerate(restarts)))
+        tries = (restart for start in starts for restart in start.restarts)
+        base = replace(starts[0], restarts=tuple(replace(one, seed=seed) for seed, one in enumerate(tries)))
         inputs = tabular_settings.search(scale, task.name, "identity")
         return TableSetting(scale, task, run.model, run.recipe, base, inputs)
     mode = CLASSIFICATION if task.classification else REGRESSION
@@ -120,12 +120,12 @@ def scale_of_table(search: EpisodeSpec | TwoLossSpec) -> str | None:
     >>> scale_of_table(of_table(Operation("ab", modulus=5), "smoke").search("layers", seed=3))
     'smoke'
     """
-    two, task = search.by == TWO_LOSSES, search.task
+    task = search.task
     if search.by not in (TWO_LOSSES, EPISODES) or not isinstance(task, KINDS):
         return None
-    seed = search.seed if two else search.restarts[0].seed // APART
+    seed = search.seed if isinstance(search, TwoLossSpec) else search.restarts[0].seed // APART
     for scale in SCALES:
-        found = of_table(task, scale).search(search.learn, seed, TWO_LOSSES if two else EPISODES)
+        found = of_table(task, scale).search(search.learn, seed, search.by)
         if found == search:
             return scale
     return None

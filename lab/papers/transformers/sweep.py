@@ -14,7 +14,7 @@ from lab import tasks
 from lab.errors import ArgumentError, LabError, shown
 from lab.papers.transformers.settings import setting
 from lab.run import Run, complete
-from lab.spec import Learned, RunSpec, replace
+from lab.spec import Learned, RunSpec, SearchSpec, replace
 from lab.store import Store
 
 if TYPE_CHECKING:
@@ -59,7 +59,8 @@ def measure(runs: Sequence[Run]) -> pd.DataFrame:
     rows = []
     for run in runs:
         part = run.spec.model.mlp
-        knot_rate = part.search.spline_rate if isinstance(part, Learned) else None
+        search = part.search if isinstance(part, Learned) else None
+        knot_rate = search.spline_rate if isinstance(search, SearchSpec) else None
         rows.append(
             {
                 "task": run.spec.task,
@@ -96,8 +97,8 @@ def sweep(names: Sequence[str], scale: str, device: str, out: Path, searches: bo
         raise ArgumentError(f"unknown task {shown(unknown[0])}; known: {', '.join(tasks.NAMES)}")
     if searches and names:
         raise ArgumentError(f"--searches goes over {' and '.join(SEARCHED)}; leave out {' '.join(names)}")
-    store, names = Store(), dict.fromkeys(names or tasks.NAMES)
-    specs = plan_searches(scale) if searches else [s for task in names for s in plan(task, scale)]
+    store, each = Store(), dict.fromkeys(names or tasks.NAMES)
+    specs = plan_searches(scale) if searches else [s for task in each for s in plan(task, scale)]
     complete(specs, store, device)
     table = measure([Run(spec, store) for spec in specs])
     file = out / ("searches.csv" if searches else "sweep.csv")

@@ -153,7 +153,7 @@ def test_diverged_runs_are_left_out_and_counted(made):
     (line,) = [trace for trace in drawn.data if trace.name == "linear attention"]
     (kept,) = table.loc[(table["method"] == "linear") & (table["heads"] == 1) & ~lost, "accuracy_ood"]
     assert line.y[0] == pytest.approx(100 * kept)
-    summary = variations.told(table.assign(accuracy_ood=np.nan), "heads")
+    summary = variations.summary(table.assign(accuracy_ood=np.nan), "heads")
     assert "–, –" in summary and "nan" not in summary
 
 

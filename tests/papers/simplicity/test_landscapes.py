@@ -7,7 +7,7 @@ import torch
 from lab.catalogue.build import figure
 from lab.catalogue.registry import entry
 from lab.papers.simplicity.landscapes import plots
-from lab.papers.simplicity.landscapes.figures import DEPTH, looked_at
+from lab.papers.simplicity.landscapes.figures import DEPTH, tables_of
 from lab.papers.simplicity.landscapes.measures import FINE, RADIUS
 from lab.papers.simplicity.tables.settings import IAFS, LEARNED, NETWORKS, PREFACTORS, RELU, TANH, TREES
 from lab.probes.paths import draw
@@ -44,8 +44,8 @@ def test_all_networks_of_a_depth_remember_their_way_and_val_chooses_the_prefacto
 
 
 def test_the_papers_tables_are_taken_where_they_are_and_named_where_they_are_not():
-    assert looked_at("laptop", FIG24) == ("covertype_sample", "MagicTelescope")
-    assert looked_at("laptop", FIG7) == ("MagicTelescope",)
+    assert tables_of("laptop", FIG24) == ("covertype_sample", "MagicTelescope")
+    assert tables_of("laptop", FIG7) == ("MagicTelescope",)
     assert entry(FIG7).origin.departures("laptop")[0] == "the paper has electricity"
     assert "the paper has electricity, too" in entry(FIG24).origin.departures("laptop")
 

@@ -37,7 +37,7 @@ def table_a1(table: pd.DataFrame) -> go.Figure:
         "one seed only, so ours have no interval."
         if single
         else "whiskers and ±: one standard error, as in the paper.",
-        _lost(found),
+        _diverged_runs(found),
     )
     return figure
 
@@ -61,7 +61,7 @@ def _two_lines(title: str) -> str:
     return f"{title[:cut]}<br>{title[cut + 1 :]}"
 
 
-def _lost(found: pd.DataFrame) -> str:
+def _diverged_runs(found: pd.DataFrame) -> str:
     lost = [
         f"{method_title(row.method)} ({row.task}): {row.lost} of {row.lost + row.runs}"
         for row in found.itertuples()

@@ -29,8 +29,8 @@ def _printed_fractions(table: pd.DataFrame) -> Verdict:
     """Ours over theirs, of all numbers of values together, within a factor of two. The paper counts 4,096 problems each
     (`lab.papers.hypernetwork.counts`), and so can't be told from half or twice of it where its count is 2."""
     rows = _by_the_code(table)
-    counts, sizes = (_ambiguous(rows).sum(), (rows["paper"] * THEIR_PROBLEMS).round().astype(int).sum()), len(rows)
-    found = estimates.count_ratio(*map(int, counts), int(rows["problems"].sum()), sizes * THEIR_PROBLEMS, "problems")
+    ours, theirs = int(_ambiguous(rows).sum()), int((rows["paper"] * THEIR_PROBLEMS).round().astype(int).sum())
+    found = estimates.count_ratio(ours, theirs, int(rows["problems"].sum()), len(rows) * THEIR_PROBLEMS, "problems")
     return Verdict(found, above=0.5, below=2.0, unit="×")
 
 

@@ -49,7 +49,7 @@ def fig2c(table: pd.DataFrame) -> go.Figure:
         "Thin dotted: 1 - ΣSE / ΣVar over all sequences, mean over seeds.",
         "Open: printed in the paper (Table A1), ± standard error." if AT[1] in fractions else "",
         _low(table, ["r2_paper_ood", "r2_ood"]),
-        _lost(table),
+        _diverged_runs(table),
     )
     return figure
 
@@ -83,7 +83,7 @@ def fig_a3(table: pd.DataFrame) -> go.Figure:
         f"R² as in the paper: the mean over sequences of 1 - SE / Var. Lines: mean over seeds. {_interval(table)}",
         "Training loss: mean since the evaluation before, with dropout of attention scores.",
         _low(table, list(rows)[:2]),
-        _lost(table),
+        _diverged_runs(table),
     )
     return figure
 
@@ -183,7 +183,7 @@ def _low(table: pd.DataFrame, values: list[str]) -> str:
     return f"{cut}{words}" if below else cut.strip()
 
 
-def _lost(table: pd.DataFrame) -> str:
+def _diverged_runs(table: pd.DataFrame) -> str:
     found = []
     for (method, length, held_out), rows in table.groupby(["method", "length", "held_out"], sort=False):
         lost, runs = diverged(rows)

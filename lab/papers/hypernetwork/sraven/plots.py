@@ -7,8 +7,8 @@ Plot functions take tables of `lab.papers.hypernetwork.logic.figures.finals`, on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,7 +24,8 @@ if TYPE_CHECKING:  # imported where a figure is drawn
 ACCURACY = "accuracy, whole answer (%)"
 SYMBOLS, FEATURES = 8, 2  # of SRAVEN below paper scale: with more features guessing is right less often still
 APART = 0.02  # of the width of a panel, between marks of two methods at one place, so that whiskers can be told apart
-WHERE = {  # column → name, unit or other words on the axis, and how a number is written
+# column → name, unit or other words on the axis, and how a number is written
+WHERE: dict[str, tuple[str, str, Callable[[Any], str]]] = {
     "problems": ("problems trained on", "log scale", "{:,}".format),
     "layers": ("layers", "log scale", str),
     "heads": ("heads", "log scale", str),
@@ -67,7 +68,7 @@ def accuracy(table: pd.DataFrame, by: str, *sentences: str) -> go.Figure:
         " problems. Dashed: guessing, 1 of 8 for each feature"
         f"{'' if by == 'features' else ', drawn for two'}.",
         *sentences,
-        _lost(table),
+        _diverged_runs(table),
     )
     return figure
 
@@ -102,7 +103,7 @@ def fig_a4(table: pd.DataFrame) -> go.Figure:
         figure,
         f"Lines: mean over seeds. {_whiskers(table)} Training loss: mean since the evaluation before, with dropout of"
         " attention scores; guessing has ln 8 = 2.08.",
-        _lost(table),
+        _diverged_runs(table),
     )
     return figure
 
@@ -186,6 +187,6 @@ def _whiskers(table: pd.DataFrame) -> str:
     return f"Whiskers: {INTERVAL}." if table["seed"].nunique() > 1 else "One seed only: no interval."
 
 
-def _lost(table: pd.DataFrame) -> str:
+def _diverged_runs(table: pd.DataFrame) -> str:
     lost, runs = int(table["diverged"].astype(bool).sum()), len(table)
     return f"Diverged runs (left out of means): {lost} of {runs}." if lost else ""

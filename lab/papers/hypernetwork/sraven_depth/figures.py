@@ -103,7 +103,7 @@ ENTRIES = (
         plan=plan,
         measure=variations.scores,
         plot=partial(plots.accuracy, by="layers"),
-        summary=partial(variations.told, by="layers"),
+        summary=partial(variations.summary, by="layers"),
         notes=_few,
         seeds=variations.SEEDS,
         claims=FIG4B,

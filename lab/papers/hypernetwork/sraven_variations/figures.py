@@ -57,7 +57,7 @@ def scores(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     return finals(runs, "accuracy_val")
 
 
-def told(table: pd.DataFrame, by: str) -> str:
+def summary(table: pd.DataFrame, by: str) -> str:
     """Accuracy on unseen combinations along `by`, by method, with the most problems."""
     table = table[table["chosen"] & (table["problems"] == table["problems"].max())]
     values = sorted(table[by].unique())
@@ -92,7 +92,7 @@ def _varying(by: str, values: dict[str, tuple], paper: str, varied: str, *senten
         "measure": scores,
         "seeds": SEEDS,
         "plot": lambda table: plots.accuracy(table, by, *sentences),
-        "summary": partial(told, by=by),
+        "summary": partial(summary, by=by),
         "notes": partial(notes, by, values, paper, f"{_UNSAID}, 20 million in Table A1"),
         "origin": Hyper("sraven", ("steps", varied)),
     }

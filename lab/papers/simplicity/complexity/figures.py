@@ -66,7 +66,7 @@ def measured(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
         table = run.spec.task.split(run.spec.task_seed)["train"]
         asked = {"points": table.inputs, "labels": table.targets, "paths": PATHS, "samples": SAMPLES, "seed": SEED}
         for output, f in _outputs(run).items():
-            found = {"output": output}
+            found: dict[str, object] = {"output": output}
             for name, measure in (("tv", total_variation), ("fourier", fourier_complexity)):
                 one = measure(f, **asked)
                 found |= {name: one.value, f"{name}_low": one.low, f"{name}_high": one.high}

@@ -25,7 +25,7 @@ def faster(table: pd.DataFrame, **claimed) -> Verdict:
         task: [rows[rows["method"] == method] for method in (RELU, LEARNED)]
         for task, rows in table.groupby("task", sort=False)
     }
-    return all_of(speed_up(*pair, level=LEVEL, case=task, **claimed) for task, pair in pairs.items())
+    return all_of(speed_up(slow, fast, LEVEL, case=task, **claimed) for task, (slow, fast) in pairs.items())
 
 
 def delays(rows: pd.DataFrame) -> pd.Series:
@@ -73,8 +73,8 @@ def _sooner_everywhere(table: pd.DataFrame) -> Verdict:
     """At every fraction and width: ratio of first steps; a run that does not get there counts with its last step."""
     found = []
     for case, rows in _cells(table).items():
-        steps = [rows[method]["step"].fillna(np.inf) for method in (RELU, LEARNED)]
-        found.append(ratio_of_steps(*steps, float(table["last"].max()), LEVEL, above=1.0, case=case))
+        slow, fast = (rows[method]["step"].fillna(np.inf) for method in (RELU, LEARNED))
+        found.append(ratio_of_steps(slow, fast, float(table["last"].max()), LEVEL, above=1.0, case=case))
     return all_of(found)
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from lab.models.mlp import MLP
 from lab.papers.entry import Entry, Planned
+from lab.papers.simplicity.episodes import episode_result
 from lab.papers.simplicity.grokking import claims, plots
 from lab.papers.simplicity.grokking.origin import GrokkingProvenance
 from lab.papers.simplicity.grokking.settings import (
@@ -23,8 +25,8 @@ from lab.papers.simplicity.grokking.settings import (
     WIDTHS,
     grokking,
 )
-from lab.run import EpisodeResult, Run
-from lab.spec import needs, replace
+from lab.run import Run
+from lab.spec import replace
 from lab.tasks import Operation
 from lab.tasks.operation import ALL
 
@@ -109,16 +111,16 @@ def functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
 
     from lab.probes.wave import wave
 
-    parts, first = [], {}
+    parts = []
+    first: dict[str, Run] = {}
     for labels, run in runs:
         if labels["method"] == LEARNED:
             first.setdefault(labels["task"], run)
     for task, run in first.items():
-        search = needs(run.spec)[0]
-        found = EpisodeResult(search, run.store)
+        found = episode_result(run)
         for restart, result in enumerate(found.results):
             value = found.splines(restart)["phi"].values.detach().double().numpy().ravel()
-            x, chosen = np.linspace(search.low, search.high, len(value)), restart == found.winner
+            x, chosen = np.linspace(found.spec.low, found.spec.high, len(value)), restart == found.winner
             row = {"task": task, "restart": restart, "accuracy_val": float(result[:, 0].mean()), "chosen": chosen}
             row |= {"x": x.round(6), "value": value.round(6)}
             row |= dict.fromkeys(("density", "sine", "frequency", "explained", "noise"), float("nan"))
@@ -138,11 +140,12 @@ def _density(run: Run, x: np.ndarray) -> np.ndarray:
     import numpy as np
     import torch
 
-    model, seen = run.model(), []
-    model.phi.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].flatten()))
+    model, received = run.model(), []
+    assert isinstance(model, MLP)
+    model.phi.register_forward_pre_hook(lambda _, inputs: received.append(inputs[0].flatten()))
     with torch.no_grad():
         model(run.spec.task.split(run.spec.task_seed)["test"].inputs[None])
-    inputs = torch.cat(seen).double().numpy()
+    inputs = torch.cat(received).double().numpy()
     inputs = inputs[np.isfinite(inputs)]
     nearest = ((inputs.clip(x[0], x[-1]) - x[0]) / (x[1] - x[0])).round().astype(int)
     return np.bincount(nearest, minlength=len(x)) / max(1, len(inputs))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.papers.simplicity.grokking.settings import LEARNED
+from lab.plots.function_grid import SHOWN, draw_inputs
 from lab.plots.panels import above
 from lab.plots.style import BLACK, GREY, SIZE, colour, faded
 
@@ -14,8 +15,6 @@ if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
     import plotly.graph_objects as go
 
-SHOWN = 0.999  # share of the inputs inside the range that a panel of a function shows at first
-TALLEST = 0.3  # of the panel: the tallest column of the histogram
 FUNCTION = (
     f"Shaded: inputs that the learned function receives in a trained network, on test rows; at least {100 * SHOWN:g} %"
     " of them are in the panel. Dotted: the sine, on a straight line, that is nearest to the function where its inputs"
@@ -30,20 +29,7 @@ def draw_function(figure: go.Figure, functions: pd.DataFrame, at: tuple[int, int
     rows = functions[functions["chosen"].astype(bool)].sort_values("x")
     x, density = rows["x"].to_numpy(), np.nan_to_num(rows["density"].to_numpy(float))
     where = {"row": at[0], "col": at[1]}
-    figure.add_scatter(
-        x=x,
-        y=100 * density,
-        name="inputs",
-        legendgroup="inputs",
-        showlegend=legend,
-        fill="tozeroy",
-        line={"shape": "hvh", "width": 0},
-        fillcolor="rgba(128, 128, 128, 0.3)",
-        mode="lines",
-        hovertemplate="x = %{x:.2f}: %{y:.2g} % of inputs",
-        secondary_y=True,
-        **where,
-    )
+    draw_inputs(figure, x, density, at, legend)
     figure.add_scatter(
         x=x,
         y=rows["value"],
@@ -75,7 +61,6 @@ def draw_function(figure: go.Figure, functions: pd.DataFrame, at: tuple[int, int
     pad = 0.1 * np.ptp(inside) or 0.5
     figure.update_xaxes(range=(low, high), **where)
     figure.update_yaxes(range=(inside.min() - pad, inside.max() + 3 * pad), nticks=5, secondary_y=False, **where)
-    figure.update_yaxes(range=(0, 100 * density.max() / TALLEST or 1), visible=False, secondary_y=True, **where)
     frequency, explained = rows["frequency"].iloc[0], rows["explained"].iloc[0]
     told = (
         "a straight line"

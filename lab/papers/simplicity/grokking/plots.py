@@ -51,7 +51,7 @@ def fig11(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
         FUNCTION,
         FASTER,
         "All restarts: those that were not chosen are grey; in brackets the accuracy on validation rows that decided.",
-        _lost(table),
+        _diverged_runs(table),
     )
     return figure
 
@@ -75,7 +75,7 @@ def fig12(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
         " 95 % confidence interval (Student's t), of the seeds that get there.",
         FUNCTION,
         FASTER,
-        _lost(table),
+        _diverged_runs(table),
     )
     return figure
 
@@ -167,7 +167,7 @@ def fig28(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
         " get there.",
         FUNCTION,
         FASTER,
-        _lost(table),
+        _diverged_runs(table),
     )
     return figure
 
@@ -226,7 +226,7 @@ def _draw_runs(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int
     figure.update_yaxes(range=FULL, row=at[0], col=at[1], secondary_y=False)
 
 
-def _lost(table: pd.DataFrame) -> str:
+def _diverged_runs(table: pd.DataFrame) -> str:
     """How many runs diverged, by task and method."""
     found = {names: diverged(rows) for names, rows in table.groupby(["task", "method"], sort=False)}
     words = [f"{title(task)}, {method}: {lost} of {runs}" for (task, method), (lost, runs) in found.items() if lost]

@@ -148,7 +148,7 @@ _ACCURACY: dict[str, Any] = {
     "measure": accuracies,
     "tasks": _TASKS,
     "seeds": SEEDS,
-    "summary": plots.told,
+    "summary": plots.summary,
     "notes": _notes,
     "plan": plan,
     "origin": ImageSets(),
@@ -167,7 +167,7 @@ _FUNCTIONS: dict[str, Any] = {
     "plot": functions.draw,
     "tasks": _TASKS,
     "seeds": _ONE,
-    "summary": functions.told,
+    "summary": functions.summary,
     "notes": _function_notes,
 }
 _SHOWN = (

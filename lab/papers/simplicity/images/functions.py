@@ -9,10 +9,12 @@ import numpy as np
 import torch
 
 from lab.errors import ArgumentError
+from lab.models.mlp import MLP
 from lab.nonlinearity.spline import Spline
+from lab.papers.simplicity.episodes import episode_result
 from lab.papers.simplicity.images.settings import CLASSIFICATION, FROM_RELU, FROM_ZERO, PER_LAYER, RELU, TITLES
 from lab.plots.caption import set_reading
-from lab.plots.function_grid import TALLEST, gelu, window
+from lab.plots.function_grid import draw_inputs, gelu, window
 from lab.plots.panels import above, grid, place
 from lab.plots.style import BLACK, GREY, SEQUENCE, SIZE, colour, faded, method_title
 from lab.probes.profile import counts
@@ -53,7 +55,7 @@ def shapes(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     import pandas as pd
 
     rows = []
-    for labels, _, found, restart, layer, x, y in _found(runs):
+    for labels, _, found, restart, layer, x, y in _searched_functions(runs):
         told = {"restart": restart, "layer": layer, "accuracy": float(found.results[restart, :, 0].mean())}
         like = {"gelu": r_squared(y, gelu(x)), "relu": r_squared(y, x.clip(0))}
         rows.append(labels | told | {"chosen": restart == found.winner, "turns": relative_variation(y)} | like)
@@ -67,7 +69,7 @@ def values(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     import pandas as pd
 
     parts = []
-    for labels, run, found, restart, layer, x, y in _found(runs):
+    for labels, run, found, restart, layer, x, y in _searched_functions(runs):
         chosen = restart == found.winner
         density = _density(run, found.spec, layer) if chosen else np.nan
         told = labels | {"restart": restart, "layer": layer, "chosen": chosen}
@@ -98,7 +100,7 @@ def blend(phi: Spline, share: float) -> Spline:
     return Spline((1 - share) * positions.relu() + share * phi.values.detach(), phi.low, phi.high)
 
 
-def _found(
+def _searched_functions(
     runs: Sequence[tuple[dict, Run]],
 ) -> Iterator[tuple[dict, Run, EpisodeResult, int, int, np.ndarray, np.ndarray]]:
     """Labels, first run, search, restart, layer, and knots x, y of all functions, each search once."""
@@ -108,7 +110,7 @@ def _found(
         if not searches or searches[0] in seen:
             continue
         seen.add(searches[0])
-        found = EpisodeResult(searches[0], run.store)
+        found = episode_result(run)
         for restart in range(len(found.results)):
             for number, spline in enumerate(found.splines(restart).values(), 1):
                 y = spline.values.detach().double().numpy().ravel()
@@ -119,8 +121,10 @@ def _density(run: Run, search: EpisodeSpec, layer: int) -> np.ndarray:
     """Share of what a function receives in a trained model, by the nearest knot; of a shared one, in all layers."""
     chosen = EpisodeResult(search, run.store)
     knots = next(iter(chosen.splines().values())).values.shape[-1]
+    model = run.model()
+    assert isinstance(model, MLP)
     with torch.no_grad():
-        received = run.model().received(run.spec.task.split(run.spec.task_seed)["test"].inputs[None])
+        received = model.received(run.spec.task.split(run.spec.task_seed)["test"].inputs[None])
     inputs = received[layer - 1] if search.learn == "layers" else torch.cat([part.flatten() for part in received])
     inputs = inputs[inputs.isfinite()]
     if not inputs.numel():
@@ -187,20 +191,7 @@ def _panel(figure: go.Figure, rows: pd.DataFrame, mode: str, method: str, at: tu
     chosen = rows[rows["chosen"].astype(bool)]
     known = chosen.groupby("x")["density"].mean()
     x, density = known.index.to_numpy(), np.nan_to_num(known.to_numpy(float))
-    figure.add_scatter(
-        x=x,
-        y=100 * density,
-        name="inputs",
-        legendgroup="inputs",
-        showlegend="inputs" not in shown,
-        fill="tozeroy",
-        line={"shape": "hvh", "width": 0},
-        fillcolor="rgba(128, 128, 128, 0.3)",
-        mode="lines",
-        hovertemplate="x = %{x:.2f}: %{y:.2g} % of inputs",
-        secondary_y=True,
-        **where,
-    )
+    draw_inputs(figure, x, density, at, legend="inputs" not in shown)
     shown.add("inputs")
     others = rows[~rows["chosen"].astype(bool)]
     for _, part in others.groupby(["restart", "layer"]):
@@ -223,7 +214,6 @@ def _panel(figure: go.Figure, rows: pd.DataFrame, mode: str, method: str, at: tu
     pad = 0.12 * np.ptp(inside) or 0.5
     figure.update_xaxes(range=(low, high), nticks=6, **where)
     figure.update_yaxes(range=(inside.min() - pad, inside.max() + pad), nticks=5, secondary_y=False, **where)
-    figure.update_yaxes(range=(0, 100 * density.max() / TALLEST or 1), visible=False, secondary_y=True, **where)
 
 
 def known_often(x: np.ndarray, density: np.ndarray, share: float = 0.98) -> tuple[float, float]:
@@ -235,10 +225,10 @@ def known_often(x: np.ndarray, density: np.ndarray, share: float = 0.98) -> tupl
     if not density.sum() > 0:
         return float(x[0]), float(x[-1])
     total, tail = np.cumsum(density) / density.sum(), (1 - share) / 2
-    return float(x[np.searchsorted(total, tail)]), float(x[min(np.searchsorted(total, 1 - tail), len(x) - 1)])
+    return float(x[np.searchsorted(total, tail)]), float(x[min(int(np.searchsorted(total, 1 - tail)), len(x) - 1)])
 
 
-def told(table: pd.DataFrame) -> str:
+def summary(table: pd.DataFrame) -> str:
     """The result in a sentence."""
     words = []
     for (name, mode), rows in table[table["chosen"].astype(bool)].groupby(["set", "mode"], sort=False):

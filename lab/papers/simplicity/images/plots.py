@@ -56,7 +56,7 @@ def fig2(table: pd.DataFrame) -> go.Figure:
         figure,
         "Each method with the number of hidden layers that is best on validation data. Small: one run"
         f" a seed. Large: their mean; whisker: {INTERVAL}.",
-        _lost(table),
+        _diverged_runs(table),
     )
     return figure
 
@@ -98,7 +98,7 @@ def fig17(table: pd.DataFrame) -> go.Figure:
         f"Small: one run a seed. Large: their mean; whisker: {INTERVAL}. ×: what the paper prints"
         " (Tables 1 and 4), of models of its own size on the whole sets; it does not say from which start"
         " their functions were learned.",
-        _lost(table),
+        _diverged_runs(table),
     )
     return figure
 
@@ -114,7 +114,7 @@ def fig4(table: pd.DataFrame) -> go.Figure:
         rows = table[table["mode"] == mode]
         _against_complexity(figure, rows, place(number, len(modes)), legend=not number)
     figure.update_yaxes(title_text="test accuracy (%)", col=1)
-    set_reading(figure, _COMPLEXITY, _flat(table), _lost(table))
+    set_reading(figure, _COMPLEXITY, _flat(table), _diverged_runs(table))
     return figure
 
 
@@ -139,7 +139,7 @@ def fig18(table: pd.DataFrame) -> go.Figure:
         _against_complexity(figure, rows, (line + 1, 2), legend=False)
         figure.update_xaxes(title_text="training accuracy (%)", row=line + 1, col=1)
         figure.update_yaxes(title_text="test accuracy (%)", row=line + 1, col=1)
-    set_reading(figure, _COMPLEXITY, _flat(table), _lost(table))
+    set_reading(figure, _COMPLEXITY, _flat(table), _diverged_runs(table))
     return figure
 
 
@@ -249,7 +249,7 @@ def _methods(table: pd.DataFrame) -> list[str]:
     return [method for method in METHODS if method in here]
 
 
-def _lost(table: pd.DataFrame) -> str:
+def _diverged_runs(table: pd.DataFrame) -> str:
     words = []
     for (name, mode, method), rows in table.groupby(["set", "mode", "method"], sort=False):
         lost = sum(diverged(part)[0] for _, part in rows.groupby("layers"))
@@ -257,7 +257,7 @@ def _lost(table: pd.DataFrame) -> str:
     return f"Diverged runs (left out): {'; '.join(words)}." if words else ""
 
 
-def told(table: pd.DataFrame) -> str:
+def summary(table: pd.DataFrame) -> str:
     """Accuracies in a sentence."""
     kept, words = retained(table), []
     for (name, mode), rows in kept.groupby(["set", "mode"], sort=False):

@@ -167,9 +167,13 @@ class ImageSets:
     names: tuple[str, ...] = SETS
     guesses: Sequence[str] = GUESSES
 
+    def _datasets(self, scale: str) -> dict[str, datasets.Dataset]:
+        """What stands for each of the sets that are here."""
+        return {name: datasets.entry(data) for name in self.names if (data := data_of(scale, name))}
+
     def data(self, scale: str) -> list[dict]:
         """The sets, with the digests of their content."""
-        known = [datasets.entry(data_of(scale, name)) for name in present(scale, self.names)]
+        known = self._datasets(scale).values()
         return [
             {
                 "name": one.name,
@@ -189,12 +193,8 @@ class ImageSets:
 
     def departures(self, scale: str) -> list[str]:
         """Sets that are not the paper's, or not here; what is smaller than at paper scale."""
-        here, paper, found = present(scale, self.names), self.fields("paper"), []
-        parts = [
-            f"{TITLES[name]} ({known.shape})"
-            for name in here
-            if (known := datasets.entry(data_of(scale, name))).sample_of
-        ]
+        here, paper, found = self._datasets(scale), self.fields("paper"), []
+        parts = [f"{TITLES[name]} ({known.shape})" for name, known in here.items() if known.sample_of]
         if parts:
             found.append(f"parts of {', '.join(parts)}")
         if gone := [TITLES[name] for name in self.names if name not in here]:

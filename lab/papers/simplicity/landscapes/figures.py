@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lab.models.baselines import Baseline
 from lab.papers.entry import Entry, Planned
 from lab.papers.simplicity.landscapes import claims, plots
 from lab.papers.simplicity.landscapes.measures import FINE, RADIUS, as_row, in_input_space, of_network
-from lab.papers.simplicity.tables.figures import BASELINES, baseline, chosen, kept
+from lab.papers.simplicity.tables.figures import BASELINES, baseline, checkpoint_accuracies, chosen
 from lab.papers.simplicity.tables.settings import (
     IAFS,
     LEARNED,
@@ -29,21 +30,22 @@ from lab.papers.simplicity.tables.settings import (
     network,
     tables,
 )
+from lab.probes.calling import Model
 from lab.run import Run
 from lab.spec import replace
 
 if TYPE_CHECKING:
     import pandas as pd
 
-THEIRS = {"simplicity/fig7": "electricity", "simplicity/fig24": "electricity, MagicTelescope, covertype"}
+PAPER_TABLES = {"simplicity/fig7": "electricity", "simplicity/fig24": "electricity, MagicTelescope, covertype"}
 DEPTH = 2  # hidden layers, of all networks
 CHECKPOINTS = {"smoke": 2, "laptop": 30, "paper": 50}  # on the way
 
 
-def looked_at(scale: str, name: str) -> tuple[str, ...]:
+def tables_of(scale: str, name: str) -> tuple[str, ...]:
     """The paper's tables of an entry, or their samples, that belong to a scale; where there is none, its last one of
     those that are not a sample."""
-    found, theirs = tables(scale), THEIRS[name].split(", ")
+    found, theirs = tables(scale), PAPER_TABLES[name].split(", ")
     own = [table for table in found if table.removesuffix("_sample") in theirs]
     whole = [table for table in found if not table.endswith("_sample")]
     return tuple(own) or tuple(whole or found)[:1]
@@ -70,14 +72,14 @@ def plan(scale: str, seeds: int, names: Sequence[str]) -> list[Planned]:
     return found
 
 
-def seven(scale: str, seeds: int) -> list[Planned]:
+def plan_fig7(scale: str, seeds: int) -> list[Planned]:
     """Networks of Figure 7."""
-    return plan(scale, seeds, looked_at(scale, "simplicity/fig7"))
+    return plan(scale, seeds, tables_of(scale, "simplicity/fig7"))
 
 
-def twenty_four(scale: str, seeds: int) -> list[Planned]:
+def plan_fig24(scale: str, seeds: int) -> list[Planned]:
     """Networks of Figure 24."""
-    return plan(scale, seeds, looked_at(scale, "simplicity/fig24"))
+    return plan(scale, seeds, tables_of(scale, "simplicity/fig24"))
 
 
 def measured(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
@@ -95,7 +97,8 @@ def measured(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
 
     scores = pd.DataFrame(
         [
-            {name: labels[name] for name in ("table", "method", "start", "layers", "prefactor")} | kept(run)
+            {name: labels[name] for name in ("table", "method", "start", "layers", "prefactor")}
+            | checkpoint_accuracies(run)
             for labels, run in runs
         ]
     )
@@ -110,8 +113,13 @@ def measured(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
             found = baseline(table, kind, TRIES[scale])
             own = {"table": table, "method": method, "prefactor": 1.0, "seed": 0}
             rows.append(own | as_row("accuracy", value=found.accuracy(found.task.split()["test"])))
-            rows += [own | row for row in in_input_space(found.task, lambda x, f=found: f(x)[:, 1], fine, first=True)]
+            rows += [own | row for row in in_input_space(found.task, _probability(found), fine, first=True)]
     return pd.DataFrame(rows)
+
+
+def _probability(baseline: Baseline) -> Model:
+    """That of class 1, (N, D) → (N,)."""
+    return lambda x: baseline(x)[:, 1]
 
 
 def _summary(table: pd.DataFrame) -> str:
@@ -159,7 +167,7 @@ def _notes(scale: str) -> list[str]:
 
 
 def _origin(name: str) -> TablesProvenance:
-    return TablesProvenance(partial(looked_at, name=name), THEIRS[name], without=("hidden layers",))
+    return TablesProvenance(partial(tables_of, name=name), PAPER_TABLES[name], without=("hidden layers",))
 
 
 _PARTS = (
@@ -175,9 +183,9 @@ ENTRIES = (
         f"One table; {_PARTS}",
         "complexity rises during training, to the highest level with input functions; around that solution it is higher"
         " still; input functions give boundaries along axes, as trees do",
-        plan=seven,
+        plan=plan_fig7,
         plot=plots.fig7,
-        tasks=looked_at("laptop", "simplicity/fig7"),
+        tasks=tables_of("laptop", "simplicity/fig7"),
         origin=_origin("simplicity/fig7"),
         minutes={"smoke": 0.2, "laptop": 3, "paper": 60},
         **_SHARED,
@@ -188,9 +196,9 @@ ENTRIES = (
         "Models of several tables in weight space and in input space",
         f"On each table {_PARTS}",
         "the observations are similar across data sets",
-        plan=twenty_four,
+        plan=plan_fig24,
         plot=plots.fig24,
-        tasks=looked_at("laptop", "simplicity/fig24"),
+        tasks=tables_of("laptop", "simplicity/fig24"),
         origin=_origin("simplicity/fig24"),
         claims=claims.FIG24,
         minutes={"smoke": 0.2, "laptop": 6, "paper": 180},

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lab.papers.simplicity.tables.figures import kept
+from lab.papers.simplicity.tables.figures import checkpoint_accuracies
 from lab.probes import Loss, Variation, landscape
 from lab.probes.calling import Model
 from lab.probes.slices import alignment, slice_2d
@@ -17,7 +17,7 @@ from lab.probes.weights import Double
 from lab.resolve import resolve
 from lab.run import Run
 from lab.spec import Knots, KnotTable
-from lab.tasks import Tabular
+from lab.tasks.table import TableTask
 
 RADIUS = 0.5  # of the random plane, in lengths of the weights (by neuron)
 AXIS, POINTS = 5.0, 101  # of the picture of a function that has no knots
@@ -25,8 +25,8 @@ SEED = 0  # of directions, paths and slices
 
 
 @dataclass(frozen=True)
-class Fineness:
-    """How finely models are looked at. grid: of landscapes; paths, samples: of the total variation; rows: of the loss;
+class Resolution:
+    """How fine measures of a model are. grid: of landscapes; paths, samples: of the total variation; rows: of the loss;
     slices, cells: that are drawn; planes: over which the alignment with axes is averaged."""
 
     grid: int
@@ -39,9 +39,9 @@ class Fineness:
 
 
 FINE = {
-    "smoke": Fineness(3, 5, 10, 200, 2, 6, 2),
-    "laptop": Fineness(15, 50, 50, 2_000, 3, 28, 20),
-    "paper": Fineness(50, 200, 100, 10_000, 4, 60, 50),
+    "smoke": Resolution(3, 5, 10, 200, 2, 6, 2),
+    "laptop": Resolution(15, 50, 50, 2_000, 3, 28, 20),
+    "paper": Resolution(50, 200, 100, 10_000, 4, 60, 50),
 }
 
 
@@ -63,28 +63,27 @@ def as_row(part: str, number: int = 0, x: float = 0.0, y: float = 0.0, value: fl
     return {"part": part, "number": number} | {name: float(f"{one:.6g}") for name, one in numbers.items()}
 
 
-def of_network(run: Run, fine: Fineness) -> Iterator[dict]:
+def of_network(run: Run, fine: Resolution) -> Iterator[dict]:
     """Everything about one network."""
     if run.diverged is not None:
         yield from (as_row(part, value=np.nan) for part in ("accuracy", "course", "solution", "ambient", "alignment"))
         return
     first, train = run.spec.seed == 0, run.spec.task.split()["train"]
-    yield as_row("accuracy", value=kept(run)["accuracy"])
+    yield as_row("accuracy", value=checkpoint_accuracies(run)["accuracy"])
     model, (steps, way) = Probability(run.model()), run.trajectory
     complexity = Variation(train.inputs, train.targets, fine.paths, fine.samples, SEED)
     some = train[: fine.rows]
     loss = Loss(some.inputs, some.targets, lambda p, y: -p.gather(-1, y[..., None]).clamp_min(1e-30).log().mean((1, 2)))
-    asked = {"grid": fine.grid, "seed": SEED}
-    zoom = landscape(model, {"zoom": complexity}, "random", radius=RADIUS, **asked)
+    zoom = landscape(model, {"zoom": complexity}, "random", None, fine.grid, RADIUS, SEED)
     yield as_row("solution", value=zoom.here["zoom"])
     yield as_row("ambient", value=float(zoom.values["zoom"].mean()))
-    checkpoints = Double(model).side_by_side(torch.from_numpy(way))
-    yield from (
-        as_row("course", x=step, value=value) for step, value in zip(steps, complexity(checkpoints), strict=True)
-    )
+    course = complexity(Double(model).side_by_side(torch.from_numpy(way)))
+    assert isinstance(course, Tensor)  # one number a checkpoint
+    yield from (as_row("course", x=step, value=value) for step, value in zip(steps, course, strict=True))
     if first:
         yield from _functions(run)
-        found = landscape(model, {"loss": loss, "complexity": complexity}, "pca", way, **asked)
+        found = landscape(model, {"loss": loss, "complexity": complexity}, "pca", way, fine.grid, seed=SEED)
+        assert found.trajectory is not None  # of the checkpoints
         for name, one in {"loss": found, "complexity": found, "zoom": zoom}.items():
             yield from (
                 as_row(name, 0, x, y, one.values[name][j, i]) for j, y in enumerate(one.y) for i, x in enumerate(one.x)
@@ -108,13 +107,14 @@ def _functions(run: Run) -> Iterator[dict]:
     else:
         low, high = -AXIS, AXIS
         x = torch.linspace(low, high, POINTS)
+        assert isinstance(found, str), f"there is no picture of {type(found).__name__}"
         values = getattr(torch, found)(model.prefactor * x).numpy()[None]
     for number, one in enumerate(values):
         for x, value in zip(np.linspace(low, high, len(one)), one, strict=True):
             yield as_row("function", number, x, value=value)
 
 
-def in_input_space(task: Tabular, f: Model, fine: Fineness, first: bool) -> Iterator[dict]:
+def in_input_space(task: TableTask, f: Model, fine: Resolution, first: bool) -> Iterator[dict]:
     """A function (N, D) → (N,) over planes of the input space, the same for all models of a table: through a random
     training row along two random inputs (App. E.4)."""
     inputs, rng, found = task.split()["train"].inputs, np.random.default_rng(SEED), []

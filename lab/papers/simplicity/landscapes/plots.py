@@ -47,7 +47,7 @@ def _draw(table: pd.DataFrame, columns: tuple[str, ...]) -> go.Figure:
         scales = {"loss": _range(own, ("loss",)), "complexity": _range(own, ("complexity", "zoom"))}
         scales["zoom"] = scales["complexity"]
         ranges.append(
-            f"{name}: loss " + " and complexity ".join(_told(scales[part]) for part in ("loss", "complexity"))
+            f"{name}: loss " + " and complexity ".join(_interval(scales[part]) for part in ("loss", "complexity"))
         )
         for line, part in enumerate(parts):
             row = block * len(parts) + line + 1
@@ -211,7 +211,7 @@ def _range(rows: pd.DataFrame, parts: tuple[str, ...]) -> tuple[float, float]:
     return float(low), float(max(high, low + 1e-3))
 
 
-def _told(scale: tuple[float, float]) -> str:
+def _interval(scale: tuple[float, float]) -> str:
     return f"{10 ** scale[0]:.2g} to {10 ** scale[1]:.2g}"
 
 

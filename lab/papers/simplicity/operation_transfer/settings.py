@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from lab.papers.simplicity.grokking import settings as simple_settings
 from lab.papers.simplicity.grokking.origin import GrokkingProvenance
 from lab.papers.simplicity.grokking.settings import OPERATIONS, RELU, grokking
-from lab.spec import ConstantRate, EpisodeSpec, Learned, RunSpec, replace
+from lab.spec import ConstantRate, EpisodeSpec, Learned, Part, RunSpec, replace
 from lab.tasks import Operation
 
 EVERY = "all operations"  # the function that is learned for all of them at once
@@ -37,7 +37,7 @@ def runs(scale: str, task: Operation, function: str, seeds: int) -> list[RunSpec
     """One run a seed on an operation, with ReLU, with the function of an operation (its name), or that of all."""
     base = grokking(scale, task)
     recipe: ConstantRate = replace(base.recipe, stop=_LAST[scale])
-    phi = "relu"
+    phi: Part = "relu"
     if function != RELU:
         search = everywhere(scale) if function == EVERY else grokking(scale, _named(scale)[function]).search
         phi = Learned(search, "phi")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lab.papers.entry import Entry, Planned
 from lab.papers.simplicity.reuse import claims
-from lab.papers.simplicity.tables.figures import kept
+from lab.papers.simplicity.tables.figures import checkpoint_accuracies
 from lab.papers.simplicity.tables.settings import (
     LAYERS,
     LEARNED,
@@ -66,7 +66,8 @@ def scored(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     import pandas as pd
 
     rows = [
-        labels | {"seed": run.spec.seed} | kept(run) | {"diverged": run.diverged is not None} for labels, run in runs
+        labels | {"seed": run.spec.seed} | checkpoint_accuracies(run) | {"diverged": run.diverged is not None}
+        for labels, run in runs
     ]
     return pd.DataFrame(rows).round(5)
 

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lab.papers.entry import Entry, Planned
+from lab.papers.simplicity.episodes import episode_result
 from lab.papers.simplicity.images.figures import accuracies
 from lab.papers.simplicity.images.settings import RELU
 from lab.papers.simplicity.search import claims, plots
 from lab.papers.simplicity.search.plots import INTERPOLATIONS, OBJECTIVES
 from lab.papers.simplicity.search.settings import SEEDS, Variants, ablated, learned, relu, search
-from lab.run import EpisodeResult, Run
+from lab.run import Run
 from lab.scale import SCALES
-from lab.spec import needs
 from lab.training.interpolation import FINE
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def by_restart(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     for number, (labels, run) in enumerate(runs):
         told = ("", np.nan, False)
         if labels["restart"] >= 0:
-            found = EpisodeResult(needs(run.spec)[0], run.store)
+            found = episode_result(run)
             restart = found.spec.restarts[labels["restart"]]
             told = (restart.start, restart.rate, found.winner == labels["restart"])
         table.loc[number, ["start", "rate", "chosen"]] = told
@@ -77,11 +77,10 @@ def functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
 
     parts = []
     for labels, run in {labels["method"]: (labels, run) for labels, run in reversed(runs)}.values():
-        spec = needs(run.spec)[0]
-        found = EpisodeResult(spec, run.store)
-        for number, restart in enumerate(spec.restarts):
+        found = episode_result(run)
+        for number, restart in enumerate(found.spec.restarts):
             value = found.splines(number)["phi"].values.double().numpy().ravel()
-            x = np.linspace(spec.low, spec.high, len(value))
+            x = np.linspace(found.spec.low, found.spec.high, len(value))
             row = labels | {"restart": number, "start": restart.start, "chosen": number == found.winner}
             row |= {"accuracy_val": float(found.results[number, :, 0].mean()), "x": x.round(6), "value": value.round(6)}
             parts.append(pd.DataFrame(row))

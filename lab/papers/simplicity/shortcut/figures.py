@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lab.papers.entry import Entry, Planned
+from lab.papers.simplicity.episodes import episode_result
 from lab.papers.simplicity.grokking.settings import RELU
 from lab.papers.simplicity.shortcut import claims, plots, tile_plots
 from lab.papers.simplicity.shortcut.settings import (
@@ -21,7 +22,7 @@ from lab.papers.simplicity.shortcut.settings import (
     shortcut,
 )
 from lab.resolve import resolve
-from lab.run import EpisodeResult, Run
+from lab.run import Run
 from lab.spec import needs
 from lab.tasks import Collage
 from lab.tasks.collage import TILES
@@ -87,7 +88,7 @@ def functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
             if search in seen:
                 continue
             seen.add(search)
-            found = EpisodeResult(search, run.store)
+            found = episode_result(run)
             for restart, result in enumerate(found.results):
                 value = found.splines(restart)["phi"].values.detach().double().numpy().ravel()
                 told = {name: labels[name] for name in ("spectral", "method")} | {"restart": restart}

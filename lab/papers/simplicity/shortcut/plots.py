@@ -52,7 +52,7 @@ def fig9(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
         " alone moves it towards a tile.",
         _LINES,
         "Functions: the chosen one, and in grey what other restarts of its search found.",
-        _lost(table, names),
+        _diverged_runs(table, names),
     )
     return figure
 
@@ -83,7 +83,7 @@ def fig25(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
         _LINES,
         "Straight lines: ReLU networks that were trained where only this tile tells the label, with early stopping;"
         " mean over seeds.",
-        _lost(table, names),
+        _diverged_runs(table, names),
     )
     return figure
 
@@ -112,18 +112,18 @@ def _inside(figure: go.Figure, text: str, at: tuple[int, int]) -> None:
     """A line at the lower right end of a panel."""
     if not text:
         return
-    panel = figure.get_subplot(*at)
-    xref, yref = (f"{axis.plotly_name.replace('axis', '')} domain" for axis in (panel.xaxis, panel.yaxis))
     figure.add_annotation(
         text=text,
-        xref=xref,
-        yref=yref,
+        xref="x domain",
+        yref="y domain",
         x=0.99,
         y=0.01,
         xanchor="right",
         yanchor="bottom",
         showarrow=False,
         font={"size": SIZE - 2},
+        row=at[0],
+        col=at[1],
     )
 
 
@@ -150,7 +150,7 @@ def _draw_function(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple
     )
 
 
-def _lost(table: pd.DataFrame, names: dict[str, str]) -> str:
+def _diverged_runs(table: pd.DataFrame, names: dict[str, str]) -> str:
     found = {keys: diverged(rows) for keys, rows in table.groupby(["spectral", "method"], sort=False)}
     words = [
         f"{title(method, names)}{', spectral normalization' if spectral else ''}: {lost} of {runs}"

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from lab import datasets
 from lab.scale import check_scale
-from lab.spec import ConstantRate, EpisodeSpec, Learned, Perceptron, Restart, RunSpec, replace
+from lab.spec import ConstantRate, EpisodeSpec, Learned, Part, Perceptron, Restart, RunSpec, replace
 from lab.tasks import Collage, SingleTileCollage
 from lab.tasks.collage import TILES
 
@@ -48,7 +49,7 @@ class Shortcut:
         """The search for the function that does best where only this tile tells the label."""
         watch, settings = f"val_{tile}", _SEARCH[self.scale]
         retrain = replace(self.recipe, keep="best", watch=watch)
-        inner = ConstantRate(settings["inner"], self.recipe.rate, batch=min(256, self.recipe.batch))
+        inner = ConstantRate(settings.inner, self.recipe.rate, batch=min(256, self.recipe.batch or 256))
         if self.scale == "paper":
             inner = replace(inner, batch=self.recipe.batch)
         return EpisodeSpec(
@@ -56,9 +57,9 @@ class Shortcut:
             self.model,
             inner,
             retrain,
-            settings["restarts"],
-            episodes=settings["episodes"],
-            growth=float(settings["inner"]),
+            settings.restarts,
+            episodes=settings.episodes,
+            growth=float(settings.inner),
             held_out=HELD_OUT,
             objective=watch,
             normalized=True,
@@ -66,7 +67,8 @@ class Shortcut:
 
     def runs(self, method: str, seeds: int) -> list[RunSpec]:
         """One run a seed."""
-        task, phi = self.task, "relu"
+        task = self.task
+        phi: Part = "relu"
         for tile in TILES:
             if method == FOR[tile]:
                 phi = Learned(self.search(tile), "phi")
@@ -94,14 +96,22 @@ _LAPTOP_RESTARTS = tuple(
     Restart(seed, rate, knots=101, window=5, start=start)
     for seed, (start, rate) in enumerate((("relu", 0.1), ("relu", 0.3), ("zero", 0.3)))
 )
+
+
+class _Episodes(NamedTuple):
+    """How long a search is. inner: steps of an episode."""
+
+    inner: int
+    episodes: int
+    restarts: tuple[Restart, ...]
+
+
 _SEARCH = {
-    "smoke": {"inner": 2, "episodes": 2, "restarts": (Restart(0, 0.1, 21, 1, "relu"), Restart(1, 0.1, 21, 1, "relu"))},
-    "laptop": {"inner": 40, "episodes": 150, "restarts": _LAPTOP_RESTARTS},
-    "paper": {
-        "inner": 500,
-        "episodes": 200,
-        "restarts": _LAPTOP_RESTARTS + (Restart(3, 0.05, 101, 5, "relu"), Restart(4, 0.1, 101, 5, "zero")),
-    },
+    "smoke": _Episodes(2, 2, (Restart(0, 0.1, 21, 1, "relu"), Restart(1, 0.1, 21, 1, "relu"))),
+    "laptop": _Episodes(40, 150, _LAPTOP_RESTARTS),
+    "paper": _Episodes(
+        500, 200, _LAPTOP_RESTARTS + (Restart(3, 0.05, 101, 5, "relu"), Restart(4, 0.1, 101, 5, "zero"))
+    ),
 }
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lab.models.baselines import Baseline, fit
 from lab.papers.entry import Entry, Planned
@@ -33,6 +33,7 @@ from lab.probes import total_variation
 from lab.probes.calling import Model, function_of
 from lab.run import Run
 from lab.tasks import Tabular
+from lab.tasks.table import TableTask
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,7 +97,7 @@ def _scored(runs: Sequence[tuple[dict, Run]], complexity: bool) -> pd.DataFrame:
     rows = []
     for labels, run in runs:
         own = {name: labels[name] for name in ("table", "method", *SETTING)} | {"seed": run.spec.seed}
-        own |= kept(run) | {"diverged": run.diverged is not None}
+        own |= checkpoint_accuracies(run) | {"diverged": run.diverged is not None}
         if complexity:
             own |= variation(run.spec.task, None if own["diverged"] else probabilities(run))
         rows.append(own)
@@ -121,7 +122,7 @@ def baseline(table: str, kind: str, tries: int) -> Baseline:
     return fit(Tabular(table), kind, tries)
 
 
-def kept(run: Run) -> dict[str, float]:
+def checkpoint_accuracies(run: Run) -> dict[str, float]:
     """Accuracies of the weights that a run kept; NaN where it diverged."""
     at = run.steps == run.notes["kept"]
     lost = run.diverged is not None or not at.any()
@@ -140,7 +141,7 @@ def probabilities(run: Run) -> Model:
     return f
 
 
-def variation(task: Tabular, f: Model | None) -> dict[str, float]:
+def variation(task: TableTask, f: Model | None) -> dict[str, float]:
     """tv, tv_low, tv_high of a function on the table's paths; NaN of none."""
     if f is None:
         return dict.fromkeys(("tv", "tv_low", "tv_high"), float("nan"))
@@ -211,10 +212,10 @@ def _only_learned(scale: str, seeds: int) -> list[Planned]:
     return plan(scale, seeds, (RELU, LEARNED))
 
 
-_SHARED = {"tasks": tables("laptop"), "origin": TablesProvenance(), "seeds": SEEDS}
+_SHARED: dict[str, Any] = {"tasks": tables("laptop"), "origin": TablesProvenance(), "seeds": SEEDS}
 _NO_BASELINES = TablesProvenance(without=("values of α", "settings tried for k-NN and trees"))
-_ACCURACY = {"plan": plan, "measure": scored, "summary": _summary, "notes": _notes} | _SHARED
-_COMPLEX = {"measure": measured, "summary": _complexity_summary, "notes": _complexity_notes} | _SHARED
+_ACCURACY: dict[str, Any] = {"plan": plan, "measure": scored, "summary": _summary, "notes": _notes} | _SHARED
+_COMPLEX: dict[str, Any] = {"measure": measured, "summary": _complexity_summary, "notes": _complexity_notes} | _SHARED
 _WHAT = (
     "a linear model, nearest neighbours, boosted trees, and networks with ReLU, tanh(αx), a learned function, and"
     " learned input functions (IAFs)"

@@ -11,6 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from lab.nonlinearity.part import as_module
+from lab.nonlinearity.spline import Spline
 from lab.papers.entry import Entry, Planned
 from lab.papers.transformers.approximations import plots
 from lab.papers.transformers.approximations.claims import FIG12
@@ -24,8 +25,6 @@ from lab.store import Store
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from lab.nonlinearity.spline import Spline
 
 TASKS = ("memorize", "addmod", "add", "parentheses")  # where the learned function makes a difference at laptop scale
 SYMMETRIZED = "symmetrized"
@@ -96,7 +95,9 @@ def _facts(part: str | Learned | Shaped, store: Store) -> dict:
 
 
 def _learned(part: Learned | Shaped, store: Store) -> Spline:
-    return as_module(resolve(part.of if isinstance(part, Shaped) else part, store))
+    phi = as_module(resolve(part.of if isinstance(part, Shaped) else part, store))
+    assert isinstance(phi, Spline), f"a search found a {type(phi).__name__}"
+    return phi
 
 
 def _shapes(task: str, scale: str) -> list[tuple[str, int]]:

@@ -32,7 +32,8 @@ def fig12(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     """
     tasks, cells = list(table["task"].unique()), gains(table)
     figure = grid([title for task in tasks for title in (task_title(task), "")], 2, 150, gap=56, top=64, horizontal=62)
-    places, named = _places(table), set()
+    places = _places(table)
+    named: set[str] = set()
     for row, task in enumerate(tasks, 1):
         _draw_functions(figure, functions[functions["task"] == task], row, named)
         above(figure, _mirrored(table[table["task"] == task]), row, 1, side="right", size=SIZE - 2)

@@ -23,8 +23,8 @@ def _faster(table: pd.DataFrame) -> Verdict:
     found = []
     for task in ("add", "mano"):
         rows = table[table["task"] == task]
-        pair = (rows[rows["method"] == method] for method in (BASELINE, MLP))
-        found.append(speed_up(*pair, level=CONVERGED, above=2.0, case=task))
+        slow, fast = (rows[rows["method"] == method] for method in (BASELINE, MLP))
+        found.append(speed_up(slow, fast, level=CONVERGED, above=2.0, case=task))
     return all_of(found)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isfinite
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lab import tasks
 from lab.papers.entry import Entry, Planned
@@ -19,6 +19,7 @@ from lab.papers.transformers.settings import ATTENTION_GUESS, BASELINE, BOTH, ML
 from lab.plots.function_grid import fig6 as draw_shapes
 from lab.plots.style import task_title
 from lab.run import Run
+from lab.spec import Knots
 from lab.statistics import LEVEL
 from lab.tasks.trivial import learned
 
@@ -113,6 +114,7 @@ def shapes(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     rows = []
     for labels, run in runs:
         knots = resolve(run.spec.model.mlp, run.store)
+        assert isinstance(knots, Knots), f"run {run.key} has no learned function"
         seen = mlp_inputs(run)
         positions = torch.linspace(knots.low, knots.high, len(knots.values))
         nearest = ((seen.clamp(knots.low, knots.high) - knots.low) / (positions[1] - positions[0])).round().long()
@@ -127,12 +129,14 @@ def mlp_inputs(run: Run, examples: int = 200):
     """What the MLP non-linearities of a trained model receive on test sequences, all layers: a flat tensor."""
     import torch
 
-    task, model, seen = tasks.load(run.spec.task, run.spec.task_seed), run.model(), []
+    task = tasks.load(run.spec.task, run.spec.task_seed)
+    model: Any = run.model()  # a transformer
+    received: list[torch.Tensor] = []
     # the blocks share one module: one hook sees all layers
-    model.blocks[0].phi.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].flatten()))
+    model.blocks[0].phi.register_forward_pre_hook(lambda _, inputs: received.append(inputs[0].flatten()))
     with torch.no_grad():
         model(task.splits["test"].tokens[None, :examples, :-1])
-    inputs = torch.cat(seen)
+    inputs = torch.cat(received)
     return inputs[inputs.isfinite()]  # a diverged model has none
 
 

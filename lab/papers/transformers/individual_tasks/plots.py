@@ -133,7 +133,7 @@ def fig3(table: pd.DataFrame) -> go.Figure:
         figure,
         f"Line: mean over seeds. {_interval(table, 'Band')}",
         f"Dashed lines: weights are trained on lengths up to {TRAINED_TO}, the non-linearity up to {SEARCHED_TO}.",
-        _said(_lost(table)),
+        _said(_diverged_runs(table)),
     )
     return figure
 
@@ -171,7 +171,7 @@ def fig4(table: pd.DataFrame) -> go.Figure:
         figure.update_xaxes(type="log", tickvals=widths, range=ends, minor={"ticks": ""}, row=row, col=column)
         figure.update_yaxes(range=FULL, row=row, col=column)
     name_axes(figure, len(tasks), columns, "model width (channels, log₂ scale)", ACCURACY)
-    set_reading(figure, f"Points: mean over seeds. {_interval(table, 'Whiskers')}", FLOOR, _said(_lost(table)))
+    set_reading(figure, f"Points: mean over seeds. {_interval(table, 'Whiskers')}", FLOOR, _said(_diverged_runs(table)))
     return figure
 
 
@@ -268,7 +268,7 @@ def _mark_diverged(
     return [f"{task_title(task)}, {method}: {lost} of {runs}" for method, lost, runs in found]
 
 
-def _lost(table: pd.DataFrame) -> list[str]:
+def _diverged_runs(table: pd.DataFrame) -> list[str]:
     """The same phrases for a table without panels of curves."""
     by = [name for name in ("task", "method", "width") if name in table]
     found = []

@@ -24,7 +24,8 @@ def rates(table: pd.DataFrame) -> go.Figure:
 
     table: task, method, rate, split, seed, accuracy, diverged, printed.
     """
-    tasks, columns, named = list(table["task"].unique()), 2, set()
+    tasks, columns = list(table["task"].unique()), 2
+    named: set[str] = set()
     best, test = best_rates(table), table[table["split"] == TEST]
     figure = grid([task_title(task) for task in tasks], columns, height=170, gap=66, top=64)
     for number, task in enumerate(tasks):
@@ -58,7 +59,9 @@ def rates(table: pd.DataFrame) -> go.Figure:
     return figure
 
 
-def _draw(figure, rows: pd.DataFrame, method: str, best: float | None, at: tuple[int, int], named: set[str]) -> None:
+def _draw(
+    figure: go.Figure, rows: pd.DataFrame, method: str, best: float | None, at: tuple[int, int], named: set[str]
+) -> None:
     ink, stats = colour(method), 100 * over_seeds(rows, "rate", "accuracy")[["mean", "half"]]
     band(figure, stats, ink, method, at)
     figure.add_scatter(

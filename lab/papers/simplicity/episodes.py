@@ -1,0 +1,13 @@
+"""The search by episodes whose function a run was trained with."""
+
+from __future__ import annotations
+
+from lab.run import EpisodeResult, Run
+from lab.spec import EpisodeSpec, needs
+
+
+def episode_result(run: Run) -> EpisodeResult:
+    """What the first search that a run needs has found."""
+    search = needs(run.spec)[0]
+    assert isinstance(search, EpisodeSpec), f"run {run.key} has a function of a {type(search).__name__}"
+    return EpisodeResult(search, run.store)

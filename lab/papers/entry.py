@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lab.errors import ArgumentError, check_choice, listed
 from lab.papers.claims import Claim
-from lab.papers.origin import ByTask, Origin
+from lab.papers.origin import Origin
 from lab.run import Run
 from lab.spec import RunSpec
 
@@ -67,7 +67,8 @@ class Entry:
         """
         for task in tasks:
             check_choice("task", task, self.tasks)
-        if not (isinstance(self.origin, ByTask) and len(self.tasks) > 1):
+        restricted = self.origin.for_tasks
+        if restricted is None or len(self.tasks) < 2:
             raise ArgumentError(f"{self.name} cannot be restricted to tasks; make it without naming any")
         chosen = tuple(task for task in self.tasks if task in tasks)
         if not chosen:
@@ -76,7 +77,7 @@ class Entry:
         def plan(scale: str, seeds: int) -> list[Planned]:
             return [(labels, spec) for labels, spec in self.plan(scale, seeds) if labels["task"] in chosen]
 
-        return replace(self, tasks=chosen, plan=plan, origin=self.origin.for_tasks(chosen))
+        return replace(self, tasks=chosen, plan=plan, origin=restricted(chosen))
 
     @property
     def order(self) -> tuple[str, str, int, str]:

@@ -1,54 +1,114 @@
-"""Where what an entry trains with comes from: numbers, data, departures from the paper. Papers have their own kinds."""
+"""Where what an entry trains with comes from: numbers, data, departures from the paper. Papers say it as fields."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from itertools import groupby
 
+from lab import datasets
 
-class Origin(Protocol):
-    """What captions and provenance tell of an entry's settings, at a scale."""
-
-    @property
-    def guesses(self) -> Sequence[str]:
-        """What was chosen where the paper is silent."""
-
-    def data(self, scale: str) -> list[dict]:
-        """Sources, each with a name, where it is from, and a digest where it is a file or could be one."""
-
-    def hyperparameters(self, scale: str) -> dict[str, dict]:
-        """Every number, and where it comes from."""
-
-    def departures(self, scale: str) -> list[str]:
-        """How the scale differs from the paper, in words."""
-
-
-@runtime_checkable
-class ByTask(Origin, Protocol):
-    """An origin that can tell of some of its tasks alone."""
-
-    def for_tasks(self, names: Sequence[str]) -> Origin:
-        """The origin of a figure of these tasks."""
+SILENT = object()  # the paper's value where it has none
 
 
 @dataclass(frozen=True)
-class Counted:
-    """What is counted or estimated, and not trained. numbers: by name, the value and where it comes from."""
+class Field:
+    """A number here and in the paper.
 
-    data_from: str
-    numbers: tuple[tuple[str, object, str], ...] = ()
+    source: where it is from. other: the same where it is not the paper's, if it is not just smaller. told: whether
+    captions say that it differs. task: of an entry that has numbers for each of its tasks.
+    """
+
+    name: str
+    value: object
+    paper: object
+    source: str
+    other: str = ""
+    told: bool = True
+    task: str = ""
+
+    @property
+    def differs(self) -> bool:
+        """Whether the paper has another value."""
+        return self.paper is not SILENT and self.value != self.paper
+
+
+def beside_paper(field: Field) -> str:
+    """How a field differs from what the paper prints.
+
+    >>> beside_paper(Field("width", 64, 256, "App. E.4"))
+    'width 64 (paper 256)'
+    """
+    return f"{field.name} {field.value} (paper {field.paper})"
+
+
+def beside_scale(field: Field) -> str:
+    """How a field differs from scale paper, which has guesses, too."""
+    return f"{field.name} {field.value} (paper scale {field.paper})"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What captions and provenance tell of an entry's settings, each at a scale.
+
+    data: sources, each with a name, where it is from, and a digest where it is a file or could be one. facts: numbers,
+    and sentences where no number shows a departure, in the order in which they are told. guesses: what was chosen where
+    the paper is silent. for_tasks: the origin of a figure of some of its tasks, where it can tell of them alone. words:
+    how a field differs. merged: tasks that differ in the same way have one sentence.
+
+    >>> origin = Origin(lambda scale: [], lambda scale: ["no test set", Field("width", 64, 256, "App. E", task="add")])
+    >>> origin.departures("laptop"), origin.hyperparameters("laptop")
+    (['no test set', 'add: width 64 (paper 256)'], {'add: width': {'value': 64, 'from': 'reduced for scale laptop'}})
+    """
+
+    data: Callable[[str], list[dict]]
+    facts: Callable[[str], Iterable[Field | str]] = lambda scale: ()
     guesses: Sequence[str] = ()
-    name: str = "sraven"  # of the task
-
-    def data(self, scale: str) -> list[dict]:
-        """The task."""
-        return [{"name": self.name, "from": self.data_from}]
+    for_tasks: Callable[[Sequence[str]], Origin] | None = None
+    words: Callable[[Field], str] = beside_paper
+    merged: bool = False
 
     def hyperparameters(self, scale: str) -> dict[str, dict]:
-        """The numbers."""
-        return {name: {"value": value, "from": source} for name, value, source in self.numbers}
+        """Every number, and where it comes from."""
+        return {
+            f"{fact.task}: {fact.name}" if fact.task else fact.name: {
+                "value": fact.value,
+                "from": (fact.other or f"reduced for scale {scale}") if fact.differs else fact.source,
+            }
+            for fact in self.facts(scale)
+            if isinstance(fact, Field)
+        }
 
     def departures(self, scale: str) -> list[str]:
-        """An entry's own notes have them."""
-        return []
+        """How the scale differs from the paper, in words."""
+        found: dict[str, list[str]] = {}  # what is said, and the tasks of which it is said
+        for task, facts in groupby(self.facts(scale), lambda fact: fact.task if isinstance(fact, Field) else None):
+            told = [fact if isinstance(fact, str) else self.words(fact) for fact in facts if _told(fact)]
+            if task is None:
+                found |= {note: [] for note in told}
+            elif told:
+                words = ", ".join(told)
+                key = words if self.merged or not task else f"{task}: {words}"
+                found.setdefault(key, []).extend([task] if self.merged else [])
+        return [f"{', '.join(tasks)}: {words}" if tasks else words for words, tasks in found.items()]
+
+
+def _told(fact: Field | str) -> bool:
+    return isinstance(fact, str) or (fact.told and fact.differs)
+
+
+def compared(numbers: Callable[[str], Mapping[str, tuple[object, str]]], scale: str) -> list[Field]:
+    """Numbers of a scale, by name a value and its source, beside those of scale paper."""
+    paper = numbers("paper")
+    return [Field(name, value, paper[name][0], source) for name, (value, source) in numbers(scale).items()]
+
+
+def shipped(names: Iterable[str]) -> list[dict]:
+    """Data sets as sources, with the digests of their content."""
+    known = map(datasets.entry, names)
+    return [{"name": one.name, "from": f"{one.name} ({one.licence})", "sha256": one.digest} for one in known]
+
+
+def counted(data_from: str, fields: Sequence[Field] = (), name: str = "sraven") -> Origin:
+    """Of what is counted or estimated, and not trained. name: of the task."""
+    return Origin(lambda scale: [{"name": name, "from": data_from}], lambda scale: fields)

@@ -7,7 +7,6 @@ import pytest
 
 from lab.catalogue import build
 from lab.catalogue.registry import entries, entry
-from lab.papers.transformers.settings import departures, setting
 from lab.plots.caption import counted
 
 SHIPPED = sorted(name for name in entries() if build.has_results(name, "laptop"))
@@ -62,14 +61,6 @@ def test_departures_are_those_of_the_settings(name):
     one = shipped(name)
     assert one.provenance["departures"] == [*entry(name).notes("laptop"), *entry(name).origin.departures("laptop")]
     assert all(told in one.caption for told in one.provenance["departures"])
-
-
-def test_departures_name_the_rate_of_models_with_learned_functions():
-    (told,) = departures(("memorize",), "laptop")
-    here, paper = setting("memorize", "laptop"), setting("memorize", "paper")
-    assert here.learned_rate != here.recipe.rate, "the test needs a task with two rates"
-    assert f"peak rate {here.recipe.rate} (paper {paper.recipe.rate})" in told
-    assert f"peak rate with learned functions {here.learned_rate} (paper {paper.recipe.rate})" in told
 
 
 @every_entry

@@ -8,7 +8,6 @@ other tasks are reduced until all figures train on two cores, with rates chosen 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,7 +66,7 @@ def setting(task: str, scale: str) -> Setting:
 
 
 def _paper(task: str) -> Setting:
-    base = _printed(task)
+    base = printed(task)
     return replace(base, recipe=replace(base.recipe, rate=_PAPER_RATES.get(task, base.recipe.rate)))
 
 
@@ -76,7 +75,7 @@ def _paper(task: str) -> Setting:
 _PAPER_RATES = {"addmod": 0.002}
 
 
-def _printed(task: str) -> Setting:
+def printed(task: str) -> Setting:
     """Table 4. Where its cells can be read in two ways, and nothing decides, this is the cheaper one."""
     mano = task == "mano"
     model = ModelSpec(
@@ -176,58 +175,3 @@ ATTENTION_GUESS = (
     "attention functions start at the constant 1 (at 0 their gradient is 0) and are cut at zero, so that the"
     " denominator of kernel attention stays positive"
 )
-
-
-def _fields(setting: Setting) -> dict[str, object]:
-    model, recipe = setting.model, setting.recipe
-    return {
-        "width": model.width,
-        "layers": model.layers,
-        "heads": model.heads,
-        "positions": model.positions,
-        "Canon": model.canon,
-        "tied embeddings": model.tied,
-        "steps": recipe.steps,
-        "batch": recipe.batch,
-        "peak rate": recipe.rate,
-        "betas": list(recipe.betas),
-        "accuracy on": setting.evaluate[0],
-        "matrix read at step": setting.read,
-        "M": setting.models,
-        "knots": setting.knots,
-        "peak rate of the knots": setting.spline_rate,
-    }
-
-
-def departures(names: Sequence[str], scale: str, matrix: bool = True) -> list[str]:
-    """How a scale differs from the paper, by task, read off the settings themselves. matrix: also where it is read.
-
-    >>> departures(("memorize",), "paper")
-    []
-    """
-    found = []
-    for task in names:
-        here, paper = _fields(setting(task, scale)), _fields(_printed(task))
-        told = [name for name in here if here[name] != paper[name] and (matrix or name != "matrix read at step")]
-        words = [f"{name} {here[name]} (paper {paper[name]})" for name in told]
-        if words:
-            found.append(f"{task}: {', '.join(words)}")
-    return found
-
-
-def hyperparameters(names: Sequence[str], scale: str) -> dict[str, dict]:
-    """Every number that a figure trains with, and where it comes from: the paper, a sweep on `val`, a guess."""
-    unsure = {"layers", "batch", "betas", "Canon", "tied embeddings", "M", "knots"}
-    found = {}
-    for task in names:
-        paper = _fields(_printed(task))
-        for name, value in _fields(setting(task, scale)).items():
-            source = "paper, Table 4"
-            if name in unsure:
-                source = "paper, Table 4, whose cell borders are lost: read from positions"
-            if name == "peak rate of the knots":
-                source = "not printed; sweep on val at laptop scale (lab sweep --searches)"
-            elif value != paper.get(name):
-                source = "sweep on val (lab sweep)" if name.startswith("peak rate") else f"reduced for scale {scale}"
-            found[f"{task}: {name}"] = {"value": value, "from": source}
-    return found

@@ -9,8 +9,9 @@ from lab.catalogue.shipped import RESULTS
 from lab.errors import ArgumentError
 from lab.models.transformer import Transformer
 from lab.papers.hypernetwork import settings as hyper_settings
-from lab.papers.hypernetwork.origin import Hyper
-from lab.papers.transformers.settings import departures, hyperparameters, setting
+from lab.papers.hypernetwork.origin import origin as hyper_origin
+from lab.papers.transformers.origin import origin
+from lab.papers.transformers.settings import setting
 from lab.papers.transformers.sweep import SEARCHED, best, best_knot_rate
 from lab.scale import SCALES
 
@@ -63,7 +64,7 @@ def test_unknown_scales_and_tasks_are_named():
 @pytest.mark.parametrize("name", [name for name in entries() if name.startswith("transformers/")])
 def test_every_number_has_a_source(name, scale):
     names = entries()[name].tasks
-    found = hyperparameters(names, scale)
+    found = origin(names).hyperparameters(scale)
     for task in names:
         own = {label.split(": ")[1]: fact for label, fact in found.items() if label.startswith(f"{task}: ")}
         base = setting(task, scale)
@@ -79,12 +80,12 @@ def test_every_number_has_a_source(name, scale):
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("task", ["logic", "sraven"])
 def test_every_number_of_the_hypernetwork_paper_has_a_source(task, scale):
-    origin, base = Hyper(task), getattr(hyper_settings, task)(scale)
-    found = {label.split(": ")[1]: fact for label, fact in origin.hyperparameters(scale).items()}
+    its, base = hyper_origin(task), getattr(hyper_settings, task)(scale)
+    found = {label.split(": ")[1]: fact for label, fact in its.hyperparameters(scale).items()}
     assert found["steps"]["value"] == base.recipe.steps and found["width"]["value"] == base.model.width
     rate = list(base.rates) if scale == "paper" else base.recipe.rate
     assert found["peak rate"]["value"] == rate
-    told = "; ".join(origin.departures(scale))
+    told = "; ".join(its.departures(scale))
     assert (scale == "paper") == (told == ""), "nothing departs at paper scale"
     for name, fact in found.items():
         assert fact["from"].startswith(("paper", "reference code", "sweep on val", "reduced"))
@@ -92,10 +93,10 @@ def test_every_number_of_the_hypernetwork_paper_has_a_source(task, scale):
 
 
 def test_departures_name_what_differs_and_nothing_else():
-    (told,) = departures(tasks.NAMES, "paper")
+    (told,) = origin(tasks.NAMES, matrix=True).departures("paper")
     assert told == f"addmod: peak rate {setting('addmod', 'paper').recipe.rate} (paper 0.02)"
     for task in tasks.NAMES:
-        (told,) = departures([task], "laptop")
+        (told,) = origin([task], matrix=True).departures("laptop")
         here, paper = setting(task, "laptop"), setting(task, "paper")
         for label, ours, theirs in (
             ("width", here.model.width, paper.model.width),
@@ -106,7 +107,7 @@ def test_departures_name_what_differs_and_nothing_else():
             ("matrix read at step", here.read, paper.read),
         ):
             assert (f"{label} {ours} (paper {theirs})" in told) == (ours != theirs)
-        assert "matrix read" not in "".join(departures([task], "laptop", matrix=False))
+        assert "matrix read" not in "".join(origin([task]).departures("laptop"))
 
 
 @every_task

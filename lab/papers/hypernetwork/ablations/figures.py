@@ -13,10 +13,11 @@ from lab.papers.entry import Entry, Planned
 from lab.papers.hypernetwork.ablations import claims, plots
 from lab.papers.hypernetwork.ablations.settings import LENGTH
 from lab.papers.hypernetwork.logic.figures import POINT, finals
-from lab.papers.hypernetwork.origin import Hyper, JoinedProvenance
+from lab.papers.hypernetwork.origin import joined, origin
 from lab.papers.hypernetwork.printed import PRINTED, means
 from lab.papers.hypernetwork.settings import logic, sraven
 from lab.papers.hypernetwork.sraven_variations.figures import FEWER
+from lab.papers.origin import Origin
 from lab.plots.style import method_title
 from lab.run import Run
 
@@ -99,8 +100,8 @@ def _notes(scale: str) -> list[str]:
     return [*found, f"{100 * HELD_OUT:.0f} % of the functions held out"]
 
 
-def _origins(scale: str) -> list[Hyper]:
-    known = {"logic": Hyper("logic", ("length",)), "sraven": Hyper("sraven", ("steps",))}
+def _origins(scale: str) -> list[Origin]:
+    known = {"logic": origin("logic", ("length",)), "sraven": origin("sraven", ("steps",))}
     return [known[task] for task in TASKS[scale]]
 
 
@@ -119,7 +120,7 @@ ENTRIES = (
         plot=plots.table_a1,
         summary=_summary,
         notes=_notes,
-        origin=JoinedProvenance(_origins),
+        origin=joined(_origins),
         seeds=SEEDS,
         claims=claims.TABLEA1,
         printed=claims.printed_ablations,

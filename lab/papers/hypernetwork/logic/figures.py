@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from lab.papers.entry import Entry, Planned
 from lab.papers.hypernetwork.logic import claims, plots
-from lab.papers.hypernetwork.origin import Hyper
+from lab.papers.hypernetwork.origin import origin
 from lab.papers.hypernetwork.settings import FIGURE_METHODS, FRACTIONS, LENGTHS, SEEDS, logic
 from lab.plots.style import method_title
 from lab.run import Run
@@ -116,7 +116,7 @@ def percent(share: float, sign: str = "") -> str:
 
 
 _GRID = ("length", "held out")  # what the figures vary
-_SHARED: dict[str, Any] = {"tasks": ("logic",), "seeds": SEEDS, "origin": Hyper("logic", _GRID), "notes": _notes}
+_SHARED: dict[str, Any] = {"tasks": ("logic",), "seeds": SEEDS, "origin": origin("logic", _GRID), "notes": _notes}
 
 ENTRIES = (
     Entry(

@@ -15,7 +15,7 @@ from lab.papers.hypernetwork.codes_tables import MAPS, Labelled, decoded, fresh,
 from lab.papers.hypernetwork.logic.figures import finals
 from lab.papers.hypernetwork.logic.figures import plan as all_runs
 from lab.papers.hypernetwork.logic_codes.claims import FIG2B
-from lab.papers.hypernetwork.origin import Hyper
+from lab.papers.hypernetwork.origin import origin
 from lab.papers.hypernetwork.settings import READ, READ_HELD_OUT, SEEDS, read_length
 from lab.plots import decoding, embedding
 from lab.plots.style import method_title
@@ -149,7 +149,7 @@ def _last_maps(table: pd.DataFrame) -> go.Figure:
     return embedding.maps(table, height=190)
 
 
-_SHARED: dict[str, Any] = {"tasks": ("logic",), "plan": plan, "origin": Hyper("logic", ("length",))}
+_SHARED: dict[str, Any] = {"tasks": ("logic",), "plan": plan, "origin": origin("logic", ("length",))}
 ENTRIES = (
     Entry(
         "hypernetwork/fig2b",

@@ -14,7 +14,7 @@ from lab.papers.entry import Entry, Planned
 from lab.papers.hypernetwork.codes_tables import MAPS, Labelled, decoded, fresh, listed, mapped, similarities
 from lab.papers.hypernetwork.logic.figures import POINT, finals, percent
 from lab.papers.hypernetwork.logic_codes.figures import ONE, maps_summary
-from lab.papers.hypernetwork.origin import Hyper
+from lab.papers.hypernetwork.origin import origin
 from lab.papers.hypernetwork.settings import FIGURE_METHODS, SEEDS, sraven
 from lab.papers.hypernetwork.sraven import plots
 from lab.papers.hypernetwork.sraven.claims import FIG4A, FIG5E, FIG5F
@@ -165,7 +165,7 @@ def _high_maps(table: pd.DataFrame) -> go.Figure:
 
 
 _MINUTES = {"smoke": 1, "laptop": 60, "paper": 600}  # of the runs that all entries share
-_SHARED: dict[str, Any] = {"tasks": ("sraven",), "origin": Hyper("sraven", ("steps",)), "minutes": _MINUTES}
+_SHARED: dict[str, Any] = {"tasks": ("sraven",), "origin": origin("sraven", ("steps",)), "minutes": _MINUTES}
 _CODES: dict[str, Any] = {"plan": plan, **_SHARED}
 _ONE_SEED: dict[str, Any] = _CODES | {"seeds": ONE, "minutes": {"smoke": 0.5, "laptop": 20, "paper": 200}}
 _POINTS = {"smoke": 60, "laptop": 800, "paper": 2_000}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lab.papers.entry import Entry, Planned
 from lab.papers.hypernetwork.codes_tables import MAPS, fresh, mapped
 from lab.papers.hypernetwork.logic_codes.figures import ONE, maps_summary
-from lab.papers.hypernetwork.origin import Hyper
+from lab.papers.hypernetwork.origin import origin
 from lab.papers.hypernetwork.sraven import figures as sraven_figures
 from lab.papers.hypernetwork.sraven import plots
 from lab.papers.hypernetwork.sraven_depth.claims import FIG4B
@@ -90,7 +90,7 @@ def _map_notes(scale: str) -> list[str]:
     ]
 
 
-_SRAVEN: dict[str, Any] = {"tasks": ("sraven",), "origin": Hyper("sraven", ("steps", "layers"))}
+_SRAVEN: dict[str, Any] = {"tasks": ("sraven",), "origin": origin("sraven", ("steps", "layers"))}
 ENTRIES = (
     Entry(
         "hypernetwork/fig4b",

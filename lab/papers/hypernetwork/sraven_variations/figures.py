@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from lab.papers.entry import Entry, Planned
 from lab.papers.hypernetwork.logic.figures import POINT, finals, percent
-from lab.papers.hypernetwork.origin import Hyper
+from lab.papers.hypernetwork.origin import origin
 from lab.papers.hypernetwork.settings import FIGURE_METHODS, sraven
 from lab.papers.hypernetwork.sraven import figures as sraven_figures
 from lab.papers.hypernetwork.sraven import plots
@@ -94,7 +94,7 @@ def _varying(by: str, values: dict[str, tuple], paper: str, varied: str, *senten
         "plot": lambda table: plots.accuracy(table, by, *sentences),
         "summary": partial(summary, by=by),
         "notes": partial(notes, by, values, paper, f"{_UNSAID}, 20 million in Table A1"),
-        "origin": Hyper("sraven", ("steps", varied)),
+        "origin": origin("sraven", ("steps", varied)),
     }
 
 

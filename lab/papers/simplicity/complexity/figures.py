@@ -17,7 +17,7 @@ from lab.correlations import rank_correlation
 from lab.papers.claims import Claim, Verdict, all_of
 from lab.papers.entry import Entry, Planned
 from lab.papers.simplicity.complexity import plots
-from lab.papers.simplicity.complexity.settings import FEW, LAYERS, PREFACTORS, SEEDS, TABLES, Prefactors, tanh
+from lab.papers.simplicity.complexity.settings import FEW, LAYERS, PREFACTORS, SEEDS, TABLES, origin, tanh
 from lab.probes import fourier_complexity, total_variation
 from lab.probes.calling import Model, function_of, values
 from lab.probes.complexity import variations
@@ -221,7 +221,7 @@ ENTRIES = (
         measure=measured,
         plot=plots.fig29,
         tasks=_TASKS,
-        origin=Prefactors(LAYERS),
+        origin=origin(LAYERS),
         seeds=SEEDS,
         summary=_correlation_summary,
         notes=_many_notes,
@@ -239,7 +239,7 @@ ENTRIES = (
         measure=followed,
         plot=plots.fig30,
         tasks=_TASKS,
-        origin=Prefactors(dict.fromkeys(SCALES, (DEPTH,)), named=False),
+        origin=origin(dict.fromkeys(SCALES, (DEPTH,)), named=False),
         seeds=_ONE,
         summary=_paths_summary,
         notes=_few_notes,

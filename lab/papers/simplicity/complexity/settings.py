@@ -7,10 +7,9 @@ and trains on a table that the lab ships; `smoke` only runs the machinery.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 
-from lab import datasets
+from lab.papers.origin import Field, Origin, beside_scale, compared, shipped
 from lab.scale import check_scale
 from lab.spec import ConstantRate, Perceptron, RunSpec, replace
 from lab.tasks import Tabular
@@ -32,6 +31,11 @@ _RECIPES = {
     "paper": ConstantRate(steps=3_000, rate=RATE, batch=4096, optimizer="rmsprop"),
 }
 
+GUESSES = (
+    "which prefactors, how many layers, seeds and steps the models of Figure 29 have; here each combination once",
+    "weights He-normal and biases uniform, as everywhere in the lab; the split is the tabular benchmark's",
+)
+
 
 def tanh(
     scale: str = "laptop", prefactor: float = 1.0, layers: int = 2, seed: int = 0, trajectory: int | None = None
@@ -46,50 +50,14 @@ def tanh(
     return RunSpec(Tabular(TABLES[scale]), model, recipe, seed)
 
 
-@dataclass(frozen=True)
-class Prefactors:
-    """Origin of entries that train perceptrons with these settings. layers: hidden ones, by scale. named: whether the
-    paper names the table of the figure."""
+def origin(layers: dict[str, tuple[int, ...]], named: bool = True) -> Origin:
+    """Of entries that train perceptrons with these settings. layers: hidden ones, by scale. named: whether the paper
+    names the table of the figure."""
 
-    layers: dict[str, tuple[int, ...]]
-    named: bool = True
-    guesses: Sequence[str] = (
-        "which prefactors, how many layers, seeds and steps the models of Figure 29 have; here each combination once",
-        "weights He-normal and biases uniform, as everywhere in the lab; the split is the tabular benchmark's",
-    )
-
-    def data(self, scale: str) -> list[dict]:
-        """The table, with the digest of its content."""
-        known = datasets.entry(TABLES[scale])
-        return [{"name": known.name, "from": f"{known.name} ({known.licence})", "sha256": known.digest}]
-
-    def hyperparameters(self, scale: str) -> dict[str, dict]:
-        """Numbers that all runs share, and the hidden layers."""
-        found, paper = {}, self._fields("paper")
-        for name, (value, source) in self._fields(scale).items():
-            found[name] = {"value": value, "from": source if value == paper[name][0] else f"reduced for scale {scale}"}
-        return found
-
-    def departures(self, scale: str) -> list[str]:
-        """What differs from the paper, the table first."""
-        here, paper = self._fields(scale), self._fields("paper")
-        told = ", ".join(
-            f"{name} {value} (paper scale {paper[name][0]})"
-            for name, (value, _) in here.items()
-            if value != paper[name][0]
-        )
-        found = [told] if told else []
-        theirs = f"the paper has {TABLES['paper'].upper()}, which has no open licence"
-        if not self.named:
-            found.insert(0, f"{TABLES[scale]}; the paper does not name its table")
-        elif TABLES[scale] != TABLES["paper"]:
-            found.insert(0, f"{TABLES[scale]}, a table of the same benchmark, which the lab ships; {theirs}")
-        return found
-
-    def _fields(self, scale: str) -> dict[str, tuple[object, str]]:
+    def numbers(scale: str) -> dict[str, tuple[object, str]]:
         spec = tanh(scale)
         return {
-            "hidden layers": (list(self.layers[scale]), "paper, App. E.4: 1 to 4"),
+            "hidden layers": (list(layers[scale]), "paper, App. E.4: 1 to 4"),
             "width": (spec.model.width, "paper, App. E.4"),
             "optimizer": (spec.recipe.optimizer, "paper, App. E.4"),
             "batch": (spec.recipe.batch, "paper, App. E.4"),
@@ -97,3 +65,13 @@ class Prefactors:
             "rate at α = 1 (divided by α)": (spec.recipe.rate, RATE_FROM),
             "weights averaged over the last steps": (spec.recipe.average, "paper, App. E.1"),
         }
+
+    def facts(scale: str) -> Iterator[Field | str]:
+        theirs = f"the paper has {TABLES['paper'].upper()}, which has no open licence"
+        if not named:
+            yield f"{TABLES[scale]}; the paper does not name its table"
+        elif TABLES[scale] != TABLES["paper"]:
+            yield f"{TABLES[scale]}, a table of the same benchmark, which the lab ships; {theirs}"
+        yield from compared(numbers, scale)
+
+    return Origin(lambda scale: shipped([TABLES[scale]]), facts, GUESSES, words=beside_scale)

@@ -12,7 +12,7 @@ from lab.models.mlp import MLP
 from lab.papers.entry import Entry, Planned
 from lab.papers.simplicity.episodes import episode_result
 from lab.papers.simplicity.grokking import claims, plots
-from lab.papers.simplicity.grokking.origin import GrokkingProvenance
+from lab.papers.simplicity.grokking.origin import origin
 from lab.papers.simplicity.grokking.settings import (
     ADDITION,
     FRACTIONS,
@@ -219,7 +219,7 @@ ENTRIES = (
         plot=plots.fig11,
         tasks=(ADDITION.name,),
         seeds=SEEDS,
-        origin=GrokkingProvenance((ADDITION,)),
+        origin=origin(lambda scale: [ADDITION]),
         claims=claims.FIG11,
         minutes={"smoke": 0.1, "laptop": 6, "paper": 90},
         **_SHARED,
@@ -235,7 +235,7 @@ ENTRIES = (
         plot=plots.fig12,
         tasks=tuple(task.name for task in VERSIONS),
         seeds={"smoke": 1, "laptop": 3, "paper": 3},
-        origin=GrokkingProvenance(VERSIONS),
+        origin=origin(lambda scale: VERSIONS),
         claims=claims.FIG12,
         minutes={"smoke": 0.2, "laptop": 15, "paper": 360},
         **_SHARED,
@@ -252,7 +252,7 @@ ENTRIES = (
         measure=steps_to_level,
         plot=plots.fig13,
         tasks=(ADDITION.name,),
-        origin=GrokkingProvenance((ADDITION,)),
+        origin=origin(lambda scale: [ADDITION]),
         seeds={"smoke": 2, "laptop": 3, "paper": 3},
         summary=_steps_summary,
         notes=_notes,
@@ -270,7 +270,7 @@ ENTRIES = (
         plot=plots.fig28,
         tasks=tuple(task.name for task in ALL),
         seeds={"smoke": 1, "laptop": 2, "paper": 3},
-        origin=GrokkingProvenance(ALL, OPERATIONS),
+        origin=origin(OPERATIONS.__getitem__),
         claims=claims.FIG28,
         minutes={"smoke": 0.3, "laptop": 20, "paper": 3_000},
         **(_SHARED | {"notes": _left_out}),

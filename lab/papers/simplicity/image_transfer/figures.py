@@ -12,7 +12,7 @@ from lab.papers.simplicity.image_transfer import plots
 from lab.papers.simplicity.images.figures import accuracies
 from lab.papers.simplicity.images.settings import REGRESSION, RELU, SETS, TITLES, images, present
 from lab.papers.simplicity.search import claims
-from lab.papers.simplicity.search.settings import ALL, DEEP, DEPTHS, TRANSFER_SEEDS, Variants, transfer_runs
+from lab.papers.simplicity.search.settings import ALL, DEEP, DEPTHS, TRANSFER_SEEDS, origin, transfer_runs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,7 +69,7 @@ _TASKS = tuple(dict.fromkeys(images("laptop", name, REGRESSION).task.name for na
 _SHARED: dict[str, Any] = {
     "measure": accuracies,
     "tasks": _TASKS,
-    "origin": Variants(SETS, transfer=True),
+    "origin": origin(SETS, transfer=True),
     "seeds": TRANSFER_SEEDS,
     "notes": _notes,
 }

@@ -7,12 +7,13 @@ trains on the samples that the lab ships; `smoke` only runs the machinery.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from lab import datasets
 from lab.errors import ArgumentError
+from lab.papers.origin import Field, Origin, compared
 from lab.scale import check_scale
 from lab.spec import ConstantRate, EpisodeSpec, Learned, Part, Perceptron, Restart, RunSpec, replace
 from lab.tasks import Images
@@ -160,58 +161,6 @@ GUESSES = (
 )
 
 
-@dataclass(frozen=True)
-class ImageSets:
-    """Origin of the entries on image sets. names: of the paper's sets that the figure shows."""
-
-    names: tuple[str, ...] = SETS
-    guesses: Sequence[str] = GUESSES
-
-    def _datasets(self, scale: str) -> dict[str, datasets.Dataset]:
-        """What stands for each of the sets that are here."""
-        return {name: datasets.entry(data) for name in self.names if (data := data_of(scale, name))}
-
-    def data(self, scale: str) -> list[dict]:
-        """The sets, with the digests of their content."""
-        known = self._datasets(scale).values()
-        return [
-            {
-                "name": one.name,
-                "from": f"{one.name}, {one.about} ({one.shape}; {one.licence})",
-                "sha256": one.digest or datasets.load(one.name).digest,
-            }
-            for one in known
-        ]
-
-    def hyperparameters(self, scale: str) -> dict[str, dict]:
-        """Numbers that all sets share."""
-        found, paper = {}, self.fields("paper")
-        for name, (value, source) in self.fields(scale).items():
-            reduced = value != paper[name][0]
-            found[name] = {"value": value, "from": f"reduced for scale {scale}" if reduced else source}
-        return found
-
-    def departures(self, scale: str) -> list[str]:
-        """Sets that are not the paper's, or not here; what is smaller than at paper scale."""
-        here, paper, found = self._datasets(scale), self.fields("paper"), []
-        parts = [f"{TITLES[name]} ({known.shape})" for name, known in here.items() if known.sample_of]
-        if parts:
-            found.append(f"parts of {', '.join(parts)}")
-        if gone := [TITLES[name] for name in self.names if name not in here]:
-            reason = "they are not here" if scale == "paper" else "they have no open licence, so the lab ships none"
-            found.append(f"left out: {', '.join(gone)} ({reason})")
-        told = ", ".join(
-            f"{name} {_said(value)} (paper scale {_said(paper[name][0])})"
-            for name, (value, _) in self.fields(scale).items()
-            if value != paper[name][0] and name not in _OF_SEARCHES
-        )
-        return [*found, told] if told else found
-
-    def fields(self, scale: str) -> dict[str, tuple[object, str]]:
-        """Numbers by name, each with its source."""
-        return _fields(scale)
-
-
 def _fields(scale: str) -> dict[str, tuple[object, str]]:
     each = [images(scale, name, mode) for name in present(scale) for mode in TARGETS]
     setting, recipe, search = each[0], each[0].recipe, each[0].base
@@ -249,9 +198,42 @@ _OF_SEARCHES = (
 )
 
 
-def _said(value: object) -> str:
-    return " and ".join(map(str, value)) if isinstance(value, list) else str(value)
+def _words(field: Field) -> str:
+    def said(value: object) -> str:
+        return " and ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+    return f"{field.name} {said(field.value)} (paper scale {said(field.paper)})"
 
 
 def _values(restarts: dict, name: str) -> list:
     return sorted({getattr(restart, name) for found in restarts.values() for restart in found})
+
+
+def origin(names: tuple[str, ...] = SETS, numbers: Callable[[str], dict[str, tuple[object, str]]] = _fields) -> Origin:
+    """Of the entries on image sets. names: of the paper's sets that the figure shows. numbers: of another setting."""
+
+    def known(scale: str) -> dict[str, datasets.Dataset]:
+        """What stands for each of the sets that are here."""
+        return {name: datasets.entry(data) for name in names if (data := data_of(scale, name))}
+
+    def data(scale: str) -> list[dict]:
+        return [
+            {
+                "name": one.name,
+                "from": f"{one.name}, {one.about} ({one.shape}; {one.licence})",
+                "sha256": one.digest or datasets.load(one.name).digest,
+            }
+            for one in known(scale).values()
+        ]
+
+    def facts(scale: str) -> Iterator[Field | str]:
+        here = known(scale)
+        if parts := [f"{TITLES[name]} ({one.shape})" for name, one in here.items() if one.sample_of]:
+            yield f"parts of {', '.join(parts)}"
+        if gone := [TITLES[name] for name in names if name not in here]:
+            reason = "they are not here" if scale == "paper" else "they have no open licence, so the lab ships none"
+            yield f"left out: {', '.join(gone)} ({reason})"
+        for field in compared(numbers, scale):
+            yield replace(field, told=field.name not in _OF_SEARCHES)
+
+    return Origin(data, facts, GUESSES, words=_words)

@@ -13,6 +13,7 @@ import numpy as np
 
 from lab.models.baselines import Baseline
 from lab.papers.entry import Entry, Planned
+from lab.papers.origin import Origin
 from lab.papers.simplicity.landscapes import claims, plots
 from lab.papers.simplicity.landscapes.measures import FINE, RADIUS, as_row, in_input_space, of_network
 from lab.papers.simplicity.tables.figures import BASELINES, baseline, checkpoint_accuracies, chosen
@@ -26,8 +27,8 @@ from lab.papers.simplicity.tables.settings import (
     STARTS,
     TANH,
     TRIES,
-    TablesProvenance,
     network,
+    origin,
     tables,
 )
 from lab.probes.calling import Model
@@ -37,7 +38,7 @@ from lab.spec import replace
 if TYPE_CHECKING:
     import pandas as pd
 
-PAPER_TABLES = {"simplicity/fig7": "electricity", "simplicity/fig24": "electricity, MagicTelescope, covertype"}
+PAPER_TABLES = {"simplicity/fig7": ("electricity",), "simplicity/fig24": ("electricity", "MagicTelescope", "covertype")}
 DEPTH = 2  # hidden layers, of all networks
 CHECKPOINTS = {"smoke": 2, "laptop": 30, "paper": 50}  # on the way
 
@@ -45,7 +46,7 @@ CHECKPOINTS = {"smoke": 2, "laptop": 30, "paper": 50}  # on the way
 def tables_of(scale: str, name: str) -> tuple[str, ...]:
     """The paper's tables of an entry, or their samples, that belong to a scale; where there is none, its last one of
     those that are not a sample."""
-    found, theirs = tables(scale), PAPER_TABLES[name].split(", ")
+    found, theirs = tables(scale), PAPER_TABLES[name]
     own = [table for table in found if table.removesuffix("_sample") in theirs]
     whole = [table for table in found if not table.endswith("_sample")]
     return tuple(own) or tuple(whole or found)[:1]
@@ -166,8 +167,8 @@ def _notes(scale: str) -> list[str]:
     ]
 
 
-def _origin(name: str) -> TablesProvenance:
-    return TablesProvenance(partial(tables_of, name=name), PAPER_TABLES[name], without=("hidden layers",))
+def _origin(name: str) -> Origin:
+    return origin(partial(tables_of, name=name), PAPER_TABLES[name], without=("hidden layers",))
 
 
 _PARTS = (

@@ -5,11 +5,10 @@ Models, recipes and searches are those of Figure 28, so that one search serves b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 
+from lab.papers.origin import SILENT, Field
 from lab.papers.simplicity.grokking import settings as simple_settings
-from lab.papers.simplicity.grokking.origin import GrokkingProvenance
 from lab.papers.simplicity.grokking.settings import OPERATIONS, RELU, grokking
 from lab.spec import ConstantRate, EpisodeSpec, Learned, Part, RunSpec, replace
 from lab.tasks import Operation
@@ -61,23 +60,20 @@ def _named(scale: str) -> dict[str, Operation]:
     return {task.name: task for task in OPERATIONS[scale]}
 
 
-@dataclass(frozen=True)
-class Transfer(GrokkingProvenance):
-    """As `GrokkingProvenance`, with the search on all operations, and where training ends."""
+GUESSES = (
+    *simple_settings.GUESSES,
+    "an operation is easy where every run with ReLU ends with 95 % test accuracy; its score is the speed, one over"
+    " the first step with 95 %, of a hard one the test accuracy at the end; both as a share of the best in its row",
+    "the function for all operations is learned in episodes that take them in turn",
+)
 
-    guesses: Sequence[str] = (
-        *simple_settings.GUESSES,
-        "an operation is easy where every run with ReLU ends with 95 % test accuracy; its score is the speed, one over"
-        " the first step with 95 %, of a hard one the test accuracy at the end; both as a share of the best in its row",
-        "the function for all operations is learned in episodes that take them in turn",
-    )
 
-    def hyperparameters(self, scale: str) -> dict[str, dict]:
-        """Those of all operations, and of the search on all of them."""
-        search, reduced = everywhere(scale), "guess, the paper does not say"
-        reduced = reduced if scale == "paper" else f"reduced for scale {scale}"
-        own = {"episodes": search.episodes, "inner steps more a turn": search.growth, "restarts": len(search.restarts)}
-        found = {f"{EVERY}: search: {name}": {"value": value, "from": reduced} for name, value in own.items()}
-        if _LAST[scale]:
-            found["last step"] = {"value": _LAST[scale], "from": reduced}
-        return super().hyperparameters(scale) | found
+def everywhere_fields(scale: str) -> Iterator[Field]:
+    """Of the search on all operations, and where training ends."""
+    search = everywhere(scale)
+    source = "guess, the paper does not say" if scale == "paper" else f"reduced for scale {scale}"
+    own = {"episodes": search.episodes, "inner steps more a turn": search.growth, "restarts": len(search.restarts)}
+    for name, value in own.items():
+        yield Field(f"search: {name}", value, SILENT, source, task=EVERY)
+    if _LAST[scale]:
+        yield Field("last step", _LAST[scale], SILENT, source)

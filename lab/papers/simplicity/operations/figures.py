@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lab.papers.entry import Entry, Planned
-from lab.papers.origin import Counted
+from lab.papers.origin import counted
 from lab.plots.caption import set_reading
 from lab.plots.operation_table import GREYS, operation_title
 from lab.plots.panels import grid, place
@@ -128,7 +128,7 @@ _SAME: dict[str, Any] = {
     "summary": _sizes,
     "seeds": dict.fromkeys(SCALES, 1),
     "minutes": dict.fromkeys(SCALES, 0.1),
-    "origin": Counted("counted by lab.tasks.operation", name="operation"),
+    "origin": counted("counted by lab.tasks.operation", name="operation"),
 }
 
 ENTRIES = (

@@ -17,8 +17,8 @@ from lab.papers.simplicity.tables.settings import (
     SEEDS,
     START,
     WIDTHS,
-    TablesProvenance,
     network,
+    origin,
     tables,
 )
 from lab.plots.caption import set_reading
@@ -148,7 +148,7 @@ ENTRIES = (
         _SAYS,
         plan=_single,
         tasks=one("laptop"),
-        origin=TablesProvenance(one, PAPER_TABLE, _WITHOUT),
+        origin=origin(one, [PAPER_TABLE], _WITHOUT),
         claims=claims.FIG8,
         minutes={"smoke": 0.1, "laptop": 4, "paper": 30},
         **_SHARED,
@@ -162,7 +162,7 @@ ENTRIES = (
         _SAYS,
         plan=plan,
         tasks=tables("laptop"),
-        origin=TablesProvenance(without=_WITHOUT),
+        origin=origin(without=_WITHOUT),
         claims=claims.FIG21,
         minutes={"smoke": 0.1, "laptop": 12, "paper": 500},
         **_SHARED,

@@ -17,7 +17,7 @@ from lab.papers.simplicity.images.figures import accuracies
 from lab.papers.simplicity.images.settings import RELU
 from lab.papers.simplicity.search import claims, plots
 from lab.papers.simplicity.search.plots import INTERPOLATIONS, OBJECTIVES
-from lab.papers.simplicity.search.settings import SEEDS, Variants, ablated, learned, relu, search
+from lab.papers.simplicity.search.settings import SEEDS, ablated, learned, origin, relu, search
 from lab.run import Run
 from lab.scale import SCALES
 from lab.training.interpolation import FINE
@@ -136,7 +136,7 @@ def _objective_notes(scale: str) -> list[str]:
     ]
 
 
-_SHARED: dict[str, Any] = {"tasks": (ablated(),), "origin": Variants(), "seeds": SEEDS}
+_SHARED: dict[str, Any] = {"tasks": (ablated(),), "origin": origin(), "seeds": SEEDS}
 _ACCURACY = f"Test accuracy of networks with one hidden layer on {ablated()}"
 ENTRIES = (
     Entry(

@@ -6,18 +6,19 @@ are their sources.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
+from lab.papers.origin import Origin
 from lab.papers.simplicity.images.settings import (
     REGRESSION,
     RELU,
     SEARCH_WIDTHS,
     TITLES,
-    ImageSets,
     Setting,
     images,
     present,
 )
+from lab.papers.simplicity.images.settings import origin as image_origin
 from lab.scale import check_scale
 from lab.spec import EpisodeSpec, InterpolatedSpec, Learned, Part, Restart, RunSpec, replace
 
@@ -101,18 +102,13 @@ def transfer_runs(scale: str, source: str, target: str, layers: int, seeds: int)
     return [replace(run, model=replace(run.model, phi=phi)) for run in runs]
 
 
-@dataclass(frozen=True)
-class Variants(ImageSets):
-    """Origin of entries that train with these settings. transfer: those of App. E.3, else those of App. D."""
+def origin(names: tuple[str, ...] = (SET,), transfer: bool = False) -> Origin:
+    """Of entries that train with these settings. transfer: those of App. E.3, else those of App. D."""
 
-    names: tuple[str, ...] = (SET,)
-    transfer: bool = False
-
-    def fields(self, scale: str) -> dict[str, tuple[object, str]]:
-        """As ImageSets.fields."""
-        one = images(scale, self.names[0], REGRESSION)
-        found = shared_search(scale, self.names[0]) if self.transfer else search(scale)
-        rates = sorted({images(scale, name, REGRESSION).recipe.rate for name in present(scale, self.names)})
+    def numbers(scale: str) -> dict[str, tuple[object, str]]:
+        one = images(scale, names[0], REGRESSION)
+        found = shared_search(scale, names[0]) if transfer else search(scale)
+        rates = sorted({images(scale, name, REGRESSION).recipe.rate for name in present(scale, names)})
         recipe, guess = one.recipe, "guess, the paper does not say"
         return {
             "width": (one.model.width, guess),
@@ -121,13 +117,15 @@ class Variants(ImageSets):
             "batch": (recipe.batch, "paper, App. E.1"),
             "steps": (recipe.steps, guess),
             "weights averaged over the last steps": (recipe.average, "paper, App. E.1"),
-            "search: hidden layers": (found.model.layers, "paper, App. E.3" if self.transfer else "paper, App. D"),
+            "search: hidden layers": (found.model.layers, "paper, App. E.3" if transfer else "paper, App. D"),
             "search: width": (SEARCH_WIDTHS[scale], "guess; the paper has small widths"),
             "search: batch": (found.inner.batch, "paper, App. E.1"),
             "search: episodes a set": (found.episodes, guess),
             "search: most inner steps": (found.inner.steps, guess),
             "search: inner steps differentiated": (found.restarts[0].window, "paper, App. C: typically 5"),
             "search: knots": (found.restarts[0].knots, "paper, App. C: typically 50, on [-5, 5]"),
-            "search: restarts": (len(found.restarts), guess if self.transfer else "paper, Table 1"),
+            "search: restarts": (len(found.restarts), guess if transfer else "paper, Table 1"),
             "search: rates of knots": (sorted({one.rate for one in found.restarts}), "paper, App. C: .01 to .2"),
         }
+
+    return image_origin(names, numbers)

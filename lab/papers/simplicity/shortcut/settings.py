@@ -7,11 +7,11 @@ sets that the lab ships, and larger, fewer steps; `smoke` only runs the machiner
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from lab import datasets
+from lab.papers.origin import Field, Origin, shipped
 from lab.scale import check_scale
 from lab.spec import ConstantRate, EpisodeSpec, Learned, Part, Perceptron, Restart, RunSpec, replace
 from lab.tasks import Collage, SingleTileCollage
@@ -115,78 +115,59 @@ _SEARCH = {
 }
 
 
-@dataclass(frozen=True)
-class Collages:
-    """Origin of entries that train on collages. task: the paper's. spectral: which kinds of models it has."""
+GUESSES = (
+    "tiles are grey, 16 × 16, one above the other (lab.tasks.collage); weights as everywhere in the lab",
+    "number of steps, evaluations and seeds; the whole search (App. C has ranges)",
+    "episodes are equally long from the first on: where only one tile tells the label, the loss grows with"
+    " training, and functions of short episodes would always look best",
+    "the loss is the cross-entropy of logits",
+)
 
-    task: Collage
-    spectral: tuple[bool, ...]
-    guesses: Sequence[str] = (
-        "tiles are grey, 16 × 16, one above the other (lab.tasks.collage); weights as everywhere in the lab",
-        "number of steps, evaluations and seeds; the whole search (App. C has ranges)",
-        "episodes are equally long from the first on: where only one tile tells the label, the loss grows with"
-        " training, and functions of short episodes would always look best",
-        "the loss is the cross-entropy of logits",
-    )
 
-    def data(self, scale: str) -> list[dict]:
-        """Both image sets, with the digests of their content."""
-        known = [datasets.entry(source) for source in shortcut(scale, task=self.task).task.sources]
-        return [{"name": one.name, "from": f"{one.name} ({one.licence})", "sha256": one.digest} for one in known]
+def origin(paper: Collage, spectral: tuple[bool, ...]) -> Origin:
+    """Of entries that train on collages. paper: the paper's. spectral: which kinds of models it has."""
 
-    def hyperparameters(self, scale: str) -> dict[str, dict]:
-        """App. E.5 for models; the rest are guesses."""
-        found, paper = {}, self._fields("paper")
-        for name, value in self._fields(scale).items():
-            source = "paper, App. E.5" if name in _APPENDIX else "guess, the paper does not say"
-            if value != paper[name]:
-                source = "sweep with ReLU on val at laptop scale" if name == "rate" else f"reduced for scale {scale}"
-            found[name] = {"value": value, "from": source}
-        return found
-
-    def departures(self, scale: str) -> list[str]:
-        """What differs from the paper, the data first."""
-        here, paper = shortcut(scale, task=self.task).task, self.task
-        told = [
-            f"{name} {value} (paper {self._fields('paper')[name]})"
-            for name, value in self._fields(scale).items()
-            if name in _APPENDIX and value != self._fields("paper")[name]
-        ]
-        found = [", ".join(told)] if told else []
+    def facts(scale: str) -> Iterator[Field | str]:
+        here, theirs = shortcut(scale, task=paper).task, _fields("paper", paper, spectral)
         if here != paper:
             names = " and ".join(image_title(source) for source in here.sources)
             missing = image_title(paper.hard)
-            found.insert(
-                0,
+            yield (
                 f"collages of {names}, because {missing} has no open licence and is not shipped"
-                f" (paper: {image_title(paper.easy)} and {missing})",
+                f" (paper: {image_title(paper.easy)} and {missing})"
             )
-        return found
+        for name, value in _fields(scale, paper, spectral).items():
+            known, other = name in _APPENDIX, "sweep with ReLU on val at laptop scale" if name == "rate" else ""
+            source = "paper, App. E.5" if known else "guess, the paper does not say"
+            yield Field(name, value, theirs[name], source, other, told=known)
 
-    def _fields(self, scale: str) -> dict[str, object]:
-        found = shortcut(scale, self.spectral[0], self.task)
-        search = found.search("easy")
-        restarts = {
-            name: sorted({getattr(restart, name) for restart in search.restarts})
-            for name in ("rate", "knots", "window", "start")
-        }
-        return {
-            "width": found.model.width,
-            "batch": found.recipe.batch,
-            "rate": found.recipe.rate,
-            "spectral normalization": list(self.spectral),
-            "steps": found.recipe.steps,
-            "weights averaged over the last steps": found.recipe.average,
-            "search: batch": search.inner.batch,
-            "search: inner steps": search.inner.steps,
-            "search: episodes": search.episodes,
-            "search: restarts": len(search.restarts),
-            "search: rates of knots": restarts["rate"],
-            "search: numbers of knots": restarts["knots"],
-            "search: inner steps differentiated": restarts["window"],
-            "search: starts": restarts["start"],
-            "search: range of knots": [search.low, search.high],
-        }
+    return Origin(lambda scale: shipped(shortcut(scale, task=paper).task.sources), facts, GUESSES)
+
+
+def _fields(scale: str, task: Collage, spectral: tuple[bool, ...]) -> dict[str, object]:
+    found = shortcut(scale, spectral[0], task)
+    search = found.search("easy")
+    restarts = {
+        name: sorted({getattr(restart, name) for restart in search.restarts})
+        for name in ("rate", "knots", "window", "start")
+    }
+    return {
+        "width": found.model.width,
+        "batch": found.recipe.batch,
+        "rate": found.recipe.rate,
+        "spectral normalization": list(spectral),
+        "steps": found.recipe.steps,
+        "weights averaged over the last steps": found.recipe.average,
+        "search: batch": search.inner.batch,
+        "search: inner steps": search.inner.steps,
+        "search: episodes": search.episodes,
+        "search: restarts": len(search.restarts),
+        "search: rates of knots": restarts["rate"],
+        "search: numbers of knots": restarts["knots"],
+        "search: inner steps differentiated": restarts["window"],
+        "search: starts": restarts["start"],
+        "search: range of knots": [search.low, search.high],
+    }
 
 
 _APPENDIX = ("width", "batch", "rate", "spectral normalization")

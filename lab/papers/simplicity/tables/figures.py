@@ -25,8 +25,8 @@ from lab.papers.simplicity.tables.settings import (
     TANH,
     TREES,
     TRIES,
-    TablesProvenance,
     network,
+    origin,
     tables,
 )
 from lab.probes import total_variation
@@ -212,8 +212,8 @@ def _only_learned(scale: str, seeds: int) -> list[Planned]:
     return plan(scale, seeds, (RELU, LEARNED))
 
 
-_SHARED: dict[str, Any] = {"tasks": tables("laptop"), "origin": TablesProvenance(), "seeds": SEEDS}
-_NO_BASELINES = TablesProvenance(without=("values of α", "settings tried for k-NN and trees"))
+_SHARED: dict[str, Any] = {"tasks": tables("laptop"), "origin": origin(), "seeds": SEEDS}
+_NO_BASELINES = origin(without=("values of α", "settings tried for k-NN and trees"))
 _ACCURACY: dict[str, Any] = {"plan": plan, "measure": scored, "summary": _summary, "notes": _notes} | _SHARED
 _COMPLEX: dict[str, Any] = {"measure": measured, "summary": _complexity_summary, "notes": _complexity_notes} | _SHARED
 _WHAT = (

@@ -8,9 +8,9 @@ runs the machinery.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from lab import datasets
+from lab.papers.origin import Origin, beside_scale, compared, shipped
 from lab.papers.simplicity.complexity.settings import RATE, RATE_FROM
 from lab.scale import check_scale
 from lab.spec import ConstantRate, EpisodeSpec, Learned, Perceptron, Restart, RunSpec, replace
@@ -149,54 +149,33 @@ def search(scale: str, table: str, start: str, layers: int = _DEPTH) -> EpisodeS
     return found
 
 
-@dataclass(frozen=True)
-class TablesProvenance:
-    """Origin of entries that train these networks. names: the tables of a scale. theirs: the paper's, where an entry is
-    not about all of them. without: what does not belong to its setting, because it is not used or varied."""
+def origin(
+    names: Callable[[str], Sequence[str]] = tables, theirs: Sequence[str] = (), without: Sequence[str] = ()
+) -> Origin:
+    """Of entries that train these networks. names: the tables of a scale. theirs: the paper's, where an entry is not
+    about all of them. without: what does not belong to its setting, because it is not used or varied."""
 
-    names: Callable[[str], Sequence[str]] = tables
-    theirs: str = ""
-    without: tuple[str, ...] = ()
-    guesses: Sequence[str] = GUESSES
+    def numbers(scale: str) -> dict[str, tuple[object, str]]:
+        return {name: fact for name, fact in _fields(scale).items() if name not in without}
 
-    def data(self, scale: str) -> list[dict]:
-        """The tables, each with the digest of its content."""
-        known = [datasets.entry(name) for name in self.names(scale)]
-        return [{"name": one.name, "from": f"{one.name} ({one.licence})", "sha256": one.digest} for one in known]
+    return Origin(
+        lambda scale: shipped(names(scale)),
+        lambda scale: [*_other_tables(names(scale), theirs), *compared(numbers, scale)],
+        GUESSES,
+        words=beside_scale,
+    )
 
-    def hyperparameters(self, scale: str) -> dict[str, dict]:
-        """Numbers that all tables share."""
-        found, paper = {}, self._fields("paper")
-        for name, (value, source) in self._fields(scale).items():
-            found[name] = {"value": value, "from": source if value == paper[name][0] else f"reduced for scale {scale}"}
-        return found
 
-    def departures(self, scale: str) -> list[str]:
-        """What differs from the paper: the tables first, those that are absent by name."""
-        names, paper, found = self.names(scale), self._fields("paper"), []
-        found += [
-            f"{name} stands for {name.removesuffix('_sample')}, of which it is a random part"
-            for name in names
-            if name.endswith("_sample")
-        ]
-        if self.theirs:
-            missing = [name for name in self.theirs.split(", ") if name in absent(names)]
-            found += [f"the paper has {', '.join(missing)}{', too' if self._some(names) else ''}"] if missing else []
-        elif missing := absent(names):
-            found.append(f"{len(names)} of the paper's 16 tables; left out: {', '.join(missing)}")
-        told = [
-            f"{name} {value} (paper scale {paper[name][0]})"
-            for name, (value, _) in self._fields(scale).items()
-            if value != paper[name][0]
-        ]
-        return [*found, ", ".join(told)] if told else found
-
-    def _fields(self, scale: str) -> dict[str, tuple[object, str]]:
-        return {name: fact for name, fact in _fields(scale).items() if name not in self.without}
-
-    def _some(self, names: Sequence[str]) -> bool:
-        """Whether a table of the paper, or a sample of one, is among these."""
-        return any(name.removesuffix("_sample") in self.theirs.split(", ") for name in names)
+def _other_tables(names: Sequence[str], theirs: Sequence[str]) -> list[str]:
+    """How tables differ from the paper's: samples, and those that are absent by name."""
+    whole = {name: name.removesuffix("_sample") for name in names}
+    found = [f"{name} stands for {of}, of which it is a random part" for name, of in whole.items() if name != of]
+    missing = absent(names)
+    if theirs and (missing := [name for name in theirs if name in missing]):
+        found.append(f"the paper has {', '.join(missing)}{', too' if set(theirs) & set(whole.values()) else ''}")
+    elif missing and not theirs:
+        found.append(f"{len(names)} of the paper's 16 tables; left out: {', '.join(missing)}")
+    return found
 
 
 def _fields(scale: str) -> dict[str, tuple[object, str]]:

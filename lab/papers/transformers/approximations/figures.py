@@ -16,7 +16,7 @@ from lab.papers.entry import Entry, Planned
 from lab.papers.transformers.approximations import plots
 from lab.papers.transformers.approximations.claims import FIG12
 from lab.papers.transformers.individual_tasks.figures import by_method
-from lab.papers.transformers.origin import Algorithmic
+from lab.papers.transformers.origin import origin
 from lab.papers.transformers.settings import setting
 from lab.resolve import resolve
 from lab.run import Run
@@ -129,7 +129,7 @@ ENTRIES = (
         summary=plots.summary,
         claims=FIG12,
         notes=_notes,
-        origin=Algorithmic(TASKS),
+        origin=origin(TASKS),
         minutes={"smoke": 0.3, "laptop": 18, "paper": 12},
     ),
 )

@@ -10,7 +10,7 @@ from lab.papers.entry import Entry, Planned
 from lab.papers.tables import curves
 from lab.papers.transformers.compatibility import claims, matrix, plots
 from lab.papers.transformers.individual_tasks.figures import attention_notes
-from lab.papers.transformers.origin import Algorithmic
+from lab.papers.transformers.origin import origin
 from lab.papers.transformers.settings import setting
 from lab.run import Run
 
@@ -81,7 +81,7 @@ ENTRIES = (
         curves=True,
         claims=claims.FIG5,
         printed=claims.printed,
-        origin=Algorithmic(tasks.NAMES, matrix=True),
+        origin=origin(tasks.NAMES, matrix=True),
         minutes={"smoke": 0.5, "laptop": 14, "paper": 15},
     ),
     Entry(
@@ -100,7 +100,7 @@ ENTRIES = (
         curves=True,
         claims=claims.FIG11,
         printed=claims.printed,
-        origin=Algorithmic(tasks.NAMES, matrix=True),
+        origin=origin(tasks.NAMES, matrix=True),
         minutes={"smoke": 1, "laptop": 32, "paper": 40},
     ),
 )

@@ -14,7 +14,7 @@ from lab.papers.entry import Entry, Planned
 from lab.papers.tables import curves, final
 from lab.papers.transformers.claims import gain
 from lab.papers.transformers.individual_tasks import claims, plots
-from lab.papers.transformers.origin import Algorithmic
+from lab.papers.transformers.origin import origin
 from lab.papers.transformers.settings import ATTENTION_GUESS, BASELINE, BOTH, MLP, TRAINED_TO, setting
 from lab.plots.function_grid import fig6 as draw_shapes
 from lab.plots.style import task_title
@@ -208,7 +208,7 @@ def _shapes_summary(table: pd.DataFrame) -> str:
 
 
 def _entry(name: str, section: str, title: str, shows: str, says: str, **rest) -> Entry:
-    return Entry(name, section, title, shows, says, origin=Algorithmic(rest["tasks"]), **rest)
+    return Entry(name, section, title, shows, says, origin=origin(rest["tasks"]), **rest)
 
 
 ENTRIES = (

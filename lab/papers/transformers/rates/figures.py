@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from lab import tasks
 from lab.papers.entry import Entry, Planned
-from lab.papers.transformers.origin import Algorithmic
+from lab.papers.transformers.origin import origin
 from lab.papers.transformers.rates import claims, plots
 from lab.papers.transformers.rates.choice import TEST, VAL
 from lab.papers.transformers.settings import BASELINE, MLP, printed_rate, setting
@@ -84,7 +84,7 @@ ENTRIES = (
         plot=plots.rates,
         summary=claims.summary,
         claims=claims.RATES,
-        origin=Algorithmic(tasks.NAMES),
+        origin=origin(tasks.NAMES),
         minutes={"smoke": 0.5, "laptop": 120, "paper": 900},
         place=("fig", "", 2, "rates"),
     ),

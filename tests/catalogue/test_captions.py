@@ -64,14 +64,6 @@ def test_departures_are_those_of_the_settings(name):
     assert all(told in one.caption for told in one.provenance["departures"])
 
 
-def test_departures_name_the_rate_of_models_with_learned_functions():
-    (told,) = departures(("memorize",), "laptop")
-    here, paper = setting("memorize", "laptop"), setting("memorize", "paper")
-    assert here.learned_rate != here.recipe.rate, "the test needs a task with two rates"
-    assert f"peak rate {here.recipe.rate} (paper {paper.recipe.rate})" in told
-    assert f"peak rate with learned functions {here.learned_rate} (paper {paper.recipe.rate})" in told
-
-
 @every_entry
 def test_an_image_says_what_is_seen_and_the_result_and_a_page_the_rest(name):
     one = shipped(name)

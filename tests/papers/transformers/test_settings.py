@@ -10,7 +10,7 @@ from lab.errors import ArgumentError
 from lab.models.transformer import Transformer
 from lab.papers.hypernetwork import settings as hyper_settings
 from lab.papers.hypernetwork.origin import Hyper
-from lab.papers.transformers.settings import departures, hyperparameters, setting
+from lab.papers.transformers.settings import CHEAP, departures, hyperparameters, setting
 from lab.papers.transformers.sweep import SEARCHED, best, best_knot_rate
 from lab.scale import SCALES
 
@@ -39,7 +39,7 @@ def test_paper_scale_is_the_papers(task):
     assert (base.recipe.warmup, base.recipe.cooldown) == (0.05, 0.5)
     assert base.models == (3 if task in ("addreversed", "copy") else 8), "the cheaper reading of the table"
     assert base.search().knots == 361 and (base.search().high - base.search().low) / 360 == pytest.approx(1 / 9)
-    assert base.learned_rate is None and base.evaluate == ("test",)
+    assert base.evaluate == ("test",)
 
 
 @every_task
@@ -95,7 +95,7 @@ def test_departures_name_what_differs_and_nothing_else():
     (told,) = departures(tasks.NAMES, "paper")
     assert told == f"addmod: peak rate {setting('addmod', 'paper').recipe.rate} (paper 0.02)"
     for task in tasks.NAMES:
-        (told,) = departures([task], "laptop")
+        told = "; ".join(departures([task], "laptop"))
         here, paper = setting(task, "laptop"), setting(task, "paper")
         for label, ours, theirs in (
             ("width", here.model.width, paper.model.width),
@@ -111,6 +111,9 @@ def test_departures_name_what_differs_and_nothing_else():
 
 @every_task
 def test_baselines_have_the_rate_that_the_sweep_chose(task):
+    if task in CHEAP:
+        assert setting(task, "laptop") == setting(task, "paper")
+        return
     table = pd.read_csv(SWEEPS / "laptop" / "sweep.csv")
     assert setting(task, "laptop").recipe.rate == best(table)[task]
 
@@ -129,4 +132,4 @@ def test_knots_have_the_rate_that_the_sweep_chose(task):
     assert set(table["task"]) == set(SEARCHED)
     for name, rows in table.groupby("task"):
         base = setting(name, "laptop")
-        assert set(rows["rate"]) == {base.learned_rate or base.recipe.rate}, "swept with another peak rate"
+        assert set(rows["rate"]) == {base.recipe.rate}, "swept with another peak rate"

@@ -32,6 +32,7 @@ def lab(capsys, tmp_path, monkeypatch):
     """Run a command in an empty folder: exit code, lines of stdout, lines of stderr without progress bars."""
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
+    monkeypatch.setenv("BROWSER_PATH", "none")  # images take a Chrome seconds
 
     def run(words: str) -> tuple[int, list[str], list[str]]:
         capsys.readouterr()
@@ -190,6 +191,7 @@ def test_a_run_is_exported_for_shipping(lab, store_folder):
 
 
 def test_a_figure_is_made_into_files_and_then_read_from_the_store(lab, store_folder, monkeypatch):
+    monkeypatch.delenv("BROWSER_PATH")  # with images
     code, out, said = lab("figure transformers/fig3 --scale smoke --seeds 1 --out here/it/is")
     assert code == 0 and said == []
     folder = Path("here/it/is")
@@ -211,8 +213,7 @@ def test_a_figure_is_made_into_files_and_then_read_from_the_store(lab, store_fol
     assert {path.name for path in Path().iterdir()} == {"here", "again"}
 
 
-def test_force_trains_again_to_the_same_bits(lab, store_folder, monkeypatch):
-    monkeypatch.setenv("BROWSER_PATH", "none")
+def test_force_trains_again_to_the_same_bits(lab, store_folder):
     assert lab("figure transformers/fig3 --scale smoke --seeds 1 --out 1")[0] == 0
     before = {path: (path / "done.json").stat().st_mtime_ns for path in Store().results()}
     assert len(before) == 4
@@ -245,7 +246,7 @@ def test_a_forced_figure_that_is_killed_again_and_again_comes_to_its_end(nursery
         assert ended.code == -signal.SIGKILL, ended.err
         assert len(list(store.results())) == trained and ("goes on" in ended.err) == (trained > 1)
     code = "import lab.cli; lab.cli.main('figure transformers/fig3 --scale smoke --seeds 1 --out {}'.split())"
-    ended = nursery.run(code.format(tmp_path / "again"), LAB_STORE=store_folder)
+    ended = nursery.run(code.format(tmp_path / "again"), LAB_STORE=store_folder, BROWSER_PATH="none")
     assert ended.code == 0 and not list((store_folder / "forced").iterdir()), ended.err
     after = {path: (path / "done.json").stat().st_ino for path in store.results()}
     assert after.keys() == before.keys() and store.verify() == []
@@ -301,10 +302,7 @@ def test_the_store_is_listed_verified_and_cleaned(lab, store_folder):
     assert lab("sweep memorize --scale smoke")[0] == 0 and len(list(Store().results())) == 5
 
 
-def test_a_damaged_run_is_named_by_the_figure_that_needs_it_and_trained_again_on_request(
-    lab, store_folder, monkeypatch
-):
-    monkeypatch.setenv("BROWSER_PATH", "none")  # images take a Chrome seconds
+def test_a_damaged_run_is_named_by_the_figure_that_needs_it_and_trained_again_on_request(lab, store_folder):
     words = "figure transformers/fig3 --scale smoke --seeds 1 --out out"
     assert lab(words)[0] == 0
     table = Path("out/table.csv").read_text()
@@ -403,7 +401,7 @@ except PermissionError as error:
     raise SystemExit(77)
 main("figure transformers/fig3 --scale smoke --seeds 1 --out small/figure".split())
 """
-    ended = nursery.run(code, LAB_STORE=os.environ["LAB_STORE"])
+    ended = nursery.run(code, LAB_STORE=os.environ["LAB_STORE"], BROWSER_PATH="none")
     if ended.code == 77:
         pytest.skip("this machine lets nobody mount a small disk")
     assert ended.code == 1 and len(ended.said) == 1 and "small/figure" in ended.said[0]
@@ -414,9 +412,13 @@ main("figure transformers/fig3 --scale smoke --seeds 1 --out small/figure".split
 
 
 def test_the_command_is_killed_and_goes_on(tmp_path):
-    """`python -m lab.cli`, SIGKILL while it trains, the same command again: as if nothing had been."""
+    """`python -m lab.cli`, SIGKILL while it trains, the same command again: as if nothing had been.
+
+    With as many worker processes as a user has.
+    """
     command = [sys.executable, "-m", "lab.cli", *"sweep memorize --scale smoke --device cpu --out".split()]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "LAB_STORE": str(tmp_path / "store"), "PYTHONUNBUFFERED": "1"}
+    del environment["LAB_WORKERS"]
     shared = {"cwd": tmp_path, "env": environment, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen([*command, "killed"], **shared) as process:
         while not list((tmp_path / "store" / "runs").glob("[!.]*")):

@@ -170,7 +170,7 @@ def test_the_scorecard_is_text_or_json_and_says_what_is_damaged(lab, tmp_path):
     assert code == 1 and out == [] and len(said) == 1 and "lab figure transformers/fig3 --scale laptop" in said[0]
 
 
-def test_the_command_trains_also_where_results_are_shipped(lab, store_folder, tmp_path, monkeypatch):
+def test_the_command_trains_also_where_results_are_shipped(lab, tmp_path, monkeypatch):
     assert lab("figure transformers/fig3 --scale smoke --out shipped/transformers/fig3/smoke")[0] == 0
     folder = Path("shipped/transformers/fig3/smoke").resolve()
     facts = json.loads((folder / "provenance.json").read_text())
@@ -412,13 +412,9 @@ main("figure transformers/fig3 --scale smoke --seeds 1 --out small/figure".split
 
 
 def test_the_command_is_killed_and_goes_on(tmp_path):
-    """`python -m lab.cli`, SIGKILL while it trains, the same command again: as if nothing had been.
-
-    With as many worker processes as a user has.
-    """
+    """`python -m lab.cli`, SIGKILL while it trains, the same command again: as if nothing had been."""
     command = [sys.executable, "-m", "lab.cli", *"sweep memorize --scale smoke --device cpu --out".split()]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "LAB_STORE": str(tmp_path / "store"), "PYTHONUNBUFFERED": "1"}
-    del environment["LAB_WORKERS"]
     shared = {"cwd": tmp_path, "env": environment, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen([*command, "killed"], **shared) as process:
         while not list((tmp_path / "store" / "runs").glob("[!.]*")):

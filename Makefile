@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install figure overnight test lint style types unit browser lab clean
+.PHONY: help install figure overnight test lint style types suite unit browser lab clean
 
 PYTHON ?= python3
 VENV   := .venv
@@ -27,7 +27,7 @@ overnight: $(READY)  ## train every figure for a night, those first whose open c
 
 # One after the other, since two would fight for the processors; all of them, whatever became of the one before.
 test: $(READY)  ## lint, then run every test (browser tests need Chromium); fails if any part does
-	@$(MAKE) --no-print-directory --keep-going --jobs=1 lint unit browser
+	@$(MAKE) --no-print-directory --keep-going --jobs=1 lint suite
 
 lint: style types  ## look for what ruff and mypy find
 
@@ -37,12 +37,18 @@ style: $(READY)
 types: $(READY)
 	$(BIN)/python -m mypy
 
+# A file's tests share what they have trained, so a worker takes files, in the order in which tests/conftest.py puts them.
 # PYTEST: further arguments, as in make unit PYTEST="-m numerical"
+TESTS = $(BIN)/python -m pytest --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(PYTEST)
+
+suite: $(READY)  ## run every test; those of the browser wait much, and others use that time
+	$(TESTS)
+
 unit: $(READY)  ## run every test but those of the browser
-	$(BIN)/python -m pytest --numprocesses logical --maxprocesses 4 --dist loadfile --ignore tests/browser $(PYTEST)
+	$(TESTS) --ignore tests/browser
 
 browser: $(READY)  ## run the browser tests (they need Chromium)
-	$(BIN)/python -m pytest tests/browser --numprocesses 2 --dist loadfile $(PYTEST)
+	$(TESTS) tests/browser
 
 lab: $(READY)  ## open JupyterLab on the first notebook
 	$(BIN)/jupyter lab notebooks/00_start_here.ipynb

@@ -118,7 +118,7 @@ def check_type(name: str, value: T, kinds: type | tuple[type, ...], expected: st
     'transformers/memorize'
     """
     if not isinstance(value, kinds):
-        raise ArgumentError(f"{name}={shown(value)} is a {type(value).__name__}; give {expected}")
+        raise ArgumentError(f"{name}={shown(value)} has the type {type(value).__name__}; give {expected}")
     return value
 
 

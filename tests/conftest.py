@@ -1,4 +1,5 @@
-"""What every test shares: no test touches the user's store or data, and torch leaves a core to the others."""
+"""What every test shares: no test touches the user's store or data, torch leaves a core to the others, and files that
+take long come first."""
 
 import os
 from pathlib import Path
@@ -38,9 +39,44 @@ NUMERICAL = (
     "test_table_runs",
     "test_table_search",
 )
+# Folders and files that take longest, in this order: a worker that began one of them last would leave the others idle.
+# Those of the browser first, because much of their time is waiting, in which other workers compute.
+FIRST = (
+    "browser/test_notebooks.py",
+    "browser/test_hypernetwork.py",
+    "browser/test_editing.py",
+    "browser",
+    "test_notebooks.py",
+    "catalogue/test_build.py",
+    "test_cli.py",
+    "test_leases.py",
+    "test_engine.py",
+    "catalogue",
+    "models/test_baselines.py",
+    "papers/hypernetwork",
+    "test_kills.py",
+    "test_workers.py",
+    "datasets",
+    "papers",
+)
+ROOMY = 12e9  # bytes of memory: a worker takes up to two gigabytes, and so do a browser and the notebooks in it
+
+
+def pytest_xdist_auto_num_workers(config):
+    """A worker a core, and one more for the time in which the others wait for a disk, a browser or a process."""
+    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 0
+    return (os.cpu_count() or 1) + (pages > ROOMY)
+
+
+def _rank(item):
+    """Where its file stands among those that come first."""
+    path = item.path.relative_to(HERE) if item.path.is_relative_to(HERE) else item.path
+    return next((rank for rank, first in enumerate(FIRST) if path.is_relative_to(first)), len(FIRST))
 
 
 def pytest_collection_modifyitems(items):
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        items.sort(key=_rank)
     for item in items:
         if item.path.is_relative_to(HERE) and Path(item.path.relative_to(HERE).parts[0]).stem in NUMERICAL:
             item.add_marker(pytest.mark.numerical)
@@ -64,6 +100,7 @@ def _not_the_users_store(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LAB_STORE", str(folder / "store"))
         patch.setenv("LAB_CACHE", str(folder / "cache"))  # only what is shipped is here
+        patch.setenv("LAB_WORKERS", "1")  # a worker process imports torch for seconds, to train for less than one
         patch.delenv("LAB_DATA", raising=False)
         yield
 

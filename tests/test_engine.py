@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 import signal
 import sys
 from pathlib import Path
@@ -359,6 +360,11 @@ def test_a_damaged_search_is_named_and_costs_no_other_work(tmp_path):
     store.clean()
     engine.complete(LEARNED, store, "cpu", 1)
     assert store.verify() == []
+
+
+def test_there_is_a_worker_a_core_where_nothing_else_is_asked_for(monkeypatch):
+    monkeypatch.delenv("LAB_WORKERS")
+    assert engine._workers() == os.cpu_count()
 
 
 @pytest.mark.parametrize("count", ["two", "-1", "0", "1.5"])

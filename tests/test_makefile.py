@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PARTS = ("ruff check .", "python -m mypy", "--ignore tests/browser", "python -m pytest tests/browser")
+PARTS = ("ruff check .", "python -m mypy", "python -m pytest")
 # stands for the programs of an installation: notes what it is asked, and fails where FAILS says so
 PROGRAM = """#!/bin/sh
 asked="$(basename "$0") $*"
@@ -52,6 +52,14 @@ def parts(asked):
 def test_every_part_runs_in_turn(make_test, flags):
     code, asked = make_test("none of them", *flags)
     assert code == 0 and parts(asked) == [*PARTS]
+
+
+def test_every_test_is_run(make_test):
+    """None is left out: neither some folders are named, nor is something ignored."""
+    _, (_, _, asked) = make_test()
+    _, _, arguments = asked.partition("-m pytest ")
+    assert "tests" not in arguments
+    assert not {"-m", "-k", "--ignore", "--ignore-glob", "--deselect"} & set(arguments.replace("=", " ").split())
 
 
 @pytest.mark.parametrize("fails", PARTS)

@@ -109,7 +109,7 @@ def measured(
         scale,
         device=", ".join(sorted({kind for kind, _ in machines})),
         device_name=", ".join(name for _, name in machines),
-        seeds=sorted({spec.seed for spec in specs}),
+        seeds=sorted({spec.seed for spec in specs if spec.evaluate != ("val",)}),  # the others tune
         runs={run.key: f"{run.spec.task_name}, seed {run.spec.seed}" for _, run in runs},
         data=found.origin.data(scale),
         seconds=time.perf_counter() - start,

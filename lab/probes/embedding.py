@@ -95,6 +95,11 @@ def _tsne(codes: np.ndarray, perplexity: float, seed: int) -> np.ndarray:
 
 
 def _umap(codes: np.ndarray, neighbours: float, seed: int) -> np.ndarray:
+    import torch
     import umap
 
-    return umap.UMAP(n_neighbors=max(2, round(neighbours)), random_state=seed, n_jobs=1).fit_transform(codes)
+    before = torch.get_num_threads()  # numba gives the library that both use for threads one a core
+    try:
+        return umap.UMAP(n_neighbors=max(2, round(neighbours)), random_state=seed, n_jobs=1).fit_transform(codes)
+    finally:
+        torch.set_num_threads(before)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from scipy.spatial.distance import cdist
 
 from lab import probes
@@ -44,6 +45,19 @@ def test_planted_clusters_stay_together_and_a_seed_gives_one_map(method):
     again = probes.embed(codes, method, seed=3)
     np.testing.assert_array_equal(again.points, found.points)
     assert again.trustworthiness == found.trustworthiness
+
+
+@pytest.mark.parametrize("method", embedding.METHODS)
+@pytest.mark.parametrize("count", [1, 2])
+def test_torchs_number_of_threads_is_left_alone(method, count):
+    """One more thread than cores, in each of several processes, makes whatever is trained next many times slower."""
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(count)
+        probes.embed(clusters(), method)
+        assert torch.get_num_threads() == count
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_another_seed_gives_another_map():

@@ -11,7 +11,7 @@ from lab.models.transformer import Transformer
 from lab.papers.hypernetwork import settings as hyper_settings
 from lab.papers.hypernetwork.origin import origin as hyper_origin
 from lab.papers.transformers.origin import origin
-from lab.papers.transformers.settings import setting
+from lab.papers.transformers.settings import CHEAP, setting
 from lab.papers.transformers.sweep import SEARCHED, best, best_knot_rate
 from lab.scale import SCALES
 
@@ -40,7 +40,7 @@ def test_paper_scale_is_the_papers(task):
     assert (base.recipe.warmup, base.recipe.cooldown) == (0.05, 0.5)
     assert base.models == (3 if task in ("addreversed", "copy") else 8), "the cheaper reading of the table"
     assert base.search().knots == 361 and (base.search().high - base.search().low) / 360 == pytest.approx(1 / 9)
-    assert base.learned_rate is None and base.evaluate == ("test",)
+    assert base.evaluate == ("test",)
 
 
 @every_task
@@ -96,7 +96,7 @@ def test_departures_name_what_differs_and_nothing_else():
     (told,) = origin(tasks.NAMES, matrix=True).departures("paper")
     assert told == f"addmod: peak rate {setting('addmod', 'paper').recipe.rate} (paper 0.02)"
     for task in tasks.NAMES:
-        (told,) = origin([task], matrix=True).departures("laptop")
+        told = "; ".join(origin([task], matrix=True).departures("laptop"))
         here, paper = setting(task, "laptop"), setting(task, "paper")
         for label, ours, theirs in (
             ("width", here.model.width, paper.model.width),
@@ -112,6 +112,9 @@ def test_departures_name_what_differs_and_nothing_else():
 
 @every_task
 def test_baselines_have_the_rate_that_the_sweep_chose(task):
+    if task in CHEAP:
+        assert setting(task, "laptop") == setting(task, "paper")
+        return
     table = pd.read_csv(SWEEPS / "laptop" / "sweep.csv")
     assert setting(task, "laptop").recipe.rate == best(table)[task]
 
@@ -130,4 +133,4 @@ def test_knots_have_the_rate_that_the_sweep_chose(task):
     assert set(table["task"]) == set(SEARCHED)
     for name, rows in table.groupby("task"):
         base = setting(name, "laptop")
-        assert set(rows["rate"]) == {base.learned_rate or base.recipe.rate}, "swept with another peak rate"
+        assert set(rows["rate"]) == {base.recipe.rate}, "swept with another peak rate"

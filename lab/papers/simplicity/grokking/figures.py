@@ -221,7 +221,7 @@ ENTRIES = (
         seeds=SEEDS,
         origin=origin(lambda scale: [ADDITION]),
         claims=claims.FIG11,
-        minutes={"smoke": 0.1, "laptop": 6, "paper": 90},
+        minutes={"smoke": 0.1, "laptop": 4, "paper": 90},
         **_SHARED,
     ),
     Entry(

@@ -178,7 +178,10 @@ def fig4(table: pd.DataFrame) -> go.Figure:
 def _draw_runs(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int, int], legend: bool) -> None:
     """One thin curve a seed, dotted where the run diverged; the mean of those that have a value at a step on top."""
     rows = rows.assign(search=rows["search"] if "search" in rows else 0)
-    ink, runs = colour(method), rows.pivot(index="step", columns=["search", "seed"], values="accuracy")
+    ink, runs = (
+        colour(method),
+        rows.pivot(index="step", columns=["search", "seed"], values="accuracy").sort_index(axis=1),
+    )
     lost = rows[rows["diverged"].astype(bool)] if "diverged" in rows else rows[:0]
     lost_runs = set(zip(lost["search"], lost["seed"], strict=True))
     several = rows["search"].nunique() > 1

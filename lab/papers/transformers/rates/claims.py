@@ -41,10 +41,13 @@ def summary(table: pd.DataFrame) -> str:
     printed, tuned = ({v.case: v for v in _gains(table, rows)} for rows in (at_printed, at_best))
     for task in known_tasks(table):
         rates = f"{best[task, BASELINE]:g} and {best[task, MLP]:g}"
-        words.append(f"{task_title(task)} {_told(printed[task])} at the printed rate, {_told(tuned[task])} at {rates}")
+        words.append(
+            f"{task_title(task)} {_told(printed[task])} at the printed rate, {_told(tuned[task])} with each at its best"
+            f" rate on val ({rates})"
+        )
     return (
-        f"{MLP} minus baseline, in percentage points (95 % interval over seeds of one search): {'; '.join(words)},"
-        " the best rates of the baseline and of ours on val."
+        f"Mean accuracy over training, {MLP} minus baseline, in percentage points (95 % interval over seeds of one"
+        f" search): {'; '.join(words)}."
     )
 
 

@@ -20,7 +20,7 @@ from lab.papers.simplicity.defaults import of_table
 from lab.papers.transformers.settings import setting
 from lab.run import MOST_SEED, MOST_SEEDS, MOST_WIDTH, EpisodeResult, Run, Runs, SearchResult, complete
 from lab.scale import check_scale
-from lab.spec import EpisodeSpec, Part, SearchSpec, TwoLossSpec, replace
+from lab.spec import EpisodeSpec, Part, SearchSpec, TwoLossSpec, by_episodes, replace
 from lab.store import SHIPPED, Store, as_store
 from lab.tasks import Logic, Sraven, TableTask
 from lab.tasks.named import HELP, table_named
@@ -67,7 +67,7 @@ def search(
         learned, by = " + ".join(words or ("shared",)), "episodes" if by is None else by
         spec = of_table(table, check_scale(scale)).search(learned, seed, by)
     complete([spec], store, device, progress)
-    return EpisodeResult(spec, store) if isinstance(spec, EpisodeSpec) else SearchResult(spec, store)
+    return EpisodeResult(spec, store) if by_episodes(spec) else SearchResult(spec, store)
 
 
 def train(

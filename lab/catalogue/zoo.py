@@ -12,7 +12,7 @@ from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo_files
 from lab.papers.simplicity.defaults import scale_of_table
 from lab.papers.transformers.settings import scale_of
-from lab.spec import SearchSpec
+from lab.spec import on_sequences
 from lab.versions import versions
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def publish(found: SearchResult | EpisodeResult, folder: Path, name: str = "") -
     facts = found.provenance | {"versions": versions(), "task": found.spec.task_name}
     facts["paper"] = "transformers"  # two_loss is that paper's Algorithm 1
     spec, splines = found.spec, found.functions
-    if isinstance(spec, SearchSpec):
+    if on_sequences(spec):
         joined, facts["scale"] = "-both", scale_of(spec)
     else:
         joined, facts["scale"] = "", scale_of_table(spec)

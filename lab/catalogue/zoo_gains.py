@@ -20,7 +20,7 @@ from lab.papers.transformers.compatibility.figures import PARTS
 from lab.papers.transformers.settings import BASELINE, BOTH, MLP, SEEDS, setting
 from lab.run import Run
 from lab.scale import SCALES
-from lab.spec import EpisodeSpec, Learned, RunSpec, SearchSpec, TwoLossSpec, from_json, key, replace
+from lab.spec import EpisodeSpec, Learned, RunSpec, SearchSpec, TwoLossSpec, from_json, key, on_sequences, replace
 from lab.statistics import LEVEL
 from lab.store import Store
 
@@ -78,7 +78,7 @@ def _shipped(name: str, spec: Search) -> Iterator[tuple[str, pd.DataFrame, pd.Da
         if not {"task", "seed", "step", "accuracy", "diverged"} <= set(table) or "width" in table:
             continue  # no curves, or those of other widths, too
         rows, where = table[table["task"] == spec.task_name], f"{folder.parent.parent.name}/{folder.parent.name}"
-        if not isinstance(spec, SearchSpec):
+        if not on_sequences(spec):
             if "method" not in rows:
                 continue
             ours, baseline = rows["method"] == LEARNED, rows["method"] == RELU
@@ -118,7 +118,7 @@ def _stored(phi: Spline, spec: Search, store: Store) -> Iterator[tuple[pd.DataFr
 
 def _base(phi: Spline, spec: Search, scale: str, seeds: int) -> tuple[list[RunSpec], list[list[RunSpec]]]:
     """Runs of the baseline, and runs with the function: named by its search, or by its values."""
-    if isinstance(spec, SearchSpec):
+    if on_sequences(spec):
         settings = setting(spec.task, scale)
         kinds = [settings.runs(seeds, spec)]
         if spec.learn == ("mlp",):

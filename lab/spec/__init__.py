@@ -20,7 +20,15 @@ from lab.spec.models import HyperModel, ModelSpec, Perceptron, as_printed
 from lab.spec.parts import Coefficients, Knots, KnotTable, Learned, Part, Resolved, Shaped
 from lab.spec.recipes import AdamTrapezoid, AdamWCosine, ConstantRate
 from lab.spec.runs import RunSpec, is_search, needs
-from lab.spec.searches import EpisodeSpec, InterpolatedSpec, Restart, SearchSpec, TwoLossSpec
+from lab.spec.searches import (
+    EpisodeSpec,
+    InterpolatedSpec,
+    Restart,
+    SearchSpec,
+    TwoLossSpec,
+    by_episodes,
+    on_sequences,
+)
 
 __all__ = [
     "SCHEMA",
@@ -45,10 +53,12 @@ __all__ = [
     "Shaped",
     "TwoLossSpec",
     "as_printed",
+    "by_episodes",
     "from_json",
     "is_search",
     "key",
     "needs",
+    "on_sequences",
     "register",
     "replace",
     "to_json",

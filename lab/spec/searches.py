@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from lab.spec.models import ModelSpec, Perceptron
 from lab.spec.recipes import AdamTrapezoid, ConstantRate
 from lab.tasks.table import TableTask
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 
 @dataclass(frozen=True)
@@ -140,3 +143,13 @@ class TwoLossSpec:
     def task_name(self) -> str:
         """The name of its task."""
         return self.task.name
+
+
+def on_sequences(search: SearchSpec | EpisodeSpec | TwoLossSpec) -> TypeIs[SearchSpec]:
+    """Whether a search is for a task of token sequences, and not for a table."""
+    return not search.on_table
+
+
+def by_episodes(search: SearchSpec | EpisodeSpec | TwoLossSpec) -> TypeIs[EpisodeSpec]:
+    """Whether a search goes by episodes: it has restarts, and a winner among them."""
+    return search.by.startswith("episodes")

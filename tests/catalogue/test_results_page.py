@@ -44,7 +44,9 @@ def test_what_is_open_says_what_would_decide_it(found):
     lines = as_markdown(found).splitlines()
     for row in found["claims"]:
         if row["verdict"] in (UNDECIDED, ABSENT) and row["decides"]:
-            assert any(f"**{row['claim']}.**" in line and f"Would decide it: {row['decides']}" in line for line in lines)
+            assert any(
+                f"**{row['claim']}.**" in line and f"Would decide it: {row['decides']}" in line for line in lines
+            )
 
 
 def test_readme_quotes_the_page(found):

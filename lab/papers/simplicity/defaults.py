@@ -13,7 +13,7 @@ from lab.papers.simplicity.grokking.settings import grokking
 from lab.papers.simplicity.images.settings import CLASSIFICATION, REGRESSION, SETS, data_of, images
 from lab.papers.simplicity.tables import settings as tabular_settings
 from lab.scale import SCALES, check_scale
-from lab.spec import ConstantRate, EpisodeSpec, Perceptron, Restart, RunSpec, TwoLossSpec, replace
+from lab.spec import ConstantRate, EpisodeSpec, Perceptron, Restart, RunSpec, TwoLossSpec, by_episodes, replace
 from lab.tasks import Collage, Images, Operation, Tabular
 from lab.tasks.table import TableTask
 from lab.training.episodes import LEARN
@@ -123,7 +123,7 @@ def scale_of_table(search: EpisodeSpec | TwoLossSpec) -> str | None:
     task = search.task
     if search.by not in (TWO_LOSSES, EPISODES) or not isinstance(task, KINDS):
         return None
-    seed = search.seed if isinstance(search, TwoLossSpec) else search.restarts[0].seed // APART
+    seed = search.restarts[0].seed // APART if by_episodes(search) else search.seed
     for scale in SCALES:
         found = of_table(task, scale).search(search.learn, seed, search.by)
         if found == search:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from lab.run import EpisodeResult, Run
-from lab.spec import EpisodeSpec, needs
+from lab.spec import by_episodes, needs
 
 
 def episode_result(run: Run) -> EpisodeResult:
     """What the first search that a run needs has found."""
     search = needs(run.spec)[0]
-    assert isinstance(search, EpisodeSpec), f"run {run.key} has a function of a {type(search).__name__}"
+    assert by_episodes(search), f"run {run.key} has a function of a {type(search).__name__}"
     return EpisodeResult(search, run.store)

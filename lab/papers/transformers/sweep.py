@@ -14,7 +14,7 @@ from lab import tasks
 from lab.errors import ArgumentError, LabError, shown
 from lab.papers.transformers.settings import setting
 from lab.run import Run, complete
-from lab.spec import Learned, RunSpec, SearchSpec, replace
+from lab.spec import Learned, RunSpec, on_sequences, replace
 from lab.store import Store
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def measure(runs: Sequence[Run]) -> pd.DataFrame:
     for run in runs:
         part = run.spec.model.mlp
         search = part.search if isinstance(part, Learned) else None
-        knot_rate = search.spline_rate if isinstance(search, SearchSpec) else None
+        knot_rate = search.spline_rate if search and on_sequences(search) else None
         rows.append(
             {
                 "task": run.spec.task,

@@ -8,17 +8,21 @@ with seeds that no figure uses. The function comes from one search, at the task'
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 from typing import TYPE_CHECKING
 
 from lab import tasks
+from lab.papers.claims import Verdict
 from lab.papers.entry import Entry, Planned
 from lab.papers.transformers.origin import origin
 from lab.papers.transformers.rates import claims, plots
-from lab.papers.transformers.rates.choice import TEST, VAL
+from lab.papers.transformers.rates.choice import TEST, VAL, at_best, at_printed, best_rates, known_tasks
 from lab.papers.transformers.settings import BASELINE, MLP, printed_rate, setting
 from lab.papers.transformers.sweep import SEEDS
+from lab.plots.style import task_title
 from lab.run import Run
 from lab.spec import replace
+from lab.statistics import LEVEL
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,6 +74,29 @@ def measure(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def summary(table: pd.DataFrame) -> str:
+    """By task: the gain at the printed rate, and with each method at its best rate on `val`."""
+    best, words = best_rates(table), []
+    printed, tuned = ({v.case: v for v in claims.gains(table, rows)} for rows in (at_printed, at_best))
+    for task in known_tasks(table):
+        rates = f"{best[task, BASELINE]:g} and {best[task, MLP]:g}"
+        words.append(
+            f"{task_title(task)} {_told(printed[task])} at the printed rate, {_told(tuned[task])} with each at its best"
+            f" rate on val ({rates})"
+        )
+    return (
+        f"Mean accuracy over training, {MLP} minus baseline, in percentage points (95 % interval over seeds of one"
+        f" search): {'; '.join(words)}."
+    )
+
+
+def _told(found: Verdict) -> str:
+    if found.reason:
+        return "not learned" if found.reason == claims.NOT_LEARNED else "–"
+    low, high = found.estimate.interval(LEVEL)
+    return f"{found.effect:+.1f}" + (f" [{low:.1f}, {high:.1f}]" if isfinite(low) else "")
+
+
 ENTRIES = (
     Entry(
         "transformers/rates",
@@ -82,7 +109,7 @@ ENTRIES = (
         plan=plan,
         measure=measure,
         plot=plots.rates,
-        summary=claims.summary,
+        summary=summary,
         claims=claims.RATES,
         origin=origin(tasks.NAMES),
         minutes={"smoke": 0.5, "laptop": 120, "paper": 900},

@@ -305,7 +305,7 @@ def test_who_asks_for_training_gets_it(shipped, asked, made):
     [
         ({"device": "tpu"}, "'tpu'; known: auto, cpu, cuda"),
         ({"scale": "tiny"}, "'tiny'; known: smoke, laptop, paper"),
-        ({"seeds": 0}, "seeds=0: give a whole number, 1 to 10000"),
+        ({"seeds": 0}, "seeds=0: give a whole number, 1 or more"),
         ({"seeds": 2.5}, "seeds=2.5"),
         ({"name": "transformers/fig1"}, "'transformers/fig1'; known: transformers/fig2, "),
     ],

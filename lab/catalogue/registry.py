@@ -14,7 +14,7 @@ def entries(paper: str | None = None) -> dict[str, Entry]:
     """All entries by name, in the order of the papers; or those of one paper, and no other paper is imported.
 
     >>> list(entries("transformers"))[:3]
-    ['transformers/fig2', 'transformers/fig3', 'transformers/fig4']
+    ['transformers/fig2', 'transformers/rates', 'transformers/fig3']
     """
     if paper is None:
         return {name: found for paper in PAPERS for name, found in entries(paper).items()}

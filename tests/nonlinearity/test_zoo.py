@@ -250,6 +250,6 @@ def test_a_zoo_that_can_be_no_folder_is_said(own, monkeypatch, tmp_path):
         with pytest.raises(ArgumentError, match="folder=.*: .*give a.* path"):
             lab.zoo(folder=folder)
     for name in (5, [], "x" * 5000, 10**5000):
-        with pytest.raises(ArgumentError, match="no function .* in the zoo; there are: simplicity") as caught:
+        with pytest.raises(ArgumentError, match="give the name of a function|there are: simplicity") as caught:
             lab.zoo(name, folder=own)
         assert len(str(caught.value)) < 1000

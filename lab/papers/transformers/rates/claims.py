@@ -34,15 +34,14 @@ def gains(table: pd.DataFrame, chosen: Callable[[pd.DataFrame], pd.DataFrame]) -
 RATES = (
     Claim(
         "printed-rate",
-        "At the rate that the paper prints, the learned function converges faster (mean accuracy over training), on"
-        " each task that is learned there",
+        "At the printed rate the learned function converges faster, on each task that is learned",
         lambda table: all_of(found for found in gains(table, at_printed) if not found.reason),
         decides="the other tasks at the paper's scale",
         hours=8.0,
     ),
     Claim(
         "tuned-rates",
-        "It still does with each of the two at its own best rate, chosen on val",
+        "With each at its best rate (chosen on val), the learned function converges faster",
         lambda table: all_of(found for found in gains(table, at_best) if not found.reason),
         decides="more seeds where the interval has 0 in it; the other tasks at the paper's scale",
         hours=8.0,

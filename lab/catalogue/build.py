@@ -65,8 +65,7 @@ def figure(
     >>> figure("transformers/fig6", scale="smoke", progress=False).table.columns.tolist()
     ['task', 'x', 'value', 'density', 'accuracy']
     """
-    found, store = _checked(name, scale, device, seeds, tasks), as_store(store)
-    scale = best_scale(found) if scale == BEST else scale
+    (found, scale), store = _checked(name, scale, device, seeds, tasks), as_store(store)
     if shipped and seeds is None and not force and has_results(name, scale):
         if set(found.tasks) <= set(shipped_tasks(found, scale)) and not trained(found, scale, store):
             return read(found, scale)
@@ -84,8 +83,7 @@ def measured(
     tasks: Sequence[str] | None = None,
 ) -> tuple[pd.DataFrame, dict, dict[str, pd.DataFrame]]:
     """Train what a figure needs and measure it: its table, provenance and further tables; nothing is drawn."""
-    found, store = _checked(name, scale, device, seeds, tasks), as_store(store)
-    scale = best_scale(found) if scale == BEST else scale
+    (found, scale), store = _checked(name, scale, device, seeds, tasks), as_store(store)
     planned = found.plan(scale, seeds or found.seeds[scale])
     specs = list(dict.fromkeys(spec for _, spec in planned))
     forced = [*specs, *(search for spec in specs for search in needs(spec))]
@@ -109,7 +107,7 @@ def measured(
         scale,
         device=", ".join(sorted({kind for kind, _ in machines})),
         device_name=", ".join(name for _, name in machines),
-        seeds=sorted({spec.seed for spec in specs if spec.evaluate != ("val",)}),  # the others tune
+        seeds=sorted({spec.seed for spec in specs if not spec.tuning}),
         runs={run.key: f"{run.spec.task_name}, seed {run.spec.seed}" for _, run in runs},
         data=found.origin.data(scale),
         seconds=time.perf_counter() - start,
@@ -141,13 +139,20 @@ def _announce(found: Entry, scale: str, runs: int, missing: int) -> None:
         print(text, file=sys.stderr, flush=True)
 
 
-def _checked(name: str, scale: str, device: str, seeds: int | None, tasks: Sequence[str] | None) -> Entry:
-    found, _ = entry(name), choose_device(device)
-    if scale != BEST:
-        check_scale(scale)
+def chosen(name: str, scale: str, tasks: Sequence[str] | None = None) -> tuple[Entry, str]:
+    """The entry, or the part of it that shows these tasks, and the scale that is meant by `scale`."""
+    found = entry(name)
+    if tasks is not None:
+        found = found.for_tasks([tasks] if isinstance(tasks, str) else tasks)
+    return found, best_scale(found) if scale == BEST else check_scale(scale)
+
+
+def _checked(name: str, scale: str, device: str, seeds: int | None, tasks: Sequence[str] | None) -> tuple[Entry, str]:
+    found, scale = chosen(name, scale, tasks)
+    choose_device(device)
     if seeds is not None:
         check_whole("seeds", seeds, 1, MOST_SEEDS)
-    return found if tasks is None else found.for_tasks([tasks] if isinstance(tasks, str) else tasks)
+    return found, scale
 
 
 def trained(found: Entry, scale: str, store: Store) -> bool:

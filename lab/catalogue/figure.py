@@ -62,8 +62,7 @@ class Figure:
 
     plot: what is drawn, from `table` alone. caption: scale, device, seeds, steps, data, departures from the paper.
     summary: the result in a sentence. headline: what is seen and the result in two lines, all that an image says
-    (default: the caption). extras: further tables by name, e.g. the learning curves behind
-    a matrix.
+    (default: the caption). extras: further tables by name, e.g. the learning curves behind a matrix.
     """
 
     plot: go.Figure

@@ -22,7 +22,7 @@ PAPERS = {
 }
 INTRODUCTION = """# Results
 
-What the papers claim, beside what the results that ship with the lab say. This page is written by
+What the papers claim, next to what the results that ship with the lab say. This page is written by
 `lab scorecard --markdown > RESULTS.md`; `lab scorecard` prints the same with the region that each claim names and what
 each interval covers. Brackets: 95 % intervals, wider where the worst or the best of several cases is taken.
 """

@@ -10,7 +10,6 @@ from typing import Annotated
 import tyro
 
 from lab.cli.folder import writable
-from lab.scale import check_scale
 
 
 @dataclass(frozen=True)
@@ -55,13 +54,10 @@ class Figure:
 
     def run(self) -> None:
         """Make it and print what was written."""
-        from lab.catalogue.build import BEST, figure
-        from lab.catalogue.registry import entry
-        from lab.catalogue.shipped import best_scale
+        from lab.catalogue.build import chosen, figure
 
-        found = entry(self.name)
-        scale = best_scale(found) if self.scale == BEST else check_scale(self.scale)
         tasks = [task.strip() for task in self.tasks.split(",")] if self.tasks else None
+        _, scale = chosen(self.name, self.scale, tasks)
         out = writable(self.out or Path("out") / self.name / scale)
         # who types the command wants it trained; what is shipped can be looked at in data/results and in notebooks
         made = figure(self.name, scale, self.device, self.seeds, self.force, shipped=False, tasks=tasks)

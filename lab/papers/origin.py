@@ -15,8 +15,8 @@ SILENT = object()  # the paper's value where it has none
 class Field:
     """A number here and in the paper.
 
-    source: where it is from. other: the same where it is not the paper's, if it is not just smaller. told: whether
-    captions say that it differs. task: of an entry that has numbers for each of its tasks.
+    source: where it is from. other: the same where it is not the paper's, if it is not just smaller. in_caption:
+    whether captions say that it differs. task: of an entry that has numbers for each of its tasks.
     """
 
     name: str
@@ -24,7 +24,7 @@ class Field:
     paper: object
     source: str
     other: str = ""
-    told: bool = True
+    in_caption: bool = True
     task: str = ""
 
     @property
@@ -52,9 +52,9 @@ class Origin:
     """What captions and provenance tell of an entry's settings, each at a scale.
 
     data: sources, each with a name, where it is from, and a digest where it is a file or could be one. facts: numbers,
-    and sentences where no number shows a departure, in the order in which they are told. guesses: what was chosen where
-    the paper is silent. for_tasks: the origin of a figure of some of its tasks, where it can tell of them alone. words:
-    how a field differs. merged: tasks that differ in the same way have one sentence.
+    and sentences where no number shows a departure, in the order in which captions have them. guesses: what was chosen
+    where the paper is silent. for_tasks: the origin of a figure of some of its tasks, where it can tell of them alone.
+    words: how a field differs. merged: tasks that differ in the same way have one sentence.
 
     >>> origin = Origin(lambda scale: [], lambda scale: ["no test set", Field("width", 64, 256, "App. E", task="add")])
     >>> origin.departures("laptop"), origin.hyperparameters("laptop")
@@ -83,22 +83,22 @@ class Origin:
         """How the scale differs from the paper, in words."""
         found: dict[str, list[str]] = {}  # what is said, and the tasks of which it is said
         for task, facts in groupby(self.facts(scale), lambda fact: fact.task if isinstance(fact, Field) else None):
-            told = [fact if isinstance(fact, str) else self.words(fact) for fact in facts if _told(fact)]
+            sentences = [fact if isinstance(fact, str) else self.words(fact) for fact in facts if _in_caption(fact)]
             if task is None:
-                found |= {note: [] for note in told}
-            elif told:
-                words = ", ".join(told)
+                found |= {note: [] for note in sentences}
+            elif sentences:
+                words = ", ".join(sentences)
                 key = words if self.merged or not task else f"{task}: {words}"
                 found.setdefault(key, []).extend([task] if self.merged else [])
         return [f"{', '.join(tasks)}: {words}" if tasks else words for words, tasks in found.items()]
 
 
-def _told(fact: Field | str) -> bool:
-    return isinstance(fact, str) or (fact.told and fact.differs)
+def _in_caption(fact: Field | str) -> bool:
+    return isinstance(fact, str) or (fact.in_caption and fact.differs)
 
 
 def compared(numbers: Callable[[str], Mapping[str, tuple[object, str]]], scale: str) -> list[Field]:
-    """Numbers of a scale, by name a value and its source, beside those of scale paper."""
+    """Numbers of a scale, by name a value and its source, next to those of scale paper."""
     paper = numbers("paper")
     return [Field(name, value, paper[name][0], source) for name, (value, source) in numbers(scale).items()]
 

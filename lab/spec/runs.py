@@ -26,6 +26,11 @@ class RunSpec:
         """The name of the task, without its parameters."""
         return self.task if isinstance(self.task, str) else self.task.name
 
+    @property
+    def tuning(self) -> bool:
+        """Whether it is followed on `val` alone: it chooses a setting, and no figure reports its seed."""
+        return self.evaluate == ("val",)
+
 
 def needs(spec: RunSpec | SearchSpec | EpisodeSpec | TwoLossSpec) -> list[SearchSpec | EpisodeSpec | TwoLossSpec]:
     """The searches whose result this spec trains with."""

@@ -81,7 +81,7 @@ class TableTask(ABC):
 
     @property
     def classification(self) -> bool:
-        """Whether classes are told apart."""
+        """Whether the answer is a class, and not a value."""
         return True
 
     @property

@@ -117,7 +117,7 @@ def test_runs_with_the_same_labels_differ_in_seed_alone(name, scale):
     for labels, spec in entry(name).plan(scale, 3):
         groups.setdefault(json.dumps(labels), []).append(spec)
     for specs in groups.values():
-        tuning = all(spec.evaluate == ("val",) for spec in specs)
+        tuning = all(spec.tuning for spec in specs)
         assert [spec.seed for spec in specs] == list(sweep.SEEDS if tuning else range(len(specs)))
         assert len({replace(spec, seed=0) for spec in specs}) == 1
 
@@ -132,7 +132,7 @@ def test_more_seeds_are_further_runs(name):
 @every_scale
 def test_searches_and_retraining_are_followed_on_held_out_data_alone(name, scale):
     for spec in runs_of(name, scale):
-        for split in () if spec.evaluate == ("val",) and name == "transformers/rates" else spec.evaluate:
+        for split in () if spec.tuning and name == "transformers/rates" else spec.evaluate:
             assert split in tasks.load(spec.task).splits and split not in ("train", "search", "val")
         for search in needs(spec):
             assert not hasattr(search, "evaluate"), "a search follows its own search loss"

@@ -24,7 +24,7 @@ def test_a_sweep_sees_val_alone_and_uses_seeds_that_no_figure_uses(scale):
     swept = [spec for task in tasks.NAMES for spec in plan(task, scale)] + plan_searches(scale)
     assert {spec.evaluate for spec in swept} == {("val",)}
     planned = [spec for found in entries().values() for _, spec in found.plan(scale, found.seeds[scale])]
-    used = {spec.seed for spec in planned if spec.evaluate != ("val",)}
+    used = {spec.seed for spec in planned if not spec.tuning}
     searches = {search for spec in swept for search in needs(spec)}
     used |= {spec.seed for search in searches if scale == "smoke" for spec in Search(search).specs}
     assert not {spec.seed for spec in swept} & used

@@ -234,6 +234,6 @@ def origin(names: tuple[str, ...] = SETS, numbers: Callable[[str], dict[str, tup
             reason = "they are not here" if scale == "paper" else "they have no open licence, so the lab ships none"
             yield f"left out: {', '.join(gone)} ({reason})"
         for field in compared(numbers, scale):
-            yield replace(field, told=field.name not in _OF_SEARCHES)
+            yield replace(field, in_caption=field.name not in _OF_SEARCHES)
 
     return Origin(data, facts, GUESSES, words=_words)

@@ -139,7 +139,7 @@ def origin(paper: Collage, spectral: tuple[bool, ...]) -> Origin:
         for name, value in _fields(scale, paper, spectral).items():
             known, other = name in _APPENDIX, "sweep with ReLU on val at laptop scale" if name == "rate" else ""
             source = "paper, App. E.5" if known else "guess, the paper does not say"
-            yield Field(name, value, theirs[name], source, other, told=known)
+            yield Field(name, value, theirs[name], source, other, in_caption=known)
 
     return Origin(lambda scale: shipped(shortcut(scale, task=paper).task.sources), facts, GUESSES)
 

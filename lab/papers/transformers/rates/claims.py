@@ -31,19 +31,21 @@ def gains(table: pd.DataFrame, chosen: Callable[[pd.DataFrame], pd.DataFrame]) -
     return found
 
 
+def _faster(table: pd.DataFrame, chosen: Callable[[pd.DataFrame], pd.DataFrame], tasks: tuple[str, ...]) -> Verdict:
+    """The gain on each of these tasks."""
+    measured = {verdict.case: verdict for verdict in gains(table, chosen)}
+    return all_of(measured.get(task, absent("it is not trained here", case=task)) for task in tasks)
+
+
 RATES = (
     Claim(
         "printed-rate",
-        "At the printed rate the learned function converges faster, on each task that is learned",
-        lambda table: all_of(found for found in gains(table, at_printed) if not found.reason),
-        decides="the other tasks at the paper's scale",
-        hours=8.0,
+        "On MEMORIZE, at the printed rate, the learned function converges faster",
+        lambda table: _faster(table, at_printed, ("memorize",)),
     ),
     Claim(
         "tuned-rates",
-        "With each at its best rate (chosen on val), the learned function converges faster",
-        lambda table: all_of(found for found in gains(table, at_best) if not found.reason),
-        decides="more seeds where the interval has 0 in it; the other tasks at the paper's scale",
-        hours=8.0,
+        "On MEMORIZE and ADDMOD it does so with each at its best rate, chosen on val",
+        lambda table: _faster(table, at_best, ("memorize", "addmod")),
     ),
 )

@@ -81,8 +81,8 @@ def summary(table: pd.DataFrame) -> str:
     for task in known_tasks(table):
         rates = f"{best[task, BASELINE]:g} and {best[task, MLP]:g}"
         words.append(
-            f"{task_title(task)} {_told(printed[task])} at the printed rate, {_told(tuned[task])} with each at its best"
-            f" rate on val ({rates})"
+            f"{task_title(task)} {_interval(printed[task])} at the printed rate, {_interval(tuned[task])} with each at"
+            f" its best rate on val ({rates})"
         )
     return (
         f"Mean accuracy over training, {MLP} minus baseline, in percentage points (95 % interval over seeds of one"
@@ -90,7 +90,8 @@ def summary(table: pd.DataFrame) -> str:
     )
 
 
-def _told(found: Verdict) -> str:
+def _interval(found: Verdict) -> str:
+    """A gain with its interval, or why there is none."""
     if found.reason:
         return "not learned" if found.reason == claims.NOT_LEARNED else "–"
     low, high = found.estimate.interval(LEVEL)

@@ -7,6 +7,9 @@ import pytest
 import torch
 
 from lab.kinds import Sizes, build
+from lab.models import rotary_attention
+from lab.models.methods import method, names_of
+from lab.models.rotary_hyper import RotaryHyperModel
 from lab.models.weighting import WEIGHTINGS
 from lab.nonlinearity.spline import Spline
 from lab.spec import AdamTrapezoid, HyperModel, ModelSpec, RunSpec
@@ -66,3 +69,15 @@ def test_transformers_of_the_hypernetwork_paper(normalization, network, experts)
     shape = {"normalization": normalization, "network": network, "experts": experts}
     model = HyperModel(layers=2, heads=2, width=8, key_width=4, mlp_width=8, causal=True, dropout=0.0, **shape)
     sees_the_past_alone(made(model))
+
+
+@pytest.mark.parametrize("pairs", [1, 2**22], ids=["a query a chunk", "one chunk"])
+@pytest.mark.parametrize("name", names_of(RotaryHyperModel()))
+def test_language_models_of_the_hypernetwork_paper(name, pairs, monkeypatch):
+    monkeypatch.setitem(rotary_attention.PAIRS, "cpu", pairs)
+    sees_the_past_alone(made(method(name, RotaryHyperModel(2, heads=2, width=8, head_width=4, mlp_width=8))))
+
+
+def test_linear_attention_in_chunks():
+    model = method("linear", RotaryHyperModel(1, heads=2, width=8, head_width=4, mlp_width=8))
+    sees_the_past_alone(made(model, 140), 140, at=(0, 62, 63, 64, 65, 127, 128, 139))

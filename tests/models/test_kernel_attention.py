@@ -2,13 +2,11 @@
 
 import pytest
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from lab.models.attention import DIRECT, EPSILON, Attention, positive
 from lab.models.kernel_attention import chunked
 from lab.models.positions import alibi_bias, alibi_slopes
-from tests.models.making import shaken, wavy
+from tests.models.making import Largest, shaken, wavy
 
 HEADS = 3
 
@@ -41,18 +39,6 @@ def test_chunks_give_the_sums_over_all_pairs_and_their_gradients(tokens, chunk, 
     gradients = [torch.autograd.grad((found * grades).sum(), own) for found in (ours, theirs)]
     for one, other in zip(*gradients, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-11, atol=1e-12)
-
-
-class Largest(TorchDispatchMode):
-    """The numbers of the largest tensor that any operation gives, forward and backward."""
-
-    numbers = 0
-
-    def __torch_dispatch__(self, function, types, given=(), named=None):
-        found = function(*given, **(named or {}))
-        sizes = [leaf.numel() for leaf in tree_leaves(found) if isinstance(leaf, torch.Tensor)]
-        self.numbers = max(self.numbers, *sizes, 0)
-        return found
 
 
 def long_layer(alibi, tokens, heads=2, width=16):

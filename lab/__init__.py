@@ -9,6 +9,7 @@
 from lab.api import search, train, trained, zoo
 from lab.catalogue.build import figure
 from lab.catalogue.scorecard import scorecard
+from lab.data import Data
 from lab.errors import ArgumentError, LabError
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.swap import swap
@@ -19,6 +20,7 @@ from lab.widgets import explore
 
 __all__ = [
     "ArgumentError",
+    "Data",
     "LabError",
     "Run",
     "Runs",

@@ -21,7 +21,7 @@ LAYERS = (
         "correlations",
         "workers",
     ),
-    ("datasets", "tasks", "spec", "kinds"),
+    ("data", "datasets", "tasks", "spec", "kinds"),
     ("models", "nonlinearity", "store"),
     ("resolve", "training", "probes"),
     ("jobs", "engine"),

@@ -25,8 +25,9 @@ LAYERS = (
     ("models", "nonlinearity", "store"),
     ("resolve", "training", "probes"),
     ("jobs", "engine"),
-    ("run", "plots"),
+    ("run", "comparison", "plots"),
     ("papers",),
+    ("own_models",),
     ("catalogue", "api"),
     ("widgets", "doctor", "cli"),
 )

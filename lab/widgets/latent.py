@@ -226,6 +226,7 @@ class LatentExplorer(Explorer):
         self._groups = {views.A: None, views.B: None}
         with self.map.batch_update():
             self._rings()
+        self._unselect()
         self._tell_apart()
 
     def _tell_apart(self) -> None:

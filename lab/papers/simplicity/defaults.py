@@ -12,7 +12,7 @@ from lab.errors import ArgumentError, shown
 from lab.papers.simplicity.grokking.settings import grokking
 from lab.papers.simplicity.images.settings import CLASSIFICATION, REGRESSION, SETS, data_of, images
 from lab.papers.simplicity.tables import settings as tabular_settings
-from lab.scale import SCALES, check_scale
+from lab.scale import COMMON, check_scale
 from lab.spec import ConstantRate, EpisodeSpec, Perceptron, Restart, RunSpec, TwoLossSpec, by_episodes, replace
 from lab.tasks import Collage, Images, Operation, Tabular
 from lab.tasks.table import TableTask
@@ -124,7 +124,7 @@ def scale_of_table(search: EpisodeSpec | TwoLossSpec) -> str | None:
     if search.by not in (TWO_LOSSES, EPISODES) or not isinstance(task, KINDS):
         return None
     seed = search.restarts[0].seed // APART if by_episodes(search) else search.seed
-    for scale in SCALES:
+    for scale in COMMON:
         found = of_table(task, scale).search(search.learn, seed, search.by)
         if found == search:
             return scale

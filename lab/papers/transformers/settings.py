@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from lab.scale import SCALES, check_scale
+from lab.scale import COMMON, check_scale
 from lab.spec import AdamTrapezoid, Learned, ModelSpec, RunSpec, SearchSpec, replace
 
 STAGE_ONE_SEED = 0
@@ -146,8 +146,8 @@ def scale_of(search: SearchSpec) -> str | None:
     >>> scale_of(setting("copy", "paper").search(("attention",)))
     'paper'
     """
-    same = (setting(search.task, scale).search(search.learn) for scale in SCALES)
-    found = (scale for scale, spec in zip(SCALES, same, strict=True) if replace(spec, seed=search.seed) == search)
+    same = (setting(search.task, scale).search(search.learn) for scale in COMMON)
+    found = (scale for scale, spec in zip(COMMON, same, strict=True) if replace(spec, seed=search.seed) == search)
     return next(found, None)
 
 

@@ -88,7 +88,7 @@ class MaskedData:
             chosen = windows.at(numbers[start : start + size])[:, :-1]
             rng = np.random.default_rng(stream(start, f"masks of {split}"))
             parts = (chosen, *hidden(chosen, self.task.mask, self.task.share, rng))
-            batch = self._batch(*(np.broadcast_to(part, (len(self.seeds), *part.shape)) for part in parts))
+            batch = self._batch(*(part[None] for part in parts))
             logits = batch.outputs(model)
             nats += batch.loss(logits).double() * len(chosen)
             hits += batch.hits(logits).double().mean(-1).sum(-1)
@@ -96,10 +96,12 @@ class MaskedData:
         return {f"{score}_{split}": value.cpu().numpy() for score, value in found.items()}
 
     def _batch(self, windows: np.ndarray, seen: np.ndarray, positions: np.ndarray) -> Batch:
-        """Each (R, B, …): the tokens, those that the model sees, and where they were chosen."""
+        """The tokens, those that the model sees, and where they were chosen: each (R, B, …), or (1, B, …) for all."""
         targets = np.take_along_axis(windows, positions, -1)
-        tokens, places, wanted = (torch.from_numpy(part).to(self.device) for part in (seen, positions, targets))
-        return Batch(tokens, places, wanted, torch.ones(positions.shape, device=self.device))
+        shape = (len(self.seeds), -1, -1)
+        tensors = (torch.from_numpy(part).to(self.device).expand(shape) for part in (seen, positions, targets))
+        tokens, places, wanted = tensors
+        return Batch(tokens, places, wanted, torch.ones(places.shape, device=self.device))
 
 
 def hidden(windows: np.ndarray, mask: int, share: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

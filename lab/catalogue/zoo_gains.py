@@ -17,7 +17,8 @@ from lab.papers.simplicity.defaults import of_table
 from lab.papers.simplicity.grokking.settings import LEARNED, RELU
 from lab.papers.tables import curves
 from lab.papers.transformers.compatibility.figures import PARTS
-from lab.papers.transformers.settings import BASELINE, BOTH, MLP, SEEDS, setting
+from lab.papers.transformers.defaults import of_sequences
+from lab.papers.transformers.settings import BASELINE, BOTH, MLP, SEEDS
 from lab.run import Run
 from lab.scale import COMMON
 from lab.spec import EpisodeSpec, Learned, RunSpec, SearchSpec, TwoLossSpec, from_json, key, on_sequences, replace
@@ -119,7 +120,7 @@ def _stored(phi: Spline, spec: Search, store: Store) -> Iterator[tuple[pd.DataFr
 def _base(phi: Spline, spec: Search, scale: str, seeds: int) -> tuple[list[RunSpec], list[list[RunSpec]]]:
     """Runs of the baseline, and runs with the function: named by its search, or by its values."""
     if on_sequences(spec):
-        settings = setting(spec.task, scale)
+        settings = of_sequences(spec.task, scale)
         kinds = [settings.runs(seeds, spec)]
         if spec.learn == ("mlp",):
             kinds.append(settings.runs(seeds, mlp=as_part(phi)))

@@ -119,6 +119,8 @@ def _stored(phi: Spline, spec: Search, store: Store) -> Iterator[tuple[pd.DataFr
 def _base(phi: Spline, spec: Search, scale: str, seeds: int) -> tuple[list[RunSpec], list[list[RunSpec]]]:
     """Runs of the baseline, and runs with the function: named by its search, or by its values."""
     if on_sequences(spec):
+        if not isinstance(spec.task, str):  # of texts no runs without the function are kept for comparison
+            return [], []
         settings = setting(spec.task, scale)
         kinds = [settings.runs(seeds, spec)]
         if spec.learn == ("mlp",):

@@ -146,7 +146,10 @@ def scale_of(search: SearchSpec) -> str | None:
     >>> scale_of(setting("copy", "paper").search(("attention",)))
     'paper'
     """
-    same = (setting(search.task, scale).search(search.learn) for scale in COMMON)
+    task = search.task
+    if not isinstance(task, str):  # a text is no algorithmic task
+        return None
+    same = (setting(task, scale).search(search.learn) for scale in COMMON)
     found = (scale for scale, spec in zip(COMMON, same, strict=True) if replace(spec, seed=search.seed) == search)
     return next(found, None)
 

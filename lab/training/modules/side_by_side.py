@@ -40,7 +40,9 @@ class SideBySide(nn.Module):
         super().__init__()
         self.net, self.runs = nets[0], len(nets)
         self.way, self.note, self.dtype = "loop", "", torch.float32
-        self.knots = () if spline is None else (spline.values,)  # in a tuple: else it would be a parameter of this
+        self.knots: tuple[Tensor, ...] = (
+            () if spline is None else (spline.values,)
+        )  # in a tuple: else it would be a parameter of this
         _stack(nets, self.knots)
 
     def forward(self, inputs: Inputs, noise: Noise | None = None) -> Tensor:

@@ -131,7 +131,7 @@ def scale_of_table(search: EpisodeSpec | TwoLossSpec | ModuleSearch) -> str | No
     'smoke'
     """
     task = search.task
-    if search.by not in (TWO_LOSSES, EPISODES) or not isinstance(task, KINDS):
+    if isinstance(search, ModuleSearch) or search.by not in (TWO_LOSSES, EPISODES) or not isinstance(task, KINDS):
         return None
     seed = search.restarts[0].seed // APART if by_episodes(search) else search.seed
     for scale in COMMON:

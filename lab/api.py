@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from torch import nn
 
-from lab import tasks
+from lab import own_models, tasks
 from lab.catalogue import zoo as catalogue
+from lab.data import Data
 from lab.errors import ArgumentError, check_choice, check_whole, shown
 from lab.models.methods import METHODS
 from lab.nonlinearity import zoo as functions
@@ -22,7 +24,7 @@ from lab.papers.transformers.language.settings import language
 from lab.papers.transformers.settings import Setting
 from lab.run import MOST_SEED, MOST_SEEDS, MOST_WIDTH, EpisodeResult, Run, Runs, SearchResult, complete
 from lab.scale import check_scale
-from lab.spec import EpisodeSpec, Part, SearchSpec, TwoLossSpec, by_episodes, replace
+from lab.spec import EpisodeSpec, Part, SearchSpec, TwoLossSpec, by_episodes
 from lab.store import SHIPPED, Store, as_store
 from lab.tasks import Logic, Sraven, TableTask, Text
 from lab.tasks.named import HELP, TEXT_HELP, table_named
@@ -35,7 +37,7 @@ PARTS = ("mlp", "attention")  # where a non-linearity can be learned
 
 
 def search(
-    task: str | TableTask | Text,
+    task: str | TableTask | Text | Data,
     scale: str = "laptop",
     learn: str | Sequence[str] | None = None,
     seed: int = 0,
@@ -43,6 +45,10 @@ def search(
     store: Store | None = None,
     progress: bool = True,
     by: str | None = None,
+    *,
+    model: Callable[[int], nn.Module] | None = None,
+    replace: own_models.Replaced | None = None,
+    **settings: Any,
 ) -> SearchResult | EpisodeResult:
     """Learn a non-linearity for a task, or read it from the store.
 
@@ -52,19 +58,36 @@ def search(
     (default) or "attention" or both. by: "two_loss" (Algorithm 1 of the transformers paper), or "episodes" (Algorithm 1
     of the simplicity paper), for tables alone and their default.
 
+    On a `lab.Data` with a model of your own, one function for all its activations, by two losses:
+    model: a function of a seed that returns a `torch.nn.Module`; your code, unchanged.
+    replace: which activations: a class (`torch.nn.GELU`), a pattern of names ("*.act"), as for `lab.swap`.
+    Further settings, as `lab.compare` has them: steps (1000), rate (1e-3), batch, optimizer, schedule, …, name,
+        side_by_side. models (4): how many share the function; they follow `train`, the function `search`. low (-8),
+        high (8), knots (161), start ("zero", or a name such as "gelu"), spline_rate (.02): of the function.
+
     >>> found = search("memorize", scale="smoke", progress=False)
     >>> found.spline
     Spline((361,) knots on [-20, 20])
     >>> search("ab mod 5", scale="smoke", progress=False).spline
     Spline((21,) knots on [-2, 2])
+    >>> import torch
+    >>> X = torch.randn(200, 3, generator=torch.Generator().manual_seed(0))
+    >>> make = lambda seed: nn.Sequential(nn.Linear(3, 8), nn.GELU(), nn.Linear(8, 2))
+    >>> data = Data.from_arrays(X, X.prod(1) > 0, name="signs")
+    >>> search(data, model=make, replace=nn.GELU, models=2, steps=20, progress=False).spline
+    Spline((161,) knots on [-8, 8])
     """
+    if isinstance(task, Data) or model is not None or replace is not None or settings:
+        return _search_own(
+            task, model, replace, by, seed=seed, device=device, store=store, progress=progress, **settings
+        )
     store, seed = as_store(store), check_whole("seed", seed, 0, MOST_SEED)
     found, words = _of(task, scale), None if learn is None else _words(learn)
     spec: SearchSpec | EpisodeSpec | TwoLossSpec
     if isinstance(found, Setting):
         if by not in (None, "two_loss"):
             raise ArgumentError(f"by={shown(by)}: {found.task_name} is searched by two_loss; episodes are for tables")
-        spec = replace(found.search(_parts(words or ("mlp",))), seed=seed)
+        spec = dataclasses.replace(found.search(_parts(words or ("mlp",))), seed=seed)
     else:
         table = found
         learned, by = " + ".join(words or ("shared",)), "episodes" if by is None else by
@@ -113,17 +136,20 @@ def train(
     check_whole("seeds", seeds, 1, MOST_SEEDS)
     if isinstance(task, (Logic, Sraven)):
         runs = of_task(task, scale, check_choice("attention", attention, METHODS)).runs(seeds)
-        specs = [replace(run, model=replace(run.model, mlp=mlp, **changes)) for run in runs]
+        specs = [dataclasses.replace(run, model=dataclasses.replace(run.model, mlp=mlp, **changes)) for run in runs]
     elif table is not None:
         if not isinstance(attention, str) or attention != "softmax":
             raise ArgumentError(f"attention={shown(attention)}: the models of a table have none; leave it out")
         runs = of_table(table, check_scale(scale)).runs(seeds)
-        specs = [replace(run, model=replace(run.model, phi=mlp, **changes)) for run in runs]
+        specs = [dataclasses.replace(run, model=dataclasses.replace(run.model, phi=mlp, **changes)) for run in runs]
     else:
         assert isinstance(found, Setting)
         specs = found.runs(seeds, mlp=mlp, attention=as_part(attention, "attention"), **changes)
     if steps is not None:
-        specs = [replace(spec, recipe=replace(spec.recipe, stop=check_whole("steps", steps))) for spec in specs]
+        specs = [
+            dataclasses.replace(spec, recipe=dataclasses.replace(spec.recipe, stop=check_whole("steps", steps)))
+            for spec in specs
+        ]
     complete(specs, store, device, progress)
     return Runs([Run(spec, store) for spec in specs])
 
@@ -154,7 +180,7 @@ def trained(
     else:
         found = logic(scale, method, read_length(check_scale(scale)), READ_HELD_OUT)
     store = as_store(store, shipped=SHIPPED)
-    spec = replace(found.runs(1)[0], seed=check_whole("seed", seed, 0, MOST_SEED))
+    spec = dataclasses.replace(found.runs(1)[0], seed=check_whole("seed", seed, 0, MOST_SEED))
     complete([spec], store, device, progress)
     return Run(spec, store)
 
@@ -185,6 +211,23 @@ def zoo(name: str | None = None, folder: str | Path | None = None) -> Spline | p
     ('addmod', 'laptop', 6)
     """
     return catalogue.table(folder) if name is None else functions.zoo(name, folder)
+
+
+def _search_own(
+    data: Any, model: Any, replace: Any, by: str | None, store: Store | None, **settings: Any
+) -> SearchResult:
+    if not isinstance(data, Data):
+        raise ArgumentError(
+            f"task={shown(data)} with model, replace or settings: these are for data of your own; give a lab.Data, as "
+            "lab.Data.from_arrays(X, y)"
+        )
+    if model is None or replace is None:
+        raise ArgumentError(
+            "a lab.Data is searched with a model of your own: give model=make and replace=torch.nn.GELU"
+        )
+    if by not in (None, "two_loss"):
+        raise ArgumentError(f"by={shown(by)}: a model of your own is searched by two_loss")
+    return own_models.search(data, model, replace, store=store, **settings)
 
 
 def _parts(learn: tuple[str, ...]) -> tuple[str, ...]:

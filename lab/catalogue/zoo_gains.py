@@ -24,6 +24,7 @@ from lab.scale import COMMON
 from lab.spec import EpisodeSpec, Learned, RunSpec, SearchSpec, TwoLossSpec, from_json, key, on_sequences, replace
 from lab.statistics import LEVEL
 from lab.store import Store
+from lab.tasks import Text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -120,6 +121,8 @@ def _stored(phi: Spline, spec: Search, store: Store) -> Iterator[tuple[pd.DataFr
 def _base(phi: Spline, spec: Search, scale: str, seeds: int) -> tuple[list[RunSpec], list[list[RunSpec]]]:
     """Runs of the baseline, and runs with the function: named by its search, or by its values."""
     if on_sequences(spec):
+        if not isinstance(spec.task, (str, Text)):  # with one's own models no runs without the function are kept
+            return [], []
         settings = of_sequences(spec.task, scale)
         kinds = [settings.runs(seeds, spec)]
         if spec.learn == ("mlp",):

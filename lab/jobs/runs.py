@@ -37,6 +37,8 @@ class Runs(Work):
 
     def most(self, spec: RunSpec, device: str) -> int:
         """As `Work.most`."""
+        if (most := kinds.side_by_side(spec.model, spec, device)) is not None:
+            return most
         shape = kinds.sizes(spec.task, spec.task_seed)
         return fleet_size(spec.model, kinds.batch_size(spec), shape.trained or shape.length, device)
 
@@ -50,7 +52,7 @@ class Runs(Work):
 
     def name(self, specs: Sequence[RunSpec]) -> str:
         """As `Work.name`."""
-        return f"{specs[0].task_name}: {len(specs)} runs"
+        return f"{specs[0].task_name}: {len(specs)} run{'s' if len(specs) != 1 else ''}"
 
     def train(self, job: Job, store: Store, report: Tell) -> None:
         """As `Work.train`."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from lab.spec.models import ModelSpec, Perceptron
+from lab.spec.modules import ModuleSearch
 from lab.spec.recipes import AdamTrapezoid, ConstantRate
 from lab.tasks.table import TableTask
 from lab.tasks.text import Text
@@ -147,11 +148,11 @@ class TwoLossSpec:
         return self.task.name
 
 
-def on_sequences(search: SearchSpec | EpisodeSpec | TwoLossSpec) -> TypeIs[SearchSpec]:
+def on_sequences(search: SearchSpec | EpisodeSpec | TwoLossSpec | ModuleSearch) -> TypeIs[SearchSpec]:
     """Whether a search is for a task of token sequences, and not for a table."""
     return not search.on_table
 
 
-def by_episodes(search: SearchSpec | EpisodeSpec | TwoLossSpec) -> TypeIs[EpisodeSpec]:
+def by_episodes(search: SearchSpec | EpisodeSpec | TwoLossSpec | ModuleSearch) -> TypeIs[EpisodeSpec]:
     """Whether a search goes by episodes: it has restarts, and a winner among them."""
     return search.by.startswith("episodes")

@@ -20,7 +20,7 @@ from lab.kinds import Batch
 from lab.models.transformer import Block, Transformer
 from lab.nonlinearity.named import named
 from lab.nonlinearity.spline import Spline
-from lab.spec import Knots, KnotTable, Resolved, RunSpec, SearchSpec, TwoLossSpec, replace
+from lab.spec import Knots, KnotTable, ModuleSearch, Resolved, RunSpec, SearchSpec, TwoLossSpec, replace
 from lab.training.fleet import Fleet, History
 from lab.training.schedules import factor
 
@@ -41,7 +41,10 @@ class Search(Fleet):
     """
 
     def __init__(
-        self, spec: SearchSpec | TwoLossSpec, device: str = "cpu", given: Mapping[str, Resolved] | None = None
+        self,
+        spec: SearchSpec | TwoLossSpec | ModuleSearch,
+        device: str = "cpu",
+        given: Mapping[str, Resolved] | None = None,
     ):
         self.spec = spec
         super().__init__(*self.runs(given or {}), device)
@@ -71,7 +74,7 @@ class Search(Fleet):
         """The splines of the model that are searched for, by part."""
         block = cast(Block, cast(Transformer, self.model).blocks[0])
         found = {"mlp": block.phi, "attention": block.attention.phi}
-        return {part: cast(Spline, found[part]) for part in self.spec.learn}
+        return {part: cast(Spline, found[part]) for part in cast(SearchSpec, self.spec).learn}
 
     def divide(self) -> None:
         """What the weights follow, and what the knots follow."""

@@ -133,6 +133,8 @@ class TrainingExplorer(Explorer):
         self.steps.value = base.recipe.steps
 
     def _train(self) -> None:
+        if self.train.disabled:  # the page sends each of several quick clicks
+            return
         fleets = self.contenders()
         self._lines = [self._begin(label, [spec.seed for spec in specs]) for label, specs in fleets.items()]
         self.train.disabled, self.clear.disabled, self.stop.disabled = True, True, False
@@ -145,6 +147,8 @@ class TrainingExplorer(Explorer):
             self._live.stop()
 
     def _clear(self) -> None:
+        if self.train.disabled:  # its lines are still drawn
+            return
         self.figure.data, self._trainings = (), 0
         self.progress.value = 0.0
         self.say("")

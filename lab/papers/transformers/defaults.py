@@ -24,6 +24,8 @@ def scale_of(search: SearchSpec) -> str | None:
     >>> scale_of(setting("copy", "paper").search(("attention",)))
     'paper'
     """
+    if not isinstance(search.task, (str, Text)):  # one's own data
+        return None
     for scale in COMMON:
         same = of_sequences(search.task, scale).search(search.learn)
         if replace(same, seed=search.seed, start=search.start) == search:

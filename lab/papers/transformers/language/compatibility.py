@@ -91,6 +91,6 @@ ENTRIES = (
         claims=claims.FIG9,
         origin=_origin(),
         seeds=SEEDS,
-        minutes={"smoke": 0.5, "laptop": 20, "paper": 2000},
+        minutes={"smoke": 0.5, "laptop": 16, "paper": 2000},
     ),
 )

@@ -144,7 +144,7 @@ def _shakespeare(number: int, tokens: str) -> Entry:
         claims=claims.SIZES,
         origin=origin(names),
         seeds=FEW,
-        minutes={"smoke": 0.5, "laptop": 20, "paper": 800},
+        minutes={"smoke": 0.5, "laptop": 18, "paper": 800},
     )
 
 
@@ -165,7 +165,7 @@ ENTRIES = (
         claims=claims.FIG7,
         origin=stories_origin(),
         seeds=FEW,
-        minutes={"smoke": 0.5, "laptop": 15, "paper": 800},
+        minutes={"smoke": 0.5, "laptop": 10, "paper": 800},
     ),
     _shakespeare(13, "char"),
     _shakespeare(14, "gpt2"),
@@ -184,6 +184,6 @@ ENTRIES = (
         claims=claims.TABLE5,
         origin=stories_origin(),
         seeds=SEEDS,
-        minutes={"smoke": 0.5, "laptop": 20, "paper": 800},
+        minutes={"smoke": 0.5, "laptop": 18, "paper": 800},
     ),
 )

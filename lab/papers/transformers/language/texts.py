@@ -102,7 +102,7 @@ ENTRIES = (
         claims=claims.FIG8,
         origin=origin(NAMES),
         seeds=SEEDS,
-        minutes={"smoke": 0.5, "laptop": 20, "paper": 2000},
+        minutes={"smoke": 0.5, "laptop": 30, "paper": 2000},
     ),
     Entry(
         "transformers/fig15",
@@ -118,6 +118,6 @@ ENTRIES = (
         claims=claims.FIG15,
         origin=origin(NAMES),
         seeds=SEEDS,
-        minutes={"smoke": 0.5, "laptop": 20, "paper": 700},
+        minutes={"smoke": 0.3, "laptop": 9, "paper": 700},
     ),
 )

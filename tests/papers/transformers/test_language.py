@@ -75,6 +75,11 @@ def test_designs_are_measured_at_the_end_of_training(made):
         assert row["accuracy"] == run.accuracy[-1]
 
 
+def test_the_matrix_of_texts_has_no_explorer_and_says_so(made):
+    with pytest.raises(ArgumentError, match="no explorer for the figure transformers/fig9"):
+        lab.explore(made["transformers/fig9"])
+
+
 def test_changes_against_the_baseline_are_ratios_and_differences():
     table = designs(True)
     means = table.groupby("method")[["perplexity", "accuracy"]].mean()

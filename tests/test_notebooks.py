@@ -65,6 +65,14 @@ def test_it_has_no_long_functions_and_no_plotting(name):
             assert len(cell.source.splitlines()) <= 10
 
 
+def test_what_was_drawn_is_what_the_explorer_holds():
+    """A spline that was given to an editor stays as it was: the drawn one is the explorer's `spline`."""
+    told = [cell for name in notebooks.names() for cell in notebooks.read(notebooks.FOLDER / name).cells]
+    lines = [line for cell in told if cell.cell_type == "markdown" for line in cell.source.splitlines()]
+    trained = [line for line in lines if "you drew" in line and "mlp=" in line]
+    assert trained and all(re.search(r"mlp=\w+\.spline", line) for line in trained)
+
+
 @pytest.mark.parametrize("name", notebooks.names())
 def test_links_lead_to_files(name):
     for cell in notebooks.read(notebooks.FOLDER / name).cells:

@@ -150,11 +150,13 @@ class Figure:
         return go.Figure(self.plot).update_layout(meta=meta).to_json()
 
     def _page(self) -> str:
+        from lab.plots.page import CONFIG
+
         plot = self.plot.to_html(
             full_html=False,
             include_plotlyjs=True,
             default_height=f"{self.plot.layout.height or 450}px",
-            config={"responsive": True, "displaylogo": False},
+            config=CONFIG,
         )
         title = html.escape(f"{self.name}, {self.scale} scale")
         return PAGE.format(title=title, plot=plot, caption=self._caption_page())
@@ -168,6 +170,8 @@ class Figure:
     def _ipython_display_(self) -> None:
         """The plot, and below it the caption as text, which wraps to the width of the cell."""
         from IPython.display import HTML, display
+
+        import lab.plots.page  # noqa: F401 (what it is imported for: how plots are displayed)
 
         display(self.plot)
         display(HTML(f'<div style="max-width: 50rem">{self._caption_page()}</div>'))

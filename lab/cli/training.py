@@ -72,7 +72,7 @@ class TrainAll:
     """Train every figure of a scale, those first whose open claims cost least, and write each that is complete."""
 
     scale: str = "laptop"
-    """smoke, laptop or paper."""
+    """smoke, laptop, overnight (figures that have it) or paper."""
     hours: float = 10.0
     """When to stop. What is trained is kept; the same command goes on from there."""
     papers: tuple[Literal["transformers", "hypernetwork", "simplicity"], ...] = ()

@@ -52,7 +52,7 @@ class Runs(Work):
 
     def name(self, specs: Sequence[RunSpec]) -> str:
         """As `Work.name`."""
-        return f"{specs[0].task_name}: {len(specs)} runs"
+        return f"{specs[0].task_name}: {len(specs)} run{'s' if len(specs) != 1 else ''}"
 
     def train(self, job: Job, store: Store, report: Tell) -> None:
         """As `Work.train`."""

@@ -10,6 +10,7 @@ from torch import nn
 
 from lab.errors import ArgumentError
 from lab.kinds import Sizes, build, check, signature
+from lab.models import rotary_hyper  # noqa: F401  it has its spec in its own file
 from lab.models.adapters import Columns, Flat, TokenHyperTransformer, VectorTransformer, as_vectors
 from lab.models.hyper import HyperTransformer
 from lab.models.mlp import MLP

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+import lab.plots.page  # noqa: F401 (notebooks display these plots as they are)
 from lab.nonlinearity.spline import Spline
 from lab.plots.style import BLUE, GREY, INK, TEMPLATE, colour
 from lab.probes.cost import Cost

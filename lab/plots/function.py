@@ -90,10 +90,12 @@ def panels(figure: go.Figure, slope: bool, inputs: bool) -> None:
         top = max(0.0, bottom - GAP) if share else top
 
 
-def look(figure: go.Figure, shape: Profile, half: float) -> None:
-    """Show x within `half` of the middle of the function's range, and y as high as the function is there."""
+def look(figure: go.Figure, shape: Profile, half: float, others: Sequence[Profile] = ()) -> None:
+    """Show x within `half` of the middle of the function's range, and y as high as the function, and each of the others
+    that are shown, is there."""
     middle = (shape.low + shape.high) / 2
-    low, high = shape.heights(middle - half, middle + half)
+    heights = [one.heights(middle - half, middle + half) for one in (shape, *others)]
+    low, high = min(low for low, _ in heights), max(high for _, high in heights)
     pad = 0.08 * (high - low) or 0.5
     figure.layout.xaxis.range = (middle - half, middle + half)
     figure.layout.yaxis.range = (low - pad, high + pad)

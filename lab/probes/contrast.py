@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,8 @@ from lab.probes.codes import as_codes
 from lab.probes.decoding import Decoding, decode
 
 LEAST = 8  # examples of either group
+REGIONS = 20  # pairs of other regions to compare with
+TRIES = 40  # pairs of centres that are looked at for each
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +25,8 @@ class Contrast:
     share_a, share_b (C,): of the examples that have each trait. widest: the trait whose shares differ most.
     decoding: of A (class 0) against B (class 1) from the codes. unseen: whether it was tested on combinations that its
     training did not have; where a group has too few of them for that, it was tested on other examples of the same.
+    elsewhere, gaps (regions,): accuracy and widest difference of shares for pairs of other regions of the map, empty
+    without a map.
     """
 
     share_a: np.ndarray
@@ -29,18 +34,34 @@ class Contrast:
     widest: int
     decoding: Decoding
     unseen: bool
+    elsewhere: np.ndarray
+    gaps: np.ndarray
+
+    @property
+    def gap(self) -> float:
+        """By how much the shares of the widest trait differ."""
+        return float(np.abs(self.share_a - self.share_b).max())
 
 
 def contrast(
-    codes: Any, a: Any, b: Any, traits: Any, groups: Any = None, seed: int = 0, shuffles: int = 20
+    codes: Any,
+    a: Any,
+    b: Any,
+    traits: Any,
+    groups: Any = None,
+    seed: int = 0,
+    shuffles: int = 20,
+    points: Any = None,
 ) -> Contrast:
     """Compare the examples `a` with the examples `b`, two groups without a common member.
 
     codes (examples, heads). a, b: indices of examples. traits (examples, C) bool: what an example has. groups, seed,
-    shuffles: as in `decode`, which a logistic regression of A against B goes through.
+    shuffles: as in `decode`, which a logistic regression of A against B goes through. points (examples, 2): the map on
+    which A and B were chosen.
 
-    Where A and B were chosen by looking at these codes, that a decoder tells them apart is no discovery: it says how
-    far a line separates what the eye did. Which trait they differ in was not looked at when they were chosen.
+    Where A and B were chosen by looking at these codes, that a decoder tells them apart is no discovery: any two
+    regions of a map have different codes. So the same is asked of pairs of regions around random centres, as large and
+    about as far apart (`regions`): only what is rarer there says something about A and B.
 
     >>> rng = np.random.default_rng(0)
     >>> rule, other = rng.integers(4, size=(2, 400))
@@ -61,13 +82,48 @@ def contrast(
     if len(np.intersect1d(a, b)):
         raise ArgumentError(f"A and B have {len(np.intersect1d(a, b))} examples in common; choose groups apart")
     share_a, share_b = (traits[part].mean(0) for part in (a, b))
+    found, unseen = _decoded(codes, a, b, groups, seed, shuffles)
+    others = [] if points is None else regions(points, a, b, REGIONS, seed)
+    elsewhere = [float(_decoded(codes, *pair, groups, seed, 1)[0].accuracy.value) for pair in others]
+    gaps = [float(np.abs(np.subtract(*(traits[part].mean(0) for part in pair))).max()) for pair in others]
+    widest = int(np.abs(share_a - share_b).argmax())
+    return Contrast(share_a, share_b, widest, found, unseen, np.array(elsewhere), np.array(gaps))
+
+
+def regions(points: Any, a: Any, b: Any, count: int, seed: int = 0) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Pairs of regions of a map, without a common point, as large as A and B and about as far apart.
+
+    points (N, 2). a, b: indices of points. A region is the points that are nearest to a random one.
+
+    >>> line = np.stack([np.arange(40.0), np.zeros(40)], axis=1)
+    >>> [(len(one), len(other)) for one, other in regions(line, range(10), range(20, 25), count=2)]
+    [(10, 5), (10, 5)]
+    """
+    points = np.asarray(points, np.float64)
+    a, b = _indices("a", a, len(points)), _indices("b", b, len(points))
+    rng, sizes = np.random.default_rng(seed), (len(a), len(b))
+    apart = np.linalg.norm(points[a].mean(0) - points[b].mean(0))
+    centres = rng.integers(len(points), size=(TRIES * count, 2))
+    centres = centres[centres[:, 0] != centres[:, 1]]
+    distances = np.linalg.norm(points[centres[:, 0]] - points[centres[:, 1]], axis=1)
+    found = []
+    for pair in centres[np.argsort(np.abs(distances - apart), kind="stable")][:count]:
+        away = np.linalg.norm(points[:, None] - points[pair], axis=2)
+        near = np.argsort(away.min(1), kind="stable")[: sum(sizes)]
+        near = near[np.argsort(away[near, 0] - away[near, 1], kind="stable")]
+        found.append((np.sort(near[: sizes[0]]), np.sort(near[sizes[0] :])))
+    return found
+
+
+def _decoded(
+    codes: np.ndarray, a: np.ndarray, b: np.ndarray, groups: np.ndarray | None, seed: int, shuffles: int
+) -> tuple[Decoding, bool]:
+    """A decoder of A against B, and whether it was tested on combinations that it had not seen."""
     both, which = np.concatenate([a, b]), np.repeat([0, 1], [len(a), len(b)])
-    unseen = groups is not None
-    try:
-        found = decode(codes[both], which, groups[both] if unseen else None, seed, shuffles=shuffles)
-    except ArgumentError:  # no split has A and B on both sides
-        found, unseen = decode(codes[both], which, None, seed, shuffles=shuffles), False
-    return Contrast(share_a, share_b, int(np.abs(share_a - share_b).argmax()), found, unseen)
+    if groups is not None:
+        with suppress(ArgumentError):  # no split has A and B on both sides
+            return decode(codes[both], which, groups[both], seed, shuffles=shuffles), True
+    return decode(codes[both], which, None, seed, shuffles=shuffles), False
 
 
 def _indices(name: str, values: Any, examples: int) -> np.ndarray:

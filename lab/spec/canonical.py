@@ -20,6 +20,7 @@ from lab.tasks.logic import Logic
 from lab.tasks.operation import Operation
 from lab.tasks.sraven import Sraven
 from lab.tasks.tabular import Tabular
+from lab.tasks.text import Text
 
 T = TypeVar("T")
 SCHEMA = 1  # raise it when the same spec would train to something else; when few of them would, see `revision`
@@ -27,7 +28,7 @@ SCHEMA = 1  # raise it when the same spec would train to something else; when fe
 NAMES = {AdamTrapezoid: "Recipe", AdamWCosine: "AdamW", ConstantRate: "Descent", SingleTileCollage: "Told"}
 _KINDS: tuple[type, ...] = (Knots, KnotTable, Coefficients, Learned, Shaped, ModelSpec, HyperModel, Perceptron, RunSpec)
 _KINDS += (AdamTrapezoid, AdamWCosine, ConstantRate, SearchSpec, EpisodeSpec, InterpolatedSpec, Restart, TwoLossSpec)
-_KINDS += (Logic, Sraven, Operation, Images, Collage, SingleTileCollage, Tabular)
+_KINDS += (Logic, Sraven, Operation, Images, Collage, SingleTileCollage, Tabular, Text)
 _KINDS += (DataSpec, ModuleSpec, ModuleFunction, Fit, ModuleSearch)
 TYPES: dict[str, type] = {NAMES.get(kind, kind.__name__): kind for kind in _KINDS}
 

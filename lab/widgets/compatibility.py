@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from lab.errors import ArgumentError
 from lab.papers.transformers.compatibility.matrix import BASELINE, delta
 from lab.papers.transformers.compatibility.plots import Matrix, heatmaps
+from lab.plots.caption import counted
 from lab.plots.panels import ACCURACY, FULL, STEP
 from lab.plots.style import GREY, METHOD_COLOURS, TEMPLATE, VERMILLION, faded, task_title
 from lab.widgets.compatibility_cells import Cells
@@ -102,9 +103,10 @@ class CompatibilityExplorer(Explorer):
         cells = self._deltas[part]
         cell = cells[(cells["architecture"] == architecture) & (cells["task"] == task)].iloc[0]
         half = (cell["high"] - cell["low"]) / 2
-        text = f"Optimized for {task_title(architecture)}, trained on {task_title(task)}: {cell['delta']:+.1f}"
+        text = f"Optimized for {task_title(architecture)}, trained on {task_title(task)}: {cell['delta']:+z.1f}"
         text += f" ± {half:.1f}" if pd.notna(half) else ""
-        text += f" percentage points against the baseline at step {self.cells.read_step(task)}, {cell['seeds']} seeds"
+        seeds = counted(cell["seeds"], "seed")
+        text += f" percentage points against the baseline at step {self.cells.read_step(task)}, {seeds}"
         text += f" ({cell['lost']} more diverged)" if cell["lost"] else ""
         text = text.replace("-", "−") + ". Thin: one run a seed. Thick: mean. Black frames: best of a column."
         if missing:

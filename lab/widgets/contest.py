@@ -42,5 +42,5 @@ class ContestExplorer(TrainingExplorer):
         return {f"{task}, {name}": self.specs(function) for name, function in self._functions().items()}
 
     def _train(self) -> None:
-        self._clear()  # a function has one colour
+        self._clear()  # a function has one colour; while a training is under way, neither does anything
         super()._train()

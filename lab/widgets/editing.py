@@ -32,6 +32,7 @@ class State(NamedTuple):
 
     values: np.ndarray
     deed: str
+    changes: str = ""  # what sliders have made of it so far, in words
 
 
 class EditingExplorer(Explorer):
@@ -53,7 +54,8 @@ class EditingExplorer(Explorer):
         self._phi, self._scale, self._name = phi, scale, name
         self._history = History(State(shape.y, ""))
         self._network: tuple | None = None  # seed and scale of the weights that the original's portrait was made with
-        self._base: tuple[widgets.SelectionSlider, Spline] | None = None  # which slider is at work, and on what
+        # which slider is at work, on what, and what other sliders had made of that
+        self._base: tuple[widgets.SelectionSlider, Spline, str] | None = None
         reach, unit = (phi.high - phi.low) / 2, (phi.high - phi.low) / USUAL
 
         self.tool = widgets.ToggleButtons(options=TOOLS, style={"button_width": "60px"}, layout={"width": "auto"})
@@ -95,7 +97,7 @@ class EditingExplorer(Explorer):
         self._redraw()
         self.figure = live(self.figure, height=420)
         self._contest: ContestExplorer | None = None
-        self._below = widgets.VBox(layout={"width": "100%"})
+        self._below = widgets.VBox(layout={"width": "100%", "order": "1000"})  # last
         buttons = [self.undo, self.redo, self.reset, self.mirror_x, self.mirror_y, self.symmetrize]
         buttons = widgets.HBox(buttons, layout=ROW | {"grid_gap": "2px 4px"})
         sides = [widgets.VBox(parts, layout=SIDE) for parts in ([self.editor, buttons], [self.figure])]
@@ -219,15 +221,17 @@ class EditingExplorer(Explorer):
         """A slider acts on the function from before it was moved, however far and often it is moved."""
         if first := self._base is None or self._base[0] is not slider:
             self._release(slider)
-            self._base = slider, self.spline
-        base, (change, words) = self._base[1], self._sliders[slider]
-        phi, deed = base, ""
+            self._base = slider, self.spline, self._history.now.changes
+        base, before, (change, words) = self._base[1], self._base[2], self._sliders[slider]
+        phi, deed, changes = base, "", before
         if slider.value:
             phi = change(base, slider.value)
             error = (phi.values - base.values).double()
-            deed = f"Now: {words.format(slider.label)}; from what was before it at most {error.abs().max():.2g},"
+            # the other sliders are off again, but what they did stays: say it
+            changes = f"{before}, then {words.format(slider.label)}" if before else words.format(slider.label)
+            deed = f"Now: {changes}; from what was before it at most {error.abs().max():.2g},"
             deed += f" RMS {error.square().mean().sqrt():.2g}."
-        state = State(profile(phi).y, deed)
+        state = State(profile(phi).y, deed, changes)
         (self._history.add if first else self._history.replace)(state)
         self._set(state)
 

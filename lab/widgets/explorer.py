@@ -20,6 +20,7 @@ import torch
 from traitlets import Unicode
 
 from lab.errors import LabError
+from lab.plots.page import CONFIG
 
 ROW = {"flex_flow": "row wrap", "align_items": "center", "grid_gap": "2px 14px"}
 LABEL = {"description_width": "initial"}  # labels as long as they are: ipywidgets would cut them at 80 px
@@ -46,8 +47,10 @@ class Explorer(widgets.VBox):
 
     def arrange(self, *parts: widgets.Widget | list[widgets.Widget]) -> None:
         """Show these parts below each other; a list is a row of controls that wraps where the page is narrow."""
-        rows = [widgets.HBox(part, layout=ROW) if isinstance(part, list) else part for part in parts]
+        rows = [_row(part) for part in parts]
         self.children = [*rows, self.status, self.error, Fitting()]
+        for number, part in enumerate(self.children):
+            part.layout.order = str(2 * number)  # the odd places are for errors
 
     def watch(self, redraw: Callable[[], None], *controls: widgets.Widget) -> None:
         """Call `redraw` when one of the controls has a new value.
@@ -57,13 +60,13 @@ class Explorer(widgets.VBox):
         """
         newest = 0
 
-        def changed(_) -> None:
+        def changed(change) -> None:
             nonlocal newest
             if self._quiet == threading.get_ident():
                 return
             newest += 1  # before the lock, so that whoever holds it or waits for it can see that it is stale
             mine = newest
-            with self.safely():
+            with self.safely(change.owner):
                 if mine == newest:
                     redraw()
 
@@ -74,14 +77,17 @@ class Explorer(widgets.VBox):
         """Call `action` when the button is pressed."""
 
         def pressed(_) -> None:
-            with self.safely():
+            with self.safely(button):
                 action()
 
         button.on_click(pressed)
 
     @contextmanager
-    def safely(self) -> Iterator[None]:
-        """Hold the lock, without gradients; an exception ends in the error area, the next success clears it."""
+    def safely(self, control: widgets.Widget | None = None) -> Iterator[None]:
+        """Hold the lock, without gradients; an exception ends in the error area, the next success clears it.
+
+        control: what was used; an error shows below the row that it is in.
+        """
         with self.lock, torch.no_grad():
             self._depth += 1  # one control may set another: only the outermost of such calls clears the area
             try:
@@ -89,6 +95,7 @@ class Explorer(widgets.VBox):
                     self.error.value = ""
                 yield
             except Exception as error:
+                self._place_error(control)
                 self.show(error)
             finally:
                 self._depth -= 1
@@ -103,6 +110,14 @@ class Explorer(widgets.VBox):
             finally:
                 self._quiet = before
 
+    def _place_error(self, control: widgets.Widget | None) -> None:
+        """The error area below the row of a control, where the eyes are; below everything where there is none."""
+        place = len(self.children) - 1
+        for number, part in enumerate(self.children):
+            if control is not None and part is not self.error and _holds(part, control):
+                place = number
+        self.error.layout.order = str(2 * place + 1)
+
     def say(self, text: str) -> None:
         """Put a text below the figures."""
         self.status.value = f'<div style="line-height: 1.4; max-width: 50rem">{html.escape(text)}</div>'
@@ -114,6 +129,17 @@ class Explorer(widgets.VBox):
             trace = html.escape("".join(traceback.format_exception(error)))
             text = f"{type(error).__name__}: {text}<details><summary>where</summary><pre>{trace}</pre></details>"
         self.error.value = ERROR.format(text)
+
+
+def _row(part: widgets.Widget | list[widgets.Widget]) -> widgets.Widget:
+    if isinstance(part, list):
+        return widgets.HBox(part, layout=ROW)
+    # a figure's `layout` is Plotly's own, and says nothing of its place on the page
+    return widgets.VBox([part], layout={"width": "100%"}) if isinstance(part, go.FigureWidget) else part
+
+
+def _holds(part: widgets.Widget, control: widgets.Widget) -> bool:
+    return part is control or any(_holds(child, control) for child in getattr(part, "children", ()))
 
 
 class LiveFigure(go.FigureWidget):
@@ -129,7 +155,7 @@ def live(figure: go.Figure, height: int) -> go.FigureWidget:
     Draw it before: the page can lose changes that are made between here and the first time it is shown.
     """
     widget = LiveFigure(go.Figure(figure).update_layout(height=height, autosize=True, width=None))
-    widget._config = {"responsive": True, "displaylogo": False}
+    widget._config = dict(CONFIG)
     return widget
 
 

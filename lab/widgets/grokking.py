@@ -135,6 +135,8 @@ class GrokkingExplorer(Explorer):
                 operation_table.fill_table(self.table, self.task)
 
     def _train(self) -> None:
+        if self.train.disabled:  # the page sends each of several quick clicks
+            return
         spec = self.run_spec
         self._name = f"{operation_title(spec.task.name)}, {self.phi.value}, width {spec.model.width}"
         self._name += f", {self.fraction.value:.0f} %"
@@ -155,6 +157,8 @@ class GrokkingExplorer(Explorer):
             self._live.stop()
 
     def _clear(self) -> None:
+        if self.train.disabled:  # its lines are still drawn
+            return
         self.curves.data, self._trainings, self.progress.value = (), 0, 0.0
         self.say("")
 

@@ -226,6 +226,7 @@ class LatentExplorer(Explorer):
         self._groups = {views.A: None, views.B: None}
         with self.map.batch_update():
             self._rings()
+        self._unselect()
         self._tell_apart()
 
     def _tell_apart(self) -> None:
@@ -244,7 +245,8 @@ class LatentExplorer(Explorer):
             return
         self.difference.value = ""  # where there is no comparison, that of others must not stay
         place = self._drawn[0]
-        names, found = self.problems.traits(self.problems.unseen, place[1])[0], self.reading.contrast(place, a, b)
+        names, (points, _) = self.problems.traits(self.problems.unseen, place[1])[0], self.reading.map(*self._drawn)
+        found = self.reading.contrast(place, a, b, points)
         self.difference.value = difference(found, names, self.problems.trait, (len(a), len(b)), place[0] + 1)
 
     def _show_problem(self) -> None:

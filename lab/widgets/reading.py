@@ -65,11 +65,11 @@ class Reading:
                 self._decodings[asked] = str(error)
         return self._decodings[asked]
 
-    def contrast(self, place: Place, a: np.ndarray, b: np.ndarray) -> Contrast:
-        """What tells two groups of the unseen problems apart."""
+    def contrast(self, place: Place, a: np.ndarray, b: np.ndarray, points: np.ndarray) -> Contrast:
+        """What tells two groups of the unseen problems apart; points: the map on which they were chosen."""
         part = self.problems.unseen
         traits = self.problems.traits(part, place[1])[1]
-        return contrast(self.codes(place), a, b, traits, self.problems.groups(part), SEED, SHUFFLES)
+        return contrast(self.codes(place), a, b, traits, self.problems.groups(part), SEED, SHUFFLES, points)
 
     def _decode(self, place: Place, colouring: str) -> Decoding | str:
         parts = self.problems.seen, self.problems.unseen

@@ -16,11 +16,13 @@ from lab.nonlinearity.named import named
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo, zoo_names
 from lab.plots.function import OTHERS, fill, frame, look, other, panels, reaching
+from lab.plots.page import CONFIG
 from lab.probes.profile import Profile, Received, profile, received
 from lab.widgets.editing import EditingExplorer
 from lab.widgets.explorer import LABEL, ROW, Explorer, live
 
-GIVEN, GELU, EDITED = "your function", "GELU", "edited"
+GIVEN, GELU, RELU, EDITED = "your function", "GELU", "ReLU", "edited"
+PLAIN = {GELU: "gelu", RELU: "relu"}  # to compare with, besides the zoo
 STEPS = 120  # of the zoom slider
 WIDEST = 1.5  # how far one can zoom out, in half-widths of the function's own range
 
@@ -53,6 +55,7 @@ class SplineExplorer(Explorer):
             raise ArgumentError("the zoo is empty; give a lab.Spline, for example lab.search('memorize').spline")
         first = phi if isinstance(phi, str) else names[0]
         self._profiles: dict[str, Profile] = {}
+        self._left: EditingExplorer | None = None  # the editor that was used last
         self._received: dict[str, Received | None] = dict(inputs) if isinstance(inputs, Mapping) else {}
         if inputs is not None and not isinstance(inputs, Mapping):
             self._received[first] = received(inputs, self.profile(first))
@@ -62,7 +65,7 @@ class SplineExplorer(Explorer):
         self.support = widgets.Button(description="zoom to support", layout={"width": "auto"})
         self.support.tooltip = "where 99 % of the inputs are; where these are not known, where the function is not flat"
         self.slope = widgets.ToggleButton(description="slope", tooltip="show the slope, too", layout={"width": "auto"})
-        self.others = widgets.SelectMultiple(description="compare with", options=[GELU, *names], rows=4, style=LABEL)
+        self.others = widgets.SelectMultiple(description="compare with", options=[*PLAIN, *names], rows=4, style=LABEL)
         self.others.tooltip = "hold Ctrl to choose several"
         self.folder = widgets.Text(description="into", value="out/functions", style=LABEL, layout={"width": "200px"})
         self.export = widgets.Button(description="export", tooltip="write function (JSON) and picture (HTML)")
@@ -109,8 +112,8 @@ class SplineExplorer(Explorer):
 
     def profile(self, name: str) -> Profile:
         """The function of that name in the menus."""
-        if name == GELU:  # nowhere constant: as far as one can zoom out
-            return profile(named("gelu"), self._middle - self._reach, self._middle + self._reach)
+        if name in PLAIN:  # nowhere constant: as far as one can zoom out
+            return profile(named(PLAIN[name]), self._middle - self._reach, self._middle + self._reach)
         if name not in self._profiles:
             self._profiles[name] = profile(self._spline(name))
         return self._profiles[name]
@@ -137,14 +140,22 @@ class SplineExplorer(Explorer):
             fill(self.figure, self.function.value, shape, seen, reach)
             self._panels()
             self._overlay()
-            self._look()
+        self._describe()
+
+    def _describe(self) -> None:
+        shape, seen = self.shape, self.received
         inside = f"{len(shape.x)} knots on [{shape.low:g}, {shape.high:g}], linear between them, constant outside. "
         known = f"Inputs: {seen.source}." if seen else "Its inputs are not shown: no model trained with it is at hand."
         self.say(inside + known)
 
     def _look(self) -> None:
+        others = [self.profile(name) for name in self._compared()]
         with self.figure.batch_update():
-            look(self.figure, self.shape, self.zoom.value)
+            look(self.figure, self.shape, self.zoom.value, others)
+
+    def _compared(self) -> list[str]:
+        """The other functions that are shown."""
+        return [name for name in self.others.value if name != self.function.value]
 
     def _panels(self) -> None:
         with self.figure.batch_update():
@@ -153,7 +164,10 @@ class SplineExplorer(Explorer):
     def _mode(self) -> None:
         """Into the editing mode, or back."""
         if self.edit.value:
-            self.editing = EditingExplorer(self._spline(self.function.value), self.function.value, self._scale)
+            name = self.function.value
+            if name != EDITED or self._left is None:
+                self._left = EditingExplorer(self._spline(name), name, self._scale)
+            self.editing = self._left  # with what undo goes back to, where the edited function is edited further
             self._place.children = [self.editing]
             self.say("")
         else:
@@ -163,7 +177,7 @@ class SplineExplorer(Explorer):
 
     def _take(self) -> None:
         """The edited function, if it is another one, becomes one of the menus, and is the one that is shown."""
-        if self.editing is None or not self.editing.changed:
+        if self.editing is None or not (self.editing.changed or self.function.value == EDITED):
             return
         self._given[EDITED] = self.editing.spline
         for known in (self._profiles, self._received):  # of an earlier one
@@ -180,9 +194,10 @@ class SplineExplorer(Explorer):
     def _overlay(self) -> None:
         with self.figure.batch_update():
             for trace, name in zip(self.figure.data[OTHERS:], self.others.options, strict=True):
-                trace.visible = chosen = name in self.others.value and name != self.function.value
+                trace.visible = chosen = name in self._compared()
                 if chosen:
                     trace.x, trace.y = reaching(self.profile(name), self._reach)
+            self._look()
 
     def _to_support(self) -> None:
         shape, seen = self.shape, self.received
@@ -192,12 +207,14 @@ class SplineExplorer(Explorer):
     def _export(self) -> None:
         if self.editing:
             self._take()
+        self.say("") if self.editing else self._describe()  # where this fails, "written" must not stay
         folder, name = Path(self.folder.value).expanduser(), self.function.value
         name = name.replace("/", "-").replace(" ", "-")
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._spline(self.function.value).save(folder / f"{name}.json")
-            go.Figure(self.figure).write_html(folder / f"{name}.html")  # plotly.js inside: opens without a network
+            # plotly.js inside: opens without a network
+            go.Figure(self.figure).write_html(folder / f"{name}.html", config=CONFIG)
         except OSError as error:
             raise LabError(f"cannot write to {folder} ({error.strerror}); name another folder") from error
         self.say(f"written: {folder.resolve() / name}.json and .html")

@@ -28,7 +28,16 @@ def map_frame(hover: Sequence[str]) -> go.Figure:
     bar = {"title": {"side": "top"}, "orientation": "h", "thickness": 10, "len": 0.8, "y": -0.04, "yanchor": "top"}
     marker = {"size": 6, "opacity": 0.8, "colorscale": SEQUENTIAL, "colorbar": bar, "showscale": False}
     figure.add_scatter(
-        x=[], y=[], mode="markers", text=hover, hovertemplate="%{text}<extra></extra>", showlegend=False, marker=marker
+        x=[],
+        y=[],
+        mode="markers",
+        text=hover,
+        hovertemplate="%{text}<extra></extra>",
+        showlegend=False,
+        marker=marker,
+        # the line that was drawn shows what is selected; points that are faded would stay so when the line is gone,
+        # because a page takes "no selection" for "none is selected"
+        unselected={"marker": {"opacity": marker["opacity"]}},
     )
     figure.add_scatter(
         x=[],
@@ -41,6 +50,7 @@ def map_frame(hover: Sequence[str]) -> go.Figure:
     for name, ink, symbol in RINGS.values():
         marker = {"symbol": symbol, "size": 10, "color": ink, "line": {"width": 1.3}}
         figure.add_scatter(x=[], y=[], mode="markers", hoverinfo="skip", name=name, marker=marker, showlegend=False)
+    figure.update_traces(unselected_marker_opacity=1, selector={"hoverinfo": "skip"})  # the star and the rings, too
     for _ in range(LISTED):
         figure.add_scatter(x=[None], y=[None], mode="markers", marker={"size": 8}, visible=False, hoverinfo="skip")
     figure.update_layout(

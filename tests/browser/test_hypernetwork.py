@@ -10,6 +10,9 @@ from playwright.sync_api import expect
 from tests.browser.jupyter import choosing
 
 COUNTS = re.compile(r"A has (\d+) problems(?:, B (\d+))?")  # what LatentExplorer says of its groups
+# how faded the most faded of a map's points and its star is
+FAINTEST = """plot => Math.min(...[...plot.querySelectorAll('.scatterlayer .trace:nth-child(-n+2) .point')].map(
+  point => Number(point.style.opacity)))"""
 PANELS = "svg => svg.innerHTML.split('>A<').length - 1"
 
 
@@ -117,6 +120,7 @@ def test_latent_codes(opened, redraws):
                 break
         lab.until(around, f"{name} has the problems that a line was drawn around")
     lab.page.get_by_text("The rule that separates them").wait_for()
+    lab.until(lambda: codes.evaluate(FAINTEST) >= 0.8, "no point of the map is faded any more")
     layer.select_option("1")
     lab.page.get_by_text("codes in layer 1 tells A from B").wait_for()
     lab.button("clear A and B").click()

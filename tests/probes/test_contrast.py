@@ -5,6 +5,7 @@ import pytest
 
 from lab.errors import ArgumentError
 from lab.probes import contrast
+from lab.probes.contrast import regions
 
 RULES, PARTS = 4, 8
 
@@ -64,3 +65,35 @@ def test_what_cannot_be_compared_is_refused():
             contrast(codes, a, b, traits(rule), other)
     with pytest.raises(ArgumentError, match=r"traits are int64 of shape \(600,\)"):
         contrast(codes, np.arange(50), np.arange(50, 99), rule, other)
+
+
+def test_any_two_regions_of_a_map_differ_and_that_is_said():
+    """Codes without structure: a line between two halves tells them apart, and so it does between any two regions."""
+    rng = np.random.default_rng(0)
+    codes = rng.normal(size=(300, 2))
+    left, right = np.flatnonzero(codes[:, 0] < -0.5), np.flatnonzero(codes[:, 0] > 0.5)
+    traits = rng.random((300, 4)) < 0.3
+    found = contrast(codes, left, right, traits, points=codes)
+    assert found.decoding.accuracy.value > 0.95 and np.median(found.elsewhere) > 0.95
+    assert (found.gaps >= found.gap).mean() > 0.05, "so is the difference of traits, which are noise"
+
+
+def test_regions_of_a_map_that_knows_nothing_of_the_codes_do_not_differ():
+    rng = np.random.default_rng(0)
+    kind = rng.integers(2, size=300)
+    codes, points = np.eye(2)[kind] + rng.normal(size=(300, 2)) / 20, rng.normal(size=(300, 2))
+    a, b = (np.flatnonzero(kind == k) for k in (0, 1))
+    found = contrast(codes, a, b, np.eye(2, dtype=bool)[kind], points=points)
+    assert found.decoding.accuracy.value == 1 and np.quantile(found.elsewhere, 0.95) < 0.75
+    assert found.gap == 1 and (found.gaps < 0.5).all()
+
+
+def test_regions_are_apart_as_large_as_asked_and_compact():
+    rng = np.random.default_rng(0)
+    points = rng.random((200, 2))
+    for a, b in ((range(30), range(30, 100)), (range(100), range(100, 200))):
+        for one, other in regions(points, a, b, 10):
+            assert (len(one), len(other)) == (len(a), len(b)) and not set(one) & set(other)
+            # a line separates them: the points on its two sides are nearer to one centre than to the other
+            across = points[other].mean(0) - points[one].mean(0)
+            assert (points[one] @ across).mean() < (points[other] @ across).mean()

@@ -135,6 +135,8 @@ def test_another_slider_takes_up_what_the_first_one_left(explorer, phi):
     np.testing.assert_allclose(explorer.spline.values, smooth.chebyshev(20)(x), atol=1e-6)
     error = float((explorer.spline.values - smooth.values).abs().max())
     assert f"at most {error:.2g}" in explorer.status.value
+    width = f"{explorer.smooth.options[3][0]}"
+    assert f"smoothed, bandwidth {width}, then the Chebyshev series of degree 20" in explorer.status.value
     pull(explorer)
     assert explorer.chebyshev.value == 0
 
@@ -208,6 +210,24 @@ def test_the_edited_function_comes_back_into_the_menus(phi, tmp_path):
     explorer.export.click()
     assert torch.equal(Spline.load(tmp_path / "edited.json").values, phi.values.flip(0))
     assert explorer.edit.value and explorer.error.value == ""
+
+
+def test_who_comes_back_to_the_editor_finds_undo_and_the_function_before(phi):
+    explorer = SplineExplorer(phi, edit=True)
+    explorer.editing.mirror_y.click()
+    explorer.edit.value = False
+    explorer.edit.value = True
+    editing = explorer.editing
+    np.testing.assert_array_equal(np.frombuffer(editing.editor.before), phi.values.double())
+    editing.undo.click()
+    assert torch.equal(explorer.spline.values, phi.values)
+    editing.redo.click()
+    editing.mirror_x.click()
+    explorer.edit.value = False
+    assert torch.equal(explorer.spline.values, -phi.values.flip(0)) and explorer.function.value == EDITED
+    explorer.function.value = explorer.function.options[1]
+    explorer.edit.value = True
+    assert explorer.editing is not editing and explorer.editing.undo.disabled, "another function is edited anew"
 
 
 def test_the_editor_is_complete_before_anything_is_sent(phi):

@@ -44,6 +44,24 @@ def test_an_error_of_a_button_shows():
     assert "KeyError" in shell.error.value
 
 
+def test_an_error_shows_next_to_the_control_that_caused_it():
+    shell, buttons = Explorer(), [widgets.Button() for _ in range(3)]
+    plot = widgets.Output()
+    shell.arrange([buttons[0]], plot, widgets.VBox([widgets.HBox([buttons[1]])]), [buttons[2]])
+    for number, button in enumerate(buttons):
+        shell.press(lambda number=number: {}[number], button)
+    for number, row in enumerate((0, 2, 3)):
+        buttons[number].click()
+        shown = sorted(shell.children, key=lambda part: int(part.layout.order or 0))
+        assert (
+            shown.index(shell.error) == shown.index(shell.children[row]) + 1
+            and f"KeyError: {number}" in shell.error.value
+        )
+        assert [part for part in shown if part is not shell.error] == [
+            p for p in shell.children if p is not shell.error
+        ]
+
+
 def test_an_error_in_what_one_control_sets_off_is_not_cleared_by_the_other():
     first, second = widgets.IntSlider(), widgets.IntSlider()
     shell = Explorer()

@@ -98,6 +98,16 @@ def test_it_can_be_stopped_and_goes_on_to_the_next():
     assert (shown(explorer) == 0).all()
 
 
+def test_many_quick_clicks_start_one_training():
+    explorer = GrokkingExplorer(scale="laptop")
+    explorer.width.value = 8
+    for _ in range(6):
+        explorer.train.click()
+    assert len(explorer.curves.data) == 2 and explorer.error.value == ""
+    explorer.stop.click()
+    assert explorer.wait(20) and not explorer.train.disabled
+
+
 def test_what_cannot_be_trained_is_said(tmp_path, monkeypatch):
     (tmp_path / "broken.json").write_text("{}")
     monkeypatch.setenv("LAB_ZOO", str(tmp_path))

@@ -197,6 +197,9 @@ def test_two_clusters_are_compared_and_stay_chosen_in_other_layers(explorer):
     said = explorer.difference.value
     assert re.search(rf"separates them: <b>({re.escape(names[0])}|{re.escape(names[1])})</b>", said)
     assert "100 %" in said and explorer.error.value == ""
+    assert re.search(r"\d+ of 20 pairs of other regions", said) and re.search(
+        r"the other regions in \d+ to \d+ %", said
+    )
     ring = explorer.map.data[views.A]
     np.testing.assert_array_equal(np.stack([ring.x, ring.y], 1), shown(explorer)[a])
     explorer.layer.value = 2

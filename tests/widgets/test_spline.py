@@ -12,7 +12,7 @@ from lab.nonlinearity.spline import Spline
 from lab.papers.transformers.individual_tasks.figures import mlp_inputs
 from lab.plots.function import ENDS, INPUTS, OTHERS, PHI, SLOPE
 from lab.probes.profile import counts
-from lab.widgets.spline import GELU, SplineExplorer
+from lab.widgets.spline import GELU, RELU, SplineExplorer
 
 X = np.linspace(-50, 50, 4001)
 
@@ -105,6 +105,24 @@ def test_comparisons_are_functions_to_the_ends_of_the_picture(phi):
     assert not gelu.visible
 
 
+def test_relu_is_there_to_compare_with(phi):
+    explorer = SplineExplorer(phi)
+    explorer.others.value = (RELU,)
+    (line,) = [trace for trace in explorer.figure.data[OTHERS:] if trace.visible]
+    np.testing.assert_array_equal(line.y, np.maximum(line.x, 0))
+
+
+def test_comparisons_are_not_clipped(phi):
+    explorer = SplineExplorer(phi / 100)
+    explorer.others.value = (RELU,)
+    for zoom in (2.0, explorer.zoom.max):
+        explorer.zoom.value = zoom
+        low, high = explorer.figure.layout.xaxis.range
+        assert explorer.figure.layout.yaxis.range[1] >= high, "ReLU is as high as x"
+    explorer.others.value = ()
+    assert explorer.figure.layout.yaxis.range[1] < 1
+
+
 def test_export_writes_the_function_and_the_picture(phi, tmp_path):
     explorer = SplineExplorer(phi)
     explorer.folder.value = str(tmp_path / "new" / "folder")
@@ -118,6 +136,8 @@ def test_export_writes_the_function_and_the_picture(phi, tmp_path):
     explorer.folder.value = str(tmp_path / "file")
     explorer.export.click()
     assert "name another folder" in explorer.error.value
+    assert "written" not in explorer.status.value, "of an earlier success nothing is left"
+    assert "73 knots" in explorer.status.value
 
 
 def test_what_cannot_be_shown_is_refused():

@@ -62,6 +62,24 @@ def test_trainings_overlay_until_they_are_cleared():
     assert explorer.figure.data == () and explorer.error.value == ""
 
 
+def test_many_quick_clicks_start_one_training():
+    explorer = TrainingExplorer("memorize", scale="paper")
+    explorer.seeds.value = 1
+    # the page sends each click on its own: some arrive before it has seen that the button is disabled
+    for _ in range(6):
+        explorer.train.click()
+    assert len(explorer.figure.data) == 1 and explorer.error.value == ""
+    started = explorer._live
+    explorer.train.click()
+    assert explorer._live is started and len(explorer.figure.data) == 1
+    explorer.clear.click()
+    assert len(explorer.figure.data) == 1, "the line of a training stays while it grows"
+    explorer.stop.click()
+    assert explorer.wait(20)
+    explorer.clear.click()
+    assert explorer.figure.data == ()
+
+
 def test_the_stop_button_stops():
     explorer = TrainingExplorer("memorize", scale="paper")
     explorer.seeds.value = 1

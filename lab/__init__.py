@@ -16,7 +16,7 @@ from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.swap import swap
 from lab.nonlinearity.swapped import load_swapped, save_swapped
 from lab.nonlinearity.zoo import zoo_names
-from lab.own_models import compare
+from lab.own.compare import compare
 from lab.run import EpisodeResult, Run, Runs, SearchResult
 from lab.widgets import explore
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from torch import nn
 
-from lab import own_models, tasks
+from lab import tasks
 from lab.catalogue import zoo as catalogue
 from lab.data import Data
 from lab.errors import ArgumentError, check_choice, check_whole, shown
@@ -17,6 +17,8 @@ from lab.models.methods import METHODS
 from lab.nonlinearity import zoo as functions
 from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
+from lab.own.search import search as search_own
+from lab.own.settings import Replaced
 from lab.papers.hypernetwork.settings import READ_HELD_OUT, logic, of_task, read_length, sraven
 from lab.papers.simplicity.defaults import of_table
 from lab.papers.transformers.defaults import of_sequences
@@ -47,7 +49,7 @@ def search(
     by: str | None = None,
     *,
     model: Callable[[int], nn.Module] | None = None,
-    replace: own_models.Replaced | None = None,
+    replace: Replaced | None = None,
     **settings: Any,
 ) -> SearchResult | EpisodeResult:
     """Learn a non-linearity for a task, or read it from the store.
@@ -78,9 +80,7 @@ def search(
     Spline((161,) knots on [-8, 8])
     """
     if isinstance(task, Data) or model is not None or replace is not None or settings:
-        return _search_own(
-            task, model, replace, by, seed=seed, device=device, store=store, progress=progress, **settings
-        )
+        return _own(task, model, replace, by, seed=seed, device=device, store=store, progress=progress, **settings)
     store, seed = as_store(store), check_whole("seed", seed, 0, MOST_SEED)
     found, words = _of(task, scale), None if learn is None else _words(learn)
     spec: SearchSpec | EpisodeSpec | TwoLossSpec
@@ -213,9 +213,7 @@ def zoo(name: str | None = None, folder: str | Path | None = None) -> Spline | p
     return catalogue.table(folder) if name is None else functions.zoo(name, folder)
 
 
-def _search_own(
-    data: Any, model: Any, replace: Any, by: str | None, store: Store | None, **settings: Any
-) -> SearchResult:
+def _own(data: Any, model: Any, replace: Any, by: str | None, store: Store | None, **settings: Any) -> SearchResult:
     if not isinstance(data, Data):
         raise ArgumentError(
             f"task={shown(data)} with model, replace or settings: these are for data of your own; give a lab.Data, as "
@@ -227,7 +225,7 @@ def _search_own(
         )
     if by not in (None, "two_loss"):
         raise ArgumentError(f"by={shown(by)}: a model of your own is searched by two_loss")
-    return own_models.search(data, model, replace, store=store, **settings)
+    return search_own(data, model, replace, store=store, **settings)
 
 
 def _parts(learn: tuple[str, ...]) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from lab.nonlinearity.part import as_module
 from lab.nonlinearity.swap import swap
 from lab.resolve import resolve
 from lab.run import Run
-from lab.spec import UNCHANGED, RunSpec
+from lab.spec import UNCHANGED, Knots, Learned, RunSpec
 from lab.store import Store
 from lab.training.modules.maker import Maker
 
@@ -182,8 +182,10 @@ class Comparison:
         return [group.to_numpy() for _, group in per_run.groupby("search", sort=False)]
 
     def _covers(self, *functions: str) -> str:
-        searched = any(not isinstance(run.spec.model.phi, str) and run.function in functions for run in self.runs)
-        return "seeds, of one search" if searched else "seeds"
+        parts = [run.spec.model.phi for run in self.runs if run.function in functions]
+        if any(isinstance(part, Learned) for part in parts):
+            return "seeds, of one search"
+        return "seeds, of this one function" if any(isinstance(part, Knots) for part in parts) else "seeds"
 
 
 def _ends(curves: pd.DataFrame) -> pd.DataFrame:

@@ -27,7 +27,7 @@ LAYERS = (
     ("jobs", "engine"),
     ("run", "comparison", "plots"),
     ("papers",),
-    ("own_models",),
+    ("own",),
     ("catalogue", "api"),
     ("widgets", "doctor", "cli"),
 )

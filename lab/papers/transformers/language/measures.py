@@ -59,6 +59,17 @@ def accuracy_gains(table: pd.DataFrame, by: str, base: str) -> dict[str, Estimat
     return compare(known, {kind: (kind, base) for kind in known if kind != base and base in known}, COVERS)
 
 
+def perplexity_gains(table: pd.DataFrame, by: str, base: str) -> dict[str, Estimate]:
+    """Training perplexity of `base` minus that of each kind."""
+    known = groups(table, by, "perplexity")
+    return compare(known, {kind: (base, kind) for kind in known if kind != base and base in known}, COVERS)
+
+
+def by_size(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """The rows of each size of models, named as "layers×width"."""
+    return [(f"{layers}×{width}", rows) for (layers, width), rows in table.groupby(["layers", "width"], sort=True)]
+
+
 COVERS = "seeds, of one search"
 
 

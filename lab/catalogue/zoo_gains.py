@@ -20,7 +20,18 @@ from lab.papers.transformers.compatibility.figures import PARTS
 from lab.papers.transformers.settings import BASELINE, BOTH, MLP, SEEDS, setting
 from lab.run import Run
 from lab.scale import COMMON
-from lab.spec import EpisodeSpec, Learned, RunSpec, SearchSpec, TwoLossSpec, from_json, key, on_sequences, replace
+from lab.spec import (
+    EpisodeSpec,
+    Learned,
+    ModuleSearch,
+    RunSpec,
+    SearchSpec,
+    TwoLossSpec,
+    from_json,
+    key,
+    on_sequences,
+    replace,
+)
 from lab.statistics import LEVEL
 from lab.store import Store
 
@@ -44,6 +55,8 @@ def gain(phi: Spline, plain: dict, store: Store | None = None) -> dict:
     try:
         spec = from_json(json.dumps(plain))
     except (LookupError, TypeError, ValueError, AttributeError):  # of a lab with other kinds of specs
+        return NOTHING
+    if isinstance(spec, ModuleSearch):  # what it gains is kept with it, where it was measured
         return NOTHING
     if not isinstance(spec, Search):
         raise ValueError(f"its spec is a {type(spec).__name__}, and not one of a search")

@@ -22,13 +22,16 @@ from lab.own.search import search as search_own
 from lab.own.settings import Replaced
 from lab.papers.hypernetwork.settings import READ_HELD_OUT, logic, of_task, read_length, sraven
 from lab.papers.simplicity.defaults import of_table
-from lab.papers.transformers.settings import setting
+from lab.papers.transformers.defaults import of_sequences
+from lab.papers.transformers.language.settings import language
+from lab.papers.transformers.settings import Setting
 from lab.run import MOST_SEED, MOST_SEEDS, MOST_WIDTH, Run, Runs, complete
 from lab.scale import check_scale
 from lab.spec import EpisodeSpec, Part, SearchSpec, TwoLossSpec, by_episodes
 from lab.store import SHIPPED, Store, as_store
-from lab.tasks import Logic, Sraven, TableTask
-from lab.tasks.named import HELP, table_named
+from lab.tasks import Logic, Sraven, TableTask, Text
+from lab.tasks.named import HELP, TEXT_HELP, table_named
+from lab.tasks.text import text_named
 from lab.training.optimizers import RULES
 
 if TYPE_CHECKING:
@@ -39,7 +42,7 @@ PARTS = ("mlp", "attention")  # where a non-linearity can be learned
 
 
 def search(
-    task: str | TableTask | Data,
+    task: str | TableTask | Text | Data,
     scale: str = "laptop",
     learn: str | Sequence[str] | None = None,
     seed: int = 0,
@@ -54,11 +57,11 @@ def search(
 ) -> SearchResult | EpisodeResult:
     """Learn a non-linearity for a task, or read it from the store.
 
-    task: an algorithmic one by name; or a table, as a task of `lab.tasks` or by its name ("ab mod 27", "mnist_sample as
-    numbers", "bank-marketing"). learn: of an algorithmic task "mlp" (default) or "attention" or both; of a table one
-    function for all layers ("shared", default), one a layer ("layers"), or one an input ("inputs"). by: "two_loss"
-    (Algorithm 1 of the transformers paper), the only one for algorithmic tasks, or "episodes" (Algorithm 1 of the
-    simplicity paper), the default for tables.
+    task: an algorithmic one by name; a text ("shakespeare", "shakespeare gpt2", or a `lab.tasks.Text`); or a table, as
+    a task of `lab.tasks` or by its name ("ab mod 27", "mnist_sample as numbers", "bank-marketing"). learn: of a table
+    one function for all layers ("shared", default), one a layer ("layers"), or one an input ("inputs"); of others "mlp"
+    (default) or "attention" or both. by: "two_loss" (Algorithm 1 of the transformers paper), or "episodes" (Algorithm 1
+    of the simplicity paper), for tables alone and their default.
 
     On a `lab.Data` with a model of your own, one function for all its activations, by two losses:
     model: a function of a seed that returns a `torch.nn.Module`; your code, unchanged.
@@ -82,14 +85,14 @@ def search(
     if isinstance(task, Data) or model is not None or replace is not None or settings:
         return _own(task, model, replace, by, seed=seed, device=device, store=store, progress=progress, **settings)
     store, seed = as_store(store), check_whole("seed", seed, 0, MOST_SEED)
-    table, words = _table(task), None if learn is None else _words(learn)
+    found, words = _of(task, scale), None if learn is None else _words(learn)
     spec: SearchSpec | EpisodeSpec | TwoLossSpec
-    if table is None:
-        assert isinstance(task, str)  # of `tasks.NAMES`
+    if isinstance(found, Setting):
         if by not in (None, "two_loss"):
-            raise ArgumentError(f"by={shown(by)}: {task} is searched by two_loss; episodes are for tables")
-        spec = dataclasses.replace(setting(task, scale).search(_parts(words or ("mlp",))), seed=seed)
+            raise ArgumentError(f"by={shown(by)}: {found.task_name} is searched by two_loss; episodes are for tables")
+        spec = dataclasses.replace(found.search(_parts(words or ("mlp",))), seed=seed)
     else:
+        table = found
         learned, by = " + ".join(words or ("shared",)), "episodes" if by is None else by
         spec = of_table(table, check_scale(scale)).search(learned, seed, by)
     complete([spec], store, device, progress)
@@ -97,7 +100,7 @@ def search(
 
 
 def train(
-    task: str | Logic | Sraven | TableTask,
+    task: str | Logic | Sraven | TableTask | Text,
     mlp: nn.Module | Part | None = None,
     attention: nn.Module | Part = "softmax",
     seeds: int = 6,
@@ -128,8 +131,11 @@ def train(
     'sraven'
     >>> train("ab mod 5", seeds=2, scale="smoke", progress=False).accuracy.shape
     (2, 3)
+    >>> sorted(train("moby_dick", seeds=1, scale="smoke", progress=False).scores)
+    ['accuracy_test', 'bits_test', 'loss_test']
     """
-    table = None if isinstance(task, (Logic, Sraven)) else _table(task)
+    found = None if isinstance(task, (Logic, Sraven)) else _of(task, scale)
+    table = None if isinstance(found, Setting) else found
     mlp = as_part(("gelu" if table is None else "relu") if mlp is None else mlp, "mlp")
     changes: dict[str, Any] = {}
     if mlp == "softmax":
@@ -149,8 +155,8 @@ def train(
         runs = of_table(table, check_scale(scale)).runs(seeds)
         specs = [dataclasses.replace(run, model=dataclasses.replace(run.model, phi=mlp, **changes)) for run in runs]
     else:
-        assert isinstance(task, str)  # of `tasks.NAMES`
-        specs = setting(task, scale).runs(seeds, mlp=mlp, attention=as_part(attention, "attention"), **changes)
+        assert isinstance(found, Setting)
+        specs = found.runs(seeds, mlp=mlp, attention=as_part(attention, "attention"), **changes)
     recipe = _recipe(specs[0].recipe, steps, rate, batch, optimizer)
     specs = [dataclasses.replace(spec, recipe=dataclasses.replace(spec.recipe, **recipe)) for spec in specs]
     complete(specs, store, device, progress)
@@ -256,15 +262,19 @@ def _parts(learn: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(part for part in PARTS if part in learn)
 
 
-def _table(task: str | TableTask) -> TableTask | None:
-    """The table that is meant, None for an algorithmic task."""
+def _of(task: str | TableTask | Text, scale: str) -> Setting | TableTask:
+    """The settings of an algorithmic task or a text; or the table that is meant."""
     if task is None:
-        raise ArgumentError(f"task=None: give {', '.join(tasks.NAMES)}; or {HELP}")
+        raise ArgumentError(f"task=None: give {', '.join(tasks.NAMES)}; {TEXT_HELP}; or {HELP}")
+    if isinstance(task, Text) or task in tasks.NAMES:
+        return of_sequences(task, scale)
     if not isinstance(task, str):
         return task
-    table = None if task in tasks.NAMES else table_named(task)
-    if task not in tasks.NAMES and table is None:
-        raise ArgumentError(f"unknown task {shown(task)}; known: {', '.join(tasks.NAMES)}; or {HELP}")
+    if text_named(task) is not None:
+        return language(task, scale)
+    table = table_named(task)
+    if table is None:
+        raise ArgumentError(f"unknown task {shown(task)}; known: {', '.join(tasks.NAMES)}; {TEXT_HELP}; or {HELP}")
     return table
 
 

@@ -107,8 +107,10 @@ class Run(Stored):
         modules = [build([resolve(part, self.store)]) for part in self.spec.model.parts.values()]
         model = model_of([self.spec], modules)
         weights = {name: weight for name, weight in self._stored[1].items() if name != "trajectory"}
-        missing, unexpected = model.load_state_dict(weights, strict=False)
-        if unexpected or any("phi" not in name.split(".") for name in missing):
+        absent, unexpected = model.load_state_dict(weights, strict=False)
+        own = {name for name, _ in model.named_parameters()}  # tied weights under their first name
+        missing = [name for name in absent if name in own and "phi" not in name.split(".")]
+        if unexpected or missing:
             raise ValueError(
                 f"run {self.key}: its weights do not fit its spec (missing {missing}, unexpected {unexpected})"
             )

@@ -17,7 +17,8 @@ from lab.papers.simplicity.defaults import of_table
 from lab.papers.simplicity.grokking.settings import LEARNED, RELU
 from lab.papers.tables import curves
 from lab.papers.transformers.compatibility.figures import PARTS
-from lab.papers.transformers.settings import BASELINE, BOTH, MLP, SEEDS, setting
+from lab.papers.transformers.defaults import of_sequences
+from lab.papers.transformers.settings import BASELINE, BOTH, MLP, SEEDS
 from lab.run import Run
 from lab.scale import COMMON
 from lab.spec import (
@@ -34,6 +35,7 @@ from lab.spec import (
 )
 from lab.statistics import LEVEL
 from lab.store import Store
+from lab.tasks import Text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -132,9 +134,9 @@ def _stored(phi: Spline, spec: Search, store: Store) -> Iterator[tuple[pd.DataFr
 def _base(phi: Spline, spec: Search, scale: str, seeds: int) -> tuple[list[RunSpec], list[list[RunSpec]]]:
     """Runs of the baseline, and runs with the function: named by its search, or by its values."""
     if on_sequences(spec):
-        if not isinstance(spec.task, str):  # of texts no runs without the function are kept for comparison
+        if not isinstance(spec.task, (str, Text)):  # with one's own models no runs without the function are kept
             return [], []
-        settings = setting(spec.task, scale)
+        settings = of_sequences(spec.task, scale)
         kinds = [settings.runs(seeds, spec)]
         if spec.learn == ("mlp",):
             kinds.append(settings.runs(seeds, mlp=as_part(phi)))

@@ -72,6 +72,13 @@ def test_figures_share_their_runs_and_more_seeds_are_further_runs():
     assert {spec.task_name for _, spec in planned(NAMES[0])} == {ADDITION.name}
 
 
+@pytest.mark.parametrize("name", ("simplicity/fig11", "simplicity/fig14", "simplicity/fig28"))
+def test_overnight_is_laptop_with_more_seeds(name):
+    laptop, overnight = ({spec for _, spec in planned(name, scale)} for scale in ("laptop", "overnight"))
+    assert laptop < overnight, "what a laptop has trained is not trained again"
+    assert {replace(spec, seed=0) for spec in laptop} == {replace(spec, seed=0) for spec in overnight}
+
+
 def test_paper_scale_is_the_papers():
     found = grokking("paper")
     assert (found.model.width, found.model.layers, found.recipe.rate, found.recipe.steps, found.recipe.batch) == (

@@ -108,7 +108,7 @@ def test_functions_are_what_the_searches_found(made, name):
         found = EpisodeResult(searches[keys], Store())
         assert rows.loc[rows["chosen"], "restart"].unique().tolist() == [found.winner]
         for restart, part in rows.groupby("restart"):
-            kept = found.splines(restart)["phi"].values.numpy().ravel()
+            kept = found.of_restart(restart)["phi"].values.numpy().ravel()
             assert part["value"].to_numpy() == pytest.approx(kept, abs=1e-5)
 
 

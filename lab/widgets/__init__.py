@@ -27,11 +27,12 @@ def explore(x: object, scale: str | None = None, edit: bool = False) -> Explorer
     from lab import tasks
     from lab.catalogue.figure import Figure
     from lab.catalogue.received_inputs import functions_of
+    from lab.found import EpisodeResult, SearchResult
     from lab.nonlinearity.spline import Spline
     from lab.nonlinearity.zoo import zoo_names
     from lab.probes.arguments import described
     from lab.probes.landscape import Landscape
-    from lab.run import EpisodeResult, Run, Runs, SearchResult
+    from lab.run import Run, Runs
     from lab.tasks import Logic, Operation, Sraven
     from lab.tasks.table import TableTask
     from lab.widgets.compatibility import CompatibilityExplorer

@@ -11,13 +11,14 @@ import torch
 from lab.catalogue.build import figure
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
+from lab.found import EpisodeResult
 from lab.kinds import check_run as check_rows
 from lab.papers.simplicity.grokking import figures as grokking_entries
 from lab.papers.simplicity.grokking.figures import VERSIONS
 from lab.papers.simplicity.grokking.plots import reached
 from lab.papers.simplicity.grokking.settings import ADDITION, LEARNED, RELU, grokking
 from lab.plots.caption import reading
-from lab.run import EpisodeResult, Run
+from lab.run import Run
 from lab.scale import COMMON
 from lab.spec import from_json, key, needs, replace, to_json
 from lab.store import Store
@@ -114,7 +115,7 @@ def test_functions_are_what_the_search_found_for_each_restart(made, name):
         found, rows = EpisodeResult(search, store), functions[functions["task"] == task.name]
         assert rows.loc[rows["chosen"], "restart"].unique().tolist() == [found.winner]
         for restart, part in rows.groupby("restart"):
-            kept = found.splines(restart)["phi"].values.numpy().ravel()
+            kept = found.of_restart(restart)["phi"].values.numpy().ravel()
             assert part["value"].to_numpy() == pytest.approx(kept, abs=1e-5)
             assert part["accuracy_val"].iloc[0] == pytest.approx(found.results[restart, :, 0].mean())
         chosen = rows[rows["chosen"]]

@@ -21,9 +21,9 @@ install: $(READY)  ## create .venv and install the lab with pinned dependencies
 figure: $(READY)  ## train what Figure 11 of the simplicity paper needs, and draw it
 	$(BIN)/lab figure simplicity/fig11
 
-# SCALE=paper HOURS=10; it goes on from where it stopped
+# SCALE=overnight or paper, HOURS=10; it goes on from where it stopped
 overnight: $(READY)  ## train every figure for a night, those first whose open claims cost least
-	nice -n 19 $(BIN)/lab train-all --scale $(or $(SCALE),paper) --hours $(or $(HOURS),10)
+	nice -n 19 $(BIN)/lab train-all --scale $(or $(SCALE),overnight) --hours $(or $(HOURS),10)
 
 # One after the other, since two would fight for the processors; all of them, whatever became of the one before.
 test: $(READY)  ## lint, then run every test (browser tests need Chromium); fails if any part does

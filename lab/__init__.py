@@ -9,21 +9,28 @@
 from lab.api import search, train, trained, zoo
 from lab.catalogue.build import figure
 from lab.catalogue.scorecard import scorecard
+from lab.comparison import Comparison
+from lab.data import Data
 from lab.errors import ArgumentError, LabError
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.swap import swap
 from lab.nonlinearity.swapped import load_swapped, save_swapped
 from lab.nonlinearity.zoo import zoo_names
-from lab.run import Run, Runs, SearchResult
+from lab.own.compare import compare
+from lab.run import EpisodeResult, Run, Runs, SearchResult
 from lab.widgets import explore
 
 __all__ = [
     "ArgumentError",
+    "Comparison",
+    "Data",
+    "EpisodeResult",
     "LabError",
     "Run",
     "Runs",
     "SearchResult",
     "Spline",
+    "compare",
     "explore",
     "figure",
     "load_swapped",

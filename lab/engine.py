@@ -32,12 +32,18 @@ Report = Callable[[int, int, str], None]
 
 
 def complete(
-    specs: Iterable[Spec], store: Store, device: str = "auto", workers: int | None = None, report: Report | None = None
+    specs: Iterable[Spec],
+    store: Store,
+    device: str = "auto",
+    workers: int | None = None,
+    report: Report | None = None,
+    threads: int = 1,
 ) -> None:
     """Train whatever is missing, searches before the runs that need them. Everything finished is kept at once.
 
     What another process trains at this moment is left to it, and waited for when nothing else is to be done.
-    workers: processes on a CPU (default: one a core). report(done, total, what) counts training steps.
+    workers: processes on a CPU (default: one a core). threads: of torch there, where the work is done in this process
+    alone. report(done, total, what) counts training steps.
     """
     device, workers, specs = choose_device(device), workers or _workers(), list(dict.fromkeys(specs))
     before = dict.fromkeys(search for spec in specs for search in _all_searches(spec))
@@ -54,7 +60,7 @@ def complete(
         jobs = jobs_of(store.free(missing), device, store)
         found_by = {spec: index for index, job in enumerate(jobs) for spec in job.specs}
         after = [{found_by[need] for spec in job.specs for need in needs(spec) if need in found_by} for job in jobs]
-        ended = _perform(jobs, after, device, workers, _counter(jobs, done, report))
+        ended = _perform(jobs, after, device, workers, _counter(jobs, done, report), threads)
         done += sum(jobs[i].steps for i in ended)
         missing = [spec for spec in missing if not store.has(spec)]
         if missing and not ended:
@@ -90,9 +96,11 @@ def _workers() -> int:
     return check_whole("LAB_WORKERS", int(asked) if str(asked).isdecimal() and len(str(asked)) < 10 else asked)
 
 
-def _perform(jobs: Sequence[Job], after: Sequence[set[int]], device: str, workers: int, progress: Progress) -> set[int]:
+def _perform(
+    jobs: Sequence[Job], after: Sequence[set[int]], device: str, workers: int, progress: Progress, threads: int
+) -> set[int]:
     """Do jobs; the indices of those that were done."""
     count = min(len(jobs), workers)
     if device == "cpu" and count > 1 and sum(job.size for job in jobs) > SMALL:
         return in_processes(jobs, perform, count, progress, after)
-    return in_this_process(jobs, perform, 1 if device == "cpu" else torch.get_num_threads(), progress, after)
+    return in_this_process(jobs, perform, threads if device == "cpu" else torch.get_num_threads(), progress, after)

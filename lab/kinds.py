@@ -3,6 +3,7 @@
 `sizes`, `material`      of a task: what its examples look like to a model, and what a fleet trains on
 `build`                  of a model: the module with a run axis, for any task whose sizes fit
 `optimizer`              of a recipe: what takes the steps
+`side_by_side`           of a model: how many of them make a fleet, where its sizes do not say it
 `signature`, `check`     of all three: what runs of one fleet share, and what cannot be trained
 
 They dispatch on the type of their first argument. To add a kind, write one file: a frozen dataclass that is given to
@@ -31,6 +32,7 @@ class Sizes:
     """What the examples of a task look like to a model.
 
     form       "tokens": integers (R, B, T) below `inputs`; each batch says which K of them predict the next one.
+               "masked": the same, some hidden; each batch says which K, and the model predicts those themselves.
                "vectors": numbers (R, B, T, inputs), with something to predict at the K tokens of `positions`.
                "row": numbers (R, B, inputs), with one prediction.
     outputs    size of one prediction
@@ -128,6 +130,12 @@ def build(model: object, sizes: Sizes, specs: Sequence[RunSpec], modules: Sequen
 def optimizer(recipe: object, recipes: Sequence[Any], model: nn.Module) -> Optimizer:
     """The optimizer of R runs, one recipe each, of which `recipe` is the first, for the weights of a model."""
     raise _unknown("recipe", recipe)
+
+
+@singledispatch
+def side_by_side(model: object, spec: RunSpec, device: str) -> int | None:
+    """How many runs of this model train side by side at most; None: as many as its sizes say is fastest."""
+    return None
 
 
 @singledispatch

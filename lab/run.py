@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import overload
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from torch import Tensor, nn
@@ -16,10 +17,11 @@ from lab.devices import choose_device
 from lab.errors import ArgumentError, check_type, check_whole, shown
 from lab.nonlinearity.spline import Spline
 from lab.resolve import resolve
-from lab.spec import EpisodeSpec, RunSpec, SearchSpec, TwoLossSpec, key, to_json
+from lab.spec import EpisodeSpec, ModuleSearch, RunSpec, SearchSpec, TwoLossSpec, key, to_json
 from lab.store import Spec, Store, as_store
 from lab.training.fleet import build, model_of
 
+_searches: WeakKeyDictionary[Spline, SearchResult] = WeakKeyDictionary()
 MOST_SEEDS, MOST_SEED, MOST_WIDTH = 10_000, 2**32 - 1, 2**16  # of one call; of the generators; that memory holds
 
 
@@ -108,8 +110,10 @@ class Run(Stored):
         modules = [build([resolve(part, self.store)]) for part in self.spec.model.parts.values()]
         model = model_of([self.spec], modules)
         weights = {name: weight for name, weight in self._stored[1].items() if name != "trajectory"}
-        missing, unexpected = model.load_state_dict(weights, strict=False)
-        if unexpected or any("phi" not in name.split(".") for name in missing):
+        absent, unexpected = model.load_state_dict(weights, strict=False)
+        own = {name for name, _ in model.named_parameters()}  # tied weights under their first name
+        missing = [name for name in absent if name in own and "phi" not in name.split(".")]
+        if unexpected or missing:
             raise ValueError(
                 f"run {self.key}: its weights do not fit its spec (missing {missing}, unexpected {unexpected})"
             )
@@ -181,9 +185,9 @@ class Runs(Sequence[Run]):
 
 @dataclass(frozen=True, eq=False)
 class SearchResult(Stored):
-    """What a search by two losses found: stage I, or on a table."""
+    """What a search by two losses found: stage I, on a table, or in models of your own."""
 
-    spec: SearchSpec | TwoLossSpec
+    spec: SearchSpec | TwoLossSpec | ModuleSearch
 
     @property
     def spline(self) -> Spline:
@@ -195,7 +199,9 @@ class SearchResult(Stored):
         """The learned functions by part: "mlp", "attention"; of perceptrons "phi", or "phi0", "phi1", …; "inputs"."""
         found = self._stored[1]  # a file has no order
         parts = sorted(found, key=lambda part: (part != "mlp", part))
-        return {part: Spline(found[part], self.spec.low, self.spec.high) for part in parts}
+        splines = {part: Spline(found[part], self.spec.low, self.spec.high) for part in parts}
+        _searches.update(dict.fromkeys(splines.values(), self))
+        return splines
 
     @property
     def functions(self) -> dict[str, Spline]:
@@ -206,6 +212,11 @@ class SearchResult(Stored):
     def history(self) -> dict[str, np.ndarray]:
         """search_loss (steps,): mean over models of the loss on `search`; loss (T, M): on `train`, at steps (T,)."""
         return self._stored[0]
+
+
+def search_of(spline: Spline) -> SearchResult | None:
+    """The search that gave this very spline, in this session."""
+    return _searches.get(spline)
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,12 +260,17 @@ class EpisodeResult(Stored):
 
 
 def complete(
-    specs: Sequence[Spec], store: Store, device: str = "auto", progress: bool = True, workers: int | None = None
+    specs: Sequence[Spec],
+    store: Store,
+    device: str = "auto",
+    progress: bool = True,
+    workers: int | None = None,
+    threads: int = 1,
 ) -> None:
     """`engine.complete` with a progress bar in training steps."""
     choose_device(device)  # before there is a bar
     if not progress:  # and no need of what draws it
-        engine.complete(specs, store, device, workers)
+        engine.complete(specs, store, device, workers, threads=threads)
         return
     from tqdm.auto import tqdm
 
@@ -266,4 +282,4 @@ def complete(
             if what.startswith("waits"):  # nothing is done, so that the bar would not say it
                 bar.refresh()
 
-        engine.complete(specs, store, device, workers, report)
+        engine.complete(specs, store, device, workers, report, threads)

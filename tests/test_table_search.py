@@ -15,7 +15,7 @@ from lab.kinds import check_run as check_rows
 from lab.papers.simplicity.defaults import of_table, scale_of_table
 from lab.papers.simplicity.grokking.settings import ADDITION, LEARNED, grokking
 from lab.papers.simplicity.tables.settings import IAFS, STARTS, network
-from lab.scale import SCALES
+from lab.scale import COMMON
 from lab.spec import KnotTable, Learned, TwoLossSpec, from_json, replace, to_json
 from lab.tasks import Collage, Images, Operation, Sraven, Tabular
 from lab.tasks.named import table_named
@@ -34,7 +34,7 @@ QUIET = {"scale": "smoke", "progress": False}
 
 
 @pytest.mark.parametrize("task", CHOICES, ids=lambda task: task.name)
-@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("scale", COMMON)
 def test_every_table_has_models_and_searches_that_never_see_its_test_split(task, scale):
     found = of_table(task, scale)
     assert table_named(task.name) == task

@@ -55,7 +55,7 @@ def figure(
 ) -> Figure:
     """A figure of the catalogue, with its table and provenance.
 
-    scale: smoke, laptop or paper; best is the largest of these whose results are shipped, else laptop. seeds: runs of
+    scale: one of the entry's; best is the largest of these whose results are shipped, else laptop. seeds: runs of
     each kind (default: the entry's own). tasks: of the entry's tasks, those to show (default: all). force: train again
     what the store has. An interrupted call goes on when it is repeated, with `force` or without: what it had forgotten
     is marked in the store (`lab.store.forced`) until all of it is trained, and what it had trained again stays.
@@ -144,7 +144,7 @@ def chosen(name: str, scale: str, tasks: Sequence[str] | None = None) -> tuple[E
     found = entry(name)
     if tasks is not None:
         found = found.for_tasks([tasks] if isinstance(tasks, str) else tasks)
-    return found, best_scale(found) if scale == BEST else check_scale(scale)
+    return found, best_scale(found) if scale == BEST else check_scale(scale, found.scales)
 
 
 def _checked(name: str, scale: str, device: str, seeds: int | None, tasks: Sequence[str] | None) -> tuple[Entry, str]:

@@ -8,7 +8,6 @@ from lab.catalogue.build import EARLIER, trained
 from lab.catalogue.registry import entries
 from lab.catalogue.shipped import has_results, provenance_of, shipped_tasks
 from lab.papers.entry import Entry
-from lab.scale import SCALES
 from lab.spec import from_json
 from lab.store import Store
 
@@ -21,8 +20,8 @@ def listing(store: Store | None = None) -> list[dict]:
     """
     store, rows = store or Store(), []
     for found in entries().values():
-        results = [f"{scale} ({_shipped(found, scale)})" for scale in SCALES if has_results(found.name, scale)]
-        for scale in SCALES:
+        results = [f"{scale} ({_shipped(found, scale)})" for scale in found.scales if has_results(found.name, scale)]
+        for scale in found.scales:
             if trained(found, scale, store):
                 results.append(f"{scale} (trained here)")
         rows.append(

@@ -16,7 +16,7 @@ from lab.plots.style import task_title
 from lab.probes.profile import Received, profile, received
 from lab.resolve import resolve
 from lab.run import Run
-from lab.scale import SCALES
+from lab.scale import COMMON
 from lab.spec import needs
 from lab.store import Store
 from lab.tasks import NAMES
@@ -52,7 +52,7 @@ def functions_of(table: pd.DataFrame, where: str) -> tuple[dict[str, Spline], di
 
 
 def _shipped(phi: Spline) -> Received | None:
-    for scale in filter(partial(has_table, FIGURE), SCALES):
+    for scale in filter(partial(has_table, FIGURE), COMMON):
         functions, inputs = functions_of(shipped_table(FIGURE, scale), f"{FIGURE}, scale {scale}")
         for name, known in functions.items():
             if _same(known, phi):
@@ -62,7 +62,7 @@ def _shipped(phi: Spline) -> Received | None:
 
 def _stored(phi: Spline, store: Store) -> Received | None:
     part = as_part(phi)
-    for scale in reversed(SCALES):  # the largest first
+    for scale in reversed(COMMON):  # the largest first
         for task in NAMES:
             base = setting(task, scale)
             learned = base.runs(1, base.search(("mlp",)))[0]  # of a figure; the other one of `lab.train`

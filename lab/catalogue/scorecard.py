@@ -15,14 +15,14 @@ from lab.errors import ArgumentError, LabError, check_path, shortened
 from lab.papers.agreement import agreement
 from lab.papers.claims import ABSENT, FAILS, HOLDS, UNDECIDED, Claim, absent
 from lab.papers.entry import Entry
-from lab.scale import check_scale
+from lab.scale import SCALES, check_scale
 from lab.statistics import LEVEL
 
 if TYPE_CHECKING:
     import pandas as pd
 
 WIDTH = 98  # characters of a line
-PREFERRED = ("paper", "laptop")  # at smoke scale numbers mean nothing: it is scored on request alone
+PREFERRED = ("paper", "overnight", "laptop")  # at smoke scale numbers mean nothing: it is scored on request alone
 MEASURED = ("effect", "low", "high", "level", "above", "below", "unit", "n", "over", "covers", "case")
 LEGEND = "In brackets: 95 % intervals, wider where corrected for several cases. Hours are of two cores."
 NOT_HERE = "no results of this scale are here"
@@ -35,7 +35,7 @@ def scorecard(scale: str | None = None, results: str | Path = RESULTS) -> pd.Dat
     case (which of several decides); and of what is open: decides (what would decide it), hours (of a machine of two
     cores; NaN where that takes a GPU or data that are not here).
 
-    scale: of the results; default: for each entry the paper's, where these results are here, else the laptop's.
+    scale: of the results; default: for each entry the largest whose results are here.
     results: a folder with a table in ENTRY/SCALE, such as `lab figure` writes into `out`.
 
     >>> card = scorecard("laptop")
@@ -52,7 +52,7 @@ def score(scale: str | None = None, results: str | Path = RESULTS) -> dict[str, 
     verdict (of being measured), cells, clear, signs, spearman, low, high (see `lab.papers.agreement`)."""
     folder = check_path("results", results)
     if scale is not None:
-        check_scale(scale)
+        check_scale(scale, SCALES)
     if not folder.is_dir():
         said = shortened(str(folder))
         raise ArgumentError(f"--results {said}: no such folder; name one that `lab figure` wrote into, such as out")

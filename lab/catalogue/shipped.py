@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from lab.catalogue import table_files
 from lab.errors import LabError
 from lab.nonlinearity.spline import Spline
-from lab.scale import SCALES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +50,7 @@ def best_scale(found: Entry) -> str:
     >>> best_scale(entry("transformers/fig6"))
     'laptop'
     """
-    whole = [scale for scale in SCALES if set(found.tasks) <= set(shipped_tasks(found, scale))]
+    whole = [scale for scale in found.scales if set(found.tasks) <= set(shipped_tasks(found, scale))]
     return whole[-1] if whole and whole[-1] != "smoke" else "laptop"
 
 

@@ -15,7 +15,7 @@ from lab.devices import choose_device
 from lab.errors import check_number
 from lab.papers.claims import ABSENT, UNDECIDED
 from lab.papers.entry import Entry
-from lab.scale import check_scale
+from lab.scale import SCALES, check_scale
 from lab.store import Store
 
 LEAST = 1.0  # minutes: what takes less is not put before others for being even shorter
@@ -49,12 +49,14 @@ def waiting(scale: str, store: Store, papers: Iterable[str] = ()) -> list[Waitin
     >>> [one.worth for one in queue] == sorted((one.worth for one in queue), reverse=True)
     True
     """
-    check_scale(scale)
+    check_scale(scale, SCALES)
     rows = score()["claims"]
     open_claims = [row["entry"] for row in rows if row["verdict"] in (UNDECIDED, ABSENT)]
     found = []
     for paper in papers or [""]:
         for entry in entries(paper or None).values():
+            if scale not in entry.scales:
+                continue
             specs = {spec for _, spec in entry.plan(scale, entry.seeds[scale])}
             missing = sum(not store.has(spec) for spec in specs)
             if missing:

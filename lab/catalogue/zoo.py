@@ -11,7 +11,7 @@ from lab.nonlinearity import document
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo_files
 from lab.papers.simplicity.defaults import scale_of_table
-from lab.papers.transformers.settings import scale_of
+from lab.papers.transformers.defaults import scale_of
 from lab.spec import on_sequences
 from lab.versions import versions
 

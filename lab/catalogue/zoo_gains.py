@@ -17,12 +17,14 @@ from lab.papers.simplicity.defaults import of_table
 from lab.papers.simplicity.grokking.settings import LEARNED, RELU
 from lab.papers.tables import curves
 from lab.papers.transformers.compatibility.figures import PARTS
-from lab.papers.transformers.settings import BASELINE, BOTH, MLP, SEEDS, setting
+from lab.papers.transformers.defaults import of_sequences
+from lab.papers.transformers.settings import BASELINE, BOTH, MLP, SEEDS
 from lab.run import Run
-from lab.scale import SCALES
+from lab.scale import COMMON
 from lab.spec import EpisodeSpec, Learned, RunSpec, SearchSpec, TwoLossSpec, from_json, key, on_sequences, replace
 from lab.statistics import LEVEL
 from lab.store import Store
+from lab.tasks import Text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,7 +108,7 @@ def _table(folder: Path, name: str, written: int) -> pd.DataFrame:
 
 def _stored(phi: Spline, spec: Search, store: Store) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
     """The same from the store, for seeds that have a run of both kinds: of `lab figure`, or of `lab.train(mlp=phi)`."""
-    for scale in SCALES:
+    for scale in COMMON:
         seeds = SEEDS[scale]
         base, kinds = _base(phi, spec, scale, seeds)
         for kind in kinds:
@@ -119,7 +121,9 @@ def _stored(phi: Spline, spec: Search, store: Store) -> Iterator[tuple[pd.DataFr
 def _base(phi: Spline, spec: Search, scale: str, seeds: int) -> tuple[list[RunSpec], list[list[RunSpec]]]:
     """Runs of the baseline, and runs with the function: named by its search, or by its values."""
     if on_sequences(spec):
-        settings = setting(spec.task, scale)
+        if not isinstance(spec.task, (str, Text)):  # with one's own models no runs without the function are kept
+            return [], []
+        settings = of_sequences(spec.task, scale)
         kinds = [settings.runs(seeds, spec)]
         if spec.learn == ("mlp",):
             kinds.append(settings.runs(seeds, mlp=as_part(phi)))

@@ -40,7 +40,7 @@ class Figure:
     name: Annotated[str, tyro.conf.Positional]
     """Entry of the catalogue, e.g. transformers/fig5 (`lab figures` lists them)."""
     scale: str = "laptop"
-    """smoke, laptop or paper; or best, the largest of these whose results are shipped."""
+    """smoke, laptop, paper, for some figures overnight; or best, the largest of these whose results are shipped."""
     tasks: str = ""
     """Of the figure's tasks those to train and show, with commas: memorize,addmod. Default: all."""
     device: str = "auto"
@@ -76,7 +76,7 @@ class Scorecard:
     markdown: bool = False
     """Print the page RESULTS.md instead of text."""
     scale: str | None = None
-    """smoke, laptop or paper. Default: for each figure paper, if results are here, else laptop."""
+    """smoke, laptop, overnight or paper. Default: for each figure the largest whose results are here."""
     results: Path | None = None
     """Folder with results, such as `lab figure` writes: out. Default: what is shipped with the lab."""
 

@@ -41,6 +41,7 @@ __all__ = [
 ]
 
 SHIPPED = cache.CHECKOUT / "data" / "samples"
+MOST_NAMED = 6  # files of a set that a message lists
 
 
 class MissingError(LabError):
@@ -73,9 +74,11 @@ def find(name: str) -> Path | None:
     """The file or folder that the set would be read from, without reading it; None if it is not here."""
     known = entry(name)
     try:
-        for path in (_shipped(name), cache.path(name)):
+        for path in (_shipped(name), _kept(known)):
             if path.is_file():
                 return path
+        if known.installed:
+            return known.installed.folder
         return next((path for path, _ in candidates(known)), None)
     except OSError as error:
         text = f"{error.filename} cannot be read ({error.strerror}); let LAB_CACHE and LAB_DATA name folders of yours"
@@ -104,8 +107,10 @@ def load(name: str) -> Data:
 def _load(name: str, path: Path, changed: int) -> Data:
     if path == _shipped(name):
         return _whole(name, path, f"`git checkout data/samples/{path.name}` restores it")
-    if path == cache.path(name):
+    if path == _kept(known := entry(name)):
         return _whole(name, path, f"remove it, and `lab data fetch {name}` gets it again")
+    if known.installed:
+        return _accept(known, known.installed.read(), known.installed.describe())
     return _own(name)
 
 
@@ -156,8 +161,9 @@ def listing() -> list[dict]:
     rows = []
     for name, known in CATALOGUE.items():
         path = find(name)
-        sources = [source.describe() for source in known.sources] or [f"a part of {known.sample_of}"]
-        digest = known.digest or (cache.digest(path) if path == cache.path(name) else None)
+        places = (known.installed,) if known.installed else known.sources
+        sources = [source.describe() for source in places] or [f"a part of {known.sample_of}"]
+        digest = known.digest or (cache.digest(path) if path == _kept(known) else None)
         rows.append(
             {
                 "name": name,
@@ -217,7 +223,7 @@ def _own(name: str) -> Data:
         elif known.digest is None:
             return _data(name, arrays, found, origin)
         elif known.digest == found:
-            cache.keep(name, arrays, origin)
+            cache.keep(_kept(known), arrays, origin)
             return _data(name, arrays, found, origin)
         else:
             refused.append(f"{place} is another data set (SHA-256 {found[:12]}…, not {known.digest[:12]}…)")
@@ -230,12 +236,17 @@ def _accept(known: Dataset, arrays: convert.Arrays, origin: str) -> Data:
         raise SourceError(f"{origin} gave other data (SHA-256 {found[:12]}…, not {known.digest[:12]}…)")
     if wrong := known.shape.misfit(arrays):
         raise SourceError(f"{origin} gave other data: {wrong}")
-    cache.keep(known.name, arrays, origin)
+    cache.keep(_kept(known), arrays, origin)
     return _data(known.name, arrays, found, origin)
 
 
 def _shipped(name: str) -> Path:
     return SHIPPED / f"{name}.npz"
+
+
+def _kept(known: Dataset) -> Path:
+    """Where it is kept once it was read; of what comes with the interpreter, for each version."""
+    return cache.path(f"{known.name}-{known.installed.version}" if known.installed else known.name)
 
 
 def _data(name: str, arrays: convert.Arrays, digest: str, origin: str) -> Data:
@@ -249,7 +260,10 @@ def _advice(known: Dataset) -> str:
 
 
 def _by_hand(known: Dataset) -> str:
-    options = [" + ".join(files) for files in known.files]
+    options = [
+        " + ".join(files) if len(files) <= MOST_NAMED else f"{files[0]} and the {len(files) - 1} files like it"
+        for files in known.files
+    ]
     if known.kind == "table" and known.name in BENCHMARK:
         options.append(f"{known.name}.parquet")
     return f"By hand: put {' or '.join(dict.fromkeys(options))} into a folder and let LAB_DATA name it"

@@ -10,10 +10,10 @@ import fcntl
 import os
 import secrets
 import shutil
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -38,10 +38,10 @@ def path(name: str) -> Path:
     return folder() / f"{name}.npz"
 
 
-def keep(name: str, arrays: convert.Arrays, origin: str) -> None:
+def keep(target: Path, arrays: convert.Arrays, origin: str) -> None:
     """Write a set into the cache."""
     notes = {"origin": np.array(origin), "digest": np.array(convert.digest(arrays))}
-    write(path(name), dict(arrays) | notes)
+    write(target, dict(arrays) | notes)
 
 
 def read(kept: Path, most: int) -> tuple[convert.Arrays, str, str | None]:
@@ -66,12 +66,17 @@ def digest(kept: Path) -> str | None:
         return None
 
 
-def write(target: Path, arrays: convert.Arrays) -> None:
-    """Write arrays as .npz in a folder for what is not finished; it gets its name when it is complete."""
+def write(target: Path, arrays: convert.Arrays, small: bool = False) -> None:
+    """Write arrays as .npz in a folder for what is not finished; it gets its name when it is complete.
+
+    small: pack them as tightly as ZIP files allow, which is slow; numpy reads them all the same.
+    """
     with unfinished(target.parent) as temporary, _writing(target.parent):
         with (temporary / target.name).open("wb") as file:
-            named: dict[str, Any] = dict(arrays)  # numpy's own options are not among the names
-            np.savez_compressed(file, **named)
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_LZMA if small else zipfile.ZIP_DEFLATED) as archive:
+                for name, array in arrays.items():
+                    with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                        np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
             file.flush()
             os.fsync(file.fileno())  # a power cut after the rename must not find half a file
         (temporary / target.name).replace(target)

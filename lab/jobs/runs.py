@@ -37,6 +37,8 @@ class Runs(Work):
 
     def most(self, spec: RunSpec, device: str) -> int:
         """As `Work.most`."""
+        if (most := kinds.side_by_side(spec.model, spec, device)) is not None:
+            return most
         shape = kinds.sizes(spec.task, spec.task_seed)
         return fleet_size(spec.model, kinds.batch_size(spec), shape.trained or shape.length, device)
 

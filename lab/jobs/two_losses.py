@@ -10,9 +10,9 @@ from lab.jobs.checkpoints import run_with_checkpoints
 from lab.jobs.job import Job, Tell, Work, work
 from lab.jobs.runs import size_of
 from lab.resolve import resolve
-from lab.spec import SearchSpec, TwoLossSpec
+from lab.spec import ModuleSearch, SearchSpec, TwoLossSpec
 from lab.store import Store
-from lab.training import table_search, two_loss  # noqa: F401  table_search registers perceptrons on tables
+from lab.training import modules, table_search, two_loss  # noqa: F401  these register their searches
 from lab.training.two_loss import Search, search
 
 
@@ -45,7 +45,7 @@ class TwoLosses(Work):
         def tell(state: Search) -> None:
             report(state.step * len(state.specs))
 
-        notes = run_with_checkpoints(job, store, state, search, tell)
+        notes = run_with_checkpoints(job, store, state, search, tell) | state.run_notes(0)
         save(store, state, notes)
         store.drop_checkpoint(job.specs)
         report(job.steps)
@@ -53,6 +53,7 @@ class TwoLosses(Work):
 
 @work.register(SearchSpec)
 @work.register(TwoLossSpec)
+@work.register(ModuleSearch)
 def _(spec: SearchSpec | TwoLossSpec) -> TwoLosses:
     return TwoLosses()
 

@@ -10,11 +10,12 @@ from lab.models.layers import Linear
 
 
 class FeedForward(nn.Module):
-    """x (R, …, C) → the same shape: W_down φ(W_up x), with biases."""
+    """x (R, …, C) → the same shape: W_down φ(W_up x), with biases unless bias is False."""
 
-    def __init__(self, runs: int, width: int, hidden: int, phi: nn.Module):
+    def __init__(self, runs: int, width: int, hidden: int, phi: nn.Module, bias: bool = True):
         super().__init__()
-        self.phi, self.up, self.down = phi, Linear(runs, width, hidden), Linear(runs, hidden, width)
+        self.phi = phi
+        self.up, self.down = Linear(runs, width, hidden, bias), Linear(runs, hidden, width, bias)
 
     def forward(self, x: Tensor) -> Tensor:
         """Each token by itself."""

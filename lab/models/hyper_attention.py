@@ -81,9 +81,12 @@ class HyperAttention(nn.Module):
         if x.device.type == "cpu":
             step = max(1, CACHED // max(1, bias.numel()))
         parts = [
-            self._mix(
-                self._normalize(self._raw(q[:, i : i + step], k[:, i : i + step], bias), hidden, keep),
+            mix(
+                normalize(self._raw(q[:, i : i + step], k[:, i : i + step], bias), self.normalization, hidden, keep),
                 v[:, i : i + step],
+                self.network,
+                self.phi,
+                self.inner,
             )
             for i in range(0, x.shape[1], step)
         ]
@@ -94,7 +97,7 @@ class HyperAttention(nn.Module):
         """The latent codes a of all pairs, (R, B, H, query, key); before normalization (and mask) if so asked."""
         bias, hidden = self._bias(x.shape[2], slice(None))
         raw = self._raw(self._split(self.query(x)), self._split(self.key(x)).mT, bias)
-        return self._normalize(raw, hidden) if normalized else raw
+        return normalize(raw, self.normalization, hidden) if normalized else raw
 
     def _split(self, x: Tensor) -> Tensor:
         """(R, B, T, H d) → (R, B, H, T, d)."""
@@ -108,27 +111,37 @@ class HyperAttention(nn.Module):
     def _raw(self, q: Tensor, k: Tensor, bias: Tensor) -> Tensor:
         return (q * q.shape[-1] ** -0.5) @ k + bias
 
-    def _normalize(self, a: Tensor, hidden: Tensor | None, keep: Tensor | None = None) -> Tensor:
-        if self.normalization == "softmax":
-            a = (a if hidden is None else a.masked_fill(hidden, -torch.inf)).softmax(-1)
-        elif hidden is not None:
-            a = a.masked_fill(hidden, 0.0)  # before RMSHead: a pair that is not to be seen stays 0
-        if self.normalization == "rms_head":
-            a = a * torch.rsqrt(a.square().mean(2, keepdim=True) + EPSILON)
-        return a if keep is None else a * keep
 
-    def _mix(self, a: Tensor, v: Tensor) -> Tensor:
-        """a (R, B, H, Q, K), v (R, B, H, K, d) → z (R, B, Q, H, d)."""
-        if self.network == "head":
-            return (a @ self.phi(v)).transpose(2, 3)
-        if self.network == "pair" and v.shape[-1] <= NARROW and v.device.type == "cpu":
-            u = self.phi(torch.stack([(a * part[..., None, :]).sum(2) for part in v.unbind(-1)], 2))  # (R, B, d, Q, K)
-            return torch.stack([(a * part[:, :, None]).sum(-1).mT for part in u.unbind(2)], -1)
-        u = self.phi(a.permute(0, 1, 4, 3, 2) @ v.transpose(2, 3))  # (R, B, K, Q, d)
-        if self.inner is not None:
-            deeper = torch.einsum("rbkqi,rhij->rbkqhj", u, self.inner)
-            u = self.phi((a.permute(0, 1, 4, 3, 2)[..., None] * deeper).sum(-2))
-        return a.transpose(2, 3) @ u.transpose(2, 3)
+def normalize(a: Tensor, how: str, hidden: Tensor | None = None, keep: Tensor | None = None) -> Tensor:
+    """The latent codes (R, B, H, Q, K) of raw scores. how: one of NORMALIZATIONS. hidden, keep: as in the layer.
+
+    >>> normalize(torch.tensor([3.0, -3.0]).view(1, 1, 2, 1, 1), "rms_head").flatten()
+    tensor([ 1.0000, -1.0000])
+    """
+    if how == "softmax":
+        a = (a if hidden is None else a.masked_fill(hidden, -torch.inf)).softmax(-1)
+    elif hidden is not None:
+        a = a.masked_fill(hidden, 0.0)  # before RMSHead: a pair that is not to be seen stays 0
+    if how == "rms_head":
+        a = a * torch.rsqrt(a.square().mean(2, keepdim=True) + EPSILON)
+    return a if keep is None else a * keep
+
+
+def mix(a: Tensor, v: Tensor, network: str, phi: nn.Module, inner: Tensor | None = None) -> Tensor:
+    """What the value networks give: codes a (R, B, H, Q, K), values v (R, B, H, K, d) → z (R, B, Q, H, d).
+
+    network: one of NETWORKS. inner (R, H, d, d): the layer in between of "deep".
+    """
+    if network == "head":
+        return (a @ phi(v)).transpose(2, 3)
+    if network == "pair" and v.shape[-1] <= NARROW and v.device.type == "cpu":
+        u = phi(torch.stack([(a * part[..., None, :]).sum(2) for part in v.unbind(-1)], 2))  # (R, B, d, Q, K)
+        return torch.stack([(a * part[:, :, None]).sum(-1).mT for part in u.unbind(2)], -1)
+    u = phi(a.permute(0, 1, 4, 3, 2) @ v.transpose(2, 3))  # (R, B, K, Q, d)
+    if inner is not None:
+        deeper = torch.einsum("rbkqi,rhij->rbkqhj", u, inner)
+        u = phi((a.permute(0, 1, 4, 3, 2)[..., None] * deeper).sum(-2))
+    return a.transpose(2, 3) @ u.transpose(2, 3)
 
 
 def hypernetwork(codes: Tensor, value: Tensor, out: Tensor) -> Tensor:

@@ -32,13 +32,13 @@ class Linear(nn.Module):
 
 
 class Norm(nn.Module):
-    """Layer normalization over the last axis; weight and bias (R, C), one pair a run."""
+    """Layer normalization over the last axis; weight and, unless bias is False, bias (R, C), one pair a run."""
 
-    def __init__(self, runs: int, width: int, epsilon: float = 1e-5):
+    def __init__(self, runs: int, width: int, epsilon: float = 1e-5, bias: bool = True):
         super().__init__()
         self.epsilon = epsilon
         self.weight = nn.Parameter(torch.empty(runs, width))
-        self.bias = nn.Parameter(torch.empty(runs, width))
+        self.bias = nn.Parameter(torch.empty(runs, width)) if bias else None
 
     @property
     def runs(self) -> int:
@@ -48,9 +48,12 @@ class Norm(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """x (R, …, C) → the same shape, mean 0 and variance 1 over C before weight and bias."""
         if len(x) == 1:  # one run: torch's fused affine form
-            return F.layer_norm(x, x.shape[-1:], self.weight[0], self.bias[0], self.epsilon)
+            bias = None if self.bias is None else self.bias[0]
+            return F.layer_norm(x, x.shape[-1:], self.weight[0], bias, self.epsilon)
         shape = (len(x), *[1] * (x.dim() - 2), x.shape[-1])
         normal = F.layer_norm(x, x.shape[-1:], eps=self.epsilon)
+        if self.bias is None:
+            return normal * self.weight.view(shape)
         return torch.addcmul(self.bias.view(shape), normal, self.weight.view(shape))
 
 

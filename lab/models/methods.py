@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from lab.errors import check_choice
+from lab.models.rotary_hyper import RotaryHyperModel
 from lab.spec import HyperModel, replace
 
+Model = TypeVar("Model", HyperModel, RotaryHyperModel)
 _HYLA: dict[str, Any] = {"normalization": "rms_head", "network": "pair", "phi": "relu"}
 _LINEAR: dict[str, Any] = {"normalization": "none"}
 _EXPERTS: dict[str, Any] = {"experts": 4}  # the paper does not say how many
@@ -30,21 +32,40 @@ METHODS: dict[str, dict[str, Any]] = {
 }
 
 
-def method(name: str, model: HyperModel | None = None) -> HyperModel:
+@overload
+def method(name: str) -> HyperModel: ...
+@overload
+def method(name: str, model: Model) -> Model: ...
+def method(name: str, model: HyperModel | RotaryHyperModel | None = None) -> HyperModel | RotaryHyperModel:
     """The model with the attention of that name, its sizes as given.
 
     >>> method("hyla", HyperModel(layers=4)).network
     'pair'
     """
-    check_choice("method", name, METHODS)
-    plain: dict[str, Any] = {"normalization": "softmax", "network": "head", "phi": "identity", "experts": 0}
-    return replace(model or HyperModel(), **plain | METHODS[name])
+    model = HyperModel() if model is None else model
+    check_choice("method", name, names_of(model))
+    plain: dict[str, Any] = {"normalization": "softmax", "network": "head", "phi": "identity"}
+    if isinstance(model, HyperModel):
+        plain["experts"] = 0
+    return replace(model, **plain | METHODS[name])
 
 
-def method_of(model: HyperModel) -> str | None:
+def names_of(model: HyperModel | RotaryHyperModel) -> tuple[str, ...]:
+    """The methods that a model can have: those of language have neither experts nor deeper value networks.
+
+    >>> "hyla_deep" in names_of(RotaryHyperModel())
+    False
+    """
+    every = isinstance(model, HyperModel)
+    return tuple(
+        name for name, own in METHODS.items() if every or ("experts" not in own and own.get("network") != "deep")
+    )
+
+
+def method_of(model: HyperModel | RotaryHyperModel) -> str | None:
     """The name of a model's method, if it has one.
 
     >>> method_of(method("hyla", HyperModel(layers=4)))
     'hyla'
     """
-    return next((name for name in METHODS if method(name, model) == model), None)
+    return next((name for name in names_of(model) if method(name, model) == model), None)

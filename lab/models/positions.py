@@ -1,4 +1,5 @@
-"""Positions by attention bias: ALiBi (Press et al. 2021), and the buckets of relative positions (T5)."""
+"""Positions: ALiBi (Press et al. 2021) and buckets of relative positions (T5) bias attention, rotary ones turn queries
+and keys (Su et al. 2024)."""
 
 from __future__ import annotations
 
@@ -42,3 +43,27 @@ def relative_buckets(length: int) -> Tensor:
     # float64: in float32, as there, the bucket of 139 of 175 tokens depends on the machine's logarithm
     grown = torch.log(back.clamp(min=1).double() / half) / math.log(length / half) * (length - half)
     return torch.where(back < half, back, (half + grown.to(torch.int64)).clamp(max=length - 1))
+
+
+def rotary_angles(length: int, width: int, base: float = 10_000.0) -> tuple[Tensor, Tensor]:
+    """Cosines and sines of rotary positions (Su et al. 2024), (length, width / 2) each: token t turns pair i by
+    t · base^(-2 i / width), in float64.
+
+    >>> cosine, sine = rotary_angles(2, 4)
+    >>> sine[0].tolist(), round(float(sine[1, 1]), 4)
+    ([0.0, 0.0], 0.01)
+    """
+    rates = base ** (-2 * torch.arange(width // 2, dtype=torch.float64) / width)
+    angles = torch.arange(length, dtype=torch.float64)[:, None] * rates
+    return angles.cos(), angles.sin()
+
+
+def rotate(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+    """x (…, T, width), each token turned by its angles (T, width / 2). Channel i and channel i + width / 2 are a pair.
+
+    >>> rotate(torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0]]), torch.tensor([[1.0]]))
+    tensor([[0., 1.]])
+    """
+    cosine, sine = cosine.to(x), sine.to(x)
+    one, two = x.chunk(2, -1)
+    return torch.cat((one * cosine - two * sine, one * sine + two * cosine), -1)

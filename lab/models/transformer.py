@@ -1,8 +1,8 @@
 """The GPT-2-style decoder of the transformers paper (App. B), R copies side by side.
 
-Post-norm blocks (x ← norm(x + f(x))), MLP four times as wide as the stream, learned absolute positions or ALiBi,
-optional Canon layers, tied or untied unembedding. One non-linearity serves the MLPs of all layers, another, if it is
-not softmax, the attention of all layers.
+Post-norm blocks (x ← norm(x + f(x))), MLP four times as wide as the stream or gated with as many weights, learned
+absolute positions or ALiBi, optional Canon layers, tied or untied unembedding. One non-linearity serves the MLPs of all
+layers, another, if it is not softmax, the attention of all layers.
 """
 
 from __future__ import annotations
@@ -29,21 +29,39 @@ class Block(nn.Module):
         super().__init__()
         width = spec.width
         self.phi = mlp
-        self.attention = Attention(runs, width, spec.heads, length, spec.positions == "alibi", spec.canon, attention)
+        alibi = spec.positions == "alibi"
+        self.attention = Attention(runs, width, spec.heads, length, alibi, spec.canon, attention, spec.weighting)
         self.norm1, self.norm2 = Norm(runs, width), Norm(runs, width)
-        self.up, self.down = Linear(runs, width, 4 * width), Linear(runs, 4 * width, width)
-        widths = (width, width, 4 * width) if spec.canon else ()
+        self.gated = spec.gated
+        inner = gated_width(width) if spec.gated else 4 * width
+        before = 2 * inner if spec.gated else inner  # what goes into φ and, side by side with it, what φ multiplies
+        self.up, self.down = Linear(runs, width, before), Linear(runs, inner, width)
+        widths = (width, width, before) if spec.canon else ()
         self.canon = nn.ModuleList(Canon(runs, w) for w in widths)  # A, C, D; B is inside the attention
 
     def forward(self, x: Tensor) -> Tensor:
         """x (R, B, T, C) → the same shape."""
         before, inside, hidden = self.canon or (nn.Identity(),) * 3
         x = self.norm1(x + self.attention(before(x)))
-        return self.norm2(x + self.down(self.phi(hidden(self.up(inside(x))))))
+        h = hidden(self.up(inside(x)))
+        if self.gated:
+            gate, h = h.chunk(2, -1)
+            return self.norm2(x + self.down(self.phi(gate) * h))
+        return self.norm2(x + self.down(self.phi(h)))
 
     def scores(self, x: Tensor, normalized: bool = True) -> Tensor:
         """What the attention of this block weighs tokens with, (R, B, heads, query, key)."""
         return self.attention.scores(self.canon[0](x) if self.canon else x, normalized)
+
+
+def gated_width(width: int) -> int:
+    """Hidden width of a gated MLP: 8/3 of the stream, so that its three matrices have as many weights as the two of a
+    plain one (Shazeer 2020; the transformers paper is silent).
+
+    >>> gated_width(256), 3 * 256 * gated_width(256) / (2 * 256 * 4 * 256)
+    (683, 1.00048828125)
+    """
+    return round(8 * width / 3)
 
 
 class Transformer(nn.Module):

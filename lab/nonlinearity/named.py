@@ -1,10 +1,12 @@
-"""The named non-linearities: those of `torch.nn` that map a number to a number, by their lower-case names."""
+"""The named non-linearities, by their lower-case names: those of `torch.nn` that map a number to a number, and some of
+the literature that it does not have."""
 
 from __future__ import annotations
 
 from torch import nn
 
 from lab.errors import check_choice
+from lab.nonlinearity.functions import Gaussian, ReLU2, Sinc
 
 NAMES: dict[str, type[nn.Module]] = {
     kind.__name__.lower(): kind
@@ -28,12 +30,15 @@ NAMES: dict[str, type[nn.Module]] = {
         nn.Hardsigmoid,
         nn.LogSigmoid,
         nn.Tanhshrink,
+        ReLU2,
+        Sinc,
+        Gaussian,
     )
 }
 
 
 def named(name: str) -> nn.Module:
-    """A fresh module of that name, with torch's default settings; "identity" makes the paper's "Linear" MLP.
+    """A fresh module of that name, with its default settings; "identity" makes the paper's "Linear" MLP.
 
     >>> named("relu")
     ReLU()

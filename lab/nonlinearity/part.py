@@ -11,7 +11,7 @@ from lab.errors import ArgumentError, check_choice, shown
 from lab.nonlinearity.named import NAMES, named
 from lab.nonlinearity.polynomial import Polynomial
 from lab.nonlinearity.spline import Spline
-from lab.spec import Coefficients, Knots, Learned, Part, Resolved, Shaped
+from lab.spec import Coefficients, Knots, Learned, ModuleFunction, Part, Resolved, Shaped, remembered
 
 SHAPES = ("symmetrized", "polynomial", "chebyshev")  # methods of Spline; the last two take a degree
 
@@ -36,7 +36,7 @@ def as_part(part: nn.Module | Part, name: str = "phi") -> Part:
         return Knots(part.low, part.high, tuple(part.values.detach().cpu().tolist()))
     if isinstance(part, Polynomial):
         return Coefficients(part.low, part.high, part.coefficients, part.basis)
-    if not isinstance(part, (str, Knots, Coefficients, Learned, Shaped)):
+    if not isinstance(part, (str, Knots, Coefficients, Learned, Shaped, ModuleFunction)):
         raise ArgumentError(
             f"{name}={shown(part)} is neither a name nor a lab.Spline nor a polynomial of one;"
             " for other modules name them as torch.nn does: 'gelu'"
@@ -62,6 +62,8 @@ def as_module(part: Resolved) -> nn.Module:
         return Polynomial(part.values, part.low, part.high, part.basis)
     if isinstance(part, Knots):
         return Spline(torch.tensor(part.values), part.low, part.high)
+    if isinstance(part, ModuleFunction):
+        return remembered(part)
     return named(cast(str, part))  # says that a KnotTable is no name
 
 

@@ -28,10 +28,10 @@ from lab.errors import (
     shown,
 )
 from lab.nonlinearity import document
-from lab.nonlinearity.formula import interpolate
 from lab.nonlinearity.op import spline
 from lab.nonlinearity.polynomial import Polynomial, chebyshev_series, least_squares, support
 from lab.nonlinearity.symmetry import Symmetrized, symmetrize
+from lab.nonlinearity.traced import traced
 
 DTYPES = {str(t).removeprefix("torch."): t for t in (torch.float32, torch.float64, torch.bfloat16, torch.float16)}
 
@@ -125,9 +125,9 @@ class Spline(nn.Module):
             said = x.dtype if x.layout == torch.strided else x.layout
             cure = "floating-point numbers, for example x.float()" if x.layout == torch.strided else "x.to_dense()"
             raise ArgumentError(f"input of type {said}: give {cure}")
-        # torch.func (vmap, grad, jvp) sees through the formula, not through the kernel
-        traced = torch._C._are_functorch_transforms_active()
-        return (interpolate if traced else spline)(x, self.values, self.low, self.high)
+        # torch.func (vmap, grad, jvp) does not see through the kernel
+        under = torch._C._are_functorch_transforms_active()
+        return (traced if under else spline)(x, self.values, self.low, self.high)
 
     def save(self, path: str | Path, provenance: dict | None = None) -> None:
         """Write the function as JSON: low, high, values and their type, with a schema version and a checksum.

@@ -11,6 +11,7 @@ from lab.errors import ArgumentError, check_choice, listed
 from lab.papers.claims import Claim
 from lab.papers.origin import Origin
 from lab.run import Run
+from lab.scale import SCALES
 from lab.spec import RunSpec
 
 if TYPE_CHECKING:  # pandas and plotly are imported where they are used
@@ -31,7 +32,8 @@ class Entry:
     title: str
     shows: str
     paper_says: str
-    minutes: dict[str, float]  # from an empty store, by scale: sums of single runs on 2 idle cores; `paper` is a guess
+    # from an empty store, by scale: sums of single runs on 2 idle cores; `paper` is a guess. It has these scales
+    minutes: dict[str, float]
     plan: Callable[[str, int], list[Planned]]  # (scale, seeds) → runs with their labels; none where nothing is trained
     # (runs) → tidy table, one row per run and measurement; (runs, examples) where `examples` has their number
     measure: Callable[..., pd.DataFrame]
@@ -78,6 +80,16 @@ class Entry:
             return [(labels, spec) for labels, spec in self.plan(scale, seeds) if labels["task"] in chosen]
 
         return replace(self, tasks=chosen, plan=plan, origin=restricted(chosen))
+
+    @property
+    def scales(self) -> tuple[str, ...]:
+        """The scales that it has, the smallest first.
+
+        >>> from lab.catalogue.registry import entry
+        >>> entry("hypernetwork/fig2b").scales, entry("transformers/fig2").scales
+        (('smoke', 'laptop', 'overnight', 'paper'), ('smoke', 'laptop', 'paper'))
+        """
+        return tuple(scale for scale in SCALES if scale in self.minutes)
 
     @property
     def order(self) -> tuple[str, str, int, str]:

@@ -4,7 +4,7 @@ A spec says everything that decides a result and nothing that does not (device, 
 same canonical JSON are the same run, so the store can find it, and a figure can list what it needs before anything
 was trained: a learned non-linearity is named by the search that finds it (`Learned`), not by its values.
 
-Modules, each of which imports only those before it: parts, models, recipes, searches, runs, canonical.
+Modules, each of which imports only those before it: parts, models, recipes, modules, searches, runs, canonical.
 
 >>> spec = RunSpec("addmod", ModelSpec(width=32), AdamTrapezoid(steps=100, rate=0.003, batch=64), seed=0)
 >>> spec == from_json(to_json(spec))
@@ -17,9 +17,10 @@ from dataclasses import replace
 
 from lab.spec.canonical import SCHEMA, TYPES, from_json, key, register, to_json
 from lab.spec.models import HyperModel, ModelSpec, Perceptron, as_printed
-from lab.spec.parts import Coefficients, Knots, KnotTable, Learned, Part, Resolved, Shaped
+from lab.spec.modules import UNCHANGED, DataSpec, Fit, ModuleSearch, ModuleSpec, remember, remembered
+from lab.spec.parts import Coefficients, Knots, KnotTable, Learned, ModuleFunction, Part, Resolved, Shaped
 from lab.spec.recipes import AdamTrapezoid, AdamWCosine, ConstantRate
-from lab.spec.runs import RunSpec, is_search, needs
+from lab.spec.runs import RunSpec, Search, is_search, needs
 from lab.spec.searches import (
     EpisodeSpec,
     InterpolatedSpec,
@@ -33,22 +34,29 @@ from lab.spec.searches import (
 __all__ = [
     "SCHEMA",
     "TYPES",
+    "UNCHANGED",
     "AdamTrapezoid",
     "AdamWCosine",
     "Coefficients",
     "ConstantRate",
+    "DataSpec",
     "EpisodeSpec",
+    "Fit",
     "HyperModel",
     "InterpolatedSpec",
     "KnotTable",
     "Knots",
     "Learned",
     "ModelSpec",
+    "ModuleFunction",
+    "ModuleSearch",
+    "ModuleSpec",
     "Part",
     "Perceptron",
     "Resolved",
     "Restart",
     "RunSpec",
+    "Search",
     "SearchSpec",
     "Shaped",
     "TwoLossSpec",
@@ -60,6 +68,8 @@ __all__ = [
     "needs",
     "on_sequences",
     "register",
+    "remember",
+    "remembered",
     "replace",
     "to_json",
 ]

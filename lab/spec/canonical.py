@@ -9,7 +9,8 @@ from typing import Any, TypeVar, cast
 
 from lab.errors import ArgumentError
 from lab.spec.models import HyperModel, ModelSpec, Perceptron
-from lab.spec.parts import Coefficients, Knots, KnotTable, Learned, Shaped
+from lab.spec.modules import DataSpec, Fit, ModuleSearch, ModuleSpec
+from lab.spec.parts import Coefficients, Knots, KnotTable, Learned, ModuleFunction, Shaped
 from lab.spec.recipes import AdamTrapezoid, AdamWCosine, ConstantRate
 from lab.spec.runs import RunSpec
 from lab.spec.searches import EpisodeSpec, InterpolatedSpec, Restart, SearchSpec, TwoLossSpec
@@ -19,6 +20,7 @@ from lab.tasks.logic import Logic
 from lab.tasks.operation import Operation
 from lab.tasks.sraven import Sraven
 from lab.tasks.tabular import Tabular
+from lab.tasks.text import Text
 
 T = TypeVar("T")
 SCHEMA = 1  # raise it when the same spec would train to something else; when few of them would, see `revision`
@@ -26,7 +28,8 @@ SCHEMA = 1  # raise it when the same spec would train to something else; when fe
 NAMES = {AdamTrapezoid: "Recipe", AdamWCosine: "AdamW", ConstantRate: "Descent", SingleTileCollage: "Told"}
 _KINDS: tuple[type, ...] = (Knots, KnotTable, Coefficients, Learned, Shaped, ModelSpec, HyperModel, Perceptron, RunSpec)
 _KINDS += (AdamTrapezoid, AdamWCosine, ConstantRate, SearchSpec, EpisodeSpec, InterpolatedSpec, Restart, TwoLossSpec)
-_KINDS += (Logic, Sraven, Operation, Images, Collage, SingleTileCollage, Tabular)
+_KINDS += (Logic, Sraven, Operation, Images, Collage, SingleTileCollage, Tabular, Text)
+_KINDS += (DataSpec, ModuleSpec, ModuleFunction, Fit, ModuleSearch)
 TYPES: dict[str, type] = {NAMES.get(kind, kind.__name__): kind for kind in _KINDS}
 
 

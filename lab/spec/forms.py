@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lab.spec.canonical import to_json
-from lab.spec.parts import Coefficients, KnotTable, Learned, Part, Shaped
+from lab.spec.parts import Coefficients, KnotTable, Learned, ModuleFunction, Part, Shaped
 
 
 def form(part: Part) -> str:
@@ -17,7 +17,7 @@ def form(part: Part) -> str:
         part = part.of  # on the same knots
     if isinstance(part, str):
         return part
-    if isinstance(part, (Coefficients, Shaped)):
+    if isinstance(part, (Coefficients, Shaped, ModuleFunction)):
         return to_json(part)  # a polynomial has no run axis: one fleet, one function
     if isinstance(part, KnotTable):
         return f"table {part.low} {part.high} {len(part.values)} {len(part.values[0])}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from lab.spec.parts import Part
 
@@ -20,6 +20,10 @@ class ModelSpec:
     tied: bool = False  # unembedding = embedding
     mlp: Part = "gelu"
     attention: Part = "softmax"  # anything else is kernel attention with that non-linearity
+    # Designs of the literature (Table 3). gated: the MLP is W'(φ(W_g x) ⊙ W x), 2/3 as wide, with as many weights.
+    gated: bool = field(default=False, metadata={"since": 2})
+    # What takes the place of softmax in attention: "adaptive", "norm", "p1", "p3" (`lab.models.weighting`).
+    weighting: str = field(default="softmax", metadata={"since": 2})
 
     @property
     def parts(self) -> dict[str, Part]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from lab.spec.modules import ModuleSearch
     from lab.spec.searches import EpisodeSpec, SearchSpec, TwoLossSpec
 
 
@@ -38,12 +39,21 @@ class Coefficients:
 
 
 @dataclass(frozen=True)
+class ModuleFunction:
+    """An activation that is a module or a function of the user's: what it is, how it prints itself, and its state."""
+
+    kind: str
+    text: str
+    digest: str
+
+
+@dataclass(frozen=True)
 class Learned:
     """The non-linearity that a search finds. part: of a `SearchSpec` "mlp" or "attention"; of the others "phi", "phi0",
     "phi1", … of the layers, or "inputs"; of an `EpisodeSpec` also of one restart, not of the best, "phi@0", ….
     """
 
-    search: SearchSpec | EpisodeSpec | TwoLossSpec
+    search: SearchSpec | EpisodeSpec | TwoLossSpec | ModuleSearch
     part: str = "mlp"
 
 
@@ -56,5 +66,5 @@ class Shaped:
     degree: int | None = None  # of the last two
 
 
-Resolved = str | Knots | KnotTable | Coefficients  # a non-linearity with its values
+Resolved = str | Knots | KnotTable | Coefficients | ModuleFunction  # a non-linearity with its values
 Part = Resolved | Learned | Shaped

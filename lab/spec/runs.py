@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from lab.spec.modules import ModuleSearch
 from lab.spec.parts import Learned, Shaped
 from lab.spec.searches import EpisodeSpec, SearchSpec, TwoLossSpec
 
@@ -32,7 +33,10 @@ class RunSpec:
         return self.evaluate == ("val",)
 
 
-def needs(spec: RunSpec | SearchSpec | EpisodeSpec | TwoLossSpec) -> list[SearchSpec | EpisodeSpec | TwoLossSpec]:
+Search = SearchSpec | EpisodeSpec | TwoLossSpec | ModuleSearch
+
+
+def needs(spec: RunSpec | Search) -> list[Search]:
     """The searches whose result this spec trains with."""
     parts = (part.of if isinstance(part, Shaped) else part for part in spec.model.parts.values())
     return [part.search for part in parts if isinstance(part, Learned)]
@@ -40,4 +44,4 @@ def needs(spec: RunSpec | SearchSpec | EpisodeSpec | TwoLossSpec) -> list[Search
 
 def is_search(spec: object) -> bool:
     """Whether a spec is of a search, and not of a run."""
-    return isinstance(spec, (SearchSpec, EpisodeSpec, TwoLossSpec))
+    return isinstance(spec, Search)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from lab.spec.models import ModelSpec, Perceptron
+from lab.spec.modules import ModuleSearch
 from lab.spec.recipes import AdamTrapezoid, ConstantRate
 from lab.tasks.table import TableTask
+from lab.tasks.text import Text
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 class SearchSpec:
     """A stage-I search (`two_loss`, Algorithm 1): `models` models share the learned spline(s)."""
 
-    task: str
+    task: str | Text
     model: ModelSpec  # what is searched for replaces its `mlp` and / or `attention`
     recipe: AdamTrapezoid
     learn: tuple[str, ...] = ("mlp",)  # "mlp", "attention" or both
@@ -29,6 +31,7 @@ class SearchSpec:
     spline_rate: float = 0.005  # peak learning rate of the knots; the paper does not print it
     seed: int = 0
     task_seed: int = 0
+    start: str = field(default="zero", metadata={"since": 2})  # of the MLP's function: "zero", or a named one ("gelu")
 
     by: ClassVar[str] = "two_loss"
     on_table: ClassVar[bool] = False
@@ -36,7 +39,7 @@ class SearchSpec:
     @property
     def task_name(self) -> str:
         """The name of the task, as other specs have it."""
-        return self.task
+        return self.task if isinstance(self.task, str) else self.task.name
 
 
 @dataclass(frozen=True)
@@ -145,11 +148,11 @@ class TwoLossSpec:
         return self.task.name
 
 
-def on_sequences(search: SearchSpec | EpisodeSpec | TwoLossSpec) -> TypeIs[SearchSpec]:
+def on_sequences(search: SearchSpec | EpisodeSpec | TwoLossSpec | ModuleSearch) -> TypeIs[SearchSpec]:
     """Whether a search is for a task of token sequences, and not for a table."""
     return not search.on_table
 
 
-def by_episodes(search: SearchSpec | EpisodeSpec | TwoLossSpec) -> TypeIs[EpisodeSpec]:
+def by_episodes(search: SearchSpec | EpisodeSpec | TwoLossSpec | ModuleSearch) -> TypeIs[EpisodeSpec]:
     """Whether a search goes by episodes: it has restarts, and a winner among them."""
     return search.by.startswith("episodes")

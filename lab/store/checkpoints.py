@@ -12,10 +12,10 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor
 
-from lab.spec import EpisodeSpec, RunSpec, SearchSpec, TwoLossSpec, from_json, key, to_json
+from lab.spec import RunSpec, Search, from_json, key, to_json
 from lab.store.temporary import temporary, write
 
-Spec = RunSpec | SearchSpec | EpisodeSpec | TwoLossSpec
+Spec = RunSpec | Search
 
 
 def name_of(specs: Sequence[Spec]) -> str:

@@ -12,6 +12,7 @@ from lab.tasks.sraven import Sraven
 from lab.tasks.table import TableSplit, TableTask
 from lab.tasks.tabular import Tabular
 from lab.tasks.task import Split, Task
+from lab.tasks.text import Text
 
 __all__ = [
     "NAMES",
@@ -26,6 +27,7 @@ __all__ = [
     "TableTask",
     "Tabular",
     "Task",
+    "Text",
     "load",
 ]
 

@@ -22,8 +22,8 @@ from lab.models import kinds  # noqa: F401  the models that come with the lab
 from lab.models.mlp import InputFunctions
 from lab.nonlinearity.part import as_module
 from lab.nonlinearity.spline import Spline
-from lab.spec import Knots, KnotTable, Resolved, RunSpec
-from lab.training import optimizers, rows, sequences, streams  # noqa: F401  its tasks and recipes
+from lab.spec import UNCHANGED, Knots, KnotTable, Resolved, RunSpec
+from lab.training import masked, optimizers, rows, sequences, streams, text  # noqa: F401  its tasks and recipes
 
 
 class Fleet:
@@ -200,7 +200,7 @@ def build(parts: Sequence[Resolved]) -> nn.Module | None:
         raise ArgumentError(
             f"runs of one fleet need one name, one polynomial, or knots at the same places; these have {forms}"
         )
-    if first == "softmax":
+    if first in ("softmax", UNCHANGED):
         return None
     if isinstance(first, KnotTable):
         tables = cast(Sequence[KnotTable], parts)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import singledispatch
 
-from lab.spec import AdamTrapezoid, AdamWCosine
+from lab.spec import AdamTrapezoid, AdamWCosine, Fit
 
 FLOOR = 0.1  # of the peak rate, where the cosine ends
 
@@ -30,7 +31,16 @@ def _(recipe: AdamWCosine, step: int) -> float:
     return cosine(step, recipe)
 
 
-def trapezoid(step: int, recipe: AdamTrapezoid) -> float:
+@_factor.register(Fit)
+def _(recipe: Fit, step: int) -> float:
+    """A cosine is a trapezoid without its constant part."""
+    if recipe.schedule == "constant":
+        return 1.0
+    cooldown = 1 - recipe.warmup if recipe.schedule == "cosine" else recipe.cooldown
+    return trapezoid(step, replace(recipe, cooldown=cooldown))
+
+
+def trapezoid(step: int, recipe: AdamTrapezoid | Fit) -> float:
     """Linear warm-up, constant, cosine cool-down to zero.
 
     >>> r = AdamTrapezoid(steps=100, rate=1.0, batch=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,6 +98,14 @@ class SequenceData:
     def at(self, step: int) -> Batch:
         """The training batch of each run at this step."""
         return self.training.at(self.order.at(step).to(self.device))
+
+    def divide(self, seed: int) -> Callable[[int], Batch]:
+        """For a search: weights train on `train` alone; gives the batches of `search`, the same for all models."""
+        self.training = Data(self.task.splits["train"], self.device)
+        self.order = Order(self.order.seeds, len(self.training), self.order.batch)
+        held_out = self.evaluation.pop("search")  # a search is followed by its own search loss
+        order = Order([seed], len(held_out), self.order.batch, "search batches")
+        return lambda step: held_out.at(order.at(step).to(self.device).expand(self.runs, -1))
 
     @property
     def columns(self) -> list[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import singledispatch
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import torch
 from torch import Tensor
@@ -18,13 +18,20 @@ from torch import Tensor
 from lab.errors import ArgumentError
 from lab.kinds import Batch
 from lab.models.transformer import Block, Transformer
+from lab.nonlinearity.named import named
 from lab.nonlinearity.spline import Spline
-from lab.spec import Knots, KnotTable, Resolved, RunSpec, SearchSpec, TwoLossSpec, replace
+from lab.spec import Knots, KnotTable, ModuleSearch, Resolved, RunSpec, SearchSpec, TwoLossSpec, replace
 from lab.training.fleet import Fleet, History
 from lab.training.schedules import factor
-from lab.training.sequences import Data, Order, SequenceData
 
 START = {"mlp": 0.0, "attention": 1.0}  # attention: at zero every kernel value is zero, and so is its gradient
+
+
+class Divisible(Protocol):
+    """Material of a task with a `search` split."""
+
+    def divide(self, seed: int) -> Callable[[int], Batch]:
+        """Train on `train` alone from here on; gives the batches of `search` by step, the same for all models."""
 
 
 class Search(Fleet):
@@ -34,7 +41,10 @@ class Search(Fleet):
     """
 
     def __init__(
-        self, spec: SearchSpec | TwoLossSpec, device: str = "cpu", given: Mapping[str, Resolved] | None = None
+        self,
+        spec: SearchSpec | TwoLossSpec | ModuleSearch,
+        device: str = "cpu",
+        given: Mapping[str, Resolved] | None = None,
     ):
         self.spec = spec
         super().__init__(*self.runs(given or {}), device)
@@ -55,7 +65,7 @@ class Search(Fleet):
         spec = cast(SearchSpec, self.spec)
         if not spec.learn or not set(spec.learn) <= set(START):
             raise ArgumentError(f"learn={spec.learn}: name what to search for, mlp or attention or both")
-        start: dict[str, Any] = {p: Knots(spec.low, spec.high, (START[p],) * spec.knots) for p in spec.learn}
+        start: dict[str, Any] = {part: _start(spec, part) for part in spec.learn}
         model = replace(spec.model, **{**given, **start})
         runs = [RunSpec(spec.task, model, spec.recipe, seed, ("search",), spec.task_seed) for seed in self.seeds]
         return runs, [cast(tuple[Resolved, ...], (model.mlp, model.attention))] * spec.models
@@ -64,20 +74,15 @@ class Search(Fleet):
         """The splines of the model that are searched for, by part."""
         block = cast(Block, cast(Transformer, self.model).blocks[0])
         found = {"mlp": block.phi, "attention": block.attention.phi}
-        return {part: cast(Spline, found[part]) for part in self.spec.learn}
+        return {part: cast(Spline, found[part]) for part in cast(SearchSpec, self.spec).learn}
 
     def divide(self) -> None:
         """What the weights follow, and what the knots follow."""
-        spec, data = cast(SearchSpec, self.spec), cast(SequenceData, self.data)
-        data.training = Data(data.task.splits["train"], self.device)
-        data.order = Order(self.seeds, len(data.training), spec.recipe.batch)
-        self.search_data = data.evaluation.pop("search")  # a search is followed by its own search loss
-        self.search_order = Order([spec.seed], len(self.search_data), spec.recipe.batch, "search batches")
+        self.search_batches = cast(Divisible, self.data).divide(self.spec.seed)
 
     def search_batch(self, step: int) -> Batch:
         """One batch of the `search` split, the same for all models."""
-        index = self.search_order.at(step).to(self.device)
-        return self.search_data.at(index.expand(self.spec.models, -1))
+        return self.search_batches(step)
 
     def set_rates(self, step: int) -> None:
         """Of weights and knots: one schedule, each with its peak rate."""
@@ -120,6 +125,14 @@ class Search(Fleet):
     def found(self) -> dict[str, Knots | KnotTable]:
         """The learned functions, by part."""
         return {part: Knots(s.low, s.high, tuple(s.values.detach().cpu().tolist())) for part, s in self.splines.items()}
+
+
+def _start(spec: SearchSpec, part: str) -> Knots:
+    """The function that a search begins with."""
+    values: tuple[float, ...] = (START[part],) * spec.knots
+    if part == "mlp" and spec.start != "zero":
+        values = tuple(named(spec.start)(torch.linspace(spec.low, spec.high, spec.knots)).tolist())
+    return Knots(spec.low, spec.high, values)
 
 
 def search(state: Search, report: Callable[[Fleet], bool] | None = None) -> Search:

@@ -22,7 +22,7 @@ from lab.plots.style import SEQUENCE, TEMPLATE, task_title
 from lab.probes.arguments import described
 from lab.resolve import resolve
 from lab.run import Run, Runs
-from lab.scale import SCALES, check_scale
+from lab.scale import COMMON, check_scale
 from lab.spec import Knots, Resolved, RunSpec, replace
 from lab.tasks.table import TableTask
 from lab.training.fleet import Fleet
@@ -70,7 +70,7 @@ class TrainingExplorer(Explorer):
         self.task.value = first
         self.mlp = widgets.Dropdown(description="non-linearity", options=functions, style=LABEL)
         self.mlp.value = GIVEN if phi else used if used in functions else PLAIN[0]
-        self.scale = widgets.Dropdown(description="scale", options=list(SCALES), value=check_scale(scale), style=LABEL)
+        self.scale = widgets.Dropdown(description="scale", options=list(COMMON), value=check_scale(scale), style=LABEL)
         self.width = widgets.SelectionSlider(description="width", options=WIDTHS, style=LABEL)
         self.seeds = widgets.IntSlider(description="seeds", value=3, min=1, max=8, style=LABEL)
         self.steps = widgets.IntSlider(description="steps", min=1, style=LABEL)

@@ -3,6 +3,7 @@
 import pytest
 
 from lab.catalogue import training_queue
+from lab.catalogue.build import figure
 from lab.catalogue.registry import entries
 from lab.catalogue.scorecard import score
 from lab.catalogue.training_queue import train_all, waiting
@@ -27,6 +28,13 @@ def test_the_order_is_open_claims_a_minute(store_folder):
     assert all(one.missing == one.runs for one in queue)
     planned = {name for name, one in entries().items() if one.plan("laptop", 1)}
     assert {one.entry.name for one in queue} == planned
+
+
+def test_a_scale_that_some_figures_have_trains_those(store_folder):
+    queue = {one.entry.name for one in waiting("overnight", Store())}
+    assert queue == {name for name, one in entries().items() if "overnight" in one.minutes and one.plan("overnight", 1)}
+    with pytest.raises(ArgumentError, match="unknown scale 'overnight'; known: smoke, laptop, paper"):
+        figure("transformers/fig2", "overnight")
 
 
 def test_no_time_trains_nothing_and_more_time_goes_on(two, store_folder, tmp_path):

@@ -44,7 +44,7 @@ def tiny(monkeypatch, tmp_path):
     monkeypatch.setenv("LAB_CACHE", str(tmp_path / "cache"))
     known = Dataset("tiny", "a line", TableShape(ROWS, 1), "MIT", 0.1, (Web("https://127.0.0.1:9/", ("t",), dict),))
     monkeypatch.setitem(CATALOGUE, "tiny", known)
-    cache.keep("tiny", CONTENT, "somewhere")
+    cache.keep(cache.path("tiny"), CONTENT, "somewhere")
     return cache.path("tiny")
 
 
@@ -123,7 +123,7 @@ def test_a_file_that_can_be_read_and_is_not_what_was_kept_is_named(tiny, change)
 
 def test_a_set_that_does_not_fit_the_catalogue_any_more_is_named(tiny):
     small = {"inputs": CONTENT["inputs"][:50], "labels": CONTENT["labels"][:50]}
-    cache.keep("tiny", small, "my_tiny.csv in the folder LAB_DATA")
+    cache.keep(cache.path("tiny"), small, "my_tiny.csv in the folder LAB_DATA")
     with pytest.raises(LabError, match="is not tiny: 50 rows, not 2,000; remove it"):
         datasets.load("tiny")
 
@@ -133,7 +133,7 @@ def test_a_folder_in_a_files_place_is_said(tiny):
     tiny.mkdir()
     assert datasets.find("tiny") is None
     with pytest.raises(LabError, match=r"cannot write to .* \(Is a directory\)"):
-        cache.keep("tiny", CONTENT, "somewhere")
+        cache.keep(cache.path("tiny"), CONTENT, "somewhere")
 
 
 def test_what_others_are_writing_stays_and_what_was_left_goes(tiny):

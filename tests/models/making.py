@@ -1,6 +1,8 @@
 """Small models with weights of ordinary size: at 0.02, where training starts, mistakes would hide."""
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from lab.models.transformer import Transformer
 from lab.nonlinearity.spline import Spline
@@ -36,3 +38,15 @@ def decoder(runs=1, mlp=None, attention=None, dtype=torch.float64, **shape):
 def words(runs, batch=3, length=LENGTH, seed=0):
     """Random tokens (runs, batch, length)."""
     return torch.randint(VOCABULARY, (runs, batch, length), generator=torch.Generator().manual_seed(seed))
+
+
+class Largest(TorchDispatchMode):
+    """The numbers of the largest tensor that any operation gives, forward and backward."""
+
+    numbers = 0
+
+    def __torch_dispatch__(self, function, types, given=(), named=None):
+        found = function(*given, **(named or {}))
+        sizes = [leaf.numel() for leaf in tree_leaves(found) if isinstance(leaf, torch.Tensor)]
+        self.numbers = max(self.numbers, *sizes, 0)
+        return found

@@ -21,6 +21,7 @@ POSITIONS = pytest.mark.parametrize("positions", ["learned", "alibi"])
 TIED = pytest.mark.parametrize("tied", [False, True], ids=["untied", "tied"])
 CANON = pytest.mark.parametrize("canon", [False, True], ids=["plain", "canon"])
 PHI = pytest.mark.parametrize("phi", [None, "spline"], ids=["softmax", "kernel"])
+GATED = pytest.mark.parametrize("gated", [False, True], ids=["plain mlp", "gated mlp"])
 RUNS = 3
 
 
@@ -46,10 +47,11 @@ def numpy_spline(spline, run):
 @POSITIONS
 @CANON
 @PHI
-def test_every_variant_is_the_one_written_with_loops(positions, canon, phi):
+@GATED
+def test_every_variant_is_the_one_written_with_loops(positions, canon, phi, gated):
     mlp = wavy(RUNS, 17, seed=1) if phi else None
     attention = wavy(RUNS, 17, seed=2) if phi else None
-    model, spec = decoder(RUNS, mlp, attention, positions=positions, canon=canon, tied=canon)
+    model, spec = decoder(RUNS, mlp, attention, positions=positions, canon=canon, tied=canon, gated=gated)
     tokens = words(RUNS, batch=2)
     logits = model(tokens)
     for run, example in itertools.product(range(RUNS), range(2)):
@@ -60,23 +62,6 @@ def test_every_variant_is_the_one_written_with_loops(positions, canon, phi):
         row = tokens[run, example].numpy()
         wanted = literal_logits(spec, weights_of(model, run), row, *functions, epsilon=EPSILON)
         np.testing.assert_allclose(logits[run, example].detach().numpy(), wanted, rtol=0, atol=1e-9)
-
-
-@POSITIONS
-@CANON
-@PHI
-def test_causality(positions, canon, phi):
-    """The derivative of the logits at t in the embeddings after t is exactly zero."""
-    attention = Spline(torch.linspace(1, 2, 17), -4.0, 4.0)  # positive: no kernel value is cut
-    model, _ = decoder(2, attention=phi and attention, positions=positions, canon=canon)
-    caught = []
-    model.embedding.register_forward_hook(lambda module, inputs, output: caught.append(output))
-    logits = model(words(2))
-    weight = torch.randn(logits.shape, dtype=logits.dtype, generator=torch.Generator().manual_seed(0))
-    for t in range(LENGTH):
-        (gradient,) = torch.autograd.grad((logits * weight)[:, :, t].sum(), caught, retain_graph=True)
-        assert (gradient[:, :, t + 1 :] == 0).all()
-        assert (gradient[:, :, : t + 1] != 0).any(-1).all()  # and everything up to t counts
 
 
 @POSITIONS
@@ -130,6 +115,13 @@ def test_logits_at_some_positions_are_those_of_the_whole(tied):
     some = model(tokens, positions)
     for run, example, k in np.ndindex(2, 3, 2):
         torch.testing.assert_close(some[run, example, k], whole[run, example, positions[run, example, k]])
+
+
+@GATED
+def test_a_gated_mlp_has_as_many_weights_as_a_plain_one(gated):
+    model = fresh([0], width=96, gated=gated)
+    count = sum(p.numel() for block in model.blocks for p in (block.up.weight, block.down.weight))
+    assert count == 2 * 2 * 96 * 4 * 96
 
 
 def test_tied_weights_are_one_tensor():

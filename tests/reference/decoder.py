@@ -102,7 +102,12 @@ def literal_logits(spec, weights, tokens, mlp, kernel=None, epsilon=0.0):
         mixed = np.concatenate([_head(spec, h, qkv, kernel, epsilon) for h in range(spec.heads)], axis=1)
         x = norm(x + linear(mixed, f"{block}.attention.out"), f"{block}.norm1")
         hidden = canon(linear(canon(x, f"{block}.canon.1"), f"{block}.up"), f"{block}.canon.2")
-        x = norm(x + linear(mlp(hidden), f"{block}.down"), f"{block}.norm2")
+        if spec.gated:
+            half = hidden.shape[1] // 2
+            hidden = mlp(hidden[:, :half]) * hidden[:, half:]
+        else:
+            hidden = mlp(hidden)
+        x = norm(x + linear(hidden, f"{block}.down"), f"{block}.norm2")
     return x @ (weights["embedding.weight"].T if spec.tied else weights["unembedding.weight"])
 
 

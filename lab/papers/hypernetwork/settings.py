@@ -1,7 +1,8 @@
 """Hyper-parameters of the hypernetwork paper's figures at each scale, and where each comes from.
 
 `paper` is Table A3 with the sizes of the reference code. `laptop` is reduced until all figures train on two CPU cores;
-`smoke` only runs the machinery.
+`overnight` has the same models and tasks and trains until their latent codes have clusters; `smoke` only runs the
+machinery.
 """
 
 from __future__ import annotations
@@ -11,16 +12,16 @@ from itertools import product
 
 from lab.errors import ArgumentError
 from lab.models.methods import method
-from lab.scale import check_scale
+from lab.scale import SCALES, check_scale
 from lab.spec import AdamWCosine, HyperModel, RunSpec, as_printed, replace
 from lab.tasks import Logic, Sraven
 
 FIGURE_METHODS = ("softmax", "linear", "hyla")
 FRACTIONS = (0.3, 0.5, 0.7)  # of the functions held out (Fig. 2C)
 # Tokens (Fig. 2C). On two cores the runs with 16 and 32 take about 30 minutes; those with 64 would take 35 more.
-LENGTHS = {"smoke": (8, 16), "laptop": (16, 32), "paper": (16, 32, 64, 96)}
+LENGTHS = {"smoke": (8, 16), "laptop": (16, 32), "overnight": (32,), "paper": (16, 32, 64, 96)}
 READ, READ_HELD_OUT = 32, 0.7  # whose latent codes are looked at (Figure A2; the paper does not say for 2B and 2D)
-SEEDS = {"smoke": 2, "laptop": 3, "paper": 3}
+SEEDS = {"smoke": 2, "laptop": 3, "overnight": 3, "paper": 3}
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,10 @@ def logic(
     task = Logic(length=length, held_out=held_out)
     model = HyperModel(layers=2, heads=8, width=128, key_width=16, mlp_width=256)
     recipe = AdamWCosine(steps=50_000, rate=0.001, batch=128, decay=0.1, warmup=100, every=10_000, examples=16_000)
-    if check_scale(scale) == "laptop":
+    if check_scale(scale, SCALES) == "laptop":
         recipe = replace(recipe, steps=3_000, rate=_LAPTOP_LOGIC_RATE, batch=64, every=500, examples=2_048)
+    if scale == "overnight":
+        recipe = replace(recipe, steps=15_000, rate=_LAPTOP_LOGIC_RATE, every=1_500, examples=4_096)
     if scale == "smoke":
         model, recipe = replace(model, width=16, mlp_width=16), _smoke(recipe)
     evaluate = ("val", "test", "ood", "unseen_terms")
@@ -78,14 +81,14 @@ def sraven(
 ) -> HyperSetting:
     """SRAVEN with the method `name` of `lab.models.methods`.
 
-    features: K, 4 at paper scale and 2 below. wider: multiplies embedding, key and MLP widths (Fig. 4A); the paper says
-    that the number of heads stays, the reference code multiplies it, too: give `heads`. problems: how many are trained
-    on (Fig. 4), in whole batches; 20 million at paper scale. printed: the model as the paper's text reads.
+    features: K, 4 at paper scale and 2 below it. wider: multiplies embedding, key and MLP widths (Fig. 4A); the paper
+    says that the number of heads stays, the reference code multiplies it, too: give `heads`. problems: how many are
+    trained on (Fig. 4), in whole batches; 20 million at paper scale. printed: the model as the paper's text reads.
 
     >>> sraven("paper", problems=20_000_000).recipe.steps
     156250
     """
-    paper = check_scale(scale) == "paper"
+    paper = check_scale(scale, SCALES) == "paper"
     task = Sraven(features=features or (4 if paper else 2), held_out=held_out)
     model = HyperModel(layers, heads, width=128 * wider, key_width=64 * wider, mlp_width=256 * wider)
     if model.key_width % heads:
@@ -95,6 +98,8 @@ def sraven(
     if scale == "laptop":
         steps = 6_000 if problems is None else problems // 128
         recipe = replace(recipe, steps=steps, warmup=300, every=500, examples=2_048)
+    if scale == "overnight":
+        recipe = replace(recipe, steps=(problems or 5_000_000) // 128, every=2_500, examples=4_096)
     if scale == "smoke":
         model = replace(model, width=16 * wider, key_width=16 * wider, mlp_width=16 * wider)
         recipe = _smoke(recipe)

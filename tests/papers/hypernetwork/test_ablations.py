@@ -119,7 +119,8 @@ def test_what_is_left_out_on_a_laptop_is_said(made):
     assert "no column of SRAVEN" in " ".join(FOUND.notes("laptop"))
     assert "SRAVEN" not in " ".join([*FOUND.notes("paper"), *FOUND.origin.departures("laptop")])
     tasks = {scale: {name.partition(":")[0] for name in FOUND.origin.hyperparameters(scale)} for scale in SCALES}
-    assert tasks == {"smoke": {"logic", "sraven"}, "laptop": {"logic"}, "paper": {"logic", "sraven"}}
+    both = {"logic", "sraven"}
+    assert tasks == {"smoke": both, "laptop": {"logic"}, "overnight": {"logic"}, "paper": both}
     for word in ("Scale smoke", "Steps: logic 6, sraven 6", "26 runs", "16 tokens (paper 32)", made.summary):
         assert word in made.caption
     assert made.caption.count("one learning rate") == 1 and not re.search(r"\bnan\b", made.full_caption)

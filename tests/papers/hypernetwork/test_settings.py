@@ -47,7 +47,7 @@ def test_every_method_has_runs_that_fit_together(scale, setting, printed):
 def test_what_there_is_not_is_said():
     with pytest.raises(ArgumentError, match="heads=5 do not share out 64 channels"):
         sraven(heads=5)
-    with pytest.raises(ArgumentError, match="'huge'; known: smoke, laptop, paper"):
+    with pytest.raises(ArgumentError, match="'huge'; known: smoke, laptop, overnight, paper"):
         logic("huge")
     with pytest.raises(ArgumentError, match="'elu'; known: softmax"):
         logic(name="elu")

@@ -17,7 +17,7 @@ from lab.plots import embedding
 from lab.plots.caption import reading
 from lab.plots.style import method_title
 from lab.run import Run
-from lab.scale import SCALES
+from lab.scale import COMMON
 from lab.spec import replace
 from lab.statistics import over_seeds
 from lab.store import Store
@@ -40,7 +40,7 @@ def value_of(spec, by):
 
 
 @each
-@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("scale", COMMON)
 def test_runs_differ_in_method_value_and_seed_alone(name, scale):
     by, rest = VARIED[name], set()
     for labels, spec in planned(f"hypernetwork/{name}", scale, 2):
@@ -59,7 +59,7 @@ def test_runs_differ_in_method_value_and_seed_alone(name, scale):
     assert len(set(told)) == len(told) and len(told) % (3 * points) == 0, "the whole grid at paper scale"
 
 
-@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("scale", COMMON)
 def test_what_is_not_varied_is_trained_once(scale):
     """The plain runs (4 layers, 16 heads, …) are in all of them, and are those of Figure 4A."""
     sets = [{spec for _, spec in planned(f"hypernetwork/{name}", scale, 1)} for name in ("fig4b", "fig5c", "fig5d")]
@@ -73,7 +73,7 @@ def test_what_is_not_varied_is_trained_once(scale):
     assert shared <= {spec for _, spec in planned("hypernetwork/fig4a", scale, 1)}
 
 
-@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("scale", COMMON)
 def test_losses_and_maps_train_nothing_new(scale):
     known = {spec for name in ("fig4a", "fig4b") for _, spec in planned(f"hypernetwork/{name}", scale, 2)}
     assert {spec for _, spec in planned("hypernetwork/figA4", scale, 2)} == known
@@ -194,7 +194,7 @@ def test_captions_and_provenance(made, name):
     for word in ("Scale smoke", "Steps: sraven 6", "lab.tasks from each run's seed", "48 problems", one.summary):
         assert word in one.caption
     assert not re.search(r"\bnan\b", one.full_caption) and one.provenance["guesses"]
-    for scale in SCALES:
+    for scale in COMMON:
         facts = entry(f"hypernetwork/{name}").origin.hyperparameters(scale)
         specs = [spec for _, spec in planned(f"hypernetwork/{name}", scale, 1)]
         assert {facts["sraven: batch"]["value"]} == {spec.recipe.batch for spec in specs}

@@ -19,7 +19,7 @@ from lab.plots.caption import reading
 from lab.probes.complexity import frequencies
 from lab.probes.paths import draw
 from lab.run import Run
-from lab.scale import SCALES
+from lab.scale import COMMON
 from lab.spec import replace
 from lab.store import Store
 from tests.papers.plans import planned
@@ -33,7 +33,7 @@ def made():
     return {name: figure(name, "smoke", progress=False) for name in (FIG29, FIG30)}
 
 
-@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("scale", COMMON)
 def test_plans_have_the_papers_prefactors_and_share_their_runs(scale):
     every, few = planned(FIG29, scale), planned(FIG30, scale)
     assert {spec for _, spec in few} <= {spec for _, spec in every}

@@ -18,7 +18,7 @@ from lab.papers.simplicity.grokking.plots import reached
 from lab.papers.simplicity.grokking.settings import ADDITION, LEARNED, RELU, grokking
 from lab.plots.caption import reading
 from lab.run import EpisodeResult, Run
-from lab.scale import SCALES
+from lab.scale import COMMON
 from lab.spec import from_json, key, needs, replace, to_json
 from lab.store import Store
 from lab.training import episodes
@@ -27,7 +27,7 @@ from tests.papers.plans import planned
 NAMES = ("simplicity/fig11", "simplicity/fig12")
 WITH_CURVES = (*NAMES, "simplicity/fig28")
 EVERY = (*WITH_CURVES, "simplicity/fig13")
-every_scale = pytest.mark.parametrize("scale", SCALES)
+every_scale = pytest.mark.parametrize("scale", COMMON)
 
 
 @pytest.fixture(scope="module")
@@ -62,13 +62,20 @@ def test_the_search_and_its_restarts_never_see_the_test_split(scale):
 
 
 def test_figures_share_their_runs_and_more_seeds_are_further_runs():
-    for scale in SCALES:
+    for scale in COMMON:
         eleven, twelve = ({spec for _, spec in planned(name, scale, 3)} for name in NAMES)
         assert eleven < twelve and len(twelve) == 4 * len(eleven)
         assert {spec for _, spec in planned(NAMES[0], scale, 2)} < eleven
         assert eleven < {spec for _, spec in planned("simplicity/fig13", scale, 3)}
         assert eleven < {spec for _, spec in planned("simplicity/fig28", scale, 3)}
     assert {spec.task_name for _, spec in planned(NAMES[0])} == {ADDITION.name}
+
+
+@pytest.mark.parametrize("name", ("simplicity/fig11", "simplicity/fig14", "simplicity/fig28"))
+def test_overnight_is_laptop_with_more_seeds(name):
+    laptop, overnight = ({spec for _, spec in planned(name, scale)} for scale in ("laptop", "overnight"))
+    assert laptop < overnight, "what a laptop has trained is not trained again"
+    assert {replace(spec, seed=0) for spec in laptop} == {replace(spec, seed=0) for spec in overnight}
 
 
 def test_paper_scale_is_the_papers():

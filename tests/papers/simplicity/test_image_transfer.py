@@ -15,14 +15,14 @@ from lab.papers.simplicity.image_transfer import plots
 from lab.papers.simplicity.images.settings import REGRESSION, RELU, images, present
 from lab.papers.simplicity.search.settings import ALL, DEEP, shared_search
 from lab.run import Run
-from lab.scale import SCALES
+from lab.scale import COMMON
 from lab.spec import Learned, replace
 from lab.store import Store
 from lab.training import episodes
 from tests.papers.plans import planned
 
 NAMES = ("simplicity/table4", "simplicity/fig19")
-every_scale = pytest.mark.parametrize("scale", SCALES)
+every_scale = pytest.mark.parametrize("scale", COMMON)
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from lab.papers.simplicity.images.claims import retained
 from lab.papers.simplicity.images.settings import BASE, METHODS, PER_LAYER, RELU, SETS, TARGETS, images
 from lab.plots.caption import reading
 from lab.run import EpisodeResult, Run
-from lab.scale import SCALES
+from lab.scale import COMMON
 from lab.spec import from_json, needs, replace, to_json
 from lab.store import Store
 from lab.training import episodes
@@ -26,7 +26,7 @@ from tests.papers.plans import planned
 
 FIG2, FIG3, FIG4, FIG16, FIG17, FIG18 = EVERY = [f"simplicity/fig{number}" for number in (2, 3, 4, 16, 17, 18)]
 ACCURACIES, FUNCTIONS = (FIG2, FIG17, FIG4, FIG18), (FIG3, FIG16)
-every_scale = pytest.mark.parametrize("scale", SCALES)
+every_scale = pytest.mark.parametrize("scale", COMMON)
 each = pytest.mark.parametrize("name", EVERY)
 
 

@@ -13,7 +13,7 @@ from lab.papers.simplicity.tables.settings import IAFS, LEARNED, NETWORKS, PREFA
 from lab.probes.paths import draw
 from lab.resolve import resolve
 from lab.run import Run
-from lab.scale import SCALES
+from lab.scale import COMMON
 from lab.store import Store
 
 FIG7, FIG24 = "simplicity/fig7", "simplicity/fig24"
@@ -33,7 +33,7 @@ def runs():
     }
 
 
-@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("scale", COMMON)
 def test_all_networks_of_a_depth_remember_their_way_and_val_chooses_the_prefactor(scale):
     planned = entry(FIG24).plan(scale, 1)
     assert {spec.model.layers for _, spec in planned} == {DEPTH}

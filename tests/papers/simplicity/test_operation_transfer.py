@@ -15,13 +15,13 @@ from lab.papers.simplicity.operation_transfer import claims
 from lab.papers.simplicity.operation_transfer.settings import EVERY, everywhere, functions
 from lab.plots.caption import reading
 from lab.run import Run
-from lab.scale import SCALES
+from lab.scale import COMMON
 from lab.spec import from_json, needs, replace, to_json
 from lab.store import Store
 from lab.training import episodes
 
 NAME = "simplicity/fig14"
-every_scale = pytest.mark.parametrize("scale", SCALES)
+every_scale = pytest.mark.parametrize("scale", COMMON)
 
 
 @pytest.fixture(scope="module")

@@ -9,14 +9,14 @@ from lab.papers.simplicity.reuse import figures
 from lab.papers.simplicity.tables.settings import LAYERS, LEARNED, RELU, WIDTHS, tables
 from lab.plots.caption import reading
 from lab.run import Run
-from lab.scale import SCALES
+from lab.scale import COMMON
 from lab.spec import needs
 from lab.store import Store
 
 FIG8, FIG21 = "simplicity/fig8", "simplicity/fig21"
 
 
-@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("scale", COMMON)
 def test_one_function_a_table_goes_through_all_sizes_and_the_usual_one_is_of_figure_5(scale):
     planned = entry(FIG21).plan(scale, 2)
     assert {(labels["layers"], labels["width"]) for labels, _ in planned} == {

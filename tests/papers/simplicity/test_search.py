@@ -16,7 +16,7 @@ from lab.papers.simplicity.images.settings import RELU
 from lab.papers.simplicity.search import plots
 from lab.papers.simplicity.search.settings import relu, search, setting
 from lab.run import EpisodeResult, Run
-from lab.scale import SCALES
+from lab.scale import COMMON
 from lab.spec import from_json, needs, replace, to_json
 from lab.store import Store
 from lab.training import episodes
@@ -24,7 +24,7 @@ from tests.papers.plans import planned
 
 TABLES = tuple(f"simplicity/table{number}" for number in (1, 2, 3))
 EVERY = (*TABLES, "simplicity/fig15")
-every_scale = pytest.mark.parametrize("scale", SCALES)
+every_scale = pytest.mark.parametrize("scale", COMMON)
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from lab.papers.simplicity.shortcut import claims
 from lab.papers.simplicity.shortcut.settings import ALONE, CIFAR, FOR, SHIPPED, SVHN, shortcut
 from lab.plots.caption import reading
 from lab.run import EpisodeResult, Run
-from lab.scale import SCALES
+from lab.scale import COMMON
 from lab.spec import from_json, needs, replace, to_json
 from lab.store import Store
 from lab.tasks.collage import TILES
@@ -69,7 +69,7 @@ def test_paper_scale_is_the_papers():
         assert "is not shipped (paper: MNIST and " in entry(name).origin.departures("laptop")[0]
 
 
-@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("scale", COMMON)
 def test_a_search_sees_validation_rows_of_its_tile_and_no_test_split(scale):
     for tile in TILES:
         search = shortcut(scale).search(tile)

@@ -22,7 +22,7 @@ from lab.papers.simplicity.tables.settings import (
 )
 from lab.plots.caption import reading
 from lab.run import Run
-from lab.scale import SCALES
+from lab.scale import COMMON
 from lab.spec import needs, replace
 from lab.store import Store
 from lab.tasks import Tabular
@@ -36,7 +36,7 @@ def made():
     return {name: figure(name, "smoke", progress=False) for name in (FIG5, FIG22)}
 
 
-@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("scale", COMMON)
 def test_networks_differ_in_what_their_labels_say_alone(scale):
     rest = set()
     for labels, spec in planned(FIG5, scale):

@@ -13,7 +13,7 @@ from lab.papers.hypernetwork.origin import origin as hyper_origin
 from lab.papers.transformers.origin import origin
 from lab.papers.transformers.settings import CHEAP, setting
 from lab.papers.transformers.sweep import SEARCHED, best, best_knot_rate
-from lab.scale import SCALES
+from lab.scale import COMMON
 
 every_task = pytest.mark.parametrize("task", tasks.NAMES)
 SWEEPS = RESULTS / "transformers" / "sweep"
@@ -44,7 +44,7 @@ def test_paper_scale_is_the_papers(task):
 
 
 @every_task
-@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("scale", COMMON)
 def test_settings_make_models(task, scale):
     base, data = setting(task, scale), tasks.load(task)
     assert base.model.width % base.model.heads == 0 and base.recipe.batch <= len(data.training)
@@ -60,7 +60,7 @@ def test_unknown_scales_and_tasks_are_named():
         setting("copy", "tiny")
 
 
-@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("scale", COMMON)
 @pytest.mark.parametrize("name", [name for name in entries() if name.startswith("transformers/")])
 def test_every_number_has_a_source(name, scale):
     names = entries()[name].tasks
@@ -77,7 +77,7 @@ def test_every_number_has_a_source(name, scale):
             assert own[label]["from"].startswith("paper") == is_papers
 
 
-@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("scale", COMMON)
 @pytest.mark.parametrize("task", ["logic", "sraven"])
 def test_every_number_of_the_hypernetwork_paper_has_a_source(task, scale):
     its, base = hyper_origin(task), getattr(hyper_settings, task)(scale)

@@ -10,7 +10,7 @@ from lab.errors import ArgumentError
 from lab.papers.transformers import settings
 from lab.papers.transformers.settings import setting
 from lab.papers.transformers.sweep import KNOT_RATES, RATES, SEARCHED, best, best_knot_rate, plan, plan_searches, sweep
-from lab.scale import SCALES
+from lab.scale import COMMON
 from lab.spec import needs, replace
 from lab.training.two_loss import Search
 
@@ -19,7 +19,7 @@ def table(rows):
     return pd.DataFrame(rows, columns=["task", "rate", "seed", "mean_accuracy", "diverged"])
 
 
-@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("scale", COMMON)
 def test_a_sweep_sees_val_alone_and_uses_seeds_that_no_figure_uses(scale):
     swept = [spec for task in tasks.NAMES for spec in plan(task, scale)] + plan_searches(scale)
     assert {spec.evaluate for spec in swept} == {("val",)}
@@ -30,7 +30,7 @@ def test_a_sweep_sees_val_alone_and_uses_seeds_that_no_figure_uses(scale):
     assert not {spec.seed for spec in swept} & used
 
 
-@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("scale", COMMON)
 @pytest.mark.parametrize("task", tasks.NAMES)
 def test_only_the_rate_is_swept(task, scale):
     base = setting(task, scale)
@@ -42,7 +42,7 @@ def test_only_the_rate_is_swept(task, scale):
 
 
 def test_the_rate_of_the_knots_alone_is_swept():
-    for scale in SCALES:
+    for scale in COMMON:
         searches = {search for spec in plan_searches(scale) for search in needs(spec)}
         assert {search.task for search in searches} == set(SEARCHED)
         for search in searches:

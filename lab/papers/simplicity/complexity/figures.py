@@ -23,7 +23,7 @@ from lab.probes.calling import Model, function_of, values
 from lab.probes.complexity import variations
 from lab.probes.paths import draw
 from lab.run import Run
-from lab.scale import SCALES
+from lab.scale import COMMON, SCALES
 from lab.tasks.table import TableSplit
 
 if TYPE_CHECKING:
@@ -239,7 +239,7 @@ ENTRIES = (
         measure=followed,
         plot=plots.fig30,
         tasks=_TASKS,
-        origin=origin(dict.fromkeys(SCALES, (DEPTH,)), named=False),
+        origin=origin(dict.fromkeys(COMMON, (DEPTH,)), named=False),
         seeds=_ONE,
         summary=_paths_summary,
         notes=_few_notes,

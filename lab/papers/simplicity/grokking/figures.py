@@ -221,7 +221,7 @@ ENTRIES = (
         seeds=SEEDS,
         origin=origin(lambda scale: [ADDITION]),
         claims=claims.FIG11,
-        minutes={"smoke": 0.1, "laptop": 4, "paper": 90},
+        minutes={"smoke": 0.1, "laptop": 4, "overnight": 6, "paper": 90},
         **_SHARED,
     ),
     Entry(
@@ -269,10 +269,10 @@ ENTRIES = (
         plan=_operations,
         plot=plots.fig28,
         tasks=tuple(task.name for task in ALL),
-        seeds={"smoke": 1, "laptop": 2, "paper": 3},
+        seeds={"smoke": 1, "laptop": 2, "overnight": 6, "paper": 3},
         origin=origin(OPERATIONS.__getitem__),
         claims=claims.FIG28,
-        minutes={"smoke": 0.3, "laptop": 20, "paper": 3_000},
+        minutes={"smoke": 0.3, "laptop": 20, "overnight": 30, "paper": 3_000},
         **(_SHARED | {"notes": _left_out}),
     ),
 )

@@ -14,7 +14,7 @@ from lab.plots.operation_table import GREYS, operation_title
 from lab.plots.panels import grid, place
 from lab.plots.style import SIZE
 from lab.run import Run
-from lab.scale import SCALES
+from lab.scale import COMMON, SCALES
 from lab.tasks import Operation
 from lab.tasks.operation import ALL
 
@@ -127,7 +127,7 @@ _SAME: dict[str, Any] = {
     "plan": _nothing,
     "summary": _sizes,
     "seeds": dict.fromkeys(SCALES, 1),
-    "minutes": dict.fromkeys(SCALES, 0.1),
+    "minutes": dict.fromkeys(COMMON, 0.1),
     "origin": counted("counted by lab.tasks.operation", name="operation"),
 }
 

@@ -1,0 +1,220 @@
+"""The result of a comparison: models of the user's with several functions, and what differs between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from lab import estimates
+from lab.data.data import Data
+from lab.errors import ArgumentError, check_choice, check_number, check_whole, listed, shown
+from lab.nonlinearity.part import as_module
+from lab.nonlinearity.swap import swap
+from lab.resolve import resolve
+from lab.run import Run
+from lab.spec import UNCHANGED, Knots, Learned, RunSpec
+from lab.store import Store
+from lab.training.modules.maker import Maker
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+AT = ("end", "mean")  # of training: its last evaluation, or the mean of all
+
+
+@dataclass(frozen=True)
+class Trained:
+    """One run of a comparison. search: which search found its function, 0 for the first and for what is given."""
+
+    function: str
+    search: int
+    spec: RunSpec
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The mean difference of two functions with its interval.
+
+    n, over: how many units there are on the smaller side, and what one is. covers: what would differ in a repetition
+    that the interval is about. low, high: NaN where one run has no interval.
+    """
+
+    mean: float
+    low: float
+    high: float
+    n: int
+    over: str
+    covers: str
+    level: float
+    what: str
+
+    def __str__(self) -> str:
+        if np.isnan(self.low):
+            return f"{self.what}: {self.mean:+.4g}, no interval ({self.n} {self.over}; give more seeds)"
+        percent = f"{100 * self.level:g} % interval"
+        ends = f"[{self.low:+.4g}, {self.high:+.4g}]"
+        return f"{self.what}: {self.mean:+.4g} {ends} ({percent} over {self.covers}; {self.n} {self.over})"
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What `lab.compare` gives back.
+
+    data: on which it was measured. rates: the learning rate of each function. notes: what is to be known of it, a line
+    each.
+    """
+
+    data: Data
+    rates: Mapping[str, float]
+    notes: tuple[str, ...]
+    runs: Sequence[Trained]
+    tuning_runs: Sequence[Trained]
+    store: Store
+    maker: Maker
+
+    @property
+    def functions(self) -> list[str]:
+        """Names of the functions, in the order given."""
+        return list(dict.fromkeys(run.function for run in self.runs))
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row a run: function, search, seed, rate, every metric and the loss at the end of training, on `test`;
+        whether it diverged."""
+        return _ends(self.curves)
+
+    @property
+    def curves(self) -> pd.DataFrame:
+        """One row a run and evaluation: function, search, seed, rate, step, every metric and the loss, diverged."""
+        return _curves(self.runs, self.store)
+
+    @property
+    def tuning(self) -> pd.DataFrame:
+        """As `table`, of the runs that chose the learning rates, on `val`; none where there was nothing to choose."""
+        return _ends(_curves(self.tuning_runs, self.store))
+
+    def difference(self, a: str, b: str, metric: str | None = None, at: str = "end", level: float = 0.95) -> Difference:
+        """How much more a function scores than another, on `test`.
+
+        a, b: names of functions. metric: of the data's metrics (the first one), or "loss". at: the "end" of training or
+            its "mean". level: of the interval. It covers searches and seeds where a function was searched for several
+            times, else seeds.
+
+        Two groups of runs are compared by Welch's t, below six by a pooled variance where nothing speaks against it.
+        What has diverged is left out.
+        """
+        for name, given in (("a", a), ("b", b)):
+            check_choice(name, given, self.functions)
+        metric = next(iter(self.data.metrics)) if metric is None else metric
+        check_choice("metric", metric, (*self.data.metrics, "loss"))
+        check_choice("at", at, AT)
+        check_number("level", level, 0, 1)
+        groups = {name: self._values(name, metric, at) for name in (a, b)}
+        sign = 1
+        if len(groups[a]) == 1 < len(groups[b]):  # the searched one is the first of `nested`
+            groups, sign = {b: groups[b], a: groups[a]}, -1
+        first, second = groups.values()
+        if len(first) > 1 and len(second) > 1:
+            means = {
+                number: [float(estimates.finite(v).mean()) for v in side if len(estimates.finite(v))]
+                for number, side in enumerate((first, second))
+            }
+            found = estimates.compare(means, {"difference": (0, 1)}, "searches and seeds")["difference"]
+            over = "searches"
+        elif len(first) > 1:
+            found = estimates.nested(first, second[0])
+            over = found.over
+        else:
+            pair = {0: first[0], 1: second[0]}
+            found = estimates.compare(pair, {"difference": (0, 1)}, self._covers(a, b))["difference"]
+            over = "seeds"
+        low, high = found.interval(level)
+        low, high = (low, high) if sign > 0 else (-high, -low)
+        split = self.runs[0].spec.evaluate[0]
+        what = f"{metric} on {split}, {a} minus {b}" + (", mean over training" if at == "mean" else "")
+        return Difference(sign * found.effect, low, high, found.n, over, found.covers, level, what)
+
+    def model(self, function: str, seed: int = 0, search: int = 0) -> nn.Module:
+        """A trained model, as your own function makes it, with the function in its place, in evaluation mode."""
+        check_choice("function", function, self.functions)
+        of_function = [run for run in self.runs if run.function == function]
+        found = [run for run in of_function if run.search == search and run.spec.seed == seed]
+        if not found:
+            check_whole("seed", seed, 0)
+            there = f"seeds {listed([str(s) for s in dict.fromkeys(run.spec.seed for run in of_function)])}"
+            raise ArgumentError(
+                f"no run of {function} with seed={shown(seed)}, search={shown(search)}; there are {there}"
+            )
+        net, part = self.maker.new(seed), found[0].spec.model.phi
+        if part != UNCHANGED:
+            swap(net, self.maker.old, as_module(resolve(part, self.store)))
+        _, weights, _ = self.store.load(found[0].spec)
+        held = {**dict(net.named_parameters()), **dict(net.named_buffers())}
+        with torch.no_grad():
+            for name, value in weights.items():
+                held[name].copy_(value)
+        return net.eval()
+
+    def plot(self, metric: str | None = None) -> go.Figure:
+        """The metric over training with its interval, and of each run at the end."""
+        from lab.plots.functions_compared import draw
+
+        metric = next(iter(self.data.metrics)) if metric is None else metric
+        check_choice("metric", metric, (*self.data.metrics, "loss"))
+        return draw(self.curves, metric, self.runs[0].spec.evaluate[0])
+
+    def __repr__(self) -> str:
+        first = self.functions[0]
+        lines = [f"Comparison on {self.data.name!r}: {', '.join(self.functions)}; {len(self.runs)} runs"]
+        lines += [str(self.difference(name, first)) for name in self.functions[1:]]
+        return "\n".join([*lines, *self.notes])
+
+    def _values(self, function: str, metric: str, at: str) -> list[np.ndarray]:
+        """For each search of a function the values of its seeds."""
+        curves = self.curves[self.curves["function"] == function]
+        per_run = curves.groupby(["search", "seed"], sort=False)[metric].agg(_last if at == "end" else _mean)
+        return [group.to_numpy() for _, group in per_run.groupby("search", sort=False)]
+
+    def _covers(self, *functions: str) -> str:
+        parts = [run.spec.model.phi for run in self.runs if run.function in functions]
+        if any(isinstance(part, Learned) for part in parts):
+            return "seeds, of one search"
+        return "seeds, of this one function" if any(isinstance(part, Knots) for part in parts) else "seeds"
+
+
+def _ends(curves: pd.DataFrame) -> pd.DataFrame:
+    """The last evaluation of each run."""
+    if not len(curves):
+        return curves
+    return curves.groupby(["function", "search", "seed", "rate"], sort=False).tail(1).reset_index(drop=True)
+
+
+def _last(values: pd.Series) -> float:
+    """The last one, NaN where a run has diverged."""
+    return float(values.iloc[-1])
+
+
+def _mean(values: pd.Series) -> float:
+    return float(values.mean(skipna=False))
+
+
+def _curves(runs: Sequence[Trained], store: Store) -> pd.DataFrame:
+    import pandas as pd
+
+    rows: list[dict[str, Any]] = []
+    for trained in runs:
+        run, spec = Run(trained.spec, store), trained.spec
+        split, scores = spec.evaluate[0], run.scores
+        for number, step in enumerate(run.steps):
+            row = {"function": trained.function, "search": trained.search, "seed": spec.seed, "rate": spec.recipe.rate}
+            row["step"] = int(step)
+            for name, values in scores.items():
+                row[name.removesuffix(f"_{split}")] = float(values[number])
+            rows.append(row | {"diverged": run.diverged is not None})
+    return pd.DataFrame(rows)

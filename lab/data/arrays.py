@@ -1,0 +1,77 @@
+"""Inputs as tensors: which numbers they are, and whether all of them are there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lab.errors import ArgumentError, shortened, shown
+
+
+def inputs(X: Any) -> tuple[Tensor | dict[str, Tensor], tuple[str, ...]]:
+    """X as a tensor (N, …), or several by name; and what was done to it, a line each."""
+    if isinstance(X, Mapping):
+        if not X or not all(isinstance(name, str) for name in X):
+            raise ArgumentError(f"X={shown(X)}: give arrays by the names of the model's arguments")
+        parts = {name: _tensor(part, f"X[{name!r}]") for name, part in X.items()}
+        if len(lengths := {len(tensor) for tensor, _ in parts.values()}) > 1:
+            raise ArgumentError(
+                f"the parts of X have {', '.join(map(str, sorted(lengths)))} rows; give as many of each"
+            )
+        notes = tuple(f"{name}: {note}" for name, (_, note) in parts.items() if note)
+        return {name: tensor for name, (tensor, _) in parts.items()}, notes
+    tensor, note = _tensor(X, "X")
+    return tensor, (note,) if note else ()
+
+
+def count(found: Tensor | Mapping[str, Tensor]) -> int:
+    """N, the number of examples."""
+    return len(found if isinstance(found, Tensor) else next(iter(found.values())))
+
+
+def check_finite(found: Tensor | Mapping[str, Tensor], name: str) -> None:
+    """Raise ArgumentError where a number is missing or infinite, with the first place."""
+    parts = {name: found} if isinstance(found, Tensor) else {f"{name}[{key!r}]": part for key, part in found.items()}
+    for said, part in parts.items():
+        if part.is_floating_point() and not bool((finite := part.isfinite()).all()):
+            bad = (~finite).nonzero()
+            first = bad[0].tolist()
+            where = f"row {first[0]}" + (f", column {first[1]}" if part.ndim == 2 else "")
+            raise ArgumentError(
+                f"{said} has {len(bad)} values that are NaN or infinite, the first in {where}; drop these rows or fill "
+                "them (lab.Data.read fills the gaps of a table)"
+            )
+
+
+def array(values: Any, name: str) -> np.ndarray:
+    """Whatever was given as an array with one row an example."""
+    if isinstance(values, Tensor):
+        values = values.detach().cpu()
+        values = values.float() if values.dtype in (torch.bfloat16, torch.float16) else values
+    if values is None or isinstance(values, (str, bytes, Mapping)):
+        raise ArgumentError(f"{name}={shown(values)}: give an array with one row an example")
+    try:
+        found = np.asarray(values)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ArgumentError(f"{name} makes no array ({shortened(str(error))}); give rows of one length") from error
+    if not found.ndim or not found.size:
+        raise ArgumentError(f"{name} has shape {found.shape}; give an array with one row an example")
+    return found
+
+
+def _tensor(values: Any, name: str) -> tuple[Tensor, str]:
+    found = array(values, name)
+    if found.dtype.kind not in "fiub":
+        kind = "words" if found.dtype.kind in "OUS" else str(found.dtype)
+        raise ArgumentError(f"{name} holds {kind}; give numbers (lab.Data.read makes numbers of a table's categories)")
+    if found.dtype == np.uint8:
+        return torch.from_numpy(found.astype(np.float32) / 255), "bytes were divided by 255"
+    if found.dtype.kind in "fb":
+        return torch.from_numpy(np.array(found, dtype=np.float32, order="C")), ""
+    if found.dtype.kind == "u" and found.max(initial=0) > np.iinfo(np.int64).max:
+        raise ArgumentError(f"{name} holds whole numbers above 2^63; give smaller ones")
+    return torch.from_numpy(np.array(found, dtype=np.int64, order="C")), "whole numbers stayed whole, as tokens are"

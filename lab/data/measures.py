@@ -1,0 +1,119 @@
+"""Losses and metrics: of models side by side, by name, or as functions of the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from lab.errors import ArgumentError, check_choice, shown
+
+Function = Callable[[Tensor, Tensor], Any]
+LOSSES = ("cross_entropy", "mse", "mae")
+METRICS = ("accuracy", "r2", "cross_entropy", "mse", "mae")
+OF_CLASSES = ("cross_entropy", "accuracy")
+LESS = LOSSES  # less of these is better
+
+
+def chosen(
+    classes: bool, loss: str | Function | None, metrics: Sequence[str] | Mapping[str, str | Function] | None
+) -> tuple[str | Function, dict[str, str | Function]]:
+    """Loss and metrics as given, or the usual ones; ArgumentError where a name fits no such targets."""
+    loss = ("cross_entropy" if classes else "mse") if loss is None else loss
+    if metrics is None:
+        metrics = ("accuracy",) if classes else ("r2",)
+    if isinstance(metrics, str):
+        metrics = (metrics,)
+    if not isinstance(metrics, Mapping):
+        if not isinstance(metrics, Sequence) or not metrics:
+            raise ArgumentError(f"metrics={shown(metrics)}: give names ({', '.join(METRICS)}), or functions by name")
+        metrics = {(m if isinstance(m, str) else named(m)): m for m in metrics}
+    for what, known, given in [("loss", LOSSES, loss), *(("metric", METRICS, metric) for metric in metrics.values())]:
+        if callable(given):
+            continue
+        check_choice(what, given, known, ", or a function (outputs, targets) → number")
+        if (given in OF_CLASSES) != classes:
+            there = "classes" if classes else "values"
+            fitting = ", ".join(name for name in known if (name in OF_CLASSES) == classes)
+            raise ArgumentError(f"{what} {given!r} does not fit targets that are {there}; give {fitting} or a function")
+    return loss, dict(metrics)
+
+
+def named(measure: str | Function) -> str:
+    """A loss or metric as identities say it: of a function its name; its code is not known."""
+    if isinstance(measure, str):
+        return measure
+    return getattr(measure, "__qualname__", None) or repr(measure)
+
+
+def sign(measure: str | Function) -> int:
+    """1 where more is better, -1 where less is."""
+    return -1 if isinstance(measure, str) and measure in LESS else 1
+
+
+def losses(loss: str | Function, outputs: Tensor, targets: Tensor) -> Tensor:
+    """The mean loss of each of R models: outputs (R, B, …), targets (R, B, …) → (R,), differentiable.
+
+    >>> losses("mse", torch.tensor([[[1.0], [3.0]]]), torch.tensor([[1.0, 1.0]]))
+    tensor([2.])
+    """
+    if callable(loss):
+        found = [_number(loss(out, target), "the loss") for out, target in zip(outputs, targets, strict=True)]
+        return torch.stack(found)
+    if loss == "cross_entropy":
+        logits, ids = class_last(outputs, targets), targets
+        nats = F.cross_entropy(logits.flatten(0, -2).float(), ids.flatten(), reduction="none")
+        return nats.view(len(outputs), -1).mean(1)
+    gap = (alike(outputs, targets) - targets).flatten(1)
+    return gap.square().mean(1) if loss == "mse" else gap.abs().mean(1)
+
+
+def scores(metric: str | Function, outputs: Tensor, targets: Tensor) -> Tensor:
+    """A metric of each of R models on a whole split, (R,) float64: outputs (R, N, …), targets (N, …)."""
+    wide = targets.expand(len(outputs), *targets.shape)
+    if callable(metric):
+        return torch.stack([_number(metric(out, targets), "the metric").double() for out in outputs])
+    if metric == "accuracy":
+        right = class_last(outputs, wide).argmax(-1) == wide
+        return right.flatten(1).double().mean(1)
+    if metric == "r2":
+        error = (alike(outputs, wide).double() - wide).square().flatten(1).sum(1)
+        return 1 - error / (targets.double() - targets.double().mean(0)).square().sum()
+    return losses(metric, outputs, wide).double()
+
+
+def class_last(outputs: Tensor, targets: Tensor) -> Tensor:
+    """Logits with the classes on their last axis; images of classes have theirs behind the batch, as in torch."""
+    if outputs.shape[:-1] == targets.shape:
+        return outputs
+    if outputs.ndim == targets.ndim + 1 and outputs.shape[:2] == targets.shape[:2]:
+        moved = outputs.movedim(2, -1)
+        if moved.shape[:-1] == targets.shape:
+            return moved
+    raise ArgumentError(_misfit(outputs, targets, "logits of shape (batch, classes)"))
+
+
+def alike(outputs: Tensor, targets: Tensor) -> Tensor:
+    """Predicted values in the shape of the targets; (B, 1) for (B,) is taken as (B,)."""
+    if outputs.shape == targets.shape:
+        return outputs
+    if outputs.numel() == targets.numel() and outputs.shape[:2] == targets.shape[:2]:
+        return outputs.reshape(targets.shape)
+    raise ArgumentError(_misfit(outputs, targets, "values of the targets' shape"))
+
+
+def _misfit(outputs: Tensor, targets: Tensor, wanted: str) -> str:
+    return (
+        f"the model gives shape {tuple(outputs.shape[1:])} for targets of shape {tuple(targets.shape[1:])}; "
+        f"let it give {wanted}"
+    )
+
+
+def _number(found: Any, what: str) -> Tensor:
+    found = torch.as_tensor(found)
+    if found.numel() != 1:
+        raise ArgumentError(f"{what} gives shape {tuple(found.shape)}; give one number, the mean over the batch")
+    return found.reshape(())

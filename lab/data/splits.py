@@ -1,0 +1,143 @@
+"""Disjoint splits of rows: with the same shares of classes in each, or with whole groups in each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from lab.errors import ArgumentError, check_type, shortened, shown
+
+TRAIN = "train"
+
+
+def divide(
+    given: Mapping[str, Any],
+    count: int,
+    labels: np.ndarray | None = None,
+    groups: np.ndarray | None = None,
+    seed: int = 0,
+    classes: Sequence[str] = (),
+) -> dict[str, np.ndarray]:
+    """Sorted row indices by split; "train" is what is left, where it is not given.
+
+    given: by name a share (0 to 1), a number of rows (of groups: shares alone), or the rows: indices, or a mask.
+    labels: (count,), whose shares are kept. groups: (count,), which stay together.
+
+    >>> {name: len(rows) for name, rows in divide({"val": 0.25, "test": 10}, 40).items()}
+    {'val': 10, 'test': 10, 'train': 20}
+    """
+    check_type("splits", given, Mapping, "shares by name, as {'search': .2, 'val': .1, 'test': .1}")
+    fixed = {name: _rows(name, part, count) for name, part in given.items() if not isinstance(part, Real)}
+    _check_disjoint(fixed)
+    free = np.setdiff1d(np.arange(count), np.concatenate([np.array([], int), *fixed.values()]))
+    sizes = {name: _size(name, part, len(free)) for name, part in given.items() if name not in fixed}
+    if sizes.get(TRAIN) is None and sum(sizes.values()) >= len(free) and TRAIN not in fixed:
+        raise ArgumentError(
+            f"splits of {_said(sizes)} take all {len(free)} rows, and none is left to train on; give smaller ones"
+        )
+    if sum(sizes.values()) > len(free):
+        raise ArgumentError(f"splits of {_said(sizes)} need more rows than the {len(free)} there are; give fewer")
+    if groups is not None:
+        found = _grouped({name: size / len(free) for name, size in sizes.items()}, free, groups, seed)
+    else:
+        found = _drawn(sizes, free, labels, seed, classes)
+    found = {name: fixed.get(name, found.get(name, np.array([], int))) for name in given} | {
+        name: rows for name, rows in found.items() if name not in given
+    }
+    if not all(len(rows) for rows in found.values()):
+        empty = next(name for name, rows in found.items() if not len(rows))
+        raise ArgumentError(f"split {empty!r} would have no row of {count}; give more rows, or another share")
+    return {name: np.sort(rows).astype(np.int64) for name, rows in found.items()}
+
+
+def _drawn(
+    sizes: Mapping[str, int], free: np.ndarray, labels: np.ndarray | None, seed: int, classes: Sequence[str]
+) -> dict[str, np.ndarray]:
+    from sklearn.model_selection import train_test_split
+
+    found, left = {}, free
+    if labels is not None:
+        _check_classes(labels[free], sizes, classes)
+    for number, (name, size) in enumerate(sizes.items()):
+        if size == len(left):
+            found[name], left = left, left[:0]
+            continue
+        own = None if labels is None else labels[left]
+        try:
+            left, found[name] = train_test_split(left, test_size=size, random_state=(seed + number), stratify=own)
+        except ValueError as error:
+            raise ArgumentError(
+                f"split {name!r} of {size} rows cannot have every class ({shortened(str(error))}); give more rows to it"
+            ) from error
+    return found | ({TRAIN: left} if TRAIN not in sizes and len(left) else {})
+
+
+def _check_classes(labels: np.ndarray, sizes: Mapping[str, int], classes: Sequence[str]) -> None:
+    """Every class must reach every split."""
+    counts = np.bincount(labels)
+    needed = len(sizes) + (TRAIN not in sizes)
+    rare = np.flatnonzero((counts > 0) & (counts < needed))
+    if len(rare) and sizes:
+        name = classes[rare[0]] if len(classes) else rare[0]
+        raise ArgumentError(
+            f"class {name} has {counts[rare[0]]} rows, fewer than the {needed} splits; join rare classes or drop them"
+        )
+
+
+def _grouped(shares: Mapping[str, float], free: np.ndarray, groups: np.ndarray, seed: int) -> dict[str, np.ndarray]:
+    from sklearn.model_selection import GroupShuffleSplit
+
+    found, left, rest = {}, free, 1.0
+    needed = len(shares) + (TRAIN not in shares)
+    if (there := len(np.unique(groups[free]))) < needed:
+        raise ArgumentError(f"groups has {there} groups, fewer than the {needed} splits; give more")
+    for number, (name, share) in enumerate(shares.items()):
+        if share >= rest - 1e-9:
+            found[name], left = left, left[:0]
+            continue
+        try:
+            cut = GroupShuffleSplit(n_splits=1, test_size=share / rest, random_state=seed + number)
+            keep, out = next(cut.split(left, groups=groups[left]))
+        except ValueError as error:
+            raise ArgumentError(f"split {name!r} gets no whole group ({shortened(str(error))})") from error
+        found[name], left, rest = left[out], left[keep], rest - share
+    return found | ({TRAIN: left} if TRAIN not in shares and len(left) else {})
+
+
+def _rows(name: str, part: Any, count: int) -> np.ndarray:
+    found = np.asarray(part)
+    if found.dtype == bool and found.shape == (count,):
+        return np.flatnonzero(found)
+    if found.ndim != 1 or found.dtype.kind not in "iu" or not found.size:
+        raise ArgumentError(f"splits[{name!r}]={shown(part)}: give a share, a number of rows, their indices or a mask")
+    if found.min() < 0 or found.max() >= count or len(np.unique(found)) != len(found):
+        raise ArgumentError(f"splits[{name!r}]: give each row once, from 0 to {count - 1}")
+    return found.astype(np.int64)
+
+
+def _size(name: str, part: Any, count: int) -> int:
+    if isinstance(part, Integral) and not isinstance(part, bool) and int(part) >= 1:
+        return int(part)
+    if isinstance(part, bool) or not isinstance(part, Real) or not 0 < float(part) < 1:
+        raise ArgumentError(f"splits[{name!r}]={shown(part)}: give a share between 0 and 1, or a number of rows")
+    size = round(float(part) * count)
+    if not size:
+        raise ArgumentError(
+            f"split {name!r} of {part:g} would have no row of {count}; give more rows, or a larger share"
+        )
+    return size
+
+
+def _check_disjoint(fixed: Mapping[str, np.ndarray]) -> None:
+    names = list(fixed)
+    for number, name in enumerate(names):
+        for other in names[:number]:
+            if len(shared := np.intersect1d(fixed[name], fixed[other])):
+                raise ArgumentError(f"splits {other!r} and {name!r} share {len(shared)} rows, the first {shared[0]}")
+
+
+def _said(sizes: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {size}" for name, size in sizes.items())

@@ -1,0 +1,44 @@
+"""Non-linearities of the literature that `torch.nn` does not have (transformers paper, Table 3)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+
+class ReLU2(nn.Module):
+    """max(0, x)² (So et al. 2021).
+
+    >>> ReLU2()(torch.tensor([-3.0, 3.0]))
+    tensor([0., 9.])
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Each number by itself."""
+        return x.relu().square()
+
+
+class Sinc(nn.Module):
+    """sin(πx) / (πx), 1 at 0 (Saratchandran et al. 2024).
+
+    The transformers paper gives no frequency. A guess: that of the sampling theorem, with zeros at the integers.
+
+    >>> Sinc()(torch.tensor([0.0, 0.5])).tolist() == [1.0, torch.sinc(torch.tensor(0.5)).item()]
+    True
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Each number by itself."""
+        return torch.sinc(x)
+
+
+class Gaussian(nn.Module):
+    """exp(-x²) (Saragadam et al. 2023, who write exp(-(s x)²)). The transformers paper gives no s. A guess: 1.
+
+    >>> Gaussian()(torch.tensor(0.0)).item()
+    1.0
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Each number by itself."""
+        return (-x.square()).exp()

@@ -1,0 +1,153 @@
+"""The user's function that makes models: what it gives for a seed, and what does not work with it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from lab.data import measures
+from lab.data.data import Data, Inputs, take
+from lab.errors import ArgumentError, LabError, shortened, shown
+from lab.nonlinearity.swap import Old, swap
+from lab.spec import ModuleSpec
+
+SAID = 200  # characters of an error of the user's code in a message
+
+
+@dataclass(frozen=True, eq=False)
+class Maker:
+    """make: a seed → a module. old: the activations that are replaced. example: inputs of two examples.
+
+    way: "vmap" or "loop", where the user says how models are computed side by side; None: what is faster.
+    """
+
+    make: Callable[[int], nn.Module]
+    old: Any
+    example: Inputs
+    parameters: int = 0
+    way: str | None = None
+
+    def new(self, seed: int) -> nn.Module:
+        """The model of a seed, in training mode. torch's generator is at this seed meanwhile, and put back."""
+        with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+            torch.manual_seed(seed)
+            try:
+                net = self.make(seed)
+            except LabError:
+                raise
+            except Exception as error:
+                raise ArgumentError(
+                    f"model({seed}) fails with {type(error).__name__} ({shortened(str(error), SAID)}); give a function "
+                    "of a seed that returns a torch.nn.Module, as lambda seed: MyNet()"
+                ) from error
+            if not isinstance(net, nn.Module):
+                raise ArgumentError(f"model({seed}) gives {shown(net)}; let it return a torch.nn.Module")
+            if any(isinstance(part, nn.modules.lazy.LazyModuleMixin) for part in net.modules()):
+                call(net, self.example)
+        return net.train()
+
+
+def maker(make: Any, old: Old | tuple[Old, ...], data: Data, name: str, way: str | None) -> tuple[Maker, ModuleSpec]:
+    """The user's function, and what is known of its models. ArgumentError where it cannot be trained on the data."""
+    if isinstance(make, nn.Module) or isinstance(make, type) or not callable(make):
+        given = f"the class {make.__name__}" if isinstance(make, type) else shortened(repr(make).split("(")[0])
+        called = make.__name__ if isinstance(make, type) else "MyNet"
+        raise ArgumentError(f"model is {given}; give a function that makes one from a seed: lambda seed: {called}()")
+    rows = data.rows.get("train", torch.arange(len(data)))
+    found = Maker(make, old, take(data.inputs, rows[:2]), way=way)
+    net = found.new(0)
+    _check_seeds(found, net)
+    _check_call(net, data, rows)
+    swap(deepcopy(net), old, nn.Identity())  # says what there is, where nothing fits
+    count = sum(weight.numel() for weight in net.parameters())
+    if not any(weight.requires_grad for weight in net.parameters()):
+        raise ArgumentError(f"model(0) is a {type(net).__name__} without weights to train; give one that has some")
+    words = ", ".join(_words(kind) for kind in (old if isinstance(old, tuple) else (old,)))
+    return Maker(make, old, found.example, count, way), ModuleSpec(name, layout(net), words)
+
+
+def layout(net: nn.Module) -> str:
+    """SHA-256 of names, shapes and types of parameters and buffers, and of how the module prints itself."""
+    found = hashlib.sha256(repr(net).encode())
+    for kind, tensors in (("weight", net.named_parameters()), ("buffer", net.named_buffers())):
+        for name, tensor in tensors:
+            said = (kind, name, tuple(tensor.shape), str(tensor.dtype), tensor.requires_grad)
+            found.update(f"{said}\n".encode())
+    return found.hexdigest()
+
+
+def call(net: nn.Module, inputs: Inputs) -> Tensor:
+    """What a model answers: a tensor, or the `logits` of an object, or the first of several."""
+    return answer(net(inputs) if isinstance(inputs, Tensor) else net(**inputs))
+
+
+def answer(found: Any) -> Tensor:
+    """The tensor of an answer, as `call` says."""
+    found = getattr(found, "logits", found)
+    if isinstance(found, dict) and "logits" in found:
+        found = found["logits"]
+    if isinstance(found, (tuple, list)) and len(found):
+        found = found[0]
+    if not isinstance(found, Tensor):
+        raise ArgumentError(f"the model gives {shown(found)}; let it give a tensor, or an object with logits")
+    return found
+
+
+def _words(kind: Old) -> str:
+    return kind if isinstance(kind, str) else f"{kind.__module__}.{getattr(kind, '__qualname__', kind)}"
+
+
+def _check_seeds(found: Maker, net: nn.Module) -> None:
+    first, again, other = (list(made.parameters()) for made in (net, found.new(0), found.new(1)))
+    trained = [number for number, weight in enumerate(first) if weight.requires_grad]
+    if [weight.shape for weight in first] != [weight.shape for weight in other]:
+        raise ArgumentError(
+            "model(0) and model(1) have parameters of different shapes; let the seed decide values alone"
+        )
+    if not all(torch.equal(first[number], again[number]) for number in trained):
+        raise ArgumentError("model(0) gives other weights each time; let it draw from torch's own generator alone")
+    if trained and all(torch.equal(first[number], other[number]) for number in trained):
+        raise ArgumentError(
+            "model ignores its seed: model(0) and model(1) have equal weights; leave torch.manual_seed to the lab, or "
+            "give it the seed"
+        )
+
+
+def _check_call(net: nn.Module, data: Data, rows: Tensor) -> None:
+    shapes = []
+    for count in (2, 3):
+        index = rows[:count]
+        try:
+            with torch.no_grad():
+                found = call(deepcopy(net).eval(), take(data.inputs, index))
+        except LabError:
+            raise
+        except Exception as error:
+            parts = {"X": data.inputs} if isinstance(data.inputs, Tensor) else data.inputs
+            given = ", ".join(f"{n} {tuple(p[:2].shape)} {str(p.dtype)[6:]}" for n, p in parts.items())
+            raise ArgumentError(
+                f"the model fails on {given} with {type(error).__name__} ({shortened(str(error), SAID)}); give X in "
+                "the shape and type that it reads"
+            ) from error
+        shapes.append(tuple(found.shape))
+        if shapes[-1][:1] != (len(index),):
+            raise ArgumentError(
+                f"the model gives shape {shapes[-1]} for {len(index)} examples; let the first axis be the examples"
+            )
+    if shapes[0][1:] != shapes[1][1:]:
+        raise ArgumentError(
+            f"the model gives shape {shapes[0]} for 2 examples and {shapes[1]} for 3; let the shape of one stay"
+        )
+    targets = data.targets[rows[: shapes[1][0]]]
+    if data.is_classification and data.loss == "cross_entropy":
+        outputs = measures.class_last(found[None], targets[None]).shape[-1]
+        if outputs < (highest := int(data.targets.max()) + 1):
+            raise ArgumentError(f"the model gives {outputs} logits for {highest} classes; give it {highest} outputs")
+    if not bool(measures.losses(data.loss, found[None], targets[None]).isfinite().all()):
+        raise ArgumentError("the loss of model(0) on three examples is not finite; look at its outputs")

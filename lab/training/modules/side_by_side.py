@@ -1,0 +1,220 @@
+"""Models of the user's side by side: their parameters stacked along a run axis, computed at once or one by one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from lab.data.data import Inputs
+from lab.errors import ArgumentError, shortened
+from lab.kinds import Sizes, build, side_by_side
+from lab.nonlinearity.spline import Spline
+from lab.nonlinearity.swap import swap
+from lab.seeds import stream
+from lab.spec import ModuleSpec, RunSpec, remembered
+from lab.training.modules.maker import Maker, answer
+
+WAYS = ("vmap", "loop")
+NUMBERS = {"cpu": 2**27, "cuda": 2**30}  # weights of a fleet, at most: with gradients and moments four times as many
+MOST = 256  # runs of a fleet
+# Largest difference between vmap and a loop that is put down to rounding, as a share of the largest value; in float32
+# nets of a few layers differ by 1e-6, and their gradients by 1e-5.
+TOLERANCE = 1e-3
+Noise = tuple[Sequence[int], int]  # seeds of the runs, and the step: what decides dropout
+
+
+class SideBySide(nn.Module):
+    """R models, from inputs (R, B, …) to outputs (R, B, …). Parameters and buffers of `net` have the run axis in front.
+
+    way: "vmap" computes all at once; "loop" one after the other, for models that vmap does not see through: with
+    dropout, LSTMs, control flow that depends on the data. The values agree up to rounding. note: why it is so.
+    """
+
+    def __init__(self, nets: Sequence[nn.Module], spline: Spline | None = None):
+        super().__init__()
+        self.net, self.runs = nets[0], len(nets)
+        self.way, self.note, self.dtype = "loop", "", torch.float32
+        self.knots: tuple[Tensor, ...] = (
+            () if spline is None else (spline.values,)
+        )  # in a tuple: else it would be a parameter of this
+        _stack(nets, self.knots)
+
+    def forward(self, inputs: Inputs, noise: Noise | None = None) -> Tensor:
+        """What each model answers to its own inputs."""
+        with torch.autocast(_device(inputs).type, self.dtype) if self.dtype != torch.float32 else nullcontext():
+            found = self._at_once(inputs) if self.way == "vmap" else self._one_by_one(inputs, noise)
+        return found.float() if found.is_floating_point() else found
+
+    def _at_once(self, inputs: Inputs) -> Tensor:
+        held = self._held()
+        axes = {name: None if self._is_shared(tensor) else 0 for name, tensor in held.items()}
+        return torch.vmap(self._call, in_dims=(axes, 0), randomness="error")(held, inputs)
+
+    def _one_by_one(self, inputs: Inputs, noise: Noise | None) -> Tensor:
+        held, found = self._held(), []
+        parts = {id(t): [t] * self.runs if self._is_shared(t) else t.unbind(0) for t in held.values()}
+        for run in range(self.runs):
+            own = {name: parts[id(tensor)][run] for name, tensor in held.items()}
+            given = inputs[run] if isinstance(inputs, Tensor) else {name: part[run] for name, part in inputs.items()}
+            with _drawing(noise, run, given) if self.training else nullcontext():
+                found.append(self._call(own, given))
+        return torch.stack(found)
+
+    def _call(self, held: dict[str, Tensor], inputs: Inputs) -> Tensor:
+        args, words = ((inputs,), {}) if isinstance(inputs, Tensor) else ((), dict(inputs))
+        return answer(functional_call(self.net, held, args, words, tie_weights=False))
+
+    def _held(self) -> dict[str, Tensor]:
+        """Parameters and buffers by name: of each module once, what is tied under the name of each that holds it.
+
+        With torch's own names, and its tying, a module that stands in two places would not be put back.
+        """
+        found = {}
+        for path, module in self.net.named_modules():
+            for name, tensor in [*module._parameters.items(), *module._buffers.items()]:
+                if tensor is not None:
+                    found[f"{path}.{name}" if path else name] = tensor
+        return found
+
+    @property
+    def spline(self) -> Spline:
+        """The function that all places hold."""
+        return next(m for m in self.net.modules() if isinstance(m, Spline) and m.values is self.knots[0])
+
+    def _is_shared(self, weight: Tensor) -> bool:
+        """Whether it is the one function of all models."""
+        return weight.dim() == 1 and any(weight is knots for knots in self.knots)
+
+    def choose(self, inputs: Inputs, loss: Callable[[Tensor], Tensor], way: str | None = None) -> None:
+        """Choose the way that is faster on these inputs, of those that give the same; or the one that is asked for."""
+        if self.runs == 1 and way != "vmap":
+            self.way, self.note = "loop", "one model"
+            return
+        self.note = self._why_no_vmap(inputs, loss) if way != "loop" else "a loop was asked for"
+        if way == "vmap" and self.note:
+            raise ArgumentError(f"these models cannot be computed at once: {self.note}; leave side_by_side out")
+        self.way = "loop" if self.note else "vmap"
+        if way is None and not self.note:
+            seconds = {way: self._seconds(way, inputs, loss) for way in WAYS}
+            self.way = min(seconds, key=lambda way: seconds[way])
+            self.note = ", ".join(f"{name} {1000 * s:.3g} ms a step" for name, s in seconds.items())
+
+    def _why_no_vmap(self, inputs: Inputs, loss: Callable[[Tensor], Tensor]) -> str:
+        """Why a loop is needed; nothing where vmap gives the same outputs, gradients and buffers."""
+        before = [buffer.clone() for buffer in self.net.buffers()]
+        found: dict[str, list[Tensor]] = {}
+        try:
+            for self.way in WAYS:
+                self._restore(before)
+                found[self.way] = self._gradients(inputs, loss) + [b.clone() for b in self.net.buffers()]
+        except Exception as error:
+            if self.way == "loop":
+                raise
+            return f"vmap fails with {type(error).__name__} ({shortened(str(error).split('.')[0], 100)})"
+        finally:
+            self._restore(before)
+        largest = max(float(tensor.double().abs().max()) for tensor in found["loop"] if tensor.numel())
+        for one, other in zip(*found.values(), strict=True):
+            # a bias before a norm has a gradient of nothing but rounding: so it is seen beside the largest, too
+            most = max(float(other.double().abs().max()), TOLERANCE * largest) if other.numel() else 0.0
+            if not bool((one.double() - other.double()).abs().le(TOLERANCE * most).all()):
+                return "vmap gives other numbers"
+        return ""
+
+    def _gradients(self, inputs: Inputs, loss: Callable[[Tensor], Tensor]) -> list[Tensor]:
+        weights = [weight for weight in self.net.parameters() if weight.requires_grad]
+        outputs = self(inputs, ([0] * self.runs, 0))
+        gradients = torch.autograd.grad(loss(outputs).sum(), weights, allow_unused=True)
+        return [outputs.detach(), *(gradient for gradient in gradients if gradient is not None)]
+
+    def _seconds(self, way: str, inputs: Inputs, loss: Callable[[Tensor], Tensor]) -> float:
+        self.way, start = way, 0.0
+        before = [buffer.clone() for buffer in self.net.buffers()]
+        for _ in range(2):  # the first one warms up
+            start = time.perf_counter()
+            self._gradients(inputs, loss)
+            if _device(inputs).type == "cuda":
+                torch.cuda.synchronize()
+        self._restore(before)
+        return time.perf_counter() - start
+
+    def _restore(self, buffers: Sequence[Tensor]) -> None:
+        for buffer, value in zip(self.net.buffers(), buffers, strict=True):
+            buffer.copy_(value)
+
+
+@build.register(ModuleSpec)
+def _(model: ModuleSpec, sizes: Sizes, specs: Sequence[RunSpec], modules: Sequence[nn.Module | None]) -> SideBySide:
+    phi, found = modules[0], remembered(_known_by(model))
+    nets = [found.new(spec.seed) for spec in specs]
+    if isinstance(phi, Spline) and not phi.values.requires_grad:  # what learns on is each model's own
+        net = nets[0]
+        for name in swap(net, found.old, nn.Identity(), shared=True):
+            home, _, attribute = name.rpartition(".")
+            setattr(net.get_submodule(home), attribute, phi)
+        made = SideBySide(nets, phi)
+    else:
+        for net in nets:
+            if phi is not None:
+                swap(net, found.old, phi)
+        made = SideBySide(nets)
+    made.dtype = getattr(torch, specs[0].recipe.precision)
+    return made
+
+
+@side_by_side.register(ModuleSpec)
+def _(model: ModuleSpec, spec: RunSpec, device: str) -> int:
+    """As many as memory has room for; on a CPU weights alone count, whose work is the same in a loop."""
+    found: Maker = remembered(_known_by(model))
+    return max(1, min(MOST, NUMBERS[device] // max(1, found.parameters)))
+
+
+def _known_by(model: ModuleSpec) -> tuple[str, str, str]:
+    return model.name, model.layout, model.replace
+
+
+def _stack(nets: Sequence[nn.Module], knots: tuple[Tensor, ...]) -> None:
+    """Put the parameters and buffers of all into the first, with a run axis; those that are tied stay so."""
+    first, fresh = nets[0], dict[int, Tensor]()
+    owners: list[dict[str, Tensor]] = [{**dict(net.named_parameters()), **dict(net.named_buffers())} for net in nets]
+    for name, old in owners[0].items():
+        if any(old is shared for shared in knots):
+            continue
+        stacked = torch.stack([own[name].detach() for own in owners])
+        fresh[id(old)] = nn.Parameter(stacked, old.requires_grad) if isinstance(old, nn.Parameter) else stacked
+    for module in first.modules():
+        for name, held in [*module._parameters.items(), *module._buffers.items()]:
+            if held is not None and id(held) in fresh:
+                setattr(module, name, fresh[id(held)])
+
+
+def _device(inputs: Inputs) -> torch.device:
+    return (inputs if isinstance(inputs, Tensor) else next(iter(inputs.values()))).device
+
+
+def _drawing(noise: Noise | None, run: int, inputs: Inputs) -> Any:
+    """torch's generator at a seed of this run and step, and put back: dropout does not depend on the company."""
+    if noise is None:
+        return nullcontext()
+    return _Seeded(stream(noise[0][run], "noise", noise[1]), _device(inputs))
+
+
+class _Seeded:
+    """Within the block torch draws from this seed."""
+
+    def __init__(self, seed: int, device: torch.device):
+        self.seed = seed
+        self.fork = torch.random.fork_rng(devices=[device] if device.type == "cuda" else [])
+
+    def __enter__(self) -> None:
+        self.fork.__enter__()
+        torch.manual_seed(self.seed)
+
+    def __exit__(self, *error: Any) -> None:
+        self.fork.__exit__(*error)

@@ -1,0 +1,135 @@
+"""Windows of text, drawn anew at each step, and scores: what runs of language models train on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import log
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from lab.datasets.tokens import SPLITS, Windows
+from lab.errors import ArgumentError
+from lab.kinds import Sizes, check, material, sizes
+from lab.seeds import stream
+from lab.spec import RunSpec
+from lab.tasks.text import Text
+
+EVALUATED = 1 << 15  # tokens of a split in an evaluation
+CHUNK = 1 << 12  # of them in memory at once, a run
+
+
+@dataclass(frozen=True, eq=False)
+class TextBatch:
+    """R runs × B windows. targets: (R, B, T) int64, the token after each of `tokens`, (R, B, T)."""
+
+    tokens: Tensor
+    targets: Tensor
+
+    def outputs(self, model: nn.Module) -> Tensor:
+        """Logits of the next token, (R, B, T, V)."""
+        return model(self.tokens)
+
+    def loss(self, logits: Tensor) -> Tensor:
+        """Mean cross-entropy over all tokens, in nats: logits (R, B, T, V) → (R,)."""
+        return self.nats(logits).mean((1, 2))
+
+    def nats(self, logits: Tensor) -> Tensor:
+        """Cross-entropy of each token, (R, B, T)."""
+        return F.cross_entropy(logits.flatten(0, -2), self.targets.flatten(), reduction="none").view_as(self.targets)
+
+
+class TextData:
+    """What runs on a text train on and are measured by.
+
+    The windows of a step depend on a run's seed and the step alone, so a resumed run sees what it would have seen.
+    Every evaluation is on the same windows of a split, spread evenly over it.
+    """
+
+    judged = {"loss": -1, "accuracy": 1}
+
+    def __init__(self, specs: Sequence[RunSpec], device: torch.device):
+        spec, self.device = specs[0], device
+        self.task, self.batch, self.seeds = spec.task, spec.recipe.batch, [spec.seed for spec in specs]
+        self.training: Windows = self.task.windows("training")
+        self.followed = dict.fromkeys([*spec.evaluate, *spec.recipe.watched])
+
+    def at(self, step: int) -> TextBatch:
+        """The training batch of each run at this step."""
+        drawn = [self._draw(self.training, stream(seed, "windows", step)) for seed in self.seeds]
+        return self._batch(np.stack(drawn))
+
+    def divide(self, seed: int) -> Callable[[int], TextBatch]:
+        """For a search: weights train on `train` alone; gives the batches of `search`, the same for all models."""
+        self.training, self.followed = self.task.windows("train"), {}
+        held_out = self.task.windows("search")
+
+        def search_batch(step: int) -> TextBatch:
+            drawn = self._draw(held_out, stream(seed, "search windows", step))
+            return self._batch(drawn[None])
+
+        return search_batch
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the scores."""
+        return [f"{score}_{split}" for split in self.followed for score in ("loss", "bits", "accuracy")]
+
+    def scores(self, model: nn.Module) -> dict[str, np.ndarray]:
+        """By split, each (R,): loss_<split>, nats a token; bits_<split>, bits a character; accuracy_<split>, 0 to 1, of
+        the most probable token in the second half of the context."""
+        return {name: value for split in self.followed for name, value in self._scores(model, split).items()}
+
+    @torch.no_grad()
+    def _scores(self, model: nn.Module, split: str) -> dict[str, np.ndarray]:
+        windows, length = self.task.windows(split), self.task.context
+        count = min(len(windows), -(-EVALUATED // length))
+        numbers = np.linspace(0, len(windows) - 1, count).astype(np.int64)
+        weights = torch.from_numpy(self.task.vocabulary.characters).to(self.device)
+        nats, hits = (torch.zeros(len(self.seeds), dtype=torch.float64, device=self.device) for _ in range(2))
+        letters, size = 0, max(1, CHUNK // length)
+        for start in range(0, count, size):
+            batch = self._batch(windows.at(numbers[start : start + size])[None])
+            logits = batch.outputs(model)
+            nats = nats + batch.nats(logits).double().sum((1, 2))
+            hits = hits + (logits.argmax(-1) == batch.targets)[..., length // 2 :].double().sum((1, 2))
+            letters += int(weights[batch.targets[0]].sum())
+        found = {
+            "loss": nats / (count * length),
+            "bits": nats / (log(2) * max(1, letters)),
+            "accuracy": hits / (count * (length - length // 2)),
+        }
+        return {f"{score}_{split}": value.cpu().numpy() for score, value in found.items()}
+
+    def _draw(self, windows: Windows, seed: int) -> np.ndarray:
+        """One batch, (B, T + 1)."""
+        return windows.at(np.random.default_rng(seed).integers(len(windows), size=self.batch))
+
+    def _batch(self, windows: np.ndarray) -> TextBatch:
+        """windows: (R, B, T + 1), or (1, B, T + 1) for all runs."""
+        both = torch.from_numpy(windows).to(self.device).expand(len(self.seeds), -1, -1)
+        return TextBatch(both[..., :-1], both[..., 1:])
+
+
+@sizes.register(Text)
+def _(task: Text, seed: int) -> Sizes:
+    known = len(task.vocabulary)
+    return Sizes("tokens", known, known, task.context)
+
+
+@material.register(Text)
+def _(task: Text, specs: Sequence[RunSpec], device: torch.device) -> TextData:
+    return TextData(specs, device)
+
+
+@check.register(Text)
+def _(task: Text, spec: RunSpec) -> None:
+    for name in (*spec.evaluate, *spec.recipe.watched):
+        if name not in SPLITS:
+            raise ArgumentError(f"{task.name} has no split {name!r}; choose one of {', '.join(SPLITS)}")
+        task.windows(name)
+    if spec.recipe.batch is None:
+        raise ArgumentError(f"batch=None: windows of {task.name} are drawn as they are needed; give their number")

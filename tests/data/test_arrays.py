@@ -1,0 +1,129 @@
+"""Data from arrays: splits are disjoint, classes keep their shares, groups stay whole, identity is the content."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import lab
+from lab.data import Data
+from lab.data.splits import divide
+
+X = np.random.default_rng(0).normal(size=(120, 4))
+Y = np.arange(120) % 3
+
+
+@given(st.integers(30, 300), st.integers(2, 4), st.integers(0, 9))
+def test_splits_are_disjoint_cover_all_rows_and_keep_the_shares_of_classes(count, classes, seed):
+    labels = np.random.default_rng(seed).permutation(np.arange(count) % classes)
+    found = divide({"search": 0.2, "val": 0.15, "test": 0.15}, count, labels, seed=seed)
+    joined = np.concatenate(list(found.values()))
+    assert sorted(joined) == list(range(count))
+    shares = np.bincount(labels) / count
+    for rows in found.values():
+        assert (np.abs(np.bincount(labels[rows], minlength=classes) - shares * len(rows)) <= 2).all()
+
+
+def test_another_seed_draws_other_rows_and_the_same_seed_the_same():
+    one, two, three = (divide({"test": 0.5}, 40, seed=seed)["test"].tolist() for seed in (0, 0, 1))
+    assert one == two != three
+
+
+def test_groups_stay_whole():
+    groups = np.repeat(np.arange(20), 6)
+    data = Data.from_arrays(X, Y, groups=groups, splits={"val": 0.25, "test": 0.25})
+    owners = [set(groups[rows]) for rows in data.rows.values()]
+    assert sum(map(len, owners)) == len(set.union(*owners)) == 20
+    assert [len(owner) for owner in owners] == [5, 5, 10]
+
+
+def test_rows_may_be_given_and_shares_are_of_what_is_left():
+    data = Data.from_arrays(X, Y, splits={"test": np.arange(30), "val": 0.1, "search": 9})
+    assert data.rows["test"].tolist() == list(range(30)) and {n: len(r) for n, r in data.rows.items()} == {
+        "test": 30,
+        "val": 9,
+        "search": 9,
+        "train": 72,
+    }
+    mask = np.arange(120) < 30
+    assert torch.equal(Data.from_arrays(X, Y, splits={"test": mask}).rows["test"], data.rows["test"])
+
+
+def test_identity_is_the_content():
+    data = Data.from_arrays(X, Y)
+    assert data.digest == Data.from_arrays(torch.from_numpy(X), Y.tolist(), name="other").digest
+    changed = X.copy()
+    changed[7, 2] += 1e-3
+    others = [
+        Data.from_arrays(changed, Y),
+        Data.from_arrays(X, Y[::-1]),
+        Data.from_arrays(X, Y, seed=1),
+        Data.from_arrays(X, Y, metrics=["cross_entropy"]),
+        Data.from_arrays(X, Y.astype(float)),
+        Data.from_arrays(X, np.array(["a", "b", "c"])[Y]),
+    ]
+    assert len({data.digest, *(other.digest for other in others)}) == 7
+
+
+@pytest.mark.parametrize(
+    ("y", "classes"),
+    [
+        (Y, ("0", "1", "2")),
+        (Y + 5, ("5", "6", "7")),
+        (Y > 0, ("False", "True")),
+        (np.array(["cat", "dog", "eel"])[Y], ("cat", "dog", "eel")),
+        (pd.Series(["cat", "dog", "eel"] * 40, dtype="category"), ("cat", "dog", "eel")),
+        (Y.astype(float), ()),
+        (X[:, :2], ()),
+    ],
+)
+def test_what_is_predicted_follows_from_the_targets(y, classes):
+    data = Data.from_arrays(X, y)
+    assert data.classes == classes and data.is_classification == bool(classes)
+    assert list(data.metrics) == (["accuracy"] if classes else ["r2"])
+    if classes:
+        assert [data.classes[i] for i in data.targets[:3]] == [str(value) for value in list(y)[:3]]
+
+
+def test_numbers_come_as_models_read_them():
+    images = Data.from_arrays(np.full((120, 1, 2, 2), 255, np.uint8), Y)
+    assert images.inputs.dtype == torch.float32 and float(images.inputs.max()) == 1.0 and "255" in images.notes[0]
+    tokens = Data.from_arrays({"ids": np.ones((120, 5), int), "mask": np.ones((120, 5), bool)}, Y)
+    assert tokens.inputs["ids"].dtype == torch.int64
+    inputs, targets = tokens.split("val")
+    assert inputs["ids"].shape == (12, 5) and targets.shape == (12,)
+
+
+HOLE = X.copy()
+HOLE[17, 2] = np.nan
+WRONG = {
+    "X has 1 values that are NaN or infinite, the first in row 17, column 2": lambda: Data.from_arrays(HOLE, Y),
+    "y has 1 values that are NaN": lambda: Data.from_arrays(X, np.where(np.arange(120) == 3, np.nan, X[:, 0])),
+    "y has 1 targets missing, the first in row 1": lambda: Data.from_arrays(X, ["a", None] + ["b"] * 118),
+    "y has one class, 7": lambda: Data.from_arrays(X, np.full(120, 7)),
+    "y has one value, 1, in every row": lambda: Data.from_arrays(X, np.ones(120)),
+    "X has 120 rows and y 119": lambda: Data.from_arrays(X, Y[:-1]),
+    "parts of X have 100, 120 rows": lambda: Data.from_arrays({"a": X, "b": X[:100]}, Y),
+    "class 1 has 2 rows, fewer than the 4 splits": lambda: Data.from_arrays(X, (np.arange(120) < 2).astype(int)),
+    "split 'val' of 0.01 would have no row of 12": lambda: Data.from_arrays(X[:12], Y[:12], splits={"val": 0.01}),
+    "take all 120 rows": lambda: Data.from_arrays(X, Y, splits={"val": 60, "test": 60}),
+    "need more rows than the 120": lambda: Data.from_arrays(X, Y, splits={"train": 100, "test": 60}),
+    "share 1 rows, the first 3": lambda: Data.from_arrays(X, Y, splits={"val": [1, 3], "test": [3, 4]}),
+    "give a share between 0 and 1": lambda: Data.from_arrays(X, Y, splits={"val": -0.5}),
+    "groups has 2 groups, fewer than the 4": lambda: Data.from_arrays(X, Y, groups=Y > 1),
+    "different whole numbers": lambda: Data.from_arrays(X, np.arange(120)),
+    "X holds words": lambda: Data.from_arrays([["a"]] * 120, Y),
+    "unknown kind 'ranking'": lambda: Data.from_arrays(X, Y, kind="ranking"),
+    "metric 'r2' does not fit targets that are classes": lambda: Data.from_arrays(X, Y, metrics=["r2"]),
+    "unknown loss 'hinge'": lambda: Data.from_arrays(X, Y, loss="hinge"),
+    "has no split 'dev'": lambda: Data.from_arrays(X, Y).split("dev"),
+}
+
+
+@pytest.mark.parametrize("said", WRONG)
+def test_what_cannot_be_used_is_said_in_one_line(said):
+    with pytest.raises(lab.ArgumentError) as error:
+        WRONG[said]()
+    assert said in str(error.value) and "\n" not in str(error.value)

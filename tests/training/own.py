@@ -1,0 +1,88 @@
+"""Small models and data of a user's, for tests."""
+
+import numpy as np
+import torch
+from torch import nn
+
+from lab.data import Data
+
+NUMBERS = np.random.default_rng(0).normal(size=(240, 6)).astype(np.float32)
+
+
+def signs(**given):
+    """Whether the product of three numbers is positive; nothing that a linear model could tell."""
+    return Data.from_arrays(NUMBERS, (NUMBERS[:, :3].prod(1) > 0).astype(int), name="signs", **given)
+
+
+def images():
+    return Data.from_arrays(NUMBERS[:, None].repeat(6, 1)[:, None], np.arange(240) % 3, name="images")
+
+
+def sequences():
+    words = np.random.default_rng(1).integers(0, 7, (240, 5))
+    return Data.from_arrays(words, words.sum(1) % 2, name="sums")
+
+
+def mlp(seed):
+    return nn.Sequential(nn.Linear(6, 8), nn.GELU(), nn.Linear(8, 8), nn.GELU(), nn.Linear(8, 2))
+
+
+def norms(seed):
+    return nn.Sequential(
+        nn.Conv2d(1, 4, 3, bias=False), nn.BatchNorm2d(4), nn.GELU(), nn.Flatten(), nn.Linear(64, 3, bias=False)
+    )
+
+
+def dropout(seed):
+    return nn.Sequential(nn.Linear(6, 16), nn.GELU(), nn.Dropout(0.3), nn.Linear(16, 2))
+
+
+class Reader(nn.Module):
+    """An LSTM with a learnable start that two places share."""
+
+    def __init__(self):
+        super().__init__()
+        self.words, self.memory = nn.Embedding(7, 6), nn.LSTM(6, 6, batch_first=True)
+        self.act, self.out = nn.GELU(), nn.Linear(6, 2)
+
+    def forward(self, x):
+        return self.out(self.act(self.memory(self.words(x))[0][:, -1]))
+
+
+def reader(seed):
+    return Reader()
+
+
+class Branching(nn.Module):
+    """Which way it goes depends on the data; one layer and one activation stand in two places, two weights are tied."""
+
+    def __init__(self):
+        super().__init__()
+        self.act, self.layer, self.out = nn.GELU(), nn.Linear(6, 6), nn.Linear(6, 2)
+        self.again, self.other = self.layer, nn.Linear(6, 6)
+        self.other.weight = self.layer.weight
+
+    def forward(self, x):
+        if x.mean() > 100:
+            return self.out(x)
+        return self.out(self.act(self.again(self.act(self.layer(x)))) + self.other(x))
+
+
+def branching(seed):
+    return Branching()
+
+
+class Tied(Branching):
+    def forward(self, x):
+        return self.out(self.act(self.again(self.act(self.layer(x)))) + self.other(x))
+
+
+def tied(seed):
+    return Tied()
+
+
+def seeded(make, seed):
+    """What the user has without the lab: a seed, then the model."""
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return make(seed)

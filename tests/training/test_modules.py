@@ -1,0 +1,221 @@
+"""Models of the user's own, side by side: as a plain loop over them trains them, whatever they are made of."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import lab
+from lab.nonlinearity.formula import interpolate
+from lab.own.settings import known, recipe_of, task
+from lab.spec import UNCHANGED, Knots, RunSpec, replace
+from lab.training.loop import train
+from lab.training.modules.fleet import ModuleFleet
+from lab.training.schedules import factor
+from lab.training.sequences import Order
+from lab.training.two_loss import search, searching
+from tests.training import own
+
+WAVE = Knots(-3.0, 3.0, tuple(np.sin(np.linspace(-3, 3, 31)).tolist()))
+HAT = Knots(-3.0, 3.0, tuple((1 - np.abs(np.linspace(-1, 1, 31))).tolist()))
+# Weights after some steps of Adam, computed in two ways: rounding, which Adam's division by small gradients amplifies.
+CLOSE = {"rtol": 2e-3, "atol": 2e-4}
+
+
+def fleet(data, make, parts=(UNCHANGED,), seeds=(0, 1, 2), way=None, evaluate=("test",), **fit):
+    _, spec = known(data, make, nn.GELU, "model", way)
+    recipe, given = recipe_of(fit.pop("steps", 12), fit.pop("rate", 0.01), **{"batch": 32, **fit}), task(data)
+    runs = [(part, seed) for part in parts for seed in seeds]
+    specs = [RunSpec(given, replace(spec, phi=part), recipe, seed, evaluate) for part, seed in runs]
+    return ModuleFleet(specs, [(part,) for part, _ in runs])
+
+
+def weights(trained):
+    return [trained.run_weights(run) for run in range(len(trained.specs))]
+
+
+@pytest.mark.parametrize(("make", "data"), [(own.mlp, own.signs), (own.norms, own.images), (own.tied, own.signs)])
+@pytest.mark.parametrize("parts", [(UNCHANGED,), (WAVE,), (WAVE, HAT)])
+def test_at_once_and_one_by_one_are_the_same(make, data, parts):
+    at_once, one_by_one = (train(fleet(data(), make, parts, way=way)) for way in ("vmap", "loop"))
+    assert [made.model.way for made in (at_once, one_by_one)] == ["vmap", "loop"]
+    for one, other in zip(weights(at_once), weights(one_by_one), strict=True):
+        torch.testing.assert_close(one, other, **CLOSE)
+
+
+@pytest.mark.parametrize(
+    ("make", "data", "said"),
+    [(own.dropout, own.signs, "random"), (own.reader, own.sequences, "vmap"), (own.branching, own.signs, "vmap")],
+)
+def test_what_cannot_be_computed_at_once_goes_one_by_one_and_does_not_depend_on_the_company(make, data, said):
+    together = train(fleet(data(), make))
+    assert together.model.way == "loop" and said in together.model.note
+    alone = train(fleet(data(), make, seeds=(1,)))
+    torch.testing.assert_close(alone.run_weights(0), together.run_weights(1), **CLOSE)
+
+
+def plain(data, make, seed, phi, steps=12, rate=0.01, optimizer=torch.optim.Adam, **given):
+    """What a user would write: torch's modules, optimizers and autograd, one model; batches in the lab's order."""
+    model = own.seeded(make, seed).train()
+    if phi is not None:
+        for name, module in model.named_children():
+            if isinstance(module, nn.GELU):
+                setattr(model, name, phi)
+    rule = optimizer(model.parameters(), lr=rate, **given)
+    rows = torch.cat([data.rows["train"], data.rows["search"]])
+    order, recipe = Order([seed], len(rows), 32), recipe_of(steps, rate)
+    for step in range(steps):
+        rule.param_groups[0]["lr"] = rate * factor(step, recipe)
+        index = rows[order.at(step)[0]]
+        loss = F.cross_entropy(model(data.inputs[index]), data.targets[index])
+        rule.zero_grad()
+        loss.backward()
+        rule.step()
+    model.eval()
+    x, y = data.split("test")
+    return model, float((model(x).argmax(1) == y).float().mean())
+
+
+@pytest.mark.parametrize("way", ["vmap", "loop"])
+@pytest.mark.parametrize(("make", "data"), [(own.mlp, own.signs), (own.norms, own.images)])
+def test_gains_are_those_of_a_loop_in_plain_torch(make, data, way):
+    data, steps = data(), 60
+    result = lab.compare(
+        data,
+        make,
+        nn.GELU,
+        {"GELU": None, "sine": torch.sin, "wave": lab.Spline(torch.tensor(WAVE.values), -3, 3)},
+        seeds=3,
+        steps=steps,
+        rate=0.01,
+        batch=32,
+        progress=False,
+        side_by_side=way,
+    )
+
+    class Sine(nn.Module):
+        def forward(self, x):
+            return torch.sin(x)
+
+    def interpolated(x):
+        return torch.from_numpy(np.interp(x.detach().numpy(), np.linspace(-3, 3, 31), WAVE.values)).float()
+
+    scores = {
+        name: [plain(data, make, s, phi, steps) for s in range(3)] for name, phi in (("GELU", None), ("sine", Sine()))
+    }
+    for name, found in scores.items():
+        ours = result.table[result.table["function"] == name]["accuracy"]
+        assert ours.tolist() == pytest.approx([accuracy for _, accuracy in found], abs=1.5 / len(data.rows["test"]))
+        for seed, (model, _) in enumerate(found):
+            theirs, mine = dict(model.state_dict()), dict(result.model(name, seed).state_dict())
+            torch.testing.assert_close(mine, theirs, rtol=0.02, atol=5e-3)
+    means = {name: np.mean([accuracy for _, accuracy in found]) for name, found in scores.items()}
+    gain = result.difference("sine", "GELU")
+    assert gain.mean == pytest.approx(means["sine"] - means["GELU"], abs=0.03) and gain.low < gain.mean < gain.high
+    x = data.split("test")[0]
+    with torch.no_grad():
+        phi = result.model("wave").get_submodule("1" if make is own.mlp else "2")
+        torch.testing.assert_close(phi(x), interpolated(x), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "rule", "given", "theirs"),
+    [
+        ("sgd", torch.optim.SGD, {"momentum": 0.8}, {"momentum": 0.8}),
+        ("adamw", torch.optim.AdamW, {"decay": 0.0}, {"weight_decay": 0.0}),
+    ],
+)
+def test_optimizers_are_those_of_torch(name, rule, given, theirs):
+    data = own.signs()
+    made = train(fleet(data, own.mlp, optimizer=name, **given))
+    for seed, mine in enumerate(weights(made)):
+        model, _ = plain(data, own.mlp, seed, None, optimizer=rule, **theirs)
+        torch.testing.assert_close(mine, {n: p.detach() for n, p in model.named_parameters()}, **CLOSE)
+
+
+def test_rates_of_one_fleet_are_those_of_fleets_of_their_own():
+    both = fleet(own.signs(), own.mlp, seeds=(0, 0))
+    both.specs[1] = replace(both.specs[1], recipe=replace(both.specs[1].recipe, rate=0.03))
+    train(both)
+    for run, rate in enumerate((0.01, 0.03)):
+        alone = train(fleet(own.signs(), own.mlp, seeds=(0,), rate=rate))
+        torch.testing.assert_close(alone.run_weights(0), both.run_weights(run), **CLOSE)
+
+
+@pytest.mark.parametrize(
+    ("make", "data"), [(own.norms, own.images), (own.dropout, own.signs), (own.reader, own.sequences)]
+)
+def test_a_resumed_fleet_ends_with_the_same_bits(make, data):
+    whole, half, resumed = (fleet(data(), make) for _ in range(3))
+    for made in (half, resumed):
+        made.model.way = whole.model.way
+    train(whole)
+    train(half, lambda state: state.step < 5)
+    resumed.model.way = "loop" if whole.model.way == "vmap" else whole.model.way  # its state says the way
+    resumed.restore({name: tensor.clone() for name, tensor in half.state().items()})
+    train(resumed)
+    for one, other in zip(weights(whole), weights(resumed), strict=True):
+        assert all(torch.equal(one[name], other[name]) for name in one)
+    assert np.array_equal(whole.history.arrays()["loss"], resumed.history.arrays()["loss"])
+
+
+@pytest.mark.parametrize("way", ["vmap", "loop"])
+def test_a_search_is_algorithm_1_in_plain_torch(way):
+    """Two models and one function: weights follow `train`, knots `search`, at the same point, with Adam."""
+    data, steps, rate, spline_rate = own.signs(), 15, 0.01, 0.05
+    found = lab.search(
+        data,
+        model=own.mlp,
+        replace=nn.GELU,
+        models=2,
+        steps=steps,
+        rate=rate,
+        spline_rate=spline_rate,
+        low=-2,
+        high=2,
+        knots=21,
+        start="gelu",
+        batch=32,
+        progress=False,
+        side_by_side=way,
+    )
+    values = F.gelu(torch.linspace(-2, 2, 21)).requires_grad_()
+    models = [own.seeded(own.mlp, 10_000 + m) for m in range(2)]
+
+    def answer(model, x):
+        for layer in model:
+            x = interpolate(x, values, -2, 2) if isinstance(layer, nn.GELU) else layer(x)
+        return x
+
+    rules = [torch.optim.Adam(model.parameters(), lr=rate) for model in models]
+    knots, recipe = torch.optim.Adam([values], lr=spline_rate), recipe_of(steps, rate)
+    own_rows = Order([10_000, 10_001], len(data.rows["train"]), 32)
+    shared_rows = Order([0], len(data.rows["search"]), 32, "search batches")
+    for step in range(steps):
+        index = data.rows["search"][shared_rows.at(step)[0]]
+        loss = sum(F.cross_entropy(answer(model, data.inputs[index]), data.targets[index]) for model in models)
+        (of_knots,) = torch.autograd.grad(loss, values)
+        for model, rule, rows in zip(models, rules, own_rows.at(step), strict=True):
+            rule.param_groups[0]["lr"] = rate * factor(step, recipe)
+            index = data.rows["train"][rows]
+            rule.zero_grad()
+            F.cross_entropy(answer(model, data.inputs[index]), data.targets[index]).backward()
+            rule.step()
+        knots.param_groups[0]["lr"] = spline_rate * factor(step, recipe)
+        values.grad = of_knots
+        knots.step()
+    torch.testing.assert_close(found.spline.values, values.detach(), rtol=1e-2, atol=2e-3)
+    assert (found.spline.values - F.gelu(torch.linspace(-2, 2, 21))).abs().max() > 0.05, "it has moved"
+
+
+def test_a_resumed_search_finds_the_same_bits():
+    data = own.images()
+    _, spec = known(data, own.norms, nn.GELU, "model", "loop")
+    spec = lab.spec.ModuleSearch(task(data), spec, recipe_of(12, 0.01, batch=32), 2)
+    whole, half, resumed = (searching(spec, "cpu", {}) for _ in range(3))
+    search(whole)
+    search(half, lambda state: state.step < 5)
+    resumed.restore({name: tensor.clone() for name, tensor in half.state().items()})
+    search(resumed)
+    assert whole.found() == resumed.found() and whole.search_loss == resumed.search_loss

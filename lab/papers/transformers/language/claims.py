@@ -121,9 +121,9 @@ def loss_gains(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def early_and_last(gains: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
-    """By seed: mean gain in the first third of training, and at its end."""
-    last = gains.index.max()
-    return gains[gains.index <= last / 3].mean(), gains.loc[last]
+    """By seed: mean gain in the first third of training, or at its first evaluation; and at its end."""
+    first, last = gains.index.min(), gains.index.max()
+    return gains[gains.index <= max(first, last / 3)].mean(), gains.loc[last]
 
 
 def _larger_early(table: pd.DataFrame) -> Verdict:

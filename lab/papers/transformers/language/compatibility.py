@@ -10,7 +10,7 @@ from lab.papers.entry import Entry, Planned
 from lab.papers.origin import Origin
 from lab.papers.transformers.defaults import of_sequences
 from lab.papers.transformers.language import claims, compatibility_plots
-from lab.papers.transformers.language.measures import perplexity_changes
+from lab.papers.transformers.language.measures import perplexity_changes, signed
 from lab.papers.transformers.language.settings import NAMES, SEEDS, TEXTS, language, origin
 from lab.papers.transformers.origin import origin as algorithmic
 from lab.papers.transformers.settings import BASELINE, Setting
@@ -60,9 +60,10 @@ def summary(table: pd.DataFrame) -> str:
     words = []
     for task, rows in table.groupby("task", sort=False):
         changes = perplexity_changes(rows, "architecture", BASELINE)
-        others = [f"{one.effect:+.1f}" for name, one in changes.items() if name != task]
-        if task in changes:
-            words.append(f"{task_title(task)} {changes[task].effect:+.1f} % (others {', '.join(others)})")
+        others = [one.effect for name, one in changes.items() if name != task]
+        if task in changes and others:
+            ends = f"{signed(min(others))} to {signed(max(others))}" if len(others) > 1 else signed(others[0])
+            words.append(f"{task_title(task)} {signed(changes[task].effect)} % (with others' {ends})")
     return f"Training perplexity with a task's own function, against the baseline: {'; '.join(words)}."
 
 
@@ -90,6 +91,6 @@ ENTRIES = (
         claims=claims.FIG9,
         origin=_origin(),
         seeds=SEEDS,
-        minutes={"smoke": 0.5, "laptop": 20, "paper": 2000},
+        minutes={"smoke": 0.5, "laptop": 16, "paper": 2000},
     ),
 )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lab.papers.transformers.language.measures import perplexity_changes
+from lab.papers.transformers.language.measures import perplexity_changes, signed, spread
 from lab.papers.transformers.settings import BASELINE
 from lab.plots.caption import set_reading
 from lab.plots.style import DIVERGING, SIZE, TEMPLATE, task_title
@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # imported where a figure is drawn
     import plotly.graph_objects as go
 
 END = 10.0  # percent at which the colours end
-LEFT, TOP, ROW = 150, 96, 46  # px
+LEFT, TOP, ROW = 176, 96, 46  # px
 
 
 def fig9(table: pd.DataFrame) -> go.Figure:
@@ -35,7 +35,7 @@ def fig9(table: pd.DataFrame) -> go.Figure:
                 low, high = found[kind].interval(LEVEL)
                 changes[row, column] = found[kind].effect
                 half = "" if np.isnan(low) else f"<br>± {(high - low) / 2:.1f}"
-                texts[row, column] = f"{found[kind].effect:+.1f}{half}"
+                texts[row, column] = f"{signed(found[kind].effect)}{half}"
     figure = go.Figure(
         go.Heatmap(
             z=-changes,  # lower perplexity is better, and blue
@@ -63,7 +63,7 @@ def fig9(table: pd.DataFrame) -> go.Figure:
     )
     set_reading(
         figure,
-        "Difference of training perplexity from the baseline in %; below 0 (blue) is better. ±:"
-        f" {100 * LEVEL:.0f} % interval over seeds. Colours end at ±{END:.0f} %.",
+        "Difference of training perplexity from the baseline in %; below 0 (blue) is better.",
+        f"{spread(table, '±')} Colours end at ±{END:.0f} %.",
     )
     return figure

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lab.estimates import Estimate
 from lab.papers.transformers.language.designs import DESIGNS, GELU
-from lab.papers.transformers.language.measures import accuracy_gains, perplexity_changes
+from lab.papers.transformers.language.measures import accuracy_gains, perplexity_changes, spread
 from lab.plots import comparison
 from lab.plots.caption import set_reading
 from lab.plots.style import GREY
@@ -17,8 +17,6 @@ from lab.statistics import LEVEL
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
     import plotly.graph_objects as go
-
-WHISKERS = "Whiskers: 95 % interval of the difference over seeds"
 
 
 def table3(table: pd.DataFrame) -> go.Figure:
@@ -33,7 +31,7 @@ def table3(table: pd.DataFrame) -> go.Figure:
     figure = comparisons(left, right, 118)
     set_reading(
         figure,
-        f"Left: lower is better; right: higher. {WHISKERS}.",
+        f"Left: lower is better; right: higher. {spread(table)}",
         "The paper's numbers are of TinyStories; where its table has lost its borders, none stands here.",
     )
     return figure

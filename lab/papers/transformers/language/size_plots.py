@@ -13,10 +13,11 @@ from lab.papers.transformers.language.measures import (
     by_size,
     perplexity_changes,
     perplexity_gains,
+    spread,
 )
 from lab.papers.transformers.language.plots import comparisons
 from lab.papers.transformers.settings import BASELINE
-from lab.plots.caption import set_reading
+from lab.plots.caption import counted, set_reading
 from lab.plots.panels import grid
 from lab.plots.style import GREY, METHOD_SYMBOLS, colour, methods_of
 from lab.statistics import LEVEL
@@ -58,7 +59,7 @@ def fig7(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     figure.update_yaxes(title_text="φ(x)", row=1, col=2)
     set_reading(
         figure,
-        f"Left: held-out text. {_whiskers()} Right: where functions of the largest model are not zero.",
+        f"Left: held-out text. {spread(table)} Right: where functions of the largest model are not zero.",
     )
     return figure
 
@@ -75,7 +76,7 @@ def perplexities(table: pd.DataFrame) -> go.Figure:
         _draw_gains(figure, rows, lambda rows: perplexity_gains(rows, "method", BASELINE), column, False)
         figure.update_xaxes(title_text=SIZE_AXIS, row=1, col=column)
     figure.update_yaxes(title_text="perplexity of the baseline minus this one", row=1, col=1)
-    set_reading(figure, f"Above 0 is better. {_whiskers()}")
+    set_reading(figure, f"Above 0 is better. {spread(table)}")
     return figure
 
 
@@ -88,16 +89,14 @@ def table5(table: pd.DataFrame) -> go.Figure:
         gains = accuracy_gains(rows, "method", GELU)
         for method, change in perplexity_changes(rows, "method", GELU).items():
             theirs = printed.get(method, (nan, nan))
-            name = f"{layers} layer{'' if layers == 1 else 's'}, {method}"
+            name = f"{counted(layers, 'layer')}, {method}"
             left.append((name, change, 100 * (theirs[0] / base[0] - 1)))
             right.append((name, gains[method], theirs[1] - base[1]))
     figure = comparisons(left, right, 150)
-    set_reading(figure, f"Left: lower is better; right: higher. {_whiskers()} The paper's numbers are of TinyStories.")
+    set_reading(
+        figure, f"Left: lower is better; right: higher. {spread(table)} The paper's numbers are of TinyStories."
+    )
     return figure
-
-
-def _whiskers() -> str:
-    return f"Whiskers: {100 * LEVEL:.0f} % interval of the difference over seeds."
 
 
 def _draw_gains(figure: go.Figure, table: pd.DataFrame, gains: Gains, column: int, legend: bool) -> None:

@@ -11,7 +11,7 @@ from lab.nonlinearity.part import as_module
 from lab.papers.entry import Entry, Planned
 from lab.papers.transformers.language import claims, size_plots
 from lab.papers.transformers.language.designs import GELU, MODELS, TOGETHER
-from lab.papers.transformers.language.measures import accuracy_gains, by_size, final
+from lab.papers.transformers.language.measures import accuracy_gains, by_size, final, signed
 from lab.papers.transformers.language.settings import (
     SEEDS,
     SIZES,
@@ -24,6 +24,7 @@ from lab.papers.transformers.language.settings import (
 )
 from lab.papers.transformers.language.texts import FROM_GELU, changes
 from lab.papers.transformers.settings import ATTENTION, BASELINE, BOTH, MLP, Setting
+from lab.plots.caption import counted
 from lab.plots.style import task_title
 from lab.resolve import resolve
 from lab.run import Run
@@ -91,7 +92,7 @@ def summary_fig7(table: pd.DataFrame) -> str:
     words = []
     for size, rows in by_size(table):
         gains = accuracy_gains(rows, "method", BASELINE)
-        words.append(f"{size}: " + ", ".join(f"{method} {gain.effect:+.2f}" for method, gain in gains.items()))
+        words.append(f"{size}: " + ", ".join(f"{method} {signed(gain.effect, 2)}" for method, gain in gains.items()))
     title = task_title(table["task"].iloc[0])
     return f"{title}, held-out accuracy minus baseline in percentage points, by layers × width. {'; '.join(words)}."
 
@@ -101,7 +102,9 @@ def summary_sizes(table: pd.DataFrame) -> str:
     words = []
     for size, rows in by_size(table):
         means = rows.groupby("method", sort=False)["perplexity"].mean()
-        told = [f"{method} {means[BASELINE] - value:+.3f}" for method, value in means.items() if method != BASELINE]
+        told = [
+            f"{method} {signed(means[BASELINE] - value, 3)}" for method, value in means.items() if method != BASELINE
+        ]
         words.append(f"{size}: {', '.join(told)}")
     title = task_title(table["task"].iloc[0])
     return f"{title}, training perplexity of the baseline minus that of others, by layers × width. {'; '.join(words)}."
@@ -112,8 +115,8 @@ def summary_table5(table: pd.DataFrame) -> str:
     words = []
     for layers, rows in table.groupby("layers", sort=False):
         gains = accuracy_gains(rows, "method", GELU)
-        told = ", ".join(f"{method} {gain.effect:+.2f}" for method, gain in gains.items())
-        words.append(f"{layers} layers: {told}")
+        told = ", ".join(f"{method} {signed(gain.effect, 2)}" for method, gain in gains.items())
+        words.append(f"{counted(layers, 'layer')}: {told}")
     return f"Held-out accuracy minus that with GELU, in percentage points. {'; '.join(words)}."
 
 
@@ -141,7 +144,7 @@ def _shakespeare(number: int, tokens: str) -> Entry:
         claims=claims.SIZES,
         origin=origin(names),
         seeds=FEW,
-        minutes={"smoke": 0.5, "laptop": 20, "paper": 800},
+        minutes={"smoke": 0.5, "laptop": 18, "paper": 800},
     )
 
 
@@ -162,7 +165,7 @@ ENTRIES = (
         claims=claims.FIG7,
         origin=stories_origin(),
         seeds=FEW,
-        minutes={"smoke": 0.5, "laptop": 15, "paper": 800},
+        minutes={"smoke": 0.5, "laptop": 10, "paper": 800},
     ),
     _shakespeare(13, "char"),
     _shakespeare(14, "gpt2"),
@@ -181,6 +184,6 @@ ENTRIES = (
         claims=claims.TABLE5,
         origin=stories_origin(),
         seeds=SEEDS,
-        minutes={"smoke": 0.5, "laptop": 20, "paper": 800},
+        minutes={"smoke": 0.5, "laptop": 18, "paper": 800},
     ),
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.papers.transformers.language.claims import loss_gains
-from lab.papers.transformers.language.measures import perplexity_changes
+from lab.papers.transformers.language.measures import perplexity_changes, signed
 from lab.papers.transformers.settings import BASELINE, MLP
 from lab.plots.caption import set_reading
 from lab.plots.panels import STEP, above, grid, place
@@ -41,9 +41,9 @@ def fig8(table: pd.DataFrame) -> go.Figure:
                 name=method,
                 legendgroup=method,
                 showlegend=method not in named,
-                text=f"{changes[method].effect:+.1f}" if method in changes else "",
+                text=signed(changes[method].effect) if method in changes else "",
                 textposition="inside",
-                insidetextanchor="middle",
+                insidetextanchor="end",
                 textangle=0,
                 textfont={"color": "white", "size": SIZE - 1},
                 hovertemplate=f"{method}: %{{y:.3f}} ± %{{error_y.array:.3f}}",
@@ -57,9 +57,11 @@ def fig8(table: pd.DataFrame) -> go.Figure:
         figure.update_xaxes(showticklabels=False, ticks="", row=at[0], col=at[1])
         if at[1] == 1:
             figure.update_yaxes(title_text="training perplexity", row=at[0], col=at[1])
+    several = table["seed"].nunique() > 1
     set_reading(
         figure,
-        f"Lower is better; axes do not begin at 0. Numbers: difference from the baseline in %. Whiskers: {INTERVAL}.",
+        "Lower is better; axes do not begin at 0. Numbers: difference from the baseline in %.",
+        f"Whiskers: {INTERVAL}." if several else "One seed only: no interval.",
     )
     return figure
 
@@ -82,7 +84,10 @@ def fig15(table: pd.DataFrame) -> go.Figure:
     set_reading(
         figure,
         "Left: held-out text; thin: one run a seed, thick: mean. Right: how much lower the loss is with the learned"
-        f" function. Band: {LEVEL:.0%} interval over its seeds, against the mean of the baseline's.".replace("%", " %"),
+        " function.",
+        f"Band: {100 * LEVEL:.0f} % interval over its seeds, against the mean of the baseline's."
+        if table["seed"].nunique() > 1
+        else "One seed only: no interval.",
     )
     return figure
 

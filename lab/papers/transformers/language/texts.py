@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lab.papers.entry import Entry, Planned
 from lab.papers.transformers.language import claims, text_plots
-from lab.papers.transformers.language.measures import curves, final, perplexity_changes
+from lab.papers.transformers.language.measures import curves, final, perplexity_changes, signed
 from lab.papers.transformers.language.settings import NAMES, SEEDS, TEXTS, language, origin
 from lab.papers.transformers.settings import ATTENTION, BASELINE, BOTH, MLP, Setting
 from lab.plots.style import task_title
@@ -58,7 +58,7 @@ def summary_fig8(table: pd.DataFrame) -> str:
     words = []
     for task, rows in table.groupby("task", sort=False):
         base = rows.loc[rows["method"] == BASELINE, "perplexity"].mean()
-        told = [f"{m} {one.effect:+.1f} %" for m, one in perplexity_changes(rows, "method", BASELINE).items()]
+        told = [f"{m} {signed(one.effect)} %" for m, one in perplexity_changes(rows, "method", BASELINE).items()]
         words.append(f"{task_title(task)} {base:.2f}: {', '.join(told)}")
     return f"Training perplexity of the baseline, and against it: {'; '.join(words)}."
 
@@ -70,7 +70,7 @@ def summary_fig15(table: pd.DataFrame) -> str:
         gains = claims.loss_gains(rows)
         if len(gains):
             early, last = claims.early_and_last(gains)
-            words.append(f"{task_title(task)} {early.mean():+.3f} early, {last.mean():+.3f} at the end")
+            words.append(f"{task_title(task)} {signed(early.mean(), 3)} early, {signed(last.mean(), 3)} at the end")
     return (
         f"Loss of the baseline minus that with the learned function, held-out text, nats a token: {'; '.join(words)}."
     )
@@ -102,7 +102,7 @@ ENTRIES = (
         claims=claims.FIG8,
         origin=origin(NAMES),
         seeds=SEEDS,
-        minutes={"smoke": 0.5, "laptop": 20, "paper": 2000},
+        minutes={"smoke": 0.5, "laptop": 30, "paper": 2000},
     ),
     Entry(
         "transformers/fig15",
@@ -118,6 +118,6 @@ ENTRIES = (
         claims=claims.FIG15,
         origin=origin(NAMES),
         seeds=SEEDS,
-        minutes={"smoke": 0.5, "laptop": 20, "paper": 700},
+        minutes={"smoke": 0.3, "laptop": 9, "paper": 700},
     ),
 )

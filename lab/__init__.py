@@ -19,7 +19,7 @@ from lab.nonlinearity.swapped import load_swapped, save_swapped
 from lab.nonlinearity.zoo import zoo_names
 from lab.own.compare import compare
 from lab.run import Run, Runs
-from lab.widgets import explore
+from lab.widgets import explore, plot
 
 __all__ = [
     "ArgumentError",
@@ -35,6 +35,7 @@ __all__ = [
     "explore",
     "figure",
     "load_swapped",
+    "plot",
     "save_swapped",
     "scorecard",
     "search",

@@ -9,30 +9,35 @@ from typing import TYPE_CHECKING, Any, overload
 
 from torch import nn
 
-from lab import own_models, tasks
+from lab import tasks
 from lab.catalogue import zoo as catalogue
 from lab.data import Data
-from lab.errors import ArgumentError, check_choice, check_whole, shown
+from lab.errors import ArgumentError, check_choice, check_number, check_whole, shown
+from lab.found import EpisodeResult, SearchResult
 from lab.models.methods import METHODS
 from lab.nonlinearity import zoo as functions
 from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
+from lab.own.search import search as search_own
+from lab.own.settings import Replaced
 from lab.papers.hypernetwork.settings import READ_HELD_OUT, logic, of_task, read_length, sraven
 from lab.papers.simplicity.defaults import of_table
 from lab.papers.transformers.defaults import of_sequences
 from lab.papers.transformers.language.settings import language
 from lab.papers.transformers.settings import Setting
-from lab.run import MOST_SEED, MOST_SEEDS, MOST_WIDTH, EpisodeResult, Run, Runs, SearchResult, complete
+from lab.run import MOST_SEED, MOST_SEEDS, MOST_WIDTH, Run, Runs, complete
 from lab.scale import check_scale
 from lab.spec import EpisodeSpec, Part, SearchSpec, TwoLossSpec, by_episodes
 from lab.store import SHIPPED, Store, as_store
 from lab.tasks import Logic, Sraven, TableTask, Text
 from lab.tasks.named import HELP, TEXT_HELP, table_named
 from lab.tasks.text import text_named
+from lab.training.optimizers import RULES
 
 if TYPE_CHECKING:
     import pandas as pd
 
+MOST_LAYERS = 1000
 PARTS = ("mlp", "attention")  # where a non-linearity can be learned
 
 
@@ -47,7 +52,7 @@ def search(
     by: str | None = None,
     *,
     model: Callable[[int], nn.Module] | None = None,
-    replace: own_models.Replaced | None = None,
+    replace: Replaced | None = None,
     **settings: Any,
 ) -> SearchResult | EpisodeResult:
     """Learn a non-linearity for a task, or read it from the store.
@@ -78,9 +83,7 @@ def search(
     Spline((161,) knots on [-8, 8])
     """
     if isinstance(task, Data) or model is not None or replace is not None or settings:
-        return _search_own(
-            task, model, replace, by, seed=seed, device=device, store=store, progress=progress, **settings
-        )
+        return _own(task, model, replace, by, seed=seed, device=device, store=store, progress=progress, **settings)
     store, seed = as_store(store), check_whole("seed", seed, 0, MOST_SEED)
     found, words = _of(task, scale), None if learn is None else _words(learn)
     spec: SearchSpec | EpisodeSpec | TwoLossSpec
@@ -107,12 +110,19 @@ def train(
     device: str = "auto",
     store: Store | None = None,
     progress: bool = True,
+    *,
+    layers: int | None = None,
+    rate: float | None = None,
+    batch: int | None = None,
+    optimizer: str | None = None,
 ) -> Runs:
     """Train a task's model from scratch (stage II, or a baseline), one run a seed, or read the runs from the store.
 
     task: as for `search`, or a `Logic` or a `Sraven`. mlp: a name ("gelu", "identity", …; None: GELU, on a table ReLU),
     a `Spline`, or a polynomial of one (`phi.chebyshev(18)`). steps: stop after so many. width: of the residual stream,
-    or of hidden layers. On a `Logic` or a `Sraven`, attention is a name of `lab.models.methods`; a table has none.
+    or of hidden layers. layers, rate (the peak), batch: others than the task's own. optimizer: of a table "sgd",
+    "rmsprop" or "adam"; on other tasks there is one. On a `Logic` or a `Sraven`, attention is a name of
+    `lab.models.methods`; a table has none.
 
     >>> runs = train("memorize", mlp="relu", seeds=2, scale="smoke", progress=False)
     >>> runs.accuracy.shape == (2, len(runs.steps))
@@ -132,6 +142,8 @@ def train(
         raise ArgumentError("mlp='softmax': softmax is an attention; name a non-linearity such as 'gelu'")
     if width is not None:
         changes["width"] = check_whole("width", width, 1, MOST_WIDTH)
+    if layers is not None:
+        changes["layers"] = check_whole("layers", layers, 1, MOST_LAYERS)
     store = as_store(store)
     check_whole("seeds", seeds, 1, MOST_SEEDS)
     if isinstance(task, (Logic, Sraven)):
@@ -145,13 +157,28 @@ def train(
     else:
         assert isinstance(found, Setting)
         specs = found.runs(seeds, mlp=mlp, attention=as_part(attention, "attention"), **changes)
-    if steps is not None:
-        specs = [
-            dataclasses.replace(spec, recipe=dataclasses.replace(spec.recipe, stop=check_whole("steps", steps)))
-            for spec in specs
-        ]
+    recipe = _recipe(specs[0].recipe, steps, rate, batch, optimizer)
+    specs = [dataclasses.replace(spec, recipe=dataclasses.replace(spec.recipe, **recipe)) for spec in specs]
     complete(specs, store, device, progress)
     return Runs([Run(spec, store) for spec in specs])
+
+
+def _recipe(
+    recipe: Any, steps: int | None, rate: float | None, batch: int | None, optimizer: str | None
+) -> dict[str, Any]:
+    """What is to be changed of a recipe."""
+    changes: dict[str, Any] = {}
+    if steps is not None:
+        changes["stop"] = check_whole("steps", steps)
+    if rate is not None:
+        changes["rate"] = check_number("rate", rate, 0)
+    if batch is not None:
+        changes["batch"] = check_whole("batch", batch)
+    if optimizer is not None:
+        if not hasattr(recipe, "optimizer"):
+            raise ArgumentError(f"optimizer={shown(optimizer)}: this task is trained with Adam alone; leave it out")
+        changes["optimizer"] = check_choice("optimizer", optimizer, RULES)
+    return changes
 
 
 def trained(
@@ -213,9 +240,7 @@ def zoo(name: str | None = None, folder: str | Path | None = None) -> Spline | p
     return catalogue.table(folder) if name is None else functions.zoo(name, folder)
 
 
-def _search_own(
-    data: Any, model: Any, replace: Any, by: str | None, store: Store | None, **settings: Any
-) -> SearchResult:
+def _own(data: Any, model: Any, replace: Any, by: str | None, store: Store | None, **settings: Any) -> SearchResult:
     if not isinstance(data, Data):
         raise ArgumentError(
             f"task={shown(data)} with model, replace or settings: these are for data of your own; give a lab.Data, as "
@@ -227,7 +252,7 @@ def _search_own(
         )
     if by not in (None, "two_loss"):
         raise ArgumentError(f"by={shown(by)}: a model of your own is searched by two_loss")
-    return own_models.search(data, model, replace, store=store, **settings)
+    return search_own(data, model, replace, store=store, **settings)
 
 
 def _parts(learn: tuple[str, ...]) -> tuple[str, ...]:

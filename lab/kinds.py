@@ -32,6 +32,7 @@ class Sizes:
     """What the examples of a task look like to a model.
 
     form       "tokens": integers (R, B, T) below `inputs`; each batch says which K of them predict the next one.
+               "masked": the same, some hidden; each batch says which K, and the model predicts those themselves.
                "vectors": numbers (R, B, T, inputs), with something to predict at the K tokens of `positions`.
                "row": numbers (R, B, inputs), with one prediction.
     outputs    size of one prediction

@@ -25,9 +25,9 @@ LAYERS = (
     ("models", "nonlinearity", "store"),
     ("resolve", "training", "probes"),
     ("jobs", "engine"),
-    ("run", "comparison", "plots"),
+    ("run", "found", "comparison", "plots"),
     ("papers",),
-    ("own_models",),
+    ("own",),
     ("catalogue", "api"),
     ("widgets", "doctor", "cli"),
 )

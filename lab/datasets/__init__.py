@@ -41,6 +41,7 @@ __all__ = [
 ]
 
 SHIPPED = cache.CHECKOUT / "data" / "samples"
+MOST_NAMED = 6  # files of a set that a message lists
 
 
 class MissingError(LabError):
@@ -259,7 +260,10 @@ def _advice(known: Dataset) -> str:
 
 
 def _by_hand(known: Dataset) -> str:
-    options = [" + ".join(files) for files in known.files]
+    options = [
+        " + ".join(files) if len(files) <= MOST_NAMED else f"{files[0]} and the {len(files) - 1} files like it"
+        for files in known.files
+    ]
     if known.kind == "table" and known.name in BENCHMARK:
         options.append(f"{known.name}.parquet")
     return f"By hand: put {' or '.join(dict.fromkeys(options))} into a folder and let LAB_DATA name it"

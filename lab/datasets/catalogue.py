@@ -14,6 +14,7 @@ from __future__ import annotations
 from functools import partial
 
 from lab.datasets import convert
+from lab.datasets.blimp import BLIMP
 from lab.datasets.corpora import TEXTS
 from lab.datasets.dataset import CLOSED, Dataset
 from lab.datasets.digests import DIGESTS
@@ -251,4 +252,4 @@ SAMPLES = (
     ),
 )
 
-CATALOGUE = {entry.name: entry for entry in (*IMAGES, *TABLES, *SAMPLES, *TEXTS)}
+CATALOGUE = {entry.name: entry for entry in (*IMAGES, *TABLES, *SAMPLES, *TEXTS, BLIMP)}

@@ -10,7 +10,7 @@ from torch import nn
 
 from lab.errors import ArgumentError
 from lab.kinds import Sizes, build, check, signature
-from lab.models import rotary_hyper  # noqa: F401  it has its spec in its own file
+from lab.models import rotary_hyper, small_language  # noqa: F401  they have their specs in their own files
 from lab.models.adapters import Columns, Flat, TokenHyperTransformer, VectorTransformer, as_vectors
 from lab.models.hyper import HyperTransformer
 from lab.models.mlp import MLP
@@ -21,6 +21,7 @@ from lab.spec.forms import form
 
 @build.register(ModelSpec)
 def _(model: ModelSpec, sizes: Sizes, specs: Sequence[RunSpec], modules: Sequence[nn.Module | None]) -> nn.Module:
+    _refuse_masked(model, sizes)
     seeds = [spec.seed for spec in specs]
     first, attention = modules
     mlp = cast(nn.Module, first)
@@ -33,6 +34,7 @@ def _(model: ModelSpec, sizes: Sizes, specs: Sequence[RunSpec], modules: Sequenc
 
 @build.register(HyperModel)
 def _(model: HyperModel, sizes: Sizes, specs: Sequence[RunSpec], modules: Sequence[nn.Module | None]) -> nn.Module:
+    _refuse_masked(model, sizes)
     seeds = [spec.seed for spec in specs]
     phi, mlp = cast(Sequence[nn.Module], modules)
     if sizes.form == "tokens":
@@ -46,6 +48,7 @@ def _(model: HyperModel, sizes: Sizes, specs: Sequence[RunSpec], modules: Sequen
 
 @build.register(Perceptron)
 def _(model: Perceptron, sizes: Sizes, specs: Sequence[RunSpec], modules: Sequence[nn.Module | None]) -> nn.Module:
+    _refuse_masked(model, sizes)
     if sizes.form == "tokens":
         raise ArgumentError("a Perceptron reads rows of numbers, and this task has tokens; give a ModelSpec")
     if sizes.form == "vectors":
@@ -53,6 +56,12 @@ def _(model: Perceptron, sizes: Sizes, specs: Sequence[RunSpec], modules: Sequen
         flat = Sizes("row", sizes.length * sizes.inputs, count * sizes.outputs)
         return Flat(perceptrons(flat, specs, modules), count)
     return perceptrons(sizes, specs, modules)
+
+
+def _refuse_masked(model: object, sizes: Sizes) -> None:
+    if sizes.form == "masked":
+        name = type(model).__name__
+        raise ArgumentError(f"a {name} cannot read masked tokens; give a SmallLanguageModel with family='roberta'")
 
 
 def perceptrons(sizes: Sizes, specs: Sequence[RunSpec], modules: Sequence[nn.Module | None]) -> MLP:

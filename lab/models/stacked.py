@@ -1,0 +1,63 @@
+"""Models of another library side by side: their parameters get the run axis in front."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from lab.nonlinearity.spline import Spline
+
+
+class Stacked(nn.Module):
+    """R modules of one shape as one: parameters (R, …), inputs (R, …) → outputs (R, …).
+
+    The runs are computed one after the other. Parameters that are one tensor under two names stay one. Buffers are
+    those of the first module: they must not depend on the run. phi: a non-linearity that all of them have; it stays one
+    module, and a spline with a function for each run gives each run its own.
+
+    >>> both = Stacked([nn.Linear(3, 2), nn.Linear(3, 2)])
+    >>> both(torch.zeros(2, 5, 3)).shape, both.model.weight.shape
+    (torch.Size([2, 5, 2]), torch.Size([2, 2, 3]))
+    """
+
+    def __init__(self, models: Sequence[nn.Module], phi: nn.Module | None = None):
+        super().__init__()
+        self.model, self.runs = models[0], len(models)
+        of_phi = {id(parameter) for parameter in phi.parameters()} if phi is not None else set()
+        each = isinstance(phi, Spline) and phi.values.dim() == 2
+        self.common: frozenset[int] = frozenset() if each else frozenset(of_phi)  # what all runs share, by identity
+        stacked: dict[int, nn.Parameter] = {}
+        for own in zip(*(model.parameters() for model in models), strict=True):
+            if id(own[0]) in of_phi:
+                stacked[id(own[0])] = own[0]
+            else:
+                whole = torch.stack([part.detach() for part in own])
+                stacked[id(own[0])] = nn.Parameter(whole, requires_grad=own[0].requires_grad)
+        for module in self.model.modules():
+            for name, parameter in module._parameters.items():
+                if parameter is not None:
+                    module._parameters[name] = stacked[id(parameter)]
+
+    def forward(self, *given: Tensor | None) -> Tensor:
+        """What each run's model gives for its part of the inputs; None stays None."""
+        # each module once: a swap does not restore what it finds twice, as it would with `tie_weights`
+        own = {
+            f"{home}.{name}" if home else name: parameter.unbind()
+            for home, module in self.model.named_modules()
+            for name, parameter in module._parameters.items()
+            if parameter is not None and id(parameter) not in self.common
+        }
+        return torch.stack(
+            [
+                functional_call(
+                    self.model,
+                    {name: parts[run] for name, parts in own.items()},
+                    tuple(None if part is None else part[run] for part in given),
+                    tie_weights=False,
+                )
+                for run in range(self.runs)
+            ]
+        )

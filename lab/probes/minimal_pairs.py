@@ -1,0 +1,248 @@
+"""How often a language model finds the grammatical sentence of a pair more probable: BLiMP, as three years scored it.
+
+A model that reads from left to right gives a sentence the sum of the log-probabilities of its tokens. One that fills
+masks gives it a pseudo-log-likelihood (Salazar et al. 2020): each token's, with that token hidden. What else there is
+to choose, the evaluations of BabyLM chose differently each year; `CONVENTIONS` has them by name.
+
+A pair counts as right where the good sentence has the larger score. Equal scores count as wrong, and are told: with
+"larger or equal", as in these evaluations, a model that says nothing is always right. Sentences of the same tokens are
+scored once, so that they do tie. Log-probabilities are computed in float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import log
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from lab.datasets.pairs import Pair
+from lab.errors import ArgumentError, check_choice
+from lab.tasks.text import Text
+from lab.training.masked import MaskedText
+
+TOKENS = 1 << 12  # that a model reads at once, all runs together
+
+
+@dataclass(frozen=True)
+class Convention:
+    """One year's way to score a sentence.
+
+    start: a token that stands for the beginning is put in front and not scored, so that the first word is. blank: there
+    is a blank before the sentence. mean: of tokens, where others sum. base: of logarithms. phenomena: the mean is over
+    the phenomena, each with all of its pairs; else over the paradigms.
+    """
+
+    start: bool
+    blank: bool
+    mean: bool = False
+    base: float = float(np.e)
+    phenomena: bool = False
+
+
+# By the sources of the three evaluations. All of them leave out pairs with words that their own training text has less
+# than twice; those lists are not here, and all pairs are scored.
+CONVENTIONS = {
+    "causal": {
+        "2023": Convention(start=True, blank=True, phenomena=True),
+        "2024": Convention(start=True, blank=True),
+        "2025": Convention(start=False, blank=False),
+    },
+    "masked": {
+        "2023": Convention(start=False, blank=True, base=2.0, phenomena=True),
+        "2024": Convention(start=True, blank=True, mean=True),
+        "2025": Convention(start=False, blank=False),
+    },
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Reader:
+    """How a model reads sentences.
+
+    encode: text → tokens. start: the token for the beginning of a text; None where there is none. mask: the token that
+    hides another; None for a model that reads from left to right. before, after: special tokens around every sentence,
+    which are not scored. length: most tokens that the model reads. decode: back to text; None: not known.
+    """
+
+    encode: Callable[[str], Sequence[int]]
+    start: int | None = None
+    mask: int | None = None
+    before: tuple[int, ...] = ()
+    after: tuple[int, ...] = ()
+    length: int = 1 << 30
+    decode: Callable[[Sequence[int]], str] | None = None
+
+    @property
+    def kind(self) -> str:
+        """ "causal" or "masked"."""
+        return "causal" if self.mask is None else "masked"
+
+
+def reader_of(task: Text | MaskedText) -> Reader:
+    """How a model reads that was trained on this text. A text begins after GPT-2's own mark, where the text has it, or
+    else after the end of a line.
+
+    >>> reader = reader_of(Text("moby_dick", context=64))
+    >>> reader.decode(reader.encode("Call me.")), reader.decode([reader.start]), reader.kind
+    ('Call me.', '\\n', 'causal')
+    """
+    text = task.text if isinstance(task, MaskedText) else task
+    known = text.vocabulary
+    starts = (known.pieces.index(piece) for piece in (b"<|endoftext|>", b"\n") if piece in known.pieces)
+    mask = task.mask if isinstance(task, MaskedText) else None
+    start = next(starts, None)
+    return Reader(lambda words: known.encode(words).tolist(), start, mask, length=text.context, decode=known.decode)
+
+
+@dataclass(frozen=True, eq=False)
+class MinimalPairs:
+    """What R runs make of N pairs of P paradigms and Q phenomena, in the order of their names.
+
+    good, bad (R, N): scores of the sentences; tied, right (R, N) bool. altered (N,) bool: the vocabulary lacks a part
+    of a sentence, which was left out. Accuracies are 0 to 1.
+    """
+
+    convention: Convention
+    paradigm: np.ndarray  # (N,) of each pair
+    phenomenon: np.ndarray  # (N,)
+    good: np.ndarray
+    bad: np.ndarray
+    altered: np.ndarray
+
+    @property
+    def right(self) -> np.ndarray:
+        """Where the good sentence has the larger score."""
+        return self.good > self.bad
+
+    @property
+    def tied(self) -> np.ndarray:
+        """Where both have the same."""
+        return self.good == self.bad
+
+    @property
+    def paradigms(self) -> dict[str, np.ndarray]:
+        """Accuracy by paradigm, (R,)."""
+        return self._by(self.paradigm, self.right)
+
+    @property
+    def phenomena(self) -> dict[str, np.ndarray]:
+        """Accuracy by phenomenon, (R,), of all its pairs."""
+        return self._by(self.phenomenon, self.right)
+
+    @property
+    def ties(self) -> dict[str, np.ndarray]:
+        """Share of ties by paradigm, (R,)."""
+        return self._by(self.paradigm, self.tied)
+
+    @property
+    def mean(self) -> np.ndarray:
+        """The year's mean, (R,)."""
+        return np.mean(list((self.phenomena if self.convention.phenomena else self.paradigms).values()), axis=0)
+
+    def _by(self, names: np.ndarray, values: np.ndarray) -> dict[str, np.ndarray]:
+        return {str(name): values[:, names == name].mean(1) for name in np.unique(names)}
+
+
+def minimal_pairs(model: nn.Module, reader: Reader, pairs: Sequence[Pair], year: str = "2025") -> MinimalPairs:
+    """Score pairs of sentences. year: of CONVENTIONS.
+
+    model: of the lab, (R, B, T) → (R, B, T, V), with `runs`; or any other, of Hugging Face too, (B, T) → (B, T, V).
+
+    >>> class Same(nn.Module):  # all tokens are equally probable
+    ...     def forward(self, tokens):
+    ...         return torch.zeros(*tokens.shape, 5)
+    >>> reader = Reader(lambda text: [len(word) for word in text.split()], start=0)
+    >>> found = minimal_pairs(Same(), reader, [Pair("island", "islands", "a b", "a b c")], "2024")
+    >>> found.mean, found.bad.round(2)
+    (array([1.]), array([[-4.83]]))
+    """
+    check_choice("year", year, CONVENTIONS[reader.kind])
+    convention = CONVENTIONS[reader.kind][year]
+    if not pairs:
+        raise ArgumentError("there are no pairs; give one or more")
+    read = {text: _tokens(text, reader, convention) for pair in pairs for text in (pair.good, pair.bad)}
+    rows = sorted(set(read.values()))
+    scores = dict(zip(rows, sentence_scores(model, reader, convention, rows).T, strict=True))
+    good, bad = (np.stack([scores[read[pair[place]]] for pair in pairs], 1) for place in (2, 3))
+    whole = {text: _whole(text, tokens, reader) for text, tokens in read.items()}
+    altered = np.array([not (whole[pair.good] and whole[pair.bad]) for pair in pairs])
+    names = np.array([pair[:2] for pair in pairs]).T
+    return MinimalPairs(convention, names[0], names[1], good, bad, altered)
+
+
+@torch.no_grad()
+def sentence_scores(
+    model: nn.Module, reader: Reader, convention: Convention, rows: Sequence[tuple[int, ...]]
+) -> np.ndarray:
+    """Scores (R, N) of sentences as tokens, those of one length read together, so that nothing is padded."""
+    device = next((p.device for p in model.parameters()), torch.device("cpu"))
+    runs, training = getattr(model, "runs", None), model.training
+    found = np.zeros((runs or 1, len(rows)))
+    lengths = np.array([len(_around(row, reader, convention)) for row in rows])
+    if lengths.max() > reader.length:
+        raise ArgumentError(f"a sentence has {lengths.max()} tokens, the model reads {reader.length}; train with more")
+    model.eval()
+    try:
+        for length in np.unique(lengths):
+            places = np.flatnonzero(lengths == length)
+            copies = 1 if reader.mask is None else length
+            size = max(1, TOKENS // (length * copies * (runs or 1)))
+            for own in np.split(places, range(size, len(places), size)):
+                whole = [_around(rows[i], reader, convention) for i in own]
+                batch = torch.tensor(whole, device=device, dtype=torch.long).view(len(own), -1)
+                found[:, own] = _scores(model, batch, reader, convention, runs).cpu().numpy()
+    finally:
+        model.train(training)
+    return found
+
+
+def _tokens(text: str, reader: Reader, convention: Convention) -> tuple[int, ...]:
+    return tuple(int(token) for token in reader.encode(f" {text}" if convention.blank else text))
+
+
+def _around(row: tuple[int, ...], reader: Reader, convention: Convention) -> tuple[int, ...]:
+    """What the model reads of a sentence."""
+    if not convention.start:
+        return (*reader.before, *row, *reader.after)
+    if reader.start is None:
+        raise ArgumentError("this year's evaluation puts a token in front that begins a text; give the reader a start")
+    return (*reader.before, reader.start, *row, *reader.after)
+
+
+def _whole(text: str, tokens: tuple[int, ...], reader: Reader) -> bool:
+    return reader.decode is None or reader.decode(tokens).strip() == text.strip()
+
+
+def _scores(model: nn.Module, rows: Tensor, reader: Reader, convention: Convention, runs: int | None) -> Tensor:
+    """Scores (R, B) of sentences of one length, (B, T)."""
+    first, end = len(reader.before) + int(convention.start), rows.shape[1] - len(reader.after)
+    if reader.mask is None:
+        first = max(first, 1)  # nothing comes before the first token, which has no probability
+    if end <= first:
+        return torch.zeros(runs or 1, len(rows), dtype=torch.float64, device=rows.device)
+    place = torch.arange(first, end, device=rows.device)
+    if reader.mask is None:
+        logs = _logs(model, rows, (place - 1).expand(len(rows), -1), runs)  # (R, B, scored, V)
+    else:
+        hidden = rows[:, None].repeat(1, len(place), 1)  # each with one token hidden
+        hidden[:, torch.arange(len(place)), place] = reader.mask
+        own = place.repeat(len(rows))[:, None]
+        logs = _logs(model, hidden.flatten(0, 1), own, runs)[:, :, 0].unflatten(1, (len(rows), len(place)))
+    wanted = rows[:, first:end].expand(len(logs), -1, -1)[..., None]
+    each = logs.gather(-1, wanted)[..., 0].double() / log(convention.base)
+    return each.mean(-1) if convention.mean else each.sum(-1)
+
+
+def _logs(model: nn.Module, tokens: Tensor, positions: Tensor, runs: int | None) -> Tensor:
+    """Log-probabilities (R, B, K, V) at positions (B, K) of tokens (B, T), float32."""
+    if runs is not None:
+        logits = model(*(part.expand(runs, -1, -1) for part in (tokens, positions)))
+    else:
+        found = model(tokens)
+        whole = getattr(found, "logits", found)
+        logits = whole.gather(1, positions[..., None].expand(-1, -1, whole.shape[-1]))[None]
+    return logits.float().log_softmax(-1)

@@ -5,7 +5,9 @@ import re
 
 import pytest
 import torch
+from playwright.sync_api import expect
 
+from lab.gallery import write_gallery
 from lab.nonlinearity.spline import Spline
 from lab.widgets.spline import SplineExplorer
 
@@ -84,3 +86,39 @@ def test_a_page_cannot_be_broken_by_a_name(offline, tmp_path):
     page = offline(explorer.save(tmp_path / "page.html"))
     page.locator(".lab-legend").first.get_by_text(name).wait_for()
     assert json.dumps(page.title()) == json.dumps(name) and page.said == []
+
+
+def test_the_gallery_opens_from_disk_and_a_network_learns_in_it(offline, tmp_path):
+    write_gallery(tmp_path / "site")
+    page = offline(tmp_path / "site" / "index.html")
+    cards = page.locator("article.card:visible")
+    every = cards.count()
+    page.get_by_label("search").fill("modular")
+    expect(page.get_by_role("status").first).to_have_text(re.compile(r"^\d+ shown"))
+    assert 0 < cards.count() < every
+    page.get_by_label("search").fill("")
+    page.get_by_label("paper").select_option("hypernetwork")
+    assert 0 < cards.count() < every
+
+    game = page.frame_locator("iframe")
+    game.get_by_label("task").select_option("rings")
+    game.get_by_role("button", name="play").click()
+    expect(game.get_by_role("status")).to_have_text(re.compile(r"Step \d\d"))
+    game.get_by_role("button", name="pause").click()
+    box = game.locator(".lab-pad").bounding_box()
+    line = game.locator(".lab-pad path")
+    before = line.get_attribute("d")
+    page.mouse.move(box["x"] + 60, box["y"] + 30)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 160, box["y"] + 120, steps=4)
+    page.mouse.up()
+    assert line.get_attribute("d") != before
+    expect(game.get_by_label("non-linearity").locator("option:checked")).to_have_text("drawn")
+    expect(game.get_by_role("status")).to_have_text(re.compile(r"Step 0:"))
+
+    assert wide(page) <= 0
+    page.goto((tmp_path / "site" / "figures" / "transformers" / "fig2.html").as_uri())
+    page.locator(".main-svg").first.wait_for()
+    assert page.get_by_text("Share chart").count() == 0
+    narrow = offline(tmp_path / "site" / "index.html", 600)
+    assert wide(narrow) <= 0 and page.said == [] and narrow.said == []

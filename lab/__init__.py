@@ -12,13 +12,14 @@ from lab.catalogue.scorecard import scorecard
 from lab.comparison import Comparison
 from lab.data import Data
 from lab.errors import ArgumentError, LabError
+from lab.found import EpisodeResult, SearchResult
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.swap import swap
 from lab.nonlinearity.swapped import load_swapped, save_swapped
 from lab.nonlinearity.zoo import zoo_names
-from lab.own_models import compare
-from lab.run import EpisodeResult, Run, Runs, SearchResult
-from lab.widgets import explore
+from lab.own.compare import compare
+from lab.run import Run, Runs
+from lab.widgets import explore, plot
 
 __all__ = [
     "ArgumentError",
@@ -34,6 +35,7 @@ __all__ = [
     "explore",
     "figure",
     "load_swapped",
+    "plot",
     "save_swapped",
     "scorecard",
     "search",

@@ -9,32 +9,40 @@ from typing import TYPE_CHECKING, Any, overload
 
 from torch import nn
 
-from lab import own_models, tasks
+from lab import tasks
 from lab.catalogue import zoo as catalogue
 from lab.data import Data
-from lab.errors import ArgumentError, check_choice, check_whole, shown
+from lab.errors import ArgumentError, check_choice, check_number, check_whole, shown
+from lab.found import EpisodeResult, SearchResult
 from lab.models.methods import METHODS
 from lab.nonlinearity import zoo as functions
 from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
+from lab.own.search import search as search_own
+from lab.own.settings import Replaced
 from lab.papers.hypernetwork.settings import READ_HELD_OUT, logic, of_task, read_length, sraven
 from lab.papers.simplicity.defaults import of_table
-from lab.papers.transformers.settings import setting
-from lab.run import MOST_SEED, MOST_SEEDS, MOST_WIDTH, EpisodeResult, Run, Runs, SearchResult, complete
+from lab.papers.transformers.defaults import of_sequences
+from lab.papers.transformers.language.settings import language
+from lab.papers.transformers.settings import Setting
+from lab.run import MOST_SEED, MOST_SEEDS, MOST_WIDTH, Run, Runs, complete
 from lab.scale import check_scale
 from lab.spec import EpisodeSpec, Part, SearchSpec, TwoLossSpec, by_episodes
 from lab.store import SHIPPED, Store, as_store
-from lab.tasks import Logic, Sraven, TableTask
-from lab.tasks.named import HELP, table_named
+from lab.tasks import Logic, Sraven, TableTask, Text
+from lab.tasks.named import HELP, TEXT_HELP, table_named
+from lab.tasks.text import text_named
+from lab.training.optimizers import RULES
 
 if TYPE_CHECKING:
     import pandas as pd
 
+MOST_LAYERS = 1000
 PARTS = ("mlp", "attention")  # where a non-linearity can be learned
 
 
 def search(
-    task: str | TableTask | Data,
+    task: str | TableTask | Text | Data,
     scale: str = "laptop",
     learn: str | Sequence[str] | None = None,
     seed: int = 0,
@@ -44,23 +52,24 @@ def search(
     by: str | None = None,
     *,
     model: Callable[[int], nn.Module] | None = None,
-    replace: own_models.Replaced | None = None,
+    replace: Replaced | None = None,
     **settings: Any,
 ) -> SearchResult | EpisodeResult:
     """Learn a non-linearity for a task, or read it from the store.
 
-    task: an algorithmic one by name; or a table, as a task of `lab.tasks` or by its name ("ab mod 27", "mnist_sample as
-    numbers", "bank-marketing"). learn: of an algorithmic task "mlp" (default) or "attention" or both; of a table one
-    function for all layers ("shared", default), one a layer ("layers"), or one an input ("inputs"). by: "two_loss"
-    (Algorithm 1 of the transformers paper), the only one for algorithmic tasks, or "episodes" (Algorithm 1 of the
-    simplicity paper), the default for tables.
+    task: an algorithmic one by name; a text ("shakespeare", "shakespeare gpt2", or a `lab.tasks.Text`); or a table, as
+    a task of `lab.tasks` or by its name ("ab mod 27", "mnist_sample as numbers", "bank-marketing"). learn: of a table
+    one function for all layers ("shared", default), one a layer ("layers"), or one an input ("inputs"); of others "mlp"
+    (default) or "attention" or both. by: "two_loss" (Algorithm 1 of the transformers paper), or "episodes" (Algorithm 1
+    of the simplicity paper), for tables alone and their default.
 
     On a `lab.Data` with a model of your own, one function for all its activations, by two losses:
     model: a function of a seed that returns a `torch.nn.Module`; your code, unchanged.
     replace: which activations: a class (`torch.nn.GELU`), a pattern of names ("*.act"), as for `lab.swap`.
     Further settings, as `lab.compare` has them: steps (1000), rate (1e-3), batch, optimizer, schedule, …, name,
         side_by_side. models (4): how many share the function; they follow `train`, the function `search`. low (-8),
-        high (8), knots (161), start ("zero", or a name such as "gelu"), spline_rate (.02): of the function.
+        high (8), knots (161), start ("gelu", another name, or "zero", where all layers have
+        residual branches), spline_rate (.005): of the function.
 
     >>> found = search("memorize", scale="smoke", progress=False)
     >>> found.spline
@@ -75,18 +84,16 @@ def search(
     Spline((161,) knots on [-8, 8])
     """
     if isinstance(task, Data) or model is not None or replace is not None or settings:
-        return _search_own(
-            task, model, replace, by, seed=seed, device=device, store=store, progress=progress, **settings
-        )
+        return _own(task, model, replace, by, seed=seed, device=device, store=store, progress=progress, **settings)
     store, seed = as_store(store), check_whole("seed", seed, 0, MOST_SEED)
-    table, words = _table(task), None if learn is None else _words(learn)
+    found, words = _of(task, scale), None if learn is None else _words(learn)
     spec: SearchSpec | EpisodeSpec | TwoLossSpec
-    if table is None:
-        assert isinstance(task, str)  # of `tasks.NAMES`
+    if isinstance(found, Setting):
         if by not in (None, "two_loss"):
-            raise ArgumentError(f"by={shown(by)}: {task} is searched by two_loss; episodes are for tables")
-        spec = dataclasses.replace(setting(task, scale).search(_parts(words or ("mlp",))), seed=seed)
+            raise ArgumentError(f"by={shown(by)}: {found.task_name} is searched by two_loss; episodes are for tables")
+        spec = dataclasses.replace(found.search(_parts(words or ("mlp",))), seed=seed)
     else:
+        table = found
         learned, by = " + ".join(words or ("shared",)), "episodes" if by is None else by
         spec = of_table(table, check_scale(scale)).search(learned, seed, by)
     complete([spec], store, device, progress)
@@ -94,7 +101,7 @@ def search(
 
 
 def train(
-    task: str | Logic | Sraven | TableTask,
+    task: str | Logic | Sraven | TableTask | Text,
     mlp: nn.Module | Part | None = None,
     attention: nn.Module | Part = "softmax",
     seeds: int = 6,
@@ -104,12 +111,19 @@ def train(
     device: str = "auto",
     store: Store | None = None,
     progress: bool = True,
+    *,
+    layers: int | None = None,
+    rate: float | None = None,
+    batch: int | None = None,
+    optimizer: str | None = None,
 ) -> Runs:
     """Train a task's model from scratch (stage II, or a baseline), one run a seed, or read the runs from the store.
 
     task: as for `search`, or a `Logic` or a `Sraven`. mlp: a name ("gelu", "identity", …; None: GELU, on a table ReLU),
     a `Spline`, or a polynomial of one (`phi.chebyshev(18)`). steps: stop after so many. width: of the residual stream,
-    or of hidden layers. On a `Logic` or a `Sraven`, attention is a name of `lab.models.methods`; a table has none.
+    or of hidden layers. layers, rate (the peak), batch: others than the task's own. optimizer: of a table "sgd",
+    "rmsprop" or "adam"; on other tasks there is one. On a `Logic` or a `Sraven`, attention is a name of
+    `lab.models.methods`; a table has none.
 
     >>> runs = train("memorize", mlp="relu", seeds=2, scale="smoke", progress=False)
     >>> runs.accuracy.shape == (2, len(runs.steps))
@@ -118,14 +132,19 @@ def train(
     'sraven'
     >>> train("ab mod 5", seeds=2, scale="smoke", progress=False).accuracy.shape
     (2, 3)
+    >>> sorted(train("moby_dick", seeds=1, scale="smoke", progress=False).scores)
+    ['accuracy_test', 'bits_test', 'loss_test']
     """
-    table = None if isinstance(task, (Logic, Sraven)) else _table(task)
+    found = None if isinstance(task, (Logic, Sraven)) else _of(task, scale)
+    table = None if isinstance(found, Setting) else found
     mlp = as_part(("gelu" if table is None else "relu") if mlp is None else mlp, "mlp")
     changes: dict[str, Any] = {}
     if mlp == "softmax":
         raise ArgumentError("mlp='softmax': softmax is an attention; name a non-linearity such as 'gelu'")
     if width is not None:
         changes["width"] = check_whole("width", width, 1, MOST_WIDTH)
+    if layers is not None:
+        changes["layers"] = check_whole("layers", layers, 1, MOST_LAYERS)
     store = as_store(store)
     check_whole("seeds", seeds, 1, MOST_SEEDS)
     if isinstance(task, (Logic, Sraven)):
@@ -137,15 +156,30 @@ def train(
         runs = of_table(table, check_scale(scale)).runs(seeds)
         specs = [dataclasses.replace(run, model=dataclasses.replace(run.model, phi=mlp, **changes)) for run in runs]
     else:
-        assert isinstance(task, str)  # of `tasks.NAMES`
-        specs = setting(task, scale).runs(seeds, mlp=mlp, attention=as_part(attention, "attention"), **changes)
-    if steps is not None:
-        specs = [
-            dataclasses.replace(spec, recipe=dataclasses.replace(spec.recipe, stop=check_whole("steps", steps)))
-            for spec in specs
-        ]
+        assert isinstance(found, Setting)
+        specs = found.runs(seeds, mlp=mlp, attention=as_part(attention, "attention"), **changes)
+    recipe = _recipe(specs[0].recipe, steps, rate, batch, optimizer)
+    specs = [dataclasses.replace(spec, recipe=dataclasses.replace(spec.recipe, **recipe)) for spec in specs]
     complete(specs, store, device, progress)
     return Runs([Run(spec, store) for spec in specs])
+
+
+def _recipe(
+    recipe: Any, steps: int | None, rate: float | None, batch: int | None, optimizer: str | None
+) -> dict[str, Any]:
+    """What is to be changed of a recipe."""
+    changes: dict[str, Any] = {}
+    if steps is not None:
+        changes["stop"] = check_whole("steps", steps)
+    if rate is not None:
+        changes["rate"] = check_number("rate", rate, 0)
+    if batch is not None:
+        changes["batch"] = check_whole("batch", batch)
+    if optimizer is not None:
+        if not hasattr(recipe, "optimizer"):
+            raise ArgumentError(f"optimizer={shown(optimizer)}: this task is trained with Adam alone; leave it out")
+        changes["optimizer"] = check_choice("optimizer", optimizer, RULES)
+    return changes
 
 
 def trained(
@@ -207,9 +241,7 @@ def zoo(name: str | None = None, folder: str | Path | None = None) -> Spline | p
     return catalogue.table(folder) if name is None else functions.zoo(name, folder)
 
 
-def _search_own(
-    data: Any, model: Any, replace: Any, by: str | None, store: Store | None, **settings: Any
-) -> SearchResult:
+def _own(data: Any, model: Any, replace: Any, by: str | None, store: Store | None, **settings: Any) -> SearchResult:
     if not isinstance(data, Data):
         raise ArgumentError(
             f"task={shown(data)} with model, replace or settings: these are for data of your own; give a lab.Data, as "
@@ -221,7 +253,7 @@ def _search_own(
         )
     if by not in (None, "two_loss"):
         raise ArgumentError(f"by={shown(by)}: a model of your own is searched by two_loss")
-    return own_models.search(data, model, replace, store=store, **settings)
+    return search_own(data, model, replace, store=store, **settings)
 
 
 def _parts(learn: tuple[str, ...]) -> tuple[str, ...]:
@@ -231,15 +263,19 @@ def _parts(learn: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(part for part in PARTS if part in learn)
 
 
-def _table(task: str | TableTask) -> TableTask | None:
-    """The table that is meant, None for an algorithmic task."""
+def _of(task: str | TableTask | Text, scale: str) -> Setting | TableTask:
+    """The settings of an algorithmic task or a text; or the table that is meant."""
     if task is None:
-        raise ArgumentError(f"task=None: give {', '.join(tasks.NAMES)}; or {HELP}")
+        raise ArgumentError(f"task=None: give {', '.join(tasks.NAMES)}; {TEXT_HELP}; or {HELP}")
+    if isinstance(task, Text) or task in tasks.NAMES:
+        return of_sequences(task, scale)
     if not isinstance(task, str):
         return task
-    table = None if task in tasks.NAMES else table_named(task)
-    if task not in tasks.NAMES and table is None:
-        raise ArgumentError(f"unknown task {shown(task)}; known: {', '.join(tasks.NAMES)}; or {HELP}")
+    if text_named(task) is not None:
+        return language(task, scale)
+    table = table_named(task)
+    if table is None:
+        raise ArgumentError(f"unknown task {shown(task)}; known: {', '.join(tasks.NAMES)}; {TEXT_HELP}; or {HELP}")
     return table
 
 

@@ -25,11 +25,13 @@ LAYERS = (
     ("models", "nonlinearity", "store"),
     ("resolve", "training", "probes"),
     ("jobs", "engine"),
-    ("run", "comparison", "plots"),
+    ("run", "found", "comparison", "plots"),
     ("papers",),
-    ("own_models",),
+    ("own",),
     ("catalogue", "api"),
-    ("widgets", "doctor", "cli"),
+    ("widgets", "doctor"),
+    ("gallery",),
+    ("cli",),
 )
 TOP = "lab"  # lab/__init__.py, which gives what the layers have
 

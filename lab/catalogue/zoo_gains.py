@@ -17,12 +17,25 @@ from lab.papers.simplicity.defaults import of_table
 from lab.papers.simplicity.grokking.settings import LEARNED, RELU
 from lab.papers.tables import curves
 from lab.papers.transformers.compatibility.figures import PARTS
-from lab.papers.transformers.settings import BASELINE, BOTH, MLP, SEEDS, setting
+from lab.papers.transformers.defaults import of_sequences
+from lab.papers.transformers.settings import BASELINE, BOTH, MLP, SEEDS
 from lab.run import Run
 from lab.scale import COMMON
-from lab.spec import EpisodeSpec, Learned, RunSpec, SearchSpec, TwoLossSpec, from_json, key, on_sequences, replace
+from lab.spec import (
+    EpisodeSpec,
+    Learned,
+    ModuleSearch,
+    RunSpec,
+    SearchSpec,
+    TwoLossSpec,
+    from_json,
+    key,
+    on_sequences,
+    replace,
+)
 from lab.statistics import LEVEL
 from lab.store import Store
+from lab.tasks import Text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,6 +57,8 @@ def gain(phi: Spline, plain: dict, store: Store | None = None) -> dict:
     try:
         spec = from_json(json.dumps(plain))
     except (LookupError, TypeError, ValueError, AttributeError):  # of a lab with other kinds of specs
+        return NOTHING
+    if isinstance(spec, ModuleSearch):  # what it gains is kept with it, where it was measured
         return NOTHING
     if not isinstance(spec, Search):
         raise ValueError(f"its spec is a {type(spec).__name__}, and not one of a search")
@@ -82,6 +97,8 @@ def _shipped(name: str, spec: Search) -> Iterator[tuple[str, pd.DataFrame, pd.Da
             if "method" not in rows:
                 continue
             ours, baseline = rows["method"] == LEARNED, rows["method"] == RELU
+        elif isinstance(spec, SearchSpec) and spec.start != "zero":
+            continue  # figures call what begins with another function by another name
         elif "method" in rows:
             ours, baseline = rows["method"] == METHODS.get(spec.learn), rows["method"] == BASELINE
             if "search" in rows:
@@ -119,7 +136,9 @@ def _stored(phi: Spline, spec: Search, store: Store) -> Iterator[tuple[pd.DataFr
 def _base(phi: Spline, spec: Search, scale: str, seeds: int) -> tuple[list[RunSpec], list[list[RunSpec]]]:
     """Runs of the baseline, and runs with the function: named by its search, or by its values."""
     if on_sequences(spec):
-        settings = setting(spec.task, scale)
+        if not isinstance(spec.task, (str, Text)):  # with one's own models no runs without the function are kept
+            return [], []
+        settings = of_sequences(spec.task, scale)
         kinds = [settings.runs(seeds, spec)]
         if spec.learn == ("mlp",):
             kinds.append(settings.runs(seeds, mlp=as_part(phi)))

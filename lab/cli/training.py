@@ -18,8 +18,8 @@ class Search:
     """Learn a non-linearity for a task."""
 
     task: Annotated[str, tyro.conf.Positional]
-    """memorize, addmod, add, addreversed, mano, haystack, copy or parentheses; or a table: "a+b mod 27",
-    "mnist_sample as numbers", bank-marketing, ..."""
+    """memorize, addmod, add, addreversed, mano, haystack, copy or parentheses; a text: shakespeare, "shakespeare gpt2";
+    or a table: "a+b mod 27", "mnist_sample as numbers", bank-marketing, ..."""
     scale: str = "laptop"
     """smoke, laptop or paper."""
     learn: tuple[Literal["mlp", "attention", "shared", "layers", "inputs"], ...] | None = None

@@ -117,7 +117,7 @@ class SpeedrunTransformer(nn.Module):
         if spec.width % (2 * spec.heads):
             raise ArgumentError(f"width {spec.width} does not divide into {spec.heads} heads of even width")
         runs = len(seeds)
-        self.window, self.rounded = -(-spec.window // BLOCK), spec.precision == "bfloat16"
+        self.window, self.in_bfloat16 = -(-spec.window // BLOCK), spec.precision == "bfloat16"
         self.embedding = Embedding(runs, vocabulary, spec.width)
         self.blocks = nn.ModuleList(Block(runs, spec, length, mlp) for _ in range(spec.layers))
         self.skips = nn.Parameter(torch.empty(runs, spec.layers // 2))
@@ -131,7 +131,7 @@ class SpeedrunTransformer(nn.Module):
 
     def forward(self, tokens: Tensor, positions: Tensor | None = None) -> Tensor:
         """As `Transformer.forward`: logits (R, B, T, V), or (R, B, K, V) at positions (R, B, K); float32."""
-        with torch.autocast(tokens.device.type, torch.bfloat16, enabled=self.rounded):
+        with torch.autocast(tokens.device.type, torch.bfloat16, enabled=self.in_bfloat16):
             x = self._stream(tokens)
             if positions is not None:
                 x = x.gather(2, positions[..., None].expand(*positions.shape, x.shape[-1]))
@@ -189,7 +189,9 @@ def initialize(model: SpeedrunTransformer, seeds: Sequence[int]) -> None:
 
 
 @build.register(SpeedrunModel)
-def _(model: SpeedrunModel, sizes: Sizes, specs: Sequence[RunSpec], modules: Sequence[nn.Module | None]) -> nn.Module:
+def _(
+    model: SpeedrunModel, sizes: Sizes, specs: Sequence[RunSpec], modules: Sequence[nn.Module | None]
+) -> nn.Module:
     if sizes.form != "tokens":
         raise ArgumentError(f"a SpeedrunModel reads tokens, and this task has {sizes.form}; give another model")
     seeds = [spec.seed for spec in specs]

@@ -181,7 +181,7 @@ def _known(module: nn.Module) -> bool:
     return from_torch or home == "transformers.activations" or home.startswith(__package__)
 
 
-def _is_activation(found: nn.Module | Callable) -> bool:
+def is_activation(found: nn.Module | Callable) -> bool:
     """The same of functions too, and of a model's own modules that hold nothing and take one input."""
     if not isinstance(found, nn.Module):
         return _one_of(found, FUNCTIONS)
@@ -230,7 +230,7 @@ def _what_there_is(model: nn.Module) -> str:
     names: dict[str, list[str]] = {}
     inside: tuple[str, ...] = ()
     for place in _places(model):
-        if _is_activation(place.found) and not place.name.startswith(inside):
+        if is_activation(place.found) and not place.name.startswith(inside):
             names.setdefault(_kind(place.found), []).append(place.name)
             inside += (f"{place.name}.",)
     if names:

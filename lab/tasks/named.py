@@ -13,6 +13,7 @@ from lab.tasks.tabular import Tabular
 
 AS_NUMBERS = " as numbers"
 HELP = "a table: an operation ('a+b mod 27', 'aba^-1 in S4'), images ('mnist_sample', also ' as numbers')"
+TEXT_HELP = "a text ('shakespeare', 'python_stdlib bpe')"
 HELP += " or a data set ('bank-marketing'); `lab data` lists them"
 
 

@@ -123,7 +123,7 @@ def test_bfloat16_is_near_float32():
     model = made().float()
     tokens = words(2)
     exact = model(tokens)
-    model.rounded = True
+    model.in_bfloat16 = True
     rounded = model(tokens)
     assert rounded.dtype == torch.float32 and 0 < (rounded - exact).abs().max() < 0.1 * exact.abs().max()
 

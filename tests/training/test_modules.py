@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 import lab
 from lab.nonlinearity.formula import interpolate
-from lab.own_models import _fit, _known, _task
+from lab.own.settings import known, recipe_of, task
 from lab.spec import UNCHANGED, Knots, RunSpec, replace
 from lab.training.loop import train
 from lab.training.modules.fleet import ModuleFleet
@@ -24,10 +24,10 @@ CLOSE = {"rtol": 2e-3, "atol": 2e-4}
 
 
 def fleet(data, make, parts=(UNCHANGED,), seeds=(0, 1, 2), way=None, evaluate=("test",), **fit):
-    _, spec = _known(data, make, nn.GELU, "model", way)
-    recipe, task = _fit(fit.pop("steps", 12), fit.pop("rate", 0.01), **{"batch": 32, **fit}), _task(data)
+    _, spec = known(data, make, nn.GELU, "model", way)
+    recipe, given = recipe_of(fit.pop("steps", 12), fit.pop("rate", 0.01), **{"batch": 32, **fit}), task(data)
     runs = [(part, seed) for part in parts for seed in seeds]
-    specs = [RunSpec(task, replace(spec, phi=part), recipe, seed, evaluate) for part, seed in runs]
+    specs = [RunSpec(given, replace(spec, phi=part), recipe, seed, evaluate) for part, seed in runs]
     return ModuleFleet(specs, [(part,) for part, _ in runs])
 
 
@@ -64,7 +64,7 @@ def plain(data, make, seed, phi, steps=12, rate=0.01, optimizer=torch.optim.Adam
                 setattr(model, name, phi)
     rule = optimizer(model.parameters(), lr=rate, **given)
     rows = torch.cat([data.rows["train"], data.rows["search"]])
-    order, recipe = Order([seed], len(rows), 32), _fit(steps, rate)
+    order, recipe = Order([seed], len(rows), 32), recipe_of(steps, rate)
     for step in range(steps):
         rule.param_groups[0]["lr"] = rate * factor(step, recipe)
         index = rows[order.at(step)[0]]
@@ -189,7 +189,7 @@ def test_a_search_is_algorithm_1_in_plain_torch(way):
         return x
 
     rules = [torch.optim.Adam(model.parameters(), lr=rate) for model in models]
-    knots, recipe = torch.optim.Adam([values], lr=spline_rate), _fit(steps, rate)
+    knots, recipe = torch.optim.Adam([values], lr=spline_rate), recipe_of(steps, rate)
     own_rows = Order([10_000, 10_001], len(data.rows["train"]), 32)
     shared_rows = Order([0], len(data.rows["search"]), 32, "search batches")
     for step in range(steps):
@@ -211,8 +211,8 @@ def test_a_search_is_algorithm_1_in_plain_torch(way):
 
 def test_a_resumed_search_finds_the_same_bits():
     data = own.images()
-    _, spec = _known(data, own.norms, nn.GELU, "model", "loop")
-    spec = lab.spec.ModuleSearch(_task(data), spec, _fit(12, 0.01, batch=32), 2)
+    _, spec = known(data, own.norms, nn.GELU, "model", "loop")
+    spec = lab.spec.ModuleSearch(task(data), spec, recipe_of(12, 0.01, batch=32), 2)
     whole, half, resumed = (searching(spec, "cpu", {}) for _ in range(3))
     search(whole)
     search(half, lambda state: state.step < 5)

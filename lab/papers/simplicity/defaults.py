@@ -13,7 +13,17 @@ from lab.papers.simplicity.grokking.settings import grokking
 from lab.papers.simplicity.images.settings import CLASSIFICATION, REGRESSION, SETS, data_of, images
 from lab.papers.simplicity.tables import settings as tabular_settings
 from lab.scale import COMMON, check_scale
-from lab.spec import ConstantRate, EpisodeSpec, Perceptron, Restart, RunSpec, TwoLossSpec, by_episodes, replace
+from lab.spec import (
+    ConstantRate,
+    EpisodeSpec,
+    ModuleSearch,
+    Perceptron,
+    Restart,
+    RunSpec,
+    TwoLossSpec,
+    by_episodes,
+    replace,
+)
 from lab.tasks import Collage, Images, Operation, Tabular
 from lab.tasks.table import TableTask
 from lab.training.episodes import LEARN
@@ -114,14 +124,14 @@ def of_table(task: TableTask, scale: str = "laptop") -> TableSetting:
 _RATES = {"smoke": (0.1,), "laptop": (0.05, 0.03), "paper": (0.05, 0.1)}
 
 
-def scale_of_table(search: EpisodeSpec | TwoLossSpec) -> str | None:
+def scale_of_table(search: EpisodeSpec | TwoLossSpec | ModuleSearch) -> str | None:
     """The scale at which `lab.search` makes this search, whatever its seed; None where it makes others.
 
     >>> scale_of_table(of_table(Operation("ab", modulus=5), "smoke").search("layers", seed=3))
     'smoke'
     """
     task = search.task
-    if search.by not in (TWO_LOSSES, EPISODES) or not isinstance(task, KINDS):
+    if isinstance(search, ModuleSearch) or search.by not in (TWO_LOSSES, EPISODES) or not isinstance(task, KINDS):
         return None
     seed = search.restarts[0].seed // APART if by_episodes(search) else search.seed
     for scale in COMMON:

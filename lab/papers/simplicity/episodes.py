@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from lab.run import EpisodeResult, Run
+from lab.found import EpisodeResult
+from lab.run import Run
 from lab.spec import by_episodes, needs
 
 

@@ -40,7 +40,9 @@ class SideBySide(nn.Module):
         super().__init__()
         self.net, self.runs = nets[0], len(nets)
         self.way, self.note, self.dtype = "loop", "", torch.float32
-        self.knots = () if spline is None else (spline.values,)  # in a tuple: else it would be a parameter of this
+        self.knots: tuple[Tensor, ...] = (
+            () if spline is None else (spline.values,)
+        )  # in a tuple: else it would be a parameter of this
         _stack(nets, self.knots)
 
     def forward(self, inputs: Inputs, noise: Noise | None = None) -> Tensor:
@@ -151,7 +153,7 @@ class SideBySide(nn.Module):
 def _(model: ModuleSpec, sizes: Sizes, specs: Sequence[RunSpec], modules: Sequence[nn.Module | None]) -> SideBySide:
     phi, found = modules[0], remembered(_known_by(model))
     nets = [found.new(spec.seed) for spec in specs]
-    if isinstance(phi, Spline):
+    if isinstance(phi, Spline) and not phi.values.requires_grad:  # what learns on is each model's own
         net = nets[0]
         for name in swap(net, found.old, nn.Identity(), shared=True):
             home, _, attribute = name.rpartition(".")

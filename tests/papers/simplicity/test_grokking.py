@@ -11,13 +11,14 @@ import torch
 from lab.catalogue.build import figure
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
+from lab.found import EpisodeResult
 from lab.kinds import check_run as check_rows
 from lab.papers.simplicity.grokking import figures as grokking_entries
 from lab.papers.simplicity.grokking.figures import VERSIONS
 from lab.papers.simplicity.grokking.plots import reached
 from lab.papers.simplicity.grokking.settings import ADDITION, LEARNED, RELU, grokking
 from lab.plots.caption import reading
-from lab.run import EpisodeResult, Run
+from lab.run import Run
 from lab.scale import COMMON
 from lab.spec import from_json, key, needs, replace, to_json
 from lab.store import Store
@@ -71,6 +72,13 @@ def test_figures_share_their_runs_and_more_seeds_are_further_runs():
     assert {spec.task_name for _, spec in planned(NAMES[0])} == {ADDITION.name}
 
 
+@pytest.mark.parametrize("name", ("simplicity/fig11", "simplicity/fig14", "simplicity/fig28"))
+def test_overnight_is_laptop_with_more_seeds(name):
+    laptop, overnight = ({spec for _, spec in planned(name, scale)} for scale in ("laptop", "overnight"))
+    assert laptop < overnight, "what a laptop has trained is not trained again"
+    assert {replace(spec, seed=0) for spec in laptop} == {replace(spec, seed=0) for spec in overnight}
+
+
 def test_paper_scale_is_the_papers():
     found = grokking("paper")
     assert (found.model.width, found.model.layers, found.recipe.rate, found.recipe.steps, found.recipe.batch) == (
@@ -107,7 +115,7 @@ def test_functions_are_what_the_search_found_for_each_restart(made, name):
         found, rows = EpisodeResult(search, store), functions[functions["task"] == task.name]
         assert rows.loc[rows["chosen"], "restart"].unique().tolist() == [found.winner]
         for restart, part in rows.groupby("restart"):
-            kept = found.splines(restart)["phi"].values.numpy().ravel()
+            kept = found.of_restart(restart)["phi"].values.numpy().ravel()
             assert part["value"].to_numpy() == pytest.approx(kept, abs=1e-5)
             assert part["accuracy_val"].iloc[0] == pytest.approx(found.results[restart, :, 0].mean())
         chosen = rows[rows["chosen"]]

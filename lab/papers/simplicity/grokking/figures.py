@@ -119,7 +119,7 @@ def functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     for task, run in first.items():
         found = episode_result(run)
         for restart, result in enumerate(found.results):
-            value = found.splines(restart)["phi"].values.detach().double().numpy().ravel()
+            value = found.of_restart(restart)["phi"].values.detach().double().numpy().ravel()
             x, chosen = np.linspace(found.spec.low, found.spec.high, len(value)), restart == found.winner
             row = {"task": task, "restart": restart, "accuracy_val": float(result[:, 0].mean()), "chosen": chosen}
             row |= {"x": x.round(6), "value": value.round(6)}
@@ -221,7 +221,7 @@ ENTRIES = (
         seeds=SEEDS,
         origin=origin(lambda scale: [ADDITION]),
         claims=claims.FIG11,
-        minutes={"smoke": 0.1, "laptop": 4, "paper": 90},
+        minutes={"smoke": 0.1, "laptop": 4, "overnight": 6, "paper": 90},
         **_SHARED,
     ),
     Entry(
@@ -269,10 +269,10 @@ ENTRIES = (
         plan=_operations,
         plot=plots.fig28,
         tasks=tuple(task.name for task in ALL),
-        seeds={"smoke": 1, "laptop": 2, "paper": 3},
+        seeds={"smoke": 1, "laptop": 2, "overnight": 6, "paper": 3},
         origin=origin(OPERATIONS.__getitem__),
         claims=claims.FIG28,
-        minutes={"smoke": 0.3, "laptop": 20, "paper": 3_000},
+        minutes={"smoke": 0.3, "laptop": 20, "overnight": 30, "paper": 3_000},
         **(_SHARED | {"notes": _left_out}),
     ),
 )

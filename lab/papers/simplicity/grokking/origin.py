@@ -51,7 +51,7 @@ def _fields(scale: str, task: Operation) -> Iterator[Field]:
     """App. E.6 for models, App. C for the search; the rest are guesses."""
     paper = _numbers("paper", task)
     for name, value in _numbers(scale, task).items():
-        sweep = _SWEEP if name == "rate" and scale == "laptop" else ""
+        sweep = _SWEEP if name == "rate" and scale in ("laptop", "overnight") else ""
         known = name in _APPENDIX
         source = "paper, App. E.6" if known else "guess, the paper does not say"
         yield Field(name, value, paper[name], sweep or source, sweep, known, task.name)

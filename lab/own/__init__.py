@@ -1,0 +1,1 @@
+"""Search and comparison with data and a model of one's own."""

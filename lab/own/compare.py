@@ -1,0 +1,149 @@
+"""A comparison of functions in models of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from lab import spec as specs
+from lab.comparison import Comparison, Trained
+from lab.data import Data, measures
+from lab.errors import ArgumentError, check_whole, shown
+from lab.own.functions import parts_of
+from lab.own.settings import Make, Replaced, grid_of, known, recipe_of, store_of, task
+from lab.run import MOST_SEEDS, Run, complete
+from lab.spec import Part, RunSpec
+from lab.store import Store
+
+FIRST_TUNING_SEED = 1_000_000  # of runs that choose a rate: none that a comparison reports
+UNKNOWN = "the code of `model` is not part of a result's identity: where it changes, give another name"
+
+
+def compare(
+    data: Data,
+    model: Make,
+    replace: Replaced,
+    functions: Mapping[str, Any],
+    *,
+    seeds: int = 6,
+    searches: int = 1,
+    rates: Sequence[float] | None = None,
+    steps: int = 1000,
+    rate: float = 1e-3,
+    tuning_seeds: int = 2,
+    name: str | None = None,
+    device: str = "auto",
+    store: Store | None = None,
+    progress: bool = True,
+    side_by_side: str | None = None,
+    **fit: Any,
+) -> Comparison:
+    """Train your own model from scratch with each of several functions, and say what differs.
+
+    data: a `lab.Data`. Models train on `train` and `search`, and are reported on `test`.
+    model: a function of a seed that returns a `torch.nn.Module`; your code, unchanged.
+    replace: what the functions take the place of: a class (`torch.nn.GELU`), a pattern of names ("*.act"), as for
+        `lab.swap`.
+    functions: by name a module, a `Spline`, what `lab.search` found, a name ("relu", "mine/digits-cnn"), or None: the
+        model as it is.
+    seeds: runs a function. searches: how often a function that `lab.search` found is searched for anew, with other
+        seeds; each of them gets `seeds` runs, and an interval then covers searches, too.
+    rates: learning rates to choose from, on `val` and seeds of their own, each function alike; else all have `rate`.
+    steps, rate, batch (128; None: all examples), optimizer ("adam", "adamw", "sgd"), schedule ("trapezoid", "cosine",
+        "constant"), decay, momentum, warmup, cooldown, precision ("float32", "bfloat16"), every: of training.
+    name: of your model. With it results are kept in the store, and a killed call goes on where it was. Their identity
+        is the data's content, the names and shapes of parameters, these settings and the name; the code of `model` is
+        not part of it, so that what has changed there needs another name.
+    side_by_side: "vmap" or "loop"; default: what is faster, of those that give the same.
+
+    >>> import lab, torch
+    >>> from torch import nn
+    >>> X = torch.randn(200, 3, generator=torch.Generator().manual_seed(0))
+    >>> data = lab.Data.from_arrays(X, X.prod(1) > 0, name="signs")
+    >>> make = lambda seed: nn.Sequential(nn.Linear(3, 8), nn.GELU(), nn.Linear(8, 2))
+    >>> result = lab.compare(data, make, nn.GELU, {"GELU": None, "sine": torch.sin}, seeds=2, steps=20, progress=False)
+    >>> list(result.table["function"]), result.difference("sine", "GELU").covers
+    (['GELU', 'GELU', 'sine', 'sine'], 'seeds')
+    """
+    check_whole("seeds", seeds, 1, MOST_SEEDS)
+    check_whole("searches", searches, 1, MOST_SEEDS)
+    store, (found, spec) = store_of(name, store), known(data, model, replace, name, side_by_side)
+    recipe, data_spec, metric = recipe_of(steps, rate, **fit), task(data), next(iter(data.metrics.values()))
+    for split in ("test", *(["val"] if rates is not None else [])):
+        if split not in data.rows:
+            raise ArgumentError(f"{data.name} has no split {split!r}; it has {', '.join(data.rows)}")
+    grid = grid_of(rates) if rates is not None else [recipe.rate]
+    if not isinstance(functions, Mapping) or not functions:
+        raise ArgumentError(
+            f"functions={shown(functions)}: give functions by name, as {{'GELU': None, 'ReLU': 'relu'}}"
+        )
+    parts = {str(key): parts_of(key, given, spec, searches, store) for key, given in functions.items()}
+    if searches > 1 and all(len(several) == 1 for several in parts.values()):
+        raise ArgumentError(
+            f"searches={searches}, and no function is what lab.search found; give its result, or leave it"
+        )
+
+    def run(part: Part, seed: int, rate: float, split: str) -> RunSpec:
+        return RunSpec(data_spec, specs.replace(spec, phi=part), specs.replace(recipe, rate=rate), seed, (split,))
+
+    best, tuning = {key: grid[0] for key in parts}, []
+    if len(grid) > 1:
+        for key, several in parts.items():
+            for number in range(check_whole("tuning_seeds", tuning_seeds, 1, MOST_SEEDS)):
+                which = number % len(several)
+                seed = FIRST_TUNING_SEED + number
+                tuning += [Trained(key, which, run(several[which], seed, one, "val")) for one in grid]
+        _complete(tuning, store, device, progress)
+        best = {key: _best(key, tuning, grid, store, metric, next(iter(data.metrics))) for key in parts}
+    runs = [
+        Trained(key, which, run(part, seed, best[key], "test"))
+        for key, several in parts.items()
+        for which, part in enumerate(several)
+        for seed in range(seeds)
+    ]
+    _complete(runs, store, device, progress)
+    return Comparison(data, best, tuple(_notes(runs, store, best, grid, seeds, name)), runs, tuning, store, found)
+
+
+def _complete(runs: Sequence[Trained], store: Store, device: str, progress: bool) -> None:
+    complete([run.spec for run in runs], store, device, progress, workers=1, threads=torch.get_num_threads())
+
+
+def _notes(
+    runs: Sequence[Trained],
+    store: Store,
+    best: Mapping[str, float],
+    grid: Sequence[float],
+    seeds: int,
+    name: str | None,
+) -> list[str]:
+    notes = []
+    for why in dict.fromkeys(Run(run.spec, store).notes["why"] for run in runs):
+        if "vmap " in why and " ms" not in why:
+            notes.append(f"models were trained one after the other: {why}")
+    ends = [key for key, rate in best.items() if len(grid) > 1 and rate in (min(grid), max(grid))]
+    if ends:
+        notes.append(f"the best rate of {', '.join(ends)} is at an end of the grid: widen it")
+    lost = sum(Run(run.spec, store).diverged is not None for run in runs)
+    if lost:
+        notes.append(f"{lost} of {len(runs)} runs diverged and are left out; try lower rates")
+    if seeds == 1:
+        notes.append("one seed has no interval: give seeds=6")
+    return notes + ([UNKNOWN] if name else [])
+
+
+def _best(
+    key: str, tuning: Sequence[Trained], grid: Sequence[float], store: Store, metric: Any, metric_name: str
+) -> float:
+    """The rate with the best mean at the end of training, on `val`; a run that diverged counts as the worst."""
+    sign = measures.sign(metric)
+
+    def score(rate: float) -> float:
+        runs = [Run(run.spec, store) for run in tuning if run.function == key and run.spec.recipe.rate == rate]
+        values = np.array([sign * run.score(metric_name, "val")[-1] for run in runs])
+        return float(np.where(np.isfinite(values), values, -np.inf).mean())
+
+    return max(grid, key=score)

@@ -1,0 +1,80 @@
+"""Functions to compare, as specs have them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Any, cast
+
+import torch
+from torch import nn
+
+from lab.errors import ArgumentError, shown
+from lab.found import EpisodeResult, SearchResult, search_of
+from lab.nonlinearity.part import as_part
+from lab.nonlinearity.polynomial import Polynomial
+from lab.nonlinearity.spline import Spline
+from lab.nonlinearity.zoo import zoo
+from lab.spec import UNCHANGED, Learned, ModuleFunction, ModuleSearch, ModuleSpec, Part, remember, replace
+from lab.store import Spec, Store
+
+
+def parts_of(key: Any, given: Any, model: ModuleSpec, searches: int, store: Store) -> list[Part]:
+    """A function as specs have it; of one that was searched for, those of all searches."""
+    if not isinstance(key, str):
+        raise ArgumentError(f"functions has the name {shown(key)}; give words")
+    where = f"functions[{key!r}]"
+    if isinstance(given, Spline) and searches > 1:
+        given = search_of(given) or given
+    if isinstance(given, SearchResult) and isinstance(given.spec, ModuleSearch):
+        return [Learned(_kept(given, number, model, store), "phi") for number in range(searches)]
+    if isinstance(given, (SearchResult, EpisodeResult)):
+        given = given.spline
+    if given is None:
+        return [UNCHANGED]
+    if isinstance(given, str):
+        return [as_part(zoo(given)) if "/" in given else as_part(given, where)]
+    frozen = isinstance(given, Spline) and not given.values.requires_grad
+    if frozen or isinstance(given, Polynomial):
+        return [as_part(cast(Spline, given), where)]
+    if isinstance(given, type) or not callable(given):
+        hint = f"; give {given.__name__}()" if isinstance(given, type) else "; give a module, a name, or None"
+        raise ArgumentError(f"{where}={shown(given)} is no function{hint}")
+    return [_function(given)]
+
+
+def _kept(found: SearchResult, number: int, model: ModuleSpec, store: Store) -> ModuleSearch:
+    """A search as the store of this comparison has it: the one that was made is copied there, others are to come."""
+    first = cast(ModuleSearch, found.spec)
+    spec = replace(first, model=replace(first.model, name=model.name), seed=first.seed + number)
+    if number == 0 and not store.has(cast(Spec, spec)):
+        store.save(spec, *found._stored)
+    elif first.model.layout != model.layout or first.model.replace != model.replace:
+        raise ArgumentError(
+            "searches: the function was found in another model than this one, so it cannot be searched for again here; "
+            "leave searches out"
+        )
+    return spec
+
+
+class _Called(nn.Module):
+    """A function as a module."""
+
+    def __init__(self, function: Callable):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Its value."""
+        return self.function(x)
+
+
+def _function(given: Callable) -> ModuleFunction:
+    digest, module = hashlib.sha256(), given if isinstance(given, nn.Module) else _Called(given)
+    for name, tensor in module.state_dict().items():
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
+    kind = type(given).__qualname__ if isinstance(given, nn.Module) else getattr(given, "__qualname__", "function")
+    part = ModuleFunction(kind, repr(module) if isinstance(given, nn.Module) else kind, digest.hexdigest())
+    remember(part, module)
+    return part

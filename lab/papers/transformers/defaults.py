@@ -1,0 +1,33 @@
+"""What `lab.train` and `lab.search` use for any task of the transformers paper: algorithmic ones, and text."""
+
+from __future__ import annotations
+
+from lab.papers.transformers.language.settings import language
+from lab.papers.transformers.settings import Setting, setting
+from lab.scale import COMMON
+from lab.spec import SearchSpec, replace
+from lab.tasks import Text
+
+
+def of_sequences(task: str | Text, scale: str) -> Setting:
+    """The hyper-parameters of a task at a scale. task: a name of `lab.tasks.NAMES`, or a text.
+
+    >>> of_sequences("mano", "paper").model.width, of_sequences(Text("moby_dick"), "paper").model.width
+    (128, 512)
+    """
+    return language(task, scale) if isinstance(task, Text) else setting(task, scale)
+
+
+def scale_of(search: SearchSpec) -> str | None:
+    """The scale whose settings a search has, whatever its seed; None where it has others.
+
+    >>> scale_of(setting("copy", "paper").search(("attention",)))
+    'paper'
+    """
+    if not isinstance(search.task, (str, Text)):  # one's own data
+        return None
+    for scale in COMMON:
+        same = of_sequences(search.task, scale).search(search.learn)
+        if replace(same, seed=search.seed, start=search.start) == search:
+            return scale
+    return None

@@ -1,0 +1,319 @@
+"""lab.search and lab.compare with a model of one's own: what they say, what they keep, what they cannot use."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import lab
+from lab.jobs import checkpoints
+from lab.spec import key
+from lab.store import Store
+from tests.training import own
+
+SHORT = {"steps": 6, "batch": 32, "progress": False}
+
+
+def compare(functions=None, data=None, make=own.mlp, replace=nn.GELU, **given):
+    functions = {"GELU": None, "ReLU": nn.ReLU()} if functions is None else functions
+    return lab.compare(
+        own.signs() if data is None else data, make, replace, functions, **{**SHORT, "seeds": 2, **given}
+    )
+
+
+def search(**given):
+    data = given.pop("data", None) or own.signs()
+    return lab.search(data, **{"model": own.mlp, "replace": nn.GELU, "models": 2, **SHORT, **given})
+
+
+def test_a_comparison_says_what_its_interval_covers():
+    found = search()
+    result = compare({"GELU": "gelu", "learned": found.spline}, searches=3, seeds=2)
+    table = result.table
+    assert list(table.columns) == ["function", "search", "seed", "rate", "step", "accuracy", "loss", "diverged"]
+    assert table.groupby("function", sort=False).size().to_dict() == {"GELU": 2, "learned": 6}
+    difference = result.difference("learned", "GELU")
+    assert (difference.n, difference.over, difference.covers) == (3, "searches", "searches and seeds")
+    means = table[table["function"] == "learned"].groupby("search")["accuracy"].mean()
+    base = table[table["function"] == "GELU"]["accuracy"]
+    assert difference.mean == pytest.approx(means.mean() - base.mean())
+    back = result.difference("GELU", "learned")
+    assert (back.mean, back.low, back.high) == pytest.approx((-difference.mean, -difference.high, -difference.low))
+    once = compare({"GELU": "gelu", "learned": found}, seeds=2)
+    assert once.difference("learned", "GELU").covers == "seeds, of one search"
+    assert compare(seeds=2).difference("ReLU", "GELU").covers == "seeds"
+
+
+def test_one_seed_has_no_interval_and_it_is_said():
+    result = compare(seeds=1)
+    difference = result.difference("ReLU", "GELU")
+    assert np.isnan(difference.low) and "no interval" in str(difference) and "one seed has no interval" in repr(result)
+
+
+def test_several_searches_are_the_searches_of_several_seeds():
+    way = {"side_by_side": "loop"}  # the other one rounds otherwise, and a search amplifies that
+    result = compare({"GELU": None, "learned": search(**way)}, searches=2, seeds=1, **way)
+    other = search(seed=1, **way).spline
+    phi = result.model("learned", seed=0, search=1)[1]
+    assert torch.equal(phi.values, other.values) and not torch.equal(other.values, search(**way).spline.values)
+
+
+def test_rates_are_chosen_on_val_by_seeds_that_are_not_reported():
+    easy = lab.Data.from_arrays(own.NUMBERS, own.NUMBERS[:, 0] > 0, metrics=["cross_entropy", "accuracy"])
+    result = compare(data=easy, rates=[1e-6, 1e-2], steps=40)
+    assert result.rates == {"GELU": 1e-2, "ReLU": 1e-2}
+    tuning = result.tuning
+    assert set(tuning["seed"]).isdisjoint(result.table["seed"]) and set(result.table["rate"]) == {1e-2}
+    by_rate = tuning.groupby(["function", "rate"])["cross_entropy"].mean().unstack()
+    assert (by_rate[1e-2] < by_rate[1e-6]).all()
+    assert "the best rate of GELU, ReLU is at an end of the grid" in repr(result)
+
+
+def test_a_trained_model_is_the_users_own_and_answers_as_measured():
+    data = own.images()
+    result = compare({"GELU": None, "hat": lab.Spline([0.0, 1.0, 0.0], -2, 2)}, data, own.norms, seeds=2)
+    x, y = data.split("test")
+    for name in ("GELU", "hat"):
+        model = result.model(name, seed=1)
+        assert isinstance(model, nn.Sequential) and not model.training
+        accuracy = float((model(x).argmax(1) == y).float().mean())
+        row = result.table.query("function == @name and seed == 1")
+        assert accuracy == pytest.approx(float(row["accuracy"].iloc[0]))
+
+
+def test_values_are_predicted_too_and_measures_may_be_functions():
+    y = own.NUMBERS[:, 0] * own.NUMBERS[:, 1]
+
+    def tenth(outputs, targets):
+        return ((outputs[:, 0] - targets).abs() < 0.1).float().mean()
+
+    data = lab.Data.from_arrays(
+        own.NUMBERS, y, metrics={"close": tenth, "r2": "r2"}, loss=lambda o, t: (o[:, 0] - t).abs().mean()
+    )
+    result = compare(data=data, make=lambda seed: nn.Sequential(nn.Linear(6, 8), nn.GELU(), nn.Linear(8, 1)))
+    x, y = data.split("test")
+    with torch.no_grad():
+        outputs = result.model("ReLU")(x)[:, 0]
+    row = result.table[result.table["function"] == "ReLU"].iloc[0]
+    assert row["r2"] == pytest.approx(float(1 - (outputs - y).square().sum() / (y - y.mean()).square().sum()), abs=1e-5)
+    assert row["loss"] == pytest.approx(float((outputs - y).abs().mean()), abs=1e-5)
+    assert row["close"] == pytest.approx(float(((outputs - y).abs() < 0.1).float().mean()), abs=1e-5)
+
+
+def test_nothing_is_trained_twice_under_a_name_and_nothing_is_kept_without(store_folder):
+    first = compare(name="mine")
+    notes = [lab.Run(run.spec, first.store).notes for run in first.runs]
+    again = compare(name="mine")
+    assert [lab.Run(run.spec, again.store).notes for run in again.runs] == notes
+    assert len(list(Store().results())) == 4
+    compare(name="other", functions={"GELU": None})
+    compare(functions={"GELU": None})
+    assert len(list(Store().results())) == 6
+    assert Store().verify() == [] and "not part of a result's identity" in repr(first)
+
+
+def test_identity_is_of_data_shapes_settings_and_name():
+    def one(**given):
+        result = compare(functions={"GELU": None}, seeds=1, **given)
+        return key(result.runs[0].spec)
+
+    def wider(seed):
+        return nn.Sequential(nn.Linear(6, 9), nn.GELU(), nn.Linear(9, 2))
+
+    def other_slope(seed):
+        return nn.Sequential(nn.Linear(6, 8), nn.GELU(), nn.Linear(8, 8), nn.LeakyReLU(0.3), nn.Linear(8, 2))
+
+    def another_slope(seed):
+        return nn.Sequential(nn.Linear(6, 8), nn.GELU(), nn.Linear(8, 8), nn.LeakyReLU(0.2), nn.Linear(8, 2))
+
+    keys = [
+        one(),
+        one(data=own.signs(seed=1)),
+        one(make=wider),
+        one(make=other_slope),
+        one(make=another_slope),
+        one(steps=7),
+        one(rate=0.1),
+        one(optimizer="sgd"),
+    ]
+    assert len(set(keys)) == len(keys) and one() == keys[0]
+
+
+@pytest.mark.parametrize("make", [own.mlp, own.dropout])
+def test_a_killed_comparison_goes_on_where_it_was(make, store_folder, monkeypatch):
+    """The loss of the user's raises as a kill would, in the search and then in the runs."""
+    monkeypatch.setattr(checkpoints, "CHECKPOINT_SECONDS", -1.0)
+    calls, killed_at = [0], [10**9]
+
+    def loss(outputs, targets):
+        calls[0] += 1
+        if calls[0] == killed_at[0]:
+            raise KeyboardInterrupt
+        return nn.functional.cross_entropy(outputs, targets)
+
+    data = own.signs(loss=loss)
+
+    def everything():
+        found = search(data=data, model=make, name="mine", side_by_side="loop")
+        return compare({"GELU": None, "learned": found}, data, make, name="mine", side_by_side="loop")
+
+    def bits(result):
+        return [Store(result.store.folder).load(run.spec)[1] for run in result.runs]
+
+    monkeypatch.setenv("LAB_STORE", str(store_folder / "whole"))
+    whole = bits(everything())
+    needed = calls[0]
+    monkeypatch.setenv("LAB_STORE", str(store_folder / "killed"))
+    kills = 0
+    for share in (0.2, 0.3, 0.3, 0.3):
+        calls[0], killed_at[0] = 0, int(share * needed)
+        try:
+            everything()
+        except KeyboardInterrupt:
+            kills += 1
+        assert Store().verify() == []
+    calls[0], killed_at[0] = 0, 10**9
+    again = bits(everything())
+    assert kills >= 3
+    for one, other in zip(whole, again, strict=True):
+        assert all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_learnable_functions_learn_in_every_model():
+    result = compare({"PReLU": nn.PReLU(), "spline": lab.Spline(torch.linspace(-1, 1, 5), -2, 2, learnable=True)})
+    models = [result.model("PReLU", seed) for seed in (0, 1)]
+    slopes = [float(m.weight.detach()) for model in models for m in model.modules() if isinstance(m, nn.PReLU)]
+    assert len(set(slopes)) == 4 and all(slope != 0.25 for slope in slopes)
+    assert not torch.equal(result.model("spline")[1].values, torch.linspace(-1, 1, 5))
+
+
+def test_runs_that_diverge_are_left_out_and_said():
+    result = compare({"GELU": None, "square": torch.square}, rate=50.0, steps=30, optimizer="sgd")
+    assert result.table.query("function == 'square'")["diverged"].any() and "diverged" in repr(result)
+
+
+def test_what_was_found_is_published_with_its_gain(store_folder):
+    """In the zoo of the store's folder: mine/digits-cnn, and what the comparison said of it."""
+    found = search()
+    result = compare({"GELU": None, "learned": found})
+    assert found.publish("digits-cnn", result) == ["mine/digits-cnn"]
+    assert torch.equal(lab.zoo("mine/digits-cnn").values, found.spline.values)
+    row, difference = lab.zoo().loc["mine/digits-cnn"], result.difference("learned", "GELU")
+    assert (row.gain, row.low, row.high) == pytest.approx(
+        (100 * difference.mean, 100 * difference.low, 100 * difference.high), abs=1e-3
+    )
+    assert (row.task, row.seeds, row.steps, row.measured) == ("signs", 2, 6, "accuracy on signs, over GELU")
+    search(seed=1).publish("alone")
+    assert lab.zoo().isna().gain["mine/alone"] and "problem" not in lab.zoo()
+    again = compare({"GELU": None, "published": "mine/digits-cnn"})
+    assert again.difference("published", "GELU").mean == pytest.approx(difference.mean)
+    with pytest.raises(lab.ArgumentError, match="measured has no run with this function"):
+        search(seed=1).publish("other", result)
+    with pytest.raises(lab.ArgumentError, match="give letters"):
+        found.publish("../other")
+
+
+def test_every_search_has_the_same_interface():
+    for found in (
+        search(),
+        lab.search("memorize", scale="smoke", progress=False),
+        lab.search("ab mod 5", scale="smoke", progress=False),
+        lab.search("ab mod 5", scale="smoke", by="two_loss", progress=False),
+    ):
+        assert isinstance(found, (lab.SearchResult, lab.EpisodeResult))
+        first = next(iter(found.splines.values()))
+        assert torch.equal(found.spline.values, first.values) and len(found.history) and "key" in found.provenance
+
+
+def test_training_takes_rate_batch_depth_and_optimizer():
+    short = {"seeds": 1, "scale": "smoke", "progress": False, "steps": 2}
+    run = lab.train("memorize", rate=0.02, batch=7, layers=3, **short)[0].spec
+    assert (run.recipe.rate, run.recipe.batch, run.model.layers, run.recipe.stop) == (0.02, 7, 3, 2)
+    assert lab.train("ab mod 5", optimizer="adam", layers=2, **short)[0].spec.recipe.optimizer == "adam"
+    with pytest.raises(lab.ArgumentError, match="trained with Adam alone"):
+        lab.train("memorize", optimizer="sgd", **short)
+
+
+def test_a_comparison_draws_what_was_measured():
+    result = compare({"GELU": None, "learned": search()}, searches=2, seeds=2)
+    figure = result.plot()
+    lines = {trace.name: trace for trace in figure.data}
+    curves = result.curves.groupby(["function", "step"])["accuracy"].mean()
+    for name in ("GELU", "learned"):
+        assert lines[name].y == pytest.approx(100 * curves[name].to_numpy())
+        ends = result.table[result.table["function"] == name]
+        assert lines[f"{name}, runs"].y == pytest.approx(100 * ends["accuracy"].to_numpy())
+        assert lines[f"{name}, mean"].y == pytest.approx([100 * ends["accuracy"].mean()])
+    assert list(lines["learned, runs"].customdata[:, 0]) == [0, 0, 1, 1]
+
+
+class Wrong(nn.Module):
+    """Its answer has another shape for three examples."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer, self.act = nn.Linear(6, 2), nn.GELU()
+
+    def forward(self, x):
+        return self.act(self.layer(x)) if len(x) < 3 else self.layer(x)[:, :1]
+
+
+def same(seed):
+    torch.manual_seed(7)
+    return own.mlp(seed)
+
+
+def narrow(seed):
+    return nn.Sequential(nn.Linear(6, 4), nn.GELU(), nn.Linear(4, 1))
+
+
+NET = own.mlp(0)
+THREE = lab.Data.from_arrays(own.NUMBERS, np.arange(240) % 3)
+WRONG = {
+    "model ignores its seed": lambda: compare(make=same),
+    "its activations are torch.nn.modules.activation.GELU (1, 3)": lambda: compare(replace=nn.SiLU),
+    "a list of 1, no tuple": lambda: compare(replace=[nn.GELU]),
+    "model is Sequential; give a function": lambda: compare(make=NET),
+    "model is the class Wrong; give a function that makes one from a seed: lambda seed: Wrong()": lambda: compare(
+        make=Wrong
+    ),
+    "model(0) fails with TypeError": lambda: compare(make=lambda: NET),
+    "model(0) gives 3": lambda: compare(make=lambda seed: 3),
+    "gives shape (2, 2) for 2 examples and (3, 1) for 3": lambda: compare(make=lambda seed: Wrong()),
+    "gives 1 logits for 2 classes": lambda: compare(make=narrow),
+    "gives 2 logits for 3 classes": lambda: compare(data=THREE),
+    "the model fails on X (2, 5) int64": lambda: compare(data=own.sequences()),
+    "the loss gives shape (3,)": lambda: compare(
+        data=own.signs(loss=lambda o, t: nn.functional.cross_entropy(o, t, reduction="none"))
+    ),
+    "has no split 'test'": lambda: compare(data=own.signs(splits={"val": 0.2})),
+    "has no split 'val'": lambda: compare(data=own.signs(splits={"test": 0.2}), rates=[1e-3, 1e-2]),
+    "has no split 'search'": lambda: search(data=own.signs(splits={"test": 0.2})),
+    "functions['own']=": lambda: compare({"own": nn.GELU}),
+    "give GELU()": lambda: compare({"own": nn.GELU}),
+    "unknown functions['own'] 'gleu'": lambda: compare({"own": "gleu"}),
+    "functions={}": lambda: compare({}),
+    "searches=3, and no function is what lab.search found": lambda: compare(searches=3),
+    "rates=0.1": lambda: compare(rates=0.1),
+    "optimizer='lion'": lambda: compare(optimizer="lion"),
+    "seeds=0": lambda: compare(seeds=0),
+    "steps=0": lambda: compare(steps=0),
+    "unknown a 'Swish'; known: GELU, ReLU": lambda: compare(seeds=1).difference("Swish", "GELU"),
+    "seeds 0": lambda: compare(seeds=1).model("GELU", seed=4),
+    "give a lab.Data": lambda: lab.search("memorize", model=own.mlp, replace=nn.GELU),
+    "give model=make and replace": lambda: lab.search(own.signs()),
+    "name is not": lambda: compare(store=Store("nowhere")),
+    "cannot be computed at once": lambda: compare(make=own.dropout, side_by_side="vmap"),
+}
+
+
+@pytest.mark.parametrize("said", WRONG)
+def test_what_cannot_be_used_is_said_in_one_line(said):
+    with pytest.raises(lab.ArgumentError) as error:
+        WRONG[said]()
+    assert said in str(error.value) and "\n" not in str(error.value)
+
+
+def test_an_argument_that_there_is_not_is_named():
+    with pytest.raises(TypeError, match="unexpected argument 'lr'; of training there are batch"):
+        compare(lr=0.1)

@@ -38,7 +38,9 @@ class SpeedrunModel:
     """A decoder over tokens. The paper's: 2 to 12 layers, width 768, 6 heads; its search: 2 layers, width 256, 4 heads.
 
     mlp: "relu2" in the record; the paper's table calls its baseline ReLU. window: tokens that a query sees at least;
-    1792 is the record's at its end. precision: "bfloat16" computes in that type, with weights in float32.
+    1792 is the record's at its end. A search of its function must start at a named one (`SearchSpec.start`): at zero
+    neither the function nor the matrix behind it, which starts at zero, too, has a gradient. precision: "bfloat16"
+    computes in that type, with weights in float32.
     """
 
     layers: int = 12
@@ -189,9 +191,7 @@ def initialize(model: SpeedrunTransformer, seeds: Sequence[int]) -> None:
 
 
 @build.register(SpeedrunModel)
-def _(
-    model: SpeedrunModel, sizes: Sizes, specs: Sequence[RunSpec], modules: Sequence[nn.Module | None]
-) -> nn.Module:
+def _(model: SpeedrunModel, sizes: Sizes, specs: Sequence[RunSpec], modules: Sequence[nn.Module | None]) -> nn.Module:
     if sizes.form != "tokens":
         raise ArgumentError(f"a SpeedrunModel reads tokens, and this task has {sizes.form}; give another model")
     seeds = [spec.seed for spec in specs]

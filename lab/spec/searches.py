@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from lab.spec.models import ModelSpec, Perceptron
+from lab.spec.models import Perceptron
 from lab.spec.modules import ModuleSearch
-from lab.spec.recipes import AdamTrapezoid, ConstantRate
+from lab.spec.recipes import ConstantRate
 from lab.tasks.table import TableTask
 from lab.tasks.text import Text
 
@@ -21,9 +21,9 @@ class SearchSpec:
     """A stage-I search (`two_loss`, Algorithm 1): `models` models share the learned spline(s)."""
 
     task: str | Text
-    model: ModelSpec  # what is searched for replaces its `mlp` and / or `attention`
-    recipe: AdamTrapezoid
-    learn: tuple[str, ...] = ("mlp",)  # "mlp", "attention" or both
+    model: Any  # of tokens; what is searched for replaces non-linearities in its `parts`: of a ModelSpec these two
+    recipe: Any
+    learn: tuple[str, ...] = ("mlp",)  # "mlp", "attention" or both; of other models other names
     models: int = 8  # M of Algorithm 1
     low: float = -20.0
     high: float = 20.0
@@ -31,7 +31,8 @@ class SearchSpec:
     spline_rate: float = 0.005  # peak learning rate of the knots; the paper does not print it
     seed: int = 0
     task_seed: int = 0
-    start: str = field(default="zero", metadata={"since": 2})  # of the MLP's function: "zero", or a named one ("gelu")
+    # Of all functions but attention's: "zero", or a named one ("gelu").
+    start: str = field(default="zero", metadata={"since": 2})
 
     by: ClassVar[str] = "two_loss"
     on_table: ClassVar[bool] = False

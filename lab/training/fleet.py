@@ -39,6 +39,7 @@ class Fleet:
         self.recipe = specs[0].recipe
         modules = [build(same) for same in zip(*parts, strict=True)]
         self.model = model_of(self.specs, modules).to(self.device)
+        self.parts = dict(zip(specs[0].model.parts, modules, strict=True))  # its non-linearities by name
         self.weights = optimizers.trainable(self.model)
         self.optimizer = optimizer(self.recipe, [spec.recipe for spec in specs], self.model)
         self.data = material(specs[0].task, self.specs, self.device)

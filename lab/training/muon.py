@@ -20,6 +20,7 @@ from lab.models.layers import Embedding
 from lab.spec import RunSpec, register
 from lab.spec.recipes import Steps
 from lab.training.optimizers import RunRates
+from lab.training.schedules import _factor, factor
 
 POLYNOMIAL = (3.4445, -4.7750, 2.0315)  # of a singular value s: a s + b s³ + c s⁵
 ROUNDS, SMALL = 5, 1e-7
@@ -56,8 +57,7 @@ class Muon(RunRates):
     def set_rates(self, recipes: Sequence[MuonRecipe], step: int) -> None:
         """As `lab.kinds.Optimizer` says. `rates` (R,) are fractions of the recipe's."""
         own = recipes[0]
-        cool = max(1, round(own.cooldown * own.steps))
-        self.rates = [min(1.0, (own.steps - step) / cool)] * len(recipes)
+        self.rates = [factor(step, own)] * len(recipes)
         first, last = own.momentum
         self.momentum = first + (last - first) * min(1.0, step / max(1, own.rising))
 
@@ -132,6 +132,12 @@ def kinds_of(model: nn.Module) -> list[str]:
 def _(recipe: MuonRecipe, recipes: Sequence[MuonRecipe], model: nn.Module) -> Muon:
     weights = [weight for weight in model.parameters() if weight.requires_grad]
     return Muon(weights, kinds_of(model), recipe, len(recipes))
+
+
+@_factor.register(MuonRecipe)
+def _(recipe: MuonRecipe, step: int) -> float:
+    """Constant, then in a straight line to 0."""
+    return min(1.0, (recipe.steps - step) / max(1, round(recipe.cooldown * recipe.steps)))
 
 
 @check.register(MuonRecipe)

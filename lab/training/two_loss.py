@@ -17,14 +17,14 @@ from torch import Tensor
 
 from lab.errors import ArgumentError
 from lab.kinds import Batch
-from lab.models.transformer import Block, Transformer
 from lab.nonlinearity.named import named
 from lab.nonlinearity.spline import Spline
 from lab.spec import Knots, KnotTable, ModuleSearch, Resolved, RunSpec, SearchSpec, TwoLossSpec, replace
 from lab.training.fleet import Fleet, History
 from lab.training.schedules import factor
 
-START = {"mlp": 0.0, "attention": 1.0}  # attention: at zero every kernel value is zero, and so is its gradient
+# Where a search starts. Attention: at zero every kernel value is zero, and so is its gradient.
+START = {"mlp": 0.0, "attention": 1.0}  # all others: 0
 
 
 class Divisible(Protocol):
@@ -63,18 +63,19 @@ class Search(Fleet):
     def runs(self, given: Mapping[str, Resolved]) -> tuple[list[RunSpec], list[tuple[Resolved, ...]]]:
         """The models as runs, and their non-linearities, those that are searched for at their start."""
         spec = cast(SearchSpec, self.spec)
-        if not spec.learn or not set(spec.learn) <= set(START):
-            raise ArgumentError(f"learn={spec.learn}: name what to search for, mlp or attention or both")
+        known = tuple(spec.model.parts)
+        if not spec.learn or not set(spec.learn) <= set(known):
+            words = " or ".join([*known, "both"][: len(known) + (len(known) > 1)])
+            words = words or "this model has no non-linearity of the lab's"
+            raise ArgumentError(f"learn={spec.learn}: name what to search for: {words}")
         start: dict[str, Any] = {part: _start(spec, part) for part in spec.learn}
         model = replace(spec.model, **{**given, **start})
         runs = [RunSpec(spec.task, model, spec.recipe, seed, ("search",), spec.task_seed) for seed in self.seeds]
-        return runs, [cast(tuple[Resolved, ...], (model.mlp, model.attention))] * spec.models
+        return runs, [cast(tuple[Resolved, ...], tuple(model.parts.values()))] * spec.models
 
     def learned(self) -> dict[str, Spline]:
         """The splines of the model that are searched for, by part."""
-        block = cast(Block, cast(Transformer, self.model).blocks[0])
-        found = {"mlp": block.phi, "attention": block.attention.phi}
-        return {part: cast(Spline, found[part]) for part in cast(SearchSpec, self.spec).learn}
+        return {part: cast(Spline, self.parts[part]) for part in cast(SearchSpec, self.spec).learn}
 
     def divide(self) -> None:
         """What the weights follow, and what the knots follow."""
@@ -129,8 +130,8 @@ class Search(Fleet):
 
 def _start(spec: SearchSpec, part: str) -> Knots:
     """The function that a search begins with."""
-    values: tuple[float, ...] = (START[part],) * spec.knots
-    if part == "mlp" and spec.start != "zero":
+    values: tuple[float, ...] = (START.get(part, 0.0),) * spec.knots
+    if part != "attention" and spec.start != "zero":
         values = tuple(named(spec.start)(torch.linspace(spec.low, spec.high, spec.knots)).tolist())
     return Knots(spec.low, spec.high, values)
 

@@ -86,7 +86,7 @@ def explore(
         return GrokkingExplorer(x, scale)
     if isinstance(x, (Runs, TableTask)) or (isinstance(x, str) and x in tasks.NAMES):
         return TrainingExplorer(x, scale)
-    if isinstance(x, Figure) and "architecture" in x.table:
+    if isinstance(x, Figure) and {"architecture", "part"} <= set(x.table):
         return CompatibilityExplorer(x)
     if isinstance(x, Landscape):
         return LandscapeExplorer(x)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import ipywidgets as widgets
 import numpy as np
-import plotly.graph_objects as go
 from torch import Tensor
 
 from lab.catalogue.received_inputs import inputs_of
@@ -16,10 +15,10 @@ from lab.nonlinearity.named import named
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo, zoo_names
 from lab.plots.function import OTHERS, fill, frame, look, other, panels, reaching
-from lab.plots.page import CONFIG
 from lab.probes.profile import Profile, Received, profile, received
 from lab.widgets.editing import EditingExplorer
-from lab.widgets.explorer import LABEL, ROW, Explorer, live
+from lab.widgets.explorer import LABEL, ROW, Explorer
+from lab.widgets.function_view import FunctionView, described, function_page
 
 GIVEN, GELU, RELU, EDITED = "your function", "GELU", "ReLU", "edited"
 PLAIN = {GELU: "gelu", RELU: "relu"}  # to compare with, besides the zoo
@@ -73,16 +72,32 @@ class SplineExplorer(Explorer):
         self._draw()
         self._to_support()
         self._look()
-        self.figure = live(self.figure, height=500)
+        # what the page draws; `figure` is the same for files
+        self.view = FunctionView(
+            functions=[described(name, self._wide(name)) for name in self.others.options],
+            first=len(PLAIN),
+            function=self.function.index,
+            zoom=self.zoom.value,
+        )
+        self.view.tell(first, self.received)
+        # in the page: what is drawn follows these without the kernel
+        for control, name, trait in (
+            (self.function, "index", "function"),
+            (self.others, "index", "compared"),
+            (self.zoom, "value", "zoom"),
+            (self.slope, "value", "slope"),
+        ):
+            widgets.jsdlink((control, name), (self.view, trait))
         self.edit = widgets.ToggleButton(description="edit", icon="pencil", layout={"width": "auto"})
         self.edit.tooltip = "change the function by hand, or look at it again"
         self.editing: EditingExplorer | None = None
         self._scale = scale
         look = widgets.HBox([self.function, self.zoom, self.support, self.slope], layout=ROW)
-        self._view = widgets.VBox([look, self.figure, self.others], layout={"width": "100%"})
+        self._view = widgets.VBox([look, self.view, self.others], layout={"width": "100%"})
         self._place = widgets.VBox(layout={"width": "100%"})  # of the editing explorer
         self.arrange([self.edit, self.export, self.folder], self._view, self._place)
         self.watch(self._draw, self.function)
+        self.watch(lambda: self.view.tell(self.function.value, self.received), self.function)
         self.watch(self._look, self.zoom)
         self.watch(self._panels, self.slope)
         self.watch(self._overlay, self.others)
@@ -117,6 +132,14 @@ class SplineExplorer(Explorer):
         if name not in self._profiles:
             self._profiles[name] = profile(self._spline(name))
         return self._profiles[name]
+
+    def _wide(self, name: str) -> Profile:
+        """A function as the page needs it: a plain one as far as any of the others may be looked at."""
+        if name not in PLAIN:
+            return self.profile(name)
+        shapes = [self.profile(one) for one in self.function.options]
+        reach = WIDEST * max(max(abs(one.low), abs(one.high)) for one in shapes)
+        return profile(named(PLAIN[name]), -reach, reach)
 
     @property
     def _middle(self) -> float:
@@ -188,6 +211,8 @@ class SplineExplorer(Explorer):
                 chosen, self.others.options = self.others.value, [*self.others.options, EDITED]
                 self.others.value = chosen  # new options forget what was chosen
                 self.function.options = [*self.function.options, EDITED]
+            before = [f for f in self.view.functions if f["name"] != EDITED]
+            self.view.functions = [*before, described(EDITED, self.profile(EDITED))]
             self.function.value = EDITED
         self._draw()
 
@@ -204,6 +229,30 @@ class SplineExplorer(Explorer):
         low, high = seen.central() if seen else shape.support()
         self.zoom.value = min(1.1 * max(high - self._middle, self._middle - low), self.zoom.max)
 
+    def page(self, words: str = "") -> str:
+        """The function as a page of its own, as it is shown now; words: HTML above."""
+        if self.editing:
+            self._take()
+        names = list(self.others.options)
+        shown = [f | {"name": name} for name, f in zip(names, self.view.functions, strict=True)]
+        number, seen = names.index(self.function.value), self.received
+        shown[number] = described(names[number], self.shape, seen)
+        compared = [names.index(name) for name in self._compared()]
+        return function_page(shown, number, compared, self.zoom.value, self.slope.value, words=words)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the function as one HTML file that anyone can open, without the lab, a server or a network.
+
+        It shows what is shown now, and has all functions of the menus; there it can be compared and changed further.
+        Raises LabError where it cannot be written.
+        """
+        path = Path(path).expanduser()
+        try:
+            path.write_text(self.page(), encoding="utf-8")
+        except OSError as error:
+            raise LabError(f"cannot write {path} ({error.strerror}); name another file") from error
+        return path
+
     def _export(self) -> None:
         if self.editing:
             self._take()
@@ -213,8 +262,7 @@ class SplineExplorer(Explorer):
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._spline(self.function.value).save(folder / f"{name}.json")
-            # plotly.js inside: opens without a network
-            go.Figure(self.figure).write_html(folder / f"{name}.html", config=CONFIG)
+            self.save(folder / f"{name}.html")
         except OSError as error:
             raise LabError(f"cannot write to {folder} ({error.strerror}); name another folder") from error
         self.say(f"written: {folder.resolve() / name}.json and .html")

@@ -92,7 +92,7 @@ def opened(open_notebook):
         lab = open_notebook(name, scale="smoke")
         lab.run_all()
         assert lab.errors() == []
-        expect(lab.page.locator(".js-plotly-plot").nth(2)).to_be_attached()
+        expect(lab.page.locator(".js-plotly-plot, .lab-chart").nth(2)).to_be_attached()
         expect(lab.page.locator(".js-plotly-plot:not(:has(.main-svg))")).to_have_count(0)
         return lab
 

@@ -9,7 +9,7 @@ PRESSES = 20
 
 def test_start_here(opened, redraws):
     lab = opened("00_start_here.ipynb")
-    plot, zoom = lab.figure(0), lab.slider("zoom ±")
+    plot, zoom = lab.page.locator(".lab-chart").first, lab.slider("zoom ±")
     zoom.press("End")
     lab.until(lambda: zoom.get_attribute("aria-valuenow") == zoom.get_attribute("aria-valuemax"), "the zoom ends")
     redraws("zoom of a function", lab, plot, [lambda: zoom.press("ArrowLeft")] * PRESSES)
@@ -24,13 +24,14 @@ def test_start_here(opened, redraws):
     lab.page.get_by_label("into").press("Enter")
     lab.button("export").click()
     expect(lab.page.get_by_role("alert")).to_contain_text("name another folder")
+    expect(lab.page.get_by_role("alert")).to_be_in_viewport()
+    expect(lab.page.get_by_text("written:")).to_have_count(0)
     lab.until(lambda: "name another folder" in "".join(lab.errors()), "it is seen as an error")
 
 
 def test_individual_tasks(opened, redraws):
     lab = opened("transformers/3.1_individual_tasks.ipynb")
-    # the last explorer has two: one to look at, hidden, and one while it is edited
-    _, functions, *_ = lab.explored(4)
+    functions = lab.page.locator(".lab-chart").first
     menu = lab.dropdown("function").first
     expect(menu.locator("option").nth(1)).to_be_attached()
     names = [name for name in menu.locator("option").all_text_contents() if "/" not in name]  # those of Figure 6

@@ -150,8 +150,45 @@ def test_shards_of_another_format_are_named_in_one_line(tmp_path, header, body, 
     path = tmp_path / "a.bin"
     start = b"text" if header is None else np.array([*header, *[0] * 253], "<i4").tobytes()
     path.write_bytes(start + bytes(body))
-    with pytest.raises(LabError, match=said) as caught:
-        shards.mapped(path)
-    assert str(path) in str(caught.value) and "\n" not in str(caught.value)
+    for read in (lambda: shards.mapped(path), lambda: shards.parts({"a.bin": path.read_bytes()}, {"val": "a.bin"})):
+        with pytest.raises(LabError, match=said) as caught:
+            read()
+        assert "a.bin" in str(caught.value) and "\n" not in str(caught.value)
     with pytest.raises(LabError, match="cannot be read"):
         shards.mapped(tmp_path / "none.bin")
+
+
+@pytest.fixture
+def fineweb(tmp_path, monkeypatch):
+    """A function that writes small shards into LAB_DATA."""
+    monkeypatch.setenv("LAB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("LAB_DATA", str(tmp_path))
+
+    def write(highest, shift=0):
+        numbers = np.arange(4_000) % highest + shift
+        shards.write(tmp_path / "fineweb_train_000001.bin", [numbers])
+        shards.write(tmp_path / "fineweb_val_000000.bin", [numbers[:100]])
+
+    return write
+
+
+def test_shards_of_the_speedrun_are_a_text_whose_tokens_are_known(fineweb):
+    fineweb(50)
+    found = tokens.tokenized("fineweb_shard", "gpt2", 1)
+    assert len(found.vocabulary) == 50 and found.stream[:60].tolist() == [*range(50), *range(10)]
+    assert found.vocabulary.pieces == vocabulary.gpt2().pieces[:50]
+    assert {split: sum(b - a for a, b in at) for split, at in found.segments.items()} == {
+        "train": 3_600,
+        "search": 400,
+        "val": 50,
+        "test": 50,
+        "training": 4_000,
+    }
+    with pytest.raises(ArgumentError, match="fineweb_shard has GPT-2's tokens, and no text; give tokens='gpt2'"):
+        tokens.tokenized("fineweb_shard", "char", 1)
+
+
+def test_shards_of_another_encoding_are_refused(fineweb):
+    fineweb(50, shift=60_000)
+    with pytest.raises(ArgumentError, match="fineweb_shard has token 60,049; GPT-2 has 50,257"):
+        tokens.tokenized("fineweb_shard", "gpt2", 1)

@@ -131,7 +131,7 @@ def test_export_writes_the_function_and_the_picture(phi, tmp_path):
     assert str(written.with_suffix("")) in explorer.status.value
     assert torch.equal(Spline.load(written).values, phi.values)
     page = written.with_suffix(".html").read_text()
-    assert "plotly" in page and json.dumps("your function") in page
+    assert json.dumps("your function") in page and len(page) < 1_000_000
     (tmp_path / "file").touch()
     explorer.folder.value = str(tmp_path / "file")
     explorer.export.click()

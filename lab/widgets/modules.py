@@ -1,0 +1,64 @@
+"""The modules of the page as text: one file that a page, or a widget, can import without a server."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+from functools import cache
+from pathlib import Path
+
+FOLDER = Path(__file__).with_name("page")
+IMPORT = re.compile(r'from "\./([a-z_]+\.js)"')
+
+PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<link rel="icon" href="data:,">
+<style>{style}</style>
+</head>
+<body>
+<h1>{title}</h1>
+{words}
+<div id="lab-root"></div>
+<script id="lab-state" type="application/json">{state}</script>
+<script type="module">
+import {{ render }} from "{module}";
+const kept = JSON.parse(document.getElementById("lab-state").textContent);
+const model = {{ get: (name) => kept[name], set: (name, value) => {{ kept[name] = value; }}, on() {{}}, off() {{}},
+  save_changes() {{}} }};
+render({{ model, el: document.getElementById("lab-root") }});
+</script>
+</body>
+</html>
+"""
+
+
+@cache
+def source(name: str) -> str:
+    """A module with those that it imports inside, as data URLs: a page opened from disk may import no other file."""
+    return IMPORT.sub(lambda found: f'from "{url(found[1])}"', (FOLDER / name).read_text(encoding="utf-8"))
+
+
+@cache
+def url(name: str) -> str:
+    """A module as an address that holds all of it."""
+    return "data:text/javascript;base64," + base64.b64encode(source(name).encode()).decode()
+
+
+def style() -> str:
+    """How pages look, light or dark as the reader's system is."""
+    return (FOLDER / "page.css").read_text(encoding="utf-8")
+
+
+def page(title: str, module: str, state: dict, words: str = "") -> str:
+    """An HTML page that holds a module, what it shows and nothing that lies elsewhere.
+
+    module: a file of `page/` with a function `render`; state: what its model gives; words: HTML above it.
+    """
+    kept = json.dumps(state, allow_nan=False).replace("<", "\\u003c")  # no `</script>` in a name may end it
+    return PAGE.format(title=html.escape(title), style=style(), words=words, state=kept, module=url(module))

@@ -1,0 +1,124 @@
+"""Pages that the lab writes, opened from disk without a network: they work, keep their state, fit narrow windows."""
+
+import json
+import re
+
+import pytest
+import torch
+from playwright.sync_api import expect
+
+from lab.gallery import write_gallery
+from lab.nonlinearity.spline import Spline
+from lab.widgets.spline import SplineExplorer
+
+WIDTHS = (1280, 600)
+
+
+@pytest.fixture
+def offline(browser):
+    """Call with a file and a width: a page that reaches nothing else, with what its scripts said as `said`."""
+    contexts = []
+
+    def open_(path, width=1280, **options):
+        context = browser.new_context(viewport={"width": width, "height": 900}, offline=True, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.said = []
+        page.on("pageerror", lambda error: page.said.append(str(error)))
+        page.on("console", lambda message: page.said.append(message.text))
+        page.on("requestfailed", lambda request: page.said.append(f"not there: {request.url}"))
+        page.goto(path.as_uri())
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+
+
+def wide(page):
+    """By how many pixels the page is wider than its window."""
+    return page.evaluate("document.documentElement.scrollWidth - innerWidth")
+
+
+def test_a_function_is_sent_as_a_page_and_changed_there(offline, tmp_path):
+    phi = Spline(torch.randn(73, generator=torch.Generator().manual_seed(0)).cumsum(0), low=-4.0, high=8.0)
+    explorer = SplineExplorer(phi)
+    explorer.zoom.value, explorer.others.value, explorer.slope.value = 3.0, ("ReLU",), True
+    path = explorer.save(tmp_path / "sent.html")
+    assert path.stat().st_size < 6e6
+    page = offline(path)
+    chart = page.locator(".lab-chart").first
+    own, relu = chart.locator("[data-name='your function']"), chart.locator("[data-name=ReLU]")
+    own.wait_for(state="attached"), relu.wait_for(state="attached")
+    assert chart.get_by_text("slope φ′(x)").count() == 1, "it is as it was when it was saved"
+    before = own.get_attribute("d")
+    zoom = page.get_by_label("zoom ±")
+    zoom.press("ArrowLeft")
+    assert own.get_attribute("d") != before
+
+    page.get_by_label("smooth").press("ArrowRight")
+    page.get_by_label("smooth").press("ArrowRight")
+    page.get_by_role("button", name="mirror y").click()
+    words = page.locator(".lab-told").text_content()
+    assert "smoothed, bandwidth 0.03, then mirrored along y" in words
+    with page.expect_download() as numbers:
+        page.get_by_role("button", name="save numbers").click()
+    rows = [line.split(",") for line in numbers.value.path().read_text().split()[1:]]
+    expected = (-phi.smoothed(0.03)).values
+    torch.testing.assert_close(torch.tensor([float(y) for _, y in rows]), expected, atol=1e-5, rtol=0)
+    page.get_by_role("button", name="undo").click()
+    assert "mirrored" not in page.locator(".lab-told").text_content()
+
+    with page.expect_download() as again:
+        page.get_by_role("button", name="save this page").click()
+    copy = tmp_path / "again.html"
+    copy.write_bytes(again.value.path().read_bytes())
+    narrow = offline(copy, 600)
+    narrow.locator("[data-name='your function, edited']").wait_for(state="attached")
+    assert re.search("Now: smoothed, bandwidth 0.03; ", narrow.locator(".lab-told").text_content())
+    assert wide(page) <= 0 and wide(narrow) <= 0
+    assert page.said == [] and narrow.said == []
+
+
+def test_a_page_cannot_be_broken_by_a_name(offline, tmp_path):
+    name = "</script><b>&"
+    explorer = SplineExplorer({name: Spline(torch.tensor([0.0, 1.0, 0.0]))})
+    page = offline(explorer.save(tmp_path / "page.html"))
+    page.locator(".lab-legend").first.get_by_text(name).wait_for()
+    assert json.dumps(page.title()) == json.dumps(name) and page.said == []
+
+
+def test_the_gallery_opens_from_disk_and_a_network_learns_in_it(offline, tmp_path):
+    write_gallery(tmp_path / "site")
+    page = offline(tmp_path / "site" / "index.html")
+    cards = page.locator("article.card:visible")
+    every = cards.count()
+    page.get_by_label("search").fill("modular")
+    expect(page.get_by_role("status").first).to_have_text(re.compile(r"^\d+ shown"))
+    assert 0 < cards.count() < every
+    page.get_by_label("search").fill("")
+    page.get_by_label("paper").select_option("hypernetwork")
+    assert 0 < cards.count() < every
+
+    game = page.frame_locator("iframe")
+    game.get_by_label("task").select_option("rings")
+    game.get_by_role("button", name="play").click()
+    expect(game.get_by_role("status")).to_have_text(re.compile(r"Step \d\d"))
+    game.get_by_role("button", name="pause").click()
+    box = game.locator(".lab-pad").bounding_box()
+    line = game.locator(".lab-pad path")
+    before = line.get_attribute("d")
+    page.mouse.move(box["x"] + 60, box["y"] + 30)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 160, box["y"] + 120, steps=4)
+    page.mouse.up()
+    assert line.get_attribute("d") != before
+    expect(game.get_by_label("non-linearity").locator("option:checked")).to_have_text("drawn")
+    expect(game.get_by_role("status")).to_have_text(re.compile(r"Step 0:"))
+
+    assert wide(page) <= 0
+    page.goto((tmp_path / "site" / "figures" / "transformers" / "fig2.html").as_uri())
+    page.locator(".main-svg").first.wait_for()
+    assert page.get_by_text("Share chart").count() == 0
+    narrow = offline(tmp_path / "site" / "index.html", 600)
+    assert wide(narrow) <= 0 and page.said == [] and narrow.said == []

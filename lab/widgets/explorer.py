@@ -7,6 +7,7 @@ one and where an exception would vanish. So every callback goes through `safely`
 from __future__ import annotations
 
 import html
+import re
 import threading
 import traceback
 from collections.abc import Callable, Iterator
@@ -117,6 +118,28 @@ class Explorer(widgets.VBox):
             if control is not None and part is not self.error and _holds(part, control):
                 place = number
         self.error.layout.order = str(2 * place + 1)
+
+    def page(self) -> str:
+        """What is shown, as an HTML page."""
+        from lab.widgets.saved import page_of
+
+        words = re.sub("(?<=[a-z])(?=[A-Z])", " ", type(self).__name__)  # "LatentExplorer": "Latent Explorer"
+        return page_of(self, words.capitalize())
+
+    def save(self, path: str | Path) -> Path:
+        """Write what is shown as one HTML file that anyone can open, without the lab, a server or a network.
+
+        Figures can be zoomed and pointed at; what controls are set to stands above them. Raises LabError where the file
+        cannot be written.
+        """
+        path = Path(path).expanduser()
+        with self.lock:
+            page = self.page()
+        try:
+            path.write_text(page, encoding="utf-8")
+        except OSError as error:
+            raise LabError(f"cannot write {path} ({error.strerror}); name another file") from error
+        return path
 
     def say(self, text: str) -> None:
         """Put a text below the figures."""

@@ -7,8 +7,10 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
+from lab.errors import LabError
 from lab.gallery import write_gallery
 from lab.nonlinearity.spline import Spline
+from lab.widgets.slices import SliceExplorer
 from lab.widgets.spline import SplineExplorer
 
 WIDTHS = (1280, 600)
@@ -78,6 +80,24 @@ def test_a_function_is_sent_as_a_page_and_changed_there(offline, tmp_path):
     assert re.search("Now: smoothed, bandwidth 0.03; ", narrow.locator(".lab-told").text_content())
     assert wide(page) <= 0 and wide(narrow) <= 0
     assert page.said == [] and narrow.said == []
+
+
+def test_other_explorers_are_sent_as_they_stand(offline, tmp_path):
+    sums = {"sum": lambda x: x.sum(1), "scaled": {a: lambda x, a=a: a * x[:, 0] for a in (1.0, 3.0)}}
+    explorer = SliceExplorer(sums, torch.rand(5, 3), columns=["one", "two", "three"])
+    explorer.point.value, explorer.slider("scaled").value = 4, 3.0
+    path = explorer.save(tmp_path / "slices.html")
+    assert path.stat().st_size < 6e6
+    page = offline(path)
+    page.locator(".js-plotly-plot .main-svg").first.wait_for()
+    expect(page.locator("dl")).to_contain_text("training point: 4")
+    expect(page.locator("dl")).to_contain_text("scaled α: 3")
+    expect(page.get_by_text("scaled, α = 3")).to_be_visible()
+    expect(page.get_by_text("Training point 4 (circle)")).to_be_visible()
+    drawn = page.locator(".js-plotly-plot").evaluate("plot => plot.data.map(trace => trace.type)")
+    assert drawn == [trace.type for trace in explorer.figure.data] and page.said == []
+    with pytest.raises(LabError, match="name another file"):
+        explorer.save(tmp_path / "nowhere" / "slices.html")
 
 
 def test_a_page_cannot_be_broken_by_a_name(offline, tmp_path):

@@ -25,6 +25,7 @@ from lab.plots.page import CONFIG
 
 ROW = {"flex_flow": "row wrap", "align_items": "center", "grid_gap": "2px 14px"}
 LABEL = {"description_width": "initial"}  # labels as long as they are: ipywidgets would cut them at 80 px
+BAR = 34  # px at the right for the buttons of a plot, which would cover its legend
 ERROR = (
     '<div role="alert" style="border-left: 4px solid #c62828; background: #fdecea; color: #611a15;'
     ' padding: 4px 10px; line-height: 1.4">{}</div>'
@@ -177,7 +178,9 @@ def live(figure: go.Figure, height: int) -> go.FigureWidget:
 
     Draw it before: the page can lose changes that are made between here and the first time it is shown.
     """
-    widget = LiveFigure(go.Figure(figure).update_layout(height=height, autosize=True, width=None))
+    drawn = go.Figure(figure).update_layout(height=height, autosize=True, width=None)
+    drawn.update_layout(modebar={"orientation": "v"}, margin={"r": max(BAR, drawn.layout.margin.r or 0)})
+    widget = LiveFigure(drawn)
     widget._config = dict(CONFIG)
     return widget
 
@@ -188,6 +191,8 @@ class Fitting(anywidget.AnyWidget):
     Plotly's widget is drawn before it is on the page, 700 px wide, and only looks again when the window is resized; it
     would not notice that it was shown, nor that a side bar opened.
     """
+
+    _css = Path(__file__).with_name("page") / "plots.css"  # the notebook may be dark
 
     _esm = """
     export default {

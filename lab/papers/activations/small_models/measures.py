@@ -39,7 +39,7 @@ def scores(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     return pd.DataFrame([labels | _scores(run) for labels, run in runs])
 
 
-def _scores(run: Run) -> dict[str, object]:
+def _scores(run: Run) -> dict[str, float]:
     bits = run.scores.get("bits_test")
     return {
         "seed": run.spec.seed,

@@ -68,7 +68,8 @@ def search(
     replace: which activations: a class (`torch.nn.GELU`), a pattern of names ("*.act"), as for `lab.swap`.
     Further settings, as `lab.compare` has them: steps (1000), rate (1e-3), batch, optimizer, schedule, …, name,
         side_by_side. models (4): how many share the function; they follow `train`, the function `search`. low (-8),
-        high (8), knots (161), start ("zero", or a name such as "gelu"), spline_rate (.02): of the function.
+        high (8), knots (161), start ("gelu", another name, or "zero", where all layers have
+        residual branches), spline_rate (.005): of the function.
 
     >>> found = search("memorize", scale="smoke", progress=False)
     >>> found.spline

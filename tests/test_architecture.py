@@ -29,7 +29,9 @@ LAYERS = (
     ("papers",),
     ("own",),
     ("catalogue", "api"),
-    ("widgets", "doctor", "cli"),
+    ("widgets", "doctor"),
+    ("gallery",),
+    ("cli",),
 )
 TOP = "lab"  # lab/__init__.py, which gives what the layers have
 

@@ -50,7 +50,7 @@ def lab(capsys, tmp_path, monkeypatch):
 
 FIGURE = "figure transformers/fig2 --scale smoke"
 WRONG = {
-    "figure transformers/fig1 --scale smoke": ("'transformers/fig1'", "transformers/fig2", "transformers/fig11"),
+    "figure transformers/fig1 --scale smoke": ("'transformers/fig1'", "transformers/fig2", f"{len(entries())} in all"),
     "figure transformers/fig2 --scale tiny": ("'tiny'", "smoke, laptop, paper"),
     f"{FIGURE} --device tpu": ("'tpu'", "auto, cpu, cuda"),
     f"{FIGURE} --seeds 0": ("seeds=0", "1 or more"),

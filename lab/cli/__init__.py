@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import tyro
 
 from lab.cli.figures import Figure, Figures, Scorecard
+from lab.cli.gallery import Gallery
 from lab.cli.storage import DataCommand, Doctor, StoreCommand
 from lab.cli.training import Search, Sweep, TrainAll
 from lab.errors import ArgumentError, LabError
@@ -23,6 +24,7 @@ COMMANDS = {
     "sweep": Sweep,
     "data": DataCommand,
     "scorecard": Scorecard,
+    "gallery": Gallery,
     "store": StoreCommand,
     "doctor": Doctor,
 }

@@ -14,6 +14,8 @@ const SLIDERS = {
 
 export function render({ model, el }) {
   const state = { ...structuredClone(model.get("state")) };
+  const asked = Number.parseInt(location.hash.slice(1)); // page.html#3 shows the fourth function
+  if (state.functions[asked]) Object.assign(state, { function: asked, edited: null });
   const own = () => state.functions[state.function], now = () => ({ ...own(), values: state.edited ?? own().values });
   const drawn = {}, past = [], box = node("div", { class: "lab-page" }, el);
   const rows = ["look", "change", "take"].map(() => node("div", { class: "lab-row" }, box));

@@ -1,0 +1,24 @@
+"""The command that writes the gallery."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """Write the shipped results as a static site: figures, verdicts, functions, notebooks, a playground."""
+
+    out: Annotated[Path, tyro.conf.Positional] = Path("out/gallery")
+    """Folder to write into: a new one, or that of an older gallery, which is replaced."""
+
+    def run(self) -> None:
+        """Write it and say where the first page is."""
+        from lab.gallery import write_gallery
+
+        written = write_gallery(self.out)
+        print(f"{len(written)} pages; open {written[0].resolve()}")

@@ -1,0 +1,161 @@
+// A small network learns in the page, with a function that is chosen or drawn; beside it the same network with ReLU.
+// state: functions [{name, low, high, values}] to choose from, besides those that every page knows.
+
+import { chart, node, short } from "./chart.js";
+import { BLUE, GREY } from "./function.js";
+import { PLAIN, accuracy, descend, ofSpline, randomLayers, square } from "./network.js";
+import { value } from "./spline.js";
+import { PLANES, addition, plane } from "./tasks.js";
+
+const KNOTS = 161, RANGE = 2, PAUSE = 14; // of a drawn function; ms of training between two frames
+const drawnFrom = (f) => ({ name: "drawn", low: -RANGE, high: RANGE,
+  values: Array.from({ length: KNOTS }, (_, i) => f(-RANGE + (2 * RANGE * i) / (KNOTS - 1))) });
+const TASKS = {
+  "a + b modulo 27": { make: (seed) => addition(27, 0.8, seed), hidden: [128], rate: 6, scale: 1, every: 10 },
+  ...Object.fromEntries(PLANES.map((name) => [name,
+    { make: (seed) => plane(name, 200, seed), hidden: [24, 24], rate: 0.3, scale: 1.5, every: 5 }])),
+};
+
+export function render({ model, el }) {
+  const functions = [...model.get("functions"), drawnFrom((x) => Math.sin(6 * x)), drawnFrom(Math.tanh), drawnFrom(PLAIN.gelu.value)];
+  ["a sine", "TanH", "GELU"].forEach((name, i) => { functions[functions.length - 3 + i].name = name; });
+  const box = node("div", {}, el);
+  // a notebook has no style sheet of ours
+  const row = () => node("div", { class: "lab-row", style: "display: flex; flex-wrap: wrap; gap: .3rem 1rem; align-items: center" }, box);
+  const labelled = (parent, text, name, attributes = {}) => {
+    const label = node("label", {}, parent);
+    label.append(text, " ");
+    return node(name, attributes, label);
+  };
+  const choice = (parent, text, names) => {
+    const menu = labelled(parent, text, "select");
+    names.forEach((name, i) => { node("option", { value: i }, menu).textContent = name; });
+    return menu;
+  };
+  const top = row(), play = node("button", { type: "button" }, top), again = node("button", { type: "button" }, top);
+  again.textContent = "start again";
+  const task = choice(top, "task", Object.keys(TASKS)), menu = choice(top, "non-linearity", [...functions.map(({ name }) => name), "drawn"]);
+  const seed = labelled(top, "seed", "input", { type: "number", min: 0, max: 99, value: 1, style: "width: 4em" });
+  const curves = chart(node("div", { class: "lab-wide" }, box), "accuracy of the two networks by step");
+  const lower = row();
+  const sheet = node("figure", { style: "margin: 0" }, lower);
+  const pad = node("svg", { width: 260, height: 180, viewBox: "0 0 260 180", tabindex: 0, role: "img",
+    "aria-label": "φ(x): draw another function here", class: "lab-pad",
+    style: "border: 1px solid currentColor; display: block; touch-action: none; cursor: crosshair" }, sheet);
+  const line = node("path", { fill: "none", stroke: BLUE, "stroke-width": 2.5 }, pad);
+  node("figcaption", { style: "font-size: 12px" }, sheet).textContent = "φ(x), x from −2 to 2: draw another one";
+  const views = ["with it", "with ReLU"].map((name) => {
+    const figure = node("figure", { style: "margin: 0" }, lower), canvas = node("canvas", { width: 60, height: 60,
+      role: "img", "aria-label": `answers of the network ${name}`, style: "width: 180px; height: 180px; image-rendering: auto" }, figure);
+    node("figcaption", { style: "font-size: 12px" }, figure).textContent = name;
+    return { figure, canvas };
+  });
+  const told = node("p", { class: "lab-told", role: "status" }, box);
+
+  let drawn = functions[0], running = false, data = null, step = 0, networks = [], past = [], setting = null;
+  const current = () => functions[menu.value] ?? drawn;
+
+  function begin() {
+    setting = TASKS[Object.keys(TASKS)[task.value]];
+    data = setting.make(Number(seed.value));
+    step = 0;
+    // both begin with the same weights
+    networks = [ofSpline(current()), PLAIN.relu].map((phi) =>
+      ({ phi, layers: randomLayers([data.inputs, ...setting.hidden, data.outputs], Number(seed.value) + 1, setting.scale) }));
+    past = [];
+    measure();
+    show();
+  }
+
+  function measure() {
+    past.push([step, ...networks.flatMap((network) => [data.test, data.train].map((rows) =>
+      100 * accuracy(network, rows.points, rows.labels)))]);
+  }
+
+  function show() {
+    const x = past.map(([at]) => at), name = menu.value < functions.length ? current().name : "your function";
+    const looks = [[`${name}, pairs never seen`, BLUE], [`${name}, training`, BLUE, "3 4"], ["ReLU, pairs never seen", GREY], ["ReLU, training", GREY, "3 4"]];
+    const lines = looks.map(([words, colour, dash], i) => ({ x, y: past.map((one) => one[i + 1]), colour, dash, width: dash ? 1.5 : 2.5,
+      name: task.value === "0" ? words : words.replace("pairs never seen", "test") }));
+    curves.draw({ x: [0, Math.max(100, 1.02 * step)], xTitle: "training step", height: 250, panels: [{ title: "right answers (%)", y: [0, 104], lines }] });
+    const [own, , relu] = past.at(-1).slice(1);
+    told.textContent = `Step ${step}: ${short(own)} % of the ${task.value === "0" ? "pairs that were never seen" : "test points"} are right with ` +
+      `${name}, ${short(relu)} % with ReLU. Same weights at the start, same examples, same rate.`;
+    const flat = data.inputs === 2;
+    views.forEach(({ figure, canvas }, i) => {
+      figure.hidden = !flat;
+      if (flat) paint(canvas, networks[i]);
+    });
+    const f = current(), at = (i) => -RANGE + (2 * RANGE * i) / 260;
+    const ys = Array.from({ length: 261 }, (_, i) => value(f, at(i))), most = Math.max(1, ...ys.map(Math.abs));
+    line.setAttribute("d", "M" + ys.map((y, i) => `${i},${(90 - (80 * y) / most).toFixed(1)}`).join("L"));
+    play.textContent = running ? "pause" : "play";
+    play.setAttribute("aria-pressed", running);
+  }
+
+  function paint(canvas, network) {
+    const size = canvas.width, answers = square(network, size), pen = canvas.getContext("2d"), image = pen.createImageData(size, size);
+    for (let i = 0; i < size * size; i++) {
+      const share = 1 / (1 + Math.exp(-4 * (answers[2 * i + 1] - answers[2 * i])));
+      const at = 4 * ((size - 1 - Math.floor(i / size)) * size + (i % size));
+      image.data.set([0 + 230 * share, 114 + 45 * share, 178 - 178 * share, 150], at);
+    }
+    pen.putImageData(image, 0, 0);
+    data.train.labels.forEach((label, i) => {
+      const [x, y] = data.train.points.subarray(2 * i, 2 * i + 2);
+      pen.fillStyle = label ? "#7a4f00" : "#00304d";
+      pen.fillRect(((x + 1) / 2) * (size - 1), ((1 - y) / 2) * (size - 1), 1, 1);
+    });
+  }
+
+  function frame() {
+    if (!running) return;
+    const clock = performance.now();
+    do {
+      networks.forEach((network) => descend(network, data.train.points, data.train.targets, setting.rate));
+      step += 1;
+      if (step % setting.every === 0) measure();
+    } while (performance.now() - clock < PAUSE);
+    show();
+    requestAnimationFrame(frame);
+  }
+
+  const turn = (on) => {
+    running = on;
+    show();
+    if (on) requestAnimationFrame(frame);
+  };
+  play.addEventListener("click", () => turn(!running));
+  again.addEventListener("click", begin);
+  [task, menu, seed].forEach((control) => control.addEventListener("change", begin));
+
+  let pen = null;
+  const place = (event) => {
+    const bounds = pad.getBoundingClientRect();
+    return [Math.round(((event.clientX - bounds.x) / bounds.width) * (KNOTS - 1)), 1.125 - (2.25 * (event.clientY - bounds.y)) / bounds.height];
+  };
+  const trace = (event) => {
+    const [knot, y] = place(event), [from, height] = pen ?? [knot, y], length = Math.abs(knot - from), values = [...drawn.values];
+    for (let k = 0; k <= length; k++) {
+      const at = from + k * Math.sign(knot - from);
+      if (at >= 0 && at < KNOTS) values[at] = length ? height + (k / length) * (y - height) : y;
+    }
+    drawn = { name: "drawn", low: -RANGE, high: RANGE, values };
+    pen = [knot, y];
+    menu.value = functions.length;
+    networks[0].phi = ofSpline(drawn); // the network that learns goes on with it
+    show();
+  };
+  pad.addEventListener("pointerdown", (event) => {
+    if (menu.value < functions.length) drawn = drawnFrom((x) => value(current(), x));
+    pad.setPointerCapture(event.pointerId);
+    trace(event);
+  });
+  pad.addEventListener("pointermove", (event) => { if (pen) trace(event); });
+  ["pointerup", "pointercancel"].forEach((kind) => pad.addEventListener(kind, () => { if (pen) begin(); pen = null; }));
+
+  begin();
+  return () => { running = false; curves.end(); };
+}
+
+export default { render };

@@ -1,0 +1,56 @@
+// Small tasks that a page can train on: rows to learn from, and rows that are kept for the test.
+
+import { generator } from "./network.js";
+
+const shuffled = (items, random) => {
+  const found = [...items];
+  for (let i = found.length - 1; i > 0; i--) {
+    const j = Math.floor(random() * (i + 1));
+    [found[i], found[j]] = [found[j], found[i]];
+  }
+  return found;
+};
+
+// a + b modulo n, for all pairs; operands and result are one-hot. share: of the pairs that are learned from.
+export function addition(n, share, seed) {
+  const pairs = shuffled(Array.from({ length: n * n }, (_, i) => [Math.floor(i / n), i % n]), generator(seed));
+  const rows = (some) => {
+    const points = new Float64Array(some.length * 2 * n), targets = new Float64Array(some.length * n);
+    const labels = some.map(([a, b], row) => {
+      points[row * 2 * n + a] = points[row * 2 * n + n + b] = 1;
+      targets[row * n + ((a + b) % n)] = 1;
+      return (a + b) % n;
+    });
+    return { points, targets, labels };
+  };
+  const count = Math.round(share * pairs.length);
+  return { inputs: 2 * n, outputs: n, train: rows(pairs.slice(0, count)), test: rows(pairs.slice(count)) };
+}
+
+// Two classes of points of the square [−1, 1]².
+const SETS = {
+  spirals: (random) => {
+    const which = Number(random() < 0.5), along = Math.sqrt(random()), turn = 3.5 * along + Math.PI * which;
+    return [along * Math.cos(turn * 1.4), along * Math.sin(turn * 1.4), which];
+  },
+  rings: (random) => {
+    const which = Math.floor(3 * random()), away = (which + 0.5 + 0.4 * (random() - 0.5)) / 3, angle = 2 * Math.PI * random();
+    return [away * Math.cos(angle), away * Math.sin(angle), which % 2];
+  },
+  checkerboard: (random) => {
+    const [x, y] = [2 * random() - 1, 2 * random() - 1];
+    return [x, y, (Math.floor(2 * (x + 1)) + Math.floor(2 * (y + 1))) % 2];
+  },
+};
+export const PLANES = Object.keys(SETS);
+
+export function plane(name, count, seed) {
+  const random = generator(seed);
+  const rows = (some) => ({
+    points: Float64Array.from(some.flatMap(([x, y]) => [x, y])),
+    targets: Float64Array.from(some.flatMap(([, , which]) => (which ? [0, 1] : [1, 0]))),
+    labels: some.map(([, , which]) => which),
+  });
+  const all = Array.from({ length: 2 * count }, () => SETS[name](random));
+  return { inputs: 2, outputs: 2, train: rows(all.slice(0, count)), test: rows(all.slice(count)) };
+}

@@ -1,0 +1,76 @@
+"""The gallery: every figure that is shipped, every link leads to a file of the site, nothing lies elsewhere."""
+
+from html.parser import HTMLParser
+from urllib.parse import unquote
+
+import pytest
+
+from lab.catalogue.registry import entries
+from lab.catalogue.scorecard import score
+from lab.catalogue.shipped import best_scale, has_results
+from lab.errors import ArgumentError
+from lab.gallery import write_gallery
+from lab.nonlinearity.zoo import zoo_names
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    out = tmp_path_factory.mktemp("gallery") / "site"
+    assert write_gallery(out)[0] == out / "index.html"
+    return out
+
+
+class Page(HTMLParser):
+    """What a page refers to, and its words."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.targets, self.words, self.cards = [], "", 0
+        self.feed(path.read_text())
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        self.targets += [found[name] for name in ("href", "src") if name in found]
+        self.cards += tag == "article"
+
+    def handle_data(self, text):
+        self.words += text
+
+
+def test_every_link_leads_to_a_file_of_the_site(site):
+    pages = sorted(site.rglob("*.html"))
+    assert len(pages) > 50
+    for path in pages:
+        for target in Page(path).targets:
+            if target.startswith("data:") or (target.startswith("https://") and "notebooks" in path.parts):
+                continue  # notebooks name papers and publishers
+            there = (path.parent / unquote(target.partition("#")[0])).resolve() if target[0] != "#" else path
+            assert there.is_file() and there.is_relative_to(site), f"{path.relative_to(site)} leads to {target}"
+
+
+def test_every_shipped_figure_and_every_claim_and_function_is_there(site):
+    index, card = Page(site / "index.html"), Page(site / "scorecard.html")
+    shipped = [entry for entry in entries().values() if has_results(entry.name, best_scale(entry))]
+    assert index.cards == len(shipped)
+    for entry in shipped:
+        page = Page(site / "figures" / f"{entry.name}.html")
+        assert f"figures/{entry.name}.html" in index.targets
+        assert any(target.startswith(f"../../tables/{entry.name}/table") for target in page.targets)
+    for row in score()["claims"]:
+        assert f"{row['claim']}: {row['verdict']}." in card.words
+        if has_results(row["entry"], best_scale(entries()[row["entry"]])):
+            assert row["claim"] in Page(site / "figures" / f"{row['entry']}.html").words
+    assert all(name in index.words for name in zoo_names())
+
+
+def test_it_replaces_a_gallery_and_nothing_else(site, tmp_path):
+    (tmp_path / "letter.txt").write_text("mine")
+    with pytest.raises(ArgumentError, match="holds other things"):
+        write_gallery(tmp_path)
+    (tmp_path / "file").touch()
+    with pytest.raises(ArgumentError, match="holds other things"):
+        write_gallery(tmp_path / "file")
+    assert (tmp_path / "letter.txt").read_text() == "mine"
+    (site / "old.html").touch()
+    write_gallery(site)
+    assert not (site / "old.html").exists()

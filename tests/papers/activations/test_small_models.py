@@ -1,7 +1,6 @@
 """Figures of the activations paper: numbers are those of stored runs and of the printed table; settings the paper's."""
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 import torch.nn.functional as F
@@ -141,4 +140,14 @@ def test_means_and_whiskers_of_the_plot_are_the_tables():
     drawn = next(trace for trace in table1(table).data if trace.name == "here")
     means = table[(table["family"] == "gpt_neo") & ~table["diverged"]].groupby("method")["loss"].mean()
     assert dict(zip(TITLES, drawn.x, strict=True)) == pytest.approx(means.to_dict())
-    assert isinstance(table1(pd.concat([without_blimp(True)])).layout.meta["reading"], str)
+
+
+def test_phenomena_are_drawn_where_blimp_was_read():
+    table = scores(True)
+    table.loc[table["method"] == "kan", "ellipsis"] = 90.0
+    drawn = [trace for trace in table1(table).data if trace.type == "heatmap"]
+    assert len(drawn) == len(FAMILIES)
+    for trace in drawn:
+        assert trace.z[list(TITLES).index("kan")][list(PHENOMENA).index("ellipsis")] == pytest.approx(90.0)
+        assert np.shape(trace.z) == (len(TITLES), len(PHENOMENA))
+    assert not [trace for trace in table1(without_blimp(True)).data if trace.type == "heatmap"]

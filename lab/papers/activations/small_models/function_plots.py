@@ -35,13 +35,15 @@ def fig_functions(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
             own = functions[(functions["method"] == method) & (functions["family"] == family)]
             _draw_functions(figure, own, family, place(row * columns + column, columns), legend=not row)
         at = place(row * columns + len(FAMILIES), columns)
-        _draw_parameters(figure, alive[alive["method"] == method], at)
+        _draw_parameters(figure, alive[alive["method"] == method], at, last=method == list(FIXED)[-1])
+    figure.update_xaxes(title_text="input", row=len(methods), col=1)
+    figure.update_xaxes(title_text="input", row=len(methods), col=2)
     set_reading(
         figure,
         "Left and middle: dotted, the activation without parameters; line, the median of all channels, layers and"
         " seeds; band, from their 5th to their 95th percentile. Of gated activations, the gate's function. Of a KAN,"
-        " functions of edges, which have no parameter in common. Right: boxes, quartiles; whiskers, 5th to 95th"
-        " percentile; dotted, before training.",
+        " functions of edges, which have no parameter in common. Right: G1 is GPT-Neo's first layer; boxes, quartiles;"
+        " whiskers, 5th to 95th percentile; dotted, before training.",
     )
     return figure
 
@@ -92,11 +94,10 @@ def _draw_functions(figure: go.Figure, rows: pd.DataFrame, family: str, at: tupl
         )
 
 
-def _draw_parameters(figure: go.Figure, rows: pd.DataFrame, at: tuple[int, int]) -> None:
-    """A box a layer and family."""
+def _draw_parameters(figure: go.Figure, rows: pd.DataFrame, at: tuple[int, int], last: bool) -> None:
+    """A box a layer and family: G1 is GPT-Neo's first layer."""
     if rows.empty:
         return
-    layers = sorted(rows["layer"].unique())
     for family in FAMILIES:
         own = rows[rows["family"] == family].groupby("layer")["value"]
         shares = own.quantile([0.05, 0.25, 0.5, 0.75, 0.95]).unstack()
@@ -116,7 +117,8 @@ def _draw_parameters(figure: go.Figure, rows: pd.DataFrame, at: tuple[int, int])
     start = BEFORE[str(rows["method"].iloc[0])]
     figure.add_hline(start, line={"color": INK, "width": 1.2, "dash": "dot"}, row=at[0], col=at[1])
     figure.update_yaxes(title_text=NAMES[rows["parameter"].iloc[0]], row=at[0], col=at[1])
-    figure.update_xaxes(title_text="" if len(layers) > 4 else "first letter of the model, layer", row=at[0], col=at[1])
+    if last:
+        figure.update_xaxes(title_text="model and layer", row=at[0], col=at[1])
 
 
 BEFORE = dict.fromkeys(FIXED, 1.0) | {"prelu": 0.25}  # a learned parameter before training

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lab.datasets.blimp import PHENOMENA
+from lab.papers.activations.small_models import phenomena_plots
 from lab.papers.activations.small_models.claims import CHANCE
 from lab.papers.activations.small_models.printed import BLIMP
 from lab.papers.activations.small_models.settings import FAMILIES, TITLES
@@ -26,6 +26,7 @@ PANELS = {  # column: name of the axis
     "parameters": "weights",
     "seconds": "training (s)",
 }
+FROM_ZERO = ("parameters", "seconds")
 ROW = 21  # px of an activation
 
 
@@ -37,7 +38,9 @@ def table1(table: pd.DataFrame) -> go.Figure:
     alive = table[~table["diverged"].astype(bool)]
     methods = [name for name in TITLES if name in set(table["method"])]
     titles = [FAMILIES[family] if not n else "" for family in FAMILIES for n in range(len(PANELS))]
-    figure = grid(titles, len(PANELS), ROW * len(methods), gap=66, top=62, left=112, horizontal=14)
+    read = bool(alive["blimp"].notna().any())
+    more = ["", ""] if read else []
+    figure = grid([*titles, *more], len(PANELS), ROW * len(methods), gap=66, top=62, left=112, horizontal=14)
     for row, family in enumerate(FAMILIES):
         own = alive[alive["family"] == family]
         for number, (column, name) in enumerate(PANELS.items()):
@@ -46,7 +49,8 @@ def table1(table: pd.DataFrame) -> go.Figure:
             if column == "blimp":
                 _draw_printed(figure, BLIMP[family], methods, at, legend=not row)
                 figure.add_vline(CHANCE, line={"color": GREY, "width": 1, "dash": "dot"}, row=at[0], col=at[1])
-            figure.update_xaxes(title_text=name, nticks=4, row=at[0], col=at[1])
+            mode = "tozero" if column in FROM_ZERO else "normal"
+            figure.update_xaxes(title_text=name, nticks=4, rangemode=mode, row=at[0], col=at[1])
             figure.update_yaxes(
                 range=(len(methods) - 0.5, -0.5),
                 tickvals=list(range(len(methods))),
@@ -56,27 +60,21 @@ def table1(table: pd.DataFrame) -> go.Figure:
                 row=at[0],
                 col=at[1],
             )
-    set_reading(figure, _reading(alive))
+    if read:
+        phenomena_plots.draw(figure, alive, methods, row=len(FAMILIES) + 1)
+    set_reading(figure, _reading(alive, read))
     return figure
 
 
-def _reading(alive: pd.DataFrame) -> str:
-    one = table_seeds(alive) == 1
-    words = f"Points: mean over seeds{'.' if one else f', whiskers: {INTERVAL}.'} Axes do not begin at 0."
+def _reading(alive: pd.DataFrame, read: bool) -> str:
+    one = alive["seed"].nunique() == 1
+    words = (
+        f"Points: mean over seeds{'.' if one else f', whiskers: {INTERVAL}.'} Axes of loss and BLiMP do not begin at 0."
+    )
     words += " GPT-Neo predicts the next token, RoBERTa masked ones: their losses do not compare. Dotted: chance."
-    return words + (_phenomena(alive) if alive["blimp"].notna().any() else " BLiMP: the paper's scores alone.")
-
-
-def table_seeds(table: pd.DataFrame) -> int:
-    """How many seeds there are."""
-    return int(table["seed"].nunique())
-
-
-def _phenomena(alive: pd.DataFrame) -> str:
-    """The phenomena that models know best and least, over all activations."""
-    means = alive[list(PHENOMENA)].mean().sort_values()
-    low, high = (f"{str(name).replace('_', ' ')} {value:.0f} %" for name, value in (means.iloc[[0, -1]]).items())
-    return f" Of BLiMP's phenomena, the table has each; over all models the highest is {high}, the lowest {low}."
+    if not read:
+        return f"{words} BLiMP: the paper's scores alone."
+    return f"{words} Below: BLiMP by phenomenon, in percent, mean over seeds; white is chance."
 
 
 def _draw(

@@ -119,6 +119,7 @@ GUESSES = (
     "Canon layers at A, B, C and D, with residual",
 )
 _TABLE_4 = "paper, Table 4"
+_STORIES = {"layers": "paper, Table 3", "width": "paper, Table 3", "M": "paper, Table 5"}
 
 
 def origin(names: Sequence[str]) -> Origin:
@@ -174,7 +175,8 @@ def _stand_in(scale: str) -> Iterator[str]:
 def _fields(setting: Callable[[str], Setting], scale: str) -> Iterator[Field]:
     printed = _numbers(setting("paper"))
     for what, value in _numbers(setting(scale)).items():
-        yield Field(what, value, SILENT if what == "context" else printed[what], _TABLE_4)
+        source = _STORIES.get(what, _TABLE_4) if setting is on_stories else _TABLE_4
+        yield Field(what, value, SILENT if what == "context" else printed[what], source)
     yield Field("peak rate of the knots", setting(scale).spline_rate, SILENT, "not printed: a guess")
 
 

@@ -18,6 +18,7 @@ DIGESTS = {
     "heloc": "c4c9e1985ce1fc6a80d28eff6169054316e59419bc292aa43c18b8580f4754cd",
     "covertype_sample": "41ef3c08c73af8afd03b1bccc11246ca9e15cb821fecdfb6e8b31e572a77b851",
     "shakespeare": "1d8d43407a4e6c362d696365e10e41fbf7dbc093dd23dce211111208032191be",
+    "tinyshakespeare": "be8af160b8c359054fcd037f8fc3fb6d8697d3cf239f8f481eeda1895380fa36",
     "moby_dick": "8a33333af6e524eeb6b9fb7b3f14514a0e98f8043ab406f70fc5a312ec180d36",
     "gpt2_merges": "5330df6a873ce8b550811d27a7692f66ec265cfec40a24aebeb36e20ff219b32",
     "state_of_the_union": "697183ed2f6414f97273932d586944235da75580b72b3556f9e2eef7d61195b8",

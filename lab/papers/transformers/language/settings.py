@@ -53,7 +53,8 @@ _MODELS: dict[str, dict[str, Any]] = {
     "paper": {},
 }
 _CONTEXTS = {"smoke": 16, "laptop": 64, "paper": 256}
-# Peak rate at laptop scale: best loss on `val` of the baseline among .001, .002, .003, .004 (there it learns nothing).
+# Peak rate at laptop scale: best of .001, .002, .003 and .004 for the baseline on "shakespeare char" with 800 steps and
+# one seed that no figure uses: losses on `val` of 2.01, 1.89, 1.91 and 3.33 (there it learns nothing but frequencies).
 _RECIPES = {
     "smoke": AdamTrapezoid(steps=4, rate=0.004, batch=2, every=2),
     "laptop": AdamTrapezoid(steps=600, rate=0.002, batch=16, every=50),
@@ -118,6 +119,7 @@ GUESSES = (
     "Canon layers at A, B, C and D, with residual",
 )
 _TABLE_4 = "paper, Table 4"
+_STORIES = {"layers": "paper, Table 3", "width": "paper, Table 3", "M": "paper, Table 5"}
 
 
 def origin(names: Sequence[str]) -> Origin:
@@ -173,7 +175,8 @@ def _stand_in(scale: str) -> Iterator[str]:
 def _fields(setting: Callable[[str], Setting], scale: str) -> Iterator[Field]:
     printed = _numbers(setting("paper"))
     for what, value in _numbers(setting(scale)).items():
-        yield Field(what, value, SILENT if what == "context" else printed[what], _TABLE_4)
+        source = _STORIES.get(what, _TABLE_4) if setting is on_stories else _TABLE_4
+        yield Field(what, value, SILENT if what == "context" else printed[what], source)
     yield Field("peak rate of the knots", setting(scale).spline_rate, SILENT, "not printed: a guess")
 
 

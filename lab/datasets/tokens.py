@@ -51,8 +51,7 @@ def tokenized(corpus: str, kind: str, least: int) -> Tokens:
     >>> len(found.vocabulary), found.vocabulary.decode(found.stream[:20])
     (57, 'CHAPTER . Loomings.\\n')
     """
-    data = datasets.load(corpus)
-    return _tokenized(corpus, data.digest, kind, least)
+    return _tokenized(corpus, datasets.digest(corpus), kind, least)
 
 
 @lru_cache(maxsize=16)  # the stream itself is mapped
@@ -79,7 +78,8 @@ def _make(corpus: str, kind: str, least: int, folder: Path) -> None:
         known = vocabulary.gpt2()
     else:
         known, said["encoding"] = vocabulary.trained(training)
-    encoded = [text if isinstance(text, np.ndarray) else known.encode(text) for _, text in pieces]
+    size = np.uint16 if len(known) <= shards.MOST else np.uint32  # all tokens are in memory, this once
+    encoded = [text if isinstance(text, np.ndarray) else known.encode(text).astype(size) for _, text in pieces]
     if ready and (highest := max(int(part.max()) for part in encoded)) >= len(known):
         raise ArgumentError(f"{corpus} has token {highest:,}; GPT-2 has {len(known):,}: it is of another encoding")
     seen = [part for (split, _), part in zip(pieces, encoded, strict=True) if split in TRAINING]

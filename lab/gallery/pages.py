@@ -16,6 +16,7 @@ from lab.papers.entry import Entry
 from lab.probes.profile import profile
 from lab.widgets import modules
 from lab.widgets.function_view import described, function_page
+from lab.widgets.playground import offered
 
 SIGNS = {HOLDS: "✔", FAILS: "✘", UNDECIDED: "?", ABSENT: "–"}
 STYLE = """
@@ -162,10 +163,8 @@ def functions() -> str:
 
 
 def playground_state() -> dict:
-    """What the playground offers: a learned function beside those that the page knows."""
-    name = "simplicity/addition-27"
-    learned = [described(name, profile(zoo(name)))] if name in zoo_names() else []
-    return {"functions": learned}
+    """What the playground offers."""
+    return {"functions": offered()}
 
 
 def _page_of(notebook: str) -> str:

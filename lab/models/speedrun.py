@@ -189,9 +189,7 @@ def initialize(model: SpeedrunTransformer, seeds: Sequence[int]) -> None:
 
 
 @build.register(SpeedrunModel)
-def _(
-    model: SpeedrunModel, sizes: Sizes, specs: Sequence[RunSpec], modules: Sequence[nn.Module | None]
-) -> nn.Module:
+def _(model: SpeedrunModel, sizes: Sizes, specs: Sequence[RunSpec], modules: Sequence[nn.Module | None]) -> nn.Module:
     if sizes.form != "tokens":
         raise ArgumentError(f"a SpeedrunModel reads tokens, and this task has {sizes.form}; give another model")
     seeds = [spec.seed for spec in specs]

@@ -21,7 +21,8 @@ def traced(x: Tensor, values: Tensor, low: float, high: float) -> Tensor:
     tensor([[0.5000],
             [1.0000]])
     """
-    stack = torch._C._functorch.get_interpreter_stack()
+    # a compiler sees through the formula alone, and not through what asks for the stack
+    stack = None if torch.compiler.is_compiling() else torch._C._functorch.get_interpreter_stack()
     if stack is not None and len(stack) == 1 and stack[0].key() == VMAP:
         return _SideBySide.apply(x, values, low, high)
     return interpolate(x, values, low, high)

@@ -7,6 +7,7 @@ one and where an exception would vanish. So every callback goes through `safely`
 from __future__ import annotations
 
 import html
+import re
 import threading
 import traceback
 from collections.abc import Callable, Iterator
@@ -24,6 +25,7 @@ from lab.plots.page import CONFIG
 
 ROW = {"flex_flow": "row wrap", "align_items": "center", "grid_gap": "2px 14px"}
 LABEL = {"description_width": "initial"}  # labels as long as they are: ipywidgets would cut them at 80 px
+BAR = 34  # px at the right for the buttons of a plot, which would cover its legend
 ERROR = (
     '<div role="alert" style="border-left: 4px solid #c62828; background: #fdecea; color: #611a15;'
     ' padding: 4px 10px; line-height: 1.4">{}</div>'
@@ -118,6 +120,28 @@ class Explorer(widgets.VBox):
                 place = number
         self.error.layout.order = str(2 * place + 1)
 
+    def page(self) -> str:
+        """What is shown, as an HTML page."""
+        from lab.widgets.saved import page_of
+
+        words = re.sub("(?<=[a-z])(?=[A-Z])", " ", type(self).__name__)  # "LatentExplorer": "Latent Explorer"
+        return page_of(self, words.capitalize())
+
+    def save(self, path: str | Path) -> Path:
+        """Write what is shown as one HTML file that anyone can open, without the lab, a server or a network.
+
+        Figures can be zoomed and pointed at; what controls are set to stands above them. Raises LabError where the file
+        cannot be written.
+        """
+        path = Path(path).expanduser()
+        with self.lock:
+            page = self.page()
+        try:
+            path.write_text(page, encoding="utf-8")
+        except OSError as error:
+            raise LabError(f"cannot write {path} ({error.strerror}); name another file") from error
+        return path
+
     def say(self, text: str) -> None:
         """Put a text below the figures."""
         self.status.value = f'<div style="line-height: 1.4; max-width: 50rem">{html.escape(text)}</div>'
@@ -154,7 +178,9 @@ def live(figure: go.Figure, height: int) -> go.FigureWidget:
 
     Draw it before: the page can lose changes that are made between here and the first time it is shown.
     """
-    widget = LiveFigure(go.Figure(figure).update_layout(height=height, autosize=True, width=None))
+    drawn = go.Figure(figure).update_layout(height=height, autosize=True, width=None)
+    drawn.update_layout(modebar={"orientation": "v"}, margin={"r": max(BAR, drawn.layout.margin.r or 0)})
+    widget = LiveFigure(drawn)
     widget._config = dict(CONFIG)
     return widget
 
@@ -165,6 +191,8 @@ class Fitting(anywidget.AnyWidget):
     Plotly's widget is drawn before it is on the page, 700 px wide, and only looks again when the window is resized; it
     would not notice that it was shown, nor that a side bar opened.
     """
+
+    _css = Path(__file__).with_name("page") / "plots.css"  # the notebook may be dark
 
     _esm = """
     export default {

@@ -230,7 +230,8 @@ class SplineExplorer(Explorer):
         self.zoom.value = min(1.1 * max(high - self._middle, self._middle - low), self.zoom.max)
 
     def page(self, words: str = "") -> str:
-        """The function as a page of its own, as it is shown now; words: HTML above."""
+        """The function as a page on which it can be compared and changed further, with all functions of the menus;
+        words: HTML above."""
         if self.editing:
             self._take()
         names = list(self.others.options)
@@ -239,19 +240,6 @@ class SplineExplorer(Explorer):
         shown[number] = described(names[number], self.shape, seen)
         compared = [names.index(name) for name in self._compared()]
         return function_page(shown, number, compared, self.zoom.value, self.slope.value, words=words)
-
-    def save(self, path: str | Path) -> Path:
-        """Write the function as one HTML file that anyone can open, without the lab, a server or a network.
-
-        It shows what is shown now, and has all functions of the menus; there it can be compared and changed further.
-        Raises LabError where it cannot be written.
-        """
-        path = Path(path).expanduser()
-        try:
-            path.write_text(self.page(), encoding="utf-8")
-        except OSError as error:
-            raise LabError(f"cannot write {path} ({error.strerror}); name another file") from error
-        return path
 
     def _export(self) -> None:
         if self.editing:

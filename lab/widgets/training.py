@@ -211,8 +211,8 @@ def learning_frame(accuracy: str = ACCURACY) -> go.Figure:
     figure = go.Figure()
     figure.update_layout(
         template=TEMPLATE,
-        margin={"t": 64},  # three lines of names
-        legend={"xref": "container", "yref": "container", "x": 0.01, "y": 1, "yanchor": "top"},
+        margin={"t": 20},
+        legend={"x": 0, "y": 1.02, "yanchor": "bottom"},  # outside, so that its lines push the plot down
         showlegend=True,
         xaxis={"title": STEP, "rangemode": "tozero"},
         yaxis={"title": accuracy, "range": FULL},

@@ -3,13 +3,20 @@
 import json
 import re
 
+import plotly.graph_objects as go
 import pytest
 import torch
 from playwright.sync_api import expect
 
+from lab.errors import LabError
 from lab.gallery import write_gallery
 from lab.nonlinearity.spline import Spline
+from lab.plots.page import CONFIG
+from lab.widgets.explorer import live
+from lab.widgets.slices import SliceExplorer
 from lab.widgets.spline import SplineExplorer
+from lab.widgets.training import learning_frame
+from tests.widgets.node import PAGE
 
 WIDTHS = (1280, 600)
 
@@ -78,6 +85,48 @@ def test_a_function_is_sent_as_a_page_and_changed_there(offline, tmp_path):
     assert re.search("Now: smoothed, bandwidth 0.03; ", narrow.locator(".lab-told").text_content())
     assert wide(page) <= 0 and wide(narrow) <= 0
     assert page.said == [] and narrow.said == []
+
+
+def test_other_explorers_are_sent_as_they_stand(offline, tmp_path):
+    sums = {"sum": lambda x: x.sum(1), "scaled": {a: lambda x, a=a: a * x[:, 0] for a in (1.0, 3.0)}}
+    explorer = SliceExplorer(sums, torch.rand(5, 3), columns=["one", "two", "three"])
+    explorer.point.value, explorer.slider("scaled").value = 4, 3.0
+    path = explorer.save(tmp_path / "slices.html")
+    assert path.stat().st_size < 6e6
+    page = offline(path)
+    page.locator(".js-plotly-plot .main-svg").first.wait_for()
+    expect(page.locator("dl")).to_contain_text("training point: 4")
+    expect(page.locator("dl")).to_contain_text("scaled α: 3")
+    expect(page.get_by_text("scaled, α = 3")).to_be_visible()
+    expect(page.get_by_text("Training point 4 (circle)")).to_be_visible()
+    drawn = page.locator(".js-plotly-plot").evaluate("plot => plot.data.map(trace => trace.type)")
+    assert drawn == [trace.type for trace in explorer.figure.data] and page.said == []
+    with pytest.raises(LabError, match="name another file"):
+        explorer.save(tmp_path / "nowhere" / "slices.html")
+
+
+NARROW = """<!DOCTYPE html><meta charset="utf-8"><link rel="icon" href="data:,"><style>{style}</style>
+<body data-jp-theme-light="false" style="background: black"><div style="width: 480px">{plot}</div></body>"""
+BOX = "node => { const {top, bottom, left, right} = node.getBoundingClientRect(); return {top, bottom, left, right}; }"
+
+
+def test_names_stand_above_a_narrow_plot_beside_its_buttons_and_can_be_read_in_the_dark(offline, tmp_path):
+    figure = learning_frame()
+    for number in range(6):
+        figure.add_scatter(x=[1, 2], y=[1, 2], name=f"Memorize, transformers/memorize, width {number}")
+    plot = go.Figure(live(figure, 400)).to_html(full_html=False, config=CONFIG)
+    path = tmp_path / "plot.html"
+    path.write_text(NARROW.format(style=(PAGE / "plots.css").read_text(), plot=plot), encoding="utf-8")
+    page = offline(path, 600)
+    page.locator(".legendtext").nth(5).wait_for()
+    names, inside = (page.locator(part).evaluate(BOX) for part in (".legend", ".nsewdrag"))
+    page.locator(".js-plotly-plot").hover()
+    assert names["bottom"] <= inside["top"] + 1
+    assert page.locator(".modebar-group").first.evaluate(BOX)["left"] >= names["right"]
+    for part, expected in ((".xtick text", "rgb(221, 221, 221)"), (".legendtext", "rgb(221, 221, 221)")):
+        assert page.locator(part).first.evaluate("node => getComputedStyle(node).fill") == expected
+    ground = page.locator(".main-svg").first.evaluate("node => getComputedStyle(node).backgroundColor")
+    assert ground == "rgba(0, 0, 0, 0)"
 
 
 def test_a_page_cannot_be_broken_by_a_name(offline, tmp_path):

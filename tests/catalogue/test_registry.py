@@ -26,6 +26,7 @@ from lab.scale import COMMON, SCALES
 from lab.spec import RunSpec, Shaped, key, needs, replace
 from lab.tasks.task import REQUIRED_SPLITS
 from tests.drawings import differences
+from tests.papers.activations.planted import NAMES as ACTIVATIONS
 from tests.papers.hypernetwork.planted import NAMES as HYPER
 from tests.papers.simplicity.planted import NAMES as SIMPLE
 from tests.papers.transformers.planted import LANGUAGE, NAMES
@@ -41,7 +42,7 @@ def runs_of(name: str, scale: str, seeds: int | None = None) -> set[RunSpec]:
 
 
 def test_the_catalogue_has_the_figures_of_the_papers():
-    assert list(entries()) == NAMES + HYPER + SIMPLE
+    assert list(entries()) == NAMES + HYPER + SIMPLE + ACTIVATIONS
     for name, found in entries().items():
         assert found.name == name and found.section and found.title and found.shows and found.paper_says
         assert set(COMMON) <= set(found.minutes) <= set(found.seeds) <= set(SCALES)
@@ -92,7 +93,7 @@ def test_minutes_keep_what_was_promised():
     assert minutes["simplicity/fig11"]["laptop"] <= 4, "make figure"
     assert minutes["transformers/fig2"].pop("laptop") <= 25, "three searches"
     assert minutes["transformers/rates"].pop("laptop") <= 150, "every rate"
-    for name in LANGUAGE:
+    for name in LANGUAGE + ACTIVATIONS:
         assert minutes[name].pop("laptop") <= 30
     matrices = [minutes[name].pop("laptop") for name in ("transformers/fig5", "transformers/fig11")]
     assert sum(matrices) <= 90 and minutes["transformers/fig5"]["paper"] <= 15

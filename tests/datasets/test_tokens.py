@@ -1,5 +1,6 @@
 """Token files, vocabularies and splits: nothing held out is trained on, nothing is lost but rare tokens."""
 
+import sys
 from collections import Counter
 
 import numpy as np
@@ -44,11 +45,15 @@ def test_an_encoding_that_was_trained_comes_back_from_json():
         vocabulary.from_json("{}")
 
 
-def test_vocabularies_that_miss_what_they_need():
+def test_vocabularies_that_miss_what_they_need(monkeypatch):
     with pytest.raises(ArgumentError, match="the text is empty"):
         vocabulary.characters([])
     with pytest.raises(ArgumentError, match="no token is frequent enough"):
         vocabulary.characters(["ab"]).only(np.array([False, False]))
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "tokenizers", None)
+        with pytest.raises(LabError, match="pip install tokenizers"):
+            vocabulary.trained(["ab"])
     assert vocabulary.characters(["ab"]).encode("bäb").tolist() == [1, 1], "what it does not have is left out"
 
 
@@ -117,6 +122,7 @@ def test_tokens_are_made_once(tmp_path, monkeypatch):
     assert isinstance(first.stream, np.memmap)
     tokens._tokenized.cache_clear()
     monkeypatch.setattr(tokens, "_make", None)
+    monkeypatch.setattr(datasets, "load", None)  # nor is the text read again
     again = tokens.tokenized("moby_dick", "char", 200)
     assert np.array_equal(again.stream, first.stream) and again.segments == first.segments
     assert again.vocabulary.pieces == first.vocabulary.pieces

@@ -20,7 +20,8 @@ export function render({ model, el }) {
   const functions = [...model.get("functions"), drawnFrom((x) => Math.sin(6 * x)), drawnFrom(Math.tanh), drawnFrom(PLAIN.gelu.value)];
   ["a sine", "TanH", "GELU"].forEach((name, i) => { functions[functions.length - 3 + i].name = name; });
   const box = node("div", {}, el);
-  const row = () => node("div", { class: "lab-row" }, box);
+  // a notebook has no style sheet of ours
+  const row = () => node("div", { class: "lab-row", style: "display: flex; flex-wrap: wrap; gap: .3rem 1rem; align-items: center" }, box);
   const labelled = (parent, text, name, attributes = {}) => {
     const label = node("label", {}, parent);
     label.append(text, " ");
@@ -37,12 +38,12 @@ export function render({ model, el }) {
   const seed = labelled(top, "seed", "input", { type: "number", min: 0, max: 99, value: 1, style: "width: 4em" });
   const curves = chart(node("div", { class: "lab-wide" }, box), "accuracy of the two networks by step");
   const lower = row();
+  const sheet = node("figure", { style: "margin: 0" }, lower);
   const pad = node("svg", { width: 260, height: 180, viewBox: "0 0 260 180", tabindex: 0, role: "img",
-    "aria-label": "the non-linearity; draw another with the mouse", class: "lab-pad",
-    style: "border: 1px solid currentColor; touch-action: none; cursor: crosshair" }, lower);
+    "aria-label": "φ(x): draw another function here", class: "lab-pad",
+    style: "border: 1px solid currentColor; display: block; touch-action: none; cursor: crosshair" }, sheet);
   const line = node("path", { fill: "none", stroke: BLUE, "stroke-width": 2.5 }, pad);
-  const hint = node("text", { x: 8, y: 16, "font-size": 12, fill: "currentColor" }, pad);
-  hint.textContent = "draw here: φ(x), x from −2 to 2";
+  node("figcaption", { style: "font-size: 12px" }, sheet).textContent = "φ(x), x from −2 to 2: draw another one";
   const views = ["with it", "with ReLU"].map((name) => {
     const figure = node("figure", { style: "margin: 0" }, lower), canvas = node("canvas", { width: 60, height: 60,
       role: "img", "aria-label": `answers of the network ${name}`, style: "width: 180px; height: 180px; image-rendering: auto" }, figure);

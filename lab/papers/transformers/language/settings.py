@@ -154,7 +154,7 @@ def stories_origin() -> Origin:
 def _source(corpus: str) -> dict:
     """A text, with the digest of what is here where the catalogue has none."""
     known = datasets.entry(corpus)
-    here = known.digest or (datasets.load(corpus).digest if datasets.find(corpus) else None)
+    here = datasets.digest(corpus) if datasets.find(corpus) else known.digest
     place = known.installed.describe() if known.installed else corpus
     return {"name": corpus, "from": f"{place} ({known.licence})", "sha256": here}
 

@@ -1,0 +1,73 @@
+"""An explorer as a page of its own: its figures as they stand, its words, and what its controls were set to."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+
+import ipywidgets as widgets
+import plotly.graph_objects as go
+
+from lab.plots.page import CONFIG
+from lab.widgets import modules
+
+PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<link rel="icon" href="data:,">
+<style>{style} .js-plotly-plot {{ background: white; margin: .4rem 0; }} dl {{ color: var(--faint); }}
+dt, dd {{ display: inline; margin: 0; }} dd::after {{ content: "\\A"; white-space: pre; }}
+</style>
+</head>
+<body>
+<h1>{title}</h1>
+{body}
+</body>
+</html>
+"""
+HIDDEN = ("none", "hidden")
+
+
+def page_of(explorer: widgets.Widget, title: str) -> str:
+    """The page; figures can be zoomed and pointed at, but controls are words: what they ask for takes a kernel."""
+    parts, settings, plots = [], [], 0
+    for part in visible(explorer):
+        if isinstance(part, go.FigureWidget):
+            height = f"{part.layout.height or 450}px"
+            drawn = go.Figure(part).to_html(
+                full_html=False, include_plotlyjs=not plots, config=CONFIG, default_height=height
+            )
+            parts.append(drawn)
+            plots += 1
+        elif isinstance(part, widgets.HTML):
+            parts.append(f"<div>{part.value}</div>")
+        elif setting := _setting(part):
+            settings.append(f"<dt>{html.escape(setting[0])}: </dt><dd>{html.escape(setting[1])}</dd>")
+    body = "\n".join([f"<dl>{''.join(settings)}</dl>" if settings else "", *parts])
+    return PAGE.format(title=html.escape(title), style=modules.style(), body=body)
+
+
+def visible(part: widgets.Widget) -> Iterator[widgets.Widget]:
+    """What can be seen of a widget, in its order; boxes are opened."""
+    layout = getattr(part, "layout", None)
+    if isinstance(layout, widgets.Layout) and (layout.display in HIDDEN or layout.visibility in HIDDEN):
+        return
+    if isinstance(part, widgets.Box):
+        for child in part.children:
+            yield from visible(child)
+    else:
+        yield part
+
+
+def _setting(control: widgets.Widget) -> tuple[str, str] | None:
+    """Name and value of a control; None for what has no value to be set, such as a button or a bar."""
+    name, shown = getattr(control, "description", ""), getattr(control, "value", None)
+    if not name or shown is None or isinstance(control, (widgets.FloatProgress, widgets.IntProgress)):
+        return None
+    label = getattr(control, "label", None)
+    if isinstance(label, str):  # of a menu, in words
+        shown = label
+    return name, f"{shown:.4g}" if isinstance(shown, float) else str(shown)

@@ -16,6 +16,7 @@ BROWSED = (
     "transformers/3.1_individual_tasks.ipynb",
     "transformers/3.2_compatibility.ipynb",
     "transformers/F_splines.ipynb",
+    "your_own_model.ipynb",
 )
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 

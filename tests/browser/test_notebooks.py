@@ -29,6 +29,20 @@ def test_start_here(opened, redraws):
     lab.until(lambda: "name another folder" in "".join(lab.errors()), "it is seen as an error")
 
 
+def test_your_own_model(opened):
+    lab = opened("your_own_model.ipynb")
+    menu = lab.dropdown("look at")
+    said = {
+        "slice": "Every output on the plane through three inputs",
+        "landscape": "The loss on these inputs along two random directions",
+        "inputs of activations": "of what it receives lies between",
+    }
+    for view, words in said.items():
+        choosing(menu, view)()
+        lab.page.get_by_text(words).wait_for()
+    assert lab.errors() == []
+
+
 def test_individual_tasks(opened, redraws):
     lab = opened("transformers/3.1_individual_tasks.ipynb")
     functions = lab.page.locator(".lab-chart").first

@@ -17,8 +17,9 @@ from lab.nonlinearity.swap import swap
 from lab.nonlinearity.swapped import load_swapped, save_swapped
 from lab.nonlinearity.zoo import zoo_names
 from lab.own.compare import compare
-from lab.run import EpisodeResult, Run, Runs, SearchResult
-from lab.widgets import explore
+from lab.run import Run, Runs
+from lab.search_results import EpisodeResult, SearchResult
+from lab.widgets import explore, plot
 
 __all__ = [
     "ArgumentError",
@@ -34,6 +35,7 @@ __all__ = [
     "explore",
     "figure",
     "load_swapped",
+    "plot",
     "save_swapped",
     "scorecard",
     "search",

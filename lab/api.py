@@ -12,7 +12,7 @@ from torch import nn
 from lab import tasks
 from lab.catalogue import zoo as catalogue
 from lab.data import Data
-from lab.errors import ArgumentError, check_choice, check_whole, shown
+from lab.errors import ArgumentError, check_choice, check_number, check_whole, shown
 from lab.models.methods import METHODS
 from lab.nonlinearity import zoo as functions
 from lab.nonlinearity.part import as_part
@@ -24,17 +24,20 @@ from lab.papers.simplicity.defaults import of_table
 from lab.papers.transformers.defaults import of_sequences
 from lab.papers.transformers.language.settings import language
 from lab.papers.transformers.settings import Setting
-from lab.run import MOST_SEED, MOST_SEEDS, MOST_WIDTH, EpisodeResult, Run, Runs, SearchResult, complete
+from lab.run import MOST_SEED, MOST_SEEDS, MOST_WIDTH, Run, Runs, complete
 from lab.scale import check_scale
+from lab.search_results import EpisodeResult, SearchResult
 from lab.spec import EpisodeSpec, Part, SearchSpec, TwoLossSpec, by_episodes
 from lab.store import SHIPPED, Store, as_store
 from lab.tasks import Logic, Sraven, TableTask, Text
 from lab.tasks.named import HELP, TEXT_HELP, table_named
 from lab.tasks.text import text_named
+from lab.training.optimizers import RULES
 
 if TYPE_CHECKING:
     import pandas as pd
 
+MOST_LAYERS = 1000
 PARTS = ("mlp", "attention")  # where a non-linearity can be learned
 
 
@@ -65,7 +68,8 @@ def search(
     replace: which activations: a class (`torch.nn.GELU`), a pattern of names ("*.act"), as for `lab.swap`.
     Further settings, as `lab.compare` has them: steps (1000), rate (1e-3), batch, optimizer, schedule, …, name,
         side_by_side. models (4): how many share the function; they follow `train`, the function `search`. low (-8),
-        high (8), knots (161), start ("zero", or a name such as "gelu"), spline_rate (.02): of the function.
+        high (8), knots (161), start ("gelu", another name, or "zero", where all layers have
+        residual branches), spline_rate (.005): of the function.
 
     >>> found = search("memorize", scale="smoke", progress=False)
     >>> found.spline
@@ -107,12 +111,19 @@ def train(
     device: str = "auto",
     store: Store | None = None,
     progress: bool = True,
+    *,
+    layers: int | None = None,
+    rate: float | None = None,
+    batch: int | None = None,
+    optimizer: str | None = None,
 ) -> Runs:
     """Train a task's model from scratch (stage II, or a baseline), one run a seed, or read the runs from the store.
 
     task: as for `search`, or a `Logic` or a `Sraven`. mlp: a name ("gelu", "identity", …; None: GELU, on a table ReLU),
     a `Spline`, or a polynomial of one (`phi.chebyshev(18)`). steps: stop after so many. width: of the residual stream,
-    or of hidden layers. On a `Logic` or a `Sraven`, attention is a name of `lab.models.methods`; a table has none.
+    or of hidden layers. layers, rate (the peak), batch: others than the task's own. optimizer: of a table "sgd",
+    "rmsprop" or "adam"; on other tasks there is one. On a `Logic` or a `Sraven`, attention is a name of
+    `lab.models.methods`; a table has none.
 
     >>> runs = train("memorize", mlp="relu", seeds=2, scale="smoke", progress=False)
     >>> runs.accuracy.shape == (2, len(runs.steps))
@@ -132,6 +143,8 @@ def train(
         raise ArgumentError("mlp='softmax': softmax is an attention; name a non-linearity such as 'gelu'")
     if width is not None:
         changes["width"] = check_whole("width", width, 1, MOST_WIDTH)
+    if layers is not None:
+        changes["layers"] = check_whole("layers", layers, 1, MOST_LAYERS)
     store = as_store(store)
     check_whole("seeds", seeds, 1, MOST_SEEDS)
     if isinstance(task, (Logic, Sraven)):
@@ -145,13 +158,28 @@ def train(
     else:
         assert isinstance(found, Setting)
         specs = found.runs(seeds, mlp=mlp, attention=as_part(attention, "attention"), **changes)
-    if steps is not None:
-        specs = [
-            dataclasses.replace(spec, recipe=dataclasses.replace(spec.recipe, stop=check_whole("steps", steps)))
-            for spec in specs
-        ]
+    recipe = _recipe(specs[0].recipe, steps, rate, batch, optimizer)
+    specs = [dataclasses.replace(spec, recipe=dataclasses.replace(spec.recipe, **recipe)) for spec in specs]
     complete(specs, store, device, progress)
     return Runs([Run(spec, store) for spec in specs])
+
+
+def _recipe(
+    recipe: Any, steps: int | None, rate: float | None, batch: int | None, optimizer: str | None
+) -> dict[str, Any]:
+    """What is to be changed of a recipe."""
+    changes: dict[str, Any] = {}
+    if steps is not None:
+        changes["stop"] = check_whole("steps", steps)
+    if rate is not None:
+        changes["rate"] = check_number("rate", rate, 0)
+    if batch is not None:
+        changes["batch"] = check_whole("batch", batch)
+    if optimizer is not None:
+        if not hasattr(recipe, "optimizer"):
+            raise ArgumentError(f"optimizer={shown(optimizer)}: this task is trained with Adam alone; leave it out")
+        changes["optimizer"] = check_choice("optimizer", optimizer, RULES)
+    return changes
 
 
 def trained(

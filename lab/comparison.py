@@ -13,11 +13,12 @@ from torch import nn
 from lab import estimates
 from lab.data.data import Data
 from lab.errors import ArgumentError, check_choice, check_number, check_whole, listed, shown
-from lab.nonlinearity.part import as_module
+from lab.nonlinearity.part import as_module, as_part
 from lab.nonlinearity.swap import swap
 from lab.resolve import resolve
 from lab.run import Run
-from lab.spec import UNCHANGED, Knots, Learned, RunSpec
+from lab.search_results import LearnedFunctions
+from lab.spec import UNCHANGED, Knots, Learned, Part, RunSpec
 from lab.store import Store
 from lab.training.modules.maker import Maker
 
@@ -161,6 +162,25 @@ class Comparison:
                 held[name].copy_(value)
         return net.eval()
 
+    def gain_of(self, found: LearnedFunctions) -> dict[str, object]:
+        """What a function that was searched for gains over the first of the others, as `lab.zoo` lists it: in percent
+        points where the first metric is the accuracy, else in its own unit."""
+        part = as_part(found.spline)
+        owners = {run.function for run in self.runs if _is(run.spec.model.phi, part, self.store)}
+        others = [name for name in self.functions if name not in owners]
+        if not owners or not others:
+            there = ", ".join(self.functions)
+            raise ArgumentError(f"measured has no run with this function beside one without it; it compares {there}")
+        metric = next(iter(self.data.metrics))
+        difference = self.difference(name := min(owners), others[0])
+        factor = 100 if self.data.metrics[metric] == "accuracy" else 1
+        ends = {"gain": difference.mean, "low": difference.low, "high": difference.high}
+        numbers: dict[str, object] = {key: round(factor * end, 4) for key, end in ends.items() if not np.isnan(end)}
+        seeds = len({run.spec.seed for run in self.runs if run.function == name})
+        where = f"{metric} on {self.data.name}, over {others[0]}"
+        steps = max(run.spec.recipe.last for run in self.runs)
+        return numbers | {"seeds": seeds, "steps": steps, "measured": where, "covers": difference.covers}
+
     def plot(self, metric: str | None = None) -> go.Figure:
         """The metric over training with its interval, and of each run at the end."""
         from lab.plots.functions_compared import draw
@@ -186,6 +206,11 @@ class Comparison:
         if any(isinstance(part, Learned) for part in parts):
             return "seeds, of one search"
         return "seeds, of this one function" if any(isinstance(part, Knots) for part in parts) else "seeds"
+
+
+def _is(phi: Part, part: Part, store: Store) -> bool:
+    """Whether a run's function has these values."""
+    return isinstance(phi, (Knots, Learned)) and resolve(phi, store) == part
 
 
 def _ends(curves: pd.DataFrame) -> pd.DataFrame:

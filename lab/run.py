@@ -1,4 +1,4 @@
-"""What training gives back: one run, several runs, a search."""
+"""What training gives back: one run, or several; `lab.search_results` has what searches do."""
 
 from __future__ import annotations
 
@@ -7,21 +7,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import overload
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from torch import Tensor, nn
 
 from lab import engine
 from lab.devices import choose_device
-from lab.errors import ArgumentError, check_type, check_whole, shown
-from lab.nonlinearity.spline import Spline
+from lab.errors import ArgumentError, check_type, shown
 from lab.resolve import resolve
-from lab.spec import EpisodeSpec, ModuleSearch, RunSpec, SearchSpec, TwoLossSpec, key, to_json
+from lab.spec import RunSpec, key, to_json
 from lab.store import Spec, Store, as_store
 from lab.training.fleet import build, model_of
 
-_searches: WeakKeyDictionary[Spline, SearchResult] = WeakKeyDictionary()
 MOST_SEEDS, MOST_SEED, MOST_WIDTH = 10_000, 2**32 - 1, 2**16  # of one call; of the generators; that memory holds
 
 
@@ -181,82 +178,6 @@ class Runs(Sequence[Run]):
             said = f"runs of {lengths[0]} to {lengths[-1]} evaluations have" if lengths else "no runs have"
             raise ArgumentError(f"{said} no table of runs × steps; look at single ones, as in runs[0].accuracy")
         return np.stack(scores)
-
-
-@dataclass(frozen=True, eq=False)
-class SearchResult(Stored):
-    """What a search by two losses found: stage I, on a table, or in models of your own."""
-
-    spec: SearchSpec | TwoLossSpec | ModuleSearch
-
-    @property
-    def spline(self) -> Spline:
-        """The learned function for the MLP, frozen; for the attention where only that was searched for."""
-        return self.splines.get("mlp") or next(iter(self.splines.values()))
-
-    @cached_property
-    def splines(self) -> dict[str, Spline]:
-        """The learned functions by part: "mlp", "attention"; of perceptrons "phi", or "phi0", "phi1", …; "inputs"."""
-        found = self._stored[1]  # a file has no order
-        parts = sorted(found, key=lambda part: (part != "mlp", part))
-        splines = {part: Spline(found[part], self.spec.low, self.spec.high) for part in parts}
-        _searches.update(dict.fromkeys(splines.values(), self))
-        return splines
-
-    @property
-    def functions(self) -> dict[str, Spline]:
-        """As `splines`: what every kind of search has."""
-        return self.splines
-
-    @property
-    def history(self) -> dict[str, np.ndarray]:
-        """search_loss (steps,): mean over models of the loss on `search`; loss (T, M): on `train`, at steps (T,)."""
-        return self._stored[0]
-
-
-def search_of(spline: Spline) -> SearchResult | None:
-    """The search that gave this very spline, in this session."""
-    return _searches.get(spline)
-
-
-@dataclass(frozen=True, eq=False)
-class EpisodeResult(Stored):
-    """What a search by episodes found."""
-
-    spec: EpisodeSpec
-
-    @property
-    def winner(self) -> int:
-        """The restart whose function did best when models were trained with it from scratch."""
-        return self._stored[2]["winner"]
-
-    @property
-    def spline(self) -> Spline:
-        """The winner's function; of several (layers, input dimensions) the first."""
-        return next(iter(self.splines().values()))
-
-    @property
-    def functions(self) -> dict[str, Spline]:
-        """The winner's functions by name: what every kind of search has."""
-        return self.splines()
-
-    def splines(self, restart: int | None = None) -> dict[str, Spline]:
-        """Functions of a restart, or of the winner, by their names in `Perceptron.parts`; "inputs" has one a row."""
-        if restart is not None:
-            check_whole("restart", restart, 0, len(self.spec.restarts) - 1)
-        end = f"@{self.winner if restart is None else restart}"
-        found = {n.removesuffix(end): values for n, values in self._stored[1].items() if n.endswith(end)}
-        return {name: Spline(found[name], self.spec.low, self.spec.high) for name in sorted(found)}
-
-    @property
-    def results(self) -> np.ndarray:
-        """Accuracy and loss on the watched split of the models that decided, (restarts, models, 2)."""
-        return self._stored[0]["results"]
-
-    @property
-    def history(self) -> dict[str, np.ndarray]:
-        """By episode and restart: see `lab.training.episodes.Episodes.arrays`."""
-        return self._stored[0]
 
 
 def complete(

@@ -50,7 +50,7 @@ def lab(capsys, tmp_path, monkeypatch):
 
 FIGURE = "figure transformers/fig2 --scale smoke"
 WRONG = {
-    "figure transformers/fig1 --scale smoke": ("'transformers/fig1'", "transformers/fig2", "transformers/fig11"),
+    "figure transformers/fig1 --scale smoke": ("'transformers/fig1'", "transformers/fig2", f"{len(entries())} in all"),
     "figure transformers/fig2 --scale tiny": ("'tiny'", "smoke, laptop, paper"),
     f"{FIGURE} --device tpu": ("'tpu'", "auto, cpu, cuda"),
     f"{FIGURE} --seeds 0": ("seeds=0", "1 or more"),
@@ -67,8 +67,8 @@ WRONG = {
     "search memorize --scale smoke --learn": ("learn=()", "mlp or attention or both"),
     "search memorize --scale smoke --out file": ("--out file", "is a file", "name a folder"),
     "data fetch": ("which data set", "lab data"),
-    "data fetch chess": ("'chess'", "mnist", "37 in all"),
-    "data verify chess": ("'chess'", "mnist", "37 in all"),
+    "data fetch chess": ("'chess'", "mnist", f"{len(datasets.names())} in all"),
+    "data verify chess": ("'chess'", "mnist", f"{len(datasets.names())} in all"),
     "sweep memorize chess --scale smoke": ("'chess'", *tasks.NAMES),
     "sweep memorize --scale tiny": ("'tiny'", "smoke, laptop, paper"),
     "sweep memorize --scale smoke --device tpu": ("'tpu'", "auto, cpu, cuda"),

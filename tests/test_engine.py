@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -159,6 +160,15 @@ def test_runs_that_differ_in_seed_and_values_travel_together(store_folder):
 def test_a_large_shape_travels_in_small_fleets():
     sizes = [fleet_size(replace(MODEL, width=width), 64, 10, "cpu") for width in (8, 32, 64, 1024)]
     assert sizes == sorted(sizes, reverse=True) and sizes[-1] == 1 and sizes[0] > 1
+
+
+def test_a_fleet_on_a_gpu_has_room_for_the_logits_of_a_large_vocabulary(monkeypatch):
+    """GPT-2's 50,257 tokens: logits alone, with their gradients, would not fit where they are not counted."""
+    memory = 80_000_000_000
+    monkeypatch.setattr("torch.cuda.get_device_properties", lambda device: SimpleNamespace(total_memory=memory))
+    with_them, without = (fleet_size(replace(MODEL, width=128), 64, 256, "cuda", size) for size in (50_257, 0))
+    needed = 64 * 256 * 50_257 * 4 * 3
+    assert with_them * needed < memory < without * needed
 
 
 # The same bits, whoever trains.

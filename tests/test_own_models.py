@@ -192,6 +192,61 @@ def test_runs_that_diverge_are_left_out_and_said():
     assert result.table.query("function == 'square'")["diverged"].any() and "diverged" in repr(result)
 
 
+def test_what_was_found_is_published_with_its_gain(store_folder):
+    """In the zoo of the store's folder: mine/digits-cnn, and what the comparison said of it."""
+    found = search()
+    result = compare({"GELU": None, "learned": found})
+    assert found.publish("digits-cnn", result) == ["mine/digits-cnn"]
+    assert torch.equal(lab.zoo("mine/digits-cnn").values, found.spline.values)
+    row, difference = lab.zoo().loc["mine/digits-cnn"], result.difference("learned", "GELU")
+    assert (row.gain, row.low, row.high) == pytest.approx(
+        (100 * difference.mean, 100 * difference.low, 100 * difference.high), abs=1e-3
+    )
+    assert (row.task, row.seeds, row.steps, row.measured) == ("signs", 2, 6, "accuracy on signs, over GELU")
+    search(seed=1).publish("alone")
+    assert lab.zoo().isna().gain["mine/alone"] and "problem" not in lab.zoo()
+    again = compare({"GELU": None, "published": "mine/digits-cnn"})
+    assert again.difference("published", "GELU").mean == pytest.approx(difference.mean)
+    with pytest.raises(lab.ArgumentError, match="measured has no run with this function"):
+        search(seed=1).publish("other", result)
+    with pytest.raises(lab.ArgumentError, match="give letters"):
+        found.publish("../other")
+
+
+def test_every_search_has_the_same_interface():
+    for found in (
+        search(),
+        lab.search("memorize", scale="smoke", progress=False),
+        lab.search("ab mod 5", scale="smoke", progress=False),
+        lab.search("ab mod 5", scale="smoke", by="two_loss", progress=False),
+    ):
+        assert isinstance(found, (lab.SearchResult, lab.EpisodeResult))
+        first = next(iter(found.splines.values()))
+        assert torch.equal(found.spline.values, first.values) and len(found.history) and "key" in found.provenance
+
+
+def test_training_takes_rate_batch_depth_and_optimizer():
+    short = {"seeds": 1, "scale": "smoke", "progress": False, "steps": 2}
+    run = lab.train("memorize", rate=0.02, batch=7, layers=3, **short)[0].spec
+    assert (run.recipe.rate, run.recipe.batch, run.model.layers, run.recipe.stop) == (0.02, 7, 3, 2)
+    assert lab.train("ab mod 5", optimizer="adam", layers=2, **short)[0].spec.recipe.optimizer == "adam"
+    with pytest.raises(lab.ArgumentError, match="trained with Adam alone"):
+        lab.train("memorize", optimizer="sgd", **short)
+
+
+def test_a_comparison_draws_what_was_measured():
+    result = compare({"GELU": None, "learned": search()}, searches=2, seeds=2)
+    figure = result.plot()
+    lines = {trace.name: trace for trace in figure.data}
+    curves = result.curves.groupby(["function", "step"])["accuracy"].mean()
+    for name in ("GELU", "learned"):
+        assert lines[name].y == pytest.approx(100 * curves[name].to_numpy())
+        ends = result.table[result.table["function"] == name]
+        assert lines[f"{name}, runs"].y == pytest.approx(100 * ends["accuracy"].to_numpy())
+        assert lines[f"{name}, mean"].y == pytest.approx([100 * ends["accuracy"].mean()])
+    assert list(lines["learned, runs"].customdata[:, 0]) == [0, 0, 1, 1]
+
+
 class Wrong(nn.Module):
     """Its answer has another shape for three examples."""
 

@@ -8,7 +8,8 @@ from lab import engine
 from lab.errors import ArgumentError
 from lab.jobs import checkpoints
 from lab.resolve import resolve
-from lab.run import EpisodeResult, Run
+from lab.run import Run
+from lab.search_results import EpisodeResult
 from lab.spec import ConstantRate, EpisodeSpec, KnotTable, Learned, Perceptron, Restart, RunSpec, from_json, replace
 from lab.store import Store
 from lab.tasks import Operation
@@ -75,9 +76,9 @@ def test_a_search_by_episodes_serves_the_runs_that_name_it(tmp_path):
     assert found.winner == order.index(min(order))
     for run, restart in zip(LEARNED, (found.winner, 0, 1), strict=True):
         values = Run(run, store).model().phi.values
-        assert torch.equal(values, found.splines(restart)["phi"].values)
-    assert torch.equal(found.spline.values, found.splines(found.winner)["phi"].values)
-    assert [s["phi"].values.shape for s in map(found.splines, (0, 1))] == [(9,), (7,)]
+        assert torch.equal(values, found.of_restart(restart)["phi"].values)
+    assert torch.equal(found.spline.values, found.of_restart(found.winner)["phi"].values)
+    assert [s["phi"].values.shape for s in map(found.of_restart, (0, 1))] == [(9,), (7,)]
     steps = [done for done, _, _ in words]
     assert steps == sorted(steps) and words[-1][0] == words[-1][1]
     assert any("episode 3 of 5, 4 inner steps, best 0." in what for _, _, what in words)
@@ -93,7 +94,7 @@ def test_functions_of_layers_and_inputs_are_read_by_their_names(tmp_path, learn)
     model = replace(model, phi=parts) if learn == "layers" else replace(model, inputs=parts[0])
     spec = replace(RUNS[0], model=model)
     run = Run(spec, trained(tmp_path, [spec]))
-    found = EpisodeResult(search, run.store).splines()
+    found = EpisodeResult(search, run.store).splines
     assert tuple(found) == names
     for name, spline in found.items():
         module = run.model().inputs.phi if name == "inputs" else run.model().phi[int(name[-1])]

@@ -329,7 +329,7 @@ RESULTS = {
         f"lab.{kind}({x}, Store())" for kind in ("Run", "SearchResult") for x in ("None", "3", "'memorize'", "phi")
     ],
     "store": [f"lab.{kind}, {x})" for kind in ("Run(run.spec", "SearchResult(found.spec") for x in ("None", *STORES)],
-    "restart": [f"episodes.splines({x})" for x in ("-1", "99", "1.5", "'a'", "[]", "True")],
+    "restart": [f"episodes.of_restart({x})" for x in ("-1", "99", "1.5", "'a'", "[]", "True")],
     "folder": [f"figure.write({x}, images=False)" for x in ("None", *PATHS, "file", "file / 'a'")],
     "no runs": ["lab.Runs([]).accuracy", "lab.Runs([]).steps", "lab.Runs([])[0]"],
     "images": [f"figure.write(folder, images={x}, page=False)" for x in ("'yes'", "None", "3")],

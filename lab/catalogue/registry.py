@@ -7,7 +7,7 @@ from importlib import import_module
 from lab.errors import check_choice
 from lab.papers.entry import Entry
 
-PAPERS = ("transformers", "hypernetwork", "simplicity")  # in their order
+PAPERS = ("transformers", "hypernetwork", "simplicity", "activations")  # in their order
 
 
 def entries(paper: str | None = None) -> dict[str, Entry]:

@@ -18,7 +18,7 @@ from lab.versions import versions
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lab.run import EpisodeResult, SearchResult
+    from lab.search_results import EpisodeResult, SearchResult
 
 
 def publish(found: SearchResult | EpisodeResult, folder: Path, name: str = "") -> list[Path]:
@@ -29,7 +29,7 @@ def publish(found: SearchResult | EpisodeResult, folder: Path, name: str = "") -
     """
     facts = found.provenance | {"versions": versions(), "task": found.spec.task_name}
     facts["paper"] = "transformers"  # two_loss is that paper's Algorithm 1
-    spec, splines = found.spec, found.functions
+    spec, splines = found.spec, found.splines
     if on_sequences(spec):
         joined, facts["scale"] = "-both", scale_of(spec)
     else:
@@ -61,7 +61,10 @@ def table(folder: str | Path | None = None) -> pd.DataFrame:
         try:
             phi = Spline.load(path)
             facts = _facts(document.read(path).get("provenance", {}))
-            measured = gain(phi, facts["spec"]) if "spec" in facts else NOTHING
+            if "gain" in facts:
+                measured = {name: facts["gain"].get(name) for name in NOTHING}
+            elif "spec" in facts:
+                measured = gain(phi, facts["spec"])
         except LabError as error:  # the others can still be listed
             problems[name] = str(error)
         except Exception as error:  # a provenance that others wrote may be anything; the function itself was read
@@ -85,4 +88,4 @@ def _facts(provenance: dict) -> dict:
         facts["lab_commit"] = commit
     if wrong := [name for name, value in facts.items() if not isinstance(value, str)]:
         raise ValueError(f"{wrong[0]} is no text")
-    return facts | ({"spec": provenance["spec"]} if "spec" in provenance else {})
+    return facts | {name: provenance[name] for name in ("spec", "gain") if name in provenance}

@@ -21,7 +21,18 @@ from lab.papers.transformers.defaults import of_sequences
 from lab.papers.transformers.settings import BASELINE, BOTH, MLP, SEEDS
 from lab.run import Run
 from lab.scale import COMMON
-from lab.spec import EpisodeSpec, Learned, RunSpec, SearchSpec, TwoLossSpec, from_json, key, on_sequences, replace
+from lab.spec import (
+    EpisodeSpec,
+    Learned,
+    ModuleSearch,
+    RunSpec,
+    SearchSpec,
+    TwoLossSpec,
+    from_json,
+    key,
+    on_sequences,
+    replace,
+)
 from lab.statistics import LEVEL
 from lab.store import Store
 from lab.tasks import Text
@@ -46,6 +57,8 @@ def gain(phi: Spline, plain: dict, store: Store | None = None) -> dict:
     try:
         spec = from_json(json.dumps(plain))
     except (LookupError, TypeError, ValueError, AttributeError):  # of a lab with other kinds of specs
+        return NOTHING
+    if isinstance(spec, ModuleSearch):  # what it gains is kept with it, where it was measured
         return NOTHING
     if not isinstance(spec, Search):
         raise ValueError(f"its spec is a {type(spec).__name__}, and not one of a search")
@@ -84,6 +97,8 @@ def _shipped(name: str, spec: Search) -> Iterator[tuple[str, pd.DataFrame, pd.Da
             if "method" not in rows:
                 continue
             ours, baseline = rows["method"] == LEARNED, rows["method"] == RELU
+        elif isinstance(spec, SearchSpec) and spec.start != "zero":
+            continue  # figures call what begins with another function by another name
         elif "method" in rows:
             ours, baseline = rows["method"] == METHODS.get(spec.learn), rows["method"] == BASELINE
             if "search" in rows:

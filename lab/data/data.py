@@ -6,13 +6,15 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from lab.data import arrays, measures, splits, targets
+from lab.data import arrays, measures, sources, tables, targets
+from lab.data import splits as splits_of
 from lab.errors import ArgumentError, check_type, check_whole, shown
 
 Inputs = Tensor | Mapping[str, Tensor]
@@ -32,6 +34,7 @@ class Data:
     loss     "cross_entropy", "mse", "mae" or a function (outputs, targets) → a number, the mean over examples
     metrics  what is followed, the first of which counts: names, or functions by name for which more is better
     notes    what was done to the data, a line each
+    columns  of a table that was read, the names of its inputs
     """
 
     name: str
@@ -42,6 +45,7 @@ class Data:
     loss: str | measures.Function = "cross_entropy"
     metrics: Mapping[str, str | measures.Function] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
 
     @classmethod
     def from_arrays(
@@ -91,6 +95,145 @@ class Data:
         measured = measures.chosen(found.is_classes, loss, metrics)
         return cls(name, inputs, found.values, rows, found.classes, *measured, (*notes, *found.notes))
 
+    @classmethod
+    def read(
+        cls,
+        path: str | Path,
+        target: str,
+        drop: str | Sequence[str] = (),
+        name: str | None = None,
+        splits: Mapping[str, Any] | None = None,
+        seed: int = 0,
+        kind: str | None = None,
+        groups: str | None = None,
+        **measured: Any,
+    ) -> Data:
+        """A table in a file: CSV, TSV, Parquet (also packed), or arrays in an .npz.
+
+        Numbers are shifted and scaled to mean 0 and standard deviation 1; so is the target of a regression (R² stays
+        what it is). Missing numbers get the median, and a column that says so. Words become a column for each category;
+        a missing one is a category. All by the rows of `train` alone; what was done is in `notes`. Rows without a
+        target are left out, and so are columns with one value, or with more than 50 different words.
+
+        target: the column to predict. drop: columns that must not be seen. groups: a column, see `from_arrays`; it is
+            not among the inputs. Others: as there.
+
+        >>> import pandas, tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> rooms = [float(number % 7) for number in range(60)]
+        >>> table = pandas.DataFrame({"rooms": rooms, "town": ["Rome", "Oslo"] * 30, "price": [1.5 * r for r in rooms]})
+        >>> table.to_csv(f"{folder}/prices.csv", index=False)
+        >>> Data.read(f"{folder}/prices.csv", target="price")
+        Data 'prices': 60 examples of (3,), values to predict; search 12, val 6, test 6, train 36
+        """
+        given = DEFAULT_SPLITS if splits is None else splits
+        if str(path).endswith(".npz"):
+            X, y = tables.arrays(path, target)
+            return cls.from_arrays(X, y, name or Path(path).stem, given, seed, kind, **measured)
+        table = tables.frame(path)
+        drop = [drop] if isinstance(drop, str) else list(drop)
+        inputs, y, notes = tables.divided(table, target, [*drop, *([groups] if groups else [])])
+        owners = None if groups is None else table[table[target].notna()][groups].to_numpy()
+        found = targets.targets(y, kind)
+        rows = _divide(given, found, owners, check_whole("seed", seed, 0))
+        if "train" not in rows:
+            raise ArgumentError(f"splits={shown(given)} leave no rows to train on; give smaller ones")
+        training = rows["train"].numpy()
+        X, columns, said = tables.numbers(inputs, training)
+        values = found.values
+        if not found.is_classes:
+            mean, scale = values[training].mean(), values[training].std()
+            values = (values - mean) / scale
+            notes.append(f"{target} was shifted by {float(mean):g} and divided by {float(scale):g}")
+        chosen = measures.chosen(found.is_classes, measured.pop("loss", None), measured.pop("metrics", None))
+        if measured:
+            raise TypeError(f"unexpected argument {next(iter(measured))!r}")
+        inputs_known = torch.from_numpy(X)
+        arrays.check_finite(inputs_known, "the table")
+        return cls(
+            name or Path(path).stem,
+            inputs_known,
+            values,
+            rows,
+            found.classes,
+            *chosen,
+            (*notes, *said, *found.notes),
+            tuple(columns),
+        )
+
+    @classmethod
+    def from_dataset(
+        cls,
+        dataset: Any,
+        name: str = "data",
+        inputs: str | Sequence[str] | None = None,
+        target: str | None = None,
+        splits: Mapping[str, Any] | None = None,
+        seed: int = 0,
+        **given: Any,
+    ) -> Data:
+        """A map-style data set of torch or Hugging Face, all of it in memory.
+
+        dataset: gives pairs (input, target), or dictionaries; or a dict of such by split, with "train", maybe
+            "validation" and "test": those stay what they are, and shares are of the rest.
+        inputs: of dictionaries, what the model reads: names of its arguments (default: all but words), or one name.
+        target: of dictionaries, what is predicted ("label" or "labels", where it is not said).
+
+        >>> pairs = torch.utils.data.TensorDataset(torch.randn(50, 3), torch.arange(50) % 2)
+        >>> Data.from_dataset(pairs, name="pairs")
+        Data 'pairs': 50 examples of (3,), 2 classes; search 10, val 5, test 5, train 30
+        """
+        parts = sources.parts_of(dataset)
+        if not parts:
+            X, y = sources.examples(dataset, inputs, target)
+            return cls.from_arrays(X, y, name, splits, seed, **given)
+        found = {split: sources.examples(part, inputs, target) for split, part in parts.items()}
+        counts = {split: len(y) for split, (_, y) in found.items()}
+        joined = [X for X, _ in found.values()]
+        X = (
+            {key: np.concatenate([part[key] for part in joined]) for key in joined[0]}
+            if isinstance(joined[0], dict)
+            else np.concatenate(joined)
+        )
+        y, start, own = np.concatenate([y for _, y in found.values()]), 0, dict[str, Any]()
+        for split, count in counts.items():
+            if split != "train":
+                own[split] = np.arange(start, start + count)
+            start += count
+        shares = {key: share for key, share in (splits or DEFAULT_SPLITS).items() if key not in own}
+        return cls.from_arrays(X, y, name, own | shares, seed, **given)
+
+    @classmethod
+    def from_text(
+        cls,
+        source: str | Path,
+        tokens: str = "char",
+        context: int = 256,
+        name: str | None = None,
+        splits: Mapping[str, Any] | None = None,
+        seed: int = 0,
+    ) -> Data:
+        """A text in a file as windows of tokens, each of which is to be predicted from those before it.
+
+        tokens: "char" or "byte". context: tokens of a window; windows do not overlap, and the model reads ids (B,
+            context) and gives logits (B, context, vocabulary). It must be causal. (`lab.tasks.Text` is for
+            the lab's own models of language.)
+
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "song.txt"
+        >>> _ = path.write_text("la la li " * 80)
+        >>> Data.from_text(path, context=16)
+        Data 'song': 44 examples of (16,), 4 classes; search 9, val 4, test 4, train 27
+        """
+        text, stem = sources.text_of(source)
+        inputs, following, vocabulary = sources.windows(text, tokens, context)
+        given = DEFAULT_SPLITS if splits is None else splits
+        rows = splits_of.divide(given, len(inputs), seed=check_whole("seed", seed, 0))
+        parts = {split: torch.from_numpy(index) for split, index in rows.items()}
+        X, y = torch.from_numpy(inputs.copy()), torch.from_numpy(following.copy())
+        loss, metrics = measures.chosen(True, None, ("cross_entropy", "accuracy"))
+        return cls(name or stem, X, y, parts, vocabulary, loss, metrics)
+
     def __len__(self) -> int:
         return len(self.targets)
 
@@ -139,5 +282,5 @@ def _divide(given: Mapping[str, Any], found: targets.Targets, groups: Any, seed:
             raise ArgumentError(f"groups has shape {groups.shape}; give one for each of {len(found.values)} rows")
     return {
         name: torch.from_numpy(rows)
-        for name, rows in splits.divide(given, len(found.values), labels, groups, seed, found.classes).items()
+        for name, rows in splits_of.divide(given, len(found.values), labels, groups, seed, found.classes).items()
     }

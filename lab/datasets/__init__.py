@@ -30,6 +30,7 @@ __all__ = [
     "best",
     "cache",
     "describe",
+    "digest",
     "entry",
     "fetch",
     "find",
@@ -112,6 +113,18 @@ def _load(name: str, path: Path, changed: int) -> Data:
     if known.installed:
         return _accept(known, known.installed.read(), known.installed.describe())
     return _own(name)
+
+
+def digest(name: str) -> str:
+    """SHA-256 of the content of a set that is here; what was kept is not read for it. MissingError as for `load`.
+
+    >>> digest("moby_dick") == load("moby_dick").digest
+    True
+    """
+    known = entry(name)
+    if find(name) == _kept(known) and (said := cache.digest(_kept(known))):
+        return said
+    return known.digest if known.digest and find(name) else load(name).digest
 
 
 def fetch(name: str) -> Data:

@@ -18,6 +18,7 @@ from lab.datasets.blimp import BLIMP
 from lab.datasets.corpora import TEXTS
 from lab.datasets.dataset import CLOSED, Dataset
 from lab.datasets.digests import DIGESTS
+from lab.datasets.glue import GLUE
 from lab.datasets.shape import ImageShape, TableShape
 from lab.datasets.sources import Archive, OpenML, Source, Web
 
@@ -252,4 +253,4 @@ SAMPLES = (
     ),
 )
 
-CATALOGUE = {entry.name: entry for entry in (*IMAGES, *TABLES, *SAMPLES, *TEXTS, BLIMP)}
+CATALOGUE = {entry.name: entry for entry in (*IMAGES, *TABLES, *SAMPLES, *TEXTS, BLIMP, *GLUE)}

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from lab.datasets import code, text
+from lab.datasets import code, shards, text
 from lab.datasets.dataset import Dataset
 from lab.datasets.interpreter import Interpreter
-from lab.datasets.shape import MergesShape, TextShape
+from lab.datasets.shape import MergesShape, ShardShape, TextShape
 from lab.datasets.sources import Archive, Web
 
 HUB = "https://huggingface.co/datasets/"
@@ -154,6 +154,20 @@ TEXTS = (
                     column="text",
                     names={"train": "c4-train.00000-of-01024.json", "val": "c4-validation.00000-of-00008.json"},
                 ),
+            ),
+        ),
+    ),
+    Dataset(
+        "fineweb_shard",
+        "the first of 103 parts of FineWeb, 10 billion tokens, and its validation part: pages of the web",
+        ShardShape(400, ("train", "val")),
+        "ODC-BY",
+        400,
+        (
+            Web(
+                f"{HUB}kjj0/fineweb10B-gpt2/resolve/main/",
+                ("fineweb_train_000001.bin", "fineweb_val_000000.bin"),
+                partial(shards.parts, names={"train": "fineweb_train_000001.bin", "val": "fineweb_val_000000.bin"}),
             ),
         ),
     ),

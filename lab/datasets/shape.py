@@ -138,6 +138,18 @@ class TextShape:
 
 
 @dataclass(frozen=True)
+class ShardShape(TextShape):
+    """A text that its publisher gives out as tokens of GPT-2's byte-pair encoding."""
+
+    def __str__(self) -> str:
+        return f"{self.megabytes / 2:g} million tokens of GPT-2's encoding in {len(self.parts)} parts"
+
+    def misfit(self, arrays: Arrays) -> str:
+        """As in `TextShape`."""
+        return _missing(arrays, {name: (1, "uint16") for name in self.parts})
+
+
+@dataclass(frozen=True)
 class MergesShape(TextShape):
     """The merges of a byte-pair encoding, one a line."""
 

@@ -6,11 +6,13 @@ The header begins with a mark, the version of the format and the number of token
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
 
+from lab.datasets.shape import Arrays
+from lab.datasets.unpack import Files
 from lab.errors import LabError
 
 MARK, VERSION, HEADER = 20240520, 1, 256
@@ -39,6 +41,21 @@ def mapped(path: Path) -> np.ndarray:
         header = np.fromfile(path, "<i4", HEADER)
     except OSError as error:
         raise LabError(f"{path} cannot be read ({error.strerror}); give a token file") from error
+    count = _count(header, size, str(path))
+    return np.memmap(path, "<u2", "r", 4 * HEADER, (count,))
+
+
+def parts(files: Files, names: Mapping[str, str]) -> Arrays:
+    """Token files that are parts of one text: names, by part, of its file. Arrays of uint16."""
+    found = {}
+    for part, name in names.items():
+        header = np.frombuffer(files[name], "<i4", min(HEADER, len(files[name]) // 4))
+        found[part] = np.frombuffer(files[name], "<u2", _count(header, len(files[name]), name), 4 * HEADER)
+    return found
+
+
+def _count(header: np.ndarray, size: int, path: str) -> int:
+    """How many tokens a file of `size` bytes has; LabError for another format."""
     if len(header) < HEADER or header[0] != MARK:
         raise LabError(f"{path} is no token file: it does not begin with {MARK}; give one in the speedrun's format")
     if header[1] != VERSION:
@@ -47,4 +64,4 @@ def mapped(path: Path) -> np.ndarray:
     if count < 1 or size != 4 * HEADER + 2 * count:
         tokens = (size - 4 * HEADER) // 2
         raise LabError(f"{path} says that it has {count:,} tokens, and has {tokens:,}; fetch it again")
-    return np.memmap(path, "<u2", "r", 4 * HEADER, (count,))
+    return count

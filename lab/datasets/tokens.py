@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
@@ -50,8 +51,7 @@ def tokenized(corpus: str, kind: str, least: int) -> Tokens:
     >>> len(found.vocabulary), found.vocabulary.decode(found.stream[:20])
     (57, 'CHAPTER . Loomings.\\n')
     """
-    data = datasets.load(corpus)
-    return _tokenized(corpus, data.digest, kind, least)
+    return _tokenized(corpus, datasets.digest(corpus), kind, least)
 
 
 @lru_cache(maxsize=16)  # the stream itself is mapped
@@ -67,7 +67,10 @@ def _tokenized(corpus: str, digest: str, kind: str, least: int) -> Tokens:
 
 def _make(corpus: str, kind: str, least: int, folder: Path) -> None:
     pieces = split_pieces(datasets.load(corpus).arrays)
-    training = [text for split, text in pieces if split in TRAINING]
+    ready = not isinstance(pieces[0][1], str)
+    if ready and kind != "gpt2":
+        raise ArgumentError(f"{corpus} has GPT-2's tokens, and no text; give tokens='gpt2'")
+    training = [cast(str, text) for split, text in pieces if split in TRAINING]
     said: dict = {}
     if kind == "char":
         known = vocabulary.characters(training)
@@ -75,7 +78,10 @@ def _make(corpus: str, kind: str, least: int, folder: Path) -> None:
         known = vocabulary.gpt2()
     else:
         known, said["encoding"] = vocabulary.trained(training)
-    encoded = [known.encode(text) for _, text in pieces]
+    size = np.uint16 if len(known) <= shards.MOST else np.uint32  # all tokens are in memory, this once
+    encoded = [text if isinstance(text, np.ndarray) else known.encode(text).astype(size) for _, text in pieces]
+    if ready and (highest := max(int(part.max()) for part in encoded)) >= len(known):
+        raise ArgumentError(f"{corpus} has token {highest:,}; GPT-2 has {len(known):,}: it is of another encoding")
     seen = [part for (split, _), part in zip(pieces, encoded, strict=True) if split in TRAINING]
     frequent = vocabulary.count(seen, len(known)) >= least
     less = known.only(frequent)
@@ -105,27 +111,31 @@ def _restored(kind: str, said: dict) -> Vocabulary:
     return Vocabulary(tuple(known.pieces[number] for number in numbers), numbers, known.split)
 
 
-def split_pieces(arrays: datasets.convert.Arrays) -> list[tuple[str, str]]:
-    """The text in pieces, each with the name of its split, in the order of the text."""
+def split_pieces(arrays: datasets.convert.Arrays) -> list[tuple[str, str | np.ndarray]]:
+    """The text in pieces, each with the name of its split, in the order of the text; tokens where it has these."""
     if "text" in arrays:
-        cut = list(pieces(arrays["text"].tobytes(), PIECES))
+        cut = pieces(arrays["text"], PIECES)
         return [(ROLES.get(number % 20, "train"), text) for number, text in enumerate(cut)]
-    found = []
-    for number, text in enumerate(pieces(arrays["train"].tobytes(), PIECES)):
-        found.append(("search" if number % 10 == 3 else "train", text))
+    cut = pieces(arrays["train"], PIECES)
+    found = [("search" if number % 10 == 3 else "train", text) for number, text in enumerate(cut)]
     if "test" in arrays:
-        return found + [(part, arrays[part].tobytes().decode()) for part in ("val", "test")]
-    for number, text in enumerate(pieces(arrays["val"].tobytes(), 2)):
-        found.append((("val", "test")[number], text))
-    return found
+        return found + [(part, pieces(arrays[part], 1)[0]) for part in ("val", "test")]
+    return found + list(zip(("val", "test"), pieces(arrays["val"], 2), strict=True))
 
 
-def pieces(text: bytes, count: int) -> Iterator[str]:
-    """A text in `count` parts of nearly equal length, each cut at the end of a line where there is one.
+def pieces(part: np.ndarray, count: int) -> list[str | np.ndarray]:
+    """A text (its bytes) in `count` pieces of nearly equal length, each cut at the end of a line where there is one.
+    Tokens, which are no bytes, are cut where they are.
 
-    >>> list(pieces(b"To be,\\nor not\\nto be:", 2))
+    >>> pieces(np.frombuffer(b"To be,\\nor not\\nto be:", np.uint8), 2)
     ['To be,\\nor not\\n', 'to be:']
     """
+    if part.dtype != np.uint8:
+        return list(np.array_split(part, count))
+    return list(_lines(part.tobytes(), count))
+
+
+def _lines(text: bytes, count: int) -> Iterator[str]:
     start = 0
     for number in range(1, count + 1):
         aim = len(text) * number // count

@@ -20,6 +20,7 @@ from lab.training.loop import train
 CPU_FLEET_TOKENS = 4_000  # see fleet_size
 # memory a fleet needs for each token × layer × channel of a step: activations kept for the backward pass
 GPU_BYTES = 400
+LOGIT_BYTES = 16  # and for each logit: its value, its softmax, their gradients, in float32
 
 
 class Runs(Work):
@@ -40,7 +41,8 @@ class Runs(Work):
         if (most := kinds.side_by_side(spec.model, spec, device)) is not None:
             return most
         shape = kinds.sizes(spec.task, spec.task_seed)
-        return fleet_size(spec.model, kinds.batch_size(spec), shape.trained or shape.length, device)
+        logits = shape.outputs if shape.form == "tokens" else 0
+        return fleet_size(spec.model, kinds.batch_size(spec), shape.trained or shape.length, device, logits)
 
     def steps(self, specs: Sequence[RunSpec]) -> int:
         """As `Work.steps`."""
@@ -80,8 +82,8 @@ def size_of(spec: Any) -> float:
     return float(spec.recipe.last * kinds.batch_size(spec) * spec.model.width * max(1, spec.model.layers))
 
 
-def fleet_size(model: Any, batch: int, length: int, device: str) -> int:
-    """How many runs of this shape train side by side fastest.
+def fleet_size(model: Any, batch: int, length: int, device: str, logits: int = 0) -> int:
+    """How many runs of this shape train side by side fastest. logits: numbers that are predicted for each token.
 
     CPU: stacking saves Python's overhead, which matters only while a step's tensors are small; past CPU_FLEET_TOKENS
     (tokens × width / 32; `benchmarks/fleet.py` measures the crossing) one run after the other is as fast, and
@@ -89,7 +91,7 @@ def fleet_size(model: Any, batch: int, length: int, device: str) -> int:
     """
     if device == "cuda":
         memory = torch.cuda.get_device_properties(0).total_memory
-        token = GPU_BYTES * max(1, model.layers) * model.activation_memory(length)
+        token = GPU_BYTES * max(1, model.layers) * model.activation_memory(length) + LOGIT_BYTES * logits
         return max(1, int(0.7 * memory / (batch * length * token)))
     return max(1, int(CPU_FLEET_TOKENS / (batch * length * model.width / 32)))
 

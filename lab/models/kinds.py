@@ -10,7 +10,7 @@ from torch import nn
 
 from lab.errors import ArgumentError
 from lab.kinds import Sizes, build, check, signature
-from lab.models import rotary_hyper, small_language  # noqa: F401  they have their specs in their own files
+from lab.models import rotary_hyper, small_language, speedrun  # noqa: F401  they have their specs in their own files
 from lab.models.adapters import Columns, Flat, TokenHyperTransformer, VectorTransformer, as_vectors
 from lab.models.hyper import HyperTransformer
 from lab.models.mlp import MLP

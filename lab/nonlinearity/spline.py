@@ -30,6 +30,7 @@ from lab.errors import (
 from lab.nonlinearity import document
 from lab.nonlinearity.op import spline
 from lab.nonlinearity.polynomial import Polynomial, chebyshev_series, least_squares, support
+from lab.nonlinearity.shape import Shape
 from lab.nonlinearity.symmetry import Symmetrized, symmetrize
 from lab.nonlinearity.traced import traced
 
@@ -40,7 +41,7 @@ FINITE = (-3e38, 3e38)  # positions that float32 has
 MOST = 2**24  # knots: float32 tells no more of them apart
 
 
-class Spline(nn.Module):
+class Spline(Shape, nn.Module):
     """φ: ℝ→ℝ through `values` at evenly spaced knots.
 
     values: (knots,) for one function, or (runs, knots) for one function a run: the input's leading axis is then the

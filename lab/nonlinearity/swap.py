@@ -11,8 +11,10 @@ from fnmatch import fnmatchcase
 import torch
 from torch import nn
 
-from lab.errors import ArgumentError, check_flag, shown
+from lab.errors import ArgumentError, check_flag, check_whole, shown
+from lab.nonlinearity.channels import LazyChannelSpline
 from lab.nonlinearity.named import NAMES, named
+from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo
 
 Old = type[nn.Module] | Callable | str  # what is replaced; or a tuple of these
@@ -43,6 +45,7 @@ def swap(
     *,
     learnable: bool | None = None,
     shared: bool = False,
+    per_channel: bool | int = False,
 ) -> list[str]:
     """Put `phi` in the place of a model's activations, in the model itself; return the names of what was replaced.
 
@@ -57,6 +60,9 @@ def swap(
     shared: False gives each place a copy of its own; as long as they are frozen that is one function. True puts
         one module in all places, so that what learns is one function for all layers, as in the papers. Places that
         held one and the same module before hold one and the same after, in both cases.
+    per_channel: gives each channel of a place a function of its own, which begins as `phi`, a Spline. True: channels
+        are axis 1, as of images (B, C, H, W) and rows (B, C); or the number of their axis, -1 for tokens (B, T, C).
+        How many there are shows at the first call: make it before an optimizer.
 
     Copies go to the device of the layers around them. The values of splines are at least float32 there, because a
     bfloat16 table would round them; other modules take the dtype of these layers.
@@ -80,6 +86,8 @@ def swap(
     if learnable is not None:
         check_flag("learnable", learnable)
     phi = _module(phi, learnable)
+    if per_channel is not False:
+        phi = _per_channel(phi, per_channel, shared)
     places = _matching(model, kinds)
     if not places:
         raise ArgumentError(f"{_nothing_fits(model, kinds)}; {_what_there_is(model)}")
@@ -124,6 +132,14 @@ def _module(phi: nn.Module | str, learnable: bool | None) -> nn.Module:
     if learnable and not any(True for _ in phi.parameters()):
         raise ArgumentError(f"learnable=True: {shown(phi)} has nothing that could be learned; give a lab.Spline")
     return copy.deepcopy(phi).requires_grad_(learnable)
+
+
+def _per_channel(phi: nn.Module, per_channel: bool | int, shared: bool) -> nn.Module:
+    if type(phi) is not Spline:
+        raise ArgumentError(f"per_channel is for splines, and phi is a {type(phi).__name__}; give a lab.Spline")
+    if shared:
+        raise ArgumentError("per_channel and shared: places have channels of their own; give one of the two")
+    return LazyChannelSpline(phi, dim=1 if per_channel is True else check_whole("per_channel", per_channel, -8, 8))
 
 
 def _places(module: nn.Module, path: str = "") -> Iterator[Place]:
@@ -181,7 +197,7 @@ def _known(module: nn.Module) -> bool:
     return from_torch or home == "transformers.activations" or home.startswith(__package__)
 
 
-def _is_activation(found: nn.Module | Callable) -> bool:
+def is_activation(found: nn.Module | Callable) -> bool:
     """The same of functions too, and of a model's own modules that hold nothing and take one input."""
     if not isinstance(found, nn.Module):
         return _one_of(found, FUNCTIONS)
@@ -230,7 +246,7 @@ def _what_there_is(model: nn.Module) -> str:
     names: dict[str, list[str]] = {}
     inside: tuple[str, ...] = ()
     for place in _places(model):
-        if _is_activation(place.found) and not place.name.startswith(inside):
+        if is_activation(place.found) and not place.name.startswith(inside):
             names.setdefault(_kind(place.found), []).append(place.name)
             inside += (f"{place.name}.",)
     if names:

@@ -21,7 +21,8 @@ def traced(x: Tensor, values: Tensor, low: float, high: float) -> Tensor:
     tensor([[0.5000],
             [1.0000]])
     """
-    stack = torch._C._functorch.get_interpreter_stack()
+    # a compiler sees through the formula alone, and not through what asks for the stack
+    stack = None if torch.compiler.is_compiling() else torch._C._functorch.get_interpreter_stack()
     if stack is not None and len(stack) == 1 and stack[0].key() == VMAP:
         return _SideBySide.apply(x, values, low, high)
     return interpolate(x, values, low, high)
@@ -40,9 +41,11 @@ class _SideBySide(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, x: Tensor, values: Tensor, low: float, high: float) -> tuple[Tensor, int]:
-        """One function for all models where the values have no run axis, else one a model."""
+        """One function for all models where the values have no run axis, else one a model; or one a channel of each."""
         of_x, of_values, *_ = in_dims
         x = x.movedim(of_x, 0) if of_x is not None else x.expand(info.batch_size, *x.shape)
-        if of_values is not None:
-            values = values.movedim(of_values, 0)
-        return spline(x, values, low, high), 0
+        values = values if of_values is None else values.movedim(of_values, 0)
+        if values.dim() - (of_values is not None) == 1:
+            return spline(x, values, low, high), 0
+        own = values if of_values is not None else values.expand(info.batch_size, *values.shape)
+        return spline(x.flatten(0, 1), own.flatten(0, 1), low, high).view(x.shape), 0

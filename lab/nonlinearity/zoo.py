@@ -2,17 +2,20 @@
 
 A function is a file of `Spline.save`. Shipped ones are called paper/task, with "-attention" where the function was
 learned inside the attention, and "-both" where MLP and attention learned theirs together. Your own are those in the
-folder that `LAB_ZOO` names (or `folder=`): `lab search TASK` puts one there, `phi.save` does too. They are called
+folder that `LAB_ZOO` names (or `folder=`), without it in "zoo" of the store's folder: `found.publish(name)` puts one
+there, `lab search TASK` and `phi.save` do too. They are called
 mine/…, so that no file can hide a shipped function.
 """
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from lab import environment
-from lab.errors import ArgumentError, check_folder, check_type, listed, shown
+from lab.errors import ArgumentError, LabError, check_folder, check_type, listed, shown
 from lab.nonlinearity.spline import Spline
+from lab.store import Store
 
 SHIPPED = Path(__file__).parents[2] / "data" / "zoo"
 MINE = "mine"  # no paper is called so
@@ -51,10 +54,36 @@ def zoo_files(folder: str | Path | None = None) -> dict[str, Path]:
         if not own.is_dir():
             raise ArgumentError(f"folder={str(folder)!r} is no folder; `lab search TASK --out {folder}` makes it a zoo")
     else:
-        own = environment.folder("LAB_ZOO")  # it need not be there yet
-    if own:
+        try:
+            own = own_folder()
+        except LabError:
+            if environment.folder("LAB_ZOO"):
+                raise
+            own = None  # a store that cannot be had hides no shipped function
+    if own is not None and own.is_dir():
         found |= {f"{MINE}/{name}": path for name, path in _named(own, ("*.json", "*/*.json")).items()}
     return found
+
+
+def own_folder() -> Path:
+    """Your own zoo: the folder that LAB_ZOO names, or "zoo" in the store's folder. It need not be there yet."""
+    return environment.folder("LAB_ZOO") or Store().folder / "zoo"
+
+
+def keep(name: str, phi: Spline, facts: dict, folder: str | Path | None = None) -> str:
+    """Put a function into your own zoo, or that in `folder`; its name there, "mine/…". One of that name is replaced."""
+    if not re.fullmatch(r"[^\W_][\w.+^-]*(/[^\W_][\w.+^-]*)?", name):
+        raise ArgumentError(
+            f"name={shown(name)}: give letters, digits, '-' or '_', and at most one '/', as 'digits-cnn'"
+        )
+    home = own_folder() if folder is None else check_folder("folder", folder)
+    path = home / f"{name}.json"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LabError(f"cannot write to {home} ({error.strerror}); name another folder with LAB_ZOO") from error
+    phi.save(path, facts)
+    return f"{MINE}/{name}"
 
 
 def _named(folder: Path, patterns: tuple[str, ...]) -> dict[str, Path]:

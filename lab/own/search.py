@@ -10,7 +10,8 @@ from lab.data import Data
 from lab.errors import ArgumentError, check_choice, check_number, check_whole
 from lab.nonlinearity.named import NAMES
 from lab.own.settings import Make, Replaced, known, recipe_of, store_of, task
-from lab.run import MOST_SEED, SearchResult, complete
+from lab.run import MOST_SEED, complete
+from lab.search_results import SearchResult
 from lab.spec import ModuleSearch
 from lab.store import Store
 
@@ -23,11 +24,11 @@ def search(
     models: int = 4,
     steps: int = 1000,
     rate: float = 1e-3,
-    spline_rate: float = 0.02,
+    spline_rate: float = 0.005,
     low: float = -8.0,
     high: float = 8.0,
     knots: int = 161,
-    start: str = "zero",
+    start: str = "gelu",
     seed: int = 0,
     name: str | None = None,
     device: str = "auto",

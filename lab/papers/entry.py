@@ -97,7 +97,7 @@ class Entry:
 
         >>> from lab.catalogue.registry import entries
         >>> [found.order for found in entries("hypernetwork").values()][::10]
-        [('fig', '', 2, 'b'), ('fig', '', 5, 'f'), ('table', 'A', 2, '')]
+        [('fig', '', 2, 'b'), ('fig', '', 5, 'f'), ('table', 'A', 1, '')]
         """
         if self.place is not None:
             return self.place

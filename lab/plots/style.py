@@ -15,8 +15,10 @@ YELLOW, BLUE, VERMILLION, PURPLE, GREY = "#F0E442", "#0072B2", "#D55E00", "#CC79
 
 # A method has its colour in every figure of the lab. COPY's baseline has ALiBi positions: two names, one colour.
 METHOD_COLOURS = {
+    "linear MLP": ORANGE,
     "baseline": GREY,
     "ours MLP": BLUE,
+    "GELU + ours MLP": GREEN,
     "ours MLP + attention": VERMILLION,
     "ours attention": PURPLE,
     "absolute positions": ORANGE,
@@ -42,8 +44,10 @@ METHOD_COLOURS = {
     "learned for hard": BLUE,
 }
 METHOD_SYMBOLS = {  # a second way to tell methods apart, where points are drawn
+    "linear MLP": "cross",
     "baseline": "circle",
     "ours MLP": "diamond",
+    "GELU + ours MLP": "star",
     "ours MLP + attention": "square",
     "ours attention": "triangle-up",
     "absolute positions": "square",
@@ -171,6 +175,25 @@ def method_title(method: str) -> str:
     return METHOD_TITLES.get(method, method)
 
 
+TEXT_TITLES = {  # of texts, by the name of their data set
+    "shakespeare": "Shakespeare",
+    "moby_dick": "Moby-Dick",
+    "python_stdlib": "Python library",
+    "tinystories": "TinyStories",
+    "enwik8_clean": "Enwik8",
+    "code_search_net_java": "CSN-Java",
+    "code_search_net_python": "CSN-Python",
+}
+TOKEN_TITLES = {"char": "char", "gpt2": "GPT-2 BPE", "bpe": "own BPE"}
+
+
 def task_title(task: str) -> str:
-    """A task's name as figures spell it; names that the lab does not know stay as they are."""
+    """A task's name as figures spell it; names that the lab does not know stay as they are.
+
+    >>> task_title("addmod"), task_title("shakespeare char")
+    ('AddMod', 'Shakespeare, char')
+    """
+    corpus, _, tokens = task.partition(" ")
+    if corpus in TEXT_TITLES and tokens in TOKEN_TITLES:
+        return f"{TEXT_TITLES[corpus]}, {TOKEN_TITLES[tokens]}"
     return TASK_TITLES.get(task, task)

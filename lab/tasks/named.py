@@ -12,9 +12,9 @@ from lab.tasks.table import TableTask
 from lab.tasks.tabular import Tabular
 
 AS_NUMBERS = " as numbers"
-HELP = "a table: an operation ('a+b mod 27', 'aba^-1 in S4'), images ('mnist_sample', also ' as numbers')"
-TEXT_HELP = "a text ('shakespeare', 'python_stdlib bpe')"
+HELP = "a table: an operation ('a+b mod 27'), images ('mnist_sample', also ' as numbers')"
 HELP += " or a data set ('bank-marketing'); `lab data` lists them"
+TEXT_HELP = "a text ('shakespeare')"
 
 
 def table_named(name: str) -> TableTask | None:

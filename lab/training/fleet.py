@@ -23,7 +23,7 @@ from lab.models.mlp import InputFunctions
 from lab.nonlinearity.part import as_module
 from lab.nonlinearity.spline import Spline
 from lab.spec import UNCHANGED, Knots, KnotTable, Resolved, RunSpec
-from lab.training import masked, optimizers, rows, sequences, streams, text  # noqa: F401  its tasks and recipes
+from lab.training import masked, muon, optimizers, rows, sequences, streams, text  # noqa: F401  its tasks and recipes
 
 
 class Fleet:

@@ -8,30 +8,45 @@ from lab.errors import ArgumentError, check_flag
 from lab.scale import check_scale
 
 if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
     from lab.widgets.explorer import Explorer
 
 
-def explore(x: object, scale: str | None = None, edit: bool = False) -> Explorer:
+def explore(
+    x: object, scale: str | None = None, edit: bool = False, inputs: object = None, targets: object = None
+) -> Explorer:
     """The explorer that fits what it is given.
 
     A Spline, a search's result, a name in the zoo, or Figure 6: SplineExplorer, in its editing mode with `edit`. A
     task or its name, or what `lab.train` returned: TrainingExplorer; but of runs on SRAVEN or fuzzy logic, one or the
     first of several, LatentExplorer. Figure 5 or 11: CompatibilityExplorer. A Sraven: SravenExplorer; a Logic:
-    LogicExplorer; an Operation: GrokkingExplorer. A landscape: LandscapeExplorer. scale: of what is trained (default
-    laptop); at smoke scale, fewer codes are looked at.
+    LogicExplorer; an Operation: GrokkingExplorer. A landscape: LandscapeExplorer. A model of your own, with inputs
+    (N, …) and targets (N,): ModelExplorer. What `lab.compare` or another probe returned: its picture, as `lab.plot` has
+    it. scale: of what is trained (default laptop); at smoke scale, fewer codes are looked at.
 
     >>> type(explore("memorize")).__name__
     'TrainingExplorer'
     """
     # plotly and ipywidgets take a second to import: only who explores waits for them
+    from torch import nn
+
     from lab import tasks
     from lab.catalogue.figure import Figure
     from lab.catalogue.received_inputs import functions_of
+    from lab.comparison import Comparison
     from lab.nonlinearity.spline import Spline
     from lab.nonlinearity.zoo import zoo_names
     from lab.probes.arguments import described
+    from lab.probes.complexity import Complexity
+    from lab.probes.cost import Cost
+    from lab.probes.decoding import Decoding
+    from lab.probes.embedding import Embedding
     from lab.probes.landscape import Landscape
-    from lab.run import EpisodeResult, Run, Runs, SearchResult
+    from lab.probes.similarity import CodeSimilarity
+    from lab.probes.slices import Slice1D, Slice2D
+    from lab.run import Run, Runs
+    from lab.search_results import EpisodeResult, SearchResult
     from lab.tasks import Logic, Operation, Sraven
     from lab.tasks.table import TableTask
     from lab.widgets.compatibility import CompatibilityExplorer
@@ -43,6 +58,10 @@ def explore(x: object, scale: str | None = None, edit: bool = False) -> Explorer
     from lab.widgets.sraven import SravenExplorer
     from lab.widgets.training import TrainingExplorer
 
+    if isinstance(x, nn.Module) and inputs is not None:
+        from lab.widgets.model import ModelExplorer
+
+        return ModelExplorer(x, inputs, targets)
     scale, edit = check_scale("laptop" if scale is None else scale), check_flag("edit", edit)
     if isinstance(x, (EpisodeResult, SearchResult)):
         x = x.spline
@@ -67,10 +86,18 @@ def explore(x: object, scale: str | None = None, edit: bool = False) -> Explorer
         return GrokkingExplorer(x, scale)
     if isinstance(x, (Runs, TableTask)) or (isinstance(x, str) and x in tasks.NAMES):
         return TrainingExplorer(x, scale)
-    if isinstance(x, Figure) and "architecture" in x.table:
+    if isinstance(x, Figure) and {"architecture", "part"} <= set(x.table):
         return CompatibilityExplorer(x)
     if isinstance(x, Landscape):
         return LandscapeExplorer(x)
+    if isinstance(x, (Comparison, Slice1D, Slice2D, Complexity, Embedding, Decoding, CodeSimilarity, Cost)):
+        from lab.widgets.model import ResultExplorer
+
+        return ResultExplorer(x)
+    if isinstance(x, nn.Module):
+        raise ArgumentError(
+            f"a {type(x).__name__} alone shows nothing; give inputs, as lab.explore(model, inputs=X, targets=y)"
+        )
     given = f"the figure {x.name}" if isinstance(x, Figure) else described(x)
     raise ArgumentError(
         f"there is no explorer for {given}; give a lab.Spline, a name in the zoo (lab.zoo() lists them), a task "
@@ -78,6 +105,20 @@ def explore(x: object, scale: str | None = None, edit: bool = False) -> Explorer
         "lab.train, lab.trained, lab.search or probes.landscape returned, or a figure with an explorer "
         "(transformers/fig5, fig6, fig11)"
     )
+
+
+def plot(result: object, labels: object = None) -> go.Figure:
+    """The picture of a result, a Plotly figure: of a function, of what `lab.search`, `lab.compare` or a probe returned.
+
+    labels: (examples,), of the points of an embedding: their colours.
+
+    >>> from lab.nonlinearity.spline import Spline
+    >>> plot(Spline([0.0, 1.0, 0.0], low=-1.0, high=1.0)).data[0].y.tolist()
+    [0.0, 1.0, 0.0]
+    """
+    from lab.widgets.drawing import draw
+
+    return draw(result, labels)
 
 
 def _table(name: str) -> object:

@@ -38,8 +38,10 @@ class CompatibilityExplorer(Explorer):
 
     def __init__(self, figure: Figure):
         super().__init__()
-        if "architecture" not in figure.table:
-            raise ArgumentError(f"{figure.name} has no architectures to compare; give transformers/fig5 or fig11")
+        if not {"architecture", "part"} <= set(figure.table):
+            raise ArgumentError(
+                f"{figure.name} has no architectures of several parts to compare; give transformers/fig5 or fig11"
+            )
         table, self._name, self.cells = figure.table, figure.name, Cells(figure)
         self._deltas = {part: delta(table[table["part"] == part]) for part in self.cells.parts}
         self._matrices = {part: heatmaps([Matrix("", cells)]) for part, cells in self._deltas.items()}

@@ -6,6 +6,7 @@ import io
 import json
 import sysconfig
 import zipfile
+from os import environ
 from pathlib import Path
 
 import numpy as np
@@ -105,7 +106,9 @@ def mine(tmp_path, monkeypatch):
 def test_a_users_own_text_file_is_read(mine):
     mine("\ufeffTo be,\r\nor not: ü\n".encode())
     assert bytes(datasets.load("mine").arrays["text"]) == "To be,\nor not: ü\n".encode()
+    (Path(environ["LAB_DATA"]) / "mine.txt").unlink()
     mine(gzip.compress(b"packed\n"), "mine.txt.gz")
+    assert bytes(datasets.load("mine").arrays["text"]) == b"packed\n"
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Token files, vocabularies and splits: nothing held out is trained on, nothing is lost but rare tokens."""
 
+import sys
 from collections import Counter
 
 import numpy as np
@@ -44,11 +45,15 @@ def test_an_encoding_that_was_trained_comes_back_from_json():
         vocabulary.from_json("{}")
 
 
-def test_vocabularies_that_miss_what_they_need():
+def test_vocabularies_that_miss_what_they_need(monkeypatch):
     with pytest.raises(ArgumentError, match="the text is empty"):
         vocabulary.characters([])
     with pytest.raises(ArgumentError, match="no token is frequent enough"):
         vocabulary.characters(["ab"]).only(np.array([False, False]))
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "tokenizers", None)
+        with pytest.raises(LabError, match="pip install tokenizers"):
+            vocabulary.trained(["ab"])
     assert vocabulary.characters(["ab"]).encode("bäb").tolist() == [1, 1], "what it does not have is left out"
 
 
@@ -117,6 +122,7 @@ def test_tokens_are_made_once(tmp_path, monkeypatch):
     assert isinstance(first.stream, np.memmap)
     tokens._tokenized.cache_clear()
     monkeypatch.setattr(tokens, "_make", None)
+    monkeypatch.setattr(datasets, "load", None)  # nor is the text read again
     again = tokens.tokenized("moby_dick", "char", 200)
     assert np.array_equal(again.stream, first.stream) and again.segments == first.segments
     assert again.vocabulary.pieces == first.vocabulary.pieces
@@ -150,8 +156,45 @@ def test_shards_of_another_format_are_named_in_one_line(tmp_path, header, body, 
     path = tmp_path / "a.bin"
     start = b"text" if header is None else np.array([*header, *[0] * 253], "<i4").tobytes()
     path.write_bytes(start + bytes(body))
-    with pytest.raises(LabError, match=said) as caught:
-        shards.mapped(path)
-    assert str(path) in str(caught.value) and "\n" not in str(caught.value)
+    for read in (lambda: shards.mapped(path), lambda: shards.parts({"a.bin": path.read_bytes()}, {"val": "a.bin"})):
+        with pytest.raises(LabError, match=said) as caught:
+            read()
+        assert "a.bin" in str(caught.value) and "\n" not in str(caught.value)
     with pytest.raises(LabError, match="cannot be read"):
         shards.mapped(tmp_path / "none.bin")
+
+
+@pytest.fixture
+def fineweb(tmp_path, monkeypatch):
+    """A function that writes small shards into LAB_DATA."""
+    monkeypatch.setenv("LAB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("LAB_DATA", str(tmp_path))
+
+    def write(highest, shift=0):
+        numbers = np.arange(4_000) % highest + shift
+        shards.write(tmp_path / "fineweb_train_000001.bin", [numbers])
+        shards.write(tmp_path / "fineweb_val_000000.bin", [numbers[:100]])
+
+    return write
+
+
+def test_shards_of_the_speedrun_are_a_text_whose_tokens_are_known(fineweb):
+    fineweb(50)
+    found = tokens.tokenized("fineweb_shard", "gpt2", 1)
+    assert len(found.vocabulary) == 50 and found.stream[:60].tolist() == [*range(50), *range(10)]
+    assert found.vocabulary.pieces == vocabulary.gpt2().pieces[:50]
+    assert {split: sum(b - a for a, b in at) for split, at in found.segments.items()} == {
+        "train": 3_600,
+        "search": 400,
+        "val": 50,
+        "test": 50,
+        "training": 4_000,
+    }
+    with pytest.raises(ArgumentError, match="fineweb_shard has GPT-2's tokens, and no text; give tokens='gpt2'"):
+        tokens.tokenized("fineweb_shard", "char", 1)
+
+
+def test_shards_of_another_encoding_are_refused(fineweb):
+    fineweb(50, shift=60_000)
+    with pytest.raises(ArgumentError, match="fineweb_shard has token 60,049; GPT-2 has 50,257"):
+        tokens.tokenized("fineweb_shard", "gpt2", 1)

@@ -10,11 +10,13 @@ from lab.papers.claims import ABSENT, FAILS, HOLDS, UNDECIDED, Claim, Verdict, a
 from lab.papers.runs import per_seed, speed_up
 from lab.papers.simplicity.shortcut.claims import steering
 from lab.papers.transformers.compatibility import matrix
+from tests.papers.activations import planted as planted_activations
 from tests.papers.hypernetwork import planted as planted_hypernetwork
 from tests.papers.simplicity import planted as planted_simplicity
 from tests.papers.transformers import planted as planted_transformers
 
 PLANTED = planted_transformers.PLANTED | planted_hypernetwork.PLANTED | planted_simplicity.PLANTED
+PLANTED |= planted_activations.PLANTED
 # Of claims whose opposite is another table than that of the entry's other claims.
 PLANTED_CLAIMS = {
     "transformers/fig5/worse": planted_transformers.better,

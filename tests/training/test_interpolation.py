@@ -7,7 +7,7 @@ from scipy.interpolate import CubicSpline
 
 from lab import engine
 from lab.errors import ArgumentError
-from lab.run import EpisodeResult
+from lab.search_results import EpisodeResult
 from lab.spec import ConstantRate, EpisodeSpec, InterpolatedSpec, Perceptron, Restart, from_json, key, to_json
 from lab.store import Store
 from lab.tasks import Operation
@@ -50,7 +50,7 @@ def test_a_search_finds_functions_of_that_form_for_restarts_of_any_size(tmp_path
     engine.complete([spec], store, "cpu", 1)
     found = EpisodeResult(spec, store)
     for number, restart in enumerate(RESTARTS):
-        values = found.splines(number)["phi"].values.numpy().ravel()
+        values = found.of_restart(number)["phi"].values.numpy().ravel()
         x, at = (np.linspace(-2, 2, count) for count in (restart.knots, FINE * (restart.knots - 1) + 1))
         assert len(values) == len(at)
         np.testing.assert_allclose(values, drawn(kind, x, values[::FINE], at), atol=1e-5)

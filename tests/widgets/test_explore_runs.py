@@ -117,7 +117,6 @@ def test_tables_are_explored_by_name_and_by_task():
         object(),
         [],
         {},
-        torch.nn.GELU(),
         torch.zeros(3),
         lambda x: x,
         Spline,

@@ -17,7 +17,7 @@ from lab.tasks import Text
 
 STAGE_ONE_SEED = 0
 TRAINED_TO, SEARCHED_TO = 10, 15  # longest COPY sequences of `train` and of `search` (Section 3.1)
-BASELINE, MLP, BOTH = "baseline", "ours MLP", "ours MLP + attention"
+BASELINE, MLP, ATTENTION, BOTH = "baseline", "ours MLP", "ours attention", "ours MLP + attention"
 CHEAP = ("memorize", "addmod")  # at the paper's settings a run takes less than a minute of one core
 SEEDS = {"smoke": 2, "laptop": 6, "paper": 6}
 

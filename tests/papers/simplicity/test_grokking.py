@@ -17,8 +17,9 @@ from lab.papers.simplicity.grokking.figures import VERSIONS
 from lab.papers.simplicity.grokking.plots import reached
 from lab.papers.simplicity.grokking.settings import ADDITION, LEARNED, RELU, grokking
 from lab.plots.caption import reading
-from lab.run import EpisodeResult, Run
+from lab.run import Run
 from lab.scale import COMMON
+from lab.search_results import EpisodeResult
 from lab.spec import from_json, key, needs, replace, to_json
 from lab.store import Store
 from lab.training import episodes
@@ -114,7 +115,7 @@ def test_functions_are_what_the_search_found_for_each_restart(made, name):
         found, rows = EpisodeResult(search, store), functions[functions["task"] == task.name]
         assert rows.loc[rows["chosen"], "restart"].unique().tolist() == [found.winner]
         for restart, part in rows.groupby("restart"):
-            kept = found.splines(restart)["phi"].values.numpy().ravel()
+            kept = found.of_restart(restart)["phi"].values.numpy().ravel()
             assert part["value"].to_numpy() == pytest.approx(kept, abs=1e-5)
             assert part["accuracy_val"].iloc[0] == pytest.approx(found.results[restart, :, 0].mean())
         chosen = rows[rows["chosen"]]

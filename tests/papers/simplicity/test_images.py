@@ -17,8 +17,9 @@ from lab.papers.simplicity.images import settings
 from lab.papers.simplicity.images.claims import retained
 from lab.papers.simplicity.images.settings import BASE, METHODS, PER_LAYER, RELU, SETS, TARGETS, images
 from lab.plots.caption import reading
-from lab.run import EpisodeResult, Run
+from lab.run import Run
 from lab.scale import COMMON
+from lab.search_results import EpisodeResult
 from lab.spec import from_json, needs, replace, to_json
 from lab.store import Store
 from lab.training import episodes
@@ -157,7 +158,7 @@ def test_functions_are_what_the_searches_found(made, name):
         found = EpisodeResult(search, store)
         where = np.logical_and.reduce([functions[key] == value for key, value in labels.items()])
         for (restart, layer), part in functions[where].groupby(["restart", "layer"]):
-            kept = list(found.splines(restart).values())[layer - 1].values.numpy().ravel()
+            kept = list(found.of_restart(restart).values())[layer - 1].values.numpy().ravel()
             assert part["value"].to_numpy() == pytest.approx(kept, abs=1e-5)
             assert set(part["chosen"]) == {restart == found.winner}
             density = part["density"].sum(skipna=True)
@@ -166,7 +167,7 @@ def test_functions_are_what_the_searches_found(made, name):
         wanted = {
             (restart, layer + 1)
             for restart in range(len(found.results))
-            for layer in range(len(found.splines(restart)))
+            for layer in range(len(found.of_restart(restart)))
         }
         assert set(zip(rows["restart"], rows["layer"], strict=True)) == wanted
         for row in rows.itertuples():

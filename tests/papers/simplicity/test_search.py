@@ -15,8 +15,9 @@ from lab.papers.simplicity.grokking.settings import LEARNED
 from lab.papers.simplicity.images.settings import RELU
 from lab.papers.simplicity.search import plots
 from lab.papers.simplicity.search.settings import relu, search, setting
-from lab.run import EpisodeResult, Run
+from lab.run import Run
 from lab.scale import COMMON
+from lab.search_results import EpisodeResult
 from lab.spec import from_json, needs, replace, to_json
 from lab.store import Store
 from lab.training import episodes
@@ -109,7 +110,7 @@ def test_functions_are_what_the_searches_found(made):
         found = EpisodeResult(search("smoke", kind), Store())
         assert rows.loc[rows["chosen"], "restart"].unique().tolist() == [found.winner]
         for number, part in rows.groupby("restart"):
-            assert part["value"].to_numpy() == pytest.approx(found.splines(number)["phi"].values.numpy(), abs=1e-5)
+            assert part["value"].to_numpy() == pytest.approx(found.of_restart(number)["phi"].values.numpy(), abs=1e-5)
     assert len(table[table["method"] == "cubic"]) > 8 * len(table[table["method"] == "linear"])
 
 

@@ -15,8 +15,9 @@ from lab.papers.simplicity.grokking.settings import RELU
 from lab.papers.simplicity.shortcut import claims
 from lab.papers.simplicity.shortcut.settings import ALONE, CIFAR, FOR, SHIPPED, SVHN, shortcut
 from lab.plots.caption import reading
-from lab.run import EpisodeResult, Run
+from lab.run import Run
 from lab.scale import COMMON
+from lab.search_results import EpisodeResult
 from lab.spec import from_json, needs, replace, to_json
 from lab.store import Store
 from lab.tasks.collage import TILES
@@ -107,7 +108,7 @@ def test_functions_are_what_the_searches_found(made, name):
         found = EpisodeResult(searches[keys], Store())
         assert rows.loc[rows["chosen"], "restart"].unique().tolist() == [found.winner]
         for restart, part in rows.groupby("restart"):
-            kept = found.splines(restart)["phi"].values.numpy().ravel()
+            kept = found.of_restart(restart)["phi"].values.numpy().ravel()
             assert part["value"].to_numpy() == pytest.approx(kept, abs=1e-5)
 
 

@@ -45,7 +45,8 @@ def test_a_figure_has_all_that_it_promises(made, name):
     runs = [run for _, run in planned(name)]
     assert facts["runs"].keys() == {run.key for run in runs} and facts["guesses"]
     assert facts["searches"].keys() == {key(search) for run in runs for search in needs(run.spec)}
-    assert [source["sha256"] for source in facts["data"]] == [lab.datasets.entry("moby_dick").digest]
+    assert facts["data"][0]["sha256"] == lab.datasets.entry("moby_dick").digest
+    assert [source["name"] for source in facts["data"][1:]] == ["mano"] * (name == "transformers/fig9")
 
 
 def test_scores_are_those_of_the_stored_model():
@@ -72,6 +73,11 @@ def test_designs_are_measured_at_the_end_of_training(made):
         assert row["method"] == labels["method"] and row["step"] == run.spec.recipe.steps
         assert row["perplexity"] == pytest.approx(np.exp(run.loss[-1]))
         assert row["accuracy"] == run.accuracy[-1]
+
+
+def test_the_matrix_of_texts_has_no_explorer_and_says_so(made):
+    with pytest.raises(ArgumentError, match="no explorer for the figure transformers/fig9"):
+        lab.explore(made["transformers/fig9"])
 
 
 def test_changes_against_the_baseline_are_ratios_and_differences():

@@ -119,7 +119,7 @@ def functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     for task, run in first.items():
         found = episode_result(run)
         for restart, result in enumerate(found.results):
-            value = found.splines(restart)["phi"].values.detach().double().numpy().ravel()
+            value = found.of_restart(restart)["phi"].values.detach().double().numpy().ravel()
             x, chosen = np.linspace(found.spec.low, found.spec.high, len(value)), restart == found.winner
             row = {"task": task, "restart": restart, "accuracy_val": float(result[:, 0].mean()), "chosen": chosen}
             row |= {"x": x.round(6), "value": value.round(6)}

@@ -18,7 +18,8 @@ from lab.plots.function_grid import draw_inputs, gelu, window
 from lab.plots.panels import above, grid, place
 from lab.plots.style import BLACK, GREY, SEQUENCE, SIZE, colour, faded, method_title
 from lab.probes.profile import counts
-from lab.run import EpisodeResult, Run
+from lab.run import Run
+from lab.search_results import EpisodeResult
 from lab.spec import EpisodeSpec, needs
 
 if TYPE_CHECKING:  # imported where a figure is drawn
@@ -112,7 +113,7 @@ def _searched_functions(
         seen.add(searches[0])
         found = episode_result(run)
         for restart in range(len(found.results)):
-            for number, spline in enumerate(found.splines(restart).values(), 1):
+            for number, spline in enumerate(found.of_restart(restart).values(), 1):
                 y = spline.values.detach().double().numpy().ravel()
                 yield labels, run, found, restart, number, np.linspace(spline.low, spline.high, len(y)), y
 
@@ -120,7 +121,7 @@ def _searched_functions(
 def _density(run: Run, search: EpisodeSpec, layer: int) -> np.ndarray:
     """Share of what a function receives in a trained model, by the nearest knot; of a shared one, in all layers."""
     chosen = EpisodeResult(search, run.store)
-    knots = next(iter(chosen.splines().values())).values.shape[-1]
+    knots = next(iter(chosen.splines.values())).values.shape[-1]
     model = run.model()
     assert isinstance(model, MLP)
     with torch.no_grad():

@@ -79,7 +79,7 @@ def functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     for labels, run in {labels["method"]: (labels, run) for labels, run in reversed(runs)}.values():
         found = episode_result(run)
         for number, restart in enumerate(found.spec.restarts):
-            value = found.splines(number)["phi"].values.double().numpy().ravel()
+            value = found.of_restart(number)["phi"].values.double().numpy().ravel()
             x = np.linspace(found.spec.low, found.spec.high, len(value))
             row = labels | {"restart": number, "start": restart.start, "chosen": number == found.winner}
             row |= {"accuracy_val": float(found.results[number, :, 0].mean()), "x": x.round(6), "value": value.round(6)}

@@ -90,7 +90,7 @@ def functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
             seen.add(search)
             found = episode_result(run)
             for restart, result in enumerate(found.results):
-                value = found.splines(restart)["phi"].values.detach().double().numpy().ravel()
+                value = found.of_restart(restart)["phi"].values.detach().double().numpy().ravel()
                 told = {name: labels[name] for name in ("spectral", "method")} | {"restart": restart}
                 told |= {"accuracy_val": float(result[:, 0].mean()), "chosen": restart == found.winner}
                 x = np.linspace(search.low, search.high, len(value))

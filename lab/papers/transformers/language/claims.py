@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import nan
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from lab import estimates
 from lab.papers.claims import Claim, Verdict, absent, all_of
 from lab.papers.runs import POINTS, compare_one
-from lab.papers.transformers.language.designs import GLU, GLU_OURS
-from lab.papers.transformers.language.measures import COVERS, groups
-from lab.papers.transformers.language.settings import PAPER, STORIES
-from lab.papers.transformers.settings import MLP
+from lab.papers.transformers.language.designs import ALONE, GLU, GLU_OURS, TOGETHER
+from lab.papers.transformers.language.measures import COVERS, accuracy_gains, by_size, groups, perplexity_changes
+from lab.papers.transformers.language.settings import CODE, PAPER, STORIES
+from lab.papers.transformers.settings import ATTENTION, BASELINE, BOTH, MLP
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,11 +26,6 @@ def stories(table: pd.DataFrame, scale: str) -> str:
     """Models of children's stories."""
     tasks = table["task"].unique()
     return "" if set(tasks) <= {STORIES["paper"]} else f"the paper's models are of TinyStories, these of {tasks[0]}"
-
-
-def papers_texts(table: pd.DataFrame) -> list[str]:
-    """The texts of a table that the paper has, too: the others stand in for some that it has."""
-    return [task for task in table["task"].unique() if task in PAPER]
 
 
 def _against(table: pd.DataFrame, ours: str, other: str, case: str = "") -> Verdict:
@@ -50,6 +49,215 @@ TABLE3 = (
         lambda table: _against(table, GLU_OURS, GLU),
         stories,
         STORIES_DECIDE,
+        nan,
+    ),
+)
+
+
+def _texts_here(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of texts that the paper has, too: the others stand in for some of its own."""
+    return table[table["task"].isin(PAPER)]
+
+
+def every_text(table: pd.DataFrame, scale: str) -> str:
+    """All texts are the paper's."""
+    others = [task for task in table["task"].unique() if task not in PAPER]
+    return f"the paper has other texts than {', '.join(others)}" if others else ""
+
+
+def some_text(table: pd.DataFrame, scale: str) -> str:
+    """Some text is the paper's."""
+    return "" if len(_texts_here(table)) else every_text(table, scale)
+
+
+def _mlp_is_better(table: pd.DataFrame) -> Verdict:
+    """Training perplexity with the learned MLP function below the baseline's, on each of the paper's texts."""
+    changes = {task: perplexity_changes(rows, "method", BASELINE) for task, rows in _by_text(_texts_here(table))}
+    return all_of(
+        Verdict(found[MLP], below=0.0, unit="%", case=task) for task, found in changes.items() if MLP in found
+    )
+
+
+def _relative_gains(table: pd.DataFrame) -> dict[str, float]:
+    """By text: what the learned MLP function gains in log perplexity, as a share of what GELU gains on a linear MLP."""
+    found = {}
+    for task, rows in _by_text(table):
+        logs = {kind: np.log(values).mean() for kind, values in groups(rows, "method", "perplexity").items()}
+        if {"linear MLP", BASELINE, MLP} <= set(logs):
+            found[task] = float(100 * (logs[BASELINE] - logs[MLP]) / (logs["linear MLP"] - logs[BASELINE]))
+    return found
+
+
+def _code_gains_more(table: pd.DataFrame) -> Verdict:
+    """Relative gains on code minus those on prose; a text is one unit."""
+    sides: dict[str, list[float]] = {"code": [], "prose": []}
+    for task, gain in _relative_gains(table).items():
+        sides["code" if task.split()[0] in CODE else "prose"].append(gain)
+    if not all(sides.values()):
+        return absent("there are not both code and prose", unit=POINTS, above=0.0)
+    found = estimates.compare(sides, {"": ("code", "prose")}, "texts, of one search each")[""]
+    return Verdict(replace(found, over="texts"), above=0.0, unit=POINTS)
+
+
+def _characters_gain_more(table: pd.DataFrame) -> Verdict:
+    """Relative gains by characters minus those by subwords, of texts that have both."""
+    gains = {tuple(task.split()): gain for task, gain in _relative_gains(table).items()}
+    both = [
+        gains[corpus, "char"] - gain
+        for (corpus, tokens), gain in gains.items()
+        if tokens != "char" and (corpus, "char") in gains
+    ]
+    found = estimates.mean(both, "texts", "texts, of one search each")
+    return Verdict(found, above=0.0, unit=POINTS)
+
+
+def loss_gains(rows: pd.DataFrame) -> pd.DataFrame:
+    """Of one text: loss of the baseline (mean over its seeds) minus that with the learned function, steps × seeds."""
+    alive = rows[~rows["diverged"].astype(bool)]
+    kinds = {kind: part.pivot(index="step", columns="seed", values="loss") for kind, part in alive.groupby("method")}
+    if not {BASELINE, MLP} <= set(kinds):
+        return alive.head(0)
+    return -kinds[MLP].sub(kinds[BASELINE].mean(axis=1), axis=0)
+
+
+def early_and_last(gains: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
+    """By seed: mean gain in the first third of training, or at its first evaluation; and at its end."""
+    first, last = gains.index.min(), gains.index.max()
+    return gains[gains.index <= max(first, last / 3)].mean(), gains.loc[last]
+
+
+def _larger_early(table: pd.DataFrame) -> Verdict:
+    verdicts = []
+    for task, rows in _by_text(_texts_here(table)):
+        if len(gains := loss_gains(rows)):
+            early, last = early_and_last(gains)
+            difference = estimates.mean((early - last).tolist(), covers=COVERS)
+            verdicts.append(Verdict(difference, above=0.0, unit="nats", case=task))
+    return all_of(verdicts)
+
+
+def _by_text(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    return list(table.groupby("task", sort=False))
+
+
+_GPU = "all texts at the paper's settings; a GPU"
+FIG8 = (
+    Claim(
+        "mlp",
+        "Learned MLP functions have a lower perplexity than GELU on each text",
+        _mlp_is_better,
+        some_text,
+        _GPU,
+        nan,
+    ),
+    Claim(
+        "code",
+        "Code gains more than prose, in shares of what GELU gains on a linear MLP",
+        _code_gains_more,
+        every_text,
+        _GPU,
+        nan,
+    ),
+    Claim(
+        "characters",
+        "The gain is clearer with characters than with subwords",
+        _characters_gain_more,
+        every_text,
+        _GPU,
+        nan,
+    ),
+)
+FIG15 = (
+    Claim(
+        "early",
+        "The improvement is larger early in training, and diminishes",
+        _larger_early,
+        some_text,
+        _GPU,
+        nan,
+    ),
+)
+
+
+def _better_at_each_size(table: pd.DataFrame) -> Verdict:
+    """Accuracy with the MLP function learned from zero minus the baseline's."""
+    found = {size: accuracy_gains(rows, "method", BASELINE) for size, rows in by_size(table)}
+    return all_of(
+        Verdict(gains[MLP], above=0.0, unit=POINTS, case=size) for size, gains in found.items() if MLP in gains
+    )
+
+
+def _mlp_alone_is_best(table: pd.DataFrame) -> Verdict:
+    """Training perplexity with a learned attention, or with both learned, above that with the learned MLP alone."""
+    verdicts = []
+    for size, rows in by_size(table):
+        found = perplexity_changes(rows, "method", MLP)
+        verdicts += [
+            Verdict(found[method], above=0.0, unit="%", case=f"{size}, {method}")
+            for method in (ATTENTION, BOTH)
+            if method in found
+        ]
+    return all_of(verdicts)
+
+
+def _several_models_are_better(table: pd.DataFrame) -> Verdict:
+    """Accuracy with functions of several models minus that with functions of one."""
+    found = {layers: accuracy_gains(rows, "method", ALONE) for layers, rows in table.groupby("layers")}
+    return all_of(
+        Verdict(gains[TOGETHER], above=0.0, unit=POINTS, case=f"{layers} layers")
+        for layers, gains in found.items()
+        if TOGETHER in gains
+    )
+
+
+SMALL = 2.0  # percent of perplexity: what is taken here as very small
+
+
+def _differences_are_small(table: pd.DataFrame) -> Verdict:
+    """On each text, perplexity with a function of another text against that with its own."""
+    verdicts = []
+    for task, rows in _by_text(table[table["task"].isin(PAPER)]):
+        known = rows[rows["architecture"].isin(PAPER)]
+        for other, change in perplexity_changes(known, "architecture", task).items():
+            verdicts.append(Verdict(change, above=-SMALL, below=SMALL, unit="%", case=f"{other} on {task}"))
+    return all_of(verdicts)
+
+
+def texts_alone(table: pd.DataFrame, scale: str) -> str:
+    """Besides MANO, all texts are the paper's."""
+    return every_text(table[table["task"] != "mano"], scale)
+
+
+FIG7 = (
+    Claim(
+        "sizes",
+        "Learned functions improve the accuracy at each model size",
+        _better_at_each_size,
+        stories,
+        STORIES_DECIDE,
+        nan,
+    ),
+)
+SIZES = (
+    Claim("mlp-alone", "It is best to learn the function of the MLP alone", _mlp_alone_is_best, some_text, _GPU, nan),
+)
+TABLE5 = (
+    Claim(
+        "several",
+        "Functions learned with several models are better than with one",
+        _several_models_are_better,
+        stories,
+        STORIES_DECIDE,
+        nan,
+    ),
+)
+FIG9 = (
+    Claim(
+        "small",
+        f"Which text a function was learned for makes less than {SMALL:.0f} % of perplexity",
+        _differences_are_small,
+        texts_alone,
+        _GPU,
         nan,
     ),
 )

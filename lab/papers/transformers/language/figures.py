@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from lab.papers.entry import Entry, Planned
-from lab.papers.transformers.language import claims, plots
+from lab.papers.transformers.language import claims, compatibility, plots, sizes, texts
 from lab.papers.transformers.language.designs import DESIGNS, GELU
-from lab.papers.transformers.language.measures import accuracy_gains, final, perplexity_changes
+from lab.papers.transformers.language.measures import accuracy_gains, final, perplexity_changes, signed
 from lab.papers.transformers.language.settings import SEEDS, STORIES, on_stories, stories_origin
 from lab.papers.transformers.settings import MLP
 from lab.run import Run
@@ -39,7 +39,8 @@ def summary_table3(table: pd.DataFrame) -> str:
     base = table[table["method"] == GELU]
     perplexities, accuracies = perplexity_changes(table, "method", GELU), accuracy_gains(table, "method", GELU)
     told = [
-        f"{name} {perplexities[name].effect:+.1f} %, {accuracies[name].effect:+.1f} points" for name in perplexities
+        f"{name} {signed(perplexities[name].effect)} %, {signed(accuracies[name].effect)} points"
+        for name in perplexities
     ]
     return (
         f"GELU: training perplexity {base['perplexity'].mean():.2f} (paper 1.58), accuracy"
@@ -49,6 +50,9 @@ def summary_table3(table: pd.DataFrame) -> str:
 
 
 ENTRIES = (
+    *texts.ENTRIES,
+    *sizes.ENTRIES,
+    *compatibility.ENTRIES,
     Entry(
         "transformers/table3",
         "4.1",

@@ -10,6 +10,7 @@ import numpy as np
 
 from lab.estimates import Estimate, compare
 from lab.run import Run
+from lab.statistics import LEVEL
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,6 +58,33 @@ def accuracy_gains(table: pd.DataFrame, by: str, base: str) -> dict[str, Estimat
     """Accuracy of each kind minus that of `base`, in percentage points."""
     known = {kind: [100 * one for one in values] for kind, values in groups(table, by, "accuracy").items()}
     return compare(known, {kind: (kind, base) for kind in known if kind != base and base in known}, COVERS)
+
+
+def perplexity_gains(table: pd.DataFrame, by: str, base: str) -> dict[str, Estimate]:
+    """Training perplexity of `base` minus that of each kind."""
+    known = groups(table, by, "perplexity")
+    return compare(known, {kind: (base, kind) for kind in known if kind != base and base in known}, COVERS)
+
+
+def by_size(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """The rows of each size of models, named as "layers×width"."""
+    return [(f"{layers}×{width}", rows) for (layers, width), rows in table.groupby(["layers", "width"], sort=True)]
+
+
+def spread(table: pd.DataFrame, mark: str = "Whiskers") -> str:
+    """What whiskers of differences stand for."""
+    if table["seed"].nunique() < 2:
+        return "One seed only: no interval."
+    return f"{mark}: {100 * LEVEL:.0f} % interval of the difference over seeds."
+
+
+def signed(value: float, places: int = 1) -> str:
+    """A difference as captions say it; no "-0.0".
+
+    >>> signed(0.26), signed(-0.01)
+    ('+0.3', '+0.0')
+    """
+    return f"{round(value, places) + 0.0:+.{places}f}"
 
 
 COVERS = "seeds, of one search"

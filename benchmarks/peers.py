@@ -1,0 +1,136 @@
+"""Functions that learn, one a channel or one for all: the lab's and those of other packages, in one run.
+
+    pip install --no-deps deepsplines rational-activations ikan torchinfo matplotlib  # those there are measured
+    python benchmarks/peers.py                                     # a minute on an idle CPU core
+    python benchmarks/peers.py --device cuda
+
+Forward and backward, to the input and to what learns, of images (batch, 64, 32, 32) in float32; of layers from 64 to 64
+numbers on rows (batch, 64). Contestants are interleaved: round by round, each once. Times are medians over rounds, with
+half of the range between quartiles. ikan's KANLinear is efficient-kan's, which is on no package index.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import numpy as np
+import torch
+from report import machine
+from torch import Tensor, nn
+
+from lab.nonlinearity.channels import ChannelSpline
+from lab.nonlinearity.kan import KANLinear
+from lab.nonlinearity.spline import Spline
+
+CHANNELS, SIDE, KNOTS, RANGE = 64, 32, 51, 4.0
+ROUNDS = 15
+
+
+def activations() -> dict[str, nn.Module]:
+    """By name: functions of images (batch, CHANNELS, SIDE, SIDE)."""
+    one = Spline.from_function(nn.LeakyReLU(), -RANGE, RANGE, KNOTS, learnable=True)
+    found: dict[str, nn.Module] = {
+        "GELU": nn.GELU(),
+        "PReLU, one a channel": nn.PReLU(CHANNELS),
+        "lab.Spline, one for all": one,
+        "lab ChannelSpline": ChannelSpline(one.values.detach().expand(CHANNELS, -1), -RANGE, RANGE, learnable=True),
+    }
+    try:
+        from deepsplines.ds_modules import DeepBSpline
+
+        theirs = DeepBSpline("conv", CHANNELS, size=KNOTS, range_=RANGE, init="leaky_relu", save_memory=False)
+        found["DeepSplines DeepBSpline, one a channel"] = theirs
+    except ImportError as error:
+        print(f"DeepSplines is not here ({error})")
+    try:
+        from rational.torch import Rational
+
+        found["rational-activations, one for all"] = Rational(cuda=False)
+    except ImportError as error:
+        print(f"rational-activations is not here ({error})")
+    return found
+
+
+def layers() -> dict[str, nn.Module]:
+    """By name: layers from CHANNELS to CHANNELS numbers."""
+    spline = ChannelSpline(torch.zeros(CHANNELS, KNOTS), -RANGE, RANGE, learnable=True)
+    found: dict[str, nn.Module] = {
+        "Linear, GELU": nn.Sequential(nn.Linear(CHANNELS, CHANNELS), nn.GELU()),
+        "Linear, lab ChannelSpline": nn.Sequential(nn.Linear(CHANNELS, CHANNELS), spline),
+        "lab KANLinear": KANLinear(CHANNELS, CHANNELS),
+    }
+    package = find_spec("ikan")
+    if package is None or package.origin is None:
+        print("ikan is not here")
+        return found
+    # its __init__ asks for packages that this one module does not need
+    spec = spec_from_file_location("ikan_kan", Path(package.origin).with_name("KAN.py"))
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    found["efficient-kan's KANLinear (ikan)"] = module.KANLinear(CHANNELS, CHANNELS)
+    return found
+
+
+def check(found: dict[str, nn.Module], x: Tensor) -> None:
+    """What is timed is one function: within the range, the lab's spline and DeepSplines' are the leaky ReLU."""
+    inside = x.clamp(-0.9 * RANGE, 0.9 * RANGE)
+    for name, module in found.items():
+        if "Spline" in name:
+            torch.testing.assert_close(module(inside), nn.functional.leaky_relu(inside), atol=1e-4, rtol=1e-4)
+
+
+def measured(found: dict[str, Callable], x: Tensor, rounds: int) -> dict[str, np.ndarray]:
+    """Seconds of each round by name, forward and backward."""
+    seconds: dict[str, list[float]] = {name: [] for name in found}
+    for number in range(rounds + 2):  # two warm up
+        for name, module in found.items():
+            given = x.detach().requires_grad_()
+            _wait(x)
+            start = time.perf_counter()
+            module(given).sum().backward()
+            _wait(x)
+            if number > 1:
+                seconds[name].append(time.perf_counter() - start)
+    return {name: np.array(values) for name, values in seconds.items()}
+
+
+def _wait(x: Tensor) -> None:
+    if x.device.type == "cuda":
+        torch.cuda.synchronize()
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    asked = parser.parse_args()
+    warnings.filterwarnings("ignore", category=UserWarning)
+    torch.set_num_threads(1)
+    print(machine())
+    generator = torch.Generator().manual_seed(0)
+    for what, found, shape in (
+        ("images", activations(), (asked.batch, CHANNELS, SIDE, SIDE)),
+        ("layers on rows", layers(), (64 * asked.batch, CHANNELS)),
+    ):
+        x = torch.randn(shape, generator=generator).to(asked.device)
+        found = {name: module.to(asked.device) for name, module in found.items()}
+        if what == "images":
+            check(found, x)
+        seconds = measured(found, x, asked.rounds)
+        first = np.median(next(iter(seconds.values())))
+        for name, values in seconds.items():
+            low, middle, high = 1000 * np.percentile(values, (25, 50, 75))
+            print(
+                f"{what}: {name:42} {middle:9.3f} ± {(high - low) / 2:.3f} ms {middle / 1000 / first:7.2f} × the first"
+            )
+
+
+if __name__ == "__main__":
+    main()

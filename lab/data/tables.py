@@ -1,0 +1,125 @@
+"""Tables from files: numbers, categories and missing values made into numbers, by rules of the training rows alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lab.errors import ArgumentError, LabError, check_path, listed, shortened, shown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+KINDS = (".csv", ".tsv", ".parquet", ".npz")
+MOST_LEVELS = 50  # of a column of words: where there are more, it is no category
+
+
+def frame(path: str | Path) -> pd.DataFrame:
+    """The table in a CSV, TSV or Parquet file. LabError where it cannot be read."""
+    import pandas as pd
+
+    path = check_path("path", path)
+    kind = "".join(path.suffixes[-2:]) if path.suffix in (".gz", ".zip") else path.suffix
+    readers = {".csv": pd.read_csv, ".tsv": lambda p: pd.read_csv(p, sep="\t"), ".parquet": pd.read_parquet}
+    reader = next((reader for end, reader in readers.items() if kind.lower().startswith(end)), None)
+    if reader is None:
+        raise ArgumentError(f"path={shown(str(path))}: give a file that ends in {', '.join(KINDS)}")
+    try:
+        return reader(path)
+    except FileNotFoundError as error:
+        raise LabError(f"there is no file {path}; give the path of a table") from error
+    except (OSError, ValueError, UnicodeDecodeError) as error:  # pandas' parser errors are ValueErrors
+        raise LabError(f"{path} cannot be read ({shortened(str(error))}); give a whole {path.suffix} file") from error
+
+
+def divided(table: pd.DataFrame, target: str, drop: Sequence[str]) -> tuple[pd.DataFrame, np.ndarray, list[str]]:
+    """Columns to learn from, the target, and what was left out, a line each."""
+    columns = [str(column) for column in table.columns]
+    table = table.set_axis(columns, axis=1)
+    for name in (target, *drop):
+        if name not in columns:
+            raise ArgumentError(f"there is no column {shown(name)}; there are {listed(columns, name)}")
+    notes, known = [], table[target].notna()
+    if lost := int((~known).sum()):
+        notes.append(f"{lost} rows without {target} were left out")
+    table = table[known].reset_index(drop=True)
+    inputs, words = table.drop(columns=[target, *drop]), []
+    for name in inputs:
+        column = inputs[name]
+        if column.isna().all():
+            words.append(f"{name} (empty)")
+        elif column.nunique() < 2 and not column.isna().any():
+            words.append(f"{name} (one value)")
+        elif not _is_number(column) and column.nunique() > MOST_LEVELS:
+            words.append(f"{name} ({column.nunique()} different words)")
+    if words:
+        notes.append(f"columns left out: {', '.join(words)}")
+        inputs = inputs.drop(columns=[word.rpartition(" (")[0] for word in words])
+    if not len(table) or not inputs.shape[1]:
+        raise ArgumentError(f"the table has {len(table)} rows and {inputs.shape[1]} columns to learn from; give more")
+    values = table[target]
+    return inputs, values.to_numpy() if _is_number(values) else values.astype(str).to_numpy(), notes
+
+
+def numbers(inputs: pd.DataFrame, training: np.ndarray) -> tuple[np.ndarray, list[str], list[str]]:
+    """Rows of numbers (N, D), the names of their columns, and what was done, a line each.
+
+    Numbers are shifted and scaled to mean 0 and standard deviation 1; where some are missing, by the median, and a
+    column says so. Words become a column a category. All of it by what the rows `training` say.
+    """
+    import pandas as pd
+    from sklearn.compose import ColumnTransformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    inputs = inputs.copy()
+    plain = [name for name in inputs if _is_number(inputs[name])]
+    words = [name for name in inputs if name not in plain]
+    for name in words:
+        inputs[name] = pd.Series(np.where(inputs[name].isna(), "missing", inputs[name].astype(str)), dtype=object)
+    inputs[plain] = inputs[plain].astype(float).replace([np.inf, -np.inf], np.nan)
+    gaps = inputs[plain].isna().sum()
+    fill = make_pipeline(
+        SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True), StandardScaler()
+    )
+    code = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    made = ColumnTransformer([("numbers", fill, plain), ("words", code, words)], verbose_feature_names_out=False)
+    made.fit(inputs.iloc[training])
+    found = made.transform(inputs).astype(np.float32)
+    notes = [f"{len(plain)} columns of numbers, each to mean 0 and standard deviation 1 on the training rows"]
+    if missing := {name: int(count) for name, count in gaps.items() if count}:
+        said = ", ".join(f"{name} {count}" for name, count in missing.items())
+        notes.append(f"missing numbers filled by the median of the training rows, with a column that says so: {said}")
+    if words:
+        levels = ", ".join(f"{name} {len(kinds)}" for name, kinds in zip(words, _kinds(made), strict=True))
+        notes.append(f"{len(words)} columns of words, a column for each category (missing is one): {levels}")
+    return found, [str(name) for name in made.get_feature_names_out()], notes
+
+
+def _kinds(made: Any) -> list[np.ndarray]:
+    return made.named_transformers_["words"].categories_
+
+
+def _is_number(column: pd.Series) -> bool:
+    import pandas as pd
+
+    return bool(pd.api.types.is_numeric_dtype(column)) and not bool(pd.api.types.is_bool_dtype(column))
+
+
+def arrays(path: str | Path, target: str) -> tuple[Any, np.ndarray]:
+    """Inputs and target of an .npz file: one more array, or several by name."""
+    try:
+        with np.load(check_path("path", path), allow_pickle=False) as found:
+            held = {name: found[name] for name in found.files}
+    except FileNotFoundError as error:
+        raise LabError(f"there is no file {path}; give the path of an .npz") from error
+    except (OSError, ValueError) as error:
+        raise LabError(f"{path} cannot be read ({shortened(str(error))}); give what numpy.savez wrote") from error
+    if target not in held or len(held) < 2:
+        raise ArgumentError(f"there is no array {shown(target)} beside others; there are {listed(list(held), target)}")
+    y = held.pop(target)
+    return next(iter(held.values())) if len(held) == 1 else held, y

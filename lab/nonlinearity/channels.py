@@ -1,0 +1,93 @@
+"""One spline a channel, as DeepSplines has them; the same kernels, with the channels in the place of runs."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from lab.errors import ArgumentError, check_whole
+from lab.nonlinearity.op import spline
+from lab.nonlinearity.spline import Spline
+from lab.nonlinearity.traced import traced
+
+
+class ChannelSpline(Spline):
+    """φ_c for each channel c of an axis of the input.
+
+    values: (channels, knots). dim: the axis of x that has the channels: 1 of images (B, C, H, W) and of rows (B, C), -1
+        of tokens (B, T, C). Otherwise as `Spline`.
+
+    >>> two = ChannelSpline(torch.tensor([[0.0, 1.0], [0.0, 3.0]]), low=0.0, high=1.0)
+    >>> two(torch.tensor([[0.5, 0.5]])).tolist()
+    [[0.5, 1.5]]
+    """
+
+    def __init__(self, values: Tensor, low: float = -20.0, high: float = 20.0, learnable: bool = False, dim: int = 1):
+        super().__init__(values, low, high, learnable)
+        if self.values.dim() != 2:
+            raise ArgumentError(f"values has shape {tuple(self.values.shape)}; it must be (channels, knots)")
+        self.dim = check_whole("dim", dim, -8, 8)
+
+    @property
+    def channels(self) -> int:
+        """How many functions there are."""
+        return len(self.values)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """φ_c(x), shape and dtype of `x`."""
+        _check_axis(x, self.dim, self.channels)
+        under = torch._C._are_functorch_transforms_active()
+        moved = x.movedim(self.dim, 0)
+        found = (traced if under else spline)(moved.contiguous(), self.values, self.low, self.high)
+        return found.movedim(0, self.dim)
+
+    def of_channel(self, channel: int) -> Spline:
+        """The function of one channel."""
+        return Spline(self.values[check_whole("channel", channel, 0, self.channels - 1)], self.low, self.high)
+
+    def _like(self, values: object) -> Spline:
+        made = super()._like(values)  # type: ignore[arg-type]
+        return ChannelSpline(made.values, self.low, self.high, dim=self.dim) if made.values.dim() == 2 else made
+
+    def extra_repr(self) -> str:
+        """As `Spline`, with the axis."""
+        return f"{super().extra_repr()}, dim={self.dim}"
+
+
+class LazyChannelSpline(nn.modules.lazy.LazyModuleMixin, ChannelSpline):
+    """A `ChannelSpline` that counts its channels at the first call: each begins as a copy of one function.
+
+    >>> lazy = LazyChannelSpline(Spline(torch.tensor([0.0, 1.0]), low=0.0, high=1.0))
+    >>> _ = lazy(torch.zeros(5, 3)); lazy.values.shape
+    torch.Size([3, 2])
+    """
+
+    cls_to_become = ChannelSpline
+
+    def __init__(self, phi: Spline, dim: int = 1):
+        if phi.values.dim() != 1:
+            raise ArgumentError(f"this spline has {len(phi.values)} functions; give one, of shape (knots,)")
+        super().__init__(phi.values.detach()[None], phi.low, phi.high, dim=dim)
+        learnable, self._first = phi.values.requires_grad, phi.values.detach().clone()
+        self.values = nn.UninitializedParameter(requires_grad=learnable, dtype=self._first.dtype)  # type: ignore[call-arg]
+
+    def initialize_parameters(self, x: Tensor) -> None:
+        """Of as many channels as the first input has."""
+        if self.has_uninitialized_params():
+            channels = x.shape[self.dim]
+            with torch.no_grad():
+                self.values.materialize((channels, len(self._first)))  # type: ignore[attr-defined]
+                self.values.copy_(self._first.to(self.values))
+
+    def extra_repr(self) -> str:
+        """Before the first call."""
+        return f"{len(self._first)} knots a channel on [{self.low:g}, {self.high:g}], dim={self.dim}"
+
+
+def _check_axis(x: Tensor, dim: int, channels: int) -> None:
+    if not isinstance(x, Tensor) or not x.is_floating_point():
+        raise ArgumentError(f"input of type {getattr(x, 'dtype', type(x).__name__)}: give floating-point numbers")
+    if not -x.dim() <= dim < x.dim() or x.shape[dim] != channels:
+        raise ArgumentError(
+            f"input of shape {tuple(x.shape)} for {channels} channels on axis {dim}; give dim= of the channels"
+        )

@@ -1,0 +1,108 @@
+"""Sections 3 and 4 of the activations paper: small language models with each of its activations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lab.papers.activations.small_models import claims, function_plots, measures, plots, printed, settings
+from lab.papers.activations.small_models.settings import FAMILIES, FIXED, METHODS, NAMES, SEEDS, TITLES, origin
+from lab.papers.entry import Entry, Planned
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LOW = 0.05, 0.95  # quantiles of learned parameters that a sentence tells
+
+
+def plan_functions(scale: str, seeds: int) -> list[Planned]:
+    """Both families with what learns: runs of the table."""
+    return settings.plan(scale, seeds, [name for name in METHODS[scale] if name in (*FIXED, "kan")])
+
+
+def plan_table(scale: str, seeds: int) -> list[Planned]:
+    """Both families with every activation."""
+    return settings.plan(scale, seeds, METHODS[scale])
+
+
+def summary_functions(table: pd.DataFrame) -> str:
+    """Where learned parameters are at the end, by family and activation."""
+    words = []
+    for family, rows in _alive(table).groupby("family", sort=False):
+        own = rows.groupby("method", sort=False)["value"].quantile(LOW).unstack()
+        told = [f"{TITLES[str(method)]} {low:.2f} to {high:.2f}" for method, (low, high) in own.iterrows()]
+        words.append(f"{FAMILIES[str(family)]}: {', '.join(told)}")
+    return (
+        f"Nine of ten learned parameters of {'; '.join(words)} (before training: PReLU's slopes .25, the others' β 1)."
+    )
+
+
+def summary_table(table: pd.DataFrame) -> str:
+    """The best by loss in each family, and whether BLiMP was read."""
+    words = []
+    for family, rows in _alive(table).groupby("family", sort=False):
+        losses = rows.groupby("method", sort=False)["loss"].mean().sort_values()
+        told = ", ".join(f"{TITLES[str(method)]} {value:.3f}" for method, value in losses.items())
+        words.append(f"{FAMILIES[str(family)]}: {told}")
+    return f"Loss on held-out text, nats a predicted token, the lowest first. {'; '.join(words)}. {_blimp(table)}"
+
+
+def _blimp(table: pd.DataFrame) -> str:
+    known = _alive(table).dropna(subset=["blimp"])
+    if not len(known):
+        return "BLiMP is not measured: it was not here (`lab data fetch blimp`)."
+    means = known.groupby("family", sort=False)["blimp"].agg(["min", "max"])
+    told = [f"{FAMILIES[str(family)]} {low:.1f} to {high:.1f} %" for family, (low, high) in means.iterrows()]
+    return f"BLiMP, {known['pairs'].max():,} pairs: {', '.join(told)}; ties at most {known['ties'].max():.1f} %."
+
+
+def _alive(table: pd.DataFrame) -> pd.DataFrame:
+    return table[~table["diverged"].astype(bool)]
+
+
+def notes(scale: str) -> list[str]:
+    """What is not here."""
+    return [
+        "no fine-tuning on GLUE, whose column is lost in the text of the paper",
+        "training time is that of the machine that trained, and of what else it did",
+    ]
+
+
+ENTRIES = (
+    Entry(
+        "activations/fig_functions",
+        "3.1",
+        "Activations with learned parameters, in small language models",
+        "Each activation of GPT-Neo and RoBERTa that learns, beside the one without parameters: the middle nine tenths"
+        " of the functions of all channels, layers and seeds, and the distribution of their parameters by layer",
+        "what the parameters learn is not printed; they are expected to help",
+        plan=plan_functions,
+        measure=measures.parameters,
+        functions=measures.functions,
+        plot=function_plots.fig_functions,
+        tasks=NAMES,
+        summary=summary_functions,
+        seeds=SEEDS,
+        origin=origin(),
+        minutes={"smoke": 0.5, "laptop": 18, "paper": 700},
+        place=("fig", "", 1, ""),
+    ),
+    Entry(
+        "activations/table1",
+        "4",
+        "GPT-Neo and RoBERTa with nine activations",
+        "Loss on held-out text, BLiMP, weights and training time of small language models that differ in their"
+        " activation alone; the paper's BLiMP scores are of models with 9 million weights (KAN: 11)",
+        "a learnable GELU is best of RoBERTa's activations, and a KAN of GPT-Neo's (BLiMP)",
+        plan=plan_table,
+        measure=measures.scores,
+        plot=plots.table1,
+        tasks=NAMES,
+        summary=summary_table,
+        seeds=SEEDS,
+        claims=claims.TABLE1,
+        printed=printed.beside,
+        origin=origin(scored=True),
+        notes=notes,
+        minutes={"smoke": 0.5, "laptop": 28, "paper": 1_200},
+    ),
+)

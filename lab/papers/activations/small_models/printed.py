@@ -1,0 +1,52 @@
+"""What Table 1 of the activations paper prints, as far as its text can be read, and ours in the same form.
+
+The column of GLUE is lost. Two rows are left out, "GPT-11.0M-3L" and "BERT-11.0M-3L", the best on GLUE: they have three
+layers, and their numbers are in brackets. Neither GEGLU nor a learnable GEGLU has a row.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Means over BLiMP, in percent. KANs have more weights than the others: 11.0 million, not 9.0.
+BLIMP: dict[str, dict[str, float]] = {
+    "gpt_neo": {
+        "relu": 56.6,
+        "prelu": 57.0,
+        "silu": 56.3,
+        "swish": 53.7,
+        "gelu": 55.6,
+        "learnable_gelu": 56.782,
+        "kan": 63.43,
+    },
+    "roberta": {
+        "relu": 58.5,
+        "prelu": 59.2,
+        "silu": 58.3,
+        "swish": 58.0,
+        "gelu": 49.1,
+        "learnable_gelu": 59.4,
+        "kan": 56.69,
+    },
+}
+# Of five seeds of the learnable GELU, from low to high.
+LEARNABLE_GELU_SEEDS = {
+    "gpt_neo": (56.0, 56.3, 57.4, 58.3, 58.7),
+    "roberta": (58.2, 59.0, 59.3, 59.8, 59.8),
+}
+
+
+def beside(table: pd.DataFrame) -> pd.DataFrame:
+    """Architecture, method, ours, theirs: BLiMP in percent."""
+    import pandas as pd
+
+    ours = table.groupby(["family", "method"])["blimp"].mean()
+    rows = [
+        {"architecture": family, "method": method, "ours": ours.get((family, method)), "theirs": value}
+        for family, own in BLIMP.items()
+        for method, value in own.items()
+    ]
+    return pd.DataFrame(rows).astype({"ours": float})

@@ -1,0 +1,69 @@
+"""Figure 9: a matrix of relative perplexities, functions × texts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lab.papers.transformers.language.measures import perplexity_changes, signed, spread
+from lab.papers.transformers.settings import BASELINE
+from lab.plots.caption import set_reading
+from lab.plots.style import DIVERGING, SIZE, TEMPLATE, task_title
+from lab.statistics import LEVEL
+
+if TYPE_CHECKING:  # imported where a figure is drawn
+    import pandas as pd
+    import plotly.graph_objects as go
+
+END = 10.0  # percent at which the colours end
+LEFT, TOP, ROW = 176, 96, 46  # px
+
+
+def fig9(table: pd.DataFrame) -> go.Figure:
+    """Rows: whose function; columns: what the model is trained on. table: task, architecture, seed, perplexity."""
+    import plotly.graph_objects as go
+
+    tasks = list(table["task"].unique())
+    kinds = [name for name in table["architecture"].unique() if name != BASELINE]
+    changes = np.full((len(kinds), len(tasks)), np.nan)
+    texts = np.full(changes.shape, "–", object)
+    for column, task in enumerate(tasks):
+        found = perplexity_changes(table[table["task"] == task], "architecture", BASELINE)
+        for row, kind in enumerate(kinds):
+            if kind in found:
+                low, high = found[kind].interval(LEVEL)
+                changes[row, column] = found[kind].effect
+                half = "" if np.isnan(low) else f"<br>± {(high - low) / 2:.1f}"
+                texts[row, column] = f"{signed(found[kind].effect)}{half}"
+    figure = go.Figure(
+        go.Heatmap(
+            z=-changes,  # lower perplexity is better, and blue
+            x=[task_title(task).replace(", ", "<br>") for task in tasks],
+            y=[task_title(kind) for kind in kinds],
+            text=texts,
+            texttemplate="%{text}",
+            textfont={"size": SIZE - 1},
+            zmin=-END,
+            zmax=END,
+            colorscale=DIVERGING,
+            showscale=False,
+            xgap=2,
+            ygap=2,
+            customdata=changes,
+            hovertemplate="function of %{y}, trained on %{x}: %{customdata:+.2f} %<extra></extra>",
+        )
+    )
+    figure.update_layout(
+        template=TEMPLATE,
+        height=TOP + ROW * len(kinds) + 20,
+        margin={"l": LEFT, "r": 16, "t": TOP, "b": 20},
+        xaxis={"side": "top", "title": {"text": "trained on"}, "showgrid": False},
+        yaxis={"autorange": "reversed", "title": {"text": "function learned for"}, "showgrid": False},
+    )
+    set_reading(
+        figure,
+        "Difference of training perplexity from the baseline in %; below 0 (blue) is better.",
+        f"{spread(table, '±')} Colours end at ±{END:.0f} %.",
+    )
+    return figure

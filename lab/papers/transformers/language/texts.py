@@ -1,0 +1,123 @@
+"""Figures 8 and 15: each text, with the baseline and with what was learned for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from lab.papers.entry import Entry, Planned
+from lab.papers.transformers.language import claims, text_plots
+from lab.papers.transformers.language.measures import curves, final, perplexity_changes, signed
+from lab.papers.transformers.language.settings import NAMES, SEEDS, TEXTS, language, origin
+from lab.papers.transformers.settings import ATTENTION, BASELINE, BOTH, MLP, Setting
+from lab.plots.style import task_title
+from lab.run import Run
+from lab.spec import Learned, SearchSpec, replace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LINEAR, FROM_GELU = "linear MLP", "GELU + ours MLP"
+LEARNED = {MLP: ("mlp",), FROM_GELU: ("mlp",), ATTENTION: ("attention",), BOTH: ("mlp", "attention")}
+METHODS = (LINEAR, BASELINE, *LEARNED)
+
+
+def search_of(base: Setting, method: str) -> SearchSpec:
+    """The search of a method; one begins with GELU."""
+    found = base.search(LEARNED[method])
+    return replace(found, start="gelu") if method == FROM_GELU else found
+
+
+def changes(base: Setting, method: str) -> dict[str, Any]:
+    """What a method changes in the baseline's model."""
+    if method in LEARNED:
+        found = search_of(base, method)
+        return {part: Learned(found, part) for part in found.learn}
+    return {"mlp": "identity"} if method == LINEAR else {}
+
+
+def by_method(name: str, scale: str, seeds: int, methods: Sequence[str]) -> list[Planned]:
+    """Runs on a text, with each method."""
+    base = language(name, scale)
+    labels = {"task": base.task_name}
+    return [(labels | {"method": m}, run) for m in methods for run in base.runs(seeds, **changes(base, m))]
+
+
+def plan_fig8(scale: str, seeds: int) -> list[Planned]:
+    """All methods on all texts."""
+    return [planned for name in TEXTS[scale] for planned in by_method(name, scale, seeds, METHODS)]
+
+
+def plan_fig15(scale: str, seeds: int) -> list[Planned]:
+    """The baseline, and the learned function of the MLP."""
+    return [planned for name in TEXTS[scale] for planned in by_method(name, scale, seeds, (BASELINE, MLP))]
+
+
+def summary_fig8(table: pd.DataFrame) -> str:
+    """By text: the baseline's perplexity, and what each method changes."""
+    words = []
+    for task, rows in table.groupby("task", sort=False):
+        base = rows.loc[rows["method"] == BASELINE, "perplexity"].mean()
+        told = [f"{m} {signed(one.effect)} %" for m, one in perplexity_changes(rows, "method", BASELINE).items()]
+        words.append(f"{task_title(task)} {base:.2f}: {', '.join(told)}")
+    return f"Training perplexity of the baseline, and against it: {'; '.join(words)}."
+
+
+def summary_fig15(table: pd.DataFrame) -> str:
+    """By text: how much lower the loss is, early and at the end."""
+    words = []
+    for task, rows in table.groupby("task", sort=False):
+        gains = claims.loss_gains(rows)
+        if len(gains):
+            early, last = claims.early_and_last(gains)
+            words.append(f"{task_title(task)} {signed(early.mean(), 3)} early, {signed(last.mean(), 3)} at the end")
+    return (
+        f"Loss of the baseline minus that with the learned function, held-out text, nats a token: {'; '.join(words)}."
+    )
+
+
+def measure_fig8(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+    """One row a run: task, method, and what `measures.final` says."""
+    return final(runs)
+
+
+def measure_fig15(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+    """One row per run and evaluation: task, method, and what `measures.curves` says."""
+    return curves(runs)
+
+
+ENTRIES = (
+    Entry(
+        "transformers/fig8",
+        "4.1",
+        "Perplexity of language models on prose and code",
+        "Training perplexity with a linear MLP, with GELU, and with functions learned for the MLP (from zero, and from"
+        " GELU), for the attention, and for both",
+        "most often the learned MLP function is best; code gains more than prose, characters more than subwords",
+        tasks=NAMES,
+        plan=plan_fig8,
+        measure=measure_fig8,
+        plot=text_plots.fig8,
+        summary=summary_fig8,
+        claims=claims.FIG8,
+        origin=origin(NAMES),
+        seeds=SEEDS,
+        minutes={"smoke": 0.5, "laptop": 30, "paper": 2000},
+    ),
+    Entry(
+        "transformers/fig15",
+        "D",
+        "Language models over training",
+        "Loss on held-out text over training, with GELU and with the function learned for the MLP, and the difference",
+        "the improvement is larger early in training, then it diminishes",
+        tasks=NAMES,
+        plan=plan_fig15,
+        measure=measure_fig15,
+        plot=text_plots.fig15,
+        summary=summary_fig15,
+        claims=claims.FIG15,
+        origin=origin(NAMES),
+        seeds=SEEDS,
+        minutes={"smoke": 0.3, "laptop": 9, "paper": 700},
+    ),
+)

@@ -1,0 +1,94 @@
+"""Functions in one and the same model: a metric over training with its interval, and of each run at the end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lab.plots.panels import LEFT, STEP, grid
+from lab.plots.style import SEQUENCE, faded
+from lab.statistics import INTERVAL, over_seeds
+
+if TYPE_CHECKING:  # imported where a figure is drawn
+    import pandas as pd
+    import plotly.graph_objects as go
+
+HEIGHT = 260  # px
+NAMES = {"r2": "R²", "mse": "mean squared error", "mae": "mean absolute error", "cross_entropy": "cross-entropy (nats)"}
+
+
+def draw(curves: pd.DataFrame, metric: str, split: str) -> go.Figure:
+    """Left: the mean over runs by step, with its band. Right: every run's last value, with the mean and its interval.
+
+    curves: function, search, seed, step and the metric, one row a run and evaluation. Of several searches of a function
+    the mean of each is one of the values that the interval is about.
+    """
+    percent = metric == "accuracy"
+    title = f"{split} {NAMES.get(metric, metric)}" + (" (%)" if percent else "")
+    figure = grid(["", ""], columns=2, height=HEIGHT, top=50, left=LEFT, horizontal=62)
+    names = list(dict.fromkeys(curves["function"]))
+    for number, name in enumerate(names):
+        ink = SEQUENCE[number % len(SEQUENCE)]
+        rows = curves[curves["function"] == name]
+        rows = rows.assign(value=(100 if percent else 1) * rows[metric])
+        stats = over_seeds(_units(rows), "step", "value")
+        known = stats.dropna()
+        figure.add_scatter(
+            x=np.concatenate([known.index, known.index[::-1]]),
+            y=np.concatenate([known["mean"] + known["half"], (known["mean"] - known["half"])[::-1]]),
+            fill="toself",
+            mode="none",
+            fillcolor=faded(ink, 0.18),
+            hoverinfo="skip",
+            showlegend=False,
+            name=f"{name}, interval",
+            legendgroup=name,
+            row=1,
+            col=1,
+        )
+        line = {"color": ink, "width": 2}
+        figure.add_scatter(
+            x=stats.index, y=stats["mean"], name=name, mode="lines", line=line, legendgroup=name, row=1, col=1
+        )
+        ends = rows.groupby(["search", "seed"], sort=False).tail(1)
+        last = stats.iloc[-1] if len(stats) else None
+        figure.add_scatter(
+            x=[name] * len(ends),
+            y=ends["value"],
+            mode="markers",
+            marker={"color": faded(ink, 0.45), "size": 7},
+            customdata=ends[["search", "seed"]],
+            hovertemplate="search %{customdata[0]}, seed %{customdata[1]}: %{y:.4g}<extra></extra>",
+            showlegend=False,
+            legendgroup=name,
+            name=f"{name}, runs",
+            row=1,
+            col=2,
+        )
+        if last is not None:
+            figure.add_scatter(
+                x=[name],
+                y=[last["mean"]],
+                error_y={"array": [last["half"]], "color": ink, "thickness": 2, "width": 8},
+                mode="markers",
+                marker={"color": ink, "size": 11, "symbol": "line-ew-open", "line": {"width": 2}},
+                hovertemplate="mean %{y:.4g}<extra></extra>",
+                showlegend=False,
+                legendgroup=name,
+                name=f"{name}, mean",
+                row=1,
+                col=2,
+            )
+    figure.update_xaxes(title_text=STEP, row=1, col=1)
+    figure.update_xaxes(title_text="at the end: runs, mean, interval", row=1, col=2)
+    figure.update_yaxes(title_text=title, row=1, col=1)
+    figure.layout.meta = {"interval": INTERVAL}
+    return figure
+
+
+def _units(rows: pd.DataFrame) -> pd.DataFrame:
+    """The values that an interval is about: runs, or the means of searches where there are several."""
+    if rows["search"].nunique() < 2:
+        return rows
+    return rows.groupby(["search", "step"], sort=False)["value"].mean().reset_index()

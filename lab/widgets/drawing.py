@@ -1,0 +1,161 @@
+"""The picture of a result, whatever it is: the very drawings that figures and explorers use."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from lab.catalogue.figure import Figure
+from lab.comparison import Comparison
+from lab.errors import ArgumentError
+from lab.nonlinearity.polynomial import Polynomial
+from lab.nonlinearity.spline import Spline
+from lab.plots import cost, function, landscape, portrait, similarity, slices
+from lab.plots.style import BLUE, GREY, TEMPLATE, VERMILLION
+from lab.probes.arguments import described
+from lab.probes.complexity import Complexity
+from lab.probes.cost import Cost
+from lab.probes.decoding import Decoding
+from lab.probes.embedding import Embedding
+from lab.probes.landscape import Landscape
+from lab.probes.portrait import Portrait
+from lab.probes.profile import Profile, profile
+from lab.probes.similarity import CodeSimilarity
+from lab.probes.slices import Slice1D, Slice2D
+from lab.search_results import LearnedFunctions
+from lab.widgets import views
+
+KINDS = (
+    "a function, what lab.search or lab.compare returned, or what a probe did: a landscape, a slice, a total "
+    "variation, an embedding, a decoding, a similarity of codes, a cost, a portrait"
+)
+
+
+@singledispatch
+def draw(result: Any, labels: Any = None) -> go.Figure:
+    """The picture of a result. labels: of the points of an embedding."""
+    raise ArgumentError(f"there is no picture of {described(result)}; give {KINDS}")
+
+
+@draw.register(Figure)
+def _(result: Figure, labels: Any = None) -> go.Figure:
+    return result.plot
+
+
+@draw.register(Comparison)
+def _(result: Comparison, labels: Any = None) -> go.Figure:
+    return result.plot()
+
+
+@draw.register(LearnedFunctions)
+def _(result: LearnedFunctions, labels: Any = None) -> go.Figure:
+    return draw(result.spline)
+
+
+@draw.register(Spline)
+@draw.register(Polynomial)
+def _(result: Spline | Polynomial, labels: Any = None) -> go.Figure:
+    return draw(profile(result, result.low, result.high))
+
+
+@draw.register(Profile)
+def _(result: Profile, labels: Any = None) -> go.Figure:
+    figure, (low, high) = function.frame([]), result.support()
+    half = 0.6 * (high - low) or (result.high - result.low) / 2
+    function.fill(figure, "φ", result, None, result.high - result.low)
+    function.panels(figure, slope=True, inputs=False)
+    function.look(figure, result, half + abs((low + high - result.low - result.high) / 2))
+    return figure.update_layout(height=380, showlegend=False)
+
+
+@draw.register(Landscape)
+def _(result: Landscape, labels: Any = None) -> go.Figure:
+    figure, names = landscape.flat(), list(result.values)[:2]
+    for side, name in enumerate(names):
+        landscape.fill(figure, side, result, name, False, (0.0, 0.0))
+        landscape._traces(figure, side)[landscape.CHOSEN].visible = False
+    if len(names) == 1:  # one panel, as wide as both
+        figure.data = figure.data[:4]
+        figure.layout.xaxis.domain, figure.layout.annotations[0].x = (0.0, 1.0), 0.5
+        figure.data[landscape.GROUND].colorbar.update(x=0.5, len=1)
+        figure.layout.xaxis2 = figure.layout.yaxis2 = None
+        figure.layout.annotations = figure.layout.annotations[:1]
+    return figure
+
+
+@draw.register(Slice1D)
+def _(result: Slice1D, labels: Any = None) -> go.Figure:
+    figure = go.Figure()
+    for number, values in enumerate(np.atleast_2d(result.values.T)):
+        figure.add_scatter(x=result.along, y=values, mode="lines", name=f"output {number}")
+    figure.update_layout(template=TEMPLATE, height=320, showlegend=result.values.ndim > 1)
+    figure.update_xaxes(title_text="λ: from a (0) to b (1)")
+    return figure.update_yaxes(title_text="value of the function")
+
+
+@draw.register(Slice2D)
+def _(result: Slice2D, labels: Any = None) -> go.Figure:
+    outputs = 1 if result.values.ndim == 2 else result.values.shape[-1]
+    figure = slices.frame([f"output {number}" if outputs > 1 else "" for number in range(outputs)])
+    for number in range(outputs):
+        slices.fill(figure, number, result, number, np.full(2, np.nan), ("λ, or the first input", "μ, or the second"))
+    return figure
+
+
+@draw.register(Complexity)
+def _(result: Complexity, labels: Any = None) -> go.Figure:
+    figure = go.Figure(go.Histogram(x=result.paths, marker={"color": GREY}, name="paths", nbinsx=40))
+    figure.add_vrect(result.low, result.high, fillcolor=BLUE, opacity=0.25, line_width=0)
+    figure.add_vline(result.value, line={"color": VERMILLION, "width": 2})
+    figure.update_layout(template=TEMPLATE, height=300, bargap=0.02)
+    figure.update_xaxes(title_text=f"of a path; mean {result.value:.4g} [{result.low:.4g}, {result.high:.4g}]")
+    return figure.update_yaxes(title_text="paths")
+
+
+@draw.register(Embedding)
+def _(result: Embedding, labels: Any = None) -> go.Figure:
+    count = len(result.points)
+    shown = np.zeros(count) if labels is None else np.asarray(labels)
+    if shown.shape != (count,):
+        raise ArgumentError(f"labels has shape {shown.shape}; give one for each of {count} points")
+    shown = shown if shown.dtype.kind == "f" else shown.astype(str)
+    figure = views.map_frame([f"{number}: {label}" for number, label in enumerate(shown)])
+    views.fill_map(figure, result.points, result.trustworthiness, result.method, f"{count} points")
+    if labels is not None:
+        views.colour_map(figure, shown, "label")
+    return figure
+
+
+@draw.register(Decoding)
+def _(result: Decoding, labels: Any = None) -> go.Figure:
+    figure = views.bars_frame()
+    views.fill_bars(figure, result, [str(name) for name in result.classes], "labels")
+    return figure
+
+
+@draw.register(CodeSimilarity)
+def _(result: CodeSimilarity, labels: Any = None) -> go.Figure:
+    names = [str(name) for name in result.labels]
+    cells = [
+        {"method": "", "seed": 0, "a": a, "b": b}
+        | {name: getattr(result, name)[i, j] for name in ("similarity", "pairs", "pairs_std")}
+        for i, a in enumerate(names)
+        for j, b in enumerate(names)
+    ]
+    return similarity.matrices(pd.DataFrame(cells), "label")
+
+
+@draw.register(Cost)
+def _(result: Cost, labels: Any = None) -> go.Figure:
+    return cost.draw_costs(cost.costs(result, result.names[0]))
+
+
+@draw.register(Portrait)
+def _(result: Portrait, labels: Any = None) -> go.Figure:
+    figure = portrait.frame()
+    portrait.fill_network(figure, 1, result)
+    return figure

@@ -1,0 +1,166 @@
+"""ModelExplorer: what a model of one's own does with its data; ResultExplorer: the picture of a result, in the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import ipywidgets as widgets
+import numpy as np
+import plotly.graph_objects as go
+import torch
+from torch import Tensor, nn
+
+from lab.comparison import Comparison
+from lab.errors import ArgumentError
+from lab.nonlinearity.swap import is_activation
+from lab.plots.style import GREY, TEMPLATE
+from lab.probes import Loss, landscape, slice_2d, total_variation
+from lab.probes.calling import rows
+from lab.widgets.drawing import draw
+from lab.widgets.explorer import LABEL, Explorer, live
+
+VIEWS = ("total variation", "slice", "landscape", "inputs of activations")
+FEW = 512  # examples that are looked at
+GRID = {"slice": 60, "landscape": 15}  # points on a side
+HEIGHT = 400  # px
+
+
+class ModelExplorer(Explorer):
+    """Choose what to look at: the total variation of a model on paths between its inputs; the plane through three of
+    them; the loss around its weights; what each activation receives.
+
+    model: a module, called as it is. inputs: (N, …) numbers. targets: (N,), for the landscape, and so that paths join
+    examples of different classes; None: no landscape.
+
+    >>> model = nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, 1))
+    >>> ModelExplorer(model, torch.randn(20, 2)).view.options
+    ('total variation', 'slice', 'inputs of activations')
+    """
+
+    def __init__(self, model: nn.Module, inputs: Any, targets: Any = None):
+        super().__init__()
+        self._model, self._inputs = model, torch.as_tensor(inputs)[:FEW]
+        self._targets = None if targets is None else torch.as_tensor(targets)[:FEW]
+        if self._inputs.ndim < 2 or not self._inputs.is_floating_point():
+            raise ArgumentError(
+                f"inputs have shape {tuple(self._inputs.shape)}, {self._inputs.dtype}; give (N, …) numbers, such as X"
+            )
+        if self._targets is not None and len(self._targets) != len(self._inputs):
+            raise ArgumentError(
+                f"{len(self._inputs)} inputs and {len(self._targets)} targets; give one target an input"
+            )
+        self._activations = {
+            name: part
+            for name, part in model.named_modules()
+            if name and is_activation(part) and not list(part.children())
+        }
+        names = [view for view in VIEWS if self._fits(view)]
+        self.view = widgets.Dropdown(description="look at", options=names, style=LABEL)
+        last = len(self._inputs) - 1
+        self.corners = [
+            widgets.IntSlider(description=f"point {name}", max=last, value=min(number, last), style=LABEL)
+            for number, name in enumerate("abc")
+        ]
+        self.activation = widgets.Dropdown(description="activation", options=list(self._activations), style=LABEL)
+        self._place = widgets.VBox(layout={"width": "100%"})
+        self.arrange([self.view, *self.corners, self.activation], self._place)
+        self._draw()
+        self.watch(self._draw, self.view, *self.corners, self.activation)
+
+    def _fits(self, view: str) -> bool:
+        needs = {"landscape": self._targets is not None, "inputs of activations": bool(self._activations)}
+        return needs.get(view, True)
+
+    def _draw(self) -> None:
+        for control in self.corners:
+            control.layout.display = None if self.view.value == "slice" else "none"
+        self.activation.layout.display = None if self.view.value == "inputs of activations" else "none"
+        with _evaluating(self._model):
+            figure, said = getattr(self, f"_{self.view.value.replace(' ', '_')}")()
+        self._place.children = [live(figure, figure.layout.height or HEIGHT)]
+        self.say(said)
+
+    def _total_variation(self) -> tuple[go.Figure, str]:
+        classes = self._targets if self._targets is not None and not self._targets.is_floating_point() else None
+        found = total_variation(self._model, self._inputs, classes, paths=100)
+        return draw(
+            found
+        ), "How far the outputs go up and down on straight paths between two inputs, beyond their ends."
+
+    def _slice(self) -> tuple[go.Figure, str]:
+        flat, shape = rows(self._inputs, "inputs")
+        model, kind = self._model, self._inputs.dtype
+        corners = flat[[corner.value for corner in self.corners]]
+
+        def f(points: np.ndarray) -> Tensor:
+            given = torch.from_numpy(np.asarray(points)).to(_home(model), kind)
+            return model(given.reshape(-1, *shape) if shape else given)
+
+        found = slice_2d(f, corners, grid=GRID["slice"])
+        return draw(found), "Every output on the plane through three inputs: a at (0, 0), b at (1, 0), c at (0, 1)."
+
+    def _landscape(self) -> tuple[go.Figure, str]:
+        assert self._targets is not None  # else it is not offered
+        home = _home(self._model)
+        loss = Loss(self._inputs.to(home), self._targets.to(home), runs=False)
+        found = landscape(self._model, {"loss": loss}, "random", grid=GRID["landscape"])
+        return draw(
+            found
+        ), "The loss on these inputs along two random directions of weight space, as long as the weights."
+
+    def _inputs_of_activations(self) -> tuple[go.Figure, str]:
+        seen: list[Tensor] = []
+        part = self._activations[self.activation.value]
+        handle = part.register_forward_pre_hook(lambda _, given: seen.append(given[0].detach().float().flatten().cpu()))
+        try:
+            self._model(self._inputs.to(_home(self._model)))
+        finally:
+            handle.remove()
+        if not seen:
+            raise ArgumentError(f"{self.activation.value} received nothing: the model does not call it on these inputs")
+        received = torch.cat(seen)
+        heights, edges = np.histogram(received.numpy(), bins=80)
+        middle = (edges[1:] + edges[:-1]) / 2
+        figure = go.Figure(go.Bar(x=middle, y=100 * heights / heights.sum(), marker={"color": GREY}))
+        figure.update_layout(template=TEMPLATE, height=HEIGHT, bargap=0)
+        figure.update_xaxes(title_text="x, the input of the activation")
+        figure.update_yaxes(title_text="inputs (%)")
+        low, high = np.quantile(received.numpy(), (0.005, 0.995))
+        return figure, f"99 % of what it receives lies between {low:.3g} and {high:.3g}."
+
+
+class ResultExplorer(Explorer):
+    """The picture of a result; of a comparison with a choice of the metric."""
+
+    def __init__(self, result: Any):
+        super().__init__()
+        self._result, self._place = result, widgets.VBox(layout={"width": "100%"})
+        several = [*result.data.metrics, "loss"] if isinstance(result, Comparison) else []
+        self.metric = widgets.Dropdown(description="metric", options=several, style=LABEL)
+        self.metric.layout.display = None if several else "none"
+        self.arrange([self.metric], self._place)
+        self._draw()
+        self.watch(self._draw, self.metric)
+
+    def _draw(self) -> None:
+        figure = self._result.plot(self.metric.value) if self.metric.options else draw(self._result)
+        self._place.children = [live(figure, figure.layout.height or HEIGHT)]
+        self.say(repr(self._result) if isinstance(self._result, Comparison) else "")
+
+
+@contextmanager
+def _evaluating(model: nn.Module) -> Iterator[None]:
+    """Without dropout, and with the statistics of training; then as it was."""
+    before = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        model.train(before)
+
+
+def _home(model: nn.Module) -> torch.device:
+    return next((weight.device for weight in model.parameters()), torch.device("cpu"))

@@ -1,0 +1,129 @@
+"""One function a channel, bounds on slopes, fewer kinks: against loops, numpy and their definitions."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+import lab
+from lab.nonlinearity.channels import ChannelSpline, LazyChannelSpline
+from lab.nonlinearity.shape import few_kinks
+
+VALUES = torch.randn(3, 9, generator=torch.Generator().manual_seed(0))
+
+
+@pytest.mark.parametrize(("shape", "dim"), [((5, 3), 1), ((2, 3, 4, 4), 1), ((2, 6, 3), -1), ((3, 7), 0)])
+def test_each_channel_goes_through_its_own_function(shape, dim):
+    phi = ChannelSpline(VALUES, -2.0, 2.0, learnable=True, dim=dim)
+    x = 2 * torch.randn(shape, generator=torch.Generator().manual_seed(1))
+    x.requires_grad_()
+    singles = [lab.Spline(row, -2.0, 2.0, learnable=True) for row in VALUES]
+    expected = torch.stack([one(part) for one, part in zip(singles, x.unbind(dim), strict=True)], dim)
+    weight = torch.randn(shape, generator=torch.Generator().manual_seed(2))
+    torch.testing.assert_close(phi(x), expected)
+    ours = torch.autograd.grad((phi(x) * weight).sum(), [x, phi.values])
+    theirs = torch.autograd.grad((expected * weight).sum(), [x, *(one.values for one in singles)])
+    torch.testing.assert_close(ours[0], theirs[0])
+    torch.testing.assert_close(ours[1], torch.stack(theirs[1:]))
+    assert torch.equal(phi.of_channel(1).values, VALUES[1]) and phi.channels == 3
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_under_vmap_each_model_and_channel_has_its_own(own):
+    phi, x = ChannelSpline(VALUES, -2.0, 2.0), torch.randn(4, 5, 3, generator=torch.Generator().manual_seed(1))
+    tables = torch.stack([VALUES * (k + 1) for k in range(4)]) if own else VALUES
+
+    def call(values, x):
+        return torch.func.functional_call(phi, {"values": values}, (x,))
+
+    found = torch.vmap(call, in_dims=(0 if own else None, 0))(tables, x)
+    for run in range(4):
+        one = ChannelSpline(tables[run] if own else VALUES, -2.0, 2.0)
+        torch.testing.assert_close(found[run], one(x[run]))
+
+
+def test_a_model_gets_a_function_a_channel_that_learns():
+    model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.GELU(), nn.Flatten(), nn.Linear(64, 5), nn.GELU(), nn.Linear(5, 2))
+    x = torch.randn(7, 1, 6, 6, generator=torch.Generator().manual_seed(0))
+    phi = lab.Spline.from_function(nn.GELU(), -6, 6, 601)
+    before = model(x)
+    assert lab.swap(model, nn.GELU, phi, per_channel=True, learnable=True) == ["1", "4"]
+    torch.testing.assert_close(model(x), before, atol=1e-3, rtol=1e-3)
+    assert [type(model[place]) for place in (1, 4)] == [ChannelSpline] * 2
+    assert [tuple(model[place].values.shape) for place in (1, 4)] == [(4, 601), (5, 601)]
+    model(x).square().sum().backward()
+    assert model[1].values.grad.abs().sum(1).min() > 0
+    other = copy.deepcopy(model)
+    other.load_state_dict(model.state_dict())
+    torch.testing.assert_close(other(x), model(x))
+
+
+def test_what_does_not_fit_is_said():
+    model, phi = nn.Sequential(nn.Linear(2, 3), nn.GELU()), lab.Spline([0.0, 1.0])
+    for said, call in {
+        "is a GELU; give a lab.Spline": lambda: lab.swap(model, nn.GELU, nn.GELU(), per_channel=True),
+        "give one of the two": lambda: lab.swap(model, nn.GELU, phi, per_channel=True, shared=True),
+        "for 3 channels on axis 1": lambda: ChannelSpline(VALUES)(torch.zeros(2, 4)),
+        "it must be (channels, knots)": lambda: ChannelSpline(VALUES[0]),
+        "this spline has 3 functions": lambda: LazyChannelSpline(ChannelSpline(VALUES)),
+        "tolerance=-1": lambda: phi.simplified(-1),
+        "high=0": lambda: phi.limited(1, 0),
+    }.items():
+        with pytest.raises(lab.ArgumentError) as error:
+            call()
+        assert said in str(error.value) and "\n" not in str(error.value)
+
+
+@given(st.lists(st.floats(-5, 5, width=32), min_size=3, max_size=30), st.floats(-2, 0.5), st.floats(0.5, 2))
+def test_limited_slopes_are_within_bounds_keep_the_mean_and_stay_when_limited_again(values, low, high):
+    phi = lab.Spline(torch.tensor(values, dtype=torch.float64), 0.0, 3.0)
+    found = phi.limited(low, high)
+    slopes = found.values.diff() / found.spacing
+    assert slopes.min() >= low - 1e-9 and slopes.max() <= high + 1e-9
+    assert float(found.values.mean()) == pytest.approx(float(phi.values.mean()), abs=1e-9)
+    torch.testing.assert_close(found.limited(low, high).values, found.values)
+    within = phi.limited(-1e6, 1e6)
+    assert torch.equal(within.values, phi.values)
+
+
+def test_a_function_that_learns_stays_within_its_bounds():
+    phi = lab.Spline(torch.linspace(-9, 9, 7), -1, 1, learnable=True)
+    assert phi.limit_(-1, 1) is phi and phi.values.requires_grad
+    assert (phi.values.diff().abs() <= phi.spacing + 1e-6).all()
+
+
+def test_tv2_is_the_sum_of_changes_of_slope_and_can_be_learned_away():
+    phi = lab.Spline(VALUES[0].double(), -2.0, 2.0, learnable=True)
+    slopes = np.diff(VALUES[0].double().numpy()) / phi.spacing
+    assert float(phi.tv2().detach()) == pytest.approx(np.abs(np.diff(slopes)).sum())
+    assert ChannelSpline(VALUES).tv2().shape == (3,)
+    rule = torch.optim.SGD([phi.values], lr=0.002)
+    for _ in range(300):
+        rule.zero_grad()
+        phi.tv2().backward()
+        rule.step()
+    assert float(phi.tv2().detach()) < 0.2 * np.abs(np.diff(slopes)).sum()
+
+
+@given(st.lists(st.floats(-5, 5, width=32), min_size=2, max_size=40), st.floats(0.001, 3))
+def test_a_simplified_function_stays_within_the_tolerance_on_straight_lines(values, tolerance):
+    phi = lab.Spline(torch.tensor(values, dtype=torch.float64), 0.0, 1.0)
+    found = phi.simplified(tolerance)
+    x = np.linspace(-0.5, 1.5, 999)
+    gap = float((phi(torch.from_numpy(x)) - found.spline(torch.from_numpy(x))).abs().max())
+    assert gap <= found.error + 1e-9 and found.error <= tolerance + 1e-9
+    knots = np.linspace(0, 1, len(values))
+    simpler = found.spline.values.detach().numpy()
+    heights = np.interp(found.kept, knots, simpler)
+    assert np.allclose(np.interp(knots, found.kept, heights), simpler, atol=1e-9)
+    assert found.kept[0] == 0 and found.kept[-1] == 1
+
+
+def test_kinks_that_are_there_are_the_ones_that_are_kept():
+    x = np.linspace(-1, 1, 201)
+    assert few_kinks(x, np.maximum(x, 0), 1e-12).tolist() == [0, 100, 200]
+    assert len(lab.zoo("transformers/memorize").simplified(0.05).kept) < 361

@@ -1,0 +1,153 @@
+"""Figures of the activations paper: numbers are those of stored runs and of the printed table; settings the paper's."""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from lab import kinds
+from lab.catalogue.build import figure
+from lab.catalogue.provenance import check
+from lab.catalogue.registry import entry
+from lab.datasets.blimp import PARADIGMS, PHENOMENA
+from lab.datasets.pairs import Pair
+from lab.models.small_language import learned
+from lab.nonlinearity.kan import KANLinear
+from lab.papers.activations.small_models import measures
+from lab.papers.activations.small_models.claims import above_chance
+from lab.papers.activations.small_models.plots import table1
+from lab.papers.activations.small_models.settings import FAMILIES, METHODS, TITLES, model
+from lab.papers.claims import ABSENT, HOLDS
+from lab.run import Run
+from lab.scale import COMMON
+from lab.spec import RunSpec, from_json, to_json
+from lab.store import Store
+from tests.papers.activations.planted import NAMES, scores, without_blimp
+
+
+@pytest.fixture(scope="module")
+def made():
+    """Both figures at smoke scale, in the store that tests share."""
+    return {name: figure(name, "smoke", progress=False) for name in NAMES}
+
+
+def planned(name, **labels):
+    plan = [(told, Run(spec, Store())) for told, spec in entry(name).plan("smoke", 2)]
+    return [(told, run) for told, run in plan if labels.items() <= told.items()]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_figure_has_all_that_it_promises(made, name):
+    one = made[name]
+    assert len(one.table) and one.plot.data and one.summary
+    for word in ("Scale smoke", "Data: moby_dick (public domain)", "Departures from the paper:", "width 8 (paper 512)"):
+        assert word in one.full_caption
+    check(one.provenance)
+    assert one.provenance["runs"].keys() == {run.key for _, run in planned(name)} and one.provenance["guesses"]
+
+
+def test_without_blimp_the_figure_says_so_and_shows_the_papers_scores(made):
+    one = made["activations/table1"]
+    assert one.table["blimp"].isna().all() and "BLiMP is not measured" in one.caption
+    assert "GLUE" in one.caption and "BLiMP: the paper's scores alone" in one.full_caption
+    printed = [trace for trace in one.plot.data if trace.name == "printed in the paper"]
+    assert [list(trace.x) for trace in printed] == [
+        [56.6, 57.0, 56.3, 53.7, 55.6, 56.782, 63.43],
+        [58.5, 59.2, 58.3, 58.0, 49.1, 59.4, 56.69],
+    ]
+
+
+def test_where_blimp_is_here_every_phenomenon_is_scored(made, monkeypatch):
+    every = [Pair(PARADIGMS[n], phenomenon, "it is so", "it so is") for n, phenomenon in enumerate(PHENOMENA)]
+    monkeypatch.setattr(measures, "pairs", lambda each: every[: 12 * each])
+    runs = [planned("activations/table1", family=family, method="gelu")[0] for family in FAMILIES]
+    table = measures.scores(runs)
+    assert (table["pairs"] == 12).all() and table["blimp"].isin([0.0, 100.0]).all(), "all pairs are the same one"
+    for name in PHENOMENA:
+        assert table[name].equals(table["blimp"].rename(name))
+
+
+def test_parameters_are_those_of_the_models_and_one_a_channel(made):
+    table = made["activations/fig_functions"].table
+    for method in ("prelu", "learnable_geglu"):
+        labels, run = planned("activations/fig_functions", family="roberta", method=method)[1]
+        own = table[(table["family"] == "roberta") & (table["method"] == method) & (table["seed"] == 1)]
+        (values,) = learned(run.model())[0].values()
+        assert own["value"].tolist() == pytest.approx(values[0].tolist(), abs=1e-6)
+        assert len(own) == run.spec.model.hidden
+
+
+def test_functions_are_those_that_the_models_apply(made):
+    drawn = made["activations/fig_functions"].extras["functions"]
+    x = np.unique(drawn["x"])
+    labels, run = planned("activations/fig_functions", family="gpt_neo", method="swish")[0]
+    betas = np.concatenate(
+        [learned(other.model())[0]["beta"][0] for _, other in planned("activations/fig_functions", **labels)]
+    )
+    each = x * (1 / (1 + np.exp(-betas[:, None] * x)))
+    lines = drawn[(drawn["family"] == "gpt_neo") & (drawn["method"] == "swish")].set_index("line")["value"]
+    assert lines["median"].to_numpy() == pytest.approx(np.median(each, 0), abs=1e-5)
+    assert lines["95 %"].to_numpy() == pytest.approx(np.quantile(each, 0.95, 0), abs=1e-5)
+    assert lines["fixed"].to_numpy() == pytest.approx(F.silu(torch.tensor(x)).numpy(), abs=1e-5)
+
+
+def test_the_edges_of_a_kan_sum_to_its_layer():
+    spec = model("smoke", "gpt_neo", "kan_3_5")
+    layer, x = KANLinear(spec.width, spec.hidden, spec.grid, spec.order), torch.linspace(-2, 2, 9)
+    own = {f"up.{name}": value.detach()[None] for name, value in layer.named_parameters()}
+    (edges,) = measures._edges(spec, [own], x)
+    whole = edges.view(spec.hidden, spec.width, -1).sum(1).T  # every input is x
+    torch.testing.assert_close(whole, layer(x[:, None].expand(-1, spec.width)).detach(), atol=1e-5, rtol=1e-4)
+
+
+def test_models_at_scale_paper_are_those_of_the_names():
+    for family, inner in (("gpt_neo", 256), ("roberta", 384)):
+        plain, kan = model("paper", family, "gelu"), model("paper", family, "kan_3_5")
+        assert (plain.layers, plain.heads, plain.width, plain.hidden) == (2, 4, 512, 1024)
+        assert (kan.hidden, kan.grid, kan.order) == (inner, 3, 5)
+
+
+@pytest.mark.parametrize("scale", COMMON)
+def test_every_run_fits_together_and_only_the_activation_differs(scale):
+    recipes = set()
+    for _, spec in entry("activations/table1").plan(scale, 1):
+        if scale != "paper":  # whose text is not here
+            kinds.check_run(spec)
+        assert isinstance(spec, RunSpec) and from_json(to_json(spec)) == spec and spec.evaluate == ("test",)
+        recipes.add(spec.recipe)
+    assert len(recipes) == 1, "one rate for all"
+    shared = {spec for _, spec in entry("activations/fig_functions").plan(scale, 2)}
+    assert shared <= {spec for _, spec in entry("activations/table1").plan(scale, 2)}
+    assert set(METHODS[scale]) <= set(TITLES)
+
+
+def test_scores_at_chance_or_absent_measure_no_claim_of_blimp():
+    claims = {claim.name: claim for claim in entry("activations/table1").claims}
+    table = scores(True)
+    chance = table.assign(blimp=50 + np.tile([-1.0, 1.0], len(table) // 2))
+    assert "at chance" in above_chance(chance, "paper") and above_chance(table, "paper") == ""
+    for worse in (chance, without_blimp(True)):
+        words = {name: claim.verdict(worse, "paper").word for name, claim in claims.items()}
+        assert {name for name, word in words.items() if word == ABSENT} == {
+            *("learnable-gelu-best", "learnable-gelu", "relu", "kan")
+        }
+        assert words["learnable"] == words["learnable-geglu"] == HOLDS
+
+
+def test_means_and_whiskers_of_the_plot_are_the_tables():
+    table = scores(True)
+    table.loc[(table["method"] == "gelu") & (table["seed"] == 0), ["diverged", "loss"]] = [True, np.nan]
+    drawn = next(trace for trace in table1(table).data if trace.name == "here")
+    means = table[(table["family"] == "gpt_neo") & ~table["diverged"]].groupby("method")["loss"].mean()
+    assert dict(zip(TITLES, drawn.x, strict=True)) == pytest.approx(means.to_dict())
+
+
+def test_phenomena_are_drawn_where_blimp_was_read():
+    table = scores(True)
+    table.loc[table["method"] == "kan", "ellipsis"] = 90.0
+    drawn = [trace for trace in table1(table).data if trace.type == "heatmap"]
+    assert len(drawn) == len(FAMILIES)
+    for trace in drawn:
+        assert trace.z[list(TITLES).index("kan")][list(PHENOMENA).index("ellipsis")] == pytest.approx(90.0)
+        assert np.shape(trace.z) == (len(TITLES), len(PHENOMENA))
+    assert not [trace for trace in table1(without_blimp(True)).data if trace.type == "heatmap"]

@@ -1,0 +1,92 @@
+"""Plots of language models hold the numbers of their tables; one seed, and runs that diverged, are said or left out."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lab.catalogue.registry import entry
+from lab.plots.caption import captioned, reading
+from tests.papers.transformers.planted import LANGUAGE, PLANTED
+
+every_entry = pytest.mark.parametrize("name", LANGUAGE)
+X = np.linspace(-3, 3, 9)
+FUNCTIONS = pd.DataFrame(
+    [("ours MLP", layers, 256, x, np.sin(layers * x)) for layers in (2, 4) for x in X],
+    columns=["method", "layers", "width", "x", "value"],
+)
+
+
+def drawn(name, table):
+    found = entry(name)
+    return found.plot(table, FUNCTIONS) if found.functions else found.plot(table)
+
+
+def named(figure, name):
+    return [trace for trace in figure.data if trace.name == name]
+
+
+@every_entry
+def test_axes_are_named_and_the_key_says_what_the_spread_is(name):
+    table = PLANTED[name](True)
+    figure, one = drawn(name, table), drawn(name, table[table["seed"] == 0])
+    bare = {"transformers/fig8": "x", "transformers/table3": "y", "transformers/table5": "y"}  # names, or colours
+    for kind in set("xy") - {bare.get(name)}:
+        assert {axis.title.text for axis in getattr(figure, f"select_{kind}axes")()} - {None}
+    assert "95 %" in reading(figure) and "One seed only" in reading(one) and "95 %" not in reading(one)
+    assert captioned(figure, "word " * 99, 600).layout.height > figure.layout.height
+
+
+@every_entry
+def test_a_run_that_diverged_is_left_out(name):
+    table = PLANTED[name](True)
+    assert len(drawn(name, table.assign(diverged=table["seed"] == 0)).data)
+    lost = table.assign(diverged=table["seed"] == 0)
+    lost.loc[lost["diverged"], ["perplexity", "accuracy"]] = np.nan
+    assert "nan" not in entry(name).summary(lost)
+
+
+def test_bars_are_means_of_perplexity():
+    table = PLANTED["transformers/fig8"](True)
+    figure = drawn("transformers/fig8", table)
+    means = table.groupby(["task", "method"], sort=False)["perplexity"].mean()
+    for method in table["method"].unique():
+        heights = [trace.y[0] for trace in named(figure, method)]
+        np.testing.assert_allclose(heights, [means[task, method] for task in table["task"].unique()])
+
+
+def test_gains_over_training_are_differences_of_mean_losses():
+    table = PLANTED["transformers/fig15"](True)
+    figure = drawn("transformers/fig15", table)
+    means = table.groupby(["task", "method", "step"])["loss"].mean()
+    for task, trace in zip(table["task"].unique(), named(figure, "gain"), strict=True):
+        np.testing.assert_allclose(trace.y, means[task, "baseline"] - means[task, "ours MLP"])
+
+
+def test_the_matrix_has_geometric_means_of_ratios():
+    table = PLANTED["transformers/fig9"](False)
+    (heat,) = drawn("transformers/fig9", table).data
+    logs = np.log(table["perplexity"]).groupby([table["architecture"], table["task"]]).mean().unstack()
+    tasks = list(table["task"].unique())
+    expected = 100 * (np.exp(logs.loc[tasks, tasks] - logs.loc["baseline", tasks]) - 1)
+    np.testing.assert_allclose(heat.customdata, expected, atol=1e-6)
+    np.testing.assert_array_equal(heat.z, -np.array(heat.customdata))
+
+
+@pytest.mark.parametrize("name", ["transformers/fig7", "transformers/fig13"])
+def test_gains_by_size_are_differences_of_means(name):
+    table = PLANTED[name](True)
+    value, sign = ("accuracy", 100) if name.endswith("7") else ("perplexity", -1)
+    means = table.groupby(["method", "layers"])[value].mean().unstack()
+    for method in set(table["method"]) - {"baseline"}:
+        trace = named(drawn(name, table), method)[0]
+        np.testing.assert_allclose(trace.y, sign * (means.loc[method] - means.loc["baseline"]), atol=1e-9)
+
+
+def test_printed_differences_are_those_of_the_printed_numbers():
+    for name, row, theirs in (
+        ("transformers/table3", "TanH", (100 * (1.71 / 1.58 - 1), 61.2 - 63.7)),
+        ("transformers/table5", "4 layers, ours, M = 6", (100 * (1.52 / 1.53 - 1), 65.4 - 65.1)),
+    ):
+        marks = named(drawn(name, PLANTED[name](True)), "printed in the paper")
+        for trace, value in zip(marks, theirs, strict=True):
+            assert trace.x[list(trace.customdata).index(row)] == pytest.approx(value)

@@ -1,0 +1,98 @@
+"""lab.plot and the explorers of a model and of results: what is drawn is what was measured."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import lab
+from lab import probes
+from lab.probes.cost import cost
+from lab.probes.portrait import portrait
+from lab.widgets.model import ModelExplorer
+from tests.training import own
+
+POINTS = np.random.default_rng(0).normal(size=(60, 2))
+LABELS = np.arange(60) % 3
+
+
+def landscape(*names):
+    model = nn.Linear(2, 1)
+    measures = {"size": lambda model: model.weight.norm(), "bias": lambda model: model.bias.norm()}
+    return probes.landscape(model, {name: measures[name] for name in names}, "random", grid=4)
+
+
+def test_a_landscape_is_drawn_with_its_values():
+    for names in (("size",), ("size", "bias")):
+        found = landscape(*names)
+        figure = lab.plot(found)
+        grounds = [trace for trace in figure.data if trace.type == "contour"]
+        assert [np.array_equal(g.z, found.values[name]) for g, name in zip(grounds, names, strict=True)] == [
+            True
+        ] * len(names)
+
+
+def test_every_probes_result_has_a_picture():
+    codes = np.repeat(np.eye(3, 6), 20, axis=0) + POINTS[:, :1] / 50
+    labels = np.repeat(["a", "b", "c"], 20)
+    variation = probes.total_variation(lambda x: x[:, 0] ** 2, POINTS, paths=20)
+    plane = probes.slice_2d(lambda x: x, POINTS[:3], grid=5)
+    line = probes.slice_1d(lambda x: x, POINTS[0], POINTS[1], samples=4)
+    similarity = probes.code_similarity(codes, labels)
+    figures = {kind: lab.plot(x) for kind, x in {"line": line, "plane": plane, "variation": variation}.items()}
+    assert [list(trace.y) for trace in figures["line"].data] == line.values.T.tolist()
+    heat = [trace for trace in figures["plane"].data if trace.type == "heatmap"]
+    assert [np.array_equal(h.z, plane.values[..., o]) for o, h in enumerate(heat)] == [True, True]
+    assert np.array_equal(figures["variation"].data[0].x, variation.paths)
+    assert np.allclose(lab.plot(similarity).data[0].z, similarity.similarity)
+    embedded = probes.embed(codes, "pca")
+    assert np.array_equal(lab.plot(embedded, labels).data[0].x, embedded.points[:, 0])
+    decoded = probes.decode(codes, labels, np.arange(60), shuffles=2, resamples=20)
+    assert np.allclose(lab.plot(decoded).data[0].x, 100 * decoded.f1.value)
+    assert lab.plot(cost({"exp": torch.exp, "sin": torch.sin}, elements=100, repeats=2)).data
+    drawn = portrait(nn.GELU(), grid=4, samples=5)
+    assert any(np.array_equal(trace.y, drawn.line.values) for trace in lab.plot(drawn).data)
+    phi = lab.zoo("transformers/memorize")
+    assert np.allclose(lab.plot(phi).data[0].y, phi.values.detach())
+    with pytest.raises(lab.ArgumentError, match="there is no picture of a dict"):
+        lab.plot({})
+    with pytest.raises(lab.ArgumentError, match="give one for each of 60 points"):
+        lab.plot(embedded, labels[:9])
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_a_model_is_looked_at_from_all_sides_and_left_as_it_was(training):
+    model = own.seeded(own.norms, 0).train(training)
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    x = own.images().inputs[:40]
+    explorer = lab.explore(model, inputs=x, targets=torch.from_numpy(LABELS)[:40])
+    assert isinstance(explorer, ModelExplorer) and explorer.error.value == ""
+    seen = {}
+    for view in explorer.view.options:
+        explorer.view.value = view
+        assert explorer.error.value == "", explorer.error.value
+        seen[view] = explorer._place.children[0]
+    assert list(seen) == ["total variation", "slice", "landscape", "inputs of activations"]
+    model.eval()
+    with torch.no_grad():
+        received = model[1](model[0](x)).flatten().numpy()
+        loss = float(nn.functional.cross_entropy(model(x), torch.from_numpy(LABELS)[:40]))
+    heights, edges = np.histogram(received, bins=80)
+    assert np.allclose(seen["inputs of activations"].data[0].y, 100 * heights / heights.sum())
+    assert np.isclose(seen["landscape"].data[0].z[7, 7], loss, rtol=1e-4)
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+
+
+def test_a_comparison_is_explored_and_a_model_alone_is_not():
+    data = own.signs()
+    result = lab.compare(data, own.mlp, nn.GELU, {"GELU": None, "ReLU": "relu"}, seeds=2, steps=4, progress=False)
+    explorer = lab.explore(result)
+    assert explorer.metric.options == ("accuracy", "loss") and "accuracy on test" in explorer.status.value
+    explorer.metric.value = "loss"
+    assert explorer.error.value == "" and explorer._place.children[0].data[1].y[-1] < 2
+    with pytest.raises(lab.ArgumentError, match="a Sequential alone shows nothing; give inputs"):
+        lab.explore(own.mlp(0))
+    with pytest.raises(lab.ArgumentError, match="give one target an input"):
+        lab.explore(own.mlp(0), inputs=data.inputs, targets=[1, 2])
+    with pytest.raises(lab.ArgumentError, match="give .N, …. numbers"):
+        lab.explore(own.mlp(0), inputs=[1, 2])

@@ -89,8 +89,15 @@ class EditingExplorer(Explorer):
         curve = {"low": phi.low, "high": phi.high, "value": as_bytes(shape.y), "before": as_bytes(shape.y)}
         # all of it at once: the page can lose changes that are made before it shows the editor
         self.editor = CurveEditor(
-            **curve, window=self._shown, density=self._density(inputs), tool=self.tool.value, brush=self.brush.value
+            **curve,
+            window=self._shown,
+            density=self._density(inputs),
+            tool=self.tool.value,
+            brush=self.brush.value,
+            bandwidths=[width * unit for width in BANDWIDTHS],
         )
+        for name in ("smooth", "polynomial", "chebyshev"):  # in the page: the curve follows them without the kernel
+            widgets.jsdlink((getattr(self, name), "index"), (self.editor, name))
         self.figure = frame()
         fill_shape(self.figure, 0, shape)
         self._look()

@@ -1,17 +1,16 @@
-"""CurveEditor: a curve that is pulled or drawn with mouse, finger or keys. `editor.js` is its side in the page.
+"""CurveEditor: a curve that is pulled or drawn with mouse, finger or keys. `page/editor.js` is its side in the page.
 
 Plotly can drag whole shapes, but no points of a line.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import anywidget
 import numpy as np
 import traitlets
 
 from lab.plots.style import BLUE, FONT, GREY, GRID, INK, SKY
+from lab.widgets import modules
 
 TOOLS = ("pull", "draw")
 
@@ -35,10 +34,12 @@ class CurveEditor(anywidget.AnyWidget):
     keyboard, left and right choose a knot, up and down pull it; Ctrl-Z and Ctrl-Y are told to `on_msg`.
 
     value, before: float64 as bytes; the curve, and one in grey behind it. density: for each knot how often it is used,
-    in any unit. window: first and last x shown. strokes: how often the hand was lifted.
+    in any unit. window: first and last x shown. strokes: how often the hand was lifted. smooth, polynomial, chebyshev:
+    what sliders stand at, as numbers of their options (0: off), so that the page shows what they do without the kernel;
+    bandwidths: what `smooth` counts.
     """
 
-    _esm = Path(__file__).with_name("editor.js")
+    _esm = modules.source("editor.js")
     # the ring of the focus is for those who came with the keyboard
     _css = f".lab-editor {{ outline: 0 solid {SKY}; outline-offset: -2px }} "
     _css += ".lab-editor:focus-visible { outline-width: 2px }"
@@ -52,6 +53,10 @@ class CurveEditor(anywidget.AnyWidget):
     brush = traitlets.Float(0.0, min=0.0).tag(sync=True)
     tool = traitlets.Enum(TOOLS, TOOLS[0]).tag(sync=True)
     strokes = traitlets.Int(0).tag(sync=True)
+    smooth = traitlets.Int(0).tag(sync=True)
+    polynomial = traitlets.Int(0).tag(sync=True)
+    chebyshev = traitlets.Int(0).tag(sync=True)
+    bandwidths = traitlets.List(traitlets.Float()).tag(sync=True)
     colours = traitlets.Dict(
         {"curve": BLUE, "before": GREY, "inputs": GREY, "faint": "#BFBFBF", "ink": INK, "grid": GRID, "font": FONT}
     ).tag(sync=True)

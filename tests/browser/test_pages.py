@@ -3,6 +3,7 @@
 import json
 import re
 
+import numpy as np
 import plotly.graph_objects as go
 import pytest
 import torch
@@ -12,6 +13,8 @@ from lab.errors import LabError
 from lab.gallery import write_gallery
 from lab.nonlinearity.spline import Spline
 from lab.plots.page import CONFIG
+from lab.widgets import modules
+from lab.widgets.editing import EditingExplorer
 from lab.widgets.explorer import live
 from lab.widgets.slices import SliceExplorer
 from lab.widgets.spline import SplineExplorer
@@ -127,6 +130,64 @@ def test_names_stand_above_a_narrow_plot_beside_its_buttons_and_can_be_read_in_t
         assert page.locator(part).first.evaluate("node => getComputedStyle(node).fill") == expected
     ground = page.locator(".main-svg").first.evaluate("node => getComputedStyle(node).backgroundColor")
     assert ground == "rgba(0, 0, 0, 0)"
+
+
+EDITOR = """<!DOCTYPE html><meta charset="utf-8"><link rel="icon" href="data:,"><div id="place"></div>
+<script type="module">
+import editor from "{module}";
+const state = {state}, heard = {{}};
+const bytes = (numbers) => new DataView(Float64Array.from(numbers).buffer);
+for (const name of ["value", "before", "density"]) state[name] = bytes(state[name]);
+const model = {{ get: (name) => state[name], set: (name, value) => {{ state[name] = value; }}, save_changes() {{}},
+  on: (names, act) => names.split(" ").forEach((name) => (heard[name] ??= []).push(act)), off() {{}} }};
+window.put = (name, value) => {{ state[name] = Array.isArray(value) ? bytes(value) : value;
+  (heard[`change:${{name}}`] ?? []).forEach((act) => act()); }};
+editor.render({{ model, el: document.getElementById("place") }});
+</script>"""
+
+
+def test_the_editor_shows_what_its_sliders_do_before_the_kernel_has_answered(offline, tmp_path):
+    noise = torch.randn(41, generator=torch.Generator().manual_seed(0))
+    widget = EditingExplorer(Spline(noise, -5.0, 5.0)).editor
+    names = ("low", "high", "window", "brush", "tool", "strokes", "smooth", "polynomial", "chebyshev", "bandwidths")
+    state = {name: getattr(widget, name) for name in (*names, "colours")}
+    state |= {name: np.frombuffer(getattr(widget, name)).tolist() for name in ("value", "before", "density")}
+    path = tmp_path / "editor.html"
+    path.write_text(EDITOR.format(module=modules.url("editor.js"), state=json.dumps(state)), encoding="utf-8")
+    page = offline(path)
+
+    def shown(values):
+        """Whether the curve is this one: its heights on the page are a line in the values."""
+        course = page.locator(".lab-curve").get_attribute("d").removeprefix("M").split("L")
+        x, y = np.array([point.split(",") for point in course], dtype=float).T
+        low, high = (np.interp(end, np.linspace(-5, 5, 41), np.arange(41)) for end in widget.window)
+        near = values[max(0, round(low) - 1) : round(high) + 2]
+        return len(near) == len(y) and np.corrcoef(near, y)[0, 1] < -0.99999
+
+    page.locator(".lab-curve[d^=M]").wait_for(state="attached")
+    start = noise.numpy()
+    assert shown(start)
+    for name, number, expected in (
+        ("smooth", 6, Spline(noise, -5.0, 5.0).smoothed(state["bandwidths"][5]).values.numpy()),
+        ("smooth", 2, Spline(noise, -5.0, 5.0).smoothed(state["bandwidths"][1]).values.numpy()),
+    ):
+        page.evaluate(
+            "([name, number]) => { put(name, number); put('value', VALUE); }".replace(
+                "VALUE", json.dumps(start.tolist())
+            ),
+            [name, number],
+        )  # an answer to what was before comes late
+        page.wait_for_timeout(100)
+        assert shown(expected), (name, number)
+    smooth = Spline(torch.from_numpy(expected), -5.0, 5.0)
+    page.evaluate("put('smooth', 0)")
+    page.evaluate("put('polynomial', 7)")
+    page.wait_for_timeout(100)
+    polynomial = smooth.polynomial(7)(smooth.positions).numpy()
+    assert shown(polynomial)
+    page.evaluate("values => put('value', values)", polynomial.tolist())
+    page.wait_for_timeout(700)
+    assert shown(polynomial) and page.said == []
 
 
 def test_a_page_cannot_be_broken_by_a_name(offline, tmp_path):

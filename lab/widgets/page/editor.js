@@ -1,9 +1,20 @@
 // An SVG in which a curve is pulled or drawn. Python holds the numbers; this side draws them and sends them back.
 
+import { chebyshev, polynomial, smoothed } from "./spline.js";
+
 const HEIGHT = 370, LEFT = 58, RIGHT = 12, TOP = 30, BOTTOM = 46; // pixels
 const ROOM = 0.22; // free part of the curve's height, above and below, to pull into
 const NEAR = 6; // pixels between two knots from which on each has its dot
 const FAR = 4; // brush widths beyond which a pull is not felt
+
+const LATE = 500; // ms after a slider was moved within which the kernel's answers are to earlier moves
+
+// What each slider makes of a function, given its number; sliders stand at 0 where they are off.
+const SLIDERS = {
+  smooth: (f, number, model) => smoothed(f, model.get("bandwidths")[number - 1]),
+  polynomial: (f, degree) => polynomial(f, degree),
+  chebyshev: (f, degree) => chebyshev(f, degree),
+};
 
 let made = 0; // numbers the clip paths: several editors may be on one page
 
@@ -266,8 +277,35 @@ function render({ model, el }) {
   svg.addEventListener("focus", redraw);
   svg.addEventListener("blur", () => { if (stroke?.key) end(); redraw(); });
 
+  // A slider shows here at once what the kernel will answer: the same arithmetic, on the function from before it moved.
+  let sliding = { name: null, base: null, until: 0, timer: 0 };
+  function slide(name) {
+    const number = model.get(name);
+    if (!number || stroke) { // off, or put back to 0 because something else was done: only the kernel knows which
+      sliding = { ...sliding, name: null, until: 0 };
+      return;
+    }
+    if (sliding.name !== name) sliding = { name, base: values.slice(), until: 0, timer: sliding.timer };
+    try {
+      values = SLIDERS[name]({ low: low(), high: high(), values: sliding.base }, number, model).values;
+    } catch {
+      return; // too few knots for this degree: the kernel says so in words
+    }
+    sliding.until = performance.now() + LATE;
+    fit();
+    redraw();
+  }
+  const slides = Object.keys(SLIDERS).map((name) => [`change:${name}`, () => slide(name)]);
+  slides.forEach(([change, act]) => model.on(change, act));
+
   function follow() {
     if (stroke) return; // these are our own numbers on their way back
+    const early = sliding.until - performance.now();
+    if (early > 0) { // an answer to an earlier move: the last one stays
+      clearTimeout(sliding.timer);
+      sliding.timer = setTimeout(follow, early);
+      return;
+    }
     values = doubles(model.get("value"));
     before = doubles(model.get("before"));
     chosen = Math.min(chosen, values.length - 1);
@@ -289,6 +327,8 @@ function render({ model, el }) {
   follow();
   return () => {
     observer.disconnect();
+    clearTimeout(sliding.timer);
+    slides.forEach(([change, act]) => model.off(change, act));
     model.off("change:value change:before", follow);
     model.off(looks, look);
   };

@@ -1,0 +1,94 @@
+"""How long a page takes from a key press to the paint that shows what it did: a function's page, without a kernel.
+
+Each control is pressed again and again. "Nothing" is a key that changes nothing: what the browser itself needs for a
+frame. Only where the machine is quiet do the numbers mean anything.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import statistics
+import sys
+import tempfile
+from datetime import date
+from pathlib import Path
+
+from playwright.sync_api import Page, sync_playwright
+from report import machine, put
+
+import lab
+
+PRESSES = 100
+REDRAWS = 16, 50  # ms, median and 95th percentile, that are asked for
+CONTROLS = {
+    "zoom": ("zoom ±", "ArrowLeft"),
+    "slope, on and off": ("slope", "Space"),
+    "smoothing": ("smooth", "ArrowRight"),
+    "polynomial": ("polynomial degree", "ArrowRight"),
+    "Chebyshev series": ("Chebyshev degree", "ArrowRight"),
+}
+# From the event to the task after the frame that paints it.
+WATCH = """() => {
+  window.times = [];
+  document.addEventListener("keydown", () => {
+    const start = performance.now();
+    requestAnimationFrame(() => {
+      const { port1, port2 } = new MessageChannel();
+      port1.onmessage = () => window.times.push(performance.now() - start);
+      port2.postMessage(null);
+    });
+  }, { capture: true });
+}"""
+
+
+def pressed(page: Page, label: str | None, key: str, presses: int) -> list[float]:
+    """Milliseconds of each press; a slider that has come to an end goes back."""
+    page.evaluate("window.times.length = 0")
+    if label:
+        page.get_by_label(label, exact=True).focus()
+    for number in range(presses):
+        arrows = key.startswith("Arrow")
+        back = {"ArrowLeft": "ArrowRight", "ArrowRight": "ArrowLeft"}.get(key, key)
+        page.keyboard.press(back if arrows and number % 30 >= 15 else key)
+        page.wait_for_function("count => window.times.length >= count", arg=number + 1)
+    return page.evaluate("window.times")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--presses", type=int, default=PRESSES)
+    parser.add_argument("--write", type=Path, help="a file with a place for the table")
+    asked = parser.parse_args()
+    explorer = lab.explore("transformers/memorize")
+    explorer.others.value = ("GELU",)
+    path = shutil.which("chromium") or shutil.which("google-chrome")
+    if path is None:
+        raise SystemExit("no Chromium is on the PATH (on Debian: apt install chromium)")
+    lines = [
+        f"{machine()}. {date.today():%d %B %Y}. Milliseconds from key press to paint, {asked.presses} presses"
+        f" each; asked for: {REDRAWS[0]} at the median, {REDRAWS[1]} at the 95th percentile.",
+        "",
+        "| control | median | 95th percentile |",
+        "|---|---|---|",
+    ]
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        page = chromium.new_context(viewport={"width": 1280, "height": 900}, offline=True).new_page()
+        page.goto(explorer.save(Path(folder) / "page.html").as_uri())
+        page.locator(".lab-line").first.wait_for(state="attached")
+        page.evaluate(WATCH)
+        for name, (label, key) in {"nothing": (None, "F9"), **CONTROLS}.items():
+            times = pressed(page, label, key, asked.presses)
+            row = f"{statistics.median(times):.1f} | {statistics.quantiles(times, n=20)[-1]:.1f}"
+            lines.append(f"| {name} | {row} |")
+            print(lines[-1], file=sys.stderr, flush=True)
+        chromium.close()
+    text = "\n".join(lines)
+    print(text)
+    if asked.write:
+        put(text, asked.write, "page")
+
+
+if __name__ == "__main__":
+    main()

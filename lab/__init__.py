@@ -12,13 +12,13 @@ from lab.catalogue.scorecard import scorecard
 from lab.comparison import Comparison
 from lab.data import Data
 from lab.errors import ArgumentError, LabError
-from lab.found import EpisodeResult, SearchResult
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.swap import swap
 from lab.nonlinearity.swapped import load_swapped, save_swapped
 from lab.nonlinearity.zoo import zoo_names
 from lab.own.compare import compare
 from lab.run import Run, Runs
+from lab.search_results import EpisodeResult, SearchResult
 from lab.widgets import explore, plot
 
 __all__ = [

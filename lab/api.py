@@ -13,7 +13,6 @@ from lab import tasks
 from lab.catalogue import zoo as catalogue
 from lab.data import Data
 from lab.errors import ArgumentError, check_choice, check_number, check_whole, shown
-from lab.found import EpisodeResult, SearchResult
 from lab.models.methods import METHODS
 from lab.nonlinearity import zoo as functions
 from lab.nonlinearity.part import as_part
@@ -27,6 +26,7 @@ from lab.papers.transformers.language.settings import language
 from lab.papers.transformers.settings import Setting
 from lab.run import MOST_SEED, MOST_SEEDS, MOST_WIDTH, Run, Runs, complete
 from lab.scale import check_scale
+from lab.search_results import EpisodeResult, SearchResult
 from lab.spec import EpisodeSpec, Part, SearchSpec, TwoLossSpec, by_episodes
 from lab.store import SHIPPED, Store, as_store
 from lab.tasks import Logic, Sraven, TableTask, Text

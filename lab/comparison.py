@@ -13,11 +13,11 @@ from torch import nn
 from lab import estimates
 from lab.data.data import Data
 from lab.errors import ArgumentError, check_choice, check_number, check_whole, listed, shown
-from lab.found import Found
 from lab.nonlinearity.part import as_module, as_part
 from lab.nonlinearity.swap import swap
 from lab.resolve import resolve
 from lab.run import Run
+from lab.search_results import LearnedFunctions
 from lab.spec import UNCHANGED, Knots, Learned, Part, RunSpec
 from lab.store import Store
 from lab.training.modules.maker import Maker
@@ -162,7 +162,7 @@ class Comparison:
                 held[name].copy_(value)
         return net.eval()
 
-    def gain_of(self, found: Found) -> dict[str, object]:
+    def gain_of(self, found: LearnedFunctions) -> dict[str, object]:
         """What a function that was searched for gains over the first of the others, as `lab.zoo` lists it: in percent
         points where the first metric is the accuracy, else in its own unit."""
         part = as_part(found.spline)

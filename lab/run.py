@@ -1,4 +1,4 @@
-"""What training gives back: one run, or several; `lab.found` has what searches do."""
+"""What training gives back: one run, or several; `lab.search_results` has what searches do."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ LAYERS = (
     ("models", "nonlinearity", "store"),
     ("resolve", "training", "probes"),
     ("jobs", "engine"),
-    ("run", "found", "comparison", "plots"),
+    ("run", "search_results", "comparison", "plots"),
     ("papers",),
     ("own",),
     ("catalogue", "api"),

@@ -6,10 +6,10 @@ import torch
 
 from lab import engine
 from lab.errors import ArgumentError
-from lab.found import EpisodeResult
 from lab.jobs import checkpoints
 from lab.resolve import resolve
 from lab.run import Run
+from lab.search_results import EpisodeResult
 from lab.spec import ConstantRate, EpisodeSpec, KnotTable, Learned, Perceptron, Restart, RunSpec, from_json, replace
 from lab.store import Store
 from lab.tasks import Operation

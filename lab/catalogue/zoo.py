@@ -18,7 +18,7 @@ from lab.versions import versions
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lab.found import EpisodeResult, SearchResult
+    from lab.search_results import EpisodeResult, SearchResult
 
 
 def publish(found: SearchResult | EpisodeResult, folder: Path, name: str = "") -> list[Path]:

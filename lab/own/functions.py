@@ -10,11 +10,11 @@ import torch
 from torch import nn
 
 from lab.errors import ArgumentError, shown
-from lab.found import EpisodeResult, SearchResult, search_of
 from lab.nonlinearity.part import as_part
 from lab.nonlinearity.polynomial import Polynomial
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo
+from lab.search_results import EpisodeResult, SearchResult, search_of
 from lab.spec import UNCHANGED, Learned, ModuleFunction, ModuleSearch, ModuleSpec, Part, remember, replace
 from lab.store import Spec, Store
 

@@ -8,10 +8,10 @@ import torch
 
 from lab.data import Data
 from lab.errors import ArgumentError, check_choice, check_number, check_whole
-from lab.found import SearchResult
 from lab.nonlinearity.named import NAMES
 from lab.own.settings import Make, Replaced, known, recipe_of, store_of, task
 from lab.run import MOST_SEED, complete
+from lab.search_results import SearchResult
 from lab.spec import ModuleSearch
 from lab.store import Store
 

@@ -35,7 +35,6 @@ def explore(
     from lab.catalogue.figure import Figure
     from lab.catalogue.received_inputs import functions_of
     from lab.comparison import Comparison
-    from lab.found import EpisodeResult, SearchResult
     from lab.nonlinearity.spline import Spline
     from lab.nonlinearity.zoo import zoo_names
     from lab.probes.arguments import described
@@ -47,6 +46,7 @@ def explore(
     from lab.probes.similarity import CodeSimilarity
     from lab.probes.slices import Slice1D, Slice2D
     from lab.run import Run, Runs
+    from lab.search_results import EpisodeResult, SearchResult
     from lab.tasks import Logic, Operation, Sraven
     from lab.tasks.table import TableTask
     from lab.widgets.compatibility import CompatibilityExplorer

@@ -12,7 +12,6 @@ import plotly.graph_objects as go
 from lab.catalogue.figure import Figure
 from lab.comparison import Comparison
 from lab.errors import ArgumentError
-from lab.found import Found
 from lab.nonlinearity.polynomial import Polynomial
 from lab.nonlinearity.spline import Spline
 from lab.plots import cost, function, landscape, portrait, similarity, slices
@@ -27,6 +26,7 @@ from lab.probes.portrait import Portrait
 from lab.probes.profile import Profile, profile
 from lab.probes.similarity import CodeSimilarity
 from lab.probes.slices import Slice1D, Slice2D
+from lab.search_results import LearnedFunctions
 from lab.widgets import views
 
 KINDS = (
@@ -51,8 +51,8 @@ def _(result: Comparison, labels: Any = None) -> go.Figure:
     return result.plot()
 
 
-@draw.register(Found)
-def _(result: Found, labels: Any = None) -> go.Figure:
+@draw.register(LearnedFunctions)
+def _(result: LearnedFunctions, labels: Any = None) -> go.Figure:
     return draw(result.spline)
 
 

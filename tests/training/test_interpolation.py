@@ -7,7 +7,7 @@ from scipy.interpolate import CubicSpline
 
 from lab import engine
 from lab.errors import ArgumentError
-from lab.found import EpisodeResult
+from lab.search_results import EpisodeResult
 from lab.spec import ConstantRate, EpisodeSpec, InterpolatedSpec, Perceptron, Restart, from_json, key, to_json
 from lab.store import Store
 from lab.tasks import Operation

@@ -6,8 +6,8 @@ import torch
 
 from lab import engine
 from lab.errors import ArgumentError
-from lab.found import SearchResult
 from lab.run import Run
+from lab.search_results import SearchResult
 from lab.spec import ConstantRate, Knots, KnotTable, Learned, Perceptron, RunSpec, TwoLossSpec, replace
 from lab.store import Store
 from lab.tasks import Operation

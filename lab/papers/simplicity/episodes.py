@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lab.found import EpisodeResult
 from lab.run import Run
+from lab.search_results import EpisodeResult
 from lab.spec import by_episodes, needs
 
 

@@ -11,7 +11,6 @@ import torch
 from lab.catalogue.build import figure
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
-from lab.found import EpisodeResult
 from lab.kinds import check_run as check_rows
 from lab.papers.simplicity.grokking import figures as grokking_entries
 from lab.papers.simplicity.grokking.figures import VERSIONS
@@ -20,6 +19,7 @@ from lab.papers.simplicity.grokking.settings import ADDITION, LEARNED, RELU, gro
 from lab.plots.caption import reading
 from lab.run import Run
 from lab.scale import COMMON
+from lab.search_results import EpisodeResult
 from lab.spec import from_json, key, needs, replace, to_json
 from lab.store import Store
 from lab.training import episodes

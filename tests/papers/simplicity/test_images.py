@@ -12,7 +12,6 @@ from lab.catalogue.build import figure
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
 from lab.errors import ArgumentError, LabError
-from lab.found import EpisodeResult
 from lab.kinds import check_run as check_rows
 from lab.papers.simplicity.images import settings
 from lab.papers.simplicity.images.claims import retained
@@ -20,6 +19,7 @@ from lab.papers.simplicity.images.settings import BASE, METHODS, PER_LAYER, RELU
 from lab.plots.caption import reading
 from lab.run import Run
 from lab.scale import COMMON
+from lab.search_results import EpisodeResult
 from lab.spec import from_json, needs, replace, to_json
 from lab.store import Store
 from lab.training import episodes

@@ -10,7 +10,6 @@ import pytest
 from lab.catalogue.build import figure
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
-from lab.found import EpisodeResult
 from lab.kinds import check_run as check_rows
 from lab.papers.simplicity.grokking.settings import LEARNED
 from lab.papers.simplicity.images.settings import RELU
@@ -18,6 +17,7 @@ from lab.papers.simplicity.search import plots
 from lab.papers.simplicity.search.settings import relu, search, setting
 from lab.run import Run
 from lab.scale import COMMON
+from lab.search_results import EpisodeResult
 from lab.spec import from_json, needs, replace, to_json
 from lab.store import Store
 from lab.training import episodes

@@ -9,7 +9,6 @@ import numpy as np
 import torch
 
 from lab.errors import ArgumentError
-from lab.found import EpisodeResult
 from lab.models.mlp import MLP
 from lab.nonlinearity.spline import Spline
 from lab.papers.simplicity.episodes import episode_result
@@ -20,6 +19,7 @@ from lab.plots.panels import above, grid, place
 from lab.plots.style import BLACK, GREY, SEQUENCE, SIZE, colour, faded, method_title
 from lab.probes.profile import counts
 from lab.run import Run
+from lab.search_results import EpisodeResult
 from lab.spec import EpisodeSpec, needs
 
 if TYPE_CHECKING:  # imported where a figure is drawn

@@ -22,12 +22,17 @@ from lab.versions import versions
 _searches: WeakKeyDictionary[Spline, SearchResult] = WeakKeyDictionary()
 
 
-class Found(Stored, ABC):
+class LearnedFunctions(Stored, ABC):
     """What every kind of search gives back.
 
     spline: the learned function, frozen; of several the first. splines: all of them by the name of their part.
     history: how they were found.
     """
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}: {', '.join(self.splines)} for {self.spec.task_name} (.spline, .splines, .history)"
+        )
 
     @property
     @abstractmethod
@@ -67,11 +72,11 @@ class Found(Stored, ABC):
 class Measured(Protocol):
     """A comparison that knows what a function gains."""
 
-    def gain_of(self, found: Found) -> dict[str, object]: ...
+    def gain_of(self, found: LearnedFunctions) -> dict[str, object]: ...
 
 
-@dataclass(frozen=True, eq=False)
-class SearchResult(Found):
+@dataclass(frozen=True, eq=False, repr=False)
+class SearchResult(LearnedFunctions):
     """What a search by two losses found: stage I, on a table, or in models of your own."""
 
     spec: SearchSpec | TwoLossSpec | ModuleSearch
@@ -101,8 +106,8 @@ def search_of(spline: Spline) -> SearchResult | None:
     return _searches.get(spline)
 
 
-@dataclass(frozen=True, eq=False)
-class EpisodeResult(Found):
+@dataclass(frozen=True, eq=False, repr=False)
+class EpisodeResult(LearnedFunctions):
     """What a search by episodes found."""
 
     spec: EpisodeSpec

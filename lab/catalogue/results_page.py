@@ -19,7 +19,7 @@ PAPERS = {
     "transformers": "Optimized non-linearities in transformers",
     "hypernetwork": "Attention as a hypernetwork",
     "simplicity": "Activation functions and the simplicity bias",
-    "activations": "Activations in small language models",
+    "activations": "Adaptive activation functions in language models",
 }
 INTRODUCTION = """# Results
 

@@ -21,6 +21,7 @@ PLANTED |= planted_activations.PLANTED
 PLANTED_CLAIMS = {
     "transformers/fig5/worse": planted_transformers.better,
     "simplicity/fig12/frequencies": planted_simplicity.same_sines,
+    "activations/table1/alike": planted_activations.alike,
 }
 CASES = [pytest.param(name, claim, id=f"{name}/{claim.name}") for name in PLANTED for claim in entry(name).claims]
 COUNTED = ("hypernetwork/tableA2",)

@@ -10,7 +10,7 @@ NAMES = [f"activations/{name}" for name in ("fig_functions", "table1")]
 RNG = 5
 # From the best to the worst, where the paper is right; the other way round, where it is wrong.
 ORDER = [
-    *("kan", "learnable_geglu", "learnable_gelu", "geglu", "prelu", "swish", "relu", "silu", "gelu"),
+    *("learnable_geglu", "learnable_gelu", "geglu", "prelu", "swish", "relu", "silu", "gelu", "kan"),
     "kan_3_5",
 ]
 
@@ -28,6 +28,13 @@ def scores(right):
                 row |= {"parameters": 9_000_000, "seconds": 600.0, "diverged": False, "blimp": blimp, "ties": 0.1}
                 rows.append(row | dict.fromkeys(PHENOMENA, blimp) | {"pairs": 67_000})
     return pd.DataFrame(rows)
+
+
+def alike(right):
+    """All are as good, or GELU is five points worse."""
+    table = scores(True)
+    noise = 0.1 * np.random.default_rng(RNG).normal(size=len(table))
+    return table.assign(blimp=60 + noise - (0 if right else 5) * (table["method"] == "gelu"))
 
 
 def without_blimp(right):

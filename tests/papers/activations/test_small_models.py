@@ -129,7 +129,7 @@ def test_scores_at_chance_or_absent_measure_no_claim_of_blimp():
     for worse in (chance, without_blimp(True)):
         words = {name: claim.verdict(worse, "paper").word for name, claim in claims.items()}
         assert {name for name, word in words.items() if word == ABSENT} == {
-            *("learnable-gelu-best", "learnable-gelu", "relu", "kan")
+            *("learnable-gelu-best", "learnable-gelu", "relu", "kan", "alike")
         }
         assert words["learnable"] == words["learnable-geglu"] == HOLDS
 

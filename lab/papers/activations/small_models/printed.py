@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
-# Means over BLiMP, in percent. KANs have more weights than the others: 11.0 million, not 9.0.
+# Means over BLiMP, in percent. KANs have more weights than the others: 11.0 million, not 9.0. That GPT-Neo's has 63.43
+# is in the draft's table, though the published abstract says that KANs do worse: columns may have slipped there.
 BLIMP: dict[str, dict[str, float]] = {
     "gpt_neo": {
         "relu": 56.6,

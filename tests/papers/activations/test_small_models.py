@@ -132,6 +132,10 @@ def test_scores_at_chance_or_absent_measure_no_claim_of_blimp():
             *("learnable-gelu-best", "learnable-gelu", "relu", "kan", "alike")
         }
         assert words["learnable"] == words["learnable-geglu"] == HOLDS
+    small = table.assign(parameters=81_088)
+    for name in ("learnable", "learnable-geglu"):
+        found = claims[name].verdict(small, "laptop")
+        assert found.word == ABSENT and found.reason == "the paper's models have 9 million weights, these 0.081"
 
 
 def test_means_and_whiskers_of_the_plot_are_the_tables():

@@ -102,7 +102,7 @@ class SearchResult(LearnedFunctions):
 
 
 def search_of(spline: Spline) -> SearchResult | None:
-    """The search that gave this very spline, in this session."""
+    """The search that gave this very spline, in this process."""
     return _searches.get(spline)
 
 

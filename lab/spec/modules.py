@@ -25,7 +25,7 @@ def remember(spec: object, thing: Any) -> None:
 def remembered(spec: object) -> Any:
     """What a spec stands for. LabError where this process has not seen it."""
     if spec not in _remembered:
-        raise LabError(f"{spec} is not known in this session; make the data and call lab.search or lab.compare again")
+        raise LabError(f"{spec} is not known in this process; make the data and call lab.search or lab.compare again")
     return _remembered[spec]
 
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lab.papers.transformers.language.claims import loss_gains
-from lab.papers.transformers.language.measures import perplexity_changes, signed
+from lab.papers.runs import compare_one
+from lab.papers.transformers.language.claims import losses_by_method
+from lab.papers.transformers.language.measures import perplexity_changes, signed, spread
 from lab.papers.transformers.settings import BASELINE, MLP
 from lab.plots.caption import set_reading
 from lab.plots.panels import STEP, above, grid, place
@@ -75,7 +76,7 @@ def fig15(table: pd.DataFrame) -> go.Figure:
         rows = table[table["task"] == task]
         for method in methods_of(rows):
             _draw_loss(figure, rows[rows["method"] == method], method, row, legend=row == 1)
-        _draw_gain(figure, loss_gains(rows), row)
+        _draw_gain(figure, losses_by_method(rows), row)
         figure.update_yaxes(title_text="loss (nats a token)", row=row, col=1)
         figure.update_yaxes(title_text="gain (nats)", row=row, col=2)
         if row == 1:
@@ -85,9 +86,7 @@ def fig15(table: pd.DataFrame) -> go.Figure:
         figure,
         "Left: held-out text; thin: one run a seed, thick: mean. Right: how much lower the loss is with the learned"
         " function.",
-        f"Band: {100 * LEVEL:.0f} % interval over its seeds, against the mean of the baseline's."
-        if table["seed"].nunique() > 1
-        else "One seed only: no interval.",
+        spread(table, "Band"),
     )
     return figure
 
@@ -118,18 +117,17 @@ def _draw_loss(figure: go.Figure, rows: pd.DataFrame, method: str, row: int, leg
     )
 
 
-def _draw_gain(figure: go.Figure, gains: pd.DataFrame, row: int) -> None:
-    if not len(gains):
+def _draw_gain(figure: go.Figure, losses: dict[str, pd.DataFrame], row: int) -> None:
+    if not {BASELINE, MLP} <= set(losses):
         return
-    long = gains.stack().rename("gain").reset_index()
-    stats = over_seeds(long, "step", "gain")
-    x, ink = stats.index.to_numpy(), colour(MLP)
+    x, ink = losses[BASELINE].index.to_numpy(), colour(MLP)
+    found = [compare_one({kind: losses[kind].loc[step] for kind in (BASELINE, MLP)}, BASELINE, MLP) for step in x]
+    ends = np.array([one.interval(LEVEL) for one in found])
     mark = {"mode": "lines", "showlegend": False, "row": row, "col": 2}
-    if stats["half"].notna().any():
-        high, low = stats["mean"] + stats["half"], stats["mean"] - stats["half"]
+    if np.isfinite(ends).any():
         figure.add_scatter(
             x=np.concatenate([x, x[::-1]]),
-            y=np.concatenate([high, low[::-1]]),
+            y=np.concatenate([ends[:, 1], ends[::-1, 0]]),
             fill="toself",
             fillcolor=faded(ink, 0.18),
             line={"width": 0},
@@ -139,7 +137,7 @@ def _draw_gain(figure: go.Figure, gains: pd.DataFrame, row: int) -> None:
         )
     figure.add_scatter(
         x=x,
-        y=stats["mean"],
+        y=[one.effect for one in found],
         line={"color": ink, "width": 2.2},
         name="gain",
         hovertemplate="step %{x}: %{y:.3f}",

@@ -67,10 +67,11 @@ def summary_fig15(table: pd.DataFrame) -> str:
     """By text: how much lower the loss is, early and at the end."""
     words = []
     for task, rows in table.groupby("task", sort=False):
-        gains = claims.loss_gains(rows)
-        if len(gains):
-            early, last = claims.early_and_last(gains)
-            words.append(f"{task_title(task)} {signed(early.mean(), 3)} early, {signed(last.mean(), 3)} at the end")
+        losses = claims.losses_by_method(rows)
+        if {BASELINE, MLP} <= set(losses):
+            base, ours = (claims.early_and_last(losses[kind]) for kind in (BASELINE, MLP))
+            early, last = (signed(a.mean() - b.mean(), 3) for a, b in zip(base, ours, strict=True))
+            words.append(f"{task_title(task)} {early} early, {last} at the end")
     return (
         f"Loss of the baseline minus that with the learned function, held-out text, nats a token: {'; '.join(words)}."
     )

@@ -310,8 +310,12 @@ LONG = """
 import lab.cli, lab.run
 from lab import engine
 known = engine.complete
-def complete(specs, store, device, workers, report):
-    known(specs, store, device, workers, lambda *what: (report(*what), what[0] > 20 and print("training", flush=True)))
+def complete(specs, store, device, workers, report, *more):
+    def say(*what):
+        report(*what)
+        if what[0] > 20:
+            print("training", flush=True)
+    known(specs, store, device, workers, say, *more)
 engine.complete = complete
 lab.cli.main("sweep memorize --scale laptop --device cpu".split())
 """

@@ -27,7 +27,7 @@ def own(tmp_path, monkeypatch):
     return tmp_path / "zoo"
 
 
-def test_every_shipped_file_is_sealed_and_says_where_it_is_from():
+def test_every_shipped_file_is_sealed_and_says_where_it_is_from(own):
     files = list(SHIPPED.rglob("*.*"))
     assert sorted(f"{file.parent.name}/{file.stem}" for file in files) == zoo_names()
     for file in files:
@@ -40,7 +40,7 @@ def test_every_shipped_file_is_sealed_and_says_where_it_is_from():
         assert lab.zoo(f"{file.parent.name}/{file.stem}").values.shape == (knots,)
 
 
-def test_the_table_has_a_row_for_each_function_and_all_that_are_shipped_are_measured():
+def test_the_table_has_a_row_for_each_function_and_all_that_are_shipped_are_measured(own):
     table = lab.zoo()
     assert table.index.tolist() == zoo_names() and "problem" not in table
     named = {f"transformers/{task}{part}" for task in tasks.NAMES for part in ("", "-attention")}

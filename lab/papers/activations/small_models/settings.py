@@ -111,7 +111,7 @@ GUESSES = (
 def origin(scored: bool = False) -> Origin:
     """Where these settings come from. scored: models read BLiMP, too.
 
-    >>> origin().departures("laptop")[2]
+    >>> origin().departures("laptop")[1].partition(",")[0]
     'width 64 (paper 512)'
     """
     return Origin(

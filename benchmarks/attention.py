@@ -4,8 +4,8 @@
     python benchmarks/attention.py --write benchmarks/README.md
 
 One layer (4 sequences, 8 heads of width 64), forward and backward once. Told are the most bytes that tensors have at a
-time, counted as they are made and freed: what an allocator keeps beside them is not in it, nor what torch's own kernels
-take inside. Softmax, as torch has it, is beside.
+time, counted as they are made and freed: what an allocator keeps besides is not in it, nor what torch's own kernels
+take inside. Softmax, as torch has it, stands next to it.
 """
 
 from __future__ import annotations

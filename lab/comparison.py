@@ -170,7 +170,7 @@ class Comparison:
         others = [name for name in self.functions if name not in owners]
         if not owners or not others:
             there = ", ".join(self.functions)
-            raise ArgumentError(f"measured has no run with this function beside one without it; it compares {there}")
+            raise ArgumentError(f"measured has no runs both with this function and without it; it compares {there}")
         metric = next(iter(self.data.metrics))
         difference = self.difference(name := min(owners), others[0])
         factor = 100 if self.data.metrics[metric] == "accuracy" else 1

@@ -207,7 +207,7 @@ def test_what_was_found_is_published_with_its_gain(store_folder):
     assert lab.zoo().isna().gain["mine/alone"] and "problem" not in lab.zoo()
     again = compare({"GELU": None, "published": "mine/digits-cnn"})
     assert again.difference("published", "GELU").mean == pytest.approx(difference.mean)
-    with pytest.raises(lab.ArgumentError, match="measured has no run with this function"):
+    with pytest.raises(lab.ArgumentError, match="measured has no runs both with this function and without it"):
         search(seed=1).publish("other", result)
     with pytest.raises(lab.ArgumentError, match="give letters"):
         found.publish("../other")

@@ -120,6 +120,6 @@ def arrays(path: str | Path, target: str) -> tuple[Any, np.ndarray]:
     except (OSError, ValueError) as error:
         raise LabError(f"{path} cannot be read ({shortened(str(error))}); give what numpy.savez wrote") from error
     if target not in held or len(held) < 2:
-        raise ArgumentError(f"there is no array {shown(target)} beside others; there are {listed(list(held), target)}")
+        raise ArgumentError(f"there is no array {shown(target)} among several; there are {listed(list(held), target)}")
     y = held.pop(target)
     return next(iter(held.values())) if len(held) == 1 else held, y

@@ -34,23 +34,10 @@ img, pre, table { max-width: 100%; }
 pre { overflow: auto; background: color-mix(in srgb, var(--ink) 7%, var(--ground)); padding: .5rem; }
 iframe { width: 100%; height: 640px; border: 1px solid var(--line); border-radius: 6px; }
 """
-WHOLE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<link rel="icon" href="data:,">
-<link rel="stylesheet" href="{up}style.css">
-</head>
-<body>
-<nav><a href="{up}index.html">Gallery</a><a href="{up}functions.html">Functions</a>
+TOP = """<nav><a href="{up}index.html">Gallery</a><a href="{up}functions.html">Functions</a>
 <a href="{up}scorecard.html">Scorecard</a><a href="{up}playground.html">Playground</a></nav>
 <h1>{title}</h1>
-{body}
-</body>
-</html>
-"""
+{body}"""
 FILTER = """<script>
 const words = document.getElementById("words"), kinds = ["paper", "verdict"].map((id) => document.getElementById(id));
 function filter() {
@@ -93,7 +80,8 @@ class Card:
 
 def whole(title: str, body: str, up: str = "") -> str:
     """A page; up: the way to the folder of the site."""
-    return WHOLE.format(title=html.escape(title), body=body, up=up)
+    body = TOP.format(title=html.escape(title), body=body, up=up)
+    return modules.document(title, f'<link rel="stylesheet" href="{up}style.css">', body)
 
 
 def paper(entry: Entry) -> str:

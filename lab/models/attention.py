@@ -48,7 +48,7 @@ class Attention(nn.Module):
         super().__init__()
         check_choice("weighting", weighting, WEIGHTINGS)
         if phi is not None and weighting != "softmax":
-            raise ArgumentError(f"weighting={weighting!r} beside a kernel: give attention='softmax' with it")
+            raise ArgumentError(f"weighting={weighting!r} with a kernel: give attention='softmax', too")
         self.heads, self.length, self.phi, self.weighting = heads, length, phi, weighting
         self.qkv = Linear(runs, width, 3 * width)
         self.out = Linear(runs, width, width)

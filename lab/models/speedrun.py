@@ -169,7 +169,7 @@ def norm(x: Tensor) -> Tensor:
 
 
 def of_run(numbers: Tensor, x: Tensor) -> Tensor:
-    """Numbers (R,) beside x (R, …), in its type."""
+    """Numbers (R,), shaped to multiply x (R, …), in its type."""
     return numbers.to(x.dtype).view(-1, *[1] * (x.dim() - 1))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABCMeta, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -68,21 +69,23 @@ def few_kinks(x: np.ndarray, y: np.ndarray, tolerance: float) -> np.ndarray:
     return np.array(kept)
 
 
-class Shape:
+class Shape(metaclass=ABCMeta):
     """What a spline has for its shape."""
 
     values: Tensor
 
     @property
+    @abstractmethod
     def spacing(self) -> float:
         """Distance between two knots."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _numbers(self) -> tuple[np.ndarray, np.ndarray]:
-        raise NotImplementedError
+        """Places and values of the knots."""
 
+    @abstractmethod
     def _like(self, values: np.ndarray | Tensor) -> Spline:
-        raise NotImplementedError
+        """A frozen function with these values on the same knots."""
 
     def tv2(self) -> Tensor:
         """The sum of |changes of slope| at the inner knots (second-order total variation; Bohra et al. 2020): of one

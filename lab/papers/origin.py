@@ -104,9 +104,13 @@ def compared(numbers: Callable[[str], Mapping[str, tuple[object, str]]], scale: 
 
 
 def shipped(names: Iterable[str]) -> list[dict]:
-    """Data sets as sources, with the digests of their content."""
-    known = map(datasets.entry, names)
-    return [{"name": one.name, "from": f"{one.name} ({one.licence})", "sha256": one.digest} for one in known]
+    """Data sets as sources, with the digests of their content: where the catalogue states none, of what is here."""
+    sources = []
+    for known in map(datasets.entry, names):
+        digest = known.digest or (datasets.digest(known.name) if datasets.find(known.name) else None)
+        place = known.installed.describe() if known.installed else known.name
+        sources.append({"name": known.name, "from": f"{place} ({known.licence})", "sha256": digest})
+    return sources
 
 
 def counted(data_from: str, fields: Sequence[Field] = (), name: str = "sraven") -> Origin:

@@ -4,7 +4,7 @@ A model that reads from left to right gives a sentence the sum of the log-probab
 masks gives it a pseudo-log-likelihood (Salazar et al. 2020): each token's, with that token hidden. What else there is
 to choose, the evaluations of BabyLM chose differently each year; `CONVENTIONS` has them by name.
 
-A pair counts as right where the good sentence has the larger score. Equal scores count as wrong, and are told: with
+A pair counts as right where the good sentence has the larger score. Equal scores count as wrong, and are counted: with
 "larger or equal", as in these evaluations, a model that says nothing is always right. Sentences of the same tokens are
 scored once, so that they do tie. Log-probabilities are computed in float32.
 """

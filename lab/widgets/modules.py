@@ -12,17 +12,21 @@ from pathlib import Path
 FOLDER = Path(__file__).with_name("page")
 IMPORT = re.compile(r'from "\./([a-z_]+\.js)"')
 
-PAGE = """<!DOCTYPE html>
+DOCUMENT = """<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
 <link rel="icon" href="data:,">
-<style>{style}</style>
+{head}
 </head>
 <body>
-<h1>{title}</h1>
+{body}
+</body>
+</html>
+"""
+BODY = """<h1>{title}</h1>
 {words}
 <div id="lab-root"></div>
 <script id="lab-state" type="application/json">{state}</script>
@@ -32,10 +36,12 @@ const kept = JSON.parse(document.getElementById("lab-state").textContent);
 const model = {{ get: (name) => kept[name], set: (name, value) => {{ kept[name] = value; }}, on() {{}}, off() {{}},
   save_changes() {{}} }};
 render({{ model, el: document.getElementById("lab-root") }});
-</script>
-</body>
-</html>
-"""
+</script>"""
+
+
+def document(title: str, head: str, body: str) -> str:
+    """An HTML document; title: as text, head and body: as HTML."""
+    return DOCUMENT.format(title=html.escape(title), head=head, body=body)
 
 
 @cache
@@ -61,4 +67,5 @@ def page(title: str, module: str, state: dict, words: str = "") -> str:
     module: a file of `page/` with a function `render`; state: what its model gives; words: HTML above it.
     """
     kept = json.dumps(state, allow_nan=False).replace("<", "\\u003c")  # no `</script>` in a name may end it
-    return PAGE.format(title=html.escape(title), style=style(), words=words, state=kept, module=url(module))
+    body = BODY.format(title=html.escape(title), words=words, state=kept, module=url(module))
+    return document(title, f"<style>{style()}</style>", body)

@@ -11,23 +11,8 @@ import plotly.graph_objects as go
 from lab.plots.page import CONFIG
 from lab.widgets import modules
 
-PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<link rel="icon" href="data:,">
-<style>{style} .js-plotly-plot {{ background: white; margin: .4rem 0; }} dl {{ color: var(--faint); }}
-dt, dd {{ display: inline; margin: 0; }} dd::after {{ content: "\\A"; white-space: pre; }}
-</style>
-</head>
-<body>
-<h1>{title}</h1>
-{body}
-</body>
-</html>
-"""
+STYLE = """.js-plotly-plot { background: white; margin: .4rem 0; } dl { color: var(--faint); }
+dt, dd { display: inline; margin: 0; } dd::after { content: "\\A"; white-space: pre; }"""
 HIDDEN = ("none", "hidden")
 
 
@@ -47,7 +32,8 @@ def page_of(explorer: widgets.Widget, title: str) -> str:
         elif setting := _setting(part):
             settings.append(f"<dt>{html.escape(setting[0])}: </dt><dd>{html.escape(setting[1])}</dd>")
     body = "\n".join([f"<dl>{''.join(settings)}</dl>" if settings else "", *parts])
-    return PAGE.format(title=html.escape(title), style=modules.style(), body=body)
+    head = f"<style>{modules.style()} {STYLE}</style>"
+    return modules.document(title, head, f"<h1>{html.escape(title)}</h1>\n{body}")
 
 
 def visible(part: widgets.Widget) -> Iterator[widgets.Widget]:

@@ -69,7 +69,7 @@ def test_a_function_is_sent_as_a_page_and_changed_there(offline, tmp_path):
     page.get_by_label("smooth").press("ArrowRight")
     page.get_by_label("smooth").press("ArrowRight")
     page.get_by_role("button", name="mirror y").click()
-    words = page.locator(".lab-told").text_content()
+    words = page.locator(".lab-status").text_content()
     assert "smoothed, bandwidth 0.03, then mirrored along y" in words
     with page.expect_download() as numbers:
         page.get_by_role("button", name="save numbers").click()
@@ -77,7 +77,7 @@ def test_a_function_is_sent_as_a_page_and_changed_there(offline, tmp_path):
     expected = (-phi.smoothed(0.03)).values
     torch.testing.assert_close(torch.tensor([float(y) for _, y in rows]), expected, atol=1e-5, rtol=0)
     page.get_by_role("button", name="undo").click()
-    assert "mirrored" not in page.locator(".lab-told").text_content()
+    assert "mirrored" not in page.locator(".lab-status").text_content()
 
     with page.expect_download() as again:
         page.get_by_role("button", name="save this page").click()
@@ -85,7 +85,7 @@ def test_a_function_is_sent_as_a_page_and_changed_there(offline, tmp_path):
     copy.write_bytes(again.value.path().read_bytes())
     narrow = offline(copy, 600)
     narrow.locator("[data-name='your function, edited']").wait_for(state="attached")
-    assert re.search("Now: smoothed, bandwidth 0.03; ", narrow.locator(".lab-told").text_content())
+    assert re.search("Now: smoothed, bandwidth 0.03; ", narrow.locator(".lab-status").text_content())
     assert wide(page) <= 0 and wide(narrow) <= 0
     assert page.said == [] and narrow.said == []
 

@@ -83,5 +83,5 @@ def test_a_token_receives_the_same_however_many_follow(name):
 def test_what_does_not_exist_or_fit_is_refused():
     with pytest.raises(ArgumentError, match="'sigmoid'"):
         decoder(weighting="sigmoid")
-    with pytest.raises(ArgumentError, match="weighting='p1' beside a kernel: give attention='softmax' with it"):
+    with pytest.raises(ArgumentError, match="weighting='p1' with a kernel: give attention='softmax', too"):
         decoder(attention=torch.nn.ReLU(), weighting="p1")

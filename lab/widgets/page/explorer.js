@@ -21,7 +21,7 @@ export function render({ model, el }) {
   const rows = ["look", "change", "take"].map(() => node("div", { class: "lab-row" }, box));
   const place = node("div", { class: "lab-wide" }, box), wave = node("div", { class: "lab-wide" }, box);
   rows.slice(1).forEach((row) => box.append(row));
-  const told = node("p", { class: "lab-told", role: "status" }, box);
+  const told = node("p", { class: "lab-status", role: "status" }, box);
   const main = chart(place, "the function over its inputs"), lower = chart(wave, "the spectrum of the function");
 
   const labelled = (row, text, name, attributes) => {

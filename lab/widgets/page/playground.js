@@ -50,7 +50,7 @@ export function render({ model, el }) {
     node("figcaption", { style: "font-size: 12px" }, figure).textContent = name;
     return { figure, canvas };
   });
-  const told = node("p", { class: "lab-told", role: "status" }, box);
+  const told = node("p", { class: "lab-status", role: "status" }, box);
 
   let drawn = functions[0], running = false, data = null, step = 0, networks = [], past = [], setting = null;
   const current = () => functions[menu.value] ?? drawn;

@@ -12,7 +12,7 @@ from typing import Any
 
 from lab import datasets
 from lab.models.small_language import SmallLanguageModel
-from lab.papers.origin import SILENT, Field, Origin
+from lab.papers.origin import SILENT, Field, Origin, shipped
 from lab.scale import check_scale
 from lab.spec import AdamTrapezoid, RunSpec, replace
 from lab.tasks import Text
@@ -115,15 +115,8 @@ def origin(scored: bool = False) -> Origin:
     'width 64 (paper 512)'
     """
     return Origin(
-        data=lambda scale: _sources(TEXTS[scale].corpus), facts=lambda scale: _facts(scale, scored), guesses=GUESSES
+        data=lambda scale: shipped([TEXTS[scale].corpus]), facts=lambda scale: _facts(scale, scored), guesses=GUESSES
     )
-
-
-def _sources(corpus: str) -> list[dict]:
-    """The text, with the digest of what is here where the catalogue has none."""
-    known = datasets.entry(corpus)
-    here = known.digest or (datasets.load(corpus).digest if datasets.find(corpus) else None)
-    return [{"name": corpus, "from": f"{corpus} ({known.licence})", "sha256": here}]
 
 
 def _facts(scale: str, scored: bool) -> Iterator[Field | str]:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lab import datasets
 from lab.models.methods import method
 from lab.models.rotary_hyper import RotaryHyperModel
-from lab.papers.origin import SILENT, Field, Origin
+from lab.papers.origin import SILENT, Field, Origin, shipped
 from lab.scale import check_scale
 from lab.spec import AdamWCosine, RunSpec
 from lab.tasks import Text
@@ -58,17 +57,10 @@ GUESSES = (
 def origin() -> Origin:
     """Where these settings come from."""
     return Origin(
-        data=lambda scale: [_source(TEXTS[scale].corpus)],
+        data=lambda scale: shipped([TEXTS[scale].corpus]),
         facts=_facts,
         guesses=GUESSES,
     )
-
-
-def _source(corpus: str) -> dict:
-    """The text, with the digest of what is here where the catalogue has none."""
-    known = datasets.entry(corpus)
-    here = known.digest or (datasets.load(corpus).digest if datasets.find(corpus) else None)
-    return {"name": corpus, "from": f"{corpus} ({known.licence})", "sha256": here}
 
 
 def _facts(scale: str) -> Iterator[Field | str]:

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
-from lab import datasets
-from lab.papers.origin import SILENT, Field, Origin
+from lab.papers.origin import SILENT, Field, Origin, shipped
 from lab.papers.transformers.settings import Setting
 from lab.scale import check_scale
 from lab.spec import AdamTrapezoid, ModelSpec, replace
@@ -133,7 +132,7 @@ def origin(names: Sequence[str]) -> Origin:
         return [name for name in names if name in TEXTS[scale]]
 
     return Origin(
-        data=lambda scale: [_source(corpus) for corpus in dict.fromkeys(name.split()[0] for name in at(scale))],
+        data=lambda scale: shipped(dict.fromkeys(name.split()[0] for name in at(scale))),
         facts=lambda scale: [*_texts(scale), *_fields(lambda one: language(at(scale)[0], one), scale)],
         guesses=GUESSES,
         for_tasks=origin,
@@ -147,18 +146,10 @@ def stories_origin() -> Origin:
     "Shakespeare's plays, by characters, in the place of TinyStories"
     """
     return Origin(
-        data=lambda scale: [_source(STORIES[scale].split()[0])],
+        data=lambda scale: shipped([STORIES[scale].split()[0]]),
         facts=lambda scale: [*_stand_in(scale), *_fields(on_stories, scale)],
         guesses=GUESSES,
     )
-
-
-def _source(corpus: str) -> dict:
-    """A text, with the digest of what is here where the catalogue has none."""
-    known = datasets.entry(corpus)
-    here = datasets.digest(corpus) if datasets.find(corpus) else known.digest
-    place = known.installed.describe() if known.installed else corpus
-    return {"name": corpus, "from": f"{place} ({known.licence})", "sha256": here}
 
 
 def _texts(scale: str) -> Iterator[str]:

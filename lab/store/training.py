@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -31,6 +32,24 @@ class Training(ABC):
         for kind in ("searches", "runs", "checkpoints"):
             with self._writing(), temporary(self.folder / kind) as folder:
                 write(folder / "test", b"test")
+
+    @contextmanager
+    def marker(self) -> Iterator[str]:
+        """A mark by which another machine knows that it sees this store, within the block."""
+        name = f"marker-{secrets.token_hex(8)}"
+        with self._writing():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            write(self.folder / name, b"")
+        try:
+            yield name
+        finally:
+            with self._writing():
+                (self.folder / name).unlink(missing_ok=True)
+
+    def has_marker(self, name: str) -> bool:
+        """Whether that mark is seen here."""
+        with self._reading():
+            return (self.folder / name).is_file()
 
     def keep_checkpoint(self, specs: Sequence[Spec], tensors: dict[str, Tensor]) -> None:
         """Write the state of a fleet in training, in place of the state before."""

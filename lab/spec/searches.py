@@ -10,7 +10,6 @@ from lab.spec.models import Perceptron
 from lab.spec.modules import ModuleSearch
 from lab.spec.recipes import ConstantRate
 from lab.tasks.table import TableTask
-from lab.tasks.text import Text
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -20,8 +19,8 @@ if TYPE_CHECKING:
 class SearchSpec:
     """A stage-I search (`two_loss`, Algorithm 1): `models` models share the learned spline(s)."""
 
-    task: str | Text
-    model: Any  # of tokens; what is searched for replaces non-linearities in its `parts`: of a ModelSpec these two
+    task: Any  # a name, a `Text`, or a task whose examples are made as they are needed
+    model: Any  # what is searched for replaces non-linearities in its `parts`: of a ModelSpec these two
     recipe: Any
     learn: tuple[str, ...] = ("mlp",)  # "mlp", "attention" or both; of other models other names
     models: int = 8  # M of Algorithm 1

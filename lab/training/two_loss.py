@@ -28,10 +28,11 @@ START = {"mlp": 0.0, "attention": 1.0}  # all others: 0
 
 
 class Divisible(Protocol):
-    """Material of a task with a `search` split."""
+    """Material of a task with data for weights, and other data for what they share."""
 
     def divide(self, seed: int) -> Callable[[int], Batch]:
-        """Train on `train` alone from here on; gives the batches of `search` by step, the same for all models."""
+        """Train on `train` alone from here on; gives the batches of `search` by step: the same for all models, or
+        where examples are made as they are needed, fresh ones for each."""
 
 
 class Search(Fleet):
@@ -70,7 +71,8 @@ class Search(Fleet):
             raise ArgumentError(f"learn={spec.learn}: name what to search for: {words}")
         start: dict[str, Any] = {part: _start(spec, part) for part in spec.learn}
         model = replace(spec.model, **{**given, **start})
-        runs = [RunSpec(spec.task, model, spec.recipe, seed, ("search",), spec.task_seed) for seed in self.seeds]
+        # nothing is evaluated: a search is followed by its own search loss
+        runs = [RunSpec(spec.task, model, spec.recipe, seed, (), spec.task_seed) for seed in self.seeds]
         return runs, [cast(tuple[Resolved, ...], tuple(model.parts.values()))] * spec.models
 
     def learned(self) -> dict[str, Spline]:
@@ -82,7 +84,7 @@ class Search(Fleet):
         self.search_batches = cast(Divisible, self.data).divide(self.spec.seed)
 
     def search_batch(self, step: int) -> Batch:
-        """One batch of the `search` split, the same for all models."""
+        """The batch that the knots follow."""
         return self.search_batches(step)
 
     def set_rates(self, step: int) -> None:

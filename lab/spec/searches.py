@@ -43,6 +43,61 @@ class SearchSpec:
 
 
 @dataclass(frozen=True)
+class SharedSearch:
+    """A search by two losses for one function, or one each of `learn`, that the models of several tasks share.
+
+    Each step, the weights of every model follow its own task, and the knots the sum over tasks and models of the loss
+    on held-out data. searches: one a task, each with its model and recipe; they agree in how many steps they take, and
+    in what is learned, on which knots. The rate of the knots is the first one's.
+    """
+
+    searches: tuple[SearchSpec, ...]
+
+    by: ClassVar[str] = "two_loss, shared"
+    on_table: ClassVar[bool] = False
+
+    @property
+    def task_name(self) -> str:
+        """The names of its tasks."""
+        return ", ".join(search.task_name for search in self.searches)
+
+    @property
+    def model(self) -> Any:
+        """The first task's."""
+        return self.searches[0].model
+
+    @property
+    def recipe(self) -> Any:
+        """The first task's."""
+        return self.searches[0].recipe
+
+    @property
+    def models(self) -> int:
+        """Those of all tasks."""
+        return sum(search.models for search in self.searches)
+
+    @property
+    def learn(self) -> tuple[str, ...]:
+        """What is learned, as in `SearchSpec`."""
+        return self.searches[0].learn
+
+    @property
+    def low(self) -> float:
+        """The lowest knot."""
+        return self.searches[0].low
+
+    @property
+    def high(self) -> float:
+        """The highest knot."""
+        return self.searches[0].high
+
+    @property
+    def knots(self) -> int:
+        """How many there are."""
+        return self.searches[0].knots
+
+
+@dataclass(frozen=True)
 class Restart:
     """One of the attempts of an episodic search, and what may differ between them (simplicity paper, App. C)."""
 

@@ -213,11 +213,11 @@ class TwoLossSpec:
         return self.task.name
 
 
-def on_sequences(search: SearchSpec | EpisodeSpec | TwoLossSpec | ModuleSearch) -> TypeIs[SearchSpec]:
+def on_sequences(search: SearchSpec | SharedSearch | EpisodeSpec | TwoLossSpec | ModuleSearch) -> TypeIs[SearchSpec]:
     """Whether a search is for a task of token sequences, and not for a table."""
     return not search.on_table
 
 
-def by_episodes(search: SearchSpec | EpisodeSpec | TwoLossSpec | ModuleSearch) -> TypeIs[EpisodeSpec]:
+def by_episodes(search: SearchSpec | SharedSearch | EpisodeSpec | TwoLossSpec | ModuleSearch) -> TypeIs[EpisodeSpec]:
     """Whether a search goes by episodes: it has restarts, and a winner among them."""
     return search.by.startswith("episodes")

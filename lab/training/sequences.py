@@ -103,7 +103,7 @@ class SequenceData:
         """For a search: weights train on `train` alone; gives the batches of `search`, the same for all models."""
         self.training = Data(self.task.splits["train"], self.device)
         self.order = Order(self.order.seeds, len(self.training), self.order.batch)
-        held_out = self.evaluation.pop("search")  # a search is followed by its own search loss
+        held_out = Data(self.task.splits["search"], self.device)
         order = Order([seed], len(held_out), self.order.batch, "search batches")
         return lambda step: held_out.at(order.at(step).to(self.device).expand(self.runs, -1))
 

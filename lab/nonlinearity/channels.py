@@ -71,6 +71,11 @@ class LazyChannelSpline(nn.modules.lazy.LazyModuleMixin, ChannelSpline):
         learnable, self._first = phi.values.requires_grad, phi.values.detach().clone()
         self.values = nn.UninitializedParameter(requires_grad=learnable, dtype=self._first.dtype)  # type: ignore[call-arg]
 
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of its values."""
+        return self._first.dtype
+
     def initialize_parameters(self, x: Tensor) -> None:
         """Of as many channels as the first input has."""
         if self.has_uninitialized_params():

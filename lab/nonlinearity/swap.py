@@ -7,6 +7,7 @@ import functools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import cast
 
 import torch
 from torch import nn
@@ -14,6 +15,7 @@ from torch import nn
 from lab.errors import ArgumentError, check_flag, check_whole, shown
 from lab.nonlinearity.channels import LazyChannelSpline
 from lab.nonlinearity.named import NAMES, named
+from lab.nonlinearity.scaled import ScaledSpline
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo
 
@@ -46,6 +48,7 @@ def swap(
     learnable: bool | None = None,
     shared: bool = False,
     per_channel: bool | int = False,
+    scaled: bool = False,
 ) -> list[str]:
     """Put `phi` in the place of a model's activations, in the model itself; return the names of what was replaced.
 
@@ -63,6 +66,7 @@ def swap(
     per_channel: gives each channel of a place a function of its own, which begins as `phi`, a Spline. True: channels
         are axis 1, as of images (B, C, H, W) and rows (B, C); or the number of their axis, -1 for tokens (B, T, C).
         How many there are shows at the first call: make it before an optimizer.
+    scaled: gives each function a scale of its input that learns with it, as `ScaledSpline` says.
 
     Copies go to the device of the layers around them. The values of splines are at least float32 there, because a
     bfloat16 table would round them; other modules take the dtype of these layers.
@@ -88,6 +92,8 @@ def swap(
     phi = _module(phi, learnable)
     if per_channel is not False:
         phi = _per_channel(phi, per_channel, shared)
+    if check_flag("scaled", scaled):
+        phi = ScaledSpline(cast(Spline, phi))
     places = _matching(model, kinds)
     if not places:
         raise ArgumentError(f"{_nothing_fits(model, kinds)}; {_what_there_is(model)}")

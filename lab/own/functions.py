@@ -94,7 +94,7 @@ def _function(given: Callable) -> ModuleFunction:
     digest, module = hashlib.sha256(), given if isinstance(given, nn.Module) else _Called(given)
     for name, tensor in module.state_dict().items():
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
-        digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
+        digest.update(tensor.detach().cpu().reshape(-1).contiguous().view(torch.uint8).numpy().tobytes())
     kind = type(given).__qualname__ if isinstance(given, nn.Module) else getattr(given, "__qualname__", "function")
     part = ModuleFunction(kind, repr(module) if isinstance(given, nn.Module) else kind, digest.hexdigest())
     remember(part, module)

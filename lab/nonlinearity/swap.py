@@ -12,8 +12,8 @@ from typing import cast
 import torch
 from torch import nn
 
-from lab.errors import ArgumentError, check_flag, check_whole, shown
-from lab.nonlinearity.channels import LazyChannelSpline
+from lab.errors import ArgumentError, check_flag, shown
+from lab.nonlinearity.channels import LazyChannelSpline, channel_axis
 from lab.nonlinearity.named import NAMES, named
 from lab.nonlinearity.scaled import ScaledSpline
 from lab.nonlinearity.spline import Spline
@@ -145,7 +145,7 @@ def _per_channel(phi: nn.Module, per_channel: bool | int, shared: bool) -> nn.Mo
         raise ArgumentError(f"per_channel is for splines, and phi is a {type(phi).__name__}; give a lab.Spline")
     if shared:
         raise ArgumentError("per_channel and shared: places have channels of their own; give one of the two")
-    return LazyChannelSpline(phi, dim=1 if per_channel is True else check_whole("per_channel", per_channel, -8, 8))
+    return LazyChannelSpline(phi, dim=channel_axis(per_channel))
 
 
 def _places(module: nn.Module, path: str = "") -> Iterator[Place]:

@@ -41,6 +41,10 @@ def search(
     **fit: Any,
 ) -> SearchResult:
     """Learn one function for all the activations of a model of your own, by two losses; see `lab.search`."""
+    if "per_channel" in fit:
+        raise ArgumentError(
+            "per_channel: lab.search learns one function for all; lab.compare has it, of learnable splines"
+        )
     store, (_, spec) = store_of(name, store), known(data, model, replace, name, side_by_side)
     recipe = recipe_of(steps, rate, **fit)
     wanted = ModuleSearch(

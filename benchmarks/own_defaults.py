@@ -3,7 +3,7 @@
     python benchmarks/own_defaults.py                               # prints; about ten minutes of one CPU core
     python benchmarks/own_defaults.py --write benchmarks/README.md  # and puts the table into its place there
 
-Four data sets that scikit-learn brings along or makes, a perceptron with two hidden layers on each. Every start and
+Three data sets that scikit-learn brings along, a perceptron with two hidden layers on each. Every start and
 rate gets `SEARCHES` searches; with each function found, models are trained from scratch and measured on `val`. Nothing
 looks at the split `test`. The learning rate of the weights is GELU's best on `val`, for all alike. With --store what is
 trained is kept, and a killed run goes on where it was.
@@ -43,16 +43,11 @@ FIRST_SEED = 500_000  # of the models that measure a function; searches have see
 
 
 def tables() -> list[Data]:
-    """Two of classes and two of values, with columns of mean 0 and standard deviation 1.
-
-    A linear model is as good as any on diabetes; friedman1 (Friedman 1991) is made of a sine of a product, a square and
-    two lines.
-    """
+    """Two of classes and one of values, with columns of mean 0 and standard deviation 1."""
     found = []
     sets = {
         name: getattr(datasets, f"load_{name}")(return_X_y=True) for name in ("digits", "breast_cancer", "diabetes")
     }
-    sets["friedman1"] = datasets.make_friedman1(1000, noise=1.0, random_state=0)
     for name, (X, y) in sets.items():
         y = ((y - y.mean()) / y.std()).astype(np.float32) if y.dtype.kind == "f" else y
         found.append(Data.from_arrays(StandardScaler().fit_transform(X), y, name, SPLITS))
@@ -118,7 +113,7 @@ def table(found: dict[str, tuple[float, dict[tuple[str, float], np.ndarray]]]) -
         f"{machine()}, one thread. {date.today():%d %B %Y}, torch {torch.__version__}.",
         "",
         f"Points on `val` above GELU, mean of {SEARCHES} searches with {SEEDS} models each, ± the half-width of a 95 % "
-        "interval over the searches of all data sets: accuracy (digits, breast_cancer) or R² (diabetes, friedman1) at "
+        "interval over the searches of all data sets: accuracy (digits, breast_cancer) or R² (diabetes) at "
         f"the end of {STEPS} steps, and as a mean over training. Rates of the weights, GELU's best on `val`: {rates}.",
         "",
         f"| start | knot rate | {' | '.join(found)} | all, at the end | all, over training |",

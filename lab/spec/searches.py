@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class SearchSpec:
     """A stage-I search (`two_loss`, Algorithm 1): `models` models share the learned spline(s)."""
 
-    task: Any  # a name, a `Text`, or a task whose examples are made as they are needed
+    task: Any  # a name, a `Text`, an `OwnTask`, or a task whose examples are made as they are needed
     model: Any  # what is searched for replaces non-linearities in its `parts`: of a ModelSpec these two
     recipe: Any
     learn: tuple[str, ...] = ("mlp",)  # "mlp", "attention" or both; of other models other names
@@ -213,11 +213,11 @@ class TwoLossSpec:
         return self.task.name
 
 
-def on_sequences(search: SearchSpec | EpisodeSpec | TwoLossSpec | ModuleSearch) -> TypeIs[SearchSpec]:
+def on_sequences(search: SearchSpec | SharedSearch | EpisodeSpec | TwoLossSpec | ModuleSearch) -> TypeIs[SearchSpec]:
     """Whether a search is for a task of token sequences, and not for a table."""
     return not search.on_table
 
 
-def by_episodes(search: SearchSpec | EpisodeSpec | TwoLossSpec | ModuleSearch) -> TypeIs[EpisodeSpec]:
+def by_episodes(search: SearchSpec | SharedSearch | EpisodeSpec | TwoLossSpec | ModuleSearch) -> TypeIs[EpisodeSpec]:
     """Whether a search goes by episodes: it has restarts, and a winner among them."""
     return search.by.startswith("episodes")

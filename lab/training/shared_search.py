@@ -31,7 +31,8 @@ class Shared:
             other.knots, other.knot_optimizer = first.knots, first.knot_optimizer
         self.splines: Mapping[str, Spline] = first.splines
         self.specs = [run for member in self.members for run in member.specs]
-        self.history, self.search_loss, self.step = History(spec.models, ()), [], 0
+        self.history, self.step = History(spec.models, ()), 0
+        self.search_loss: list[float] = []
 
     @property
     def over(self) -> bool:
@@ -73,7 +74,7 @@ class Shared:
     def restore(self, tensors: dict[str, Tensor]) -> None:
         """Take up the state that `state` gave."""
         for number, member in enumerate(self.members):
-            own = {}
+            own: dict[str, Tensor] = {}
             for mark in ("task 0.knot", f"task {number}."):  # knots, and what their optimizer remembers, are shared
                 own |= {name.partition(".")[2]: t for name, t in tensors.items() if name.startswith(mark)}
             member.restore(own)

@@ -26,7 +26,8 @@ def plan(scale: str, seeds: int) -> list[Planned]:
     """Each model with its baseline and with the function of every model, at each of its rates."""
     known, found = places(scale), []
     for place in known:
-        functions: dict[str, Part | None] = {BASELINE: None} | {other.name: other.learned for other in known}
+        functions: dict[str, Part | None] = {BASELINE: None}
+        functions |= {other.name: other.learned for other in known}
         for name, phi in functions.items():
             for rate in place.rates:
                 labels = {"task": _task(place), "model": place.name, "function": name, "rate": rate}

@@ -34,7 +34,8 @@ def models_of(table: pd.DataFrame) -> list[str]:
 
 def gains(table: pd.DataFrame) -> dict[tuple[str, str], Estimate]:
     """By model and function: score minus that of the model's own baseline, in points, both at their best rate."""
-    chosen, found = at_best(table), {}
+    chosen = at_best(table)
+    found: dict[tuple[str, str], Estimate] = {}
     for model in models_of(table):
         rows = chosen[(chosen["model"] == model) & ~chosen["diverged"].astype(bool)]
         groups = {kind: [100 * one for one in own["score"]] for kind, own in rows.groupby("function", sort=False)}

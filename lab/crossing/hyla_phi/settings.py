@@ -7,6 +7,7 @@ has the paper's own.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from lab.models.methods import method
 from lab.papers.hypernetwork import settings
@@ -53,7 +54,7 @@ def of_task(task: str, scale: str, name: str = "hyla") -> RunSpec:
 
 def search_phi(base: RunSpec, scale: str) -> SearchSpec:
     """The search for φ in the models of a run with HYLA, with that run's recipe. It starts at ReLU, HYLA's own."""
-    shape = {"models": MODELS[scale], "low": -REACH, "high": REACH, "knots": KNOTS, "spline_rate": RATE}
+    shape: dict[str, Any] = {"models": MODELS[scale], "low": -REACH, "high": REACH, "knots": KNOTS, "spline_rate": RATE}
     return SearchSpec(base.task, base.model, base.recipe, ("phi",), start="relu", **shape)
 
 

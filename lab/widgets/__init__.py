@@ -56,6 +56,7 @@ def _explorer(x: object, scale: str | None, edit: bool, inputs: object, targets:
     from lab.nonlinearity.spline import Spline
     from lab.nonlinearity.zoo import zoo_names
     from lab.probes.arguments import described
+    from lab.probes.codes import Codes
     from lab.probes.complexity import Complexity
     from lab.probes.cost import Cost
     from lab.probes.decoding import Decoding
@@ -108,7 +109,7 @@ def _explorer(x: object, scale: str | None, edit: bool, inputs: object, targets:
         return CompatibilityExplorer(x)
     if isinstance(x, Landscape):
         return LandscapeExplorer(x)
-    if isinstance(x, (Comparison, Slice1D, Slice2D, Complexity, Embedding, Decoding, CodeSimilarity, Cost)):
+    if isinstance(x, (Comparison, Slice1D, Slice2D, Complexity, Codes, Embedding, Decoding, CodeSimilarity, Cost)):
         from lab.widgets.model import ResultExplorer
 
         return ResultExplorer(x)

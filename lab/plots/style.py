@@ -42,6 +42,8 @@ METHOD_COLOURS = {
     "IAFs": VERMILLION,
     "learned for easy": ORANGE,
     "learned for hard": BLUE,
+    "learned for all": GREEN,
+    "linear φ": ORANGE,
 }
 METHOD_SYMBOLS = {  # a second way to tell methods apart, where points are drawn
     "linear MLP": "cross",
@@ -71,6 +73,8 @@ METHOD_SYMBOLS = {  # a second way to tell methods apart, where points are drawn
     "IAFs": "square",
     "learned for easy": "triangle-up",
     "learned for hard": "diamond",
+    "learned for all": "star",
+    "linear φ": "square",
 }
 METHOD_TITLES = {  # others: as they are
     "softmax": "softmax attention",

@@ -252,6 +252,10 @@ class SplineExplorer(Explorer):
         compared = [names.index(name) for name in self._compared()]
         return function_page(shown, number, compared, self.zoom.value, self.slope.value, words=words)
 
+    def _table(self) -> dict[str, list]:
+        phi = self.spline
+        return {"x": phi.positions.tolist(), "value": phi.values.tolist()}
+
     def _export(self) -> None:
         if self.editing:
             self._take()

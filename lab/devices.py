@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import torch
 
 from lab.errors import ArgumentError, check_choice
 
 DEVICES = ("auto", "cpu", "cuda")
+_GPU_MEMORY: ContextVar[int | None] = ContextVar("gpu_memory", default=None)
 
 
 def choose_device(device: str) -> str:
@@ -23,3 +27,24 @@ def device_name(device: str) -> str:
     if device == "cuda":
         return torch.cuda.get_device_name()
     return f"CPU, {os.cpu_count()} cores"
+
+
+def gpu_memory() -> int:
+    """Bytes of the GPU that jobs are planned for: this machine's, unless `planned_for_gpu` says otherwise."""
+    planned = _GPU_MEMORY.get()
+    return torch.cuda.get_device_properties(0).total_memory if planned is None else planned
+
+
+@contextmanager
+def planned_for_gpu(memory: int) -> Iterator[None]:
+    """Within the block, jobs for "cuda" are planned for a GPU of so many bytes, on another machine.
+
+    >>> with planned_for_gpu(2**34):
+    ...     gpu_memory()
+    17179869184
+    """
+    token = _GPU_MEMORY.set(memory)
+    try:
+        yield
+    finally:
+        _GPU_MEMORY.reset(token)

@@ -12,20 +12,25 @@ something else meanwhile, or wait for the result.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
-from lab.devices import choose_device
+from lab.devices import choose_device, planned_for_gpu
 from lab.errors import LabError, check_whole
 from lab.jobs import episodes, runs, two_losses  # noqa: F401  the kinds of jobs that come with the lab
 from lab.jobs.job import Job, jobs_of, perform, wait, work
 from lab.spec import is_search, needs
 from lab.store import Spec, Store
 from lab.workers import Progress, in_processes, in_this_process
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+    from lab.cluster import Members
 
 SMALL = 3e6  # size of jobs that are over before a second process has started
 Report = Callable[[int, int, str], None]
@@ -38,14 +43,18 @@ def complete(
     workers: int | None = None,
     report: Report | None = None,
     threads: int = 1,
+    cluster: Client | None = None,
+    urgency: Mapping[Spec, float] | None = None,
 ) -> None:
     """Train whatever is missing, searches before the runs that need them. Everything finished is kept at once.
 
     What another process trains at this moment is left to it, and waited for when nothing else is to be done.
     workers: processes on a CPU (default: one a core). threads: of torch there, where the work is done in this process
-    alone. report(done, total, what) counts training steps.
+    alone. report(done, total, what) counts training steps. cluster: whose workers do the work instead (`lab.cluster`),
+    on the device that they offer; `store` must be seen by all of them. urgency: of specs that go before others there.
     """
-    device, workers, specs = choose_device(device), workers or _workers(), list(dict.fromkeys(specs))
+    workers, specs = workers or _workers(), list(dict.fromkeys(specs))
+    device = choose_device(device) if cluster is None else device
     before = dict.fromkeys(search for spec in specs for search in _all_searches(spec))
     for spec in (*specs, *before):
         work(spec).check(spec)
@@ -56,11 +65,16 @@ def complete(
         with suppress(LabError):  # what another user's process has left
             store.sweep()
         store.drop_needless()
+    members = _members(cluster, device, store) if missing and cluster is not None else None
     while missing:
-        jobs = jobs_of(store.free(missing), device, store)
+        with planned_for_gpu(members.gpu_memory) if members and members.gpu_memory else nullcontext():
+            jobs = jobs_of(store.free(missing), members.device if members else device, store)
         found_by = {spec: index for index, job in enumerate(jobs) for spec in job.specs}
         after = [{found_by[need] for spec in job.specs for need in needs(spec) if need in found_by} for job in jobs]
-        ended = _perform(jobs, after, device, workers, _counter(jobs, done, report), threads)
+        if members:
+            ended = _in_cluster(jobs, after, members, _counter(jobs, done, report, names=False), urgency or {})
+        else:
+            ended = _perform(jobs, after, device, workers, _counter(jobs, done, report), threads)
         done += sum(jobs[i].steps for i in ended)
         missing = [spec for spec in missing if not store.has(spec)]
         if missing and not ended:
@@ -78,14 +92,37 @@ def _all_searches(spec: Spec) -> list[Spec]:
     return below + ([spec] if is_search(spec) else [])
 
 
-def _counter(jobs: Sequence[Job], before: int, report: Report | None) -> Progress:
-    """Adds up the steps of the jobs, and those done before, and tells the sum."""
+def _members(cluster: Client, device: str, store: Store) -> Members:
+    from lab.cluster import Members  # Dask takes a second to import
+
+    return Members(cluster, device, store)
+
+
+def _in_cluster(
+    jobs: Sequence[Job], after: Sequence[set[int]], members: Members, progress: Progress, urgency: Mapping[Spec, float]
+) -> set[int]:
+    """As `_perform`, on the workers of a cluster. A search is as urgent as what waits for it."""
+    from lab.cluster import in_cluster
+
+    urgent = [max((urgency.get(spec, 0.0) for spec in job.specs), default=0.0) for job in jobs]
+    known: list[float] = []
+    while known != urgent:  # a search that waits for a search passes it on
+        known = list(urgent)
+        for index, before in enumerate(after):
+            for i in before:
+                urgent[i] = max(urgent[i], urgent[index])
+    return in_cluster(jobs, members, progress, after, urgent)
+
+
+def _counter(jobs: Sequence[Job], before: int, report: Report | None, names: bool = True) -> Progress:
+    """Adds up the steps of the jobs, and those done before, and tells the sum. names: with the job's name before it."""
     done, total = [0] * len(jobs), before + sum(job.steps for job in jobs)
 
     def progress(index: int, steps: int, words: str) -> None:
         done[index] = steps
         if report is not None:
-            report(before + sum(done), total, f"{jobs[index].name}, {words}" if words else jobs[index].name)
+            said = [jobs[index].name, words] if names or not words else [words]
+            report(before + sum(done), total, ", ".join(filter(None, said)))
 
     return progress
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 from torch import Tensor, nn
@@ -18,6 +18,9 @@ from lab.resolve import resolve
 from lab.spec import RunSpec, key, to_json
 from lab.store import Spec, Store, as_store
 from lab.training.fleet import build, model_of
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 MOST_SEEDS, MOST_SEED, MOST_WIDTH = 10_000, 2**32 - 1, 2**16  # of one call; of the generators; that memory holds
 
@@ -187,11 +190,14 @@ def complete(
     progress: bool = True,
     workers: int | None = None,
     threads: int = 1,
+    cluster: Client | None = None,
+    urgency: Mapping[Spec, float] | None = None,
 ) -> None:
     """`engine.complete` with a progress bar in training steps."""
-    choose_device(device)  # before there is a bar
+    if cluster is None:
+        choose_device(device)  # before there is a bar
     if not progress:  # and no need of what draws it
-        engine.complete(specs, store, device, workers, threads=threads)
+        engine.complete(specs, store, device, workers, None, threads, cluster, urgency)
         return
     from tqdm.auto import tqdm
 
@@ -203,4 +209,4 @@ def complete(
             if what.startswith("waits"):  # nothing is done, so that the bar would not say it
                 bar.refresh()
 
-        engine.complete(specs, store, device, workers, report, threads)
+        engine.complete(specs, store, device, workers, report, threads, cluster, urgency)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import platform
 import subprocess
 from importlib.metadata import PackageNotFoundError, version
@@ -33,6 +34,19 @@ def lab_commit() -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return f"{head}+changes" if changed else head
+
+
+@functools.cache
+def source_digest() -> str:
+    """SHA-256 of the lab's own code, Python and C, by which two machines know that theirs is the same.
+
+    >>> len(source_digest())
+    64
+    """
+    package, digest = Path(__file__).parent, hashlib.sha256()
+    for path in sorted(path for end in ("py", "c", "h") for path in package.rglob(f"*.{end}")):
+        digest.update(f"{path.relative_to(package).as_posix()}\n".encode() + hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
 
 
 @functools.cache

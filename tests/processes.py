@@ -42,6 +42,18 @@ class Child:
 
     def __init__(self, nursery: Nursery, pid: int, folder: Path):
         self._nursery, self.pid, self._folder = nursery, pid, folder
+        self._ended: Ended | None = None
+
+    @property
+    def out(self) -> str:
+        """What it has said on stdout."""
+        return (self._folder / "stdout").read_text()
+
+    def end(self) -> None:
+        """Kill it, unless it has ended."""
+        if self._ended is None:
+            self.kill()
+            self.wait()
 
     def kill(self, number: int = signal.SIGKILL, group: bool = False) -> None:
         """Send it a signal; to its whole group, as a terminal does."""
@@ -50,14 +62,16 @@ class Child:
     def has_said(self, text: str, seconds: float = SECONDS) -> None:
         """Wait until `text` stands on its stdout."""
         end = time.monotonic() + seconds
-        while text not in (self._folder / "stdout").read_text():
+        while text not in self.out:
             assert time.monotonic() < end, f"{text!r} was not said; {(self._folder / 'stderr').read_text()}"
             time.sleep(0.02)
 
     def wait(self) -> Ended:
         """Its end."""
-        code = self._nursery.ask(wait=self.pid)["code"]
-        return Ended(code, *((self._folder / name).read_bytes().decode() for name in ("stdout", "stderr")))
+        if self._ended is None:
+            code = self._nursery.ask(wait=self.pid)["code"]
+            self._ended = Ended(code, *((self._folder / n).read_bytes().decode() for n in ("stdout", "stderr")))
+        return self._ended
 
 
 class Nursery:

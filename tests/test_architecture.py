@@ -24,7 +24,7 @@ LAYERS = (
     ("data", "datasets", "tasks", "spec", "kinds"),
     ("models", "nonlinearity", "store"),
     ("resolve", "training", "probes"),
-    ("jobs", "engine"),
+    ("jobs", "cluster", "engine"),
     ("run", "search_results", "comparison", "plots"),
     ("papers",),
     ("crossing",),

@@ -24,6 +24,7 @@ from lab.catalogue.shipped import (
     shipped_tasks,
 )
 from lab.catalogue.table_files import digests_of, pack
+from lab.cluster.connection import connected
 from lab.devices import choose_device, device_name
 from lab.errors import LabError, check_whole
 from lab.papers.entry import Entry
@@ -36,6 +37,7 @@ from lab.store import Store, as_store
 
 if TYPE_CHECKING:
     import pandas as pd
+    from distributed import Client
 
 BEST = "best"  # the largest scale at which results are shipped
 EARLIER = "earlier_settings"  # in the provenance of shipped results: what is different now, until they are made anew
@@ -52,6 +54,7 @@ def figure(
     store: Store | None = None,
     progress: bool = True,
     tasks: Sequence[str] | None = None,
+    cluster: Client | str | Path | None = None,
 ) -> Figure:
     """A figure of the catalogue, with its table and provenance.
 
@@ -60,16 +63,17 @@ def figure(
     what the store has. An interrupted call goes on when it is repeated, with `force` or without: what it had forgotten
     is marked in the store (`lab.store.forced`) until all of it is trained, and what it had trained again stays.
     shipped: where the store lacks runs, take the results in data/results if they are there, rather than train; their
-    provenance says so.
+    provenance says so. cluster: what trains instead of this machine, a `distributed.Client` or what `lab figure
+    --cluster` takes; its workers must see the store.
 
     >>> figure("transformers/fig6", scale="smoke", progress=False).table.columns.tolist()
     ['task', 'x', 'value', 'density', 'accuracy']
     """
-    (found, scale), store = _checked(name, scale, device, seeds, tasks), as_store(store)
+    (found, scale), store = _checked(name, scale, device, seeds, tasks, cluster), as_store(store)
     if shipped and seeds is None and not force and has_results(name, scale):
         if set(found.tasks) <= set(shipped_tasks(found, scale)) and not trained(found, scale, store):
             return read(found, scale)
-    return _figure(found, scale, *measured(name, scale, device, seeds, force, store, progress, tasks))
+    return _figure(found, scale, *measured(name, scale, device, seeds, force, store, progress, tasks, cluster))
 
 
 def measured(
@@ -81,9 +85,10 @@ def measured(
     store: Store | None = None,
     progress: bool = True,
     tasks: Sequence[str] | None = None,
+    cluster: Client | str | Path | None = None,
 ) -> tuple[pd.DataFrame, dict, dict[str, pd.DataFrame]]:
     """Train what a figure needs and measure it: its table, provenance and further tables; nothing is drawn."""
-    (found, scale), store = _checked(name, scale, device, seeds, tasks), as_store(store)
+    (found, scale), store = _checked(name, scale, device, seeds, tasks, cluster), as_store(store)
     planned = found.plan(scale, seeds or found.seeds[scale])
     specs = list(dict.fromkeys(spec for _, spec in planned))
     forced = [*specs, *(search for spec in specs for search in needs(spec))]
@@ -93,7 +98,8 @@ def measured(
     if progress:
         _announce(found, scale, len(specs), sum(not store.has(spec) for spec in specs))
     start = time.perf_counter()
-    complete(specs, store, device, progress)
+    with connected(cluster) as client:
+        complete(specs, store, device, progress, cluster=client)
     store.end_force(forced)
     runs = [(labels, Run(spec, store)) for labels, spec in planned]
     devices = {(run.notes["device"], run.notes["device_name"]) for _, run in runs}  # trained here or elsewhere
@@ -147,9 +153,12 @@ def chosen(name: str, scale: str, tasks: Sequence[str] | None = None) -> tuple[E
     return found, best_scale(found) if scale == BEST else check_scale(scale, found.scales)
 
 
-def _checked(name: str, scale: str, device: str, seeds: int | None, tasks: Sequence[str] | None) -> tuple[Entry, str]:
+def _checked(
+    name: str, scale: str, device: str, seeds: int | None, tasks: Sequence[str] | None, cluster: object
+) -> tuple[Entry, str]:
     found, scale = chosen(name, scale, tasks)
-    choose_device(device)
+    if cluster is None:
+        choose_device(device)
     if seeds is not None:
         check_whole("seeds", seeds, 1, MOST_SEEDS)
     return found, scale

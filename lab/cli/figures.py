@@ -51,6 +51,9 @@ class Figure:
     """Folder to write into. Default: out/NAME/SCALE."""
     force: bool = False
     """Train everything again, also what the store has. Interrupted and repeated, it goes on where it was."""
+    cluster: str | None = None
+    """Train on a Dask cluster: local:4 (processes here), tcp://HOST:PORT (a scheduler), or cluster.yaml. All workers
+    must see the store (LAB_STORE)."""
 
     def run(self) -> None:
         """Make it and print what was written."""
@@ -60,7 +63,8 @@ class Figure:
         _, scale = chosen(self.name, self.scale, tasks)
         out = writable(self.out or Path("out") / self.name / scale)
         # who types the command wants it trained; what is shipped can be looked at in data/results and in notebooks
-        made = figure(self.name, scale, self.device, self.seeds, self.force, shipped=False, tasks=tasks)
+        device, cluster = self.device, self.cluster
+        made = figure(self.name, scale, device, self.seeds, self.force, shipped=False, tasks=tasks, cluster=cluster)
         for line in made.write(out):
             print(line)
         if made.summary:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-import torch
-
 from lab import kinds
+from lab.devices import gpu_memory
 from lab.jobs.checkpoints import run_with_checkpoints
 from lab.jobs.job import Job, Tell, Work, work
 from lab.resolve import resolve
@@ -90,9 +89,8 @@ def fleet_size(model: Any, batch: int, length: int, device: str, logits: int = 0
     leaves more fleets to share between the processes.
     """
     if device == "cuda":
-        memory = torch.cuda.get_device_properties(0).total_memory
         token = GPU_BYTES * max(1, model.layers) * model.activation_memory(length) + LOGIT_BYTES * logits
-        return max(1, int(0.7 * memory / (batch * length * token)))
+        return max(1, int(0.7 * gpu_memory() / (batch * length * token)))
     return max(1, int(CPU_FLEET_TOKENS / (batch * length * model.width / 32)))
 
 

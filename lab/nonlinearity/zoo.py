@@ -66,8 +66,11 @@ def zoo_files(folder: str | Path | None = None) -> dict[str, Path]:
 
 
 def own_folder() -> Path:
-    """Your own zoo: the folder that LAB_ZOO names, or "zoo" in the store's folder. It need not be there yet."""
-    return environment.folder("LAB_ZOO") or Store().folder / "zoo"
+    """Your own zoo: the folder that LAB_ZOO names, or "zoo" in the store's folder. It need not be there yet.
+
+    With a store in a bucket it is in the folder that is the store without LAB_STORE: functions are files.
+    """
+    return environment.folder("LAB_ZOO") or Store().local_folder / "zoo"
 
 
 def keep(name: str, phi: Spline, facts: dict, folder: str | Path | None = None) -> str:

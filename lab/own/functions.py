@@ -14,8 +14,19 @@ from lab.nonlinearity.part import as_part
 from lab.nonlinearity.polynomial import Polynomial
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo
+from lab.own.settings import APART
 from lab.search_results import EpisodeResult, SearchResult, search_of
-from lab.spec import UNCHANGED, Learned, ModuleFunction, ModuleSearch, ModuleSpec, Part, remember, replace
+from lab.spec import (
+    UNCHANGED,
+    Learned,
+    ModuleEpisodes,
+    ModuleFunction,
+    ModuleSearch,
+    ModuleSpec,
+    Part,
+    remember,
+    replace,
+)
 from lab.store import Spec, Store
 
 
@@ -26,7 +37,7 @@ def parts_of(key: Any, given: Any, model: ModuleSpec, searches: int, store: Stor
     where = f"functions[{key!r}]"
     if isinstance(given, Spline) and searches > 1:
         given = search_of(given) or given
-    if isinstance(given, SearchResult) and isinstance(given.spec, ModuleSearch):
+    if isinstance(given, (SearchResult, EpisodeResult)) and isinstance(given.spec, (ModuleSearch, ModuleEpisodes)):
         return [Learned(_kept(given, number, model, store), "phi") for number in range(searches)]
     if isinstance(given, (SearchResult, EpisodeResult)):
         given = given.spline
@@ -43,10 +54,12 @@ def parts_of(key: Any, given: Any, model: ModuleSpec, searches: int, store: Stor
     return [_function(given)]
 
 
-def _kept(found: SearchResult, number: int, model: ModuleSpec, store: Store) -> ModuleSearch:
+def _kept(
+    found: SearchResult | EpisodeResult, number: int, model: ModuleSpec, store: Store
+) -> ModuleSearch | ModuleEpisodes:
     """A search as the store of this comparison has it: the one that was made is copied there, others are to come."""
-    first = cast(ModuleSearch, found.spec)
-    spec = replace(first, model=replace(first.model, name=model.name), seed=first.seed + number)
+    first = cast("ModuleSearch | ModuleEpisodes", found.spec)
+    spec = _again(replace(first, model=replace(first.model, name=model.name)), number)
     if number == 0 and not store.has(cast(Spec, spec)):
         store.save(spec, *found._stored)
     elif first.model.layout != model.layout or first.model.replace != model.replace:
@@ -55,6 +68,14 @@ def _kept(found: SearchResult, number: int, model: ModuleSpec, store: Store) -> 
             "leave searches out"
         )
     return spec
+
+
+def _again(search: ModuleSearch | ModuleEpisodes, number: int) -> ModuleSearch | ModuleEpisodes:
+    """The same search with other seeds, as many as `number` later."""
+    if isinstance(search, ModuleSearch):
+        return replace(search, seed=search.seed + number)
+    later = tuple(replace(restart, seed=restart.seed + APART * number) for restart in search.restarts)
+    return replace(search, restarts=later)
 
 
 class _Called(nn.Module):

@@ -17,13 +17,14 @@ from dataclasses import replace
 
 from lab.spec.canonical import SCHEMA, TYPES, from_json, key, register, to_json
 from lab.spec.models import HyperModel, ModelSpec, Perceptron, as_printed
-from lab.spec.modules import UNCHANGED, DataSpec, Fit, ModuleSearch, ModuleSpec, remember, remembered
+from lab.spec.modules import UNCHANGED, DataSpec, Fit, ModuleSearch, ModuleSpec, OwnTask, remember, remembered
 from lab.spec.parts import Coefficients, Knots, KnotTable, Learned, ModuleFunction, Part, Resolved, Shaped
 from lab.spec.recipes import AdamTrapezoid, AdamWCosine, ConstantRate
 from lab.spec.runs import RunSpec, Search, is_search, needs
 from lab.spec.searches import (
     EpisodeSpec,
     InterpolatedSpec,
+    ModuleEpisodes,
     Restart,
     SearchSpec,
     SharedSearch,
@@ -49,9 +50,11 @@ __all__ = [
     "Knots",
     "Learned",
     "ModelSpec",
+    "ModuleEpisodes",
     "ModuleFunction",
     "ModuleSearch",
     "ModuleSpec",
+    "OwnTask",
     "Part",
     "Perceptron",
     "Resolved",

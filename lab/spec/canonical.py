@@ -9,11 +9,19 @@ from typing import Any, TypeVar, cast
 
 from lab.errors import ArgumentError
 from lab.spec.models import HyperModel, ModelSpec, Perceptron
-from lab.spec.modules import DataSpec, Fit, ModuleSearch, ModuleSpec
+from lab.spec.modules import DataSpec, Fit, ModuleSearch, ModuleSpec, OwnTask
 from lab.spec.parts import Coefficients, Knots, KnotTable, Learned, ModuleFunction, Shaped
 from lab.spec.recipes import AdamTrapezoid, AdamWCosine, ConstantRate
 from lab.spec.runs import RunSpec
-from lab.spec.searches import EpisodeSpec, InterpolatedSpec, Restart, SearchSpec, SharedSearch, TwoLossSpec
+from lab.spec.searches import (
+    EpisodeSpec,
+    InterpolatedSpec,
+    ModuleEpisodes,
+    Restart,
+    SearchSpec,
+    SharedSearch,
+    TwoLossSpec,
+)
 from lab.tasks.collage import Collage, SingleTileCollage
 from lab.tasks.images import Images
 from lab.tasks.logic import Logic
@@ -30,7 +38,7 @@ _KINDS: tuple[type, ...] = (Knots, KnotTable, Coefficients, Learned, Shaped, Mod
 _KINDS += (AdamTrapezoid, AdamWCosine, ConstantRate, SearchSpec, SharedSearch, EpisodeSpec, InterpolatedSpec, Restart)
 _KINDS += (TwoLossSpec,)
 _KINDS += (Logic, Sraven, Operation, Images, Collage, SingleTileCollage, Tabular, Text)
-_KINDS += (DataSpec, ModuleSpec, ModuleFunction, Fit, ModuleSearch)
+_KINDS += (DataSpec, ModuleSpec, ModuleFunction, Fit, ModuleSearch, ModuleEpisodes, OwnTask)
 TYPES: dict[str, type] = {NAMES.get(kind, kind.__name__): kind for kind in _KINDS}
 
 

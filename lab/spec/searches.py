@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lab.spec.models import Perceptron
-from lab.spec.modules import ModuleSearch
+from lab.spec.modules import DataSpec, Fit, ModuleSearch, ModuleSpec
 from lab.spec.recipes import ConstantRate
 from lab.tasks.table import TableTask
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class SearchSpec:
     """A stage-I search (`two_loss`, Algorithm 1): `models` models share the learned spline(s)."""
 
-    task: Any  # a name, a `Text`, or a task whose examples are made as they are needed
+    task: Any  # a name, a `Text`, an `OwnTask`, or a task whose examples are made as they are needed
     model: Any  # what is searched for replaces non-linearities in its `parts`: of a ModelSpec these two
     recipe: Any
     learn: tuple[str, ...] = ("mlp",)  # "mlp", "attention" or both; of other models other names
@@ -168,6 +168,16 @@ class InterpolatedSpec(EpisodeSpec):
     interpolation: str = "cubic"  # or "nearest"
 
     by: ClassVar[str] = "episodes, interpolated"
+
+
+@dataclass(frozen=True)
+class ModuleEpisodes(EpisodeSpec):
+    """A search by episodes in models of the user's: one function for all activations that are replaced."""
+
+    task: DataSpec  # type: ignore[assignment]  # these three in the place of a table, a perceptron and their recipe
+    model: ModuleSpec  # type: ignore[assignment]
+    inner: ConstantRate
+    retrain: Fit  # type: ignore[assignment]
 
 
 @dataclass(frozen=True)

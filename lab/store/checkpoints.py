@@ -6,13 +6,14 @@ import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor
 
 from lab.spec import RunSpec, Search, from_json, key, to_json
+from lab.store import objects
 from lab.store.temporary import temporary, write
 
 Spec = RunSpec | Search
@@ -27,6 +28,9 @@ def keep(path: Path, specs: Sequence[Spec], tensors: dict[str, Tensor]) -> None:
     """Write the state of a fleet, in place of the state before."""
     members = {"specs": json.dumps([to_json(spec) for spec in specs])}
     data = save_tensors({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, members)
+    if objects.in_bucket(path):
+        objects.put(path, hashlib.sha256(data).digest() + data)
+        return
     with temporary(path.parent) as folder:
         write(folder / "state", hashlib.sha256(data).digest() + data)
         (folder / "state").replace(path)
@@ -40,7 +44,7 @@ def load(path: Path) -> dict[str, Tensor] | None:
 
 def members(path: Path) -> tuple[Spec, ...] | None:
     """The specs of a fleet's state; None where it is damaged, or from another version of the lab."""
-    if (data := whole(path)) is None:
+    if (data := _beginning(path) if objects.in_bucket(path) else whole(path)) is None:
         return None
     try:
         header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])  # safetensors: length, then JSON
@@ -54,6 +58,19 @@ def whole(path: Path) -> bytes | None:
     """What was written, if the digest before it is its own."""
     try:
         data = path.read_bytes()
+    except FileNotFoundError:
+        return None
     except OSError:
+        if objects.in_bucket(path):  # it does not answer: that is no reason to start over
+            raise
         return None
     return data[32:] if hashlib.sha256(data[32:]).digest() == data[:32] else None
+
+
+def _beginning(path: Any) -> bytes | None:
+    """The header of a state in a bucket, where nothing is half written; the rest may be large, and far away."""
+    try:
+        length = objects.read(path, 40)[32:]
+        return objects.read(path, 40 + int.from_bytes(length, "little"))[32:]
+    except FileNotFoundError:
+        return None

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from lab.store import checkpoints, leases, results
+from lab.store import checkpoints, leases, objects, results
 from lab.store.temporary import abandoned as abandoned_folders
 from lab.store.temporary import is_temporary
 
@@ -17,7 +17,9 @@ FOLDERS = (*RESULTS, "checkpoints", "forced", "leases")
 def found_results(store: Path) -> Iterator[Path]:
     """Folders of results, finished or not."""
     for kind in RESULTS:
-        yield from (path for path in _list(store / kind) if results.foreign(path) is None)
+        for path in _list(store / kind):
+            if results.foreign(path) is None and not (objects.in_bucket(path) and objects.is_being_written(path)):
+                yield path
 
 
 def states(store: Path) -> list[Path]:
@@ -27,6 +29,8 @@ def states(store: Path) -> list[Path]:
 
 def abandoned(store: Path) -> list[Path]:
     """Temporary folders and leases of processes that have ended."""
+    if objects.in_bucket(store):
+        return leases.abandoned(store / "leases")
     left = [path for kind in FOLDERS if (store / kind).is_dir() for path in abandoned_folders(store / kind)]
     return left + (leases.abandoned(store / "leases") if (store / "leases").is_dir() else [])
 
@@ -35,7 +39,8 @@ def foreign(store: Path) -> list[str]:
     """One line for each thing in these folders that this version of the lab has not written."""
     lines = []
     for kind in FOLDERS:
-        if not (store / kind).is_dir() and ((store / kind).exists() or (store / kind).is_symlink()):
+        place = store / kind
+        if not objects.in_bucket(place) and not place.is_dir() and (place.exists() or place.is_symlink()):
             lines.append(f"{kind}: not a folder")
         for path in _list(store / kind):
             if (reason := _foreign(kind, path)) is not None:
@@ -45,10 +50,12 @@ def foreign(store: Path) -> list[str]:
 
 def remove(path: Path) -> None:
     """Remove a result, a state, a lease or a temporary folder."""
-    if is_temporary(path):
-        shutil.rmtree(path)
-    elif path.parent.name in RESULTS:
+    if path.parent.name in RESULTS and not is_temporary(path):
         results.remove(path)
+    elif objects.in_bucket(path):
+        objects.remove(path)
+    elif is_temporary(path):
+        shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
 
@@ -66,8 +73,11 @@ def _foreign(kind: str, path: Path) -> str | None:
 
 
 def _is_file_of_key(path: Path) -> bool:
-    return results.KEY.fullmatch(path.name) is not None and path.is_file()
+    there = objects.is_there if objects.in_bucket(path) else Path.is_file
+    return results.KEY.fullmatch(path.name) is not None and there(path)
 
 
 def _list(folder: Path) -> list[Path]:
+    if objects.in_bucket(folder):
+        return objects.below(folder)
     return sorted(folder.iterdir()) if folder.is_dir() else []

@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
+from lab.store import objects
 from lab.store.temporary import temporary, write
 
 
@@ -23,6 +24,9 @@ def name_of(keys: Iterable[str]) -> str:
 def mark(folder: Path, keys: Iterable[str]) -> None:
     """Say that all of these have been forgotten."""
     keys = sorted(keys)
+    if objects.in_bucket(folder):
+        objects.put(folder / name_of(keys), json.dumps({"keys": keys}).encode())
+        return
     with temporary(folder) as new:
         write(new / "marker", json.dumps({"keys": keys}).encode())
         (new / "marker").replace(folder / name_of(keys))
@@ -39,4 +43,5 @@ def is_marked(folder: Path, keys: Iterable[str]) -> bool:
 
 def unmark(folder: Path, keys: Iterable[str]) -> None:
     """Remove the marker, if there is one."""
-    (folder / name_of(keys)).unlink(missing_ok=True)
+    marker = folder / name_of(keys)
+    objects.remove(marker) if objects.in_bucket(folder) else marker.unlink(missing_ok=True)

@@ -4,7 +4,7 @@ A lease is a file with the process, its host, the time and the keys of the specs
 lock on it (`lab.store.locks`), which ends with the process, and gives it a new time every few seconds. It counts for as
 long as both are so: a process that was killed has no lock, one that was stopped has no pulse. Leases save work and
 decide nothing: results are whole without them, and two processes that train the same write the same. So whoever cannot
-have one, on a full disk or a system without locks, trains without.
+have one, on a full disk or a system without locks, trains without. A bucket has its own (`bucket_leases`).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
 
+from lab.store import bucket_leases, objects
 from lab.store.locks import exclusive, lock, locked
 
 NAME = re.compile(r"[0-9a-f]{16}\.(json|new)")
@@ -46,6 +47,10 @@ class Lease:
 @contextmanager
 def lease(folder: Path, keys: Iterable[str]) -> Iterator[bool]:
     """Have a lease on these keys within the block; False where another process has one of them."""
+    if objects.in_bucket(folder):
+        with bucket_leases.lease(folder, _told(sorted(keys))) as free:
+            yield free
+        return
     keys, path, handle = sorted(keys), folder / f"{secrets.token_hex(8)}.json", None
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
@@ -72,17 +77,20 @@ def lease(folder: Path, keys: Iterable[str]) -> Iterator[bool]:
 
 def leases(folder: Path) -> list[Lease]:
     """All leases that count."""
+    if objects.in_bucket(folder):
+        return [_lease(told) for _, told in bucket_leases.counting(folder)]
     found = []
     for path in sorted(folder.glob("*.json")):
         with suppress(OSError, ValueError, LookupError, TypeError):  # it ends, or a full disk has cut it
             if locked(path) and time.time() - path.stat().st_mtime < LOST:
-                told = json.loads(path.read_bytes())
-                found.append(Lease(told["process"], told["host"], told["began"], frozenset(told["keys"])))
+                found.append(_lease(json.loads(path.read_bytes())))
     return found
 
 
 def abandoned(folder: Path) -> list[Path]:
     """Files of leases whose process has ended."""
+    if objects.in_bucket(folder):
+        return bucket_leases.abandoned(folder)
     with exclusive(folder):
         return [path for path in sorted(folder.iterdir()) if is_lease(path) and locked(path) is False]
 
@@ -92,12 +100,20 @@ def is_lease(path: Path) -> bool:
     return NAME.fullmatch(path.name) is not None
 
 
+def _told(keys: list[str]) -> dict:
+    """What a lease says."""
+    return {"process": os.getpid(), "host": socket.gethostname(), "began": time.time(), "keys": keys}
+
+
+def _lease(told: dict) -> Lease:
+    return Lease(told["process"], told["host"], told["began"], frozenset(told["keys"]))
+
+
 def _write(path: Path, keys: list[str]) -> int:
     """Write a lease, and return the handle that holds its lock."""
-    told = {"process": os.getpid(), "host": socket.gethostname(), "began": time.time(), "keys": keys}
     new, handle = path.with_suffix(".new"), None  # who looks at leases tries their locks, and must not be first
     try:
-        new.write_text(json.dumps(told), encoding="utf-8")
+        new.write_text(json.dumps(_told(keys)), encoding="utf-8")
         handle = lock(new)
         new.rename(path)
         return handle

@@ -18,10 +18,12 @@ from torch import Tensor
 
 from lab.errors import LabError
 from lab.spec import from_json, key, to_json
+from lab.store import objects
 from lab.store.temporary import temporary, write
 
 FILES = ("spec.json", "history.npz", "weights.safetensors")
 KEY = re.compile("[0-9a-f]{64}")
+DIGITS = 16  # of a file's digest that stand behind its name in a bucket
 VERSIONS = range(1000)  # numbers that another version of the lab may have for SCHEMA
 ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ENOTEMPTY, errno.EEXIST)
 
@@ -64,7 +66,7 @@ def check(folder: Path, advice: str) -> tuple[dict[str, bytes], dict]:
     files = {}
     for name in ("done.json", *FILES):
         try:
-            files[name] = (folder / name).read_bytes()
+            files[name] = (folder / _stored_as(folder, name, files)).read_bytes()
         except PermissionError:
             raise
         except OSError as error:
@@ -87,6 +89,9 @@ def check(folder: Path, advice: str) -> tuple[dict[str, bytes], dict]:
 
 def place(files: dict[str, bytes], target: Path) -> None:
     """Write the files of a result, all of them or none. One that is there already stays: a spec has one result."""
+    if objects.in_bucket(target):
+        _place_in_bucket(files, target)
+        return
     with temporary(target.parent) as folder:
         for name, data in files.items():
             write(folder / name, data)
@@ -107,6 +112,12 @@ def place(files: dict[str, bytes], target: Path) -> None:
 
 def remove(folder: Path) -> None:
     """Remove a result: its files, and the folder where nothing else lies in it. Of a link, the link alone."""
+    if objects.in_bucket(folder):
+        objects.remove(folder / "done.json")
+        for path, _ in objects.listed(folder):
+            if _plain(path) in FILES:
+                objects.remove(path)
+        return
     if folder.is_symlink():
         folder.unlink()
         return
@@ -126,11 +137,14 @@ def foreign(path: Path) -> str | None:
     A result has a key as name, and nothing but the lab's files, or some of them. A whole one whose name is the key of
     its spec in another version belongs to that version.
     """
-    if not path.is_dir():
+    if objects.in_bucket(path):
+        names = {_plain(file) for file, _ in objects.listed(path)}
+    elif not path.is_dir():
         return "a link to nothing" if path.is_symlink() and not path.exists() else "a file"
+    else:
+        names = {file.name for file in path.iterdir()}
     if not KEY.fullmatch(path.name):
         return "a folder that is not named by a key"
-    names = {file.name for file in path.iterdir()}
     if names and names.isdisjoint((*FILES, "done.json")):
         return "a folder without the files of a result"
     return "a result of another version of the lab" if _is_of_another_version(path) else None
@@ -138,7 +152,9 @@ def foreign(path: Path) -> str | None:
 
 def _is_of_another_version(folder: Path) -> bool:
     try:
-        done, spec = json.loads((folder / "done.json").read_bytes()), (folder / "spec.json").read_bytes()
+        text = (folder / "done.json").read_bytes()
+        done = json.loads(text)
+        spec = (folder / _stored_as(folder, "spec.json", {"done.json": text})).read_bytes()
         own, whole = done.pop("digest", None), done["files"]["spec.json"] == _sha256(spec)
         other = set(done) != {"files", "notes"} or set(done["files"]) != set(FILES)
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
@@ -152,6 +168,36 @@ def _is_of_another_version(folder: Path) -> bool:
     except (ValueError, LookupError, TypeError, AttributeError):
         return True
     return False
+
+
+def _place_in_bucket(files: dict[str, bytes], target: Any) -> None:
+    """Files first, each under a name that only the same content has; `done.json` makes a result of them, once."""
+    if objects.is_there(target / "done.json"):
+        return
+    mine = {name: _stored_as(target, name, files) for name in FILES}
+    for name in FILES:
+        objects.put(target / mine[name], files[name])
+    if not objects.create(target / "done.json", files["done.json"]):  # another process finished the same run first
+        theirs = {"done.json": objects.read(target / "done.json")}
+        for name in FILES:
+            if mine[name] != _stored_as(target, name, theirs):
+                objects.remove(target / mine[name])
+
+
+def _stored_as(folder: Any, name: str, files: dict[str, bytes]) -> str:
+    """The name of a result's file: in a bucket, with the digest that `done.json` says."""
+    if name == "done.json" or not objects.in_bucket(folder):
+        return name
+    try:
+        return f"{name}.{json.loads(files['done.json'])['files'][name][:DIGITS]}"
+    except (ValueError, LookupError, TypeError):  # damaged, as `check` finds
+        return name
+
+
+def _plain(path: Any) -> str:
+    """The name of a result's file without what a bucket adds."""
+    name, _, digits = path.name.rpartition(".")
+    return name if objects.in_bucket(path) and re.fullmatch(f"[0-9a-f]{{{DIGITS}}}", digits) else path.name
 
 
 def _remove_empty(folder: Path) -> None:

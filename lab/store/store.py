@@ -6,6 +6,7 @@ store is told to (`shipped`), checked like any other, and never written.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from torch import Tensor
 from lab import environment
 from lab.errors import ArgumentError, LabError, check_path, check_type, shown
 from lab.spec import is_search, key
-from lab.store import checkpoints, contents, forced, results
+from lab.store import checkpoints, contents, forced, objects, results
 from lab.store.checkpoints import Spec
 from lab.store.results import DamagedError
 from lab.store.training import Training
@@ -26,21 +27,31 @@ ADVICE = "run `lab store clean` to remove it; it is then trained again when it i
 
 
 class Store(Training):
-    """Results by spec. folder: `LAB_STORE`, or `data/store` of the checkout, or else `~/.cache/lab/store`.
+    """Results by spec. folder: `LAB_STORE`, or `data/store` of the checkout, or else `~/.cache/lab/store`; a URL, such
+    as s3://bucket/folder, names a place in a bucket (`lab.store.objects`).
 
     shipped: a second folder, with `runs/`, to read a run from which the first lacks; None: there is none. Raises
     ArgumentError where no folder can be.
     """
 
     def __init__(self, folder: str | Path | None = None, shipped: str | Path | None = None):
-        given = None if folder is None else check_path("folder", folder)
-        self.folder = (given or environment.folder("LAB_STORE") or _default_folder()).absolute()
-        if given:
-            environment.check_no_file(self.folder, f"the store {folder} (LAB_STORE names another)")
+        url = folder if folder is not None else os.environ.get("LAB_STORE")
+        if isinstance(url, str) and objects.is_url(url):
+            self.folder = objects.opened(url)
+        else:
+            given = None if folder is None else check_path("folder", folder)
+            self.folder = (given or environment.folder("LAB_STORE") or _default_folder()).absolute()
+            if given:
+                environment.check_no_file(self.folder, f"the store {folder} (LAB_STORE names another)")
         self.shipped, self._advice = None, ADVICE
         if shipped is not None:
             self.shipped = Store(shipped)
             self.shipped._advice = "it came with the lab: bring it back from where you have the lab from"
+
+    @property
+    def local_folder(self) -> Path:
+        """Its folder; of a store in a bucket, where it would be without LAB_STORE."""
+        return _default_folder() if objects.in_bucket(self.folder) else self.folder
 
     def path(self, spec: Spec) -> Path:
         """The folder of a spec's result, whether it is there or not."""
@@ -160,7 +171,8 @@ class Store(Training):
 
     def _finished(self, spec: Spec) -> bool:
         with self._reading():
-            return (self.path(spec) / "done.json").is_file()
+            done = self.path(spec) / "done.json"
+            return objects.is_there(done) if objects.in_bucket(done) else done.is_file()
 
     def _lender(self, spec: Spec) -> Store | None:
         """The shipped store, if it has the run and this one does not."""
@@ -168,7 +180,9 @@ class Store(Training):
         return self.shipped if there else None
 
     def _checked(self, folder: Path) -> tuple[dict[str, bytes], dict]:
-        if not folder.exists():
+        with self._reading():
+            there = bool(objects.below(folder)) if objects.in_bucket(folder) else folder.exists()
+        if not there:
             raise LabError(f"{folder.parent.name}/{folder.name} is not in the store {self.folder}; train it first")
         with self._reading():
             return results.check(folder, self._advice)

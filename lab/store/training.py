@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -12,7 +13,7 @@ from torch import Tensor
 
 from lab.errors import LabError
 from lab.spec import key, needs
-from lab.store import checkpoints, contents, leases
+from lab.store import checkpoints, contents, leases, objects
 from lab.store.checkpoints import Spec
 from lab.store.temporary import temporary, write
 
@@ -28,9 +29,35 @@ class Training(ABC):
 
     def check_writable(self) -> None:
         """Raise LabError where nothing could be kept; to be asked before hours of training."""
+        if objects.in_bucket(self.folder):
+            with self.marker():
+                return
         for kind in ("searches", "runs", "checkpoints"):
             with self._writing(), temporary(self.folder / kind) as folder:
                 write(folder / "test", b"test")
+
+    @contextmanager
+    def marker(self) -> Iterator[str]:
+        """A mark by which another machine knows that it sees this store, within the block."""
+        name = f"marker-{secrets.token_hex(8)}"
+        bucket = objects.in_bucket(self.folder)
+        with self._writing():
+            if bucket:
+                objects.put(self.folder / name, b"")
+            else:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                write(self.folder / name, b"")
+        try:
+            yield name
+        finally:
+            with self._writing():
+                objects.remove(self.folder / name) if bucket else (self.folder / name).unlink(missing_ok=True)
+
+    def has_marker(self, name: str) -> bool:
+        """Whether that mark is seen here."""
+        with self._reading():
+            marker = self.folder / name
+            return objects.is_there(marker) if objects.in_bucket(marker) else marker.is_file()
 
     def keep_checkpoint(self, specs: Sequence[Spec], tensors: dict[str, Tensor]) -> None:
         """Write the state of a fleet in training, in place of the state before."""
@@ -39,7 +66,8 @@ class Training(ABC):
 
     def checkpoint(self, specs: Sequence[Spec]) -> dict[str, Tensor] | None:
         """The last state of this fleet, or None. A damaged one counts as none: training then starts over."""
-        return checkpoints.load(self._checkpoint(specs))
+        with self._reading():
+            return checkpoints.load(self._checkpoint(specs))
 
     def checkpoints(self) -> Iterator[tuple[Spec, ...]]:
         """The specs of each fleet that has a state here."""
@@ -48,8 +76,9 @@ class Training(ABC):
 
     def drop_checkpoint(self, specs: Sequence[Spec]) -> None:
         """Remove the state of a fleet that is finished."""
+        path = self._checkpoint(specs)
         with self._writing():
-            self._checkpoint(specs).unlink(missing_ok=True)
+            objects.remove(path) if objects.in_bucket(path) else path.unlink(missing_ok=True)
 
     def drop_needless(self) -> None:
         """Remove states of fleets whose results are there: a kill came after the last of them."""
@@ -77,7 +106,8 @@ class Training(ABC):
 
     def leases(self) -> list[leases.Lease]:
         """Who trains what at this moment."""
-        return leases.leases(self.folder / "leases")
+        with self._reading():
+            return leases.leases(self.folder / "leases")
 
     def _checkpoint(self, specs: Sequence[Spec]) -> Path:
         return self.folder / "checkpoints" / checkpoints.name_of(specs)
@@ -95,7 +125,12 @@ def _accessing(folder: Path, deed: str, kept: str = "") -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        what, advice = f"cannot be {deed} ({error.strerror})", "fix that"
+        what, advice = f"cannot be {deed} ({error.strerror or error})", "fix that"
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             what, advice = "is full", "free space there"
         raise LabError(f"the store {folder} {what}; {advice}, or name another folder with LAB_STORE{kept}") from error
+    except objects.refusals() as error:
+        said = str(error).partition("\n")[0]
+        raise LabError(
+            f"the store {folder} cannot be {deed} ({said}); fix that, or name another folder with LAB_STORE{kept}"
+        ) from error

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from lab.errors import ArgumentError, check_flag
 from lab.scale import check_scale
+from lab.widgets.source import python_of
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -14,7 +16,12 @@ if TYPE_CHECKING:
 
 
 def explore(
-    x: object, scale: str | None = None, edit: bool = False, inputs: object = None, targets: object = None
+    x: object,
+    scale: str | None = None,
+    edit: bool = False,
+    inputs: object = None,
+    targets: object = None,
+    state: Mapping[str, Any] | None = None,
 ) -> Explorer:
     """The explorer that fits what it is given.
 
@@ -23,11 +30,22 @@ def explore(
     first of several, LatentExplorer. Figure 5 or 11: CompatibilityExplorer. A Sraven: SravenExplorer; a Logic:
     LogicExplorer; an Operation: GrokkingExplorer. A landscape: LandscapeExplorer. A model of your own, with inputs
     (N, …) and targets (N,): ModelExplorer. What `lab.compare` or another probe returned: its picture, as `lab.plot` has
-    it. scale: of what is trained (default laptop); at smoke scale, fewer codes are looked at.
+    it. scale: of what is trained (default laptop); at smoke scale, fewer codes are looked at. state: what an explorer's
+    `state` gave, to show it as it was.
 
     >>> type(explore("memorize")).__name__
     'TrainingExplorer'
+    >>> explore("memorize", state={"seeds": 5}).seeds.value
+    5
     """
+    explorer = _explorer(x, scale, edit, inputs, targets)
+    explorer.source = python_of(x, scale, edit, inputs, targets)
+    if state is not None:
+        explorer.state = state
+    return explorer
+
+
+def _explorer(x: object, scale: str | None, edit: bool, inputs: object, targets: object) -> Explorer:
     # plotly and ipywidgets take a second to import: only who explores waits for them
     from torch import nn
 

@@ -10,9 +10,11 @@ import html
 import re
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from pprint import pformat
+from typing import Any
 
 import anywidget
 import ipywidgets as widgets
@@ -20,12 +22,15 @@ import plotly.graph_objects as go
 import torch
 from traitlets import Unicode
 
-from lab.errors import LabError
+from lab.errors import ArgumentError, LabError, listed, shown
 from lab.plots.page import CONFIG
+from lab.widgets.state import controls_of, put, read
 
 ROW = {"flex_flow": "row wrap", "align_items": "center", "grid_gap": "2px 14px"}
 LABEL = {"description_width": "initial"}  # labels as long as they are: ipywidgets would cut them at 80 px
 BAR = 34  # px at the right for the buttons of a plot, which would cover its legend
+ROUNDS = 4  # of setting controls that depend on each other
+CODE = "import lab\n\nlab.explore({source}, state={state})\n"
 ERROR = (
     '<div role="alert" style="border-left: 4px solid #c62828; background: #fdecea; color: #611a15;'
     ' padding: 4px 10px; line-height: 1.4">{}</div>'
@@ -37,6 +42,9 @@ class Explorer(widgets.VBox):
 
     Subclasses make their controls and figures, hand them to `arrange`, and connect them with `watch` and `press`.
     """
+
+    forgotten: tuple[str, ...] = ()  # controls that are no part of what is seen
+    source = "x"  # Python for what is explored
 
     def __init__(self):
         self.lock = threading.RLock()  # held by whoever changes what is shown
@@ -119,6 +127,66 @@ class Explorer(widgets.VBox):
             if control is not None and part is not self.error and _holds(part, control):
                 place = number
         self.error.layout.order = str(2 * place + 1)
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What is seen, as a small dictionary that JSON can hold: what controls are set to, what was chosen or drawn.
+
+        Given back, here or as `lab.explore(x, state=…)`, it shows the same. Raises ArgumentError for a state that does
+        not fit; then all stays as it was.
+        """
+        with self.lock:
+            marks = {name: get() for name, (get, _) in self._marks().items()}
+            return {name: read(control) for name, control in self._controls_kept().items()} | marks
+
+    @state.setter
+    def state(self, wanted: Mapping[str, Any]) -> None:
+        if not isinstance(wanted, Mapping):
+            raise ArgumentError(f"state={shown(wanted)}: give a dictionary, such as the state of an explorer")
+        known = [*self._controls_kept(), *self._marks()]
+        if strange := [str(name) for name in wanted if name not in known]:
+            kind = type(self).__name__
+            raise ArgumentError(f"state: a {kind} has no {strange[0]!r}; it has {listed(known, strange[0])}")
+        before = self.state
+        try:
+            self._restore(wanted)
+        except ArgumentError:
+            self._restore(before)
+            raise
+
+    def _restore(self, wanted: Mapping[str, Any]) -> None:
+        """Set controls until they are as wanted: the options and ends of some follow others, some after a while."""
+        for rest in reversed(range(ROUNDS)):
+            controls = self._controls_kept()
+            for name, control in controls.items():
+                if name in wanted and read(control) != wanted[name]:
+                    try:
+                        put(name, control, wanted[name])
+                    except ArgumentError:
+                        if not rest:
+                            raise
+            self._settle()
+            if all(read(control) == wanted[name] for name, control in controls.items() if name in wanted):
+                break
+        with self.lock, torch.no_grad():
+            for name, (_, give) in self._marks().items():
+                if name in wanted:
+                    give(wanted[name])
+
+    def _settle(self) -> None:
+        """Wait until what the controls ask for is there."""
+
+    def _controls_kept(self) -> dict[str, Any]:
+        """Controls that belong to what is seen, by name."""
+        return {name: control for name, control in controls_of(self).items() if name not in self.forgotten}
+
+    def _marks(self) -> dict[str, tuple[Callable[[], Any], Callable[[Any], None]]]:
+        """What belongs to what is seen and is no control, by name: how to read it, how to put it."""
+        return {}
+
+    def code(self) -> str:
+        """Python that shows what is seen."""
+        return CODE.format(source=self.source, state=pformat(self.state, width=110, compact=True, sort_dicts=False))
 
     def page(self) -> str:
         """What is shown, as an HTML page."""

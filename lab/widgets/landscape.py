@@ -46,6 +46,8 @@ class LandscapeExplorer(Explorer):
     'complexity'
     """
 
+    forgotten = ("checkpoint",)  # it moves the chosen point, which x and y tell
+
     def __init__(
         self, found: Landscape, points: Tensor | np.ndarray | None = None, columns: Sequence[str] | None = None
     ):
@@ -118,6 +120,14 @@ class LandscapeExplorer(Explorer):
         if self._thread is not None:
             self._thread.join(timeout)
         return self._thread is None or not self._thread.is_alive()
+
+    def _settle(self) -> None:
+        self.wait()
+
+    def _controls_kept(self) -> dict[str, Any]:
+        names = ("point", "across", "up", "output")
+        cut = {"slice": dict(zip(names, self._cut.controls, strict=True))} if self._cut else {}
+        return super()._controls_kept() | cut
 
     @property
     def point(self) -> tuple[float, float]:

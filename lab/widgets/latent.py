@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 
 import ipywidgets as widgets
 import numpy as np
 
-from lab.errors import ArgumentError, check_whole
+from lab.errors import ArgumentError, check_whole, shown
 from lab.plots.embedding import NAMES
 from lab.run import Run
 from lab.widgets import views
@@ -99,6 +100,38 @@ class LatentExplorer(Explorer):
         if worker is not None:
             worker.join(timeout)
         return worker is None or not worker.is_alive()
+
+    def _settle(self) -> None:
+        self.wait()
+
+    def _marks(self) -> dict[str, tuple]:
+        groups = {
+            views.RINGS[trace][0]: (
+                lambda trace=trace: None if self._groups[trace] is None else self._groups[trace].tolist(),
+                lambda which, trace=trace: self._mark(trace, which),
+            )
+            for trace in self._groups
+        }
+        return {"chosen": (lambda: self.chosen, self._choose), **groups}
+
+    def _choose(self, number: int) -> None:
+        """Look at a problem."""
+        self.chosen = check_whole("state: chosen", number, 0, len(self.problems) - 1)
+        with self.map.batch_update():
+            self._rings()
+        self._show_problem()
+
+    def _mark(self, trace: int, which: Sequence[int] | None) -> None:
+        """Let these problems be A or B."""
+        name = f"state: {views.RINGS[trace][0]}"
+        if which is not None:
+            if not isinstance(which, (list, tuple)) or not which:
+                raise ArgumentError(f"{name}={shown(which)}; give numbers of problems, or None")
+            which = np.array(sorted({check_whole(name, one, 0, len(self.problems) - 1) for one in which}))
+        self._groups[trace] = which
+        with self.map.batch_update():
+            self._rings()
+        self._tell_apart()
 
     def _place(self) -> tuple[int, int, int]:
         return self.layer.value - 1, self.query.value, self.key.value
@@ -197,10 +230,7 @@ class LatentExplorer(Explorer):
     def _click(self, trace, points, state) -> None:
         with self.safely():
             if points.point_inds:
-                self.chosen = int(points.point_inds[0])
-                with self.map.batch_update():
-                    self._rings()
-                self._show_problem()
+                self._choose(int(points.point_inds[0]))
 
     def _select(self, trace, points, selector) -> None:
         if points.point_inds:  # none: the page says that it removed a line, maybe after the next has been drawn

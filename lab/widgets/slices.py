@@ -105,6 +105,10 @@ class SliceExplorer(Explorer):
         self.arrange(*filter(None, rows), self.figure)
         self.watch(self._draw, *self._cut.controls, *self._sliders.values())
 
+    def _controls_kept(self) -> dict[str, Any]:
+        prefactors: dict[str, Any] = {"prefactors": self._sliders} if self._sliders else {}
+        return super()._controls_kept() | prefactors
+
     def slider(self, name: str) -> widgets.SelectionSlider:
         """The slider of a model that was given as a mapping."""
         return self._sliders[name]

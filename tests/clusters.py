@@ -1,0 +1,100 @@
+"""Real schedulers and workers, each a process that a test may kill."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+
+from tests.processes import Child, Ended, Nursery
+
+SCHEDULER = """
+import asyncio
+from distributed import Scheduler
+async def main():
+    async with Scheduler(host="127.0.0.1", port=0, dashboard_address=":0") as scheduler:
+        print("at", scheduler.address, flush=True)
+        await scheduler.finished()
+asyncio.run(main())
+"""
+# Keeps a checkpoint at every step; with a file `hold`, it stops in each fleet after so many steps until that is gone.
+WORKER = """
+import asyncio, os, time
+from pathlib import Path
+from distributed import Worker
+from lab.cluster import tasks
+from lab.jobs import checkpoints, episodes, runs, two_losses
+{more}
+checkpoints.CHECKPOINT_SECONDS = -1.0
+tasks.LOOK = 0.05
+carry, hold, at = checkpoints.run_with_checkpoints, Path({hold!r}), {at}
+def slow(job, store, state, loop, tell):
+    count = [0]
+    def told(state):
+        tell(state)
+        count[0] += 1
+        if count[0] == at and hold.exists():
+            print("holds", flush=True)
+            while hold.exists():
+                time.sleep(0.01)
+    print("trains from", "a checkpoint" if store.checkpoint(job.specs) else "the start", flush=True)
+    return carry(job, store, state, loop, told)
+for kind in (runs, two_losses, episodes):
+    kind.run_with_checkpoints = slow
+async def main():
+    async with Worker({address!r}, nthreads=1, dashboard_address=":0", local_directory={folder!r}):
+        print("here", flush=True)
+        await asyncio.Event().wait()
+asyncio.run(main())
+"""
+CLIENT = """
+from distributed import Client
+from lab import engine
+from lab.cli import _fail
+from lab.cluster import connected
+from lab.errors import LabError
+from tests.test_engine import *
+try:
+    with connected({address!r}) as client:
+        engine.complete({specs}, Store(), "auto", None, lambda *told: print(*told, flush=True), cluster=client)
+except LabError as error:
+    _fail(error, 1)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+class Cluster:
+    """A scheduler, and workers as they are asked for. hold: see WORKER."""
+
+    def __init__(self, nursery: Nursery, folder: Path):
+        self.nursery, self.folder, self.hold = nursery, folder, folder / "hold"
+        self.children: list[Child] = []
+        self.scheduler = self._keep(nursery.start(SCHEDULER))
+        self.scheduler.has_said("at ")
+        self.address = next(line.split()[1] for line in self.scheduler.out.splitlines() if line.startswith("at "))
+
+    def worker(self, more: str = "", at: int = 3) -> Child:
+        """A new one, which is there. more: code that it runs first. at: steps after which it holds."""
+        own = self.folder / secrets.token_hex(4)
+        own.mkdir()
+        code = WORKER.format(more=more, hold=str(self.hold), at=at, address=self.address, folder=str(own))
+        child = self._keep(self.nursery.start(code))
+        child.has_said("here")
+        return child
+
+    def start(self, specs: str, store: Path) -> Child:
+        """A process that wants these specs of tests/test_engine.py."""
+        return self._keep(self.nursery.start(CLIENT.format(address=self.address, specs=specs), LAB_STORE=store))
+
+    def complete(self, specs: str, store: Path) -> Ended:
+        """The end of such a process."""
+        return self.start(specs, store).wait()
+
+    def close(self) -> None:
+        """End all processes."""
+        for child in self.children:
+            child.end()
+
+    def _keep(self, child: Child) -> Child:
+        self.children.append(child)
+        return child

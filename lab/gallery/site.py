@@ -110,7 +110,7 @@ def _figure_page(card: pages.Card) -> str:
         f"{card.entry.title} ({card.entry.name})",
         f"""<p class="faint">{pages.paper(card.entry)} Section {html.escape(card.entry.section)}.
 Scale {card.scale}.</p>
-<div id="plot" style="height: {height}px; background: white" role="img"
+<div id="plot" style="height: {height}px; background: white" role="group"
 aria-label="{html.escape(card.entry.title)}"></div>
 <script src="../../plotly.js"></script>
 <script>

@@ -10,7 +10,7 @@ import html
 import re
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from pprint import pformat
@@ -20,10 +20,13 @@ import anywidget
 import ipywidgets as widgets
 import plotly.graph_objects as go
 import torch
+from IPython.core.getipython import get_ipython
+from IPython.display import display
 from traitlets import Unicode
 
 from lab.errors import ArgumentError, LabError, listed, shown
 from lab.plots.page import CONFIG
+from lab.widgets import modules
 from lab.widgets.state import controls_of, put, read
 
 ROW = {"flex_flow": "row wrap", "align_items": "center", "grid_gap": "2px 14px"}
@@ -31,6 +34,9 @@ LABEL = {"description_width": "initial"}  # labels as long as they are: ipywidge
 BAR = 34  # px at the right for the buttons of a plot, which would cover its legend
 ROUNDS = 4  # of setting controls that depend on each other
 CODE = "import lab\n\nlab.explore({source}, state={state})\n"
+# a picture of one transparent point, until the page has sent another; and what the page knows such pictures by
+BLANK = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+STILL = {"image/png": {"unconfined": True}}
 ERROR = (
     '<div role="alert" style="border-left: 4px solid #c62828; background: #fdecea; color: #611a15;'
     ' padding: 4px 10px; line-height: 1.4">{}</div>'
@@ -53,12 +59,16 @@ class Explorer(widgets.VBox):
         self.error.add_class("lab-error")
         self._depth = 0
         self._quiet: int | None = None  # the thread that sets controls
+        self._picture: Any = None  # the output that shows what is seen where there is no kernel
+        self.tools = Tools(name=type(self).__name__)
+        self.tools.on_msg(self._asked)
         super().__init__(layout={"width": "100%", "overflow": "hidden"})
+        self.add_class("lab-explorer")
 
     def arrange(self, *parts: widgets.Widget | list[widgets.Widget]) -> None:
         """Show these parts below each other; a list is a row of controls that wraps where the page is narrow."""
         rows = [_row(part) for part in parts]
-        self.children = [*rows, self.status, self.error, Fitting()]
+        self.children = [*rows, self.status, self.error, self.tools]
         for number, part in enumerate(self.children):
             part.layout.order = str(2 * number)  # the odd places are for errors
 
@@ -188,6 +198,36 @@ class Explorer(widgets.VBox):
         """Python that shows what is seen."""
         return CODE.format(source=self.source, state=pformat(self.state, width=110, compact=True, sort_dicts=False))
 
+    def numbers(self) -> str:
+        """What is drawn, as CSV."""
+        from lab.widgets.saved import numbers_of, written
+
+        table = self._table()
+        return numbers_of(self) if table is None else written(table)
+
+    def _table(self) -> Mapping[str, Sequence] | None:
+        """The numbers that are seen, by column, where the page draws them itself; None: they are those of figures."""
+        return None
+
+    def _asked(self, _, content: dict, __) -> None:
+        """The page wants something, or has a picture of what is seen."""
+        kind = str(content.get("kind"))
+        if kind == "picture":
+            if self._picture is not None:
+                self._picture.update({"image/png": content["data"]}, metadata=STILL, raw=True)
+            return
+        with self.safely(self.tools):
+            self.tools.send(
+                {"kind": kind, "text": {"code": self.code, "page": self.page, "numbers": self.numbers}[kind]()}
+            )
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        """Where it is shown in a notebook, an output for its picture goes before it."""
+        shell = get_ipython()
+        if hasattr(shell, "kernel"):
+            self._picture = display({"image/png": BLANK}, metadata=STILL, raw=True, display_id=True)
+        return super()._repr_mimebundle_(**kwargs)
+
     def page(self) -> str:
         """What is shown, as an HTML page."""
         from lab.widgets.saved import page_of
@@ -253,21 +293,14 @@ def live(figure: go.Figure, height: int) -> go.FigureWidget:
     return widget
 
 
-class Fitting(anywidget.AnyWidget):
-    """An invisible line as wide as its explorer: whenever that width changes, all figures fit themselves to theirs.
+class Tools(anywidget.AnyWidget):
+    """The last line of an explorer: buttons to take away what is seen. `page/tools.js` is its side in the page.
 
-    Plotly's widget is drawn before it is on the page, 700 px wide, and only looks again when the window is resized; it
-    would not notice that it was shown, nor that a side bar opened.
+    It also looks after the figures. Plotly's widget is drawn before it is on the page, 700 px wide, and looks again
+    only when the window is resized: it would not notice that it was shown, nor that a side bar opened.
     """
 
+    _esm = modules.source("tools.js")
     _css = Path(__file__).with_name("page") / "plots.css"  # the notebook may be dark
 
-    _esm = """
-    export default {
-      render({ el }) {
-        const observer = new ResizeObserver(() => window.dispatchEvent(new Event("resize")));
-        observer.observe(el);
-        return () => observer.disconnect();
-      }
-    }
-    """
+    name = Unicode("explorer").tag(sync=True)

@@ -26,7 +26,7 @@ from lab.tasks.operation import ALL
 from lab.training.fleet import Fleet
 from lab.training.live import Live
 from lab.widgets.explorer import LABEL, Explorer, live
-from lab.widgets.training import learning_frame
+from lab.widgets.training import clock, learning_frame, reach
 
 PLAIN = {RELU: "relu", "TanH": "tanh", "GELU": "gelu"}
 GIVEN = "your function"
@@ -140,12 +140,13 @@ class GrokkingExplorer(Explorer):
         spec = self.run_spec
         self._name = f"{operation_title(spec.task.name)}, {self.phi.value}, width {spec.model.width}"
         self._name += f", {self.fraction.value:.0f} %"
-        self._shown, self._inputs, self._asked = spec.task, operation_table.every_pair(spec.task)[None], 0.0
+        self._shown, self._inputs, self._last_asked = spec.task, operation_table.every_pair(spec.task)[None], 0.0
         self._drawn, self._halted = 0.0, False
         self._ends = LEVEL if self.until.value else np.inf
         with self.table.batch_update():
             operation_table.fill_table(self.table, spec.task)
         self._lines = self._begin()
+        reach(self.curves, spec.recipe.steps)
         self.train.disabled, self.clear.disabled, self.stop.disabled = True, True, False
         self._clock = time.monotonic()
         self._live = Live([[spec]], self._report, self._end)
@@ -160,6 +161,7 @@ class GrokkingExplorer(Explorer):
         if self.train.disabled:  # its lines are still drawn
             return
         self.curves.data, self._trainings, self.progress.value = (), 0, 0.0
+        self.curves.layout.xaxis.range = None
         self.say("")
 
     def _begin(self) -> tuple[go.Scatter, ...]:
@@ -201,7 +203,7 @@ class GrokkingExplorer(Explorer):
                         line.x, line.y = found["steps"], 100 * found[name][:, 0]
             self.progress.value = fleet.step / fleet.recipe.last
             self.say(self._words(fleet, found) if seen else f"{self._name}: the training begins")
-        if last or now - self._asked >= ASK:
+        if last or now - self._last_asked >= ASK:
             self._ask(fleet)
         if solved and self._live is not None:
             self._live.stop()
@@ -212,11 +214,12 @@ class GrokkingExplorer(Explorer):
         said = fleet.model(self._inputs)[0].argmax(-1).view(self._shown.classes, -1).numpy()
         with self.lock, self.table.batch_update():
             operation_table.fill_answers(self.table, self._shown, said, fleet.step)
-        self._asked = time.monotonic()
+        self._last_asked = time.monotonic()
 
     def _words(self, fleet: Fleet, found: dict[str, np.ndarray]) -> str:
         test, train = (found[name][:, 0] for name in ("accuracy_test", "accuracy_train"))
-        text = f"{self._name}: step {fleet.step:,} of {fleet.recipe.last:,}, {time.monotonic() - self._clock:.0f} s;"
+        step, last = fleet.step, fleet.recipe.last
+        text = f"{self._name}: step {step:,} of {last:,}, {clock(step / last, self._clock)};"
         text += f" training {100 * train[-1]:.0f} %, test {100 * test[-1]:.0f} %"
         for values, what in ((train, "training"), (test, "test")):
             if (values >= LEVEL).any():

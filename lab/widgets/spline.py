@@ -112,10 +112,10 @@ class SplineExplorer(Explorer):
     def _marks(self) -> dict[str, tuple]:
         return {"editing": (lambda: self.editing.state if self.editing else None, self._edit_as)}
 
-    def _edit_as(self, state: dict | None) -> None:
+    def _edit_as(self, state: Mapping | None) -> None:
         if (state is not None) != self.edit.value:
             raise ArgumentError(f"state: edit={self.edit.value}, but editing={shown(state)}; give both or neither")
-        if self.editing is not None:
+        if self.editing is not None and state is not None:
             self.editing.state = state
 
     @property
@@ -251,6 +251,10 @@ class SplineExplorer(Explorer):
         shown[number] = described(names[number], self.shape, seen)
         compared = [names.index(name) for name in self._compared()]
         return function_page(shown, number, compared, self.zoom.value, self.slope.value, words=words)
+
+    def _table(self) -> dict[str, list]:
+        phi = self.spline
+        return {"x": phi.positions.tolist(), "value": phi.values.tolist()}
 
     def _export(self) -> None:
         if self.editing:

@@ -46,8 +46,10 @@ def landscape(explorer):
 def latent(explorer):
     explorer.layer.value, explorer.method.value, explorer.colour.value = 2, "pca", "target"
     assert explorer.wait(60)
-    explorer.chosen = 17
-    explorer._groups = {2: np.arange(20), 3: np.arange(20, 45)}
+    explorer.map.chosen = 17
+    for name, which in {"A": range(20), "B": range(20, 45)}.items():
+        explorer.map.selected = list(which)
+        explorer.take[name].click()
 
 
 def compatibility(explorer):

@@ -4,10 +4,7 @@
 export const RATES = {
   "a + b modulo 27": {
     "ReLU": 16,
-    "simplicity/addition-27": 6,
-    "a sine": 3,
-    "GELU": 100,
-    "TanH": 40
+    "simplicity/addition-27": 6
   },
   "spirals": {
     "ReLU": 0.5,

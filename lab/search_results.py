@@ -17,6 +17,7 @@ from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import keep
 from lab.run import Stored
 from lab.spec import EpisodeSpec, ModuleSearch, SearchSpec, TwoLossSpec
+from lab.store import Store  # noqa: F401  in the annotations of the classes below, which the reference shows
 from lab.versions import versions
 
 _searches: WeakKeyDictionary[Spline, SearchResult | EpisodeResult] = WeakKeyDictionary()

@@ -55,3 +55,6 @@ class ScaledSpline(nn.Module):
         scale, values = float(self.scale.detach()), self.phi.values.detach() / self.scale.detach()
         low, high = self.phi.low / scale, self.phi.high / scale
         return Spline(values, low, high) if scale > 0 else Spline(values.flip(0), high, low)
+
+
+Spline._with_scale = ScaledSpline

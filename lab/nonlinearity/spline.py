@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -55,13 +55,11 @@ class Spline(Shape, nn.Module):
     [0.0, 0.5, 1.0, 0.75]
     """
 
+    _with_scale: ClassVar[Callable[[Spline], nn.Module]]  # `lab.nonlinearity.scaled`, which knows this module, sets it
+
     def __new__(cls, *args: Any, scaled: bool = False, **given: Any) -> Any:
         """A `ScaledSpline` where one is asked for."""
-        if not check_flag("scaled", scaled):
-            return super().__new__(cls)
-        from lab.nonlinearity.scaled import ScaledSpline
-
-        return ScaledSpline(cls(*args, **given))
+        return cls._with_scale(cls(*args, **given)) if check_flag("scaled", scaled) else super().__new__(cls)
 
     def __init__(
         self,

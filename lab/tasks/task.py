@@ -130,7 +130,7 @@ class Task:
         >>> words = [f"{a}{b}" for a in "abcd" for b in "abcd"]
         >>> task = Task.from_pairs(words, [word[::-1] for word in words], name="reversed")
         >>> task.vocabulary, {name: len(split) for name, split in task.splits.items()}, task.show("test", 0)
-        (('<pad>', '<sep>', 'a', 'b', 'c', 'd'), {'search': 3, 'val': 2, 'test': 2, 'train': 9}, 'a c <sep> c a')
+        (('<pad>', '<sep>', 'a', 'b', 'c', 'd'), {'search': 3, 'val': 2, 'test': 2, 'train': 9}, 'a a <sep> a a')
         """
         if len(inputs) != len(outputs):
             raise ArgumentError(f"{len(inputs)} inputs and {len(outputs)} outputs; give one output an input")

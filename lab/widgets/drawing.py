@@ -113,7 +113,8 @@ def _(result: Complexity, labels: Any = None) -> go.Figure:
     figure.add_vrect(result.low, result.high, fillcolor=BLUE, opacity=0.25, line_width=0)
     figure.add_vline(result.value, line={"color": VERMILLION, "width": 2})
     figure.update_layout(template=TEMPLATE, height=300, bargap=0.02)
-    figure.update_xaxes(title_text=f"of a path; mean {result.value:.4g} [{result.low:.4g}, {result.high:.4g}]")
+    mean = f"mean {result.value:.4g} [{result.low:.4g}, {result.high:.4g}]"
+    figure.update_xaxes(title_text=f"complexity of a path; {mean}")
     return figure.update_yaxes(title_text="paths")
 
 

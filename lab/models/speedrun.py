@@ -201,6 +201,8 @@ def _(model: SpeedrunModel, sizes: Sizes, specs: Sequence[RunSpec], modules: Seq
 @check.register(SpeedrunModel)
 def _(model: SpeedrunModel, spec: RunSpec) -> None:
     check_choice("precision", model.precision, PRECISIONS)
+    if model.layers < 2:
+        raise ArgumentError(f"layers={model.layers}: skips lead from one half to the other; give two layers or more")
 
 
 @signature.register(SpeedrunModel)

@@ -134,5 +134,7 @@ def test_what_does_not_fit_is_refused():
     spec = RunSpec("copy", replace(SPEC, precision="half"), AdamTrapezoid(1, 0.1, 1), seed=0)
     with pytest.raises(ArgumentError, match="'half'"):
         check_run(spec)
+    with pytest.raises(ArgumentError, match="layers=1: .*; give two layers or more"):
+        check_run(replace(spec, model=replace(SPEC, layers=1)))  # its skips have no weights to train
     with pytest.raises(ArgumentError, match="reads tokens"):
         build(SPEC, Sizes("row", 3, 2), [spec], [torch.nn.ReLU()])

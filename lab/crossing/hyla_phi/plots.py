@@ -24,7 +24,7 @@ def hyla_phi(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     """
     tasks = list(dict.fromkeys(table["task"]))
     titles = [f"{TITLES[task][0]}, {words}" for task in tasks for words in (*PANELS.values(), "φ")]
-    figure = grid(titles, 3, height=150, gap=54, top=64, horizontal=50)
+    figure = grid(titles, 3, height=150, gap=68, top=64, horizontal=50)
     for number, task in enumerate(tasks):
         rows, own = table[table["task"] == task], functions[functions["task"] == task]
         for column, split in enumerate(SPLITS):

@@ -25,7 +25,7 @@ def multitask(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     columns = min(3, len(tasks))
     rows = -(-len(tasks) // columns)
     blank = [""] * (rows * columns - len(tasks))
-    figure = grid([*titles, *blank, *titles], columns, height=150, gap=52, top=64, horizontal=52)
+    figure = grid([*titles, *blank, *titles], columns, height=150, gap=68, top=64, horizontal=52)
     for number, task in enumerate(tasks):
         at = place(number, columns)
         points.scores(figure, table[table["task"] == task], methods, "accuracy", at)

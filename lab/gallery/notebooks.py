@@ -33,7 +33,7 @@ def notebook_pages(folder: Path, names: Iterable[str], shown: Set[str]) -> tuple
                 title = source.splitlines()[0].removeprefix("# ") if title == name else title
                 parts.append(_words(source))
                 continue
-            parts.append(f"<pre><code>{html.escape(source)}</code></pre>")
+            parts.append(f'<pre tabindex="0"><code>{html.escape(source)}</code></pre>')  # long lines scroll
             if "Playground()" in source:
                 parts.append(f'<p><a href="{up}playground.html">the race, to be played here</a></p>')
             for function in EXPLORED.findall(source):
@@ -54,4 +54,4 @@ def _words(source: str) -> str:
     from nbconvert.filters import markdown2html_mistune
 
     text = markdown2html_mistune(re.sub(r"\A# .*\n?", "", source))
-    return LINK.sub(r'href="\1.html\2"', text)
+    return LINK.sub(r'href="\1.html\2"', text.replace("<pre>", '<pre tabindex="0">'))

@@ -69,8 +69,9 @@ def search(
     replace: which activations: a class (`torch.nn.GELU`), a pattern of names ("*.act"), as for `lab.swap`.
     Further settings, as `lab.compare` has them: steps (1000), rate (1e-3), batch, optimizer, schedule, …, name,
         side_by_side. models (4): how many share the function; they follow `train`, the function `search`. low (-8),
-        high (8), knots (161), start ("gelu", another name, or "zero", where all layers have
-        residual branches), spline_rate (.005): of the function.
+        high (8), knots (161), start ("gelu", another name, or "zero", where all layers have residual branches),
+        spline_rate (.0005): of the function. The rate was chosen on validation data of three tables, where higher ones
+        did worse and starts could not be told apart (benchmarks/own_defaults.py).
     By "episodes", each of which trains fresh models with the function fixed, for models that train in seconds: episodes
         (100), each a step longer than the one before it and at most `steps`; restarts (2), of which the best on `val`
         is kept; window (5), the last steps of an episode, through which the function is differentiated; spline_rate

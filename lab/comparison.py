@@ -15,7 +15,6 @@ from lab.data import measures
 from lab.data.data import Data
 from lab.errors import ArgumentError, check_choice, check_number, check_whole, listed, shown
 from lab.nonlinearity.part import as_module, as_part
-from lab.nonlinearity.swap import swap
 from lab.resolve import resolve
 from lab.run import Run
 from lab.search_results import LearnedFunctions
@@ -155,7 +154,7 @@ class Comparison:
             )
         net, part = self.maker.new(seed), found[0].spec.model.phi
         if part != UNCHANGED:
-            swap(net, self.maker.old, as_module(resolve(part, self.store)))
+            self.maker.put(net, as_module(resolve(part, self.store)))
         _, weights, _ = self.store.load(found[0].spec)
         held = {**dict(net.named_parameters()), **dict(net.named_buffers())}
         with torch.no_grad():

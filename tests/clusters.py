@@ -30,6 +30,7 @@ carry, hold, at = checkpoints.run_with_checkpoints, Path({hold!r}), {at}
 def slow(job, store, state, loop, tell):
     count = [0]
     def told(state):
+        time.sleep({slow})
         tell(state)
         count[0] += 1
         if count[0] == at and hold.exists():
@@ -73,11 +74,12 @@ class Cluster:
         self.scheduler.has_said("at ")
         self.address = next(line.split()[1] for line in self.scheduler.out.splitlines() if line.startswith("at "))
 
-    def worker(self, more: str = "", at: int = 3) -> Child:
-        """A new one, which is there. more: code that it runs first. at: steps after which it holds."""
+    def worker(self, more: str = "", at: int = 3, slow: float = 0.0) -> Child:
+        """A new one, which is there. more: code that it runs first. at: steps after which it holds. slow: seconds that
+        a step lasts longer."""
         own = self.folder / secrets.token_hex(4)
         own.mkdir()
-        code = WORKER.format(more=more, hold=str(self.hold), at=at, address=self.address, folder=str(own))
+        code = WORKER.format(more=more, hold=str(self.hold), at=at, address=self.address, folder=str(own), slow=slow)
         child = self._keep(self.nursery.start(code))
         child.has_said("here")
         return child

@@ -49,6 +49,15 @@ class Child:
         """What it has said on stdout."""
         return (self._folder / "stdout").read_text()
 
+    def has_ended(self) -> bool:
+        """Whether it is there no more; it may be a zombie."""
+        if self._ended is not None:
+            return True
+        try:
+            return Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+        except FileNotFoundError:
+            return True
+
     def end(self) -> None:
         """Kill it, unless it has ended."""
         if self._ended is None:

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lab import engine
 from lab.catalogue.build import figure
 from lab.catalogue.registry import entries
 from lab.catalogue.scorecard import score
+from lab.cluster.connection import connected
 from lab.devices import choose_device
 from lab.errors import check_number
 from lab.papers.claims import ABSENT, UNDECIDED
 from lab.papers.entry import Entry
 from lab.scale import SCALES, check_scale
-from lab.store import Store
+from lab.store import Spec, Store
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 LEAST = 1.0  # minutes: what takes less is not put before others for being even shorter
 
@@ -73,30 +79,59 @@ def train_all(
     papers: Iterable[str] = (),
     store: Store | None = None,
     say: Callable[[str], object] = print,
+    cluster: Client | str | Path | None = None,
 ) -> list[Waiting]:
     """Train what is missing of every figure and write each that is complete to out/NAME/SCALE; what is left.
 
-    It can be interrupted or run out of time at any moment, and goes on from there when it is called again.
+    It can be interrupted or run out of time at any moment, and goes on from there when it is called again. cluster: as
+    `lab.figure` has it; its workers take the runs of all figures at once, in the same order.
     """
-    store, device = store or Store(), choose_device(device)
+    store, device = store or Store(), choose_device(device) if cluster is None else device
     end = time.monotonic() + 3600 * check_number("hours", hours, 0)
 
     def in_time(done: int, total: int, what: str) -> None:
         if time.monotonic() > end:
             raise OutOfTime
 
+    queue = waiting(scale, store, papers)
     try:
-        for one in waiting(scale, store, papers):
-            say(f"{one.entry.name}: {one.missing} of {one.runs} runs, about {one.minutes:.0f} minutes")
-            in_time(0, 0, "")
-            specs = [spec for _, spec in one.entry.plan(scale, one.entry.seeds[scale])]
-            engine.complete(specs, store, device, report=in_time)
-            made = figure(one.entry.name, scale, device, shipped=False, store=store, progress=False)
-            made.write(out / one.entry.name / scale)
-            say(f"  {made.summary}")
+        with connected(cluster) as client:
+            if client is not None:
+                queue = _complete_together(queue, scale, store, device, in_time, client, say)
+            for one in queue:
+                if client is None:
+                    say(f"{one.entry.name}: {one.missing} of {one.runs} runs, about {one.minutes:.0f} minutes")
+                    in_time(0, 0, "")
+                    engine.complete(_specs(one, scale), store, device, report=in_time)
+                made = figure(one.entry.name, scale, shipped=False, store=store, progress=False)
+                made.write(out / one.entry.name / scale)
+                say(f"  {made.summary}" if client is None else f"{one.entry.name}: {made.summary}")
     except OutOfTime:
         say(f"{hours:g} hours are over; the same command goes on from here.")
     left = waiting(scale, store, papers)
     if left:
         say(f"Left: {', '.join(f'{one.entry.name} ({one.missing} of {one.runs} runs)' for one in left)}")
     return left
+
+
+def _specs(one: Waiting, scale: str) -> list[Spec]:
+    return [spec for _, spec in one.entry.plan(scale, one.entry.seeds[scale])]
+
+
+def _complete_together(
+    queue: list[Waiting],
+    scale: str,
+    store: Store,
+    device: str,
+    report: engine.Report,
+    client: Client,
+    say: Callable[[str], object],
+) -> list[Waiting]:
+    """Train the runs of all figures on a cluster, as long as there is time; the figures that are complete then."""
+    specs = {one.entry.name: _specs(one, scale) for one in queue}
+    urgency = {spec: one.worth for one in reversed(queue) for spec in specs[one.entry.name]}
+    say(f"{len(queue)} figures, {sum(not store.has(spec) for spec in urgency)} of {len(urgency)} runs to be trained")
+    with suppress(OutOfTime):
+        report(0, 0, "")
+        engine.complete(list(urgency), store, device, report=report, cluster=client, urgency=urgency)
+    return [one for one in queue if all(map(store.has, specs[one.entry.name]))]

@@ -11,6 +11,7 @@ import tyro
 
 from lab.cli.figures import Figure, Figures, Scorecard
 from lab.cli.gallery import Gallery
+from lab.cli.scale import Scale
 from lab.cli.storage import DataCommand, Doctor, StoreCommand
 from lab.cli.training import Search, Sweep, TrainAll
 from lab.errors import ArgumentError, LabError
@@ -24,6 +25,7 @@ COMMANDS = {
     "sweep": Sweep,
     "data": DataCommand,
     "scorecard": Scorecard,
+    "scale": Scale,
     "gallery": Gallery,
     "store": StoreCommand,
     "doctor": Doctor,

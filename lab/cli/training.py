@@ -81,9 +81,11 @@ class TrainAll:
     """cpu, cuda or auto."""
     out: Path = Path("out")
     """Folder to write into: OUT/NAME/SCALE."""
+    cluster: str | None = None
+    """Train on a Dask cluster, as in `lab figure`; the runs of all figures at once, the first figures' first."""
 
     def run(self) -> None:
         """Train, and say what is left."""
         from lab.catalogue.training_queue import train_all
 
-        train_all(self.scale, self.hours, writable(self.out), self.device, self.papers)
+        train_all(self.scale, self.hours, writable(self.out), self.device, self.papers, cluster=self.cluster)

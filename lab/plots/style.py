@@ -44,6 +44,7 @@ METHOD_COLOURS = {
     "learned for hard": BLUE,
     "learned for all": GREEN,
     "linear φ": ORANGE,
+    "GELU": PURPLE,
 }
 METHOD_SYMBOLS = {  # a second way to tell methods apart, where points are drawn
     "linear MLP": "cross",
@@ -75,6 +76,7 @@ METHOD_SYMBOLS = {  # a second way to tell methods apart, where points are drawn
     "learned for hard": "diamond",
     "learned for all": "star",
     "linear φ": "square",
+    "GELU": "triangle-up",
 }
 METHOD_TITLES = {  # others: as they are
     "softmax": "softmax attention",

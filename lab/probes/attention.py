@@ -193,6 +193,7 @@ def _telling(modules: Sequence[nn.MultiheadAttention], found: list[Tensor]) -> I
             averaged = asked.arguments.get("average_attn_weights", True)
             asked.arguments |= {"need_weights": True, "average_attn_weights": False}
             output, scores = type(own).forward(*asked.args, **asked.kwargs)
+            assert scores is not None  # they were asked for
             found.append(scores)
             return output, (scores.mean(-3) if averaged else scores) if wanted else None
 

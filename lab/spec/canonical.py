@@ -8,6 +8,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar, cast
 
 from lab.errors import ArgumentError
+from lab.spec.finetuning import FineTuning, Tuning
 from lab.spec.models import HyperModel, ModelSpec, Perceptron
 from lab.spec.modules import DataSpec, Fit, ModuleSearch, ModuleSpec, OwnTask
 from lab.spec.parts import Coefficients, Knots, KnotTable, Learned, ModuleFunction, Shaped
@@ -36,7 +37,7 @@ SCHEMA = 1  # raise it when the same spec would train to something else; when fe
 NAMES = {AdamTrapezoid: "Recipe", AdamWCosine: "AdamW", ConstantRate: "Descent", SingleTileCollage: "Told"}
 _KINDS: tuple[type, ...] = (Knots, KnotTable, Coefficients, Learned, Shaped, ModelSpec, HyperModel, Perceptron, RunSpec)
 _KINDS += (AdamTrapezoid, AdamWCosine, ConstantRate, SearchSpec, SharedSearch, EpisodeSpec, InterpolatedSpec, Restart)
-_KINDS += (TwoLossSpec,)
+_KINDS += (TwoLossSpec, FineTuning, Tuning)
 _KINDS += (Logic, Sraven, Operation, Images, Collage, SingleTileCollage, Tabular, Text)
 _KINDS += (DataSpec, ModuleSpec, ModuleFunction, Fit, ModuleSearch, ModuleEpisodes, OwnTask)
 TYPES: dict[str, type] = {NAMES.get(kind, kind.__name__): kind for kind in _KINDS}

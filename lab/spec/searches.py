@@ -82,6 +82,11 @@ class SharedSearch:
         return self.searches[0].learn
 
     @property
+    def seed(self) -> int:
+        """The first task's."""
+        return self.searches[0].seed
+
+    @property
     def low(self) -> float:
         """The lowest knot."""
         return self.searches[0].low

@@ -59,6 +59,18 @@ def test_what_is_trained_when_time_is_over_stays(two, store_folder, tmp_path):
     assert kept <= set(Store().results())
 
 
+def test_a_cluster_takes_the_runs_of_all_figures_at_once(two, store_folder, tmp_path):
+    pytest.importorskip("distributed", reason="pip install 'lab-nonlinearities[cluster]'")
+    said, path = [], tmp_path / "cluster.yaml"
+    options = "{processes: false, n_workers: 0, threads_per_worker: 1, dashboard_address: null}"
+    path.write_text(f"class: distributed.LocalCluster\noptions: {options}\nworkers: 1\n")
+    left = train_all("smoke", 0, tmp_path / "out", store=Store(), say=said.append, cluster=path)
+    assert len(left) == 2 and said[0].startswith("2 figures, ") and said[1].startswith("Left: ")
+    assert train_all("smoke", 1, tmp_path / "out", store=Store(), say=said.append, cluster=path) == []
+    for name in two:
+        assert (tmp_path / "out" / name / "smoke" / "provenance.json").is_file()
+
+
 @pytest.mark.parametrize("hours", [-1, float("nan"), "ten", None])
 def test_hours_that_are_none_are_refused(hours, tmp_path):
     with pytest.raises(ArgumentError, match="hours="):

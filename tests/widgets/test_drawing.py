@@ -49,6 +49,11 @@ def test_every_probes_result_has_a_picture():
     assert np.allclose(lab.plot(similarity).data[0].z, similarity.similarity)
     embedded = probes.embed(codes, "pca")
     assert np.array_equal(lab.plot(embedded, labels).data[0].x, embedded.points[:, 0])
+    scores = np.zeros((60, codes.shape[1], 2, 2))
+    scores[:, :, 1, 0] = codes
+    read = probes.latent_codes(scores, query=1, key=0)
+    assert np.allclose(lab.plot(read, labels).data[0].x, embedded.points[:, 0])
+    assert lab.explore(read).error.value == ""
     decoded = probes.decode(codes, labels, np.arange(60), shuffles=2, resamples=20)
     assert np.allclose(lab.plot(decoded).data[0].x, 100 * decoded.f1.value)
     assert lab.plot(cost({"exp": torch.exp, "sin": torch.sin}, elements=100, repeats=2)).data

@@ -172,7 +172,7 @@ def _(model: ModuleSpec, sizes: Sizes, specs: Sequence[RunSpec], modules: Sequen
     else:
         for net in nets:
             if phi is not None:
-                swap(net, found.old, phi)
+                found.put(net, phi)
         made = SideBySide(nets)
     made.dtype = getattr(torch, specs[0].recipe.precision)
     return made

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from lab.papers.entry import Entry, Planned
-from lab.papers.transformers.language import claims, compatibility, plots, sizes, texts
+from lab.papers.transformers.language import claims, compatibility, plots, sizes, symmetry, texts
 from lab.papers.transformers.language.designs import DESIGNS, GELU
 from lab.papers.transformers.language.measures import accuracy_gains, final, perplexity_changes, signed
 from lab.papers.transformers.language.settings import SEEDS, STORIES, on_stories, stories_origin
@@ -55,6 +55,7 @@ ENTRIES = (
     *texts.ENTRIES,
     *sizes.ENTRIES,
     *compatibility.ENTRIES,
+    *symmetry.ENTRIES,
     Entry(
         "transformers/table3",
         "4.1",

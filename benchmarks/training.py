@@ -1,0 +1,296 @@
+"""How close training is to the machine's limit, beside plain PyTorch, for four families of models.
+
+    python benchmarks/training.py                                # prints; some 8 minutes on an idle machine
+    python benchmarks/training.py --families perceptrons         # one of them
+    python benchmarks/training.py --write benchmarks/README.md   # and puts the table into its place there
+
+Ours is what the engine does: a fleet, with its batches made on the way, its optimizer and its book-keeping; evaluation
+is told apart, as a share of training at the figure's own rhythm. Plain is the same model (its outputs are compared
+with ours before anything is timed), run by run, with batches ready in memory and torch's Adam; compiled is that under
+`torch.compile`. All are interleaved, round by round, with a large float32 product that gives the machine's rate. Told
+are medians over rounds: rows or tokens a second, the share of that rate which the matrix products of a step amount to,
+and how often as fast as the others ours is. Then ours alone, in one process and in two at the same time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+import torch
+from fleet import Numbers
+from plain import MLP, HyperTransformer, Transformer, WithRunAxis, same
+from report import machine, put
+from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
+
+from lab import kinds
+from lab.papers.hypernetwork.settings import sraven
+from lab.papers.transformers.settings import setting
+from lab.spec import AdamTrapezoid, ConstantRate, ModelSpec, Perceptron, RunSpec, replace
+from lab.tasks import Text
+from lab.training.descent_fleet import fleet_of
+from lab.training.fleet import Fleet
+from lab.training.loop import train
+
+ROUNDS, SECONDS = 7, 1.0  # rounds, and how long each contestant trains in one, roughly
+EVERY = 50  # steps between two evaluations of a language model, as figures have it
+BATCHES, LONG, SIZE = 4, 10**7, 1024
+APART = 2e-4  # of outputs, relative to the largest: rounding of float32
+
+
+@dataclass(frozen=True)
+class Family:
+    """One kind of training. counts: what is counted in a second; each: how many of it an example has. evaluated: the
+    spec as a figure has it, with its evaluations.
+    """
+
+    specs: list[RunSpec]
+    evaluated: RunSpec
+    parts: tuple[str, ...]
+    plain: Callable[[kinds.Sizes], nn.Module]
+    counts: str
+    each: int = 1
+
+
+def families() -> dict[str, Family]:
+    """By name. Sizes are those of the laptop scale, fleets those that the engine makes."""
+    return {
+        "algorithmic": _algorithmic(),
+        "HYLA on SRAVEN": _sraven(),
+        "perceptrons": _perceptrons(),
+        "language": _language(),
+    }
+
+
+def _algorithmic() -> Family:
+    base = setting("addmod", "laptop").runs(1)[0]
+    spec = replace(base, model=replace(base.model, mlp="gelu", canon=False, tied=False, positions="learned"))
+    specs = _long([spec])
+    return Family(
+        specs, spec, ("gelu", "softmax"), lambda s: Transformer(spec.model, s.inputs, s.length), "tokens", _length(spec)
+    )
+
+
+def _sraven() -> Family:
+    base = sraven("laptop", "hyla").runs(1)[0]
+    spec = replace(base, model=replace(base.model, dropout=0.0, phi="relu", mlp="gelu"))
+
+    def plain(sizes: kinds.Sizes) -> nn.Module:
+        return HyperTransformer(spec.model, sizes.inputs, sizes.outputs, sizes.length, sizes.positions)
+
+    return Family(_long([spec]), spec, tuple(map(str, spec.model.parts.values())), plain, "tokens", _length(spec))
+
+
+def _perceptrons() -> Family:
+    recipe = ConstantRate(LONG, 1e-3, optimizer="adam", keep="last", every=LONG, stop=1)
+    specs = [RunSpec(Numbers(64), Perceptron(2, 64), recipe, seed, ()) for seed in range(64)]
+    evaluated = replace(specs[0], recipe=replace(recipe, every=50), evaluate=("val", "test"))
+    return Family(specs, evaluated, ("relu",), lambda s: MLP(specs[0].model, s.inputs, s.outputs), "rows")
+
+
+def _language() -> Family:
+    task = Text("moby_dick", context=256)
+    model = ModelSpec(layers=4, heads=4, width=256)
+    recipe = AdamTrapezoid(steps=LONG, rate=0.001, batch=8, every=LONG)
+    specs = [RunSpec(task, model, recipe, 0, ())]
+    evaluated = replace(specs[0], recipe=replace(recipe, every=EVERY), evaluate=("val", "test"))
+    return Family(
+        specs, evaluated, ("gelu", "softmax"), lambda s: Transformer(model, s.inputs, s.length), "tokens", task.context
+    )
+
+
+def _long(specs: list[RunSpec]) -> list[RunSpec]:
+    return [replace(s, recipe=replace(s.recipe, steps=LONG, every=LONG, stop=None), evaluate=()) for s in specs]
+
+
+def _length(spec: RunSpec) -> int:
+    sizes = kinds.sizes(spec.task, spec.task_seed)
+    return sizes.trained or sizes.length
+
+
+class Ours:
+    """A fleet that trains on from where it stands."""
+
+    def __init__(self, family: Family):
+        self.family = family
+        self.fleet: Fleet = fleet_of(family.specs, [family.parts] * len(family.specs))
+
+    def steps(self, count: int) -> None:
+        """Take so many."""
+        self.fleet.recipe = replace(self.fleet.recipe, stop=self.fleet.step + count)
+        train(self.fleet)
+
+    @property
+    def examples(self) -> int:
+        """Of a step, of all runs."""
+        return len(self.family.specs) * kinds.batch_size(self.family.specs[0])
+
+
+class Plain:
+    """One plain model, on batches that are ready."""
+
+    def __init__(self, family: Family, compiled: bool):
+        spec = family.specs[0]
+        single = fleet_of([spec], [family.parts])
+        self.batches = [single.batch(step) for step in range(BATCHES)]
+        model = same(family.plain(kinds.sizes(spec.task, spec.task_seed)), single.model)
+        with torch.no_grad():
+            one, other = (self.batches[0].outputs(m) for m in (WithRunAxis(model), single.model))
+        if float((one - other).abs().max() / other.abs().max()) > APART:
+            raise SystemExit("the plain model is not ours: their outputs differ")
+        self.adam = torch.optim.Adam(model.parameters(), lr=1e-3)
+        self.model, self.step, self.examples = WithRunAxis(torch.compile(model) if compiled else model), 0, 0
+        self.examples = kinds.batch_size(spec)
+
+    def steps(self, count: int) -> None:
+        """Take so many."""
+        for _ in range(count):
+            batch = self.batches[self.step % BATCHES]
+            self.step += 1
+            self.adam.zero_grad()
+            batch.loss(batch.outputs(self.model)).sum().backward()
+            self.adam.step()
+
+
+def timed(contestant: Ours | Plain, count: int) -> float:
+    """Examples a second."""
+    start = time.perf_counter()
+    contestant.steps(count)
+    return count * contestant.examples / (time.perf_counter() - start)
+
+
+def enough(contestant: Ours | Plain, seconds: float) -> int:
+    """Steps that take about so long; it is warm afterwards."""
+    contestant.steps(2)
+    return max(1, round(seconds * timed(contestant, 3) / contestant.examples))
+
+
+def rate() -> float:
+    """Multiplications and additions a second of a large float32 product."""
+    one, other = torch.randn(SIZE, SIZE), torch.randn(SIZE, SIZE)
+    start = time.perf_counter()
+    for _ in range(4):
+        one @ other
+    return 4 * 2 * SIZE**3 / (time.perf_counter() - start)
+
+
+def products(ours: Ours) -> float:
+    """Multiplications and additions of a step's matrix products, an example."""
+    with FlopCounterMode(display=False) as counter:
+        batch = ours.fleet.batch(0)
+        batch.loss(batch.outputs(ours.fleet.model)).sum().backward()
+    return counter.get_total_flops() / ours.examples
+
+
+def measure(name: str, family: Family, rounds: int, seconds: float, compiled: bool) -> dict[str, float]:
+    """The row of a family."""
+    ours = Ours(family)
+    contestants: dict[str, Ours | Plain] = {"ours": ours, "plain": Plain(family, False)}
+    if compiled:
+        contestants["compiled"] = Plain(family, True)
+    counts = {word: enough(one, seconds) for word, one in contestants.items()}
+    took: dict[str, list[float]] = {word: [] for word in contestants}
+    rates, work = [], products(ours)
+    for turn in range(rounds):
+        rates.append(rate())
+        words = list(contestants)
+        for word in words[turn % len(words) :] + words[: turn % len(words)]:
+            took[word].append(timed(contestants[word], counts[word]))
+    speed = statistics.median(took["ours"])
+    row = {
+        "evaluation": evaluation(family, ours.examples / speed),
+        "speed": speed * family.each,
+        "share": statistics.median(a * work / r for a, r in zip(took["ours"], rates, strict=True)),
+    }
+    for word in ("plain", "compiled"):
+        ratios = sorted(a / b for a, b in zip(took["ours"], took.get(word, []), strict=False))
+        row[word] = statistics.median(ratios) if ratios else float("nan")
+    print(name, {word: round(value, 3) for word, value in row.items()}, flush=True)
+    return row
+
+
+def evaluation(family: Family, step: float) -> float:
+    """Seconds of an evaluation as a share of the training before it. step: seconds of a step of the whole fleet."""
+    runs = [replace(family.evaluated, seed=spec.seed) for spec in family.specs]
+    fleet = fleet_of(runs, [family.parts] * len(runs))
+    fleet.recipe = replace(fleet.recipe, stop=1)
+    batch = fleet.batch(0)
+    fleet.moved(batch.loss(batch.outputs(fleet.model)).detach())
+    start = time.perf_counter()
+    fleet.measure()
+    return (time.perf_counter() - start) / (family.evaluated.recipe.every * step)
+
+
+def beside(name: str, processes: int, seconds: float) -> float:
+    """Examples a second of ours, in several processes that train at the same time."""
+    begin = time.time() + 12.0 + 6.0 * processes  # when all of them are warm
+    words = [sys.executable, __file__, "--alone", name, str(begin), str(seconds)]
+    children = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(processes)]
+    return sum(float(child.communicate()[0].split()[-1]) for child in children)
+
+
+def alone(name: str, begin: float, seconds: float) -> None:
+    """One of these processes."""
+    ours = Ours(families()[name])
+    count = enough(ours, seconds)
+    time.sleep(max(0.0, begin - time.time()))
+    print(timed(ours, count))
+
+
+def table(rows: dict[str, dict[str, float]], known: dict[str, Family]) -> str:
+    """As Markdown."""
+    lines = [f"{machine()}; one thread a process. {date.today():%-d %B %Y}, torch {torch.__version__}.", ""]
+    lines += [
+        "| family | in a second | share of product rate | × plain | × compiled | two processes / one | evaluation |",
+        "|---" * 7 + "|",
+    ]
+    for name, row in rows.items():
+        speed = f"{row['speed']:,.0f} {known[name].counts}"
+        cells = [
+            f"{row[word]:.2f}" if row[word] == row[word] else "–" for word in ("share", "plain", "compiled", "two")
+        ]
+        lines.append(f"| {name} | {speed} | {' | '.join(cells)} | {row['evaluation']:.1%} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Measure, print, write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--families", nargs="+", default=None, help="names; default: all")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="of a contestant in a round")
+    parser.add_argument(
+        "--without-compile", action="store_true", help="leave torch.compile out: it compiles for a minute"
+    )
+    parser.add_argument("--without-processes", action="store_true", help="leave two processes out")
+    parser.add_argument("--write", type=Path, help="file whose table is replaced")
+    parser.add_argument("--alone", nargs=3, metavar=("NAME", "BEGIN", "SECONDS"), help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    if given.alone:
+        name, begin, seconds = given.alone
+        return alone(name, float(begin), float(seconds))
+    known = families()
+    rows = {}
+    for name in given.families or known:
+        rows[name] = measure(name, known[name], given.rounds, given.seconds, not given.without_compile)
+        one, two = [float("nan")] * 2
+        if not given.without_processes:
+            one, two = (beside(name, count, 4 * given.seconds) for count in (1, 2))
+        rows[name]["two"] = two / one
+    said = table(rows, known)
+    print(said)
+    if given.write:
+        put(said, given.write, "training")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,39 @@
+"""The command that says what a scale costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.errors import ArgumentError
+
+BEGIN, END = "<!-- table of lab scale -->", "<!-- end of table of lab scale -->"
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Say what every figure costs at a scale, and how it spreads over workers: simulated from recorded step times."""
+
+    scale: str = "paper"
+    """smoke, laptop, overnight or paper."""
+    write: Path | None = None
+    """A page in which the table is replaced, such as docs/scale.md. Default: it is printed."""
+
+    def run(self) -> None:
+        """Print it, or write it."""
+        from lab.catalogue.scale_plan import rows, text
+        from lab.catalogue.step_times import recorded
+
+        page = None
+        if self.write is not None:
+            page = self.write.read_text(encoding="utf-8") if self.write.is_file() else ""
+            if BEGIN not in page or END not in page:
+                raise ArgumentError(f"{self.write} has no place for the table: put {BEGIN} and {END} where it belongs")
+        times = recorded()
+        table = text(rows(self.scale, times), times)
+        if self.write is None or page is None:
+            print(table)
+        else:
+            made = f"{page.partition(BEGIN)[0]}{BEGIN}\n{table}\n{END}{page.partition(END)[2]}"
+            self.write.write_text(made, encoding="utf-8")
+            print(self.write)

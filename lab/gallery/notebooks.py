@@ -9,8 +9,10 @@ from collections.abc import Iterable, Set
 from pathlib import Path
 
 from lab.gallery.pages import whole
+from lab.nonlinearity.zoo import zoo_names
 
 FIGURE = re.compile(r'lab\.figure\("([^"]+)"')
+EXPLORED = re.compile(r'lab\.explore\("([^"]+)"')
 LINK = re.compile(r'href="([^":#]+)\.ipynb(#[^"]*)?"')
 
 
@@ -31,7 +33,13 @@ def notebook_pages(folder: Path, names: Iterable[str], shown: Set[str]) -> tuple
                 title = source.splitlines()[0].removeprefix("# ") if title == name else title
                 parts.append(_words(source))
                 continue
-            parts.append(f"<pre><code>{html.escape(source)}</code></pre>")
+            parts.append(f'<pre tabindex="0"><code>{html.escape(source)}</code></pre>')  # long lines scroll
+            if "Playground()" in source:
+                parts.append(f'<p><a href="{up}playground.html">the race, to be played here</a></p>')
+            for function in EXPLORED.findall(source):
+                if function in zoo_names():
+                    number = zoo_names().index(function)
+                    parts.append(f'<p><a href="{up}functions.html#{number}">{function}, to be explored here</a></p>')
             for figure in FIGURE.findall(source):
                 if figure in shown:
                     of_figure.setdefault(figure, name)
@@ -46,4 +54,4 @@ def _words(source: str) -> str:
     from nbconvert.filters import markdown2html_mistune
 
     text = markdown2html_mistune(re.sub(r"\A# .*\n?", "", source))
-    return LINK.sub(r'href="\1.html\2"', text)
+    return LINK.sub(r'href="\1.html\2"', text.replace("<pre>", '<pre tabindex="0">'))

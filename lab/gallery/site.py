@@ -11,6 +11,7 @@ from pathlib import Path
 from plotly.offline import get_plotlyjs
 
 from lab.catalogue import table_files
+from lab.catalogue.build import read
 from lab.catalogue.registry import entries
 from lab.catalogue.scorecard import score
 from lab.catalogue.shipped import RESULTS, best_scale, folder_of, has_results
@@ -19,8 +20,10 @@ from lab.gallery import pages
 from lab.gallery.notebooks import notebook_pages
 from lab.papers.entry import Entry
 from lab.plots.page import CONFIG
+from lab.widgets import explore
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+EXPLORED = ("transformers/fig5", "transformers/fig6", "transformers/fig11")  # whose explorers need no kernel
 MARK = "lab-gallery"  # in a folder that a gallery may be written into again
 
 
@@ -65,6 +68,8 @@ def _write(out: Path, results: Path) -> list[Path]:
     for card in cards:
         _copy(card.entry, card.scale, out)
         put(f"figures/{card.entry.name}.html", _figure_page(card))
+        if card.entry.name in EXPLORED:
+            put(f"explorers/{card.entry.name}.html", explore(read(card.entry, card.scale)).page())
     put("functions.html", pages.functions())
     put("scorecard.html", pages.scorecard(claims, {entry.name for entry, _ in shown}))
     put("playground.html", pages.playground())
@@ -105,7 +110,8 @@ def _figure_page(card: pages.Card) -> str:
     drawn = json.dumps({"data": plot["data"], "layout": plot["layout"] | {"autosize": True}}).replace("<", "\\u003c")
     config = json.dumps(CONFIG)
     tables = [f'<a href="../../tables/{card.entry.name}/{name}" download>{name}</a>' for name in _tables(folder)]
-    links = [*tables, *card.notebook_link("../../")]
+    explorer = [f'<a href="../../explorers/{card.entry.name}.html">explorer</a>'] if card.entry.name in EXPLORED else []
+    links = [*explorer, *tables, *card.notebook_link("../../")]
     return pages.whole(
         f"{card.entry.title} ({card.entry.name})",
         f"""<p class="faint">{pages.paper(card.entry)} Section {html.escape(card.entry.section)}.

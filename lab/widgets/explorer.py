@@ -50,7 +50,7 @@ class Explorer(widgets.VBox):
     """
 
     forgotten: tuple[str, ...] = ()  # controls that are no part of what is seen
-    source = "x"  # Python for what is explored
+    source = ""  # what `lab.explore` was given, as Python
 
     def __init__(self):
         self.lock = threading.RLock()  # held by whoever changes what is shown
@@ -195,8 +195,9 @@ class Explorer(widgets.VBox):
         return {}
 
     def code(self) -> str:
-        """Python that shows what is seen."""
-        return CODE.format(source=self.source, state=pformat(self.state, width=110, compact=True, sort_dicts=False))
+        """Python that shows what is seen; of an explorer that `lab.explore` did not make, its state alone."""
+        state = pformat(self.state, width=110, compact=True, sort_dicts=False)
+        return CODE.format(source=self.source, state=state) if self.source else f"explorer.state = {state}\n"
 
     def numbers(self) -> str:
         """What is drawn, as CSV."""

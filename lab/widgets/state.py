@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import inf
 from typing import Any
 
 import ipywidgets as widgets
@@ -108,11 +109,11 @@ def _fitting(name: str, control: Any, value: Any) -> Any:
         return check_flag(f"state: {name}", value)
     least: Any = getattr(control, "min", None)
     most: Any = getattr(control, "max", None)
-    if isinstance(now, int) and least is not None:
+    bounded = least is not None and most is not None
+    if isinstance(now, int) and bounded:
         return check_whole(f"state: {name}", value, least, most)
     if isinstance(now, float):
-        room = 0.0 if least is None else 1e-9 * (most - least)  # the way through JSON and back
-        ends = () if least is None else (least - room, most + room)
+        ends = (least, most) if bounded else (-inf, inf)
         return check_number(f"state: {name}", value, *ends)
     if type(value) is not type(now):
         raise ArgumentError(f"state: {name}={shown(value)}; give a {type(now).__name__}")

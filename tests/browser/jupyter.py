@@ -105,7 +105,7 @@ DRAWN = """plot => {
   const parts = [];
   for (const node of plot.querySelectorAll('path, text, image, rect, circle'))
     if (!node.closest('.hoverlayer, .zoomlayer, .modebar, .dragcover'))
-      parts.push(node.tagName, ...['d', 'transform', 'style', 'href'].map(name => node.getAttribute(name)),
+      parts.push(node.tagName, ...['d', 'transform', 'style', 'href', 'cx', 'cy'].map(name => node.getAttribute(name)),
                  node.tagName === 'text' ? node.textContent : '');
   for (const canvas of plot.querySelectorAll('canvas')) parts.push(canvas.toDataURL());
   return parts.join(' ');

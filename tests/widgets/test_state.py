@@ -155,3 +155,5 @@ def test_copied_code_shows_the_same():
     assert (
         lab.explore("memorize", scale="smoke").code().startswith("import lab\n\nlab.explore('memorize', scale='smoke'")
     )
+    slices = CASES["slices"][0]()
+    assert slices.code() == f"explorer.state = {slices.state}\n"

@@ -10,16 +10,14 @@ const KINDS = { code: "copy code", page: "save page", picture: "save picture", n
 const TITLES = { code: "Python that shows what is seen", page: "one HTML file that works without the lab", picture: "PNG", numbers: "CSV" };
 
 export function render({ model, el }) {
-  const observer = new ResizeObserver(() => window.dispatchEvent(new Event("resize")));
-  observer.observe(el);
-  const explorer = () => el.closest(".lab-explorer") ?? el.parentElement;
+  const explorer = () => el.closest(".lab-explorer");
   const row = node("div", { class: "lab-tools", style: "display: flex; flex-wrap: wrap; gap: 4px; align-items: center; margin-top: 4px" }, el);
   for (const [kind, words] of Object.entries(KINDS)) {
     const button = node("button", { type: "button", title: TITLES[kind], style: "font: 12px sans-serif; padding: 1px 8px; cursor: pointer" }, row);
     button.textContent = words;
     button.addEventListener("click", async () => {
       if (kind !== "picture") return model.send({ kind });
-      const found = await picture(explorer());
+      const found = explorer() && await picture(explorer());
       if (found) save("png", found);
     });
   }
@@ -43,13 +41,13 @@ export function render({ model, el }) {
 
   let timer = null, last = null;
   const give = async () => {
-    const found = el.isConnected ? await picture(explorer()) : null;
+    const found = explorer() ? await picture(explorer()) : null;
     if (!found || found === last) return;
     last = found;
     model.send({ kind: "picture", data: found.slice(found.indexOf(",") + 1) });
   };
   // ipywidgets gives the handle of a slider no name
-  const name = () => explorer().querySelectorAll(".noUi-handle:not([aria-label])").forEach((handle) =>
+  const name = () => explorer()?.querySelectorAll(".noUi-handle:not([aria-label])").forEach((handle) =>
     handle.setAttribute("aria-label", handle.closest(".widget-slider, .widget-hslider")?.querySelector(".widget-label")?.textContent || "slider"));
   const idle = globalThis.requestIdleCallback ?? setTimeout;
   const later = () => { clearTimeout(timer); timer = setTimeout(() => idle(give), QUIET); };
@@ -59,12 +57,19 @@ export function render({ model, el }) {
       later();
     }
   });
-  requestAnimationFrame(() => { // only now it is on the page
-    if (!explorer()?.parentElement?.closest(".lab-explorer")) watcher.observe(explorer(), { childList: true, subtree: true });
-    else row.style.display = "none"; // inside another explorer, which has its own
+  let begun = false;
+  const begin = () => { // once it is on the page
+    if (begun || !explorer()) return;
+    begun = true;
+    if (explorer().parentElement?.closest(".lab-explorer")) row.style.display = "none"; // the outer one has its own
+    else {
+      watcher.observe(explorer(), { childList: true, subtree: true });
+      later();
+    }
     name();
-    later();
-  });
+  };
+  const observer = new ResizeObserver(() => { begin(); window.dispatchEvent(new Event("resize")); });
+  observer.observe(el);
   return () => { observer.disconnect(); watcher.disconnect(); clearTimeout(timer); model.off("msg:custom", hear); };
 }
 

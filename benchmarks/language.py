@@ -16,23 +16,20 @@ share of the step.
 from __future__ import annotations
 
 import argparse
-import time
 from datetime import date
 from pathlib import Path
 
 import numpy as np
 import torch
 from report import machine, put
-from torch.utils.flop_counter import FlopCounterMode
 
 from lab.nonlinearity.spline import Spline
-from lab.spec import AdamTrapezoid, Coefficients, Knots, ModelSpec, RunSpec, replace
+from lab.spec import AdamTrapezoid, Coefficients, Knots, ModelSpec, RunSpec
 from lab.tasks import Text
 from lab.training.fleet import Fleet
-from lab.training.loop import train
+from lab.training.timing import interleaved, products
 
 LAYERS, STEPS, ROUNDS = (2, 4, 8, 12), 3, 9
-SIZE, PRODUCTS = 1024, 4  # of the product that gives the machine's rate, and how many in a round
 DEGREE = 18
 
 
@@ -58,56 +55,17 @@ def fleet(name: str, layers: int, task: Text, batch: int, device: str) -> Fleet:
     return Fleet([RunSpec(task, model, recipe, seed=0, evaluate=())], [(phi, "softmax")], device)
 
 
-def seconds(fleet: Fleet, steps: int) -> float:
-    """Of one step, over some that are taken where the fleet stands."""
-    fleet.recipe = replace(fleet.recipe, stop=fleet.step + steps)
-    _wait(fleet.device)
-    start = time.perf_counter()
-    train(fleet)
-    _wait(fleet.device)
-    return (time.perf_counter() - start) / steps
-
-
-def rate(device: torch.device) -> float:
-    """Multiplications and additions a second of a large float32 product."""
-    one, other = (torch.randn(SIZE, SIZE, device=device) for _ in range(2))
-    _wait(device)
-    start = time.perf_counter()
-    for _ in range(PRODUCTS):
-        one @ other
-    _wait(device)
-    return 2 * SIZE**3 * PRODUCTS / (time.perf_counter() - start)
-
-
-def products(fleet: Fleet) -> float:
-    """Multiplications and additions of the matrix products of one step."""
-    with FlopCounterMode(display=False) as counter:
-        batch = fleet.batch(0)
-        batch.loss(batch.outputs(fleet.model)).sum().backward()
-    return counter.get_total_flops()
-
-
 def measure(layers: int, task: Text, batch: int, rounds: int, device: str) -> dict[str, dict[str, float]]:
     """The row of one depth, by contestant."""
     fleets = {name: fleet(name, layers, task, batch, device) for name in parts()}
     work = products(fleets["GELU"])
-    for own in fleets.values():
-        seconds(own, 1)  # warms up
-    took: dict[str, list[float]] = {name: [] for name in fleets}
-    rates = []
-    names = list(fleets)
-    for turn in range(rounds):
-        rates.append(rate(torch.device(device)))
-        for name in names[turn % len(names) :] + names[: turn % len(names)]:
-            took[name].append(seconds(fleets[name], STEPS))
-    gelu, found = np.array(took["GELU"]), {}
-    for name, times in took.items():
-        low, ratio, high = np.quantile(np.array(times) / gelu, (0.25, 0.5, 0.75))
-        step = float(np.median(times))
-        share = float(np.median(work / np.array(times) / np.array(rates)))
-        own = {"ratio": ratio, "spread": (high - low) / 2, "tokens": batch * task.context / step, "share": share}
+    times, found = interleaved(fleets, rounds, STEPS), {}
+    for name in fleets:
+        ratio, spread = times.ratio(name, "GELU")
+        tokens = batch * task.context / float(np.median(times.seconds[name]))
+        own = {"ratio": ratio, "spread": spread, "tokens": tokens, "share": times.share(name, work)}
         found[name] = own
-        said = f"{own['tokens']:,.0f} tokens/s, {share:.2f} of the machine's rate"
+        said = f"{own['tokens']:,.0f} tokens/s, {own['share']:.2f} of the machine's rate"
         print(f"{layers:3} layers {name:11} {ratio:6.3f} ± {own['spread']:.3f} × GELU, {said}", flush=True)
     return found
 
@@ -122,11 +80,6 @@ def table(found: dict[int, dict[str, dict[str, float]]], device: str) -> str:
         cells = [f"{o['ratio']:.3f} ± {o['spread']:.3f} ({o['tokens']:,.0f}; {o['share']:.2f})" for o in row.values()]
         lines.append(f"| {layers} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
-
-
-def _wait(device: torch.device) -> None:
-    if device.type == "cuda":
-        torch.cuda.synchronize()
 
 
 def main() -> None:

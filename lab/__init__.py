@@ -19,6 +19,7 @@ from lab.nonlinearity.zoo import zoo_names
 from lab.own.compare import compare
 from lab.run import Run, Runs
 from lab.search_results import EpisodeResult, SearchResult
+from lab.tasks import Task
 from lab.widgets import explore, plot
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "Run",
     "Runs",
     "SearchResult",
+    "Task",
     "Spline",
     "compare",
     "explore",

@@ -18,6 +18,7 @@ from lab.nonlinearity import zoo as functions
 from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
 from lab.own.search import search as search_own
+from lab.own.search import search_by_episodes
 from lab.own.settings import Replaced
 from lab.papers.hypernetwork.settings import READ_HELD_OUT, logic, of_task, read_length, sraven
 from lab.papers.simplicity.defaults import of_table
@@ -29,7 +30,7 @@ from lab.scale import check_scale
 from lab.search_results import EpisodeResult, SearchResult
 from lab.spec import EpisodeSpec, Part, SearchSpec, TwoLossSpec, by_episodes
 from lab.store import SHIPPED, Store, as_store
-from lab.tasks import Logic, Sraven, TableTask, Text
+from lab.tasks import Logic, Sraven, TableTask, Task, Text
 from lab.tasks.named import HELP, TEXT_HELP, table_named
 from lab.tasks.text import text_named
 from lab.training.optimizers import RULES
@@ -42,7 +43,7 @@ PARTS = ("mlp", "attention")  # where a non-linearity can be learned
 
 
 def search(
-    task: str | TableTask | Text | Data,
+    task: str | Task | TableTask | Text | Data,
     scale: str = "laptop",
     learn: str | Sequence[str] | None = None,
     seed: int = 0,
@@ -57,19 +58,24 @@ def search(
 ) -> SearchResult | EpisodeResult:
     """Learn a non-linearity for a task, or read it from the store.
 
-    task: an algorithmic one by name; a text ("shakespeare", "shakespeare gpt2", or a `lab.tasks.Text`); or a table, as
-    a task of `lab.tasks` or by its name ("ab mod 27", "mnist_sample as numbers", "bank-marketing"). learn: of a table
-    one function for all layers ("shared", default), one a layer ("layers"), or one an input ("inputs"); of others "mlp"
-    (default) or "attention" or both. by: "two_loss" (Algorithm 1 of the transformers paper), or "episodes" (Algorithm 1
-    of the simplicity paper), for tables alone and their default.
+    task: an algorithmic one by name; a `lab.Task` of your own; a text ("shakespeare", "shakespeare gpt2", or a
+    `lab.tasks.Text`); or a table, as a task of `lab.tasks` or by its name ("ab mod 27", "mnist_sample as numbers",
+    "bank-marketing"). learn: of a table one function for all layers ("shared", default), one a layer ("layers"), or one
+    an input ("inputs"); of others "mlp" (default) or "attention" or both. by: "two_loss" (Algorithm 1 of the
+    transformers paper), or "episodes" (Algorithm 1 of the simplicity paper), for tables alone and their default.
 
-    On a `lab.Data` with a model of your own, one function for all its activations, by two losses:
+    On a `lab.Data` with a model of your own, one function for all its activations:
     model: a function of a seed that returns a `torch.nn.Module`; your code, unchanged.
     replace: which activations: a class (`torch.nn.GELU`), a pattern of names ("*.act"), as for `lab.swap`.
     Further settings, as `lab.compare` has them: steps (1000), rate (1e-3), batch, optimizer, schedule, …, name,
         side_by_side. models (4): how many share the function; they follow `train`, the function `search`. low (-8),
-        high (8), knots (161), start ("gelu", another name, or "zero", where all layers have
-        residual branches), spline_rate (.005): of the function.
+        high (8), knots (161), start ("gelu", another name, or "zero", where all layers have residual branches),
+        spline_rate (.0005): of the function. The rate was chosen on validation data of three tables, where higher ones
+        did worse and starts could not be told apart (benchmarks/own_defaults.py).
+    By "episodes", each of which trains fresh models with the function fixed, for models that train in seconds: episodes
+        (100), each a step longer than the one before it and at most `steps`; restarts (2), of which the best on `val`
+        is kept; window (5), the last steps of an episode, through which the function is differentiated; spline_rate
+        (.05), the length of the function's step after each. It takes models without statistics of batches.
 
     >>> found = search("memorize", scale="smoke", progress=False)
     >>> found.spline
@@ -84,6 +90,9 @@ def search(
     Spline((161,) knots on [-8, 8])
     """
     if isinstance(task, Data) or model is not None or replace is not None or settings:
+        if isinstance(task, Data) and (learn is not None or scale != "laptop"):
+            given = "learn" if learn is not None else "scale"
+            raise ArgumentError(f"{given} is for the papers' tasks; on a lab.Data, give replace= and steps=")
         return _own(task, model, replace, by, seed=seed, device=device, store=store, progress=progress, **settings)
     store, seed = as_store(store), check_whole("seed", seed, 0, MOST_SEED)
     found, words = _of(task, scale), None if learn is None else _words(learn)
@@ -101,7 +110,7 @@ def search(
 
 
 def train(
-    task: str | Logic | Sraven | TableTask | Text,
+    task: str | Task | Logic | Sraven | TableTask | Text,
     mlp: nn.Module | Part | None = None,
     attention: nn.Module | Part = "softmax",
     seeds: int = 6,
@@ -241,7 +250,9 @@ def zoo(name: str | None = None, folder: str | Path | None = None) -> Spline | p
     return catalogue.table(folder) if name is None else functions.zoo(name, folder)
 
 
-def _own(data: Any, model: Any, replace: Any, by: str | None, store: Store | None, **settings: Any) -> SearchResult:
+def _own(
+    data: Any, model: Any, replace: Any, by: str | None, store: Store | None, **settings: Any
+) -> SearchResult | EpisodeResult:
     if not isinstance(data, Data):
         raise ArgumentError(
             f"task={shown(data)} with model, replace or settings: these are for data of your own; give a lab.Data, as "
@@ -251,9 +262,9 @@ def _own(data: Any, model: Any, replace: Any, by: str | None, store: Store | Non
         raise ArgumentError(
             "a lab.Data is searched with a model of your own: give model=make and replace=torch.nn.GELU"
         )
-    if by not in (None, "two_loss"):
-        raise ArgumentError(f"by={shown(by)}: a model of your own is searched by two_loss")
-    return search_own(data, model, replace, store=store, **settings)
+    if check_choice("by", "two_loss" if by is None else by, ("two_loss", "episodes")) == "two_loss":
+        return search_own(data, model, replace, store=store, **settings)
+    return search_by_episodes(data, model, replace, store=store, **settings)
 
 
 def _parts(learn: tuple[str, ...]) -> tuple[str, ...]:
@@ -263,12 +274,14 @@ def _parts(learn: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(part for part in PARTS if part in learn)
 
 
-def _of(task: str | TableTask | Text, scale: str) -> Setting | TableTask:
+def _of(task: str | Task | TableTask | Text, scale: str) -> Setting | TableTask:
     """The settings of an algorithmic task or a text; or the table that is meant."""
     if task is None:
         raise ArgumentError(f"task=None: give {', '.join(tasks.NAMES)}; {TEXT_HELP}; or {HELP}")
-    if isinstance(task, Text) or task in tasks.NAMES:
+    if isinstance(task, (Task, Text)) or task in tasks.NAMES:
         return of_sequences(task, scale)
+    if isinstance(task, Data):
+        raise ArgumentError(f"{task!r} is for models of your own; call lab.compare(data, model, replace, functions)")
     if not isinstance(task, str):
         return task
     if text_named(task) is not None:

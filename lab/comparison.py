@@ -11,10 +11,10 @@ import torch
 from torch import nn
 
 from lab import estimates
+from lab.data import measures
 from lab.data.data import Data
 from lab.errors import ArgumentError, check_choice, check_number, check_whole, listed, shown
 from lab.nonlinearity.part import as_module, as_part
-from lab.nonlinearity.swap import swap
 from lab.resolve import resolve
 from lab.run import Run
 from lab.search_results import LearnedFunctions
@@ -154,7 +154,7 @@ class Comparison:
             )
         net, part = self.maker.new(seed), found[0].spec.model.phi
         if part != UNCHANGED:
-            swap(net, self.maker.old, as_module(resolve(part, self.store)))
+            self.maker.put(net, as_module(resolve(part, self.store)))
         _, weights, _ = self.store.load(found[0].spec)
         held = {**dict(net.named_parameters()), **dict(net.named_buffers())}
         with torch.no_grad():
@@ -164,7 +164,7 @@ class Comparison:
 
     def gain_of(self, found: LearnedFunctions) -> dict[str, object]:
         """What a function that was searched for gains over the first of the others, as `lab.zoo` lists it: in percent
-        points where the first metric is the accuracy, else in its own unit."""
+        points where the first metric is the accuracy, else in its own unit; above 0 is better, of an error, too."""
         part = as_part(found.spline)
         owners = {run.function for run in self.runs if _is(run.spec.model.phi, part, self.store)}
         others = [name for name in self.functions if name not in owners]
@@ -173,9 +173,11 @@ class Comparison:
             raise ArgumentError(f"measured has no runs both with this function and without it; it compares {there}")
         metric = next(iter(self.data.metrics))
         difference = self.difference(name := min(owners), others[0])
-        factor = 100 if self.data.metrics[metric] == "accuracy" else 1
-        ends = {"gain": difference.mean, "low": difference.low, "high": difference.high}
-        numbers: dict[str, object] = {key: round(factor * end, 4) for key, end in ends.items() if not np.isnan(end)}
+        measure = self.data.metrics[metric]
+        factor = 100 if measure == "accuracy" else measures.sign(measure)
+        low, high = sorted((factor * difference.low, factor * difference.high))
+        ends = {"gain": factor * difference.mean, "low": low, "high": high}
+        numbers: dict[str, object] = {key: round(end, 4) for key, end in ends.items() if not np.isnan(end)}
         seeds = len({run.spec.seed for run in self.runs if run.function == name})
         where = f"{metric} on {self.data.name}, over {others[0]}"
         steps = max(run.spec.recipe.last for run in self.runs)

@@ -21,7 +21,7 @@ import torch
 
 from lab.devices import choose_device, planned_for_gpu
 from lab.errors import LabError, check_whole
-from lab.jobs import episodes, runs, two_losses  # noqa: F401  the kinds of jobs that come with the lab
+from lab.jobs import episodes, finetuning, runs, two_losses  # noqa: F401  the kinds of jobs that come with the lab
 from lab.jobs.job import Job, jobs_of, perform, wait, work
 from lab.spec import is_search, needs
 from lab.store import Spec, Store

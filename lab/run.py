@@ -14,10 +14,9 @@ from torch import Tensor, nn
 from lab import engine
 from lab.devices import choose_device
 from lab.errors import ArgumentError, check_type, shown
-from lab.resolve import resolve
-from lab.spec import RunSpec, key, to_json
+from lab.spec import FineTuning, RunSpec, key, to_json
 from lab.store import Spec, Store, as_store
-from lab.training.fleet import build, model_of
+from lab.training.restored import restored
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -107,17 +106,7 @@ class Run(Stored):
 
     def model(self) -> nn.Module:
         """The trained model, with a run axis of length 1."""
-        modules = [build([resolve(part, self.store)]) for part in self.spec.model.parts.values()]
-        model = model_of([self.spec], modules)
-        weights = {name: weight for name, weight in self._stored[1].items() if name != "trajectory"}
-        absent, unexpected = model.load_state_dict(weights, strict=False)
-        own = {name for name, _ in model.named_parameters()}  # tied weights under their first name
-        missing = [name for name in absent if name in own and "phi" not in name.split(".")]
-        if unexpected or missing:
-            raise ValueError(
-                f"run {self.key}: its weights do not fit its spec (missing {missing}, unexpected {unexpected})"
-            )
-        return model.requires_grad_(False)
+        return restored(self.spec, self.store, self._stored[1])
 
     @property
     def trajectory(self) -> tuple[np.ndarray, np.ndarray]:
@@ -128,6 +117,24 @@ class Run(Stored):
         if (path := self._stored[1].get("trajectory")) is None:
             raise ArgumentError("this run's weights were not remembered on its way; set trajectory= in its Descent")
         return np.arange(len(path)) * self.spec.recipe.trajectory, path.numpy()
+
+
+@dataclass(frozen=True, eq=False)
+class Tuned(Stored):
+    """What fine-tuning gave, read from the store when asked."""
+
+    spec: FineTuning
+
+    @property
+    def table(self) -> dict[str, np.ndarray]:
+        """By epoch, (T,) each: epoch, loss (in training, nats), accuracy, score (the task's own), best (whether the
+        epoch counts), and constant, the score of the better constant answer."""
+        return self._stored[0]
+
+    @property
+    def score(self) -> float:
+        """The task's own score on `val` in the epoch that counts."""
+        return float(self.table["score"][self.table["best"].astype(bool)][0])
 
 
 class NoRunError(ArgumentError, IndexError):

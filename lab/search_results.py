@@ -19,7 +19,7 @@ from lab.run import Stored
 from lab.spec import EpisodeSpec, ModuleSearch, SearchSpec, TwoLossSpec
 from lab.versions import versions
 
-_searches: WeakKeyDictionary[Spline, SearchResult] = WeakKeyDictionary()
+_searches: WeakKeyDictionary[Spline, SearchResult | EpisodeResult] = WeakKeyDictionary()
 
 
 class LearnedFunctions(Stored, ABC):
@@ -101,7 +101,7 @@ class SearchResult(LearnedFunctions):
         return self._stored[0]
 
 
-def search_of(spline: Spline) -> SearchResult | None:
+def search_of(spline: Spline) -> SearchResult | EpisodeResult | None:
     """The search that gave this very spline, in this process."""
     return _searches.get(spline)
 
@@ -126,7 +126,9 @@ class EpisodeResult(LearnedFunctions):
     def splines(self) -> dict[str, Spline]:
         """The winner's functions by their names in `Perceptron.parts`: "phi", or "phi0", "phi1", …; "inputs" has one a
         row."""
-        return self.of_restart()
+        splines = self.of_restart()
+        _searches.update(dict.fromkeys(splines.values(), self))
+        return splines
 
     def of_restart(self, restart: int | None = None) -> dict[str, Spline]:
         """Functions of a restart, or of the winner, as `splines`."""

@@ -27,6 +27,7 @@ LAYERS = (
     ("jobs", "cluster", "engine"),
     ("run", "search_results", "comparison", "plots"),
     ("papers",),
+    ("crossing",),
     ("own",),
     ("catalogue", "api"),
     ("widgets", "doctor"),

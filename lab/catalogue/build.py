@@ -170,6 +170,23 @@ def trained(found: Entry, scale: str, store: Store) -> bool:
     return bool(planned) and all(store.has(spec) for _, spec in planned)
 
 
+def ready(name: str, scale: str, store: Store | None = None) -> str:
+    """The scale, where results of an entry are here at it, shipped or trained; else "smoke", with a line that says so.
+    For notebooks, which should not train for long before they show something.
+
+    >>> ready("hypernetwork/fig6", "laptop"), ready("hypernetwork/fig6", "smoke")
+    ('laptop', 'smoke')
+    """
+    found, scale = chosen(name, scale)
+    if scale == "smoke" or has_results(name, scale) or trained(found, scale, as_store(store)):
+        return scale
+    print(
+        f"{name} has no results at scale {scale} here yet: what follows is of scale smoke, whose numbers mean nothing;"
+        f" `lab figure {name} --scale {scale}` trains for about {found.minutes[scale]:g} minutes."
+    )
+    return "smoke"
+
+
 def read(found: Entry, scale: str) -> Figure:
     """A shipped figure, drawn anew from its table; settings and departures are told of the runs that it has."""
     table = shipped_table(found.name, scale)

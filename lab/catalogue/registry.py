@@ -7,7 +7,16 @@ from importlib import import_module
 from lab.errors import check_choice
 from lab.papers.entry import Entry
 
-PAPERS = ("transformers", "hypernetwork", "simplicity", "activations")  # in their order
+PAPERS = ("transformers", "hypernetwork", "simplicity", "activations", "crossing")  # in their order; last: across them
+
+
+def package(paper: str) -> str:
+    """The package with the sections of a paper, or of what crosses the papers.
+
+    >>> package("simplicity"), package("crossing")
+    ('lab.papers.simplicity', 'lab.crossing')
+    """
+    return "lab.crossing" if paper == "crossing" else f"lab.papers.{paper}"
 
 
 def entries(paper: str | None = None) -> dict[str, Entry]:
@@ -18,8 +27,8 @@ def entries(paper: str | None = None) -> dict[str, Entry]:
     """
     if paper is None:
         return {name: found for paper in PAPERS for name, found in entries(paper).items()}
-    sections = import_module(f"lab.papers.{paper}").MODULES
-    found = [entry for name in sections for entry in import_module(f"lab.papers.{paper}.{name}.figures").ENTRIES]
+    of = package(paper)
+    found = [entry for name in import_module(of).MODULES for entry in import_module(f"{of}.{name}.figures").ENTRIES]
     return {entry.name: entry for entry in sorted(found, key=lambda entry: entry.order)}
 
 

@@ -20,6 +20,7 @@ PAPERS = {
     "hypernetwork": "Attention as a hypernetwork",
     "simplicity": "Activation functions and the simplicity bias",
     "activations": "Adaptive activation functions in language models",
+    "crossing": "Across the papers",
 }
 INTRODUCTION = """# Results
 

@@ -75,7 +75,7 @@ class TrainAll:
     """smoke, laptop, overnight (figures that have it) or paper."""
     hours: float = 10.0
     """When to stop. What is trained is kept; the same command goes on from there."""
-    papers: tuple[Literal["transformers", "hypernetwork", "simplicity", "activations"], ...] = ()
+    papers: tuple[Literal["transformers", "hypernetwork", "simplicity", "activations", "crossing"], ...] = ()
     """Of these papers. Default: all."""
     device: str = "auto"
     """cpu, cuda or auto."""

@@ -15,10 +15,10 @@ from torch import Tensor
 
 from lab.data import arrays, measures, sources, tables, targets
 from lab.data import splits as splits_of
+from lab.data.splits import DEFAULT_SPLITS
 from lab.errors import ArgumentError, check_type, check_whole, shown
 
 Inputs = Tensor | Mapping[str, Tensor]
-DEFAULT_SPLITS = {"search": 0.2, "val": 0.1, "test": 0.1}
 
 
 @dataclass(frozen=True, eq=False)

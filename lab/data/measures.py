@@ -65,7 +65,7 @@ def losses(loss: str | Function, outputs: Tensor, targets: Tensor) -> Tensor:
         return torch.stack(found)
     if loss == "cross_entropy":
         logits, ids = class_last(outputs, targets), targets
-        nats = F.cross_entropy(logits.flatten(0, -2).float(), ids.flatten(), reduction="none")
+        nats = F.cross_entropy(at_least_float32(logits.flatten(0, -2)), ids.flatten(), reduction="none")
         return nats.view(len(outputs), -1).mean(1)
     gap = (alike(outputs, targets) - targets).flatten(1)
     return gap.square().mean(1) if loss == "mse" else gap.abs().mean(1)
@@ -83,6 +83,11 @@ def scores(metric: str | Function, outputs: Tensor, targets: Tensor) -> Tensor:
         error = (alike(outputs, wide).double() - wide).square().flatten(1).sum(1)
         return 1 - error / (targets.double() - targets.double().mean(0)).square().sum()
     return losses(metric, outputs, wide).double()
+
+
+def at_least_float32(values: Tensor) -> Tensor:
+    """Values of low precision as float32, in which sums over a batch stay true."""
+    return values.to(torch.promote_types(values.dtype, torch.float32))
 
 
 def class_last(outputs: Tensor, targets: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ import numpy as np
 from lab.errors import ArgumentError, check_type, shortened, shown
 
 TRAIN = "train"
+DEFAULT_SPLITS = {"search": 0.2, "val": 0.1, "test": 0.1}
 
 
 def divide(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from math import isfinite
 
 import numpy as np
 
@@ -20,24 +21,60 @@ from lab.widgets.playground import offered
 
 SIGNS = {HOLDS: "✔", FAILS: "✘", UNDECIDED: "?", ABSENT: "–"}
 STYLE = """
+body { max-width: 1120px; }
 .faint { color: var(--faint); }
-.cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(240px, 100%), 1fr)); gap: 1rem; }
-.card { border: 1px solid var(--line); border-radius: 6px; padding: .6rem; min-width: 0; overflow-wrap: anywhere; }
-.card img, .card svg.curve { width: 100%; height: 150px; object-fit: contain; background: white; }
-.card h3 { font-size: 1rem; margin: .4rem 0 .2rem; }
-.card p { margin: .2rem 0; font-size: .9rem; }
-nav a { margin-right: 1rem; }
-.verdicts { list-style: none; padding: 0; }
-.verdicts li { margin: .3rem 0; max-width: 60rem; }
-.sign { display: inline-block; min-width: 1.4em; font-weight: bold; }
+.site { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; align-items: baseline; padding: .2rem 0 .6rem; }
+.site a { text-decoration: none; } .site a:hover { text-decoration: underline; }
+.site a:first-child { font-weight: 700; color: var(--ink); }
+.lead { font-size: 1.1rem; max-width: 46rem; margin: .2rem 0 .8rem; }
+.hero h1 { font-size: clamp(1.5rem, 4.2vw, 2.3rem); line-height: 1.15; margin: .4rem 0 .5rem; max-width: 26em; }
+.stage { border: 1px solid var(--line); border-radius: 8px; padding: .7rem .9rem; }
+.stage button:first-child { background: #0b5fa5; color: #fff; border: 0; border-radius: 5px; padding: .3rem 1.1rem;
+  font-weight: 600; }
+.facts { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: .8rem; margin: 1rem 0;
+  padding: 0; list-style: none; }
+.facts b { display: block; font-size: 1.7rem; line-height: 1.2; }
+.bar { display: flex; height: 12px; border-radius: 6px; overflow: hidden; margin: .5rem 0; gap: 2px; }
+.holds { --verdict: #009E73; } .fails { --verdict: #D55E00; }
+.open { --verdict: #E69F00; } .absent { --verdict: #9a9a9a; }
+.bar span { background: var(--verdict); min-width: 2px; }
+.count { white-space: nowrap; }
+.dot { display: inline-block; width: .75em; height: .75em; border-radius: 50%; background: var(--verdict); }
+.cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(250px, 100%), 1fr)); gap: 1rem; }
+.card { border: 1px solid var(--line); border-radius: 6px; overflow: hidden; min-width: 0; overflow-wrap: anywhere; }
+.card > :not(.shot):not(svg) { margin-left: .7rem; margin-right: .7rem; }
+.card .shot { display: block; background: #fff; border-bottom: 1px solid var(--line); }
+.card img { display: block; width: 100%; height: 165px; object-fit: cover; object-position: 50% 0; }
+.card svg.curve { display: block; width: 100%; height: 110px; }
+.card h3 { font-size: 1rem; line-height: 1.3; margin: .5rem 0 .2rem; }
+.card p { margin: .2rem 0 .3rem; font-size: .9rem; }
+a.card { text-decoration: none; }
+.verdicts { list-style: none; padding: 0; margin: .4rem 0; }
+.verdicts li { display: grid; grid-template-columns: 1.4em minmax(0, 1fr) 170px; gap: 0 .5rem; align-items: center;
+  padding: .45rem 0; border-top: 1px solid var(--line); }
+.verdicts svg { width: 170px; height: 26px; }
+.verdicts p { margin: 0; } .verdicts .faint { font-size: .9rem; }
+@media (max-width: 640px) {
+  .verdicts li { grid-template-columns: 1.4em minmax(0, 1fr); }
+  .verdicts svg { grid-column: 2; }
+}
 img, pre, table { max-width: 100%; }
+.anchor-link { display: none; }
 pre { overflow: auto; background: color-mix(in srgb, var(--ink) 7%, var(--ground)); padding: .5rem; }
-iframe { width: 100%; height: 640px; border: 1px solid var(--line); border-radius: 6px; }
+details summary { cursor: pointer; }
+#plot { border-radius: 4px; }
 """
-TOP = """<nav><a href="{up}index.html">Gallery</a><a href="{up}functions.html">Functions</a>
-<a href="{up}scorecard.html">Scorecard</a><a href="{up}playground.html">Playground</a></nav>
-<h1>{title}</h1>
-{body}"""
+TOP = """<nav class="site" aria-label="site"><a href="{up}index.html">the lab</a>
+<a href="{up}index.html#figures">Figures</a>
+<a href="{up}functions.html">Functions</a>
+<a href="{up}scorecard.html">Scorecard</a>
+<a href="{up}playground.html">Playground</a>
+<a href="{up}index.html#notebooks">Notebooks</a></nav>
+<main>
+{title}
+{body}
+</main>"""
+KINDS = {HOLDS: "holds", FAILS: "fails", UNDECIDED: "open", ABSENT: "absent"}  # of verdicts, in the style sheet
 FILTER = """<script>
 const words = document.getElementById("words"), kinds = ["paper", "verdict"].map((id) => document.getElementById(id));
 function filter() {
@@ -67,20 +104,25 @@ class Card:
 
     @property
     def verdict(self) -> str:
-        """What became of its claims, in a line."""
+        """What became of its claims, as a line of HTML."""
         if not self.claims:
             return "No claim of the paper is tested here."
         counts = {word: sum(row["verdict"] == word for row in self.claims) for word in SIGNS}
-        return "; ".join(f"{SIGNS[word]} {word}: {count}" for word, count in counts.items() if count)
+        return " ".join(
+            f'<span class="dot {KINDS[word]}" aria-hidden="true"></span> {count} {word}'
+            for word, count in counts.items()
+            if count
+        )
 
     def notebook_link(self, up: str = "") -> list[str]:
         """A link to the notebook, if there is one."""
         return [f'<a href="{up}notebooks/{_page_of(self.notebook)}">notebook</a>'] if self.notebook else []
 
 
-def whole(title: str, body: str, up: str = "") -> str:
-    """A page; up: the way to the folder of the site."""
-    body = TOP.format(title=html.escape(title), body=body, up=up)
+def whole(title: str, body: str, up: str = "", headed: bool = False) -> str:
+    """A page; up: the way to the folder of the site; headed: whether the body has its own title."""
+    heading = "" if headed else f"<h1>{html.escape(title)}</h1>"
+    body = TOP.format(title=heading, body=body, up=up)
     return modules.document(title, f'<link rel="stylesheet" href="{up}style.css">', body)
 
 
@@ -89,14 +131,53 @@ def paper(entry: Entry) -> str:
     return PAPERS.get(entry.name.split("/")[0], entry.name.split("/")[0]) + "."
 
 
-def claims_list(claims: Iterable[dict]) -> str:
-    """Each claim with its verdict and its number."""
+def claims_list(claims: Iterable[dict], linked: Collection[str] = ()) -> str:
+    """Each claim with its verdict, its number and its interval; linked: figures that are named with a link."""
     rows = []
     for row in claims:
-        number = row["reason"] or measured(row, covers=False)
-        sign = f'<span class="sign">{SIGNS[row["verdict"]]}</span>'
-        rows.append(f"<li>{sign}<b>{html.escape(row['claim'])}</b>: {row['verdict']}. {html.escape(number)}</li>")
+        number = html.escape(row["reason"] or measured(row, covers=False))
+        if row["entry"] in linked:
+            number += f' <a href="figures/{row["entry"]}.html">{row["entry"]}</a>'
+        dot = f'<span class="dot {KINDS[row["verdict"]]}" aria-hidden="true"></span>'
+        words = f"<p><b>{html.escape(row['claim'])}</b>: {row['verdict']}.</p>"
+        rows.append(f'<li>{dot}<div>{words}<p class="faint">{number}</p></div>{_interval(row)}</li>')
     return f'<ul class="verdicts">{"".join(rows)}</ul>' if rows else ""
+
+
+def _interval(row: dict) -> str:
+    """The interval of a claim as a line, its effect as a dot, on the side where the claim has it shaded; nothing where
+    there is none."""
+    bounds = [bound for bound in (row["above"], row["below"]) if isfinite(bound)]
+    if row["verdict"] == ABSENT or not (bounds and isfinite(row["effect"]) and isfinite(row["low"])):
+        return ""
+    points = [row["low"], row["high"], row["effect"], *bounds]
+    room = 0.12 * (max(points) - min(points)) or 1.0
+    low, high = min(points) - room, max(points) + room
+
+    def across(value: float) -> float:
+        return 170 * (min(max(value, low), high) - low) / (high - low)
+
+    left, right = across(row["above"]), across(row["below"])
+    marks = "".join(
+        f'<path d="M{across(bound):.1f},1V25" stroke="currentColor" stroke-dasharray="2 2"/>' for bound in bounds
+    )
+    return (
+        f'<svg viewBox="0 0 170 26" class="{KINDS[row["verdict"]]}" aria-hidden="true">'
+        f'<rect x="{left:.1f}" y="1" width="{right - left:.1f}" height="24" fill="currentColor" opacity=".08"/>{marks}'
+        f'<path d="M{across(row["low"]):.1f},13H{across(row["high"]):.1f}" stroke="var(--verdict)" stroke-width="3"/>'
+        f'<circle cx="{across(row["effect"]):.1f}" cy="13" r="5" fill="var(--verdict)"/></svg>'
+    )
+
+
+def verdict_bar(claims: Sequence[dict]) -> str:
+    """How many claims there are of each verdict, as a bar and in words."""
+    counts = {word: sum(row["verdict"] == word for row in claims) for word in SIGNS}
+    parts = "".join(f'<span class="{KINDS[word]}" style="flex: {n}"></span>' for word, n in counts.items() if n)
+    words = " · ".join(
+        f'<span class="count"><span class="dot {KINDS[word]}" aria-hidden="true"></span> {n} {word}</span>'
+        for word, n in counts.items()
+    )
+    return f'<div class="bar" aria-hidden="true">{parts}</div><p>{words}</p>'
 
 
 def index(cards: Sequence[Card], claims: Sequence[dict], notebooks: Sequence[str]) -> str:
@@ -104,42 +185,54 @@ def index(cards: Sequence[Card], claims: Sequence[dict], notebooks: Sequence[str
     papers = [(name, PAPERS.get(name, name)) for name in dict.fromkeys(card.entry.name.split("/")[0] for card in cards)]
     menu = "".join(f'<option value="{name}">{html.escape(title)}</option>' for name, title in papers)
     verdicts = "".join(f'<option value="{word}">{SIGNS[word]} {word}</option>' for word in SIGNS)
-    counts = ", ".join(f"{sum(row['verdict'] == word for row in claims)} {word}" for word in SIGNS)
     books = "".join(
         f'<li><a href="notebooks/{name}">{html.escape(name.removesuffix(".html"))}</a></li>' for name in notebooks
     )
+    facts = (
+        (f"{len(cards)}", "figures and tables of four papers, trained anew"),
+        (f"{len(claims)}", "claims, each with its interval"),
+        (f"{sum(row['verdict'] == HOLDS for row in claims)}", "of them hold here"),
+        (f"{len(zoo_names())}", "learned functions to look at and change"),
+    )
+    told = "".join(f"<li><b>{number}</b>{words}</li>" for number, words in facts)
     return whole(
         "The lab: what a non-linearity does to a network",
-        f"""<p>Between the linear maps of a neural network stands a function of one number. Learn that function for a
-task, and the same network may learn it sooner, or answer what it has never seen. Here are the figures of the papers
-about it, trained anew, with what holds of each claim.</p>
-<iframe src="playground.html" title="A network learns, in this page"></iframe>
-<h2>Figures</h2>
+        f"""<div class="hero"><h1>Learn the activation function, too</h1>
+<p class="lead">Between the linear maps of a neural network stands a function of one number, nearly always ReLU or GELU.
+Here it is learned for a task. Watch: two networks begin with the same weights, and learn to add modulo 27.</p>
+<div class="stage">{modules.part("playground.js", playground_state() | {"autoplay": True})}</div>
+<ul class="facts">{told}</ul></div>
+<h2 id="scorecard">Do the papers' claims hold here?</h2>
+{verdict_bar(claims)}
+<p><a href="scorecard.html">Every claim with its number</a></p>
+<h2 id="figures">Figures</h2>
 <div class="lab-row"><label>search <input id="words" type="search"></label>
 <label>paper <select id="paper"><option value="">all</option>{menu}</select></label>
 <label>verdict <select id="verdict"><option value="">any</option>{verdicts}</select></label>
 <span id="count" role="status"></span></div>
 <div class="cards">{"".join(map(_card, cards))}</div>
-<h2>Functions</h2>
+<h2 id="functions">Functions</h2>
 <p>Functions that were learned; open one to look at it, and to change it.</p>
 <div class="cards">{_curves()}</div>
-<h2>Scorecard</h2>
-<p><a href="scorecard.html">{len(claims)} claims: {counts}</a></p>
-<h2>Notebooks</h2>
+<h2 id="notebooks">Notebooks</h2>
 <ul>{books}</ul>
 {FILTER}""",
+        headed=True,
     )
 
 
-def scorecard(claims: Sequence[dict]) -> str:
-    """All claims, by paper."""
+def scorecard(claims: Sequence[dict], shown: Collection[str]) -> str:
+    """All claims, by paper; shown: figures that have a page."""
     parts = []
     for name, title in PAPERS.items():
         rows = [row for row in claims if row["entry"].startswith(f"{name}/")]
         if rows:
-            parts.append(f"<h2>{html.escape(title)}</h2>{claims_list(rows)}")
-    legend = ", ".join(f"{sign} {word}" for word, sign in SIGNS.items())
-    return whole("Scorecard", f"<p>{legend}. Brackets: 95 % intervals.</p>{''.join(parts)}")
+            parts.append(f"<h2>{html.escape(title)}</h2>{verdict_bar(rows)}{claims_list(rows, shown)}")
+    legend = (
+        "Line: the 95 % interval, also in brackets. Dashed: where the claim begins to hold; shaded: where it does. A"
+        " claim is not decided where its interval crosses the dashed line."
+    )
+    return whole("Scorecard", f"{verdict_bar(claims)}<p>{legend}</p>{''.join(parts)}")
 
 
 def functions() -> str:
@@ -147,7 +240,23 @@ def functions() -> str:
     names = list(zoo_names())
     shown = [described(name, profile(zoo(name))) for name in names]
     low, high = profile(zoo(names[0])).support()
-    return function_page(shown, 0, [], max(abs(low), abs(high)), False, words='<p><a href="index.html">Gallery</a></p>')
+    top = TOP.partition("<main>")[0].format(up="")
+    style_of_site = '<link rel="stylesheet" href="style.css">'
+    return function_page(
+        shown,
+        0,
+        [],
+        max(abs(low), abs(high)),
+        False,
+        words=f"{style_of_site}{top}",
+        title="Functions that were learned",
+    )
+
+
+def playground() -> str:
+    """The page of the race alone."""
+    body = f'<div class="stage">{modules.part("playground.js", playground_state())}</div>'
+    return whole("A network learns, in this page", body)
 
 
 def playground_state() -> dict:
@@ -164,12 +273,12 @@ def _card(card: Card) -> str:
     words = " ".join([entry.name, entry.title, entry.shows, entry.paper_says, *entry.tasks, paper(entry)]).lower()
     verdicts = "|".join(dict.fromkeys(row["verdict"] for row in card.claims))
     minutes = ", ".join(f"{scale} {value:g}" for scale, value in entry.minutes.items())
-    links = [f'<a href="figures/{entry.name}.html">figure</a>', *card.notebook_link()]
     return f"""<article class="card" data-words="{html.escape(words)}" data-paper="{entry.name.split("/")[0]}"
-data-verdict="{verdicts}"><a href="figures/{entry.name}.html"><img src="images/{entry.name}.png" loading="lazy"
-alt="{html.escape(entry.title)}"></a><h3>{html.escape(entry.title)}</h3>
-<p class="faint">{entry.name}, section {html.escape(entry.section)}</p><p>{html.escape(card.verdict)}</p>
-<p class="faint">minutes to train: {minutes}</p><p>{" · ".join(links)}</p></article>"""
+data-verdict="{verdicts}"><a class="shot" href="figures/{entry.name}.html" tabindex="-1" aria-hidden="true"><img
+src="images/{entry.name}.png" loading="lazy" alt=""></a>
+<h3><a href="figures/{entry.name}.html">{html.escape(entry.title)}</a></h3>
+<p class="faint">{entry.name}, section {html.escape(entry.section)}</p><p>{card.verdict}</p>
+<p class="faint">minutes to train: {minutes} {"".join(card.notebook_link())}</p></article>"""
 
 
 def _curves() -> str:
@@ -182,8 +291,8 @@ def _curves() -> str:
         across, down = 200 * (x - low) / (high - low), 140 - 130 * (y - y.min()) / (np.ptp(y) or 1.0)
         points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(across, down, strict=True))
         cards.append(
-            f'<a class="card" href="functions.html#{number}"><svg class="curve" viewBox="0 0 200 150" role="img"'
-            f' aria-label="{html.escape(name)}" preserveAspectRatio="none"><polyline points="{points}" fill="none"'
+            f'<a class="card" href="functions.html#{number}"><svg class="curve" aria-hidden="true"'
+            f' viewBox="-6 -2 212 154" preserveAspectRatio="none"><polyline points="{points}" fill="none"'
             f' stroke="#0072B2" stroke-width="2" vector-effect="non-scaling-stroke"/></svg>'
             f"<h3>{html.escape(name)}</h3></a>"
         )

@@ -19,7 +19,6 @@ from lab.gallery import pages
 from lab.gallery.notebooks import notebook_pages
 from lab.papers.entry import Entry
 from lab.plots.page import CONFIG
-from lab.widgets import modules
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 MARK = "lab-gallery"  # in a folder that a gallery may be written into again
@@ -67,8 +66,8 @@ def _write(out: Path, results: Path) -> list[Path]:
         _copy(card.entry, card.scale, out)
         put(f"figures/{card.entry.name}.html", _figure_page(card))
     put("functions.html", pages.functions())
-    put("scorecard.html", pages.scorecard(claims))
-    put("playground.html", modules.page("A network learns, in this page", "playground.js", pages.playground_state()))
+    put("scorecard.html", pages.scorecard(claims, {entry.name for entry, _ in shown}))
+    put("playground.html", pages.playground())
     for name, text in notebooks.items():
         put(f"notebooks/{name}", text)
     put("style.css", pages.style())
@@ -101,6 +100,7 @@ def _figure_page(card: pages.Card) -> str:
     folder = folder_of(card.entry.name, card.scale)
     plot = json.loads(_plot(folder))
     caption = plot["layout"].get("meta", {}).get("caption", card.entry.shows)
+    first, _, rest = caption.partition("\n")
     height = plot["layout"].get("height", 450)
     drawn = json.dumps({"data": plot["data"], "layout": plot["layout"] | {"autosize": True}}).replace("<", "\\u003c")
     config = json.dumps(CONFIG)
@@ -110,15 +110,18 @@ def _figure_page(card: pages.Card) -> str:
         f"{card.entry.title} ({card.entry.name})",
         f"""<p class="faint">{pages.paper(card.entry)} Section {html.escape(card.entry.section)}.
 Scale {card.scale}.</p>
-<div id="plot" style="height: {height}px; background: white"></div>
+<div id="plot" style="height: {height}px; background: white" role="group"
+aria-label="{html.escape(card.entry.title)}"></div>
 <script src="../../plotly.js"></script>
 <script>
 const figure = {drawn};
 delete figure.layout.width;
 Plotly.newPlot("plot", figure.data, figure.layout, {config});
 </script>
-<p>{html.escape(caption).replace(chr(10), "<br>")}</p>
+<p>{html.escape(first)}</p>
 {pages.claims_list(card.claims)}
+<details><summary>How it was made, and where it departs from the paper</summary>
+<p>{html.escape(rest).replace(chr(10), "<br>")}</p></details>
 <p>{" · ".join(links)}</p>""",
         up="../../",
     )

@@ -64,7 +64,7 @@ class EpisodeSearch(Work):
         results = []
         for runs in listed:
             stored = [store.load(run) for run in runs]
-            results.append([result(run, s[0], s[2]["kept"]) for run, s in zip(runs, stored, strict=True)])
+            results.append([result(run, s[0], s[2]) for run, s in zip(runs, stored, strict=True)])
         winner = best(results)
         weights = {name: torch.tensor(part.values) for name, part in found[winner].items()}
         weights |= {f"{n}@{r}": torch.tensor(part.values) for r, parts in enumerate(found) for n, part in parts.items()}

@@ -10,28 +10,28 @@ from lab.jobs.checkpoints import run_with_checkpoints
 from lab.jobs.job import Job, Tell, Work, work
 from lab.jobs.runs import size_of
 from lab.resolve import resolve
-from lab.spec import ModuleSearch, SearchSpec, TwoLossSpec
+from lab.spec import ModuleSearch, SearchSpec, SharedSearch, TwoLossSpec
 from lab.store import Store
-from lab.training import modules, table_search, two_loss  # noqa: F401  these register their searches
+from lab.training import modules, shared_search, table_search, two_loss  # noqa: F401  these register their searches
 from lab.training.two_loss import Search, search
 
 
 class TwoLosses(Work):
     """What the engine must know of a search by two losses."""
 
-    def check(self, spec: SearchSpec | TwoLossSpec) -> None:
+    def check(self, spec: SearchSpec | SharedSearch | TwoLossSpec) -> None:
         """As `Work.check`."""
         two_loss.check_search(spec)
 
-    def steps(self, specs: Sequence[SearchSpec | TwoLossSpec]) -> int:
+    def steps(self, specs: Sequence[SearchSpec | SharedSearch | TwoLossSpec]) -> int:
         """As `Work.steps`; those of all models."""
         return sum(spec.recipe.last * spec.models for spec in specs)
 
-    def size(self, specs: Sequence[SearchSpec | TwoLossSpec]) -> float:
+    def size(self, specs: Sequence[SearchSpec | SharedSearch | TwoLossSpec]) -> float:
         """As `Work.size`."""
         return sum(size_of(spec) for spec in specs)
 
-    def name(self, specs: Sequence[SearchSpec | TwoLossSpec]) -> str:
+    def name(self, specs: Sequence[SearchSpec | SharedSearch | TwoLossSpec]) -> str:
         """As `Work.name`."""
         return f"{specs[0].task_name}: {two_loss.description(specs[0])}"
 
@@ -52,9 +52,10 @@ class TwoLosses(Work):
 
 
 @work.register(SearchSpec)
+@work.register(SharedSearch)
 @work.register(TwoLossSpec)
 @work.register(ModuleSearch)
-def _(spec: SearchSpec | TwoLossSpec) -> TwoLosses:
+def _(spec: SearchSpec | SharedSearch | TwoLossSpec) -> TwoLosses:
     return TwoLosses()
 
 

@@ -28,9 +28,42 @@ class Canon(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Add to each token a weighted sum of itself and the three before it."""
-        weight = self.weight[:, :, None, None]  # (R, 4, 1, 1, C)
-        y = torch.addcmul(x, x, weight[:, 0])
+        # torch.func and torch.compile look into formulas, not into functions that bring their own gradient
+        if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
+            return formula(x, self.weight)
+        return _Canon.apply(x, self.weight)
+
+
+def formula(x: Tensor, weight: Tensor) -> Tensor:
+    """What a Canon layer does, step by step: x (R, B, T, C), weight (R, 4, C)."""
+    weight = weight[:, :, None, None]  # (R, 4, 1, 1, C)
+    y = torch.addcmul(x, x, weight[:, 0])
+    for back in range(1, min(KERNEL, x.shape[2])):
+        shifted = F.pad(x[:, :, :-back], (0, 0, back, 0))  # zeros to the left of the sequence
+        y = torch.addcmul(y, shifted, weight[:, back])
+    return y
+
+
+class _Canon(torch.autograd.Function):
+    """`formula` with nothing padded or copied: a third of the time, which was a third of a language model's step."""
+
+    @staticmethod
+    def forward(ctx, x: Tensor, weight: Tensor) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        by = weight[:, :, None, None]
+        y = torch.addcmul(x, x, by[:, 0])
         for back in range(1, min(KERNEL, x.shape[2])):
-            shifted = F.pad(x[:, :, :-back], (0, 0, back, 0))  # zeros to the left of the sequence
-            y = torch.addcmul(y, shifted, weight[:, back])
+            y[:, :, back:].addcmul_(x[:, :, :-back], by[:, back])
         return y
+
+    @staticmethod
+    def backward(ctx, grad: Tensor) -> tuple[Tensor, Tensor]:
+        x, weight = ctx.saved_tensors
+        by = weight[:, :, None, None]
+        of_x, of_weight = torch.addcmul(grad, grad, by[:, 0]), [(grad * x).sum((1, 2))]
+        for back in range(1, KERNEL):
+            later, earlier = grad[:, :, back:], x[:, :, : max(x.shape[2] - back, 0)]
+            if back < x.shape[2]:
+                of_x[:, :, :-back].addcmul_(later, by[:, back])
+            of_weight.append((later * earlier).sum((1, 2)))  # zero where the sequence is shorter
+        return of_x, torch.stack(of_weight, 1)

@@ -68,20 +68,30 @@ class LazyChannelSpline(nn.modules.lazy.LazyModuleMixin, ChannelSpline):
         if phi.values.dim() != 1:
             raise ArgumentError(f"this spline has {len(phi.values)} functions; give one, of shape (knots,)")
         super().__init__(phi.values.detach()[None], phi.low, phi.high, dim=dim)
-        learnable, self._first = phi.values.requires_grad, phi.values.detach().clone()
-        self.values = nn.UninitializedParameter(requires_grad=learnable, dtype=self._first.dtype)  # type: ignore[call-arg]
+        learnable, self.first = phi.values.requires_grad, phi.values.detach().clone()
+        self.values = nn.UninitializedParameter(requires_grad=learnable, dtype=self.first.dtype)  # type: ignore[call-arg]
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of its values."""
+        return self.first.dtype
 
     def initialize_parameters(self, x: Tensor) -> None:
         """Of as many channels as the first input has."""
         if self.has_uninitialized_params():
             channels = x.shape[self.dim]
             with torch.no_grad():
-                self.values.materialize((channels, len(self._first)))  # type: ignore[attr-defined]
-                self.values.copy_(self._first.to(self.values))
+                self.values.materialize((channels, len(self.first)))  # type: ignore[attr-defined]
+                self.values.copy_(self.first.to(self.values))
 
     def extra_repr(self) -> str:
         """Before the first call."""
-        return f"{len(self._first)} knots a channel on [{self.low:g}, {self.high:g}], dim={self.dim}"
+        return f"{len(self.first)} knots a channel on [{self.low:g}, {self.high:g}], dim={self.dim}"
+
+
+def channel_axis(per_channel: bool | int) -> int:
+    """The axis of channels, where a user says that there is one."""
+    return 1 if per_channel is True else check_whole("per_channel", per_channel, -8, 8)
 
 
 def _check_axis(x: Tensor, dim: int, channels: int) -> None:

@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable
 from numbers import Real
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -47,13 +48,30 @@ class Spline(Shape, nn.Module):
     values: (knots,) for one function, or (runs, knots) for one function a run: the input's leading axis is then the
         run axis. A Parameter, frozen unless `learnable`.
     low, high: positions of the first and last knot.
+    scaled: gives a `ScaledSpline` around this one instead: its input has a scale that learns with it.
 
     >>> hat = Spline(torch.tensor([0.0, 1.0, 0.0]), low=-1.0, high=1.0)
     >>> hat(torch.tensor([-5.0, -0.5, 0.0, 0.25])).tolist()
     [0.0, 0.5, 1.0, 0.75]
     """
 
-    def __init__(self, values: Tensor, low: float = -20.0, high: float = 20.0, learnable: bool = False):
+    def __new__(cls, *args: Any, scaled: bool = False, **given: Any) -> Any:
+        """A `ScaledSpline` where one is asked for."""
+        if not check_flag("scaled", scaled):
+            return super().__new__(cls)
+        from lab.nonlinearity.scaled import ScaledSpline
+
+        return ScaledSpline(cls(*args, **given))
+
+    def __init__(
+        self,
+        values: Tensor,
+        low: float = -20.0,
+        high: float = 20.0,
+        learnable: bool = False,
+        *,
+        scaled: bool = False,
+    ):
         super().__init__()
         values = _numbers(values)
         if values.dim() not in (1, 2) or values.shape[-1] < 2:

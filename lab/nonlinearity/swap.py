@@ -7,13 +7,15 @@ import functools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import cast
 
 import torch
 from torch import nn
 
-from lab.errors import ArgumentError, check_flag, check_whole, shown
-from lab.nonlinearity.channels import LazyChannelSpline
+from lab.errors import ArgumentError, check_flag, shown
+from lab.nonlinearity.channels import LazyChannelSpline, channel_axis
 from lab.nonlinearity.named import NAMES, named
+from lab.nonlinearity.scaled import ScaledSpline
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo
 
@@ -46,6 +48,7 @@ def swap(
     learnable: bool | None = None,
     shared: bool = False,
     per_channel: bool | int = False,
+    scaled: bool = False,
 ) -> list[str]:
     """Put `phi` in the place of a model's activations, in the model itself; return the names of what was replaced.
 
@@ -63,6 +66,7 @@ def swap(
     per_channel: gives each channel of a place a function of its own, which begins as `phi`, a Spline. True: channels
         are axis 1, as of images (B, C, H, W) and rows (B, C); or the number of their axis, -1 for tokens (B, T, C).
         How many there are shows at the first call: make it before an optimizer.
+    scaled: gives each function a scale of its input that learns with it, as `ScaledSpline` says.
 
     Copies go to the device of the layers around them. The values of splines are at least float32 there, because a
     bfloat16 table would round them; other modules take the dtype of these layers.
@@ -88,6 +92,8 @@ def swap(
     phi = _module(phi, learnable)
     if per_channel is not False:
         phi = _per_channel(phi, per_channel, shared)
+    if check_flag("scaled", scaled):
+        phi = ScaledSpline(cast(Spline, phi))
     places = _matching(model, kinds)
     if not places:
         raise ArgumentError(f"{_nothing_fits(model, kinds)}; {_what_there_is(model)}")
@@ -139,7 +145,7 @@ def _per_channel(phi: nn.Module, per_channel: bool | int, shared: bool) -> nn.Mo
         raise ArgumentError(f"per_channel is for splines, and phi is a {type(phi).__name__}; give a lab.Spline")
     if shared:
         raise ArgumentError("per_channel and shared: places have channels of their own; give one of the two")
-    return LazyChannelSpline(phi, dim=1 if per_channel is True else check_whole("per_channel", per_channel, -8, 8))
+    return LazyChannelSpline(phi, dim=channel_axis(per_channel))
 
 
 def _places(module: nn.Module, path: str = "") -> Iterator[Place]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import nn
 
 from lab.errors import ArgumentError, LabError, check_path, shortened, shown
 from lab.nonlinearity import document
+from lab.nonlinearity.channels import ChannelSpline
 from lab.nonlinearity.named import NAMES, named
 from lab.nonlinearity.polynomial import Polynomial
+from lab.nonlinearity.scaled import ScaledSpline
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.swap import MARK, Place, leave_fused_paths
 
@@ -102,9 +104,12 @@ def load_swapped(model: type[nn.Module] | Callable[[], nn.Module] | nn.Module, f
 
 def _said(name: str, module: nn.Module) -> dict:
     """What JSON can say of a function; the values of splines are among the weights."""
+    if isinstance(module, ScaledSpline):
+        return {"kind": "scaled", "phi": _said(name, module.phi)}
     if isinstance(module, Spline):
         shape, learnable = list(module.values.shape), module.values.requires_grad
-        return {"kind": "spline", "low": module.low, "high": module.high, "shape": shape, "learnable": learnable}
+        said = {"kind": "spline", "low": module.low, "high": module.high, "shape": shape, "learnable": learnable}
+        return said | ({"dim": module.dim} if isinstance(module, ChannelSpline) else {})
     if isinstance(module, Polynomial):
         of = {"coefficients": list(module.coefficients), "basis": module.basis}
         return {"kind": "polynomial", "low": module.low, "high": module.high, **of}
@@ -119,8 +124,13 @@ def _said(name: str, module: nn.Module) -> dict:
 
 def _made(said: dict) -> nn.Module:
     """The function that `_said` describes, a spline with zeros in the place of its values."""
+    if said["kind"] == "scaled":
+        made = ScaledSpline(cast(Spline, _made(said["phi"])))
+        setattr(made, MARK, True)
+        return made
     if said["kind"] == "spline":
-        return Spline(torch.zeros(said["shape"]), said["low"], said["high"], said["learnable"])
+        given = torch.zeros(said["shape"]), said["low"], said["high"], said["learnable"]
+        return ChannelSpline(*given, dim=said["dim"]) if "dim" in said else Spline(*given)
     if said["kind"] == "polynomial":
         return Polynomial(said["coefficients"], said["low"], said["high"], said["basis"])
     found = named(said["name"])

@@ -12,7 +12,7 @@ from lab import spec as specs
 from lab.comparison import Comparison, Trained
 from lab.data import Data, measures
 from lab.errors import ArgumentError, check_whole, shown
-from lab.own.functions import parts_of
+from lab.own.functions import learns, parts_of
 from lab.own.settings import Make, Replaced, grid_of, known, recipe_of, store_of, task
 from lab.run import MOST_SEEDS, Run, complete
 from lab.spec import Part, RunSpec
@@ -39,6 +39,7 @@ def compare(
     store: Store | None = None,
     progress: bool = True,
     side_by_side: str | None = None,
+    per_channel: bool | int = False,
     **fit: Any,
 ) -> Comparison:
     """Train your own model from scratch with each of several functions, and say what differs.
@@ -58,6 +59,8 @@ def compare(
         is the data's content, the names and shapes of parameters, these settings and the name; the code of `model` is
         not part of it, so that what has changed there needs another name.
     side_by_side: "vmap" or "loop"; default: what is faster, of those that give the same.
+    per_channel: makes of each spline that learns (`lab.Spline(values, learnable=True)`) one a channel, as `lab.swap`
+        does: True, or the number of the channels' axis. Every model learns its own.
 
     >>> import lab, torch
     >>> from torch import nn
@@ -80,7 +83,11 @@ def compare(
         raise ArgumentError(
             f"functions={shown(functions)}: give functions by name, as {{'GELU': None, 'ReLU': 'relu'}}"
         )
-    parts = {str(key): parts_of(key, given, spec, searches, store) for key, given in functions.items()}
+    parts = {str(key): parts_of(key, given, spec, searches, store, per_channel) for key, given in functions.items()}
+    if per_channel is not False and not any(map(learns, functions.values())):
+        raise ArgumentError(
+            f"per_channel={per_channel}, and no function learns in each model; give lab.Spline(values, learnable=True)"
+        )
     if searches > 1 and all(len(several) == 1 for several in parts.values()):
         raise ArgumentError(
             f"searches={searches}, and no function is what lab.search found; give its result, or leave it"

@@ -20,6 +20,7 @@ from lab.training.modules.maker import Maker, maker
 from lab.training.modules.side_by_side import WAYS
 
 EVALUATIONS = 20  # of a run, where `every` is not given
+APART = 1_000  # between the seeds of restarts of two searches
 Make = Callable[[int], nn.Module]
 Replaced = Old | tuple[Old, ...]
 

@@ -98,7 +98,7 @@ def fill(
     z, (ground, way, model, chosen) = heights(found, name, logarithm), _traces(figure, side)
     solid = ground.type == "surface"
     ground.update(x=found.x, y=found.y, z=z, hovertext=readings(found))
-    names = [{"title": {"text": _axis(found, number)}} for number in range(2)]
+    names = [{"title": {"text": axis_title(found, number)}} for number in range(2)]
     if solid:
         figure.layout[f"scene{side + 1 if side else ''}"].update(xaxis=names[0], yaxis=names[1])
     else:
@@ -147,8 +147,8 @@ def readings(found: Landscape) -> list[list[str]]:
     ]
 
 
-def _axis(found: Landscape, number: int) -> str:
-    """Short: it stands below half a figure."""
+def axis_title(found: Landscape, number: int) -> str:
+    """What a direction is called: shortly, it stands below half a figure."""
     explained = found.plane.explained
     return f"direction {number + 1}" if explained is None else f"PC {number + 1} ({100 * explained[number]:.0f} %)"
 

@@ -42,6 +42,9 @@ METHOD_COLOURS = {
     "IAFs": VERMILLION,
     "learned for easy": ORANGE,
     "learned for hard": BLUE,
+    "learned for all": GREEN,
+    "linear φ": ORANGE,
+    "GELU": PURPLE,
 }
 METHOD_SYMBOLS = {  # a second way to tell methods apart, where points are drawn
     "linear MLP": "cross",
@@ -71,6 +74,9 @@ METHOD_SYMBOLS = {  # a second way to tell methods apart, where points are drawn
     "IAFs": "square",
     "learned for easy": "triangle-up",
     "learned for hard": "diamond",
+    "learned for all": "star",
+    "linear φ": "square",
+    "GELU": "triangle-up",
 }
 METHOD_TITLES = {  # others: as they are
     "softmax": "softmax attention",

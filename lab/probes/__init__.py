@@ -10,6 +10,7 @@ from lab.probes.loss import Loss
 from lab.probes.measure import Frequency, Variation
 from lab.probes.similarity import code_similarity
 from lab.probes.slices import alignment, slice_1d, slice_2d
+from lab.probes.token_losses import continuation, token_losses
 
 __all__ = [
     "Frequency",
@@ -18,6 +19,7 @@ __all__ = [
     "alignment",
     "code_similarity",
     "codes_by_layer",
+    "continuation",
     "contrast",
     "decode",
     "embed",
@@ -26,5 +28,6 @@ __all__ = [
     "latent_codes",
     "slice_1d",
     "slice_2d",
+    "token_losses",
     "total_variation",
 ]

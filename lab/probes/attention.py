@@ -1,8 +1,10 @@
-"""Attention scores of models: those with `attention_scores`, Hugging Face models, and plain tensors of scores."""
+"""Attention scores of models: those with `attention_scores`, Hugging Face models, models with torch's own
+`nn.MultiheadAttention`, and plain tensors of scores."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -26,6 +28,8 @@ def scores_in_passes(model: Any, inputs: Any, run: int, normalized: bool, batch:
     """
     if isinstance(model, nn.Module):
         passes = _of_lab_model if hasattr(model, "attention_scores") else _of_hugging_face_model
+        if passes is _of_hugging_face_model and not hasattr(model, "config") and _attentions(model):
+            passes = _of_torch_model
         with _evaluating(model):
             for start in range(0, count(inputs), batch):
                 with torch.no_grad(), calling(f"{type(model).__name__}, asked for its attention,", _ADVICE):
@@ -115,8 +119,8 @@ def _of_hugging_face_model(model: nn.Module, inputs: Any, part: slice, run: int,
     name, number = type(model).__name__, count(inputs)
     if not hasattr(model, "config"):
         raise ArgumentError(
-            f"{name} has no attention_scores, and is no Hugging Face model; give the scores themselves,"
-            " (examples, heads, query, key)"
+            f"{name} has no attention_scores, no torch.nn.MultiheadAttention, and is no Hugging Face model; give the"
+            " scores themselves, (examples, heads, query, key)"
         )
     if run:
         raise ArgumentError(f"run={run}: {name} has no run axis; leave run at 0")
@@ -143,6 +147,68 @@ def _of_hugging_face_model(model: nn.Module, inputs: Any, part: slice, run: int,
         f"{name} fuses its attention ({kind}) and tells no scores; load it with attn_implementation='eager', or call"
         " model.set_attn_implementation('eager')"
     )
+
+
+def _attentions(model: nn.Module) -> list[nn.MultiheadAttention]:
+    return [module for module in model.modules() if isinstance(module, nn.MultiheadAttention)]
+
+
+def _of_torch_model(model: nn.Module, inputs: Any, part: slice, run: int, normalized: bool) -> list[Tensor]:
+    """The scores of each `nn.MultiheadAttention`, in the order in which they are called."""
+    name, number = type(model).__name__, count(inputs)
+    if run:
+        raise ArgumentError(f"run={run}: {name} has no run axis; leave run at 0")
+    if not normalized:
+        raise ArgumentError(f"torch.nn.MultiheadAttention in {name} tells no scores before normalization")
+    like, found = next(model.parameters()), list[Tensor]()
+    whole = inputs if isinstance(inputs, Mapping) else {"": inputs}
+    given = {n: v[part] if isinstance(v, Tensor) and v.ndim and len(v) == number else v for n, v in whole.items()}
+    given = {
+        n: v.to(like.device, like.dtype if v.is_floating_point() else None) if isinstance(v, Tensor) else v
+        for n, v in given.items()
+    }
+    with _telling(_attentions(model), found):
+        if isinstance(model, nn.MultiheadAttention):
+            tokens = given[""] if model.batch_first else given[""].transpose(0, 1)
+            model(tokens, tokens, tokens)
+        else:
+            model(given[""]) if "" in given else model(**given)
+    shapes = list(dict.fromkeys(tuple(scores.shape) for scores in found))
+    if len(shapes) > 1 or len(shapes[0]) != 4:
+        raise ArgumentError(
+            f"the attentions of {name} have scores of shapes {', '.join(map(str, shapes))}; give those of one kind"
+            " themselves, (examples, heads, query, key)"
+        )
+    return found
+
+
+@contextmanager
+def _telling(modules: Sequence[nn.MultiheadAttention], found: list[Tensor]) -> Iterator[None]:
+    """Whoever calls these modules, what they attend to is noted, head by head."""
+
+    def told(own: nn.MultiheadAttention) -> Any:
+        def forward(*args: Any, **kwargs: Any) -> Any:
+            asked = inspect.signature(type(own).forward).bind(own, *args, **kwargs)
+            wanted = asked.arguments.get("need_weights", True)
+            averaged = asked.arguments.get("average_attn_weights", True)
+            asked.arguments |= {"need_weights": True, "average_attn_weights": False}
+            output, scores = type(own).forward(*asked.args, **asked.kwargs)
+            assert scores is not None  # they were asked for
+            found.append(scores)
+            return output, (scores.mean(-3) if averaged else scores) if wanted else None
+
+        return forward
+
+    fast = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)  # torch's layers would not call their attention
+    try:
+        for module in modules:
+            module.__dict__["forward"] = told(module)
+        yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(fast)
+        for module in modules:
+            module.__dict__.pop("forward", None)
 
 
 @contextmanager

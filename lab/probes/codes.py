@@ -66,6 +66,8 @@ def latent_codes(
         a model with `attention_scores`, as the lab's have, with the examples of a task, or their tokens (N, T) or
         inputs (N, T, D). `run` picks one of the model's runs, and of the inputs' where they, too, have a run axis. A
         model of your own says by `runs` that it has a run axis (`lab.probes.weights.runs_of`);
+        a model with `torch.nn.MultiheadAttention` in it, or such a module itself, with what it reads: its layers are
+        in the order in which they are called;
         a Hugging Face model, with token ids (N, T) or the dictionary that its tokenizer returns. Its attention has to
         be "eager": fused attention leaves no scores that could be read;
         attention scores (N, heads, query, key), maybe with a run axis in front; or a list of such, one a layer.

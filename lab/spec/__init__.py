@@ -4,7 +4,8 @@ A spec says everything that decides a result and nothing that does not (device, 
 same canonical JSON are the same run, so the store can find it, and a figure can list what it needs before anything
 was trained: a learned non-linearity is named by the search that finds it (`Learned`), not by its values.
 
-Modules, each of which imports only those before it: parts, models, recipes, modules, searches, runs, canonical.
+Modules, each of which imports only those before it: parts, models, recipes, modules, searches, runs, finetuning,
+canonical.
 
 >>> spec = RunSpec("addmod", ModelSpec(width=32), AdamTrapezoid(steps=100, rate=0.003, batch=64), seed=0)
 >>> spec == from_json(to_json(spec))
@@ -16,16 +17,19 @@ False
 from dataclasses import replace
 
 from lab.spec.canonical import SCHEMA, TYPES, from_json, key, register, to_json
+from lab.spec.finetuning import TUNINGS, FineTuning, Tuning
 from lab.spec.models import HyperModel, ModelSpec, Perceptron, as_printed
-from lab.spec.modules import UNCHANGED, DataSpec, Fit, ModuleSearch, ModuleSpec, remember, remembered
+from lab.spec.modules import UNCHANGED, DataSpec, Fit, ModuleSearch, ModuleSpec, OwnTask, remember, remembered
 from lab.spec.parts import Coefficients, Knots, KnotTable, Learned, ModuleFunction, Part, Resolved, Shaped
 from lab.spec.recipes import AdamTrapezoid, AdamWCosine, ConstantRate
 from lab.spec.runs import RunSpec, Search, is_search, needs
 from lab.spec.searches import (
     EpisodeSpec,
     InterpolatedSpec,
+    ModuleEpisodes,
     Restart,
     SearchSpec,
+    SharedSearch,
     TwoLossSpec,
     by_episodes,
     on_sequences,
@@ -33,6 +37,7 @@ from lab.spec.searches import (
 
 __all__ = [
     "SCHEMA",
+    "TUNINGS",
     "TYPES",
     "UNCHANGED",
     "AdamTrapezoid",
@@ -41,6 +46,7 @@ __all__ = [
     "ConstantRate",
     "DataSpec",
     "EpisodeSpec",
+    "FineTuning",
     "Fit",
     "HyperModel",
     "InterpolatedSpec",
@@ -48,9 +54,11 @@ __all__ = [
     "Knots",
     "Learned",
     "ModelSpec",
+    "ModuleEpisodes",
     "ModuleFunction",
     "ModuleSearch",
     "ModuleSpec",
+    "OwnTask",
     "Part",
     "Perceptron",
     "Resolved",
@@ -59,6 +67,8 @@ __all__ = [
     "Search",
     "SearchSpec",
     "Shaped",
+    "SharedSearch",
+    "Tuning",
     "TwoLossSpec",
     "as_printed",
     "by_episodes",

@@ -8,12 +8,21 @@ from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar, cast
 
 from lab.errors import ArgumentError
+from lab.spec.finetuning import FineTuning, Tuning
 from lab.spec.models import HyperModel, ModelSpec, Perceptron
-from lab.spec.modules import DataSpec, Fit, ModuleSearch, ModuleSpec
+from lab.spec.modules import DataSpec, Fit, ModuleSearch, ModuleSpec, OwnTask
 from lab.spec.parts import Coefficients, Knots, KnotTable, Learned, ModuleFunction, Shaped
 from lab.spec.recipes import AdamTrapezoid, AdamWCosine, ConstantRate
 from lab.spec.runs import RunSpec
-from lab.spec.searches import EpisodeSpec, InterpolatedSpec, Restart, SearchSpec, TwoLossSpec
+from lab.spec.searches import (
+    EpisodeSpec,
+    InterpolatedSpec,
+    ModuleEpisodes,
+    Restart,
+    SearchSpec,
+    SharedSearch,
+    TwoLossSpec,
+)
 from lab.tasks.collage import Collage, SingleTileCollage
 from lab.tasks.images import Images
 from lab.tasks.logic import Logic
@@ -27,9 +36,10 @@ SCHEMA = 1  # raise it when the same spec would train to something else; when fe
 # What JSON calls kinds whose class has another name: keys of stored results were made with these.
 NAMES = {AdamTrapezoid: "Recipe", AdamWCosine: "AdamW", ConstantRate: "Descent", SingleTileCollage: "Told"}
 _KINDS: tuple[type, ...] = (Knots, KnotTable, Coefficients, Learned, Shaped, ModelSpec, HyperModel, Perceptron, RunSpec)
-_KINDS += (AdamTrapezoid, AdamWCosine, ConstantRate, SearchSpec, EpisodeSpec, InterpolatedSpec, Restart, TwoLossSpec)
+_KINDS += (AdamTrapezoid, AdamWCosine, ConstantRate, SearchSpec, SharedSearch, EpisodeSpec, InterpolatedSpec, Restart)
+_KINDS += (TwoLossSpec, FineTuning, Tuning)
 _KINDS += (Logic, Sraven, Operation, Images, Collage, SingleTileCollage, Tabular, Text)
-_KINDS += (DataSpec, ModuleSpec, ModuleFunction, Fit, ModuleSearch)
+_KINDS += (DataSpec, ModuleSpec, ModuleFunction, Fit, ModuleSearch, ModuleEpisodes, OwnTask)
 TYPES: dict[str, type] = {NAMES.get(kind, kind.__name__): kind for kind in _KINDS}
 
 

@@ -6,7 +6,8 @@ Data and code stand in no JSON. A spec has their digest or layout, and the proce
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from lab.errors import LabError
@@ -38,6 +39,14 @@ class DataSpec:
 
 
 @dataclass(frozen=True)
+class OwnTask:
+    """A `lab.Task` that the user has made."""
+
+    name: str
+    digest: str  # of its content
+
+
+@dataclass(frozen=True)
 class ModuleSpec:
     """Models that a function of the user's makes, from a seed each.
 
@@ -52,11 +61,16 @@ class ModuleSpec:
 
     layers: ClassVar[int] = 1  # rough sizes of work are not known
     width: ClassVar[int] = 1
+    prefactor: ClassVar[float] = 1.0
 
     @property
     def parts(self) -> dict[str, Part]:
         """Its non-linearities by name."""
         return {"phi": self.phi}
+
+    def having(self, parts: Mapping[str, Part]) -> ModuleSpec:
+        """The same with another function, by the names of `parts`."""
+        return replace(self, phi=parts["phi"])
 
     def activation_memory(self, length: int) -> float:
         """As in `ModelSpec`."""
@@ -79,6 +93,8 @@ class Fit(Steps):
     precision: str = "float32"  # or "bfloat16": torch.autocast
     stop: int | None = None
     every: int = 50  # steps between two evaluations
+
+    watch: ClassVar[str] = "val"  # the split that decides between restarts of a search
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lab.spec.modules import ModuleSearch
-    from lab.spec.searches import EpisodeSpec, SearchSpec, TwoLossSpec
+    from lab.spec.searches import EpisodeSpec, SearchSpec, SharedSearch, TwoLossSpec
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Learned:
     "phi1", … of the layers, or "inputs"; of an `EpisodeSpec` also of one restart, not of the best, "phi@0", ….
     """
 
-    search: SearchSpec | EpisodeSpec | TwoLossSpec | ModuleSearch
+    search: SearchSpec | SharedSearch | EpisodeSpec | TwoLossSpec | ModuleSearch
     part: str = "mlp"
 
 

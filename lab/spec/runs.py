@@ -7,7 +7,7 @@ from typing import Any
 
 from lab.spec.modules import ModuleSearch
 from lab.spec.parts import Learned, Shaped
-from lab.spec.searches import EpisodeSpec, SearchSpec, TwoLossSpec
+from lab.spec.searches import EpisodeSpec, SearchSpec, SharedSearch, TwoLossSpec
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,16 @@ class RunSpec:
         return self.evaluate == ("val",)
 
 
-Search = SearchSpec | EpisodeSpec | TwoLossSpec | ModuleSearch
+Search = SearchSpec | SharedSearch | EpisodeSpec | TwoLossSpec | ModuleSearch
 
 
-def needs(spec: RunSpec | Search) -> list[Search]:
-    """The searches whose result this spec trains with."""
-    parts = (part.of if isinstance(part, Shaped) else part for part in spec.model.parts.values())
+def needs(spec: Any) -> list[Any]:
+    """What has to be there before this spec is trained: the searches whose functions its model has; of a `FineTuning`
+    the run whose weights it begins with."""
+    if hasattr(spec, "pretrained"):
+        return [spec.pretrained]
+    models = [search.model for search in spec.searches] if isinstance(spec, SharedSearch) else [spec.model]
+    parts = (part.of if isinstance(part, Shaped) else part for model in models for part in model.parts.values())
     return [part.search for part in parts if isinstance(part, Learned)]
 
 

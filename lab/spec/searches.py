@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lab.spec.models import Perceptron
-from lab.spec.modules import ModuleSearch
+from lab.spec.modules import DataSpec, Fit, ModuleSearch, ModuleSpec
 from lab.spec.recipes import ConstantRate
 from lab.tasks.table import TableTask
-from lab.tasks.text import Text
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -20,8 +19,8 @@ if TYPE_CHECKING:
 class SearchSpec:
     """A stage-I search (`two_loss`, Algorithm 1): `models` models share the learned spline(s)."""
 
-    task: str | Text
-    model: Any  # of tokens; what is searched for replaces non-linearities in its `parts`: of a ModelSpec these two
+    task: Any  # a name, a `Text`, an `OwnTask`, or a task whose examples are made as they are needed
+    model: Any  # what is searched for replaces non-linearities in its `parts`: of a ModelSpec these two
     recipe: Any
     learn: tuple[str, ...] = ("mlp",)  # "mlp", "attention" or both; of other models other names
     models: int = 8  # M of Algorithm 1
@@ -41,6 +40,66 @@ class SearchSpec:
     def task_name(self) -> str:
         """The name of the task, as other specs have it."""
         return self.task if isinstance(self.task, str) else self.task.name
+
+
+@dataclass(frozen=True)
+class SharedSearch:
+    """A search by two losses for one function, or one each of `learn`, that the models of several tasks share.
+
+    Each step, the weights of every model follow its own task, and the knots the sum over tasks and models of the loss
+    on held-out data. searches: one a task, each with its model and recipe; they agree in how many steps they take, and
+    in what is learned, on which knots. The rate of the knots is the first one's.
+    """
+
+    searches: tuple[SearchSpec, ...]
+
+    by: ClassVar[str] = "two_loss, shared"
+    on_table: ClassVar[bool] = False
+
+    @property
+    def task_name(self) -> str:
+        """The names of its tasks."""
+        return ", ".join(search.task_name for search in self.searches)
+
+    @property
+    def model(self) -> Any:
+        """The first task's."""
+        return self.searches[0].model
+
+    @property
+    def recipe(self) -> Any:
+        """The first task's."""
+        return self.searches[0].recipe
+
+    @property
+    def models(self) -> int:
+        """Those of all tasks."""
+        return sum(search.models for search in self.searches)
+
+    @property
+    def learn(self) -> tuple[str, ...]:
+        """What is learned, as in `SearchSpec`."""
+        return self.searches[0].learn
+
+    @property
+    def seed(self) -> int:
+        """The first task's."""
+        return self.searches[0].seed
+
+    @property
+    def low(self) -> float:
+        """The lowest knot."""
+        return self.searches[0].low
+
+    @property
+    def high(self) -> float:
+        """The highest knot."""
+        return self.searches[0].high
+
+    @property
+    def knots(self) -> int:
+        """How many there are."""
+        return self.searches[0].knots
 
 
 @dataclass(frozen=True)
@@ -117,6 +176,16 @@ class InterpolatedSpec(EpisodeSpec):
 
 
 @dataclass(frozen=True)
+class ModuleEpisodes(EpisodeSpec):
+    """A search by episodes in models of the user's: one function for all activations that are replaced."""
+
+    task: DataSpec  # type: ignore[assignment]  # these three in the place of a table, a perceptron and their recipe
+    model: ModuleSpec  # type: ignore[assignment]
+    inner: ConstantRate
+    retrain: Fit  # type: ignore[assignment]
+
+
+@dataclass(frozen=True)
 class TwoLossSpec:
     """A search by two losses (transformers paper, Algorithm 1) for the functions of perceptrons: the models that an
     `EpisodeSpec` has, and a cheaper search, in which weights and function are learned at the same time.
@@ -149,11 +218,11 @@ class TwoLossSpec:
         return self.task.name
 
 
-def on_sequences(search: SearchSpec | EpisodeSpec | TwoLossSpec | ModuleSearch) -> TypeIs[SearchSpec]:
+def on_sequences(search: SearchSpec | SharedSearch | EpisodeSpec | TwoLossSpec | ModuleSearch) -> TypeIs[SearchSpec]:
     """Whether a search is for a task of token sequences, and not for a table."""
     return not search.on_table
 
 
-def by_episodes(search: SearchSpec | EpisodeSpec | TwoLossSpec | ModuleSearch) -> TypeIs[EpisodeSpec]:
+def by_episodes(search: SearchSpec | SharedSearch | EpisodeSpec | TwoLossSpec | ModuleSearch) -> TypeIs[EpisodeSpec]:
     """Whether a search goes by episodes: it has restarts, and a winner among them."""
     return search.by.startswith("episodes")

@@ -12,11 +12,11 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor
 
-from lab.spec import RunSpec, Search, from_json, key, to_json
+from lab.spec import FineTuning, RunSpec, Search, from_json, key, to_json
 from lab.store import objects
 from lab.store.temporary import temporary, write
 
-Spec = RunSpec | Search
+Spec = RunSpec | FineTuning | Search
 
 
 def name_of(specs: Sequence[Spec]) -> str:

@@ -116,7 +116,8 @@ class Stream:
     """Fresh batches of one split for R runs, each from its own seed.
 
     The batch of a step does not depend on the steps before it, nor on which runs are side by side: a resumed run
-    sees what it would have seen. It does depend on the kind of device, whose generator draws it.
+    sees what it would have seen. It does depend on the kind of device, whose generator draws it. Streams of another
+    `purpose` have other batches.
 
     >>> from lab.tasks import Logic
     >>> batches = Stream(Logic(length=16), seeds=[0, 1, 2], batch=128)
@@ -133,8 +134,9 @@ class Stream:
         batch: int,
         split: str = "train",
         device: torch.device | str = "cpu",
+        purpose: str = "batches",
     ):
-        self.task, self.seeds, self.split = task, list(seeds), known(task, split)
+        self.task, self.seeds, self.split, self.purpose = task, list(seeds), known(task, split), purpose
         self.batch, self.device = check_whole("batch", batch), torch.device(device)
         self._number = -1
         self._block: Examples
@@ -151,7 +153,7 @@ class Stream:
         return Examples(block.inputs[:, part], block.targets[:, part], latents)
 
     def _draw(self, seed: int, number: int) -> Examples:
-        generator = torch.Generator(self.device).manual_seed(stream(seed, "batches", number))
+        generator = torch.Generator(self.device).manual_seed(stream(seed, self.purpose, number))
         return self.task.sample(self.split, BLOCK * self.batch, generator, seed)
 
 

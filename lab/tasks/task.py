@@ -5,14 +5,19 @@ Loss and metric are computed on the whole output part, its first token included 
 from the separator).
 """
 
-from collections.abc import Mapping
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from lab.errors import ArgumentError, check_type
+from lab.data.splits import DEFAULT_SPLITS, divide
+from lab.errors import ArgumentError, check_type, check_whole
 
 PAD, SEPARATOR = "<pad>", "<sep>"
 METRICS = ("token", "sequence")
@@ -75,7 +80,8 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A named dataset: its vocabulary, its splits, and how it is measured.
+    """A named dataset of token sequences: its vocabulary, its splits, and how it is measured. `Task.from_pairs` makes
+    one of your own; `lab.train` and `lab.search` take it, and what is stored of it goes by its content (`digest`).
 
     vocabulary          the index of a name is the token's id; id 0 is "<pad>"
     splits              "train", "search" (the non-linearity's data in stage I), "val", "test", maybe more
@@ -105,6 +111,54 @@ class Task:
             if low < 0 or high >= len(self.vocabulary):
                 last = len(self.vocabulary) - 1
                 raise ArgumentError(f"{self.name} has tokens {low}..{high} in {name!r}; its vocabulary is 0..{last}")
+
+    @classmethod
+    def from_pairs(
+        cls,
+        inputs: Sequence[str | Sequence[str]],
+        outputs: Sequence[str | Sequence[str]],
+        name: str,
+        splits: Mapping[str, Any] | None = None,
+        seed: int = 0,
+        metric: str = "token",
+    ) -> Task:
+        """A task of one's own: what a model reads, and what it is to answer.
+
+        inputs, outputs: a text each, whose tokens are its characters, or words in a list. splits: as `lab.Data` has
+            them: search, val and test, a share, a number of examples or their indices each; default .2, .1, .1.
+
+        >>> words = [f"{a}{b}" for a in "abcd" for b in "abcd"]
+        >>> task = Task.from_pairs(words, [word[::-1] for word in words], name="reversed")
+        >>> task.vocabulary, {name: len(split) for name, split in task.splits.items()}, task.show("test", 0)
+        (('<pad>', '<sep>', 'a', 'b', 'c', 'd'), {'search': 3, 'val': 2, 'test': 2, 'train': 9}, 'a c <sep> c a')
+        """
+        if len(inputs) != len(outputs):
+            raise ArgumentError(f"{len(inputs)} inputs and {len(outputs)} outputs; give one output an input")
+        empty = [i for i, (x, y) in enumerate(zip(inputs, outputs, strict=True)) if not len(x) or not len(y)]
+        if empty or not len(inputs):
+            where = f"example {empty[0]} has no input or no output" if empty else "there are no examples"
+            raise ArgumentError(f"{where}; give one token or more of each")
+        words = sorted({str(token) for side in (inputs, outputs) for row in side for token in row})
+        vocabulary = (PAD, SEPARATOR, *(word for word in words if word not in (PAD, SEPARATOR)))
+        ids = {word: number for number, word in enumerate(vocabulary)}
+        rows = [[*map(str, x), SEPARATOR, *map(str, y)] for x, y in zip(inputs, outputs, strict=True)]
+        tokens = torch.zeros(len(rows), max(map(len, rows)), dtype=torch.int64)
+        output = torch.zeros_like(tokens, dtype=torch.bool)
+        for number, (row, x) in enumerate(zip(rows, inputs, strict=True)):
+            tokens[number, : len(row)] = torch.tensor([ids[word] for word in row])
+            output[number, len(x) + 1 : len(row)] = True
+        found = divide(DEFAULT_SPLITS if splits is None else splits, len(rows), seed=check_whole("seed", seed, 0))
+        return cls(name, vocabulary, {key: Split(tokens[at], output[at]) for key, at in found.items()}, metric)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of vocabulary, splits and measure: what the task is, whatever it is called."""
+        found = hashlib.sha256(repr((self.vocabulary, self.metric, self.search_in_training, self.held_out)).encode())
+        for name, split in sorted(self.splits.items()):
+            for part in (split.tokens, split.output):
+                found.update(f"{name} {tuple(part.shape)}\n".encode())
+                found.update(part.contiguous().numpy().tobytes())
+        return found.hexdigest()
 
     @property
     def max_length(self) -> int:

@@ -19,16 +19,16 @@ import torch
 from torch import Tensor
 
 from lab.errors import ArgumentError, check_whole
-from lab.kinds import check_run
-from lab.spec import EpisodeSpec, InterpolatedSpec, Knots, KnotTable, Resolved, RunSpec
-from lab.training.inner_task import InnerTask, Moving
+from lab.nonlinearity.named import NAMES
+from lab.spec import EpisodeSpec, InterpolatedSpec, Knots, KnotTable, Resolved
+from lab.training.inner_task import Moving, check_task, inner_task, most_rows
 from lab.training.interpolation import refine
 from lab.training.knots import Functions, with_places
 from lab.training.optimizers import MOMENTS
 from lab.training.selection import selection_steps
 
 MEMORY = 0.9  # of the running mean of outer losses, by which a restart is followed
-LEARN, STARTS = ("shared", "layers", "inputs"), ("zero", "relu", "identity", "noise")
+LEARN, STARTS = ("shared", "layers", "inputs"), ("zero", "noise", *NAMES)
 
 
 class Outcome(NamedTuple):
@@ -53,7 +53,7 @@ class Episodes:
         parts = with_places(spec.model, spec.learn).parts
         known = cast(Mapping[str, Resolved], given or parts)
         others = {name: known[name] for name in parts if name not in self.phi.names}
-        self.inner_tasks = [InnerTask(spec, task, self.phi, others, self.device) for task in spec.tasks]
+        self.inner_tasks = [inner_task(task, spec, self.phi, others, self.device) for task in spec.tasks]
         runs = len(spec.restarts)
         self.episode = 0
         self.kept = [values.clone() for values in self.phi.values]  # the knots of the lowest running mean
@@ -111,7 +111,7 @@ class Episodes:
             back = torch.autograd.grad(after, [*before, *self.phi.values], adjoint, materialize_grads=True)
             adjoint, more = _split(back, len(before))
             own = [a + b for a, b in zip(own, more, strict=True)]
-        accuracy = inner.task.scores(outputs.detach(), outer.targets)["accuracy"]
+        accuracy = inner.score(outputs.detach(), outer)
         return Outcome(loss.detach(), accuracy, training, own)
 
     def learn(self, outcome: Outcome) -> None:
@@ -198,8 +198,7 @@ def steps(spec: EpisodeSpec) -> int:
 
 def pool(spec: EpisodeSpec) -> int:
     """Rows of an inner step, at most, those of all restarts together."""
-    splits = spec.tasks[0].split(spec.task_seed)
-    rows = sum(len(splits[name]) for name in spec.pool)
+    rows = most_rows(spec.tasks[0], spec)
     return len(spec.restarts) * (rows if spec.inner.batch is None else min(rows, spec.inner.batch))
 
 
@@ -226,12 +225,7 @@ def check(spec: EpisodeSpec) -> None:
         check_whole("knots", restart.knots, 2)
         check_whole("window", restart.window, 0)
     for task in spec.tasks:
-        splits = task.split(spec.task_seed)
-        wanted = [*spec.pool, *([] if spec.objective in ("val", "train") else [spec.objective])]
-        if missing := [name for name in wanted if name not in splits]:
-            raise ArgumentError(f"{task.name} has no split {missing[0]!r}; choose one of {', '.join(splits)}")
-        for recipe in (spec.inner, spec.retrain):
-            check_run(RunSpec(task, spec.model, recipe, 0, (), spec.task_seed))
+        check_task(task, spec)
 
 
 def _steps(spec: EpisodeSpec, episodes: int) -> int:

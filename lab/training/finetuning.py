@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from lab.errors import ArgumentError, check_choice
 from lab.models.small_language import GPTNeo, Roberta
 from lab.models.stacked import Stacked
 from lab.seeds import stream
+from lab.spec import TUNINGS, Tuning
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,33 +31,6 @@ if TYPE_CHECKING:
     from lab.probes.minimal_pairs import Reader
 
 CLASSES, STD = 2, 0.02  # of the head's initial weights, as in the library
-
-
-@dataclass(frozen=True)
-class Tuning:
-    """How weights are tuned, by AdamW.
-
-    The rate rises for a fraction of the steps, `warmup`, then falls, in a straight "line" or as a "cosine", to the
-    fraction `floor`. Of all epochs the best on `val` counts; training ends after `patience` worse ones.
-    """
-
-    rate: float = 5e-5
-    batch: int = 64
-    epochs: int = 10
-    decay: float = 0.0
-    length: int = 128  # tokens; longer examples are cut
-    warmup: float = 0.0
-    schedule: str = "line"
-    floor: float = 0.0
-    patience: int | None = None
-
-
-# By the scripts of the evaluations; 2023 looks every 200 steps, here after every epoch.
-TUNINGS = {
-    "2023": Tuning(patience=10),
-    "2024": Tuning(patience=3),
-    "2025": Tuning(3e-5, 32, decay=0.01, length=512, warmup=0.06, schedule="cosine", floor=0.1),
-}
 
 
 class Classifier(nn.Module):

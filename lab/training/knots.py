@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from lab.nonlinearity.named import named
 from lab.nonlinearity.op import spline
 from lab.seeds import stream
 from lab.spec import EpisodeSpec, InterpolatedSpec, Knots, KnotTable, Perceptron
@@ -102,12 +103,12 @@ class _Function(nn.Module):
 
 
 def start_values(start: str, seed: int, knots: int, count: int, low: float, high: float) -> Tensor:
-    """Where a search begins, (count, knots): "zero", "relu", "identity", or "noise" from the seed."""
+    """Where a search begins, (count, knots): "zero", the name of a function, or "noise" from the seed."""
     if start == "noise":
         generator = torch.Generator().manual_seed(stream(seed, "noise"))
         return NOISE * torch.randn(count, knots, generator=generator)
     positions = torch.linspace(low, high, knots)
-    values = {"zero": torch.zeros_like(positions), "relu": positions.relu(), "identity": positions}[start]
+    values = torch.zeros_like(positions) if start == "zero" else named(start)(positions).detach()
     return values.expand(count, -1).clone()
 
 

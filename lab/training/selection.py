@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import singledispatch
+from typing import Any
 
 import numpy as np
 
@@ -23,10 +25,10 @@ def selection_runs(
 
     found: the functions of each restart. given: the other non-linearities of the model.
     """
-    width = spec.model.width if spec.retrain_width is None else spec.retrain_width
+    wide = spec.model if spec.retrain_width is None else replace(spec.model, width=spec.retrain_width)
     listed = []
     for parts in found:
-        model = replace(spec.model, width=width).having({**given, **parts})
+        model = wide.having({**given, **parts})
         listed.append(
             [
                 RunSpec(task, model, spec.retrain, SELECTION_SEED + seed, (spec.retrain.watch,), spec.task_seed)
@@ -37,22 +39,32 @@ def selection_runs(
     return listed
 
 
-def result(spec: RunSpec, history: Mapping[str, np.ndarray], kept: int) -> tuple[float, float]:
-    """Accuracy and loss on the watched split of the weights that a run kept at step `kept`; NaN where it kept none."""
-    at = np.flatnonzero(history["steps"] == kept)
-    names = [f"{name}_{spec.recipe.watch}" for name in ("accuracy", spec.task.loss_name)]
-    accuracy, loss = (float(history[name][at[0]]) if len(at) else np.nan for name in names)
-    return accuracy, loss
+def result(spec: RunSpec, history: Mapping[str, np.ndarray], notes: Mapping[str, Any]) -> tuple[float, float]:
+    """A score of which more is better, and the loss, on the watched split, of the weights that a run kept: those of
+    the step "kept" in its notes, without it the last ones. NaN where it kept none, -inf where the last diverged.
+    """
+    (score, loss), sign = deciding(spec.task)
+    scores, losses = (history[f"{name}_{spec.recipe.watch}"] for name in (score, loss))
+    if "kept" not in notes:
+        return (sign * float(scores[-1]), float(losses[-1])) if notes["diverged"] is None else (-np.inf, np.inf)
+    at = np.flatnonzero(history["steps"] == notes["kept"])
+    return (sign * float(scores[at[0]]), float(losses[at[0]])) if len(at) else (np.nan, np.nan)
+
+
+@singledispatch
+def deciding(task: Any) -> tuple[tuple[str, str], int]:
+    """Names of the score and the loss that decide, and 1 where more of the score is better, -1 where less is."""
+    return ("accuracy", task.loss_name), 1
 
 
 def best(results: Sequence[Sequence[tuple[float, float]]]) -> int:
-    """The restart whose runs have the highest mean accuracy; of equal ones, that with the lowest mean loss. A run that
-    diverged before it was evaluated counts as wrong everywhere.
+    """The restart whose runs have the highest mean score; of equal ones, that with the lowest mean loss. A run that
+    diverged before it was evaluated counts as the worst.
 
     >>> best([[(0.5, 0.1), (0.7, 0.1)], [(0.8, 0.3), (0.4, 0.0)], [(0.9, 0.1), (float("nan"), float("nan"))]])
     0
     """
     values = np.array(results, dtype=float)  # (restarts, runs, 2)
-    accuracy = np.nan_to_num(values[..., 0], nan=0.0).mean(1).round(12)
+    score = np.nan_to_num(values[..., 0], nan=0.0, neginf=-1e30).mean(1).round(12)
     loss = np.nan_to_num(values[..., 1], nan=np.inf).mean(1)
-    return int(np.lexsort((loss, -accuracy))[0])
+    return int(np.lexsort((loss, -score))[0])

@@ -15,8 +15,8 @@ from lab import tasks
 from lab.errors import ArgumentError
 from lab.kinds import Sizes, batch_size, check, material, signature, sizes
 from lab.seeds import stream
-from lab.spec import RunSpec
-from lab.tasks.task import Split
+from lab.spec import OwnTask, RunSpec, remembered
+from lab.tasks.task import Split, Task
 
 CHUNK = 250  # examples of an evaluation that are in memory at once, a run
 
@@ -89,7 +89,7 @@ class SequenceData:
 
     def __init__(self, specs: Sequence[RunSpec], device: torch.device):
         spec, self.device, self.runs = specs[0], device, len(specs)
-        self.task = tasks.load(spec.task, spec.task_seed)
+        self.task = task_of(spec.task, spec.task_seed)
         self.training = Data(self.task.training, device)
         followed = dict.fromkeys([*spec.evaluate, *spec.recipe.watched])
         self.evaluation = {name: Data(self.task.splits[name], device) for name in followed}
@@ -103,7 +103,7 @@ class SequenceData:
         """For a search: weights train on `train` alone; gives the batches of `search`, the same for all models."""
         self.training = Data(self.task.splits["train"], self.device)
         self.order = Order(self.order.seeds, len(self.training), self.order.batch)
-        held_out = self.evaluation.pop("search")  # a search is followed by its own search loss
+        held_out = Data(self.task.splits["search"], self.device)
         order = Order([seed], len(held_out), self.order.batch, "search batches")
         return lambda step: held_out.at(order.at(step).to(self.device).expand(self.runs, -1))
 
@@ -138,26 +138,35 @@ class SequenceData:
         return right / total
 
 
+def task_of(task: str | OwnTask, seed: int = 0) -> Task:
+    """The task that a spec names: one of the lab's, or one that the user has made."""
+    return tasks.load(task, seed) if isinstance(task, str) else remembered(task)
+
+
 @sizes.register(str)
-def _(task: str, seed: int) -> Sizes:
-    data = tasks.load(task, seed)
+@sizes.register(OwnTask)
+def _(task: str | OwnTask, seed: int) -> Sizes:
+    data = task_of(task, seed)
     tokens, known = data.training.tokens, len(data.vocabulary)
     return Sizes("tokens", known, known, data.max_length, (), tokens.shape[1], len(tokens))
 
 
 @material.register(str)
-def _(task: str, specs: Sequence[RunSpec], device: torch.device) -> SequenceData:
+@material.register(OwnTask)
+def _(task: str | OwnTask, specs: Sequence[RunSpec], device: torch.device) -> SequenceData:
     return SequenceData(specs, device)
 
 
 @signature.register(str)
-def _(task: str, spec: RunSpec) -> tuple:
+@signature.register(OwnTask)
+def _(task: str | OwnTask, spec: RunSpec) -> tuple:
     return task, spec.task_seed
 
 
 @check.register(str)
-def _(task: str, spec: RunSpec) -> None:
-    splits = tasks.load(task, spec.task_seed).splits
+@check.register(OwnTask)
+def _(task: str | OwnTask, spec: RunSpec) -> None:
+    splits = task_of(task, spec.task_seed).splits
     for name in (*spec.evaluate, *spec.recipe.watched):
         if name not in splits:
-            raise ArgumentError(f"{task} has no split {name!r}; choose one of {', '.join(splits)}")
+            raise ArgumentError(f"{spec.task_name} has no split {name!r}; choose one of {', '.join(splits)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,6 +57,12 @@ class StreamData:
         """The training batch of each run at this step."""
         return StreamBatch(self.task, _side_by_side(self.training, step), self.dropout.at(step))
 
+    def divide(self, seed: int) -> Callable[[int], StreamBatch]:
+        """For a search: gives batches that no weights see, without dropout; each model's are of its own functions or
+        rules, those that it trains on. `seed` decides nothing: the models' seeds are of one search alone."""
+        own = self._streams("train", self.specs[0].recipe.batch, "search batches")
+        return lambda step: StreamBatch(self.task, _side_by_side(own, step), None)
+
     @torch.no_grad()
     def scores(self, model: nn.Module) -> dict[str, np.ndarray]:
         """<score>_<split> (R,), for every split that is followed and every score of the task."""
@@ -74,14 +80,14 @@ class StreamData:
                 found[f"{name}_{split}"] = value.cpu().double().numpy()
         return found
 
-    def _streams(self, split: str, batch: int) -> list[Stream]:
+    def _streams(self, split: str, batch: int, purpose: str = "batches") -> list[Stream]:
         """One a task, in the order of the runs: runs of one task that stand together are drawn together."""
         groups: list[tuple[StreamTask, list[int]]] = []
         for spec in self.specs:
             if not groups or groups[-1][0] != spec.task:
                 groups.append((spec.task, []))
             groups[-1][1].append(spec.seed)
-        return [Stream(task, seeds, batch, split, self.device) for task, seeds in groups]
+        return [Stream(task, seeds, batch, split, self.device, purpose) for task, seeds in groups]
 
 
 class Dropout:

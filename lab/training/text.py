@@ -64,7 +64,7 @@ class TextData:
 
     def divide(self, seed: int) -> Callable[[int], TextBatch]:
         """For a search: weights train on `train` alone; gives the batches of `search`, the same for all models."""
-        self.training, self.followed = self.task.windows("train"), {}
+        self.training = self.task.windows("train")
         held_out = self.task.windows("search")
 
         def search_batch(step: int) -> TextBatch:

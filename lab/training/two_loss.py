@@ -28,10 +28,24 @@ START = {"mlp": 0.0, "attention": 1.0}  # all others: 0
 
 
 class Divisible(Protocol):
-    """Material of a task with a `search` split."""
+    """Material of a task with data for weights, and other data for what they share."""
 
     def divide(self, seed: int) -> Callable[[int], Batch]:
-        """Train on `train` alone from here on; gives the batches of `search` by step, the same for all models."""
+        """Train on `train` alone from here on; gives the batches of `search` by step: the same for all models, or
+        where examples are made as they are needed, fresh ones for each."""
+
+
+class Searching(Protocol):
+    """What the loop of a search works on."""
+
+    step: int  # taken
+
+    @property
+    def recipe(self) -> Any:
+        """Says in `last` how many steps there are."""
+
+    def advance(self, step: int) -> None:
+        """One step of weights and knots."""
 
 
 class Search(Fleet):
@@ -70,7 +84,8 @@ class Search(Fleet):
             raise ArgumentError(f"learn={spec.learn}: name what to search for: {words}")
         start: dict[str, Any] = {part: _start(spec, part) for part in spec.learn}
         model = replace(spec.model, **{**given, **start})
-        runs = [RunSpec(spec.task, model, spec.recipe, seed, ("search",), spec.task_seed) for seed in self.seeds]
+        # nothing is evaluated: a search is followed by its own search loss
+        runs = [RunSpec(spec.task, model, spec.recipe, seed, (), spec.task_seed) for seed in self.seeds]
         return runs, [cast(tuple[Resolved, ...], tuple(model.parts.values()))] * spec.models
 
     def learned(self) -> dict[str, Spline]:
@@ -82,13 +97,46 @@ class Search(Fleet):
         self.search_batches = cast(Divisible, self.data).divide(self.spec.seed)
 
     def search_batch(self, step: int) -> Batch:
-        """One batch of the `search` split, the same for all models."""
+        """The batch that the knots follow."""
         return self.search_batches(step)
 
     def set_rates(self, step: int) -> None:
         """Of weights and knots: one schedule, each with its peak rate."""
         super().set_rates(step)
         self.knot_optimizer.param_groups[0]["lr"] = self.spec.spline_rate * factor(step, self.recipe)
+
+    def advance(self, step: int) -> None:
+        """One step of weights and knots."""
+        self.set_rates(step)
+        self.knot_optimizer.zero_grad()
+        losses = self.gradients(step)
+        self.freeze()
+        self.optimizer.step()
+        self.knot_optimizer.step()
+        self.note(step, *losses)
+
+    def gradients(self, step: int) -> tuple[Tensor, Tensor]:
+        """Of the weights, from `train`, and of the knots, from `search`, to which they are added, both at the same
+        weights and knots; the two losses, (M,) each."""
+        batch = self.batch(step)  # D¹ … Dᴹ
+        _differentiate(weights=self.weights, knots=self.knots, which="weights")
+        weight_loss = batch.loss(batch.outputs(self.model))
+        self.optimizer.zero_grad()
+        self.watch(weight_loss, step).backward()
+
+        batch = self.search_batch(step)  # D⁰
+        _differentiate(weights=self.weights, knots=self.knots, which="knots")
+        search_loss = batch.loss(batch.outputs(self.model))
+        self.watch(search_loss, step).backward()
+        return weight_loss, search_loss
+
+    def note(self, step: int, weight_loss: Tensor, search_loss: Tensor) -> None:
+        """Note a step that was taken, from these losses."""
+        self.history.add(weight_loss)
+        self.search_loss.append(float(search_loss.detach()[self.alive].mean()))  # NaN when none is left
+        self.step = step + 1
+        if self.step % self.recipe.every == 0 or self.step == self.recipe.last:
+            self.history.close(self.step, {})
 
     @torch.no_grad()
     def freeze(self) -> None:
@@ -136,33 +184,10 @@ def _start(spec: SearchSpec, part: str) -> Knots:
     return Knots(spec.low, spec.high, values)
 
 
-def search(state: Search, report: Callable[[Fleet], bool] | None = None) -> Search:
+def search(state: Searching, report: Callable[[Any], bool] | None = None) -> Any:
     """Run a search from where it stands to its end (Algorithm 1's loop)."""
-    recipe, model = state.recipe, state.model
-    for step in range(state.step, recipe.last):
-        state.set_rates(step)
-
-        batch = state.batch(step)  # D¹ … Dᴹ, from `train`
-        _differentiate(weights=state.weights, knots=state.knots, which="weights")
-        weight_loss = batch.loss(batch.outputs(model))  # (M,)
-        state.optimizer.zero_grad()
-        state.watch(weight_loss, step).backward()
-
-        batch = state.search_batch(step)  # D⁰, from `search`
-        _differentiate(weights=state.weights, knots=state.knots, which="knots")
-        search_loss = batch.loss(batch.outputs(model))  # (M,), at the same weights and knots
-        state.knot_optimizer.zero_grad()
-        state.watch(search_loss, step).backward()
-
-        state.freeze()
-        state.optimizer.step()
-        state.knot_optimizer.step()
-
-        state.history.add(weight_loss)
-        state.search_loss.append(float(search_loss.detach()[state.alive].mean()))  # NaN when none is left
-        state.step = step + 1
-        if state.step % recipe.every == 0 or state.step == recipe.last:
-            state.history.close(state.step, {})
+    for step in range(state.step, state.recipe.last):
+        state.advance(step)
         if report is not None and not report(state):
             break
     return state

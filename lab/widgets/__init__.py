@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
 
 from lab.errors import ArgumentError, check_flag
 from lab.scale import check_scale
+from lab.widgets.source import python_of
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -14,20 +16,37 @@ if TYPE_CHECKING:
 
 
 def explore(
-    x: object, scale: str | None = None, edit: bool = False, inputs: object = None, targets: object = None
+    x: object,
+    scale: str | None = None,
+    edit: bool = False,
+    inputs: object = None,
+    targets: object = None,
+    state: Mapping[str, Any] | None = None,
 ) -> Explorer:
     """The explorer that fits what it is given.
 
     A Spline, a search's result, a name in the zoo, or Figure 6: SplineExplorer, in its editing mode with `edit`. A
     task or its name, or what `lab.train` returned: TrainingExplorer; but of runs on SRAVEN or fuzzy logic, one or the
-    first of several, LatentExplorer. Figure 5 or 11: CompatibilityExplorer. A Sraven: SravenExplorer; a Logic:
-    LogicExplorer; an Operation: GrokkingExplorer. A landscape: LandscapeExplorer. A model of your own, with inputs
+    first of several, LatentExplorer; of runs on a text, or a dictionary of such runs by name, TextExplorer. Figure 5 or
+    11: CompatibilityExplorer. A Sraven: SravenExplorer; a Logic: LogicExplorer; an Operation: GrokkingExplorer. A
+    landscape: LandscapeExplorer. A model of your own, with inputs
     (N, …) and targets (N,): ModelExplorer. What `lab.compare` or another probe returned: its picture, as `lab.plot` has
-    it. scale: of what is trained (default laptop); at smoke scale, fewer codes are looked at.
+    it. scale: of what is trained (default laptop); at smoke scale, fewer codes are looked at. state: what an explorer's
+    `state` gave, to show it as it was.
 
     >>> type(explore("memorize")).__name__
     'TrainingExplorer'
+    >>> explore("memorize", state={"seeds": 5}).seeds.value
+    5
     """
+    explorer = _explorer(x, scale, edit, inputs, targets)
+    explorer.source = python_of(x, scale, edit, inputs, targets)
+    if state is not None:
+        explorer.state = state
+    return explorer
+
+
+def _explorer(x: object, scale: str | None, edit: bool, inputs: object, targets: object) -> Explorer:
     # plotly and ipywidgets take a second to import: only who explores waits for them
     from torch import nn
 
@@ -38,6 +57,7 @@ def explore(
     from lab.nonlinearity.spline import Spline
     from lab.nonlinearity.zoo import zoo_names
     from lab.probes.arguments import described
+    from lab.probes.codes import Codes
     from lab.probes.complexity import Complexity
     from lab.probes.cost import Cost
     from lab.probes.decoding import Decoding
@@ -47,7 +67,7 @@ def explore(
     from lab.probes.slices import Slice1D, Slice2D
     from lab.run import Run, Runs
     from lab.search_results import EpisodeResult, SearchResult
-    from lab.tasks import Logic, Operation, Sraven
+    from lab.tasks import Logic, Operation, Sraven, Text
     from lab.tasks.table import TableTask
     from lab.widgets.compatibility import CompatibilityExplorer
     from lab.widgets.grokking import GrokkingExplorer
@@ -74,6 +94,10 @@ def explore(
         raise ArgumentError(f"edit=True is for functions, and {given} is none; give a lab.Spline or a name in the zoo")
     if isinstance(x, Run):
         x = Runs([x])
+    if (isinstance(x, Runs) and len(x) and isinstance(x[0].spec.task, Text)) or _runs_by_name(x):
+        from lab.widgets.text import TextExplorer
+
+        return TextExplorer(cast(Any, x))
     if isinstance(x, Runs) and len(x) and isinstance(x[0].spec.task, (Logic, Sraven)):
         return LatentExplorer(x[0], FEW if scale == "smoke" else EXAMPLES)
     if isinstance(x, str) and x not in tasks.NAMES:
@@ -90,7 +114,7 @@ def explore(
         return CompatibilityExplorer(x)
     if isinstance(x, Landscape):
         return LandscapeExplorer(x)
-    if isinstance(x, (Comparison, Slice1D, Slice2D, Complexity, Embedding, Decoding, CodeSimilarity, Cost)):
+    if isinstance(x, (Comparison, Slice1D, Slice2D, Complexity, Codes, Embedding, Decoding, CodeSimilarity, Cost)):
         from lab.widgets.model import ResultExplorer
 
         return ResultExplorer(x)
@@ -105,6 +129,12 @@ def explore(
         "lab.train, lab.trained, lab.search or probes.landscape returned, or a figure with an explorer "
         "(transformers/fig5, fig6, fig11)"
     )
+
+
+def _runs_by_name(x: object) -> bool:
+    from lab.run import Run
+
+    return isinstance(x, dict) and bool(x) and all(isinstance(run, Run) for run in x.values())
 
 
 def plot(result: object, labels: object = None) -> go.Figure:

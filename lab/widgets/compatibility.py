@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from math import isfinite
+from typing import TYPE_CHECKING, Any
 
 import ipywidgets as widgets
 import pandas as pd
-import plotly.graph_objects as go
+import traitlets
+from plotly.colors import sample_colorscale
 
 from lab.errors import ArgumentError
-from lab.papers.transformers.compatibility.matrix import BASELINE, delta
-from lab.papers.transformers.compatibility.plots import Matrix, heatmaps
+from lab.papers.transformers.compatibility.matrix import BASELINE, best, delta, square
+from lab.papers.transformers.compatibility.plots import DARK, UNLEARNED, unlearned
 from lab.plots.caption import counted
-from lab.plots.panels import ACCURACY, FULL, STEP
-from lab.plots.style import GREY, METHOD_COLOURS, TEMPLATE, VERMILLION, faded, task_title
+from lab.plots.style import DELTA_RANGE, DIVERGING, INK, METHOD_COLOURS, task_title
+from lab.widgets import modules
 from lab.widgets.compatibility_cells import Cells
-from lab.widgets.explorer import LABEL, Explorer, live
+from lab.widgets.explorer import LABEL, Explorer
+from lab.widgets.hosted import PageView, hosted_page
 
 if TYPE_CHECKING:
     from lab.catalogue.figure import Figure
@@ -25,15 +28,30 @@ COLOURS = {
     "attention": METHOD_COLOURS["ours attention"],
     "both": METHOD_COLOURS["ours MLP + attention"],
 }
-FRAME = {"type": "rect", "line": {"color": VERMILLION, "width": 4}}
+FAINT = "#565656"  # numbers of a task that no model has learned
 # Beside each other where the page is wide enough, else one below the other.
 SIDE = {"flex": "1 1 400px", "min_width": "0", "overflow": "hidden"}
+
+
+class CompatibilityView(PageView):
+    """The matrix and the curves of the chosen cell; what the traits hold is said in `page/compatibility.js`."""
+
+    name, _esm = "compatibility", modules.source("compatibility.js")
+
+    parts = traitlets.List(traitlets.Dict()).tag(sync=True)
+    rows = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    columns = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    steps = traitlets.List(traitlets.Int()).tag(sync=True)
+    part = traitlets.Int(0).tag(sync=True)
+    row = traitlets.Int(0).tag(sync=True)
+    column = traitlets.Int(0).tag(sync=True)
 
 
 class CompatibilityExplorer(Explorer):
     """The matrix, and for the chosen cell one curve a seed, with the baseline's in grey.
 
-    figure: transformers/fig5 or fig11, as `lab.figure` gives it. A cell is chosen with the mouse or in the menus.
+    figure: transformers/fig5 or fig11, as `lab.figure` gives it. A cell is chosen with the mouse, the arrow keys, or in
+    the menus; the page draws it without the kernel.
     """
 
     def __init__(self, figure: Figure):
@@ -43,113 +61,88 @@ class CompatibilityExplorer(Explorer):
                 f"{figure.name} has no architectures of several parts to compare; give transformers/fig5 or fig11"
             )
         table, self._name, self.cells = figure.table, figure.name, Cells(figure)
+        self._unlearned = unlearned(table)
         self._deltas = {part: delta(table[table["part"] == part]) for part in self.cells.parts}
-        self._matrices = {part: heatmaps([Matrix("", cells)]) for part, cells in self._deltas.items()}
-        first = self._matrices[self.cells.parts[0]]
-        self._rows = [cell[0][0] for cell in first.data[0].customdata]
-        self._columns = [cell[1] for cell in first.data[0].customdata[0]]
+        values = square(self._deltas[self.cells.parts[0]])
+        self._rows, self._columns = list(values.index), list(values.columns)
 
         self.part = widgets.Dropdown(description="optimized part", options=self.cells.parts, style=LABEL)
         self.part.layout.display = None if len(self.cells.parts) > 1 else "none"
         rows, columns = ([(task_title(name), name) for name in names] for names in (self._rows, self._columns))
         self.architecture = widgets.Dropdown(description="optimized for", options=rows, style=LABEL)
         self.task = widgets.Dropdown(description="trained on", options=columns, style=LABEL)
-        self.matrix, self.curves = go.Figure(first), _frame(table["seed"].nunique())
-        self._drawn: tuple[str, str, str] | None = None
-        self._draw_matrix()
-        self._draw_curves()
-        self.matrix, self.curves = live(self.matrix, height=first.layout.height), live(self.curves, height=400)
-        self.matrix.data[0].on_click(self._click)
-        sides = [widgets.VBox([side], layout=SIDE) for side in (self.matrix, self.curves)]
-        self.arrange([self.part, self.architecture, self.task], widgets.HBox(sides, layout={"flex_flow": "row wrap"}))
-        self.watch(self._draw_matrix, self.part)
-        self.watch(self._draw_curves, self.part, self.architecture, self.task)
+        self.view = CompatibilityView(
+            parts=[self._part(part) for part in self.cells.parts],
+            rows=[name for name, _ in rows],
+            columns=[name for name, _ in columns],
+            steps=[self.cells.read_step(task) for task in self._columns],
+        )
+        for control, trait in ((self.part, "part"), (self.architecture, "row"), (self.task, "column")):
+            self.view.follow(control, trait)
+        self.arrange([self.part, self.architecture, self.task], self.view)
+        self._describe()
 
-    def _click(self, trace, points, state) -> None:
-        with self.safely():
-            if points.point_inds:
-                row, column = points.point_inds[0]
-                # both before either is told, so that no cell on the way is drawn
-                with self.architecture.hold_trait_notifications(), self.task.hold_trait_notifications():
-                    self.architecture.value, self.task.value = self._rows[row], self._columns[column]
+    def page(self) -> str:
+        """The matrix and the curves, to be explored without a kernel."""
+        return hosted_page(
+            f"{self._name}: cells and their curves", self.view, self.code(), self.status.value, self._table()
+        )
 
-    def _draw_matrix(self) -> None:
-        """Another part: other numbers in the same matrix. The last shape is the frame of the chosen cell."""
-        drawn = self._matrices[self.part.value]
-        with self.matrix.batch_update():
-            for here, there in zip(self.matrix.data, drawn.data, strict=True):
-                here.update(there)
-            self.matrix.layout.shapes = [*drawn.layout.shapes, FRAME]
+    def _table(self) -> dict[str, list]:
+        cells = pd.concat([cells.assign(part=part) for part, cells in self._deltas.items()])
+        names = ["part", "architecture", "task", "delta", "low", "high", "seeds"]
+        found: dict[str, list] = cells[names].astype(object).where(cells[names].notna(), None).to_dict("list")
+        return found
 
-    def _draw_curves(self) -> None:
-        """Another cell: its curves are drawn, it is framed in the matrix."""
-        cell = part, architecture, task = self.part.value, self.architecture.value, self.task.value
-        if cell == self._drawn:
-            return
-        ours, standard = self.cells.curves(*cell), self.cells.curves(part, BASELINE, task)
-        x, y, read = self._columns.index(task), self._rows.index(architecture), self.cells.read_step(task)
-        half = len(self.curves.data) // 2
-        with self.curves.batch_update():
-            _fill(self.curves.data[:half], standard, GREY)
-            _fill(self.curves.data[half:], ours, COLOURS.get(part, METHOD_COLOURS["ours MLP"]))
-            self.curves.data[-1].name = f"optimized for {task_title(architecture)}"
-            self.curves.layout.shapes[0].update(x0=read, x1=read)
-            self.curves.layout.annotations[0].update(x=read, text=f"the matrix reads here: step {read}")
-            self.curves.layout.title.text = f"Trained on {task_title(task)}"
-        with self.matrix.batch_update():
-            self.matrix.layout.shapes[-1].update(x0=x - 0.5, x1=x + 0.5, y0=y - 0.5, y1=y + 0.5)
-        self._describe(part, architecture, task, ours is None or standard is None)
-        self._drawn = cell
+    def _part(self, part: str) -> dict[str, Any]:
+        """One matrix as the page reads it."""
+        cells = self._deltas[part].set_index(["architecture", "task"])
+        values = square(self._deltas[part])
+        tops = best(values.drop(columns=[task for task in values if task in self._unlearned]))
+        return {
+            "name": part,
+            "colour": COLOURS.get(part, METHOD_COLOURS["ours MLP"]),
+            "cells": [[self._cell(cells, row, column, tops) for column in self._columns] for row in self._rows],
+            "curves": [[self._courses(part, row, column) for column in self._columns] for row in self._rows],
+            "baselines": [self._courses(part, BASELINE, column) for column in self._columns],
+        }
 
-    def _describe(self, part: str, architecture: str, task: str, missing: bool) -> None:
-        cells = self._deltas[part]
-        cell = cells[(cells["architecture"] == architecture) & (cells["task"] == task)].iloc[0]
-        half = (cell["high"] - cell["low"]) / 2
-        text = f"Optimized for {task_title(architecture)}, trained on {task_title(task)}: {cell['delta']:+z.1f}"
-        text += f" ± {half:.1f}" if pd.notna(half) else ""
-        seeds = counted(cell["seeds"], "seed")
-        text += f" percentage points against the baseline at step {self.cells.read_step(task)}, {seeds}"
-        text += f" ({cell['lost']} more diverged)" if cell["lost"] else ""
-        text = text.replace("-", "−") + ". Thin: one run a seed. Thick: mean. Black frames: best of a column."
-        if missing:
+    def _cell(self, cells: pd.DataFrame, architecture: str, task: str, tops: set[tuple[str, str]]) -> dict[str, Any]:
+        """A cell: its number, how it looks, and the same in words."""
+        one = cells.loc[(architecture, task)]
+        value, half = float(one["delta"]), float(one["high"] - one["low"]) / 2
+        known = isfinite(value)
+        text = (f"{value:+z.1f}" if known else "") + (f"\n± {half:.1f}" if isfinite(half) else "")
+        words = f"Optimized for {task_title(architecture)}, trained on {task_title(task)}: "
+        words += f"{value:+z.1f}" if known else "no run is left"
+        words += f" ± {half:.1f}" if isfinite(half) else ""
+        words += f" percentage points against the baseline, {counted(int(one['seeds']), 'seed')}"
+        words += f" ({int(one['lost'])} more diverged)" if one["lost"] else ""
+        flat = task in self._unlearned or not known
+        share = min(max(0.5 + value / 2 / DELTA_RANGE, 0.0), 1.0) if known else 0.5
+        shade = UNLEARNED if flat else sample_colorscale([list(stop) for stop in DIVERGING], share)[0]
+        return {
+            "value": value if known else None,
+            "text": text.replace("-", "−"),
+            "words": words.replace("-", "−") + ("; no model learns this task" if task in self._unlearned else ""),
+            "shade": shade,
+            "ink": FAINT if flat else "#FFFFFF" if abs(value) > DARK else INK,
+            "best": (architecture, task) in tops,
+        }
+
+    def _courses(self, part: str, architecture: str, task: str) -> dict[str, Any] | None:
+        """The curves of a cell, one course a seed; None where the figure came without them."""
+        runs = self.cells.curves(part, architecture, task)
+        if runs is None:
+            return None
+        courses = [[round(value, 9) if isfinite(value) else None for value in runs[seed]] for seed in runs]
+        return {"x": [int(step) for step in runs.index], "runs": courses}
+
+    def _describe(self) -> None:
+        text = (
+            "Thin: one run a seed. Thick: mean. Black frames: best of a column. Grey: no model learns the task. ±: 95 %"
+            " interval of the mean over seeds."
+        )
+        if any(row is None for part in self.view.parts for row in part["baselines"]):
             text += f" The figure came without its curves; lab.figure('{self._name}', …, force=True) trains them."
         self.say(text)
-
-
-def _fill(traces: tuple[go.Scatter, ...], runs: pd.DataFrame | None, colour: str) -> None:
-    """Thin lines for the seeds, and a thick one, the last trace, for their mean; runs: steps × seeds, or None."""
-    for number, trace in enumerate(traces[:-1]):
-        run = None if runs is None or number >= runs.shape[1] else runs.iloc[:, number]
-        trace.x, trace.y = ([], []) if run is None else (run.index, run)
-        trace.line.color = faded(colour, 0.45)
-    traces[-1].x, traces[-1].y = ([], []) if runs is None else (runs.index, runs.mean(axis=1))
-    traces[-1].line.color = colour
-
-
-def _frame(seeds: int) -> go.Figure:
-    """The picture of the curves, without data: the baseline's seeds and mean, then those of a cell."""
-    figure = go.Figure()
-    for kind in (BASELINE, "optimized"):
-        for number in range(seeds + 1):
-            mean = number == seeds
-            figure.add_scatter(
-                x=[],
-                y=[],
-                mode="lines",
-                name=kind,
-                legendgroup=kind,
-                showlegend=mean,
-                line={"width": 2.6 if mean else 1},
-                hovertemplate="step %{x}: %{y:.1f} %",
-            )
-    figure.add_shape(type="line", yref="paper", y0=0, y1=1, line={"color": GREY, "width": 1, "dash": "dash"})
-    figure.add_annotation(yref="paper", y=1, yanchor="bottom", showarrow=False, font={"size": 11})
-    figure.update_layout(
-        template=TEMPLATE,
-        title={"font": {"size": 13}, "x": 0.02, "y": 0.98, "yanchor": "top"},
-        legend={"xref": "container", "yref": "container", "x": 0.01, "y": 0.92, "yanchor": "top"},
-        margin={"t": 80},
-        xaxis={"title": STEP, "rangemode": "tozero"},
-        yaxis={"title": ACCURACY, "range": FULL},
-    )
-    return figure

@@ -17,10 +17,11 @@ from lab.nonlinearity.spline import Spline
 from lab.plots import cost, function, landscape, portrait, similarity, slices
 from lab.plots.style import BLUE, GREY, TEMPLATE, VERMILLION
 from lab.probes.arguments import described
+from lab.probes.codes import Codes
 from lab.probes.complexity import Complexity
 from lab.probes.cost import Cost
 from lab.probes.decoding import Decoding
-from lab.probes.embedding import Embedding
+from lab.probes.embedding import Embedding, embed
 from lab.probes.landscape import Landscape
 from lab.probes.portrait import Portrait
 from lab.probes.profile import Profile, profile
@@ -31,7 +32,7 @@ from lab.widgets import views
 
 KINDS = (
     "a function, what lab.search or lab.compare returned, or what a probe did: a landscape, a slice, a total "
-    "variation, an embedding, a decoding, a similarity of codes, a cost, a portrait"
+    "variation, latent codes, an embedding, a decoding, a similarity of codes, a cost, a portrait"
 )
 
 
@@ -128,6 +129,13 @@ def _(result: Embedding, labels: Any = None) -> go.Figure:
     if labels is not None:
         views.colour_map(figure, shown, "label")
     return figure
+
+
+@draw.register(Codes)
+def _(result: Codes, labels: Any = None) -> go.Figure:
+    """Their two largest principal components, coloured by the first ground truth that they come with."""
+    known = [latent for latent in result.latents.values() if latent.ndim == 1]
+    return draw(embed(result, "pca"), known[0] if labels is None and known else labels)
 
 
 @draw.register(Decoding)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import ipywidgets as widgets
 import numpy as np
 import torch
 
+from lab.errors import ArgumentError, shown
 from lab.nonlinearity.spline import Spline
 from lab.plots.portrait import fill_network, fill_shape, frame, look
 from lab.probes.complexity import Complexity
@@ -47,6 +49,8 @@ class EditingExplorer(Explorer):
     >>> explorer.spline.values.tolist()
     [3.0, 1.0, 0.0]
     """
+
+    forgotten = ("smooth", "polynomial", "chebyshev")  # what they did is in the values
 
     def __init__(self, phi: Spline, name: str = "your function", scale: str = "laptop"):
         super().__init__()
@@ -140,6 +144,20 @@ class EditingExplorer(Explorer):
     def changed(self) -> bool:
         """Whether it is another function than in the beginning."""
         return not torch.equal(self.spline.values, self._phi.values)
+
+    def _marks(self) -> dict[str, tuple]:
+        return {"values": (lambda: [float(f"{value:.9g}") for value in self.editor.values], self._give_back)}
+
+    def _give_back(self, values: Sequence[float]) -> None:
+        count = len(self.editor.values)
+        try:
+            given = np.array(values, dtype=float)
+        except (TypeError, ValueError):
+            given = np.array(np.nan)
+        if given.shape != (count,) or not np.isfinite(given).all():
+            raise ArgumentError(f"state: values={shown(values)}; give {count} finite numbers, one a knot")
+        if not np.allclose(given, self.editor.values, rtol=1e-8, atol=0):
+            self._put(self._spline(given), "a curve that was kept")
 
     def _spline(self, values: np.ndarray) -> Spline:
         return Spline(torch.tensor(values).to(self._phi.values), self._phi.low, self._phi.high)

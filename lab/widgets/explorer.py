@@ -10,22 +10,33 @@ import html
 import re
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from pprint import pformat
+from typing import Any
 
 import anywidget
 import ipywidgets as widgets
 import plotly.graph_objects as go
 import torch
+from IPython.core.getipython import get_ipython
+from IPython.display import display
 from traitlets import Unicode
 
-from lab.errors import LabError
+from lab.errors import ArgumentError, LabError, listed, shown
 from lab.plots.page import CONFIG
+from lab.widgets import modules
+from lab.widgets.state import controls_of, put, read
 
 ROW = {"flex_flow": "row wrap", "align_items": "center", "grid_gap": "2px 14px"}
 LABEL = {"description_width": "initial"}  # labels as long as they are: ipywidgets would cut them at 80 px
 BAR = 34  # px at the right for the buttons of a plot, which would cover its legend
+ROUNDS = 4  # of setting controls that depend on each other
+CODE = "import lab\n\nlab.explore({source}, state={state})\n"
+# a picture of one transparent point, until the page has sent another; and what the page knows such pictures by
+BLANK = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+STILL = {"image/png": {"unconfined": True}}
 ERROR = (
     '<div role="alert" style="border-left: 4px solid #c62828; background: #fdecea; color: #611a15;'
     ' padding: 4px 10px; line-height: 1.4">{}</div>'
@@ -38,6 +49,9 @@ class Explorer(widgets.VBox):
     Subclasses make their controls and figures, hand them to `arrange`, and connect them with `watch` and `press`.
     """
 
+    forgotten: tuple[str, ...] = ()  # controls that are no part of what is seen
+    source = "x"  # Python for what is explored
+
     def __init__(self):
         self.lock = threading.RLock()  # held by whoever changes what is shown
         self.status = widgets.HTML()
@@ -45,12 +59,16 @@ class Explorer(widgets.VBox):
         self.error.add_class("lab-error")
         self._depth = 0
         self._quiet: int | None = None  # the thread that sets controls
+        self._picture: Any = None  # the output that shows what is seen where there is no kernel
+        self.tools = Tools(name=type(self).__name__)
+        self.tools.on_msg(self._asked)
         super().__init__(layout={"width": "100%", "overflow": "hidden"})
+        self.add_class("lab-explorer")
 
     def arrange(self, *parts: widgets.Widget | list[widgets.Widget]) -> None:
         """Show these parts below each other; a list is a row of controls that wraps where the page is narrow."""
         rows = [_row(part) for part in parts]
-        self.children = [*rows, self.status, self.error, Fitting()]
+        self.children = [*rows, self.status, self.error, self.tools]
         for number, part in enumerate(self.children):
             part.layout.order = str(2 * number)  # the odd places are for errors
 
@@ -120,6 +138,96 @@ class Explorer(widgets.VBox):
                 place = number
         self.error.layout.order = str(2 * place + 1)
 
+    @property
+    def state(self) -> dict[str, Any]:
+        """What is seen, as a small dictionary that JSON can hold: what controls are set to, what was chosen or drawn.
+
+        Given back, here or as `lab.explore(x, state=…)`, it shows the same. Raises ArgumentError for a state that does
+        not fit; then all stays as it was.
+        """
+        with self.lock:
+            marks = {name: get() for name, (get, _) in self._marks().items()}
+            return {name: read(control) for name, control in self._controls_kept().items()} | marks
+
+    @state.setter
+    def state(self, wanted: Mapping[str, Any]) -> None:
+        if not isinstance(wanted, Mapping):
+            raise ArgumentError(f"state={shown(wanted)}: give a dictionary, such as the state of an explorer")
+        known = [*self._controls_kept(), *self._marks()]
+        if strange := [str(name) for name in wanted if name not in known]:
+            kind = type(self).__name__
+            raise ArgumentError(f"state: a {kind} has no {strange[0]!r}; it has {listed(known, strange[0])}")
+        before = self.state
+        try:
+            self._restore(wanted)
+        except ArgumentError:
+            self._restore(before)
+            raise
+
+    def _restore(self, wanted: Mapping[str, Any]) -> None:
+        """Set controls until they are as wanted: the options and ends of some follow others, some after a while."""
+        for rest in reversed(range(ROUNDS)):
+            controls = self._controls_kept()
+            for name, control in controls.items():
+                if name in wanted and read(control) != wanted[name]:
+                    try:
+                        put(name, control, wanted[name])
+                    except ArgumentError:
+                        if not rest:
+                            raise
+            self._settle()
+            if all(read(control) == wanted[name] for name, control in controls.items() if name in wanted):
+                break
+        with self.lock, torch.no_grad():
+            for name, (_, give) in self._marks().items():
+                if name in wanted:
+                    give(wanted[name])
+
+    def _settle(self) -> None:
+        """Wait until what the controls ask for is there."""
+
+    def _controls_kept(self) -> dict[str, Any]:
+        """Controls that belong to what is seen, by name."""
+        return {name: control for name, control in controls_of(self).items() if name not in self.forgotten}
+
+    def _marks(self) -> dict[str, tuple[Callable[[], Any], Callable[[Any], None]]]:
+        """What belongs to what is seen and is no control, by name: how to read it, how to put it."""
+        return {}
+
+    def code(self) -> str:
+        """Python that shows what is seen."""
+        return CODE.format(source=self.source, state=pformat(self.state, width=110, compact=True, sort_dicts=False))
+
+    def numbers(self) -> str:
+        """What is drawn, as CSV."""
+        from lab.widgets.saved import numbers_of, written
+
+        table = self._table()
+        return numbers_of(self) if table is None else written(table)
+
+    def _table(self) -> Mapping[str, Sequence] | None:
+        """The numbers that are seen, by column, where the page draws them itself; None: they are those of figures."""
+        return None
+
+    def _asked(self, _, content: dict, __) -> None:
+        """The page wants something, or has a picture of what is seen."""
+        kind = content.get("kind")
+        if kind == "picture":
+            if self._picture is not None:
+                self._picture.update({"image/png": content["data"]}, metadata=STILL, raw=True)
+            return
+        with self.safely(self.tools):
+            self.tools.send(
+                {"kind": kind, "text": {"code": self.code, "page": self.page, "numbers": self.numbers}[kind]()}
+            )
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        """Where it is shown in a notebook, an output for its picture goes before it."""
+        shell = get_ipython()
+        if hasattr(shell, "kernel"):
+            self._picture = display({"image/png": BLANK}, metadata=STILL, raw=True, display_id=True)
+        return super()._repr_mimebundle_(**kwargs)
+
     def page(self) -> str:
         """What is shown, as an HTML page."""
         from lab.widgets.saved import page_of
@@ -185,21 +293,14 @@ def live(figure: go.Figure, height: int) -> go.FigureWidget:
     return widget
 
 
-class Fitting(anywidget.AnyWidget):
-    """An invisible line as wide as its explorer: whenever that width changes, all figures fit themselves to theirs.
+class Tools(anywidget.AnyWidget):
+    """The last line of an explorer: buttons to take away what is seen. `page/tools.js` is its side in the page.
 
-    Plotly's widget is drawn before it is on the page, 700 px wide, and only looks again when the window is resized; it
-    would not notice that it was shown, nor that a side bar opened.
+    It also looks after the figures. Plotly's widget is drawn before it is on the page, 700 px wide, and looks again
+    only when the window is resized: it would not notice that it was shown, nor that a side bar opened.
     """
 
+    _esm = modules.source("tools.js")
     _css = Path(__file__).with_name("page") / "plots.css"  # the notebook may be dark
 
-    _esm = """
-    export default {
-      render({ el }) {
-        const observer = new ResizeObserver(() => window.dispatchEvent(new Event("resize")));
-        observer.observe(el);
-        return () => observer.disconnect();
-      }
-    }
-    """
+    name = Unicode("explorer").tag(sync=True)

@@ -57,11 +57,12 @@ def function_page(
     edited: np.ndarray | None = None,
     changes: Sequence[str] = (),
     words: str = "",
+    title: str | None = None,
 ) -> str:
     """A page on which functions are explored and changed: one file, without a server or a network.
 
     functions: as `described` gives them; edited: other values of the one that is shown; changes: what was done to it.
-    words: HTML above.
+    words: HTML above. title: of the page, by default the name of the function.
     """
     state: Mapping[str, object] = {
         "functions": list(functions),
@@ -72,7 +73,7 @@ def function_page(
         "edited": None if edited is None else _short(edited),
         "changes": list(changes),
     }
-    return modules.page(str(functions[function]["name"]), "explorer.js", {"state": state}, words)
+    return modules.page(title or str(functions[function]["name"]), "explorer.js", {"state": state}, words)
 
 
 def _short(numbers: np.ndarray) -> list[float]:

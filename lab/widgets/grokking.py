@@ -26,7 +26,7 @@ from lab.tasks.operation import ALL
 from lab.training.fleet import Fleet
 from lab.training.live import Live
 from lab.widgets.explorer import LABEL, Explorer, live
-from lab.widgets.training import learning_frame
+from lab.widgets.training import clock, learning_frame, reach
 
 PLAIN = {RELU: "relu", "TanH": "tanh", "GELU": "gelu"}
 GIVEN = "your function"
@@ -146,6 +146,7 @@ class GrokkingExplorer(Explorer):
         with self.table.batch_update():
             operation_table.fill_table(self.table, spec.task)
         self._lines = self._begin()
+        reach(self.curves, spec.recipe.steps)
         self.train.disabled, self.clear.disabled, self.stop.disabled = True, True, False
         self._clock = time.monotonic()
         self._live = Live([[spec]], self._report, self._end)
@@ -160,6 +161,7 @@ class GrokkingExplorer(Explorer):
         if self.train.disabled:  # its lines are still drawn
             return
         self.curves.data, self._trainings, self.progress.value = (), 0, 0.0
+        self.curves.layout.xaxis.range = None
         self.say("")
 
     def _begin(self) -> tuple[go.Scatter, ...]:
@@ -216,7 +218,8 @@ class GrokkingExplorer(Explorer):
 
     def _words(self, fleet: Fleet, found: dict[str, np.ndarray]) -> str:
         test, train = (found[name][:, 0] for name in ("accuracy_test", "accuracy_train"))
-        text = f"{self._name}: step {fleet.step:,} of {fleet.recipe.last:,}, {time.monotonic() - self._clock:.0f} s;"
+        step, last = fleet.step, fleet.recipe.last
+        text = f"{self._name}: step {step:,} of {last:,}, {clock(step / last, self._clock)};"
         text += f" training {100 * train[-1]:.0f} %, test {100 * test[-1]:.0f} %"
         for values, what in ((train, "training"), (test, "test")):
             if (values >= LEVEL).any():

@@ -8,16 +8,20 @@ from typing import Any
 
 import ipywidgets as widgets
 import numpy as np
+import traitlets
+from plotly.colors import sequential
 from torch import Tensor
 
-from lab.plots.landscape import GROUND, SIDES, choose, fill, flat, surface
+from lab.plots.landscape import SIDES, axis_title, choose, fill, surface
 from lab.plots.slices import frame
 from lab.probes.calling import function_of
 from lab.probes.landscape import Landscape
 from lab.probes.slices import slice_2d
 from lab.training.live import one_thread
+from lab.widgets import modules
 from lab.widgets.explorer import LABEL, Explorer, live
-from lab.widgets.slices import Cut
+from lab.widgets.hosted import PageView, hosted_page, short
+from lab.widgets.slices import GREYS, Cut
 
 GIVEN = "your directions"
 PLANES = {
@@ -30,6 +34,21 @@ RADII = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 COARSE = 12  # points on a side of what is shown first
 FINE = 60  # of a slice
 STEPS = 100  # of a slider along an axis
+SLICED = ("at the chosen point", "the model itself (star)")
+
+
+class LandscapeView(PageView):
+    """Two measures and the chosen point; what the traits hold is said in `page/landscape.js`."""
+
+    name, _esm = "landscape", modules.source("landscape.js")
+
+    land = traitlets.Dict().tag(sync=True)
+    left = traitlets.Int(0).tag(sync=True)
+    right = traitlets.Int(0).tag(sync=True)
+    logarithm = traitlets.Bool(False).tag(sync=True)
+    px = traitlets.Float(0.0).tag(sync=True)
+    py = traitlets.Float(0.0).tag(sync=True)
+    colours = traitlets.List(traitlets.Unicode(), list(sequential.Cividis)).tag(sync=True)
 
 
 class LandscapeExplorer(Explorer):
@@ -45,6 +64,8 @@ class LandscapeExplorer(Explorer):
     >>> LandscapeExplorer(probes.landscape(torch.nn.Linear(2, 1), measures, "random", grid=3)).left.value
     'complexity'
     """
+
+    forgotten = ("checkpoint",)  # it moves the chosen point, which x and y tell
 
     def __init__(
         self, found: Landscape, points: Tensor | np.ndarray | None = None, columns: Sequence[str] | None = None
@@ -87,13 +108,18 @@ class LandscapeExplorer(Explorer):
             answer = slice_2d(self._model, np.asarray(points[0], np.float64), (0, 1), 2).values
             self._cut = Cut(points, columns, answer.shape[2] if answer.ndim == 3 else 1)
         self._range()
-        self.map = flat()
+        self.map = LandscapeView(land=_as_read(found))
+        for control, trait in (
+            (self.left, "left"),
+            (self.right, "right"),
+            (self.logarithm, "logarithm"),
+            (self.x, "px"),
+            (self.y, "py"),
+        ):
+            self.map.follow(control, trait)
         self.surface: Any = None  # a figure from when it is first asked for
-        self.slices: Any = frame(("at the chosen point", "the model itself (star)")) if self._cut else None
+        self.slices: Any = frame(SLICED) if self._cut else None
         self._draw()
-        self.map = live(self.map, self.map.layout.height)
-        for side in SIDES:
-            self.map.data[4 * side + GROUND].on_click(self._click)
         if self.slices is not None:
             self.slices = live(self.slices, self.slices.layout.height)
         self._place = widgets.VBox([self.map], layout={"width": "100%"})
@@ -113,11 +139,46 @@ class LandscapeExplorer(Explorer):
         if self._cut:
             self.watch(self._draw_slices, *self._cut.controls)
 
+    def page(self) -> str:
+        """The maps, to be explored without a kernel."""
+        title = f"Landscape: {', '.join(self.found.values)}"
+        return hosted_page(title, self.map, self.code(), self.status.value, self._table(), self._below())
+
+    def _table(self) -> dict[str, Sequence]:
+        across, up = (grid.ravel().tolist() for grid in np.meshgrid(self.found.x, self.found.y))
+        return {"x": across, "y": up} | {name: short(z.ravel()) for name, z in self.found.values.items()}
+
+    def _below(self) -> list[dict[str, Any]]:
+        """The slices as they stand, as the page reads them."""
+        if self._cut is None:
+            return []
+        given = [[short(row) for row in self.slices.data[2 * number].z] for number in range(len(SLICED))]
+        mark, axis = self.slices.data[1], self.slices.data[0].x
+        return [
+            {
+                "view": "slices",
+                "models": [{"name": name, "alphas": [], "networks": [None]} for name in SLICED],
+                "points": [[float(mark.x[0]), float(mark.y[0])]],
+                "columns": [self._cut.across.label, self._cut.up.label],
+                **{"point": 0, "across": 0, "up": 1, "output": 0},
+                "given": [{"plane": [0, 0, 1, 0], "z": z} for z in given],
+                **{"grid": FINE, "low": float(axis[0]), "high": float(axis[-1]), "greys": list(GREYS)},
+            }
+        ]
+
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the landscape that is being computed is there; whether it is."""
         if self._thread is not None:
             self._thread.join(timeout)
         return self._thread is None or not self._thread.is_alive()
+
+    def _settle(self) -> None:
+        self.wait()
+
+    def _controls_kept(self) -> dict[str, Any]:
+        names = ("point", "across", "up", "output")
+        cut = {"slice": dict(zip(names, self._cut.controls, strict=True))} if self._cut else {}
+        return super()._controls_kept() | cut
 
     @property
     def point(self) -> tuple[float, float]:
@@ -129,13 +190,6 @@ class LandscapeExplorer(Explorer):
         """What the controls ask for: a seed makes a difference for random planes only."""
         random = self.plane.value in PLANES and PLANES[self.plane.value][0] == "random"
         return self.plane.value, self.radius.value, self.seed.value if random else 0
-
-    def _click(self, trace, points, state) -> None:
-        with self.safely():
-            if points.xs:
-                with self.quietly():
-                    self.x.value, self.y.value = points.xs[0], points.ys[0]
-                self._draw_point()
 
     def _to_checkpoint(self) -> None:
         with self.quietly():
@@ -157,10 +211,13 @@ class LandscapeExplorer(Explorer):
     def _compute(self, key: tuple) -> None:
         """In a thread of its own; ends early when another plane is wanted."""
 
+        grids = sorted({min(COARSE, self._grid), self._grid})
+        before, whole = 0, sum(grid**2 for grid in grids)
+
         def report(done: int, of: int) -> None:
             if self._wanted != key:
                 raise _Stale
-            self.progress.value = done / of
+            self.progress.value = (before + done / of * grid**2) / whole
 
         plane, radius, seed = key
         asked = {"radius": radius, "seed": seed, "progress": report}
@@ -168,9 +225,10 @@ class LandscapeExplorer(Explorer):
             asked["directions"], normalize = PLANES[plane]
             asked |= {"normalize": normalize} if normalize else {}
         try:
-            for grid in sorted({min(COARSE, self._grid), self._grid}):
+            for grid in grids:
                 with one_thread():
                     found = self._given.again(grid=grid, **asked)
+                before += grid**2
                 with self.safely():
                     if self._wanted == key:
                         self._show(found)
@@ -186,6 +244,7 @@ class LandscapeExplorer(Explorer):
 
     def _show(self, found: Landscape) -> None:
         self.found = found
+        self.map.land = _as_read(found)
         self._range()
         self._draw()
 
@@ -211,11 +270,11 @@ class LandscapeExplorer(Explorer):
         self._describe()
 
     def _put(self, draw: Callable) -> None:
-        """Draw on both sides, of the surfaces, too, where there are any."""
-        for figure in filter(None, (self.map, self.surface)):
-            with figure.batch_update():
+        """Draw on both sides of the surfaces, where there are any; the maps are the page's own."""
+        if self.surface is not None:
+            with self.surface.batch_update():
                 for side, name in zip(SIDES, (self.left.value, self.right.value), strict=True):
-                    draw(figure, side, self.found, name, self.logarithm.value, self.point)
+                    draw(self.surface, side, self.found, name, self.logarithm.value, self.point)
 
     def _draw_slices(self, itself: bool = True) -> None:
         """What the network at the chosen point answers, and what the model itself does, where there are data."""
@@ -237,11 +296,9 @@ class LandscapeExplorer(Explorer):
         self._place.children = [self.surface if self.view.value == "3-D" else self.map]
 
     def _describe(self) -> None:
-        found, (x, y) = self.found, self.point
-        row, column = np.abs(found.y - y).argmin(), np.abs(found.x - x).argmin()
-        there = ", ".join(f"{name} {values[row, column]:.4g}" for name, values in found.values.items())
+        found = self.found
         itself = ", ".join(f"{name} {value:.4g}" for name, value in found.here.items())
-        text = f"Near the chosen point ({x:.3g}, {y:.3g}): {there}. The model itself (star): {itself}. "
+        text = f"The model itself (star): {itself}. "
         if found.checkpoints is not None and found.distance is not None:
             way = np.linalg.norm(found.checkpoints - found.plane.centre, axis=1).max()
             text += f"Checkpoints are up to {found.distance.max():.3g} away from this plane, {way:.3g} from the model. "
@@ -250,6 +307,17 @@ class LandscapeExplorer(Explorer):
         else:
             text += f"The plane holds {100 * found.plane.explained.sum():.1f} % of the training's variance."
         self.say(text)
+
+
+def _as_read(found: Landscape) -> dict[str, Any]:
+    """A landscape as the page reads it."""
+    return {
+        "x": found.x.tolist(),
+        "y": found.y.tolist(),
+        "values": {name: [short(row) for row in values] for name, values in found.values.items()},
+        "trajectory": [] if found.trajectory is None else [short(point) for point in found.trajectory],
+        "axes": [axis_title(found, number) for number in range(2)],
+    }
 
 
 class _Stale(Exception):

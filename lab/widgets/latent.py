@@ -3,23 +3,47 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
+from typing import Any
 
 import ipywidgets as widgets
 import numpy as np
+import traitlets
+from plotly.colors import sequential
 
-from lab.errors import ArgumentError, check_whole
-from lab.plots.embedding import NAMES
+from lab.errors import ArgumentError, check_whole, shown
+from lab.plots.embedding import NAMES, in_order, look
 from lab.run import Run
-from lab.widgets import views
+from lab.widgets import modules, views
 from lab.widgets.compatibility import SIDE
 from lab.widgets.difference import difference, paragraph
 from lab.widgets.explorer import LABEL, Explorer, live
+from lab.widgets.hosted import PageView, hosted_page, short
 from lab.widgets.reading import Reading
 
 EXAMPLES, FEW = 800, 120  # t-SNE of 800 takes a few seconds
 PERPLEXITY = 30
 METHODS = ("tsne", "pca", "umap")
 LEAST = 12  # examples: a map's trustworthiness looks at five neighbours
+
+
+class LatentView(PageView):
+    """The map and the code of the chosen point; what the traits hold is said in `page/latent.js`."""
+
+    name, _esm = "latent", modules.source("latent.js")
+
+    points = traitlets.List().tag(sync=True)
+    title = traitlets.Unicode().tag(sync=True)
+    texts = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    colourings = traitlets.List(traitlets.Dict()).tag(sync=True)
+    colour = traitlets.Int(0).tag(sync=True)
+    chosen = traitlets.Int(0).tag(sync=True)
+    selected = traitlets.List(traitlets.Int()).tag(sync=True)
+    a = traitlets.List(traitlets.Int()).tag(sync=True)
+    b = traitlets.List(traitlets.Int()).tag(sync=True)
+    codes = traitlets.List().tag(sync=True)
+    kinds = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    colours = traitlets.List(traitlets.Unicode(), list(sequential.Cividis)).tag(sync=True)
 
 
 class LatentExplorer(Explorer):
@@ -42,8 +66,7 @@ class LatentExplorer(Explorer):
             raise ArgumentError(f"examples={examples}: a map needs {LEAST} or more; a few hundred are good")
         self.reading = Reading(run, examples)
         self.problems = self.reading.problems
-        self._selected = np.array([], int)
-        self._groups: dict[int, np.ndarray | None] = {views.A: None, views.B: None}
+        self._groups: dict[str, np.ndarray | None] = {"A": None, "B": None}
         self._worker: threading.Thread | None = None
 
         tokens, last = [(name, token) for token, name in enumerate(self.problems.tokens)], len(self.problems.tokens) - 1
@@ -67,31 +90,40 @@ class LatentExplorer(Explorer):
         self.clear = widgets.Button(description="clear A and B")
         self.difference, self.problem = widgets.HTML(), widgets.HTML()
 
-        self.chosen = 0
-        self.map = views.map_frame([self.problems.hover(i) for i in range(examples)])
-        self.bars, self.heads = views.bars_frame(), views.heads_frame(self.reading.codes(self._place()).shape[1])
+        self.bars = views.bars_frame()
+        self.map = LatentView(texts=[self.problems.hover(i).replace("<br>", "\n") for i in range(examples)])
         self.reading.map(*self._map())
         self.reading.decoding(self._place(), self.colour.value)
         self._redraw()
         self._bars()
-        heights = [(name, getattr(self, name).layout.height) for name in ("map", "bars", "heads")]
-        self.map, self.bars, self.heads = (live(getattr(self, name), height) for name, height in heights)
-        points = self.map.data[views.POINTS]
-        points.on_click(self._click)
-        points.on_selection(self._select)
+        self.bars = live(self.bars, self.bars.layout.height)
+        self.map.follow(self.colour, "colour")
         self.arrange(
             [self.layer, self.query, self.key],
             [self.colour, self.method, self.perplexity, self.computing],
-            _beside(self.map, self.bars),
+            self.map,
             [*self.take.values(), self.clear],
             self.difference,
-            _beside(self.problem, self.heads),
+            _beside(self.problem, self.bars),
         )
         self.watch(self._ask, self.layer, self.query, self.key, self.method, self.perplexity)
         self.watch(self._colour, self.colour)
-        self.press(lambda: self._take(views.A), self.take["A"])
-        self.press(lambda: self._take(views.B), self.take["B"])
+        self.map.observe(self._chosen, "chosen")
+        self.press(lambda: self._take("A"), self.take["A"])
+        self.press(lambda: self._take("B"), self.take["B"])
         self.press(self._clear, self.clear)
+
+    def page(self) -> str:
+        """The map, to be explored without a kernel: other colours, groups, the code of each point."""
+        told = "<p>The problem that was chosen when this page was saved:</p>"  # others take the kernel to draw
+        view, problem = self.map, {"view": "words", "html": told + self.problem.value}
+        words = f"{self.status.value}{self.difference.value if view.a and view.b else ''}"
+        return hosted_page("Latent codes", view, self.code(), words, self._table(), [problem])
+
+    def _table(self) -> dict[str, Sequence]:
+        view = self.map
+        points: dict[str, Sequence] = {"x": [x for x, _ in view.points], "y": [y for _, y in view.points]}
+        return points | {one["name"]: one["labels" if "labels" in one else "values"] for one in view.colourings}
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until what the controls ask for is computed; whether it is."""
@@ -99,6 +131,39 @@ class LatentExplorer(Explorer):
         if worker is not None:
             worker.join(timeout)
         return worker is None or not worker.is_alive()
+
+    def _settle(self) -> None:
+        self.wait()
+
+    def _marks(self) -> dict[str, tuple]:
+        groups = {
+            name: (
+                lambda name=name: None if self._groups[name] is None else self._groups[name].tolist(),
+                lambda which, name=name: self._mark(name, which),
+            )
+            for name in self._groups
+        }
+        return {"chosen": (lambda: self.map.chosen, self._choose), **groups}
+
+    def _choose(self, number: int) -> None:
+        """Look at a problem."""
+        self.map.chosen = check_whole("state: chosen", number, 0, len(self.problems) - 1)
+
+    def _chosen(self, _) -> None:
+        """The page has shown the code of another point; its problem takes the kernel."""
+        with self.safely():
+            self._show_problem()
+
+    def _mark(self, group: str, which: Sequence[int] | None) -> None:
+        """Let these problems be A or B."""
+        name = f"state: {group}"
+        if which is not None:
+            if not isinstance(which, (list, tuple)) or not which:
+                raise ArgumentError(f"{name}={shown(which)}; give numbers of problems, or None")
+            which = np.array(sorted({check_whole(name, one, 0, len(self.problems) - 1) for one in which}))
+        self._groups[group] = which
+        self._rings()
+        self._tell_apart()
 
     def _place(self) -> tuple[int, int, int]:
         return self.layer.value - 1, self.query.value, self.key.value
@@ -115,9 +180,7 @@ class LatentExplorer(Explorer):
         self._compute()
 
     def _colour(self) -> None:
-        """Other colours; what a decoder says of them may have to be computed."""
-        with self.map.batch_update():
-            self._paint()
+        """Other colours, which the page has; what a decoder says of them may have to be computed."""
         self._draw_known()
         self._compute()
 
@@ -167,24 +230,24 @@ class LatentExplorer(Explorer):
     def _redraw(self) -> None:
         """The map that the controls ask for, and all that goes with it."""
         points, trust = self.reading.map(*self._map())
-        with self.map.batch_update():
-            views.fill_map(self.map, points, trust, self.method.value, f"layer {self.layer.value}")
-            self._drawn = self._map()
-            self._paint()
-            self._rings()
-        self._unselect()
+        self._drawn = place, method, _ = self._map()
+        told = f"trust {trust:.2f}" if trust == trust else "all problems have one code here"
+        part, query = self.problems.unseen, place[1]
+        names, has = self.problems.traits(part, query)
+        with self.map.hold_sync():
+            self.map.points = [short(point) for point in points]
+            self.map.title = f"{NAMES[method]} of codes, layer {place[0] + 1}\n{told}"
+            self.map.colourings = [_colouring(*one) for one in self.problems.colours(part, query).items()]
+            self.map.codes = [short(code) for code in self.reading.codes(place)]
+            self.map.kinds = [" and ".join(name for name, mine in zip(names, row, strict=True) if mine) for row in has]
+            self.map.selected = []
         self._show_problem()
         self._describe()
         self._tell_apart()
 
-    def _paint(self) -> None:
-        colours = self.problems.colours(self.problems.unseen, self._drawn[0][1])
-        views.colour_map(self.map, colours[self.colour.value], self.colour.value)
-
     def _rings(self) -> None:
-        points, _ = self.reading.map(*self._drawn)
-        for trace, group in {views.CHOSEN: np.array([self.chosen]), **self._groups}.items():
-            views.ring(self.map, trace, points, group)
+        a, b = ([] if group is None else [int(one) for one in group] for group in self._groups.values())
+        self.map.a, self.map.b = a, b
 
     def _bars(self) -> None:
         asked = self._place(), self.colour.value
@@ -194,50 +257,25 @@ class LatentExplorer(Explorer):
             with self.bars.batch_update():
                 views.fill_bars(self.bars, found, names, self.problems.decoded(self.colour.value))
 
-    def _click(self, trace, points, state) -> None:
-        with self.safely():
-            if points.point_inds:
-                self.chosen = int(points.point_inds[0])
-                with self.map.batch_update():
-                    self._rings()
-                self._show_problem()
-
-    def _select(self, trace, points, selector) -> None:
-        if points.point_inds:  # none: the page says that it removed a line, maybe after the next has been drawn
-            with self.safely():
-                self._selected = np.array(sorted(points.point_inds), int)
-
-    def _unselect(self) -> None:
-        if len(self._selected):
-            views.unselect(self.map)
-            self._selected = np.array([], int)
-
-    def _take(self, group: int) -> None:
-        name = views.RINGS[group][0]
-        if not len(self._selected):
-            raise ArgumentError(f"nothing is selected; draw a line around some points of the map, then press → {name}")
-        self._groups[group] = self._selected
-        with self.map.batch_update():
-            self._rings()
-        self._unselect()  # or else the next line that is drawn would move this one
+    def _take(self, group: str) -> None:
+        if not self.map.selected:
+            raise ArgumentError(f"nothing is selected; draw a line around some points of the map, then press → {group}")
+        self._groups[group] = np.array(sorted(self.map.selected))
+        self._rings()
+        self.map.selected = []
         self._tell_apart()
 
     def _clear(self) -> None:
-        self._groups = {views.A: None, views.B: None}
-        with self.map.batch_update():
-            self._rings()
-        self._unselect()
+        self._groups = {"A": None, "B": None}
+        self._rings()
+        self.map.selected = []
         self._tell_apart()
 
     def _tell_apart(self) -> None:
         """What tells A from B, in the layer that is shown."""
         a, b = self._groups.values()
         if a is None or b is None:
-            there = [
-                f"{views.RINGS[trace][0]} has {len(group)} problems. "
-                for trace, group in self._groups.items()
-                if group is not None
-            ]
+            there = [f"{name} has {len(group)} problems. " for name, group in self._groups.items() if group is not None]
             self.difference.value = paragraph(
                 "".join(there) + "Draw a line around a cluster of the map and press"
                 " <i>selection → A</i>, then around another for B."
@@ -250,15 +288,7 @@ class LatentExplorer(Explorer):
         self.difference.value = difference(found, names, self.problems.trait, (len(a), len(b)), place[0] + 1)
 
     def _show_problem(self) -> None:
-        (layer, query, key), i, part = self._drawn[0], self.chosen, self.problems.unseen
-        codes, (names, has) = self.reading.codes((layer, query, key)), self.problems.traits(part, query)
-        like = (has == has[i]).all(1)
-        own = " and ".join(name for name, mine in zip(names, has[i], strict=True) if mine)
-        tokens = self.problems.tokens
-        title = f"Problem {i}, layer {layer + 1}: “{tokens[query]}” attends to “{tokens[key]}”"
-        with self.heads.batch_update():
-            views.fill_heads(self.heads, codes[i], codes[like].mean(0), f"mean of all with {own}", title)
-        self.problem.value = f'<div style="line-height: 1.4">{self.problems.show(i)}</div>'
+        self.problem.value = f'<div style="line-height: 1.4">{self.problems.show(self.map.chosen)}</div>'
 
     def _describe(self) -> None:
         words = self.problems
@@ -270,6 +300,15 @@ class LatentExplorer(Explorer):
         if self._drawn[0][1] not in words.task.positions:
             said += f" Nothing is asked of the query token: {words.trait}, target and answer are those of the last."
         self.say(said)
+
+
+def _colouring(name: str, values: np.ndarray) -> dict[str, Any]:
+    """Labels with their looks, or numbers, as the page reads them."""
+    if values.dtype.kind != "U":
+        return {"name": name, "values": short(values)}
+    labels = [str(label) for label in in_order(np.unique(values))]
+    looks = {label: list(mark) for label, mark in look(labels).items()}
+    return {"name": name, "labels": values.tolist(), "looks": looks}
 
 
 def _beside(*parts: widgets.Widget) -> widgets.HBox:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,6 +18,7 @@ from lab.nonlinearity.swap import is_activation
 from lab.plots.style import GREY, TEMPLATE
 from lab.probes import Loss, landscape, slice_2d, total_variation
 from lab.probes.calling import rows
+from lab.training.modules.maker import call
 from lab.widgets.drawing import draw
 from lab.widgets.explorer import LABEL, Explorer, live
 
@@ -31,8 +32,9 @@ class ModelExplorer(Explorer):
     """Choose what to look at: the total variation of a model on paths between its inputs; the plane through three of
     them; the loss around its weights; what each activation receives.
 
-    model: a module, called as it is. inputs: (N, …) numbers. targets: (N,), for the landscape, and so that paths join
-    examples of different classes; None: no landscape.
+    model: a module, called as it is. inputs: (N, …) numbers or token ids, or a dictionary of such by the names of the
+    model's arguments; between ids there is nothing, so of them there are no paths and no plane. targets: (N, …), for
+    the landscape, and so that paths join examples of different classes; None: no landscape.
 
     >>> model = nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, 1))
     >>> ModelExplorer(model, torch.randn(20, 2)).view.options
@@ -41,24 +43,24 @@ class ModelExplorer(Explorer):
 
     def __init__(self, model: nn.Module, inputs: Any, targets: Any = None):
         super().__init__()
-        self._model, self._inputs = model, torch.as_tensor(inputs)[:FEW]
+        self._model, self._inputs = model, _few(inputs)
         self._targets = None if targets is None else torch.as_tensor(targets)[:FEW]
-        if self._inputs.ndim < 2 or not self._inputs.is_floating_point():
-            raise ArgumentError(
-                f"inputs have shape {tuple(self._inputs.shape)}, {self._inputs.dtype}; give (N, …) numbers, such as X"
-            )
-        if self._targets is not None and len(self._targets) != len(self._inputs):
-            raise ArgumentError(
-                f"{len(self._inputs)} inputs and {len(self._targets)} targets; give one target an input"
-            )
+        count = len(next(iter(self._inputs.values())))
+        if self._targets is not None and len(self._targets) != count:
+            raise ArgumentError(f"{count} inputs and {len(self._targets)} targets; give one target an input")
         self._activations = {
             name: part
             for name, part in model.named_modules()
             if name and is_activation(part) and not list(part.children())
         }
         names = [view for view in VIEWS if self._fits(view)]
+        if not names:
+            raise ArgumentError(
+                f"of a {type(model).__name__} that reads ids and has no activation as a module, only the landscape can "
+                "be shown; give targets"
+            )
         self.view = widgets.Dropdown(description="look at", options=names, style=LABEL)
-        last = len(self._inputs) - 1
+        last = count - 1
         self.corners = [
             widgets.IntSlider(description=f"point {name}", max=last, value=min(number, last), style=LABEL)
             for number, name in enumerate("abc")
@@ -71,7 +73,13 @@ class ModelExplorer(Explorer):
 
     def _fits(self, view: str) -> bool:
         needs = {"landscape": self._targets is not None, "inputs of activations": bool(self._activations)}
-        return needs.get(view, True)
+        return needs.get(view, self._points is not None)
+
+    @property
+    def _points(self) -> Tensor | None:
+        """The inputs, if they are points, between which there are others."""
+        only = self._inputs.get("")
+        return only if only is not None and only.is_floating_point() else None
 
     def _draw(self) -> None:
         for control in self.corners:
@@ -83,28 +91,33 @@ class ModelExplorer(Explorer):
         self.say(said)
 
     def _total_variation(self) -> tuple[go.Figure, str]:
-        classes = self._targets if self._targets is not None and not self._targets.is_floating_point() else None
-        found = total_variation(self._model, self._inputs, classes, paths=100)
+        assert self._points is not None  # else it is not offered
+        found = total_variation(self._model, self._points, self._classes, paths=100)
         return draw(
             found
         ), "How far the outputs go up and down on straight paths between two inputs, beyond their ends."
 
+    @property
+    def _classes(self) -> Tensor | None:
+        """The class of each example, where that is what is predicted."""
+        classes = self._targets is not None and not self._targets.is_floating_point() and self._targets.ndim == 1
+        return self._targets if classes else None
+
     def _slice(self) -> tuple[go.Figure, str]:
-        flat, shape = rows(self._inputs, "inputs")
-        model, kind = self._model, self._inputs.dtype
+        flat, shape = rows(self._points, "inputs")
+        model = self._model
         corners = flat[[corner.value for corner in self.corners]]
 
         def f(points: np.ndarray) -> Tensor:
-            given = torch.from_numpy(np.asarray(points)).to(_home(model), kind)
-            return model(given.reshape(-1, *shape) if shape else given)
+            given = torch.from_numpy(np.asarray(points))
+            return call(model, _read(model, {"": given.reshape(-1, *shape) if shape else given}))
 
         found = slice_2d(f, corners, grid=GRID["slice"])
         return draw(found), "Every output on the plane through three inputs: a at (0, 0), b at (1, 0), c at (0, 1)."
 
     def _landscape(self) -> tuple[go.Figure, str]:
         assert self._targets is not None  # else it is not offered
-        home = _home(self._model)
-        loss = Loss(self._inputs.to(home), self._targets.to(home), runs=False)
+        loss = Loss(self._inputs.get("", self._inputs), self._targets, runs=False)
         found = landscape(self._model, {"loss": loss}, "random", grid=GRID["landscape"])
         return draw(
             found
@@ -115,7 +128,7 @@ class ModelExplorer(Explorer):
         part = self._activations[self.activation.value]
         handle = part.register_forward_pre_hook(lambda _, given: seen.append(given[0].detach().float().flatten().cpu()))
         try:
-            self._model(self._inputs.to(_home(self._model)))
+            call(self._model, _read(self._model, self._inputs))
         finally:
             handle.remove()
         if not seen:
@@ -162,5 +175,23 @@ def _evaluating(model: nn.Module) -> Iterator[None]:
         model.train(before)
 
 
-def _home(model: nn.Module) -> torch.device:
-    return next((weight.device for weight in model.parameters()), torch.device("cpu"))
+def _few(inputs: Any) -> dict[str, Tensor]:
+    """The first examples by name; a tensor has the name ""."""
+    parts = dict(inputs) if isinstance(inputs, Mapping) else {"": inputs}
+    found = {name: torch.as_tensor(part)[:FEW] for name, part in parts.items()}
+    for name, part in found.items():
+        if part.ndim < 2 and len(found) == 1:
+            raise ArgumentError(
+                f"inputs have shape {tuple(part.shape)}, {part.dtype}; give (N, …) numbers, such as X, or a dictionary"
+            )
+        if len(part) != len(next(iter(found.values()))):
+            raise ArgumentError(f"inputs[{name!r}] has {len(part)} examples; give as many of each")
+    return found
+
+
+def _read(model: nn.Module, inputs: Mapping[str, Tensor]) -> Any:
+    """Inputs as the model reads them: where its weights are, numbers in their precision."""
+    like = next(model.parameters(), torch.zeros(()))
+    kind = like.dtype if like.is_floating_point() else torch.get_default_dtype()
+    given = {n: part.to(like.device, kind if part.is_floating_point() else None) for n, part in inputs.items()}
+    return given.get("", given)

@@ -26,9 +26,7 @@ DOCUMENT = """<!DOCTYPE html>
 </body>
 </html>
 """
-BODY = """<h1>{title}</h1>
-{words}
-<div id="lab-root"></div>
+PART = """<div id="lab-root"></div>
 <script id="lab-state" type="application/json">{state}</script>
 <script type="module">
 import {{ render }} from "{module}";
@@ -66,6 +64,11 @@ def page(title: str, module: str, state: dict, words: str = "") -> str:
 
     module: a file of `page/` with a function `render`; state: what its model gives; words: HTML above it.
     """
-    kept = json.dumps(state, allow_nan=False).replace("<", "\\u003c")  # no `</script>` in a name may end it
-    body = BODY.format(title=html.escape(title), words=words, state=kept, module=url(module))
+    body = f"<main>\n<h1>{html.escape(title)}</h1>\n{words}\n{part(module, state)}\n</main>"
     return document(title, f"<style>{style()}</style>", body)
+
+
+def part(module: str, state: dict) -> str:
+    """What a module shows, as a part of a page; one a page."""
+    kept = json.dumps(state, allow_nan=False).replace("<", "\\u003c")  # no `</script>` in a name may end it
+    return PART.format(state=kept, module=url(module))

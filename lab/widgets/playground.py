@@ -13,7 +13,7 @@ from lab.probes.profile import profile
 from lab.widgets import modules
 from lab.widgets.function_view import described
 
-LEARNED = "simplicity/addition-27"
+LEARNED, TITLE = "simplicity/addition-27", "the learned function"
 
 
 class Playground(anywidget.AnyWidget):
@@ -29,6 +29,7 @@ class Playground(anywidget.AnyWidget):
     _esm = modules.source("playground.js")
 
     functions = traitlets.List(traitlets.Dict()).tag(sync=True)
+    autoplay = traitlets.Bool(False).tag(sync=True)
 
     def __init__(self, functions: Mapping[str, Spline] | None = None):
         super().__init__(functions=offered(functions))
@@ -37,4 +38,5 @@ class Playground(anywidget.AnyWidget):
 def offered(functions: Mapping[str, Spline] | None = None) -> list[dict]:
     """Functions as the page reads them: those given, and the learned one that is shipped."""
     learned = {LEARNED: zoo(LEARNED)} if LEARNED in zoo_names() else {}
-    return [described(name, profile(phi)) for name, phi in {**(functions or {}), **learned}.items()]
+    found = [described(name, profile(phi)) for name, phi in {**(functions or {}), **learned}.items()]
+    return [one | {"title": TITLE} if one["name"] == LEARNED else one for one in found]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import ipywidgets as widgets
+import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 
 from lab.plots.page import CONFIG
@@ -34,6 +36,32 @@ def page_of(explorer: widgets.Widget, title: str) -> str:
     body = "\n".join([f"<dl>{''.join(settings)}</dl>" if settings else "", *parts])
     head = f"<style>{modules.style()} {STYLE}</style>"
     return modules.document(title, head, f"<h1>{html.escape(title)}</h1>\n{body}")
+
+
+def numbers_of(explorer: widgets.Widget) -> str:
+    """The numbers of an explorer's figures as CSV: figure, trace, and x, y, z as far as a trace has them."""
+    rows, number = [], 0
+    for part in visible(explorer):
+        if isinstance(part, go.FigureWidget):
+            number += 1
+            rows += [row for trace in part.data if trace.visible is not False for row in _rows(number, trace)]
+    return pd.DataFrame(rows, columns=["figure", "trace", "x", "y", "z"]).to_csv(index=False)
+
+
+def written(table: Mapping[str, Sequence]) -> str:
+    """Columns of numbers or texts as CSV."""
+    return pd.DataFrame(dict(table)).to_csv(index=False)
+
+
+def _rows(figure: int, trace: go.Figure) -> Iterator[tuple]:
+    x, y, z = (getattr(trace, name, None) for name in "xyz")
+    if z is not None and np.ndim(z) == 2:
+        across = range(np.shape(z)[1]) if x is None else x
+        up = range(np.shape(z)[0]) if y is None else y
+        for place, line in zip(up, z, strict=False):
+            yield from ((figure, trace.name, at, place, value) for at, value in zip(across, line, strict=False))
+    elif x is not None and y is not None:
+        yield from ((figure, trace.name, at, place, None) for at, place in zip(x, y, strict=False))
 
 
 def visible(part: widgets.Widget) -> Iterator[widgets.Widget]:

@@ -8,15 +8,21 @@ from typing import Any
 import ipywidgets as widgets
 import numpy as np
 import plotly.graph_objects as go
+import traitlets
 from torch import Tensor
 
 from lab.errors import ArgumentError, check_whole
 from lab.plots.slices import fill, frame
 from lab.probes.calling import Model, coordinates, function_of
 from lab.probes.slices import Slice2D, slice_2d
-from lab.widgets.explorer import LABEL, Explorer, live
+from lab.widgets import modules
+from lab.widgets.explorer import LABEL, Explorer
+from lab.widgets.hosted import PageView, hosted_page, short
+from lab.widgets.perceptrons import perceptron
 
 KEPT = 2000  # slices that are remembered
+GREYS = ("#000000", "#ffffff")  # low, high
+FAMILIES = 4  # models with a slider, at most: so many the page has traits for
 
 
 class Cut:
@@ -61,13 +67,36 @@ class Cut:
         fill(figure, panel, found, self.output.value, point, names)
 
 
+class SlicesView(PageView):
+    """The panels; what the traits hold is said in `page/slices.js`."""
+
+    name, _esm = "slices", modules.source("slices.js")
+
+    models = traitlets.List(traitlets.Dict()).tag(sync=True)
+    points = traitlets.List().tag(sync=True)
+    columns = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    point = traitlets.Int(0).tag(sync=True)
+    across = traitlets.Int(0).tag(sync=True)
+    up = traitlets.Int(1).tag(sync=True)
+    output = traitlets.Int(0).tag(sync=True)
+    a0 = traitlets.Int(0).tag(sync=True)
+    a1 = traitlets.Int(0).tag(sync=True)
+    a2 = traitlets.Int(0).tag(sync=True)
+    a3 = traitlets.Int(0).tag(sync=True)
+    given = traitlets.List().tag(sync=True)
+    grid = traitlets.Int(60).tag(sync=True)
+    low = traitlets.Float(-1.0).tag(sync=True)
+    high = traitlets.Float(1.0).tag(sync=True)
+    greys = traitlets.List(traitlets.Unicode(), list(GREYS)).tag(sync=True)
+
+
 class SliceExplorer(Explorer):
     """Choose a training point and two inputs, and see what each model answers where these two inputs change.
 
     models: by name, modules, scikit-learn estimators or functions (N, inputs) → (N,) or (N, outputs); or, for a slider
     in its panel, a mapping from a number to such a model, for example TanH networks by their prefactor. points
     (N, inputs): training data. columns: names of the inputs. grid: points on a side. Shades are scaled in each panel
-    (simplicity paper, App. E.4).
+    (simplicity paper, App. E.4). What perceptrons answer, the page computes itself.
 
     >>> SliceExplorer({"sum": lambda x: x.sum(1)}, np.zeros((5, 2))).point.max
     4
@@ -84,13 +113,19 @@ class SliceExplorer(Explorer):
         super().__init__()
         if not models:
             raise ArgumentError("no models to slice; give at least one by name")
+        if sum(isinstance(model, Mapping) for model in models.values()) > FAMILIES:
+            raise ArgumentError(f"more than {FAMILIES} models with a slider; give fewer at a time")
         self._like, self._grid, self._bounds = points, check_whole("grid", grid, 2), bounds
         self._models: dict[str, dict[float | None, Model]] = {}
         self._sliders: dict[str, widgets.SelectionSlider] = {}
         self._slices: dict[tuple, Slice2D] = {}  # the latest
+        described = []  # as the page reads them
         for name, model in models.items():
             family: Mapping[Any, Model] = dict(sorted(model.items())) if isinstance(model, Mapping) else {None: model}
             self._models[name] = {value: function_of(one) for value, one in family.items()}
+            alphas = [f"{value:g}" for value in family] if isinstance(model, Mapping) else []
+            networks = [perceptron(one) for one in family.values()]
+            described.append({"name": name, "alphas": alphas, "networks": networks})
             if isinstance(model, Mapping):
                 options = [(f"{value:g}", value) for value in family]
                 self._sliders[name] = widgets.SelectionSlider(description=f"{name} α", options=options, style=LABEL)
@@ -99,11 +134,40 @@ class SliceExplorer(Explorer):
         self._cut = Cut(points, columns, max((one.shape[2] if one.ndim == 3 else 1 for one in outputs), default=1))
         self.point, self.across, self.up, self.output = self._cut.controls
         self.figure = frame(list(models))
+        self.view = SlicesView(
+            models=described,
+            points=[short(point) for point in self._cut.points],
+            columns=self._cut.names,
+            grid=self._grid,
+            low=float(bounds[0]),
+            high=float(bounds[1]),
+        )
+        for control, trait in zip(self._cut.controls, ("point", "across", "up", "output"), strict=True):
+            self.view.follow(control, trait)
+        for number, slider in enumerate(self._sliders.values()):
+            self.view.follow(slider, f"a{number}")
         self._draw()
-        self.figure = live(self.figure, self.figure.layout.height)
         rows = [self._cut.controls, list(self._sliders.values())]
-        self.arrange(*filter(None, rows), self.figure)
+        self.arrange(*filter(None, rows), self.view)
         self.watch(self._draw, *self._cut.controls, *self._sliders.values())
+
+    def _controls_kept(self) -> dict[str, Any]:
+        prefactors: dict[str, Any] = {"prefactors": self._sliders} if self._sliders else {}
+        return super()._controls_kept() | prefactors
+
+    def page(self) -> str:
+        """The panels; perceptrons are sliced there, of other models the planes as they are now are shown."""
+        return hosted_page("Slices of models", self.view, self.code(), self.status.value)
+
+    def _given_slice(self, name: str, found: Slice2D) -> dict[str, Any] | None:
+        """What the page cannot compute; None of what it can."""
+        which = self._sliders[name].index if name in self._sliders else 0
+        if self.view.models[list(self._models).index(name)]["networks"][which] is not None:
+            return None
+        values = found.values
+        if values.ndim == 3:
+            values = values[..., min(self.output.value, values.shape[2] - 1)]
+        return {"plane": [*self._cut.plane, which], "z": [short(row) for row in values]}
 
     def slider(self, name: str) -> widgets.SelectionSlider:
         """The slider of a model that was given as a mapping."""
@@ -137,6 +201,7 @@ class SliceExplorer(Explorer):
                 self._cut.draw(self.figure, panel, slice_)
                 value = self._value(name)
                 self.figure.layout.annotations[panel].text = name if value is None else f"{name}, α = {value:g}"
+        self.view.given = [self._given_slice(name, found[name]) for name in self._models]
         number, across, up = self._cut.plane
         self.say(
             f"Training point {number} (circle), with {self._cut.names[across]} and {self._cut.names[up]} changed. "

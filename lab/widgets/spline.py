@@ -10,7 +10,7 @@ import numpy as np
 from torch import Tensor
 
 from lab.catalogue.received_inputs import inputs_of
-from lab.errors import ArgumentError, LabError
+from lab.errors import ArgumentError, LabError, shown
 from lab.nonlinearity.named import named
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo, zoo_names
@@ -37,6 +37,8 @@ class SplineExplorer(Explorer):
     >>> SplineExplorer(Spline.zeros()).function.value
     'your function'
     """
+
+    forgotten = ("folder",)
 
     def __init__(
         self,
@@ -106,6 +108,15 @@ class SplineExplorer(Explorer):
         self.press(self._export, self.export)
         if edit:
             self.edit.value = True
+
+    def _marks(self) -> dict[str, tuple]:
+        return {"editing": (lambda: self.editing.state if self.editing else None, self._edit_as)}
+
+    def _edit_as(self, state: dict | None) -> None:
+        if (state is not None) != self.edit.value:
+            raise ArgumentError(f"state: edit={self.edit.value}, but editing={shown(state)}; give both or neither")
+        if self.editing is not None:
+            self.editing.state = state
 
     @property
     def spline(self) -> Spline:
@@ -240,6 +251,10 @@ class SplineExplorer(Explorer):
         shown[number] = described(names[number], self.shape, seen)
         compared = [names.index(name) for name in self._compared()]
         return function_page(shown, number, compared, self.zoom.value, self.slope.value, words=words)
+
+    def _table(self) -> dict[str, list]:
+        phi = self.spline
+        return {"x": phi.positions.tolist(), "value": phi.values.tolist()}
 
     def _export(self) -> None:
         if self.editing:

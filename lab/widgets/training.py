@@ -83,6 +83,7 @@ class TrainingExplorer(Explorer):
             name = used if isinstance(used, str) else GIVEN
             lines = self._begin(_label(runs[0].spec, name), [run.spec.seed for run in runs])
             self._extend(lines, runs.steps, runs.accuracy)
+            reach(self.figure, int(runs.steps[-1]))
         self.figure = live(self.figure, height=400)
         self.arrange(
             [self.task, self.mlp, self.scale],
@@ -137,6 +138,7 @@ class TrainingExplorer(Explorer):
             return
         fleets = self.contenders()
         self._lines = [self._begin(label, [spec.seed for spec in specs]) for label, specs in fleets.items()]
+        reach(self.figure, self.steps.value)
         self.train.disabled, self.clear.disabled, self.stop.disabled = True, True, False
         self._names = [f"{len(specs)} × {label}" for label, specs in fleets.items()]
         self._done, self._died, self._clock = [0.0] * len(fleets), [0] * len(fleets), time.monotonic()
@@ -149,7 +151,7 @@ class TrainingExplorer(Explorer):
     def _clear(self) -> None:
         if self.train.disabled:  # its lines are still drawn
             return
-        self.figure.data, self._trainings = (), 0
+        self.figure.data, self._trainings, self.figure.layout.xaxis.range = (), 0, None
         self.progress.value = 0.0
         self.say("")
 
@@ -182,7 +184,7 @@ class TrainingExplorer(Explorer):
             self._extend(self._lines[number], measured["steps"], measured[f"accuracy_{fleet.specs[0].evaluate[0]}"].T)
             self._done[number], self._died[number] = fleet.step / fleet.recipe.last, int((fleet.died >= 0).sum())
             self.progress.value = sum(self._done) / len(self._done)
-            steps = f"step {fleet.step} of {fleet.recipe.last}, {time.monotonic() - self._clock:.0f} s"
+            steps = f"step {fleet.step} of {fleet.recipe.last}, {clock(self.progress.value, self._clock)}"
             text = f"{'; '.join(self._names)}: {steps}"
             if died := sum(self._died):
                 text += f"; {died} diverged (their loss was no longer finite)"
@@ -204,6 +206,21 @@ def _used(run: Run) -> Resolved:
 
 def _label(spec: RunSpec, name: str) -> str:
     return f"{task_title(spec.task_name)}, {name}, width {spec.model.width}"
+
+
+def reach(figure: go.Figure, steps: int) -> None:
+    """Let the axis of steps go so far, or farther where it does, so that it stays while curves grow."""
+    figure.layout.xaxis.range = (0, max(steps, (figure.layout.xaxis.range or (0, 0))[1]))
+
+
+def clock(share: float, start: float) -> str:
+    """How long it has taken since `start`, and how long it will: share: what is done.
+
+    >>> clock(0.25, time.monotonic() - 30), clock(1.0, time.monotonic() - 30)
+    ('30 s, about 90 s left', '30 s')
+    """
+    seconds = time.monotonic() - start
+    return f"{seconds:.0f} s" + (f", about {seconds * (1 - share) / share:.0f} s left" if 0 < share < 1 else "")
 
 
 def learning_frame(accuracy: str = ACCURACY) -> go.Figure:

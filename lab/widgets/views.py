@@ -1,4 +1,4 @@
-"""The pictures of LatentExplorer: a map of codes, bars of a decoder's scores, the scores of one code over its heads.
+"""Pictures of latent codes: a map, and bars of a decoder's scores.
 
 Each is made once and then filled in place; nothing here computes.
 """
@@ -12,11 +12,10 @@ import plotly.graph_objects as go
 
 from lab.plots.decoding import CONTROLS
 from lab.plots.embedding import NAMES, in_order, look
-from lab.plots.style import BLACK, BLUE, GREY, SEQUENTIAL, SIZE, SKY, TEMPLATE, VERMILLION
+from lab.plots.style import BLACK, SEQUENTIAL, SIZE, SKY, TEMPLATE, VERMILLION
 from lab.probes.decoding import Decoding
 
-POINTS, CHOSEN, A, B, NAMED = 0, 1, 2, 3, 4  # traces of a map; from NAMED on, one for each name in the legend
-RINGS = {A: ("A", BLACK, "circle-open"), B: ("B", VERMILLION, "square-open")}
+POINTS, NAMED = 0, 1  # traces of a map; from NAMED on, one for each name in the legend
 PLAIN = {"showticklabels": False, "ticks": "", "showgrid": False, "mirror": True}
 HEIGHT = 470  # px
 LISTED = 24  # labels in a legend; where there are more, pointing at a point tells its own
@@ -35,28 +34,12 @@ def map_frame(hover: Sequence[str]) -> go.Figure:
         hovertemplate="%{text}<extra></extra>",
         showlegend=False,
         marker=marker,
-        # the line that was drawn shows what is selected; points that are faded would stay so when the line is gone,
-        # because a page takes "no selection" for "none is selected"
-        unselected={"marker": {"opacity": marker["opacity"]}},
     )
-    figure.add_scatter(
-        x=[],
-        y=[],
-        mode="markers",
-        hoverinfo="skip",
-        showlegend=False,
-        marker={"symbol": "star-open", "size": 17, "color": BLACK, "line": {"width": 2}},
-    )
-    for name, ink, symbol in RINGS.values():
-        marker = {"symbol": symbol, "size": 10, "color": ink, "line": {"width": 1.3}}
-        figure.add_scatter(x=[], y=[], mode="markers", hoverinfo="skip", name=name, marker=marker, showlegend=False)
-    figure.update_traces(unselected_marker_opacity=1, selector={"hoverinfo": "skip"})  # the star and the rings, too
     for _ in range(LISTED):
         figure.add_scatter(x=[None], y=[None], mode="markers", marker={"size": 8}, visible=False, hoverinfo="skip")
     figure.update_layout(
         template=TEMPLATE,
         height=HEIGHT,
-        dragmode="lasso",
         margin={"l": 10, "r": 10, "t": 56, "b": 130},
         title={"font": {"size": SIZE}, "x": 0.02, "y": 0.97, "yanchor": "top"},
         legend={
@@ -100,21 +83,6 @@ def colour_map(figure: go.Figure, shown: np.ndarray, colouring: str) -> None:
         if number < len(listed):
             name = listed[number]
             trace.name, (trace.marker.color, trace.marker.symbol) = name, looks[name]
-
-
-def ring(figure: go.Figure, trace: int, points: np.ndarray, which: np.ndarray | None) -> None:
-    """Mark some of the points (N, 2), those of the indices `which`, as the chosen one, or as A or B; None: none."""
-    some = points[:0] if which is None else points[which]
-    figure.data[trace].x, figure.data[trace].y = some[:, 0], some[:, 1]
-    figure.data[trace].showlegend = bool(len(some)) and trace in RINGS
-
-
-def unselect(figure: go.Figure) -> None:
-    """Remove the line that was drawn, and what it selects. Only the page knows of them: it is told of others first,
-    because what seems to be as it was is not sent."""
-    trace = figure.data[POINTS]
-    figure.layout.selections, trace.selectedpoints = [{"type": "rect", "x0": 0, "x1": 0, "y0": 0, "y1": 0}], []
-    figure.layout.selections, trace.selectedpoints = [], None
 
 
 def bars_frame() -> go.Figure:
@@ -178,31 +146,6 @@ def fill_bars(figure: go.Figure, found: Decoding | str, names: Sequence[str], wh
         f"Decoding the {what} by logistic regression: {numbers[0]} {kind}"
         f"<br>constant answer {numbers[1]}, shuffled labels {numbers[2]}"
     )
-
-
-def heads_frame(heads: int) -> go.Figure:
-    """The scores of one example over heads, and the mean of its like, without scores."""
-    figure = go.Figure()
-    x, told = list(range(1, heads + 1)), "head %{x}: %{y:.3g}<extra></extra>"
-    figure.add_bar(x=x, y=[], name="this problem", marker={"color": BLUE}, hovertemplate=told)
-    marker = {"symbol": "line-ew-open", "size": 12, "color": VERMILLION, "line": {"width": 2}}
-    figure.add_scatter(x=x, y=[], mode="markers", marker=marker, hovertemplate=told)
-    figure.update_layout(
-        template=TEMPLATE,
-        height=290,
-        margin={"l": 58, "r": 14, "t": 34, "b": 84},
-        title={"font": {"size": SIZE}, "x": 0.02, "y": 0.98, "yanchor": "top"},
-        legend={"yref": "container", "y": 0.01, "yanchor": "bottom", "x": 0},
-        xaxis={"title": {"text": "head"}, "dtick": 1, "showgrid": False, "range": (0.4, heads + 0.6)},
-        yaxis={"title": {"text": "attention score"}, "zeroline": True, "zerolinecolor": GREY},
-    )
-    return figure
-
-
-def fill_heads(figure: go.Figure, code: np.ndarray, mean: np.ndarray, like: str, title: str) -> None:
-    """code, mean (heads,): of the example and of all problems that are `like` it."""
-    figure.data[0].y, figure.data[1].y, figure.data[1].name = code, mean, like
-    figure.layout.title.text = title
 
 
 def _lines(text: str, width: int) -> list[str]:

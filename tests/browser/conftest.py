@@ -20,6 +20,8 @@ ARGUMENTS = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),  # works as root, without a screen
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),  # and stays offline
 ]
+AXE = """violations => violations.filter(({ impact }) => ["serious", "critical"].includes(impact)).flatMap(
+  ({ id, nodes }) => nodes.map(({ html, any }) => `${id}: ${html.slice(0, 150)} (${any[0]?.message ?? ""})`))"""
 LONGEST = 900  # seconds for a test: its waits are long where the machine is busy
 FAILED = pytest.StashKey[bool]()
 
@@ -97,6 +99,19 @@ def opened(open_notebook):
         return lab
 
     return open_
+
+
+@pytest.fixture(scope="session")
+def findings():
+    """Call with a page: what is serious or worse for who has a screen reader or no mouse, as axe-core finds it."""
+    from axe_playwright_python.base import AXE_SCRIPT
+
+    def find(page, within="document") -> list[str]:
+        page.evaluate(AXE_SCRIPT)
+        options = "{ preload: false }"  # a page from disk may not fetch its own style sheet
+        return page.evaluate(f"async () => ({AXE})((await axe.run({within}, {options})).violations)")
+
+    return find
 
 
 @pytest.fixture

@@ -2,17 +2,15 @@
 long."""
 
 import re
-from contextlib import suppress
 
 import numpy as np
 from playwright.sync_api import expect
 
 from tests.browser.jupyter import choosing
 
-COUNTS = re.compile(r"A has (\d+) problems(?:, B (\d+))?")  # what LatentExplorer says of its groups
-# how faded the most faded of a map's points and its star is
-FAINTEST = """plot => Math.min(...[...plot.querySelectorAll('.scatterlayer .trace:nth-child(-n+2) .point')].map(
-  point => Number(point.style.opacity)))"""
+# where the points of a map are, in pixels of it
+PLACES = """svg => [...svg.querySelectorAll("g:first-of-type path")].map((point) =>
+  point.getAttribute("transform").match(/[-.\\d]+/g).map(Number))"""
 PANELS = "svg => svg.innerHTML.split('>A<').length - 1"
 
 
@@ -76,8 +74,9 @@ def test_a_fuzzy_function_is_built(opened):
 
 def test_latent_codes(opened, redraws):
     lab = opened("hypernetwork/latent_codes.ipynb")
-    codes, bars, heads = lab.explored(3)
-    codes.scroll_into_view_if_needed()
+    (bars,) = lab.explored(1)
+    codes, map_ = lab.page.locator(".lab-latent"), lab.page.locator(".lab-latent svg[role=application]")
+    map_.scroll_into_view_if_needed()
     colour, layer, computing = lab.dropdown("colour by"), lab.dropdown("layer"), lab.page.get_by_text("computing")
 
     redraws("colour of codes", lab, codes, [choosing(colour, name) for name in ("target", "correctness", "rule") * 3])
@@ -86,41 +85,39 @@ def test_latent_codes(opened, redraws):
     lab.redraw(bars, choosing(colour, "target"))
     bars.get_by_text("Decoding the target").wait_for()
     computing.wait_for(state="hidden")
-    expect(heads).to_contain_text("layer 1")
     layer.select_option("4")
     codes.get_by_text("layer 4").wait_for()
     computing.wait_for(state="hidden")
     redraws("a layer that is known", lab, codes, [choosing(layer, name) for name in ("1", "4") * 4])
 
-    x, y = np.array(codes.evaluate("plot => [Array.from(plot.data[0].x), Array.from(plot.data[0].y)]"))
+    x, y = np.array(map_.evaluate(PLACES)).T
     apart = np.hypot(*(v[:, None] - v for v in (x, y))) + 1e9 * np.eye(len(x))
     lonely = int(apart.min(0)[1:].argmax()) + 1  # no other point is under the mouse there; 0 is shown already
-    lab.redraw(heads, lambda: lab.click_point(codes, x[lonely], y[lonely]))
-    heads.get_by_text(f"Problem {lonely},").wait_for()
+    box = map_.bounding_box()
+    lab.redraw(codes, lambda: lab.page.mouse.click(box["x"] + x[lonely], box["y"] + y[lonely]))
+    codes.get_by_text(f"Problem {lonely}:").wait_for()
+    lab.page.get_by_text(f"Problem {lonely}", exact=True).wait_for()  # drawn by the kernel
     lab.page.locator("svg[aria-label^='SRAVEN problem']").wait_for()
     expect(lab.page.get_by_text("In the last panel is the model's answer")).to_have_count(1)
 
     lab.page.get_by_text("Draw a line around a cluster of the map").wait_for()
-    (left, right), (low, high) = ((v.min() - 0.03 * np.ptp(v), v.max() + 0.03 * np.ptp(v)) for v in (x, y))
-    middle = np.median(x)
-    for name, (start, end) in {"A": (left, middle), "B": (middle, right)}.items():
-        lab.draw_around(codes, [(start, low), (start, high), (end, high), (end, low)])
-        wanted = [(x < middle).sum(), (x > middle).sum()][: "AB".index(name) + 1]
-
-        def around(wanted=wanted):
-            """Whether A, or both, have the problems that a line was drawn around."""
-            said = COUNTS.search(lab.page.locator(".lab-difference").text_content())
-            counts = [int(count) for count in said.groups() if count] if said else []
-            return len(counts) == len(wanted) and np.abs(np.subtract(counts, wanted)).max() <= 3
-
-        for _ in range(20):  # a busy page may send its selection after the button
-            lab.button(f"selection → {name}").click()
-            with suppress(AssertionError):
-                lab.until(around, f"{name} is taken", timeout=3)
-                break
-        lab.until(around, f"{name} has the problems that a line was drawn around")
+    middle, box = np.median(x), map_.bounding_box()
+    ends = {"A": (2, middle), "B": (middle, box["width"] - 2)}
+    wanted = [int((x < middle).sum()), int((x > middle).sum())]
+    for number, (name, (start, end)) in enumerate(ends.items()):
+        corners = [(start, 2), (end, 2), (end, box["height"] - 2), (start, box["height"] - 2)]
+        lab.page.mouse.move(box["x"] + start, box["y"] + 2)
+        lab.page.mouse.down()
+        for across, down in corners[1:]:
+            lab.page.mouse.move(box["x"] + across, box["y"] + down, steps=4)
+        lab.page.mouse.up()
+        codes.get_by_text(f"{wanted[number]} selected").wait_for()
+        lab.button(f"selection → {name}").click()
+        lab.page.get_by_text(f"A has {wanted[0]} problems").or_(
+            lab.page.get_by_text("The rule that separates")
+        ).wait_for()
     lab.page.get_by_text("The rule that separates them").wait_for()
-    lab.until(lambda: codes.evaluate(FAINTEST) >= 0.8, "no point of the map is faded any more")
+    expect(codes.locator(".lab-a")).to_have_count(wanted[0])
     layer.select_option("1")
     lab.page.get_by_text("codes in layer 1 tells A from B").wait_for()
     lab.button("clear A and B").click()

@@ -3,7 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.browser.jupyter import choosing, notebook_of
@@ -24,6 +23,7 @@ SliceExplorer({"ReLU": trained()[0], "TanH": tanh, "tree": tree}, x, names)
 """,
 ]
 FULL = "() => [...document.querySelectorAll('.js-plotly-plot')].every(plot => plot.data.length > 1)"
+IMAGE = "(box, panel) => box.querySelectorAll('image')[panel].getAttribute('href')"
 PANEL = "(plot, panel) => JSON.stringify(Array.from(plot.data[2 * panel].z, row => Array.from(row)))"
 
 
@@ -32,24 +32,23 @@ def test_landscapes_and_slices(open_notebook, redraws):
     lab.run_all()
     assert lab.errors() == []
     plots = lab.page.locator(".js-plotly-plot:has(.main-svg)")
-    expect(plots).to_have_count(3)  # two landscapes, two slices, three slices
+    expect(plots).to_have_count(1)  # two slices; landscapes and slices of several models are the page's own
     lab.page.wait_for_function(FULL)
-    land, slices, models = map(lab.figure, range(3))
+    slices, models = lab.figure(0), lab.page.locator(".lab-slices")
+    land = lab.page.get_by_role("application")
+    left = land.locator("svg").first
+    left.scroll_into_view_if_needed()
 
-    x, y = land.evaluate("plot => [plot.data[0].x[4], plot.data[0].y[9]]")
     itself, there = (slices.evaluate(PANEL, panel) for panel in (1, 0))
-    lab.redraw(slices, lambda: lab.click_point(land, x, y))
-    told = lab.page.get_by_text("Near the chosen point (")
-
-    def near():
-        said = re.findall(r"-?[.\d]+", told.text_content().replace("−", "-"))[:2]
-        return [float(number) for number in said] == pytest.approx([x, y], abs=0.1)  # to a step of the sliders
-
-    lab.until(near, f"the chosen point is ({x:.1f}, {y:.1f})")
+    box = left.bounding_box()
+    lab.redraw(land, lambda: lab.page.mouse.click(box["x"] + 0.3 * box["width"], box["y"] + 100))
+    told = land.get_by_role("status")
+    expect(told).to_contain_text(re.compile(r"Near the chosen point \(−.*loss: .*complexity: "))
     lab.until(lambda: slices.evaluate(PANEL, 0) != there, "the slice there is drawn")
     assert slices.evaluate(PANEL, 1) == itself
-    for measure in ("loss: ", "complexity: "):  # hover reads both
-        expect(land.locator(".hoverlayer")).to_contain_text(measure)
+    before = told.text_content()
+    lab.redraw(land, lambda: land.press("ArrowRight"))
+    expect(told).not_to_have_text(before)
     along = lab.slider("x")
     redraws("walk through weight space", lab, slices, [lambda: along.press("ArrowRight")] * PRESSES)
     redraws("checkpoint", lab, slices, [lambda: lab.slider("nearest to checkpoint").press("ArrowLeft")] * 3)
@@ -58,16 +57,17 @@ def test_landscapes_and_slices(open_notebook, redraws):
     choosing(lab.dropdown("plane"), "random, by neuron")()
     lab.page.get_by_text("Directions: filter-normalized.").wait_for()
     assert slices.evaluate(PANEL, 1) == itself  # the model is where it was
-    for view, kind in (("3-D", "surface"), ("contour", "contour")):
-        lab.page.get_by_role("button", name=view).click()
-        lab.page.wait_for_function(f"() => document.querySelector('.js-plotly-plot')?.data?.[0]?.type === '{kind}'")
+    lab.page.get_by_role("button", name="3-D").click()
+    lab.page.wait_for_function("() => document.querySelector('.js-plotly-plot')?.data?.[0]?.type === 'surface'")
+    lab.page.get_by_role("button", name="contour").click()
+    expect(land).to_be_visible()
     assert lab.errors() == []
 
-    relu, tanh = (models.evaluate(PANEL, panel) for panel in (0, 1))
+    relu, tanh = (models.evaluate(IMAGE, panel) for panel in (0, 1))
     prefactor = lab.slider("TanH α")
     redraws("prefactor", lab, models, [lambda: prefactor.press("ArrowRight")] + [lambda: prefactor.press("ArrowLeft")])
-    lab.until(lambda: models.evaluate(PANEL, 1) == tanh, "the prefactor is what it was")
-    assert models.evaluate(PANEL, 0) == relu
+    lab.until(lambda: models.evaluate(IMAGE, 1) == tanh, "the prefactor is what it was")
+    assert models.evaluate(IMAGE, 0) == relu
     labelled = lab.page.locator(".widget-inline-hbox").filter(has=lab.page.get_by_text("training point", exact=True))
     point = labelled.nth(1).locator(".noUi-handle")
     redraws("training point", lab, models, [lambda: point.press("ArrowRight")] * PRESSES)

@@ -2,6 +2,8 @@
 
 import time
 
+from playwright.sync_api import expect
+
 from tests.browser.jupyter import notebook_of
 
 LIVE = """
@@ -31,6 +33,8 @@ def test_training_grows_beside_a_page_that_still_answers(open_notebook, redraws)
 SLOW_TO_HEAR = """
 import time
 
+from playwright.sync_api import expect
+
 import ipywidgets
 import plotly.graph_objects as go
 
@@ -59,3 +63,41 @@ def test_a_click_is_heard_of_although_the_one_before_is_dealt_with_and_the_mouse
     lab.hover_point(points, 1, 1)
     lab.page.get_by_text("clicked: 0 2").wait_for()
     assert lab.errors() == []
+
+
+PICTURED = """
+import lab
+
+lab.explore(lab.Spline([0.0, 1.0, 0.0], low=-1.0, high=1.0))
+"""
+# the width of each picture among the notebook's outputs, as it would be saved
+PICTURES = """async () => Promise.all(window.jupyterapp.shell.currentWidget.content.model.toJSON().cells.flatMap(
+  cell => cell.outputs ?? []).filter(output => output.data?.["image/png"]).map(async output => {
+    const image = new Image();
+    image.src = `data:image/png;base64,${output.data["image/png"]}`;
+    await image.decode();
+    return image.width;
+  }))"""
+
+
+def test_a_saved_notebook_shows_a_picture_where_the_kernel_is_gone(open_notebook, findings):
+    lab = open_notebook(notebook_of(PICTURED))
+    lab.run_all()
+    page = lab.page
+    page.locator(".lab-line").first.wait_for(state="attached")
+    lab.until(lambda: max(page.evaluate(PICTURES), default=0) > 300, "the notebook has a picture of the explorer")
+    still = page.locator(".jp-RenderedImage img")
+    expect(still).to_be_hidden()  # the explorer itself is there
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="save page").click()
+    assert "lab-state" in saved.value.path().read_text()
+    with page.expect_download() as numbers:
+        page.get_by_role("button", name="save numbers").click()
+    assert numbers.value.path().read_text().splitlines()[:2] == ["x,value", "-1.0,0.0"]
+    assert findings(page, "'.lab-explorer'") == [] and lab.errors() == []
+
+    page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
+    page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
+    page.reload()
+    expect(still).to_be_visible()
+    assert still.evaluate("image => image.naturalWidth") > 300

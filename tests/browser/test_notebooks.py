@@ -57,12 +57,15 @@ def test_individual_tasks(opened, redraws):
 
 def test_compatibility(opened, redraws):
     lab = opened("transformers/3.2_compatibility.ipynb")
-    matrix, curves, *_ = lab.explored(4)
-    lab.redraw(curves, lambda: lab.click_point(matrix, "Mano", "AddMod"))
-    curves.get_by_text("optimized for AddMod").wait_for()
-    expect(curves).to_contain_text("Trained on Mano")
+    view = lab.page.locator(".lab-compatibility").first
+    view.scroll_into_view_if_needed()
+    cell = view.get_by_role("gridcell", name="Optimized for AddMod, trained on Mano")
+    lab.redraw(view, cell.click)
+    expect(view).to_contain_text("Trained on Mano")
+    view.get_by_text("optimized for AddMod", exact=True).wait_for()
     menu = lab.dropdown("trained on").first
-    redraws("cell of a matrix", lab, curves, [choosing(menu, task) for task in ("Memorize", "Add", "Copy", "Haystack")])
+    expect(menu.locator("option:checked")).to_have_text("Mano")  # the menu goes with the click
+    redraws("cell of a matrix", lab, view, [choosing(menu, task) for task in ("Memorize", "Add", "Copy", "Haystack")])
     assert lab.errors() == []
 
 

@@ -4,11 +4,13 @@ import json
 import re
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 import pytest
 import torch
 from playwright.sync_api import expect
 
+import lab
 from lab.errors import LabError
 from lab.gallery import write_gallery
 from lab.nonlinearity.spline import Spline
@@ -16,9 +18,12 @@ from lab.plots.page import CONFIG
 from lab.widgets import modules
 from lab.widgets.editing import EditingExplorer
 from lab.widgets.explorer import live
+from lab.widgets.latent import LatentExplorer
+from lab.widgets.model import ModelExplorer
 from lab.widgets.slices import SliceExplorer
 from lab.widgets.spline import SplineExplorer
 from lab.widgets.training import learning_frame
+from tests.widgets.landscapes import found
 from tests.widgets.node import PAGE
 
 WIDTHS = (1280, 600)
@@ -90,22 +95,120 @@ def test_a_function_is_sent_as_a_page_and_changed_there(offline, tmp_path):
     assert page.said == [] and narrow.said == []
 
 
-def test_other_explorers_are_sent_as_they_stand(offline, tmp_path):
-    sums = {"sum": lambda x: x.sum(1), "scaled": {a: lambda x, a=a: a * x[:, 0] for a in (1.0, 3.0)}}
+def told(page):
+    """What a page says of what is chosen."""
+    return page.locator("[role=status]").first
+
+
+def test_a_matrix_is_sent_with_the_curves_of_all_cells(offline, tmp_path, findings):
+    explorer = lab.explore(lab.figure("transformers/fig11", scale="laptop"))
+    explorer.task.value = "mano"
+    page = offline(explorer.save(tmp_path / "matrix.html"))
+    names = [one["words"] for one in explorer.view.parts[0]["cells"][0]]
+    expect(told(page)).to_contain_text(names[explorer.task.index])
+    course = page.locator(".lab-line[data-name=baseline]")
+    before = course.get_attribute("d")
+    page.get_by_role("gridcell", name=names[0]).click()
+    expect(told(page)).to_contain_text(names[0])
+    assert course.get_attribute("d") != before and page.get_by_label("trained on", exact=True).input_value() == "0"
+    page.keyboard.press("ArrowDown")
+    below = explorer.view.parts[0]["cells"][1][0]["words"]
+    expect(told(page)).to_contain_text(below)
+    expect(page.locator("td:focus")).to_have_attribute("aria-label", below)
+    page.get_by_label("optimized part", exact=True).select_option("both")
+    expect(told(page)).to_contain_text(explorer.view.parts[explorer.cells.parts.index("both")]["cells"][1][0]["words"])
+    with page.expect_download() as numbers:
+        page.get_by_role("button", name="save numbers").click()
+    table = pd.read_csv(numbers.value.path())
+    assert len(table) == sum(map(len, explorer._deltas.values()))
+    assert wide(page) <= 0 and page.said == [] and findings(page) == []
+
+
+def test_a_landscape_is_sent_and_walked_through_with_the_keyboard(offline, tmp_path, findings):
+    explorer = lab.explore(found())
+    page = offline(explorer.save(tmp_path / "landscape.html"))
+    ring, land = page.locator(".lab-mark[data-name=chosen]").first, found()
+    before = ring.get_attribute("cx")
+    page.get_by_role("application").focus()
+    page.keyboard.press("ArrowRight")
+    row, column = (np.abs(axis).argmin() for axis in (land.y, land.x))
+    loss, complexity = (f"{land.values[name][row, column + 1]:.3g}" for name in ("loss", "complexity"))
+    expect(told(page)).to_contain_text(re.compile(rf"loss: {float(loss):g}, complexity: {float(complexity):g}\b"))
+    assert float(ring.get_attribute("cx")) > float(before)
+    assert float(page.get_by_label("x", exact=True).input_value()) == pytest.approx(land.x[column + 1], rel=0.02)
+    page.get_by_label("log", exact=True).check()
+    expect(page.get_by_text("loss (log₁₀)")).to_be_visible()
+    page.get_by_label("left", exact=True).select_option("complexity")
+    expect(page.get_by_text("complexity (log₁₀)")).to_have_count(2)
+    expect(page.get_by_text("the model itself (star)", exact=True)).to_be_visible()  # the slices stay as they were
+    with page.expect_download() as picture:
+        page.get_by_role("button", name="save picture").click()
+    assert picture.value.path().read_bytes().startswith(b"\x89PNG")
+    assert wide(page) <= 0 and page.said == [] and findings(page) == []
+
+
+def test_a_map_of_codes_is_sent_with_its_colours_groups_and_codes(offline, tmp_path, findings):
+    explorer = LatentExplorer(lab.trained("sraven", "hyla", progress=False), 60)
+    path = explorer.save(tmp_path / "codes.html")
+    assert path.stat().st_size < 6e6
+    page = offline(path, 600)
+    view, map_ = explorer.map, page.get_by_role("application")
+    expect(told(page)).to_have_text(view.texts[0])
+    page.get_by_label("colour by", exact=True).select_option("correctness")
+    expect(page.get_by_text(re.compile(r"wrong|right")).first).to_be_visible()
+    map_.scroll_into_view_if_needed()
+    box = map_.bounding_box()
+    corners = [(2, 2), (box["width"] - 2, 2), (box["width"] - 2, box["height"] - 2), (2, box["height"] - 2)]
+    page.mouse.move(box["x"] + 2, box["y"] + 2)
+    page.mouse.down()
+    for across, down in corners[1:]:
+        page.mouse.move(box["x"] + across, box["y"] + down, steps=3)
+    page.mouse.up()
+    labels = view.colourings[list(explorer.colour.options).index("correctness")]["labels"]
+    counts = "|".join(f"{name} {labels.count(name)}" for name in set(labels))
+    expect(told(page)).to_have_text(re.compile(rf"{len(labels)} selected; correctness: ({counts})"))
+    map_.focus()
+    page.keyboard.press("Escape")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    code = page.get_by_text(re.compile(r"Problem \d+: its code"))
+    number = int(re.search(r"\d+", code.text_content())[0])
+    assert number != 0
+    expect(told(page)).to_have_text(view.texts[number])
+    assert wide(page) <= 0 and page.said == [] and findings(page) == []
+
+
+def test_slices_are_sent_and_perceptrons_go_on_answering(offline, tmp_path, findings):
+    model = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
+    sums = {"sum": lambda x: x.sum(1), "scaled": {a: lambda x, a=a: a * x[:, 0] for a in (1.0, 3.0)}, "net": model}
     explorer = SliceExplorer(sums, torch.rand(5, 3), columns=["one", "two", "three"])
     explorer.point.value, explorer.slider("scaled").value = 4, 3.0
-    path = explorer.save(tmp_path / "slices.html")
+    page = offline(explorer.save(tmp_path / "slices.html"))
+    expect(page.get_by_text("scaled, α = 3")).to_be_visible()
+    expect(page.get_by_text("Training point 4 (circle)")).to_be_visible()
+    images = "nodes => nodes.map(node => node.getAttribute('href'))"
+    before = page.locator(".lab-field image").evaluate_all(images)
+    page.get_by_label("training point").press("ArrowLeft")
+    expect(page.get_by_text("sum (point 4, as it was)")).to_be_visible()
+    after = page.locator(".lab-field image").evaluate_all(images)
+    assert after[:2] == before[:2] and after[2] != before[2]
+    assert wide(page) <= 0 and page.said == [] and findings(page) == []
+
+
+def test_other_explorers_are_sent_as_they_stand(offline, tmp_path):
+    model = torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
+    explorer = ModelExplorer(model, torch.rand(9, 2))
+    explorer.view.value, explorer.corners[2].value = "slice", 7
+    path = explorer.save(tmp_path / "model.html")
     assert path.stat().st_size < 6e6
     page = offline(path)
     page.locator(".js-plotly-plot .main-svg").first.wait_for()
-    expect(page.locator("dl")).to_contain_text("training point: 4")
-    expect(page.locator("dl")).to_contain_text("scaled α: 3")
-    expect(page.get_by_text("scaled, α = 3")).to_be_visible()
-    expect(page.get_by_text("Training point 4 (circle)")).to_be_visible()
+    expect(page.locator("dl")).to_contain_text("look at: slice")
+    expect(page.locator("dl")).to_contain_text("point c: 7")
     drawn = page.locator(".js-plotly-plot").evaluate("plot => plot.data.map(trace => trace.type)")
-    assert drawn == [trace.type for trace in explorer.figure.data] and page.said == []
+    assert drawn == [trace.type for trace in explorer._place.children[0].data] and page.said == []
     with pytest.raises(LabError, match="name another file"):
-        explorer.save(tmp_path / "nowhere" / "slices.html")
+        explorer.save(tmp_path / "nowhere" / "model.html")
 
 
 NARROW = """<!DOCTYPE html><meta charset="utf-8"><link rel="icon" href="data:,"><style>{style}</style>
@@ -198,37 +301,45 @@ def test_a_page_cannot_be_broken_by_a_name(offline, tmp_path):
     assert json.dumps(page.title()) == json.dumps(name) and page.said == []
 
 
-def test_the_gallery_opens_from_disk_and_a_network_learns_in_it(offline, tmp_path):
+def test_the_gallery_opens_from_disk_and_a_network_learns_in_it(offline, tmp_path, findings):
     write_gallery(tmp_path / "site")
     page = offline(tmp_path / "site" / "index.html")
     cards = page.locator("article.card:visible")
     every = cards.count()
     page.get_by_label("search").fill("modular")
-    expect(page.get_by_role("status").first).to_have_text(re.compile(r"^\d+ shown"))
+    expect(page.locator("#count")).to_have_text(re.compile(r"^\d+ shown"))
     assert 0 < cards.count() < every
     page.get_by_label("search").fill("")
     page.get_by_label("paper").select_option("hypernetwork")
     assert 0 < cards.count() < every
 
-    game = page.frame_locator("iframe")
-    game.get_by_label("task").select_option("rings")
-    game.get_by_role("button", name="play").click()
-    expect(game.get_by_role("status")).to_have_text(re.compile(r"Step \d\d"))
-    game.get_by_role("button", name="pause").click()
-    box = game.locator(".lab-pad").bounding_box()
-    line = game.locator(".lab-pad path")
+    steps = page.locator(".lab-race").get_by_role("status")
+    expect(steps).to_have_text(re.compile(r"Step [1-9]"))  # it began by itself
+    page.get_by_role("button", name="pause").click()
+    page.get_by_label("task").select_option("rings")
+    expect(steps).to_have_text(re.compile(r"Step 0: .* each the best for its function"))
+    page.get_by_role("button", name="play").click()
+    expect(steps).to_have_text(re.compile(r"Step \d\d"))
+    page.get_by_role("button", name="pause").click()
+    box = page.locator(".lab-pad").bounding_box()
+    line = page.locator(".lab-pad path")
     before = line.get_attribute("d")
     page.mouse.move(box["x"] + 60, box["y"] + 30)
     page.mouse.down()
     page.mouse.move(box["x"] + 160, box["y"] + 120, steps=4)
     page.mouse.up()
     assert line.get_attribute("d") != before
-    expect(game.get_by_label("non-linearity").locator("option:checked")).to_have_text("drawn")
-    expect(game.get_by_role("status")).to_have_text(re.compile(r"Step 0:"))
+    expect(page.get_by_label("non-linearity").locator("option:checked")).to_have_text("drawn")
+    expect(steps).to_have_text(re.compile(r"Step 0: .* this function has none of its own"))
 
     assert wide(page) <= 0
     page.goto((tmp_path / "site" / "figures" / "transformers" / "fig2.html").as_uri())
     page.locator(".main-svg").first.wait_for()
-    assert page.get_by_text("Share chart").count() == 0
+    assert page.get_by_text("Share chart").count() == 0 and findings(page) == []
     narrow = offline(tmp_path / "site" / "index.html", 600)
     assert wide(narrow) <= 0 and page.said == [] and narrow.said == []
+    narrow.emulate_media(color_scheme="dark", reduced_motion="reduce")
+    assert findings(narrow) == []
+    for name in ("scorecard", "functions", "notebooks/00_start_here"):
+        narrow.goto((tmp_path / "site" / f"{name}.html").as_uri())
+        assert findings(narrow) == [], name

@@ -16,7 +16,7 @@ from lab import tasks
 from lab.catalogue import build
 from lab.catalogue.listing import listing
 from lab.catalogue.provenance import check
-from lab.catalogue.registry import PAPERS, entries, entry
+from lab.catalogue.registry import PAPERS, entries, entry, package
 from lab.catalogue.shipped import RESULTS
 from lab.datasets.tokens import SPLITS
 from lab.errors import ArgumentError
@@ -25,6 +25,7 @@ from lab.papers.transformers.settings import setting
 from lab.scale import COMMON, SCALES
 from lab.spec import RunSpec, Shaped, key, needs, replace
 from lab.tasks.task import REQUIRED_SPLITS
+from tests.crossing.planted import NAMES as CROSSING
 from tests.drawings import differences
 from tests.papers.activations.planted import NAMES as ACTIVATIONS
 from tests.papers.hypernetwork.planted import NAMES as HYPER
@@ -42,7 +43,7 @@ def runs_of(name: str, scale: str, seeds: int | None = None) -> set[RunSpec]:
 
 
 def test_the_catalogue_has_the_figures_of_the_papers():
-    assert list(entries()) == NAMES + HYPER + SIMPLE + ACTIVATIONS
+    assert list(entries()) == NAMES + HYPER + SIMPLE + ACTIVATIONS + CROSSING
     for name, found in entries().items():
         assert found.name == name and found.section and found.title and found.shows and found.paper_says
         assert set(COMMON) <= set(found.minutes) <= set(found.seeds) <= set(SCALES)
@@ -74,9 +75,9 @@ def test_only_the_paper_that_is_asked_for_is_imported():
 
 def test_every_section_is_listed():
     for paper in PAPERS:
-        package = importlib.import_module(f"lab.papers.{paper}")
-        folder = Path(package.__file__).parent
-        assert {path.parent.name for path in folder.glob("*/figures.py")} == set(package.MODULES)
+        found = importlib.import_module(package(paper))
+        folder = Path(found.__file__).parent
+        assert {path.parent.name for path in folder.glob("*/figures.py")} == set(found.MODULES)
 
 
 def test_minutes_keep_what_was_promised():
@@ -93,7 +94,7 @@ def test_minutes_keep_what_was_promised():
     assert minutes["simplicity/fig11"]["laptop"] <= 4, "make figure"
     assert minutes["transformers/fig2"].pop("laptop") <= 25, "three searches"
     assert minutes["transformers/rates"].pop("laptop") <= 150, "every rate"
-    for name in LANGUAGE + ACTIVATIONS:
+    for name in LANGUAGE + ACTIVATIONS + CROSSING:
         assert minutes[name].pop("laptop") <= 30
     matrices = [minutes[name].pop("laptop") for name in ("transformers/fig5", "transformers/fig11")]
     assert sum(matrices) <= 90 and minutes["transformers/fig5"]["paper"] <= 15

@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from lab.models.canon import KERNEL, Canon
+from lab.models.canon import KERNEL, Canon, formula
 from tests.models.making import shaken
 
 
@@ -28,3 +28,30 @@ def test_a_token_sees_itself_and_three_before():
     x = torch.zeros(1, 1, 9, 2, dtype=torch.float64, requires_grad=True)
     (gradient,) = torch.autograd.grad(layer(x)[0, 0, 6].sum(), x)
     assert gradient[0, 0].any(-1).tolist() == [t in (3, 4, 5, 6) for t in range(9)]
+
+
+@pytest.mark.parametrize("tokens", [1, 3, 5])
+def test_gradients_are_the_formulas_to_the_second_order(tokens):
+    layer = shaken(Canon(2, 3)).double()
+    generator = torch.Generator().manual_seed(1)
+    x = torch.randn(2, 2, tokens, 3, dtype=torch.float64, generator=generator, requires_grad=True)
+    against = torch.randn(x.shape, dtype=torch.float64, generator=generator)
+    own = torch.autograd.grad(layer(x), (x, layer.weight), against)
+    torch.testing.assert_close(own, torch.autograd.grad(formula(x, layer.weight), (x, layer.weight), against))
+    assert torch.autograd.gradcheck(_of(layer), (x, layer.weight))
+    assert torch.autograd.gradgradcheck(_of(layer), (x, layer.weight))
+
+
+def test_torch_func_and_the_compiler_see_the_same_layer():
+    layer = shaken(Canon(2, 3))
+    x = torch.randn(4, 2, 2, 5, 3, generator=torch.Generator().manual_seed(2))
+    expected = torch.stack([layer(one) for one in x])
+    torch.testing.assert_close(torch.vmap(layer)(x), expected)
+    slope = torch.func.jacrev(lambda one: layer(one).sum())(x[0])
+    leaf = x[0].clone().requires_grad_()
+    torch.testing.assert_close(slope, torch.autograd.grad(layer(leaf).sum(), leaf)[0])
+    torch.testing.assert_close(torch.compile(layer, backend="eager", fullgraph=True)(x[0]), expected[0])
+
+
+def _of(layer):
+    return lambda x, weight: torch.func.functional_call(layer, {"weight": weight}, (x,))

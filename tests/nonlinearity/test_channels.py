@@ -12,6 +12,7 @@ from torch import nn
 import lab
 from lab.nonlinearity.channels import ChannelSpline, LazyChannelSpline
 from lab.nonlinearity.shape import few_kinks
+from tests.training import own
 
 VALUES = torch.randn(3, 9, generator=torch.Generator().manual_seed(0))
 
@@ -127,3 +128,33 @@ def test_kinks_that_are_there_are_the_ones_that_are_kept():
     x = np.linspace(-1, 1, 201)
     assert few_kinks(x, np.maximum(x, 0), 1e-12).tolist() == [0, 100, 200]
     assert len(lab.zoo("transformers/memorize").simplified(0.05).kept) < 361
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_functions_a_channel_learn_in_the_models_of_a_comparison(scaled):
+    """As the same model trained alone in plain torch, from the batches that the comparison draws."""
+    data = own.images()
+    gelu = lab.Spline.from_function(nn.GELU(), -6, 6, 61)
+    phi = lab.Spline(gelu.values, -6, 6, learnable=True, scaled=scaled)
+    given = {"seeds": 2, "steps": 5, "batch": None, "optimizer": "sgd", "momentum": 0.0, "schedule": "constant"}
+    functions = {"GELU": None, "one a channel": phi}
+    result = lab.compare(data, own.norms, nn.GELU, functions, per_channel=True, rate=0.1, progress=False, **given)
+    found = result.model("one a channel", seed=1)
+    net = own.seeded(own.norms, 1)
+    lab.swap(net, nn.GELU, gelu, learnable=True, per_channel=True, scaled=scaled)
+    x, y = (torch.cat(parts) for parts in zip(data.split("train"), data.split("search"), strict=True))
+    with torch.no_grad():
+        net.eval()(x[:1])
+    optimizer = torch.optim.SGD(net.train().parameters(), lr=0.1)
+    for _ in range(5):
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(net(x), y).backward()
+        optimizer.step()
+    expected, values = net.state_dict(), found.state_dict()
+    assert values.keys() == expected.keys() and sum("values" in name for name in values) == 1
+    for name, value in values.items():
+        torch.testing.assert_close(value, expected[name], rtol=2e-3, atol=5e-4)
+    with pytest.raises(lab.ArgumentError, match="no function learns in each model"):
+        lab.compare(data, own.norms, nn.GELU, {"GELU": None}, per_channel=True, progress=False)
+    with pytest.raises(lab.ArgumentError, match="lab.compare has it"):
+        lab.search(data, model=own.norms, replace=nn.GELU, per_channel=True, progress=False)

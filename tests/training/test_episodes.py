@@ -245,7 +245,7 @@ def test_the_best_restart_is_the_most_accurate_then_the_one_with_the_lowest_loss
     ("changes", "text"),
     [
         ({"learn": "all"}, "shared, layers, inputs"),
-        ({"restarts": (Restart(start="gelu"),)}, "zero, relu, identity, noise"),
+        ({"restarts": (Restart(start="gleu"),)}, "zero, noise, identity, gelu"),
         ({"pool": ("search",)}, "no split 'search'"),
         ({"objective": "ood"}, "no split 'ood'"),
         ({"restarts": ()}, "0 restarts"),

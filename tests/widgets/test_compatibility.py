@@ -1,8 +1,9 @@
 """CompatibilityExplorer: a cell's curves are those of its runs, from the store or as shipped."""
 
+import json
+
 import numpy as np
 import pytest
-from plotly.callbacks import InputDeviceState, Points
 
 from lab.catalogue import build
 from lab.catalogue.registry import entry
@@ -32,57 +33,52 @@ def runs_of(part, architecture, task):
     return [Run(spec, store) for labels, spec in planned if wanted.items() <= labels.items()]
 
 
-def drawn(explorer):
-    """Steps and accuracies of each seed: of the baseline, of the cell."""
-    traces = explorer.curves.data
-    half = len(traces) // 2
-    return traces[: half - 1], traces[half:-1]
+def cell(explorer):
+    """The cell that is chosen, its curves and those of the baseline, as the page has them."""
+    view = explorer.view.data()
+    part, row, column = view["parts"][view["part"]], view["row"], view["column"]
+    return part["cells"][row][column], part["curves"][row][column], part["baselines"][column]
+
+
+def choose(explorer, architecture, task):
+    """What the page does where a cell is clicked: its menus go with it."""
+    explorer.architecture.value, explorer.task.value = architecture, task
 
 
 def test_the_curves_are_those_of_the_runs(explorer):
-    explorer.part.value, explorer.architecture.value, explorer.task.value = "both", "mano", "add"
-    for lines, architecture in zip(drawn(explorer), ("baseline", "mano"), strict=True):
+    explorer.part.value = "both"
+    choose(explorer, "mano", "add")
+    _, ours, baseline = cell(explorer)
+    for drawn, architecture in ((baseline, "baseline"), (ours, "mano")):
         found = runs_of("both", architecture, "add")
-        assert len(lines) == len(found) == 2
-        for line, run in zip(lines, found, strict=True):
-            np.testing.assert_array_equal(line.x, run.steps)
-            np.testing.assert_allclose(line.y, 100 * run.accuracy, atol=0.01)  # curves keep four digits
-    mean = explorer.curves.data[-1]
-    np.testing.assert_allclose(
-        mean.y, np.mean([100 * run.accuracy for run in runs_of("both", "mano", "add")], axis=0), atol=0.01
-    )
-    assert explorer.curves.layout.shapes[0].x0 == setting("add", "smoke").read
+        assert len(drawn["runs"]) == len(found) == 2
+        for line, run in zip(drawn["runs"], found, strict=True):
+            np.testing.assert_array_equal(drawn["x"], run.steps)
+            np.testing.assert_allclose(line, 100 * run.accuracy, atol=0.01)  # curves keep four digits
+    assert explorer.view.steps[explorer.task.index] == setting("add", "smoke").read
     assert explorer.error.value == ""
-
-
-def test_a_click_chooses_a_cell(explorer):
-    heat = explorer.matrix.data[0]
-    row, column = explorer._rows.index("copy"), explorer._columns.index("mano")
-    points = Points(point_inds=[[row, column]], xs=["Mano"], ys=["Copy"], trace_name="", trace_index=0)
-    heat._dispatch_on_click(points, InputDeviceState())
-    assert (explorer.architecture.value, explorer.task.value) == ("copy", "mano")
-    assert "Copy" in explorer.status.value and "Mano" in explorer.status.value
-    frame = explorer.matrix.layout.shapes[-1]
-    assert (frame.x0, frame.y0) == (column - 0.5, row - 0.5)
-    assert "Mano" in explorer.curves.layout.title.text
+    assert {"parts", "rows", "columns", "steps", "part", "row", "column"} == set(explorer.view.data())
+    json.dumps(explorer.view.data(), allow_nan=False)
 
 
 def test_another_part_shows_its_own_matrix(explorer, figure):
-    for part in ("attention", "MLP"):
-        explorer.part.value = part
+    for part in explorer.cells.parts:
         expected = delta(figure.table[figure.table["part"] == part]).set_index(["architecture", "task"])["delta"]
-        heat = explorer.matrix.data[0]
-        for keys, values in zip(heat.customdata, heat.z, strict=True):
-            for (architecture, task, *_), value in zip(keys, values, strict=True):
-                assert value == pytest.approx(expected[architecture, task])
+        explorer.part.value = part
+        for architecture in explorer._rows:
+            for task in explorer._columns:
+                choose(explorer, architecture, task)
+                assert cell(explorer)[0]["value"] == pytest.approx(expected[architecture, task])
 
 
 def test_the_number_of_a_cell_is_said(explorer, figure):
-    explorer.architecture.value, explorer.task.value = "add", "haystack"
+    choose(explorer, "add", "haystack")
     runs = figure.table[(figure.table["part"] == "MLP") & (figure.table["task"] == "haystack")]
     means = runs.groupby("architecture")["accuracy"].mean()
     said = f"{100 * (means['add'] - means['baseline']):+.1f}".replace("-", "−")
-    assert said in explorer.status.value
+    found = cell(explorer)[0]
+    assert said in found["words"] and "Optimized for Add, trained on Haystack" in found["words"]
+    assert found["text"].startswith(said)
 
 
 def test_shipped_figures_have_their_curves_or_say_that_they_lack_them(figure, tmp_path, monkeypatch):
@@ -91,13 +87,13 @@ def test_shipped_figures_have_their_curves_or_say_that_they_lack_them(figure, tm
     figure.write(folder, images=False)
     explorers = [CompatibilityExplorer(found) for found in (figure, build.read(entry(figure.name), figure.scale))]
     for explorer in explorers:
-        explorer.architecture.value, explorer.task.value = "mano", "mano"
-    for here, there in zip(explorers[1].curves.data, explorers[0].curves.data, strict=True):
-        np.testing.assert_array_equal(here.x, there.x)
-        np.testing.assert_allclose(here.y, there.y)
+        choose(explorer, "mano", "mano")
+    for here, there in zip(cell(explorers[1])[1:], cell(explorers[0])[1:], strict=True):
+        assert here["x"] == there["x"]
+        np.testing.assert_allclose(here["runs"], there["runs"])
     (folder / "curves.csv").unlink()
     bare = CompatibilityExplorer(build.read(entry(figure.name), figure.scale))
-    assert "without its curves" in bare.status.value and len(bare.curves.data[-1].x) == 0
+    assert "without its curves" in bare.status.value and cell(bare)[1:] == (None, None)
     assert "without its curves" not in explorers[1].status.value
 
 

@@ -1,5 +1,7 @@
 """lab.plot and the explorers of a model and of results: what is drawn is what was measured."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -47,6 +49,11 @@ def test_every_probes_result_has_a_picture():
     assert np.allclose(lab.plot(similarity).data[0].z, similarity.similarity)
     embedded = probes.embed(codes, "pca")
     assert np.array_equal(lab.plot(embedded, labels).data[0].x, embedded.points[:, 0])
+    scores = np.zeros((60, codes.shape[1], 2, 2))
+    scores[:, :, 1, 0] = codes
+    read = probes.latent_codes(scores, query=1, key=0)
+    assert np.allclose(lab.plot(read, labels).data[0].x, embedded.points[:, 0])
+    assert lab.explore(read).error.value == ""
     decoded = probes.decode(codes, labels, np.arange(60), shuffles=2, resamples=20)
     assert np.allclose(lab.plot(decoded).data[0].x, 100 * decoded.f1.value)
     assert lab.plot(cost({"exp": torch.exp, "sin": torch.sin}, elements=100, repeats=2)).data
@@ -96,3 +103,40 @@ def test_a_comparison_is_explored_and_a_model_alone_is_not():
         lab.explore(own.mlp(0), inputs=data.inputs, targets=[1, 2])
     with pytest.raises(lab.ArgumentError, match="give .N, …. numbers"):
         lab.explore(own.mlp(0), inputs=[1, 2])
+
+
+def test_a_model_that_reads_ids_or_a_dictionary_is_looked_at_where_there_is_something_to_see():
+    """Between two ids there is nothing; the loss around the weights, and what activations receive, are there."""
+    data = own.sequences()
+    model, (x, y) = own.seeded(own.reader, 0), data.split("test")
+    named = Named(model)
+    for given, looked_at in ((x, model), ({"ids": x, "mask": torch.ones_like(x)}, named)):
+        explorer = lab.explore(looked_at, inputs=given, targets=y)
+        assert explorer.view.options == ("landscape", "inputs of activations") and explorer.error.value == ""
+        loss = float(nn.functional.cross_entropy(model(x), y).detach())
+        assert np.isclose(explorer._place.children[0].data[0].z[7, 7], loss, rtol=1e-4)
+        explorer.view.value = "inputs of activations"
+        assert explorer.error.value == "" and explorer._place.children[0].data[0].y.sum() == pytest.approx(100)
+    with pytest.raises(lab.ArgumentError, match="give as many of each"):
+        lab.explore(named, inputs={"ids": x, "mask": torch.ones(2, 5)}, targets=y)
+    with pytest.raises(lab.ArgumentError, match="only the landscape can be shown; give targets"):
+        lab.explore(nn.Embedding(7, 2), inputs=x)
+
+
+class Named(nn.Module):
+    """It answers as models of the library transformers do."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, ids, mask):
+        return SimpleNamespace(logits=self.model(ids * mask))
+
+
+def test_a_model_of_low_precision_is_looked_at_from_all_sides():
+    model, x = own.seeded(own.mlp, 0).bfloat16(), own.signs().inputs[:40]
+    explorer = lab.explore(model, inputs=x, targets=torch.arange(40) % 2)
+    for view in explorer.view.options:
+        explorer.view.value = view
+        assert explorer.error.value == "", (view, explorer.error.value)

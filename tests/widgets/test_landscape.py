@@ -1,12 +1,14 @@
 """LandscapeExplorer: what is drawn is the landscape, what stands at a point is the network there."""
 
+import dataclasses
+import json
+
 import numpy as np
 import pytest
 import torch
-from plotly.callbacks import InputDeviceState, Points
 
 from lab import probes
-from lab.plots.landscape import CHOSEN, GROUND, MODEL, WAY
+from lab.plots.landscape import CHOSEN, GROUND
 from lab.probes.calling import function_of
 from lab.widgets import explore
 from lab.widgets.landscape import FINE, GIVEN, LandscapeExplorer
@@ -18,9 +20,10 @@ def explorer():
     return explore(found())
 
 
-def drawn(figure, side):
-    """Heights of a landscape, of the left (0) or the right side (1)."""
-    return np.array(figure.data[4 * side + GROUND].z, dtype=float)
+def drawn(explorer, side):
+    """Heights of a landscape as the page has them, of the left (0) or the right side (1)."""
+    view = explorer.map.data()
+    return np.array(list(view["land"]["values"].values())[view[("left", "right")[side]]], dtype=float)
 
 
 def shown(explorer, panel=0):
@@ -31,35 +34,30 @@ def shown(explorer, panel=0):
 def test_both_measures_are_drawn_on_one_plane(explorer):
     land = found()
     for side, name in enumerate(("loss", "complexity")):
-        traces = explorer.map.data[4 * side :]
-        np.testing.assert_array_equal(drawn(explorer.map, side), land.values[name])
-        np.testing.assert_array_equal(traces[GROUND].x, land.x)
-        np.testing.assert_array_equal(traces[WAY].x, land.trajectory[:, 0])
-        assert (traces[MODEL].x[0], traces[MODEL].y[0]) == (0, 0)
-        assert explorer.map.layout.annotations[side].text == name
-        read = traces[GROUND].hovertext[2][5]
-        assert f"loss: {land.values['loss'][2, 5]:.4g}" in read
-        assert f"complexity: {land.values['complexity'][2, 5]:.4g}" in read
+        np.testing.assert_allclose(drawn(explorer, side), land.values[name], rtol=1e-8)
+    np.testing.assert_allclose(explorer.map.land["x"], land.x)
+    np.testing.assert_allclose(explorer.map.land["trajectory"], land.trajectory, rtol=1e-8)
     explorer.left.value = "complexity"
-    np.testing.assert_array_equal(drawn(explorer.map, 0), land.values["complexity"])
-    explorer.logarithm.value = True
-    np.testing.assert_allclose(drawn(explorer.map, 0), np.log10(land.values["complexity"]))
+    np.testing.assert_allclose(drawn(explorer, 0), land.values["complexity"], rtol=1e-8)
+    json.dumps(explorer.map.data(), allow_nan=False)
     assert explorer.error.value == ""
 
 
-def test_a_click_shows_the_network_that_stands_there(explorer):
+def test_what_is_no_number_is_told_to_the_page_as_none():
+    land = found()
+    values = {name: np.where(np.arange(9) == 3, np.nan, z) for name, z in land.values.items()}
+    explorer = LandscapeExplorer(dataclasses.replace(land, values=values))
+    assert all(row[3] is None for row in explorer.map.land["values"]["loss"])
+    json.dumps(explorer.map.data(), allow_nan=False)
+
+
+def test_a_chosen_point_shows_the_network_that_stands_there(explorer):
     land, (x, _, _) = found(), table()
     across, up = land.x[3], land.y[6]
-    points = Points(point_inds=[[6, 3]], xs=[across], ys=[up], trace_name="", trace_index=0)
-    explorer.map.data[4 + GROUND]._dispatch_on_click(points, InputDeviceState())
-    assert explorer.point == pytest.approx((across, up))
-    for side in (0, 1):
-        mark = explorer.map.data[4 * side + CHOSEN]
-        assert (mark.x[0], mark.y[0]) == pytest.approx((across, up))
+    explorer.x.value, explorer.y.value = across, up  # the page sets these where it is clicked
     for panel, network in enumerate((land.at(across, up), trained()[0])):
         expected = probes.slice_2d(function_of(network), x[0], (0, 1), FINE).values[..., 1]
         np.testing.assert_allclose(shown(explorer, panel), expected, atol=1e-5)
-    assert f"loss {land.values['loss'][6, 3]:.4g}" in explorer.status.value
 
 
 def test_sliders_and_checkpoints_choose_points(explorer):
@@ -68,7 +66,6 @@ def test_sliders_and_checkpoints_choose_points(explorer):
     assert not np.array_equal(before, shown(explorer))
     explorer.checkpoint.value = 3
     assert explorer.point == pytest.approx(tuple(land.trajectory[3]))
-    assert explorer.map.data[CHOSEN].x[0] == pytest.approx(land.trajectory[3, 0])
     itself = shown(explorer, 1)
     explorer._cut.point.value = 7
     assert not np.array_equal(itself, shown(explorer, 1))
@@ -81,14 +78,14 @@ def test_other_planes_are_computed_in_the_background(explorer):
     assert explorer.wait(60)
     assert explorer.found.plane.normalization == "layer-normalized" and "layer-normalized" in explorer.status.value
     expected = found().again(directions="random", normalize="layer")
-    np.testing.assert_allclose(drawn(explorer.map, 0), expected.values["loss"], rtol=1e-6)
+    np.testing.assert_allclose(drawn(explorer, 0), expected.values["loss"], rtol=1e-6)
     explorer.radius.value = 0.1
     assert explorer.wait(60) and explorer.found.x[-1] == pytest.approx(0.1) and explorer.x.max == pytest.approx(0.1)
     explorer.seed.value = 2
     assert explorer.wait(60)
     explorer.plane.value, explorer.radius.value = "principal (PCA)", 1.0
     assert explorer.wait(60)
-    np.testing.assert_array_equal(drawn(explorer.map, 1), found().values["complexity"])
+    np.testing.assert_allclose(drawn(explorer, 1), found().values["complexity"], rtol=1e-8)
     assert explorer.error.value == "" and explorer.progress.layout.visibility == "hidden"
 
 
@@ -112,6 +109,17 @@ def test_a_newer_wish_ends_the_older_computation():
     assert explorer.found.asked["seed"] == 2 and ("random, by neuron", 1.0, 1) not in explorer._known
 
 
+def test_the_bar_is_full_when_the_finest_landscape_is_there_and_not_before():
+    land = probes.landscape(torch.nn.Linear(2, 1), {"size": lambda m: m.weight.norm()}, "random", grid=16)
+    explorer, seen = LandscapeExplorer(land), []
+    explorer.progress.observe(lambda change: seen.append((change["new"], len(explorer.found.x))), "value")
+    explorer.seed.value = 1
+    assert explorer.wait(60)
+    shares = [share for share, _ in seen]
+    assert shares == sorted(shares) and shares[-1] == 1
+    assert any(size == 12 and 0.3 < share < 0.5 for share, size in seen), "the coarse one is there when 36 % are done"
+
+
 def test_an_error_of_a_measure_shows():
     land, broken = found(), []
 
@@ -130,7 +138,8 @@ def test_an_error_of_a_measure_shows():
 def test_surfaces_have_the_heights_of_the_maps(explorer):
     explorer.view.value = "3-D"
     for side, name in enumerate(("loss", "complexity")):
-        np.testing.assert_array_equal(drawn(explorer.surface, side), found().values[name])
+        heights = np.array(explorer.surface.data[4 * side + GROUND].z, dtype=float)
+        np.testing.assert_array_equal(heights, found().values[name])
     on_grid = explorer.surface.data[CHOSEN]
     explorer.x.value, explorer.y.value = found().x[4], found().y[4]
     lift = 0.02 * np.ptp(found().values["loss"])

@@ -1,12 +1,12 @@
 """LatentExplorer: what it shows is what the probes say of the run's codes, and what the model answers."""
 
+import json
 import re
 import time
 
 import numpy as np
 import pytest
 import torch
-from plotly.callbacks import InputDeviceState, Points
 
 import lab
 from lab import probes
@@ -15,12 +15,11 @@ from lab.papers.hypernetwork.codes_tables import SEED, SHUFFLES, fresh
 from lab.papers.hypernetwork.logic_codes import figures as logic_codes
 from lab.spec import replace
 from lab.tasks.sraven import RULES
-from lab.widgets import latent, views
+from lab.widgets import latent
 from lab.widgets.latent import LatentExplorer
 from lab.widgets.problems import problems_of
 
 COUNT = 60
-MOUSE = InputDeviceState()
 
 
 @pytest.fixture(scope="module")
@@ -40,18 +39,16 @@ def explorer(runs):
 
 def shown(explorer):
     """The points of the map."""
-    trace = explorer.map.data[views.POINTS]
-    return np.stack([trace.x, trace.y], axis=1)
+    return np.array(explorer.map.points)
 
 
 def select(explorer, which):
-    found = Points(point_inds=list(which), xs=[], ys=[], trace_name="", trace_index=0)
-    explorer.map.data[views.POINTS]._dispatch_on_selection(found, None)
+    """What the page does where a line is drawn around points."""
+    explorer.map.selected = [int(one) for one in which]
 
 
 def click(explorer, i):
-    found = Points(point_inds=[i], xs=[], ys=[], trace_name="", trace_index=0)
-    explorer.map.data[views.POINTS]._dispatch_on_click(found, MOUSE)
+    explorer.map.chosen = i
 
 
 def settled(explorer):
@@ -69,9 +66,10 @@ def test_the_map_is_that_of_the_probe_on_unseen_combinations(run):
         settled(explorer)
         codes = probes.latent_codes(run.model(), part, layer - 1, query, key).codes
         found = probes.embed(codes, "tsne", SEED, float(explorer.perplexity.value))
-        np.testing.assert_array_equal(shown(explorer), found.points)
-        assert f"layer {layer}<br>trust {found.trustworthiness:.2f}" in explorer.map.layout.title.text
-        np.testing.assert_array_equal(explorer.heads.data[0].y, codes[explorer.chosen])
+        np.testing.assert_allclose(shown(explorer), found.points, rtol=1e-7)
+        assert f"layer {layer}\ntrust {found.trustworthiness:.2f}" in explorer.map.title
+        np.testing.assert_allclose(explorer.map.codes, codes, rtol=1e-7, atol=1e-12)
+        json.dumps(explorer.map.data(), allow_nan=False)
 
 
 def test_scores_are_those_of_figure_5f_and_2b(runs):
@@ -129,15 +127,15 @@ def test_colours_follow_the_menu_and_the_rest_stays(explorer):
         explorer.colour.value = name
         settled(explorer)
         values = explorer.problems.colours(explorer.problems.unseen, explorer.query.value)[name]
-        marker = explorer.map.data[views.POINTS].marker
-        named = [trace.name for trace in explorer.map.data[views.NAMED :] if trace.visible]
+        shown_by = explorer.map.colourings[explorer.map.data()["colour"]]
+        assert shown_by["name"] == name
         if values.dtype.kind == "U":
+            assert shown_by["labels"] == values.tolist()
+            named = list(shown_by["looks"])
             assert named == sorted(set(values), key=lambda label: (len(label), label))
-            looks = set(zip(values, marker.color, marker.symbol, strict=True))
-            assert len(looks) == len(named), "one colour and symbol a label"
-            assert len({look[1:] for look in looks}) == len(named), "and another for each"
+            assert len({tuple(look) for look in shown_by["looks"].values()}) == len(named), "another look a label"
         else:
-            assert named == [] and marker.showscale and list(marker.color) == values.tolist()
+            assert shown_by["values"] == pytest.approx(values.tolist())
         assert f"Decoding the {name}" in explorer.bars.layout.title.text
     assert (shown(explorer) == points).all()
 
@@ -151,7 +149,7 @@ def test_what_is_known_is_drawn_within_a_tenth_of_a_second(explorer):
         start = time.process_time()  # the machine of a test may be busy with other things
         explorer.layer.value = layer
         times.append(time.process_time() - start)
-        assert f"layer {layer}" in explorer.map.layout.title.text and explorer.wait(0)
+        assert f"layer {layer}" in explorer.map.title and explorer.wait(0)
     print(f"redraw {1000 * np.median(times):.0f} ms")
     assert np.median(times) < 0.1
 
@@ -160,25 +158,22 @@ def test_the_newest_wish_is_drawn_whatever_was_asked_in_between(explorer):
     for method, layer in (("tsne", 2), ("pca", 3), ("tsne", 1), ("pca", 2)):
         explorer.method.value, explorer.layer.value = method, layer
     settled(explorer)
-    assert explorer.map.layout.title.text.startswith("PCA of codes, layer 2") and explorer.perplexity.disabled
+    assert explorer.map.title.startswith("PCA of codes, layer 2") and explorer.perplexity.disabled
     codes = explorer.reading.codes((1, explorer.query.value, explorer.key.value))
-    np.testing.assert_allclose(shown(explorer), probes.embed(codes, "pca").points)
+    np.testing.assert_allclose(shown(explorer), probes.embed(codes, "pca").points, rtol=1e-6, atol=1e-9)
 
 
 def test_a_click_shows_the_problem_and_its_code(run):
     explorer = LatentExplorer(run, COUNT)
     click(explorer, 17)
     part = explorer.problems.unseen
-    codes = explorer.reading.codes((explorer.layer.value - 1, explorer.query.value, explorer.key.value))
-    np.testing.assert_array_equal(explorer.heads.data[0].y, codes[17])
-    assert "roblem 17" in explorer.heads.layout.title.text
-    star = explorer.map.data[views.CHOSEN]
-    assert (star.x[0], star.y[0]) == tuple(shown(explorer)[17])
+    assert "roblem 17" in explorer.problem.value or "unction 17" in explorer.problem.value
+    kinds = np.array(explorer.map.kinds)
     if run.spec.task_name == "sraven":
         for rule in part.latents["answer_rules"][17].tolist():
-            assert RULES[rule] in explorer.problem.value and RULES[rule] in explorer.map.data[views.POINTS].text[17]
+            assert RULES[rule] in explorer.problem.value and RULES[rule] in explorer.map.texts[17]
         same = part.latents["answer_rules"][:, -1] == part.latents["answer_rules"][17, -1]
-        np.testing.assert_allclose(explorer.heads.data[1].y, codes[same].mean(0), rtol=1e-6)
+        np.testing.assert_array_equal(kinds == kinds[17], same)
         assert explorer.problem.value.count("<svg") == 1
     else:
         assert run.spec.task.formula(part.latents["terms"][17]) in explorer.problem.value
@@ -200,28 +195,23 @@ def test_two_clusters_are_compared_and_stay_chosen_in_other_layers(explorer):
     assert re.search(r"\d+ of 20 pairs of other regions", said) and re.search(
         r"the other regions in \d+ to \d+ %", said
     )
-    ring = explorer.map.data[views.A]
-    np.testing.assert_array_equal(np.stack([ring.x, ring.y], 1), shown(explorer)[a])
+    assert explorer.map.a == a.tolist() and explorer.map.b == b.tolist() and explorer.map.selected == []
     explorer.layer.value = 2
     settled(explorer)
-    np.testing.assert_array_equal(np.stack([ring.x, ring.y], 1), shown(explorer)[a])
+    assert explorer.map.a == a.tolist()
     assert "codes in layer 2" in explorer.difference.value
     explorer.clear.click()
-    assert len(ring.x) == 0 and "Draw a line" in explorer.difference.value
+    assert explorer.map.a == explorer.map.b == [] and "Draw a line" in explorer.difference.value
 
 
-def test_a_selection_outlives_the_echo_of_the_one_before(explorer):
-    """The page says that it removed a line; by then the next may have been drawn."""
+def test_a_selection_is_taken_once(explorer):
     select(explorer, range(20))
     explorer.take["A"].click()
     select(explorer, range(20, 60))
-    select(explorer, [])
-    nothing = Points(point_inds=[], xs=[], ys=[], trace_name="", trace_index=0)
-    explorer.map.data[views.POINTS]._dispatch_on_deselect(nothing)
     explorer.take["B"].click()
     assert "A has 20 problems, B 40" in explorer.difference.value
     explorer.take["A"].click()
-    assert "nothing is selected" in explorer.error.value, "taken once"
+    assert "nothing is selected" in explorer.error.value
 
 
 def test_too_little_is_said_in_the_explorer(explorer):
@@ -241,7 +231,7 @@ def test_where_all_codes_are_the_same_it_is_said(runs):
     explorer = LatentExplorer(runs["sraven"], COUNT)
     explorer.layer.value = 1
     settled(explorer)
-    assert "all problems have one code" in explorer.map.layout.title.text
+    assert "all problems have one code" in explorer.map.title
     assert "one code" in explorer.bars.layout.annotations[0].text and len(explorer.bars.data[0].x) == 0
 
 
@@ -256,7 +246,7 @@ def test_what_cannot_be_computed_is_shown_and_the_rest_goes_on(explorer, monkeyp
         assert "out of ideas" in explorer.error.value and explorer.computing.value == ""
     explorer.layer.value = 3
     settled(explorer)
-    assert "layer 3" in explorer.map.layout.title.text
+    assert "layer 3" in explorer.map.title
 
 
 def test_explore_takes_a_run_and_other_runs_are_refused(runs):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lab.estimates import Estimate
 
 # What would decide open claims:
-TWO_MORE = "ADD and ADDREVERSED at width 64, batch 256, 3 searches each"
+TWO_MORE = "ADD and ADDREVERSED with three searches each, and 12 seeds a cell"
 
 
 def gain(table: pd.DataFrame, method: str = MLP) -> Estimate:

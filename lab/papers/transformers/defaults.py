@@ -5,16 +5,21 @@ from __future__ import annotations
 from lab.papers.transformers.language.settings import language
 from lab.papers.transformers.settings import Setting, setting
 from lab.scale import COMMON
-from lab.spec import SearchSpec, replace
-from lab.tasks import Text
+from lab.spec import OwnTask, SearchSpec, remember, replace
+from lab.tasks import Task, Text
+
+OF_OTHERS = "add"  # whose settings a task of one's own has: nothing is tuned for it
 
 
-def of_sequences(task: str | Text, scale: str) -> Setting:
-    """The hyper-parameters of a task at a scale. task: a name of `lab.tasks.NAMES`, or a text.
+def of_sequences(task: str | Text | Task, scale: str) -> Setting:
+    """The hyper-parameters of a task at a scale. task: a name of `lab.tasks.NAMES`, a text, or a task of one's own.
 
     >>> of_sequences("mano", "paper").model.width, of_sequences(Text("moby_dick"), "paper").model.width
     (128, 512)
     """
+    if isinstance(task, Task):
+        remember(spec := OwnTask(task.name, task.digest), task)
+        return replace(setting(OF_OTHERS, scale), task=spec)
     return language(task, scale) if isinstance(task, Text) else setting(task, scale)
 
 

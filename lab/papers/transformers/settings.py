@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lab.scale import check_scale
-from lab.spec import AdamTrapezoid, Learned, ModelSpec, RunSpec, SearchSpec, replace
+from lab.spec import AdamTrapezoid, Learned, ModelSpec, OwnTask, RunSpec, SearchSpec, replace
 from lab.tasks import Text
 
 STAGE_ONE_SEED = 0
@@ -26,7 +26,7 @@ SEEDS = {"smoke": 2, "laptop": 6, "paper": 6}
 class Setting:
     """What one task is trained with: baseline model and recipe, and the search that replaces its non-linearities."""
 
-    task: str | Text
+    task: str | Text | OwnTask
     model: ModelSpec
     recipe: AdamTrapezoid
     read: int  # step at which the compatibility matrix is read (App. B)

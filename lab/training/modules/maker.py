@@ -52,6 +52,14 @@ class Maker:
                 call(net, self.example)
         return net.train()
 
+    def put(self, net: nn.Module, phi: nn.Module) -> None:
+        """A function into the place of a model's activations; what counts its channels at a first call has it here."""
+        swap(net, self.old, phi)
+        if any(isinstance(part, nn.modules.lazy.LazyModuleMixin) for part in net.modules()):
+            with torch.random.fork_rng(devices=[]), torch.no_grad():
+                call(net.eval(), self.example)
+            net.train()
+
 
 def maker(make: Any, old: Old | tuple[Old, ...], data: Data, name: str, way: str | None) -> tuple[Maker, ModuleSpec]:
     """The user's function, and what is known of its models. ArgumentError where it cannot be trained on the data."""

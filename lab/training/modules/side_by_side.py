@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from lab.data.data import Inputs
+from lab.data.measures import at_least_float32
 from lab.errors import ArgumentError, shortened
 from lab.kinds import Sizes, build, side_by_side
 from lab.nonlinearity.spline import Spline
@@ -26,6 +28,7 @@ MOST = 256  # runs of a fleet
 # Largest difference between vmap and a loop that is put down to rounding, as a share of the largest value; in float32
 # nets of a few layers differ by 1e-6, and their gradients by 1e-5.
 TOLERANCE = 1e-3
+Instead = Mapping[int, Tensor]
 Noise = tuple[Sequence[int], int]  # seeds of the runs, and the step: what decides dropout
 
 
@@ -45,19 +48,21 @@ class SideBySide(nn.Module):
         )  # in a tuple: else it would be a parameter of this
         _stack(nets, self.knots)
 
-    def forward(self, inputs: Inputs, noise: Noise | None = None) -> Tensor:
-        """What each model answers to its own inputs."""
+    def forward(self, inputs: Inputs, noise: Noise | None = None, instead: Instead | None = None) -> Tensor:
+        """What each model answers to its own inputs. instead: tensors in the place of its parameters, by their id."""
         with torch.autocast(_device(inputs).type, self.dtype) if self.dtype != torch.float32 else nullcontext():
-            found = self._at_once(inputs) if self.way == "vmap" else self._one_by_one(inputs, noise)
-        return found.float() if found.is_floating_point() else found
+            held = self._held(instead or {})
+            found = self._at_once(held, inputs) if self.way == "vmap" else self._one_by_one(held, inputs, noise)
+        return at_least_float32(found) if found.is_floating_point() else found
 
-    def _at_once(self, inputs: Inputs) -> Tensor:
-        held = self._held()
+    def _at_once(self, held: dict[str, Tensor], inputs: Inputs) -> Tensor:
         axes = {name: None if self._is_shared(tensor) else 0 for name, tensor in held.items()}
-        return torch.vmap(self._call, in_dims=(axes, 0), randomness="error")(held, inputs)
+        with warnings.catch_warnings():  # whether that is slower than a loop is measured
+            warnings.filterwarnings("ignore", "There is a performance drop because we have not yet implemented")
+            return torch.vmap(self._call, in_dims=(axes, 0), randomness="error")(held, inputs)
 
-    def _one_by_one(self, inputs: Inputs, noise: Noise | None) -> Tensor:
-        held, found = self._held(), []
+    def _one_by_one(self, held: dict[str, Tensor], inputs: Inputs, noise: Noise | None) -> Tensor:
+        found = []
         parts = {id(t): [t] * self.runs if self._is_shared(t) else t.unbind(0) for t in held.values()}
         for run in range(self.runs):
             own = {name: parts[id(tensor)][run] for name, tensor in held.items()}
@@ -70,7 +75,7 @@ class SideBySide(nn.Module):
         args, words = ((inputs,), {}) if isinstance(inputs, Tensor) else ((), dict(inputs))
         return answer(functional_call(self.net, held, args, words, tie_weights=False))
 
-    def _held(self) -> dict[str, Tensor]:
+    def _held(self, instead: Instead) -> dict[str, Tensor]:
         """Parameters and buffers by name: of each module once, what is tied under the name of each that holds it.
 
         With torch's own names, and its tying, a module that stands in two places would not be put back.
@@ -79,7 +84,7 @@ class SideBySide(nn.Module):
         for path, module in self.net.named_modules():
             for name, tensor in [*module._parameters.items(), *module._buffers.items()]:
                 if tensor is not None:
-                    found[f"{path}.{name}" if path else name] = tensor
+                    found[f"{path}.{name}" if path else name] = instead.get(id(tensor), tensor)
         return found
 
     @property
@@ -91,8 +96,13 @@ class SideBySide(nn.Module):
         """Whether it is the one function of all models."""
         return weight.dim() == 1 and any(weight is knots for knots in self.knots)
 
-    def choose(self, inputs: Inputs, loss: Callable[[Tensor], Tensor], way: str | None = None) -> None:
-        """Choose the way that is faster on these inputs, of those that give the same; or the one that is asked for."""
+    def choose(
+        self, inputs: Inputs, loss: Callable[[Tensor], Tensor], way: str | None = None, timed: bool = True
+    ) -> None:
+        """Choose the way that is faster on these inputs, of those that give the same; or the one that is asked for.
+
+        timed: False takes vmap where it gives the same, so that the choice is the same whenever it is made.
+        """
         if self.runs == 1 and way != "vmap":
             self.way, self.note = "loop", "one model"
             return
@@ -100,7 +110,7 @@ class SideBySide(nn.Module):
         if way == "vmap" and self.note:
             raise ArgumentError(f"these models cannot be computed at once: {self.note}; leave side_by_side out")
         self.way = "loop" if self.note else "vmap"
-        if way is None and not self.note:
+        if way is None and timed and not self.note:
             seconds = {way: self._seconds(way, inputs, loss) for way in WAYS}
             self.way = min(seconds, key=lambda way: seconds[way])
             self.note = ", ".join(f"{name} {1000 * s:.3g} ms a step" for name, s in seconds.items())
@@ -162,7 +172,7 @@ def _(model: ModuleSpec, sizes: Sizes, specs: Sequence[RunSpec], modules: Sequen
     else:
         for net in nets:
             if phi is not None:
-                swap(net, found.old, phi)
+                found.put(net, phi)
         made = SideBySide(nets)
     made.dtype = getattr(torch, specs[0].recipe.precision)
     return made

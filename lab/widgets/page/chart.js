@@ -25,7 +25,7 @@ export function ticks(low, high, most) {
 
 // A chart in `parent`. `draw(spec)` shows
 //   {x: [low, high], xTitle, marks: [x], panels: [{y: [low, high], title, share, lines, bars}], height}
-// lines: {x, y, colour, width, dash, name, steps}; bars: {x, y, width, colour}, heights from 0.
+// lines: {x, y, colour, width, dash, name, steps, gaps (where y is no number)}; bars: {x, y, width, colour}, heights from 0.
 export function chart(parent, label) {
   const box = node("div", { class: "lab-chart", style: "position: relative; width: 100%" }, parent);
   const legend = node("div", { class: "lab-legend", style: "font: 12px/1.5 sans-serif; padding: 0 12px" }, box);
@@ -120,12 +120,12 @@ function reading(x, y, at) {
   return x.length > 1 ? y[i - 1] + share * (y[i] - y[i - 1]) : y[0];
 }
 
-function course({ x, y, steps }, across, up) {
+function course({ x, y, steps, gaps }, across, up) {
   const points = [];
   for (let i = 0; i < x.length; i++) {
     if (!Number.isFinite(y[i])) continue;
     if (steps && points.length) points.push(`H${across(x[i]).toFixed(2)}V${up(y[i]).toFixed(2)}`);
-    else points.push(`${points.length ? "L" : "M"}${across(x[i]).toFixed(2)},${up(y[i]).toFixed(2)}`);
+    else points.push(`${points.length && !(gaps && !Number.isFinite(y[i - 1])) ? "L" : "M"}${across(x[i]).toFixed(2)},${up(y[i]).toFixed(2)}`);
   }
   return points.join("");
 }

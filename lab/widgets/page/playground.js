@@ -1,25 +1,25 @@
 // A small network learns in the page, with a function that is chosen or drawn; beside it the same network with ReLU.
-// state: functions [{name, low, high, values}] to choose from, besides those that every page knows.
+// state: functions [{name, title, low, high, values}] to choose from, besides those that every page knows; autoplay:
+// whether the race begins by itself.
 
 import { chart, node, short } from "./chart.js";
 import { BLUE, GREY } from "./function.js";
 import { PLAIN, accuracy, descend, ofSpline, randomLayers, square } from "./network.js";
 import { value } from "./spline.js";
-import { PLANES, addition, plane } from "./tasks.js";
+import { RATES } from "./rates.js";
+import { RACES, rateOf } from "./tasks.js";
 
 const KNOTS = 161, RANGE = 2, PAUSE = 14; // of a drawn function; ms of training between two frames
 const drawnFrom = (f) => ({ name: "drawn", low: -RANGE, high: RANGE,
   values: Array.from({ length: KNOTS }, (_, i) => f(-RANGE + (2 * RANGE * i) / (KNOTS - 1))) });
-const TASKS = {
-  "a + b modulo 27": { make: (seed) => addition(27, 0.8, seed), hidden: [128], rate: 6, scale: 1, every: 10 },
-  ...Object.fromEntries(PLANES.map((name) => [name,
-    { make: (seed) => plane(name, 200, seed), hidden: [24, 24], rate: 0.3, scale: 1.5, every: 5 }])),
-};
+
+export const PLAIN_SPLINES = { "a sine": drawnFrom((x) => Math.sin(6 * x)), TanH: drawnFrom(Math.tanh), GELU: drawnFrom(PLAIN.gelu.value) };
+const FIRST = 250; // steps that the axis has room for in the beginning
+const ENOUGH = 99.5, LAST = 4000; // per cent of right answers, steps: a race that began by itself ends there
 
 export function render({ model, el }) {
-  const functions = [...model.get("functions"), drawnFrom((x) => Math.sin(6 * x)), drawnFrom(Math.tanh), drawnFrom(PLAIN.gelu.value)];
-  ["a sine", "TanH", "GELU"].forEach((name, i) => { functions[functions.length - 3 + i].name = name; });
-  const box = node("div", {}, el);
+  const functions = [...model.get("functions"), ...Object.entries(PLAIN_SPLINES).map(([name, f]) => ({ ...f, name }))];
+  const box = node("div", { class: "lab-race" }, el);
   // a notebook has no style sheet of ours
   const row = () => node("div", { class: "lab-row", style: "display: flex; flex-wrap: wrap; gap: .3rem 1rem; align-items: center" }, box);
   const labelled = (parent, text, name, attributes = {}) => {
@@ -34,10 +34,17 @@ export function render({ model, el }) {
   };
   const top = row(), play = node("button", { type: "button" }, top), again = node("button", { type: "button" }, top);
   again.textContent = "start again";
-  const task = choice(top, "task", Object.keys(TASKS)), menu = choice(top, "non-linearity", [...functions.map(({ name }) => name), "drawn"]);
+  const task = choice(top, "task", Object.keys(RACES)), menu = choice(top, "non-linearity", [...functions.map(({ name, title }) => title ?? name), "drawn"]);
   const seed = labelled(top, "seed", "input", { type: "number", min: 0, max: 99, value: 1, style: "width: 4em" });
-  const curves = chart(node("div", { class: "lab-wide" }, box), "accuracy of the two networks by step");
-  const lower = row();
+  const scores = node("div", { style: "display: flex; flex-wrap: wrap; gap: 0 2.2rem; margin: .5rem 12px 0", "aria-hidden": "true" }, box);
+  const [own, other] = [BLUE, GREY].map((colour) => {
+    const one = node("div", { style: "line-height: 1.15" }, scores);
+    const number = node("div", { class: "lab-score", style: `font-size: 2.1rem; font-weight: 700; color: ${colour}; font-variant-numeric: tabular-nums; min-width: 4.4em` }, one);
+    return { number, words: node("div", { style: "font-size: 13px" }, one) };
+  });
+  const stage = node("div", { style: "display: flex; flex-wrap: wrap; gap: .5rem 1.2rem; align-items: flex-start" }, box);
+  const curves = chart(node("div", { style: "flex: 1 1 420px; min-width: 0" }, stage), "accuracy of the two networks by step");
+  const lower = node("div", { style: "display: flex; flex-wrap: wrap; gap: .5rem 1rem; flex: 0 1 auto; max-width: 380px" }, stage);
   const sheet = node("figure", { style: "margin: 0" }, lower);
   const pad = node("svg", { width: 260, height: 180, viewBox: "0 0 260 180", tabindex: 0, role: "img",
     "aria-label": "φ(x): draw another function here", class: "lab-pad",
@@ -52,16 +59,18 @@ export function render({ model, el }) {
   });
   const told = node("p", { class: "lab-status", role: "status" }, box);
 
-  let drawn = functions[0], running = false, data = null, step = 0, networks = [], past = [], setting = null;
+  let drawn = functions[0], running = false, alone = false, rates = [], data = null, step = 0, networks = [], past = [], setting = null;
   const current = () => functions[menu.value] ?? drawn;
+  const raceName = () => Object.keys(RACES)[task.value];
 
   function begin() {
-    setting = TASKS[Object.keys(TASKS)[task.value]];
+    setting = RACES[raceName()];
     data = setting.make(Number(seed.value));
     step = 0;
     // both begin with the same weights
     networks = [ofSpline(current()), PLAIN.relu].map((phi) =>
       ({ phi, layers: randomLayers([data.inputs, ...setting.hidden, data.outputs], Number(seed.value) + 1, setting.scale) }));
+    rates = [rateOf(raceName(), current().name), rateOf(raceName(), "ReLU")];
     past = [];
     measure();
     show();
@@ -73,14 +82,21 @@ export function render({ model, el }) {
   }
 
   function show() {
-    const x = past.map(([at]) => at), name = menu.value < functions.length ? current().name : "your function";
+    const x = past.map(([at]) => at), name = menu.value < functions.length ? current().title ?? current().name : "your function";
     const looks = [[`${name}, pairs never seen`, BLUE], [`${name}, training`, BLUE, "3 4"], ["ReLU, pairs never seen", GREY], ["ReLU, training", GREY, "3 4"]];
     const lines = looks.map(([words, colour, dash], i) => ({ x, y: past.map((one) => one[i + 1]), colour, dash, width: dash ? 1.5 : 2.5,
       name: task.value === "0" ? words : words.replace("pairs never seen", "test") }));
-    curves.draw({ x: [0, Math.max(100, 1.02 * step)], xTitle: "training step", height: 250, panels: [{ title: "right answers (%)", y: [0, 104], lines }] });
-    const [own, , relu] = past.at(-1).slice(1);
-    told.textContent = `Step ${step}: ${short(own)} % of the ${task.value === "0" ? "pairs that were never seen" : "test points"} are right with ` +
-      `${name}, ${short(relu)} % with ReLU. Same weights at the start, same examples, same rate.`;
+    let end = FIRST; // an axis that stays, and doubles
+    while (end < step) end *= 2;
+    curves.draw({ x: [0, end], xTitle: "training step", height: 300, panels: [{ title: "right answers (%)", y: [0, 104], lines }] });
+    const [mine, , relu] = past.at(-1).slice(1), rows = task.value === "0" ? "pairs that were never seen" : "test points";
+    own.number.textContent = `${mine.toFixed(mine < 9.95 ? 1 : 0)} %`;
+    other.number.textContent = `${relu.toFixed(relu < 9.95 ? 1 : 0)} %`;
+    own.words.textContent = `with ${name}`;
+    other.words.textContent = "with ReLU";
+    const tuned = RATES[raceName()][current().name] !== undefined;
+    told.textContent = `Step ${step}: right answers on ${rows}. Same first weights, same examples; learning rates ${short(rates[0])} and ${short(rates[1])}, ` +
+      (tuned ? "each the best for its function on rows kept aside." : "the best for ReLU: this function has none of its own.");
     const flat = data.inputs === 2;
     views.forEach(({ figure, canvas }, i) => {
       figure.hidden = !flat;
@@ -112,15 +128,17 @@ export function render({ model, el }) {
     if (!running) return;
     const clock = performance.now();
     do {
-      networks.forEach((network) => descend(network, data.train.points, data.train.targets, setting.rate));
+      networks.forEach((network, i) => descend(network, data.train.points, data.train.targets, rates[i]));
       step += 1;
       if (step % setting.every === 0) measure();
     } while (performance.now() - clock < PAUSE);
+    if (alone && (step >= LAST || (past.at(-1)[1] >= ENOUGH && past.at(-1)[3] >= ENOUGH))) running = false;
     show();
-    requestAnimationFrame(frame);
+    if (running) requestAnimationFrame(frame);
   }
 
   const turn = (on) => {
+    alone = false;
     running = on;
     show();
     if (on) requestAnimationFrame(frame);
@@ -155,6 +173,10 @@ export function render({ model, el }) {
   ["pointerup", "pointercancel"].forEach((kind) => pad.addEventListener(kind, () => { if (pen) begin(); pen = null; }));
 
   begin();
+  if (model.get("autoplay") && !matchMedia("(prefers-reduced-motion: reduce)").matches) {
+    turn(true);
+    alone = true;
+  }
   return () => { running = false; curves.end(); };
 }
 

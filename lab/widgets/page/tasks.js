@@ -1,6 +1,7 @@
 // Small tasks that a page can train on: rows to learn from, and rows that are kept for the test.
 
 import { generator } from "./network.js";
+import { RATES } from "./rates.js";
 
 const shuffled = (items, random) => {
   const found = [...items];
@@ -53,4 +54,24 @@ export function plane(name, count, seed) {
   });
   const all = Array.from({ length: 2 * count }, () => SETS[name](random));
   return { inputs: 2, outputs: 2, train: rows(all.slice(0, count)), test: rows(all.slice(count)) };
+}
+
+// What networks race on: the data of a seed, widths of the hidden layers, the scale of the first weights, and after how
+// many steps accuracy is measured.
+export const RACES = {
+  "a + b modulo 27": { make: (seed) => addition(27, 0.8, seed), hidden: [128], scale: 1, every: 10 },
+  ...Object.fromEntries(PLANES.map((name) => [name,
+    { make: (seed) => plane(name, 200, seed), hidden: [24, 24], scale: 1.5, every: 5 }])),
+};
+
+// The learning rate of a function on a race: the best of its own, as benchmarks/race.py found it; of a function that was
+// not tuned, that of ReLU.
+export const rateOf = (race, name) => RATES[race][name] ?? RATES[race].ReLU;
+
+// An eighth of the rows that are learned from, kept aside: by these, and not by the test, a rate is chosen.
+export function validation({ inputs, outputs, train }) {
+  const kept = Math.floor(train.labels.length / 8), cut = train.labels.length - kept;
+  const part = (from, to) => ({ points: train.points.slice(from * inputs, to * inputs),
+    targets: train.targets.slice(from * outputs, to * outputs), labels: train.labels.slice(from, to) });
+  return { inputs, outputs, train: part(0, cut), test: part(cut, train.labels.length) };
 }

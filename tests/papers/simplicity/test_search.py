@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from lab.catalogue.build import figure
 from lab.catalogue.provenance import check
@@ -13,8 +14,8 @@ from lab.catalogue.registry import entry
 from lab.kinds import check_run as check_rows
 from lab.papers.simplicity.grokking.settings import LEARNED
 from lab.papers.simplicity.images.settings import RELU
-from lab.papers.simplicity.search import plots
-from lab.papers.simplicity.search.settings import relu, search, setting
+from lab.papers.simplicity.search import claims, plots
+from lab.papers.simplicity.search.settings import SEARCHES, relu, search, setting
 from lab.run import Run
 from lab.scale import COMMON
 from lab.search_results import EpisodeResult
@@ -128,3 +129,29 @@ def test_captions_provenance_and_files(made, name, tmp_path):
 
 def test_relu_is_trained_as_in_the_figures_of_the_image_sets():
     assert relu("laptop", 3) == setting("laptop").runs(RELU, 1, 3)
+
+
+def test_of_several_searches_each_is_a_unit():
+    """Five searches for each objective, whose means are known: Welch's t of these means, and not of fifty runs."""
+    generator = np.random.default_rng(0)
+    rows = [
+        {"method": method, "search": search, "seed": seed, "accuracy": center + jump + noise, "diverged": False}
+        for method, center in (("val", 0.5), ("train", 0.45))
+        for search, jump in enumerate(generator.normal(0, 0.02, 5))
+        for seed, noise in enumerate(generator.normal(0, 0.001, 10))
+    ]
+    rows += [{"method": RELU, "search": -1, "seed": n, "accuracy": 0.4, "diverged": False} for n in range(10)]
+    table = pd.DataFrame(rows)
+    estimate = next(claim for claim in claims.TABLE3 if claim.name == "train").measure(table).estimate
+    means = 100 * table.groupby(["method", "search"])["accuracy"].mean()
+    found = stats.ttest_ind(means["val"], means["train"]).confidence_interval(0.95)  # variances alike: pooled
+    assert estimate.covers == "searches and seeds" and estimate.n == 5
+    assert estimate.interval(0.95) == pytest.approx((found.low, found.high), abs=1e-6)
+
+
+def test_the_searches_of_a_night_have_nothing_in_common_but_their_setting():
+    every = [search("overnight", number=number) for number in range(SEARCHES["overnight"])]
+    seeds = [restart.seed for one in every for restart in one.restarts]
+    assert len(set(seeds)) == len(seeds) and every[0] == search("laptop")
+    numbered = {labels["search"] for labels, _ in planned("simplicity/table1", "overnight", 1)}
+    assert numbered == {-1, *range(len(every))}

@@ -159,7 +159,7 @@ _MARKERS: dict[str, Any] = {
     "seeds": SEEDS,
     "summary": plots.correlations,
     "notes": _marker_notes,
-    "examples": {"smoke": 10, "laptop": 400, "paper": 400},
+    "examples": {"smoke": 10, "laptop": 400, "overnight": 400, "paper": 400},
 }
 _FUNCTIONS: dict[str, Any] = {
     "measure": functions.shapes,
@@ -186,7 +186,7 @@ ENTRIES = (
         " learned from zero",
         plot=plots.fig2,
         claims=claims.FIG2,
-        minutes={"smoke": 0.2, "laptop": 17, "paper": 300},
+        minutes={"smoke": 0.2, "laptop": 17, "overnight": 250, "paper": 300},
         **_ACCURACY,
     ),
     Entry(
@@ -197,7 +197,7 @@ ENTRIES = (
         "for classification, from a ReLU, a function like GELU, and from zero a wavelet; for regression irregular ones",
         plan=_first_learned,
         origin=origin(FIRST),
-        minutes={"smoke": 0.1, "laptop": 5, "paper": 100},
+        minutes={"smoke": 0.1, "laptop": 5, "overnight": 30, "paper": 100},
         **_FUNCTIONS,
     ),
     Entry(
@@ -209,7 +209,7 @@ ENTRIES = (
         plan=_first,
         plot=plots.fig4,
         origin=origin(FIRST),
-        minutes={"smoke": 0.1, "laptop": 9, "paper": 150},
+        minutes={"smoke": 0.1, "laptop": 9, "overnight": 130, "paper": 150},
         **_MARKERS,
     ),
     Entry(
@@ -220,7 +220,7 @@ ENTRIES = (
         "those learned for regression contain more irregularities",
         plan=learned,
         origin=origin(),
-        minutes={"smoke": 0.2, "laptop": 9, "paper": 200},
+        minutes={"smoke": 0.2, "laptop": 9, "overnight": 60, "paper": 200},
         claims=claims.FIG16,
         **_FUNCTIONS,
     ),
@@ -231,7 +231,7 @@ ENTRIES = (
         f"Test accuracy by number of hidden layers, of {_SHOWN}",
         "the best number of layers is sometimes different for different functions",
         plot=plots.fig17,
-        minutes={"smoke": 0.2, "laptop": 17, "paper": 300},
+        minutes={"smoke": 0.2, "laptop": 17, "overnight": 250, "paper": 300},
         **_ACCURACY,
     ),
     Entry(
@@ -243,7 +243,7 @@ ENTRIES = (
         plan=plan,
         plot=plots.fig18,
         origin=origin(),
-        minutes={"smoke": 0.3, "laptop": 18, "paper": 300},
+        minutes={"smoke": 0.3, "laptop": 18, "overnight": 250, "paper": 300},
         claims=claims.FIG18,
         **_MARKERS,
     ),

@@ -17,9 +17,10 @@ from lab.papers.simplicity.images.figures import accuracies
 from lab.papers.simplicity.images.settings import RELU
 from lab.papers.simplicity.search import claims, plots
 from lab.papers.simplicity.search.plots import INTERPOLATIONS, OBJECTIVES
-from lab.papers.simplicity.search.settings import SEEDS, ablated, learned, origin, relu, search
+from lab.papers.simplicity.search.settings import LINEAR, SEARCHES, SEEDS, ablated, learned, origin, relu, search
 from lab.run import Run
 from lab.scale import SCALES
+from lab.spec import EpisodeSpec
 from lab.training.interpolation import FINE
 
 if TYPE_CHECKING:
@@ -29,31 +30,49 @@ LEARNED = claims.LEARNED
 
 
 def restarts(scale: str, seeds: int) -> list[Planned]:
-    """Runs with ReLU, and with what each restart of the search found."""
-    found = search(scale)
-    plan = [({"method": RELU, "restart": -1}, spec) for spec in relu(scale, seeds)]
-    return plan + [
-        ({"method": LEARNED, "restart": number}, spec)
-        for number in range(len(found.restarts))
-        for spec in learned(scale, seeds, found, number)
+    """Runs with ReLU, and with what each restart of each search found."""
+    return [({"method": RELU, "restart": -1} | told, spec) for told, spec in _relu(scale, seeds)] + [
+        ({"method": LEARNED, "restart": restart} | told, spec)
+        for told, found in _searches(scale)
+        for restart in range(len(found.restarts))
+        for spec in learned(scale, seeds, found, restart)
     ]
 
 
 def interpolations(scale: str, seeds: int) -> list[Planned]:
     """Runs with ReLU, and with the function of each interpolation."""
-    return [({"method": RELU}, spec) for spec in relu(scale, seeds)] + _functions_of(scale, seeds)
+    plan = [({"method": RELU} | told, spec) for told, spec in _relu(scale, seeds)]
+    return plan + _functions_of(scale, seeds)
 
 
 def _functions_of(scale: str, seeds: int) -> list[Planned]:
-    return [({"method": kind}, spec) for kind in INTERPOLATIONS for spec in learned(scale, seeds, search(scale, kind))]
+    return [
+        ({"method": kind} | told, spec)
+        for kind in INTERPOLATIONS
+        for told, found in _searches(scale, kind)
+        for spec in learned(scale, seeds, found)
+    ]
 
 
 def objectives(scale: str, seeds: int) -> list[Planned]:
     """Runs with ReLU, and with the function for each outer objective."""
-    plan = [({"method": RELU}, spec) for spec in relu(scale, seeds)]
-    return plan + [
-        ({"method": name}, spec) for name in OBJECTIVES for spec in learned(scale, seeds, search(scale, objective=name))
+    return [({"method": RELU} | told, spec) for told, spec in _relu(scale, seeds)] + [
+        ({"method": name} | told, spec)
+        for name in OBJECTIVES
+        for told, found in _searches(scale, objective=name)
+        for spec in learned(scale, seeds, found)
     ]
+
+
+def _searches(scale: str, interpolation: str = LINEAR, objective: str = "val") -> list[tuple[dict, EpisodeSpec]]:
+    """The searches of a kind; where there are several, each with its number as a label."""
+    found = [search(scale, interpolation, objective, number) for number in range(SEARCHES[scale])]
+    return [({"search": number} if len(found) > 1 else {}, one) for number, one in enumerate(found)]
+
+
+def _relu(scale: str, seeds: int) -> list[Planned]:
+    """Runs that need no search."""
+    return [({"search": -1} if SEARCHES[scale] > 1 else {}, spec) for spec in relu(scale, seeds)]
 
 
 def by_restart(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
@@ -71,17 +90,17 @@ def by_restart(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
 
 
 def functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
-    """What each restart of each search found, one row a knot: method, restart, start, accuracy_val (of the model that
-    was trained with it to decide), chosen, x, value."""
+    """What each restart of each search found, one row a knot: method, search (where there are several), restart (its
+    seed), start, accuracy_val (of the model that was trained with it to decide), chosen, x, value."""
     import pandas as pd
 
     parts = []
-    for labels, run in {labels["method"]: (labels, run) for labels, run in reversed(runs)}.values():
+    for labels, run in {tuple(labels.values()): (labels, run) for labels, run in reversed(runs)}.values():
         found = episode_result(run)
         for number, restart in enumerate(found.spec.restarts):
             value = found.of_restart(number)["phi"].values.double().numpy().ravel()
             x = np.linspace(found.spec.low, found.spec.high, len(value))
-            row = labels | {"restart": number, "start": restart.start, "chosen": number == found.winner}
+            row = labels | {"restart": restart.seed, "start": restart.start, "chosen": number == found.winner}
             row |= {"accuracy_val": float(found.results[number, :, 0].mean()), "x": x.round(6), "value": value.round(6)}
             parts.append(pd.DataFrame(row))
     order = {method: place for place, method in enumerate(INTERPOLATIONS)}
@@ -112,10 +131,9 @@ def _functions_summary(table: pd.DataFrame) -> str:
 
 
 def _notes(scale: str) -> list[str]:
-    return [
-        "functions are learned once, by the restarts of one search; seeds are those of the models that are trained"
-        " with them"
-    ]
+    number = SEARCHES[scale]
+    told = "once, by the restarts of one search" if number == 1 else f"by {number} searches, each with restarts"
+    return [f"functions are learned {told}; seeds are those of the models that are trained with them"]
 
 
 def _interpolation_notes(scale: str) -> list[str]:
@@ -152,7 +170,7 @@ ENTRIES = (
         notes=_notes,
         claims=claims.TABLE1,
         printed=plots.printed,
-        minutes={"smoke": 0.1, "laptop": 3, "paper": 60},
+        minutes={"smoke": 0.1, "laptop": 3, "overnight": 15, "paper": 60},
         **_SHARED,
     ),
     Entry(
@@ -168,7 +186,7 @@ ENTRIES = (
         notes=_interpolation_notes,
         claims=claims.TABLE2,
         printed=plots.printed,
-        minutes={"smoke": 0.1, "laptop": 4, "paper": 120},
+        minutes={"smoke": 0.1, "laptop": 4, "overnight": 25, "paper": 120},
         **_SHARED,
     ),
     Entry(
@@ -184,7 +202,7 @@ ENTRIES = (
         notes=_objective_notes,
         claims=claims.TABLE3,
         printed=plots.printed,
-        minutes={"smoke": 0.1, "laptop": 4, "paper": 120},
+        minutes={"smoke": 0.1, "laptop": 4, "overnight": 25, "paper": 120},
         **_SHARED,
     ),
     Entry(
@@ -200,7 +218,7 @@ ENTRIES = (
         summary=_functions_summary,
         notes=_interpolation_notes,
         claims=claims.FIG15,
-        minutes={"smoke": 0.1, "laptop": 3, "paper": 120},
+        minutes={"smoke": 0.1, "laptop": 3, "overnight": 20, "paper": 120},
         **(_SHARED | {"seeds": dict.fromkeys(SCALES, 1)}),
     ),
 )

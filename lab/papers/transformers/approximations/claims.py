@@ -33,7 +33,7 @@ def _higher_degrees_are_better(table: pd.DataFrame) -> Verdict:
     return _variant_against(table, ("polynomial", high), ("polynomial", degrees[0]), above=0.0)
 
 
-_LANGUAGE = "functions of language models (TinyStories, FineWeb), for which there is no entry; a GPU"
+_LANGUAGE = "functions of language models (TinyStories, FineWeb); a GPU"
 FIG12 = (
     Claim(
         "symmetrized",

@@ -1,7 +1,8 @@
 """Appendices D and F of the transformers paper: is it the learned function's fine detail that helps?
 
 Figure 12: the learned function against its symmetrized version and against polynomials in its place, each trained with
-from scratch. The paper has it for language models; here it is for four algorithmic tasks.
+from scratch. The paper has it for language models (`lab.papers.transformers.language.symmetry`); here it is for four
+algorithmic tasks.
 """
 
 from __future__ import annotations
@@ -108,7 +109,10 @@ def _shapes(task: str, scale: str) -> list[tuple[str, int]]:
 def _notes(scale: str) -> list[str]:
     left_out = [f"no polynomials on {task.upper()}" for task in WITHOUT_POLYNOMIALS[scale]]
     chosen = "four algorithmic tasks, those with a gain in Figure 10 at laptop scale"
-    return [f"{chosen}, instead of TinyStories at several model sizes: language is still to come", *left_out]
+    return [
+        f"{chosen}, instead of TinyStories at several model sizes, which transformers/fig12_language has",
+        *left_out,
+    ]
 
 
 ENTRIES = (

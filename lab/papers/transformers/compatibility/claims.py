@@ -122,7 +122,7 @@ FIG5 = (
         "related",
         "Benefits transfer mostly across closely related tasks like ADD and ADDREVERSED",
         _related_gain,
-        decides="ADD and ADDREVERSED at width 64, batch 256",
+        decides=TWO_MORE,
         hours=2.0,
     ),
     Claim(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import nan
+from math import inf, nan
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -259,6 +259,25 @@ FIG9 = (
         _differences_are_small,
         texts_alone,
         _GPU,
+        nan,
+    ),
+)
+
+
+def _symmetrized_is_worse(table: pd.DataFrame) -> Verdict:
+    """Accuracy with the symmetrized function minus that with the original, in models of each size."""
+    return all_of(
+        replace(_against(rows, "symmetrized", MLP, size), above=-inf, below=0.0) for size, rows in by_size(table)
+    )
+
+
+SYMMETRY = (
+    Claim(
+        "symmetrized",
+        "Symmetrized functions of language models perform worse than the original ones, at every size",
+        _symmetrized_is_worse,
+        stories,
+        STORIES_DECIDE,
         nan,
     ),
 )

@@ -1,0 +1,1 @@
+"""A function learned as HYLA's φ, by two losses."""

@@ -1,0 +1,43 @@
+"""What is asked of a function learned as HYLA's φ. The hypernetwork paper has ReLU there, and shows what a linear one
+loses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lab.crossing.hyla_phi.settings import LEARNED, RELU
+from lab.estimates import mean
+from lab.papers.claims import Claim, Verdict, all_of, any_of
+from lab.papers.runs import POINTS, per_seed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def differences(table: pd.DataFrame, split: str, first: str = LEARNED, second: str = RELU) -> list[Verdict]:
+    """By task: the score on a split with the one φ minus that with the other, of the same seed, which decides what is
+    held out."""
+    means, found = per_seed(table, ["task", "method"], f"score_{split}"), []
+    for task in dict.fromkeys(table["task"]):
+        gain = mean(means[task][first] - means[task][second], covers="seeds, of one search")
+        found.append(Verdict(gain, above=0.0, unit=POINTS, case=task))
+    return found
+
+
+def _helps(table: pd.DataFrame) -> Verdict:
+    return all_of(differences(table, "test"))
+
+
+def _helps_somewhere(table: pd.DataFrame) -> Verdict:
+    return any_of(differences(table, "test"))
+
+
+def _generalizes(table: pd.DataFrame) -> Verdict:
+    return all_of(differences(table, "ood"))
+
+
+HYLA_PHI = (
+    Claim("some", "A learned φ improves HYLA over ReLU, on fuzzy logic or SRAVEN", _helps_somewhere),
+    Claim("every", "A learned φ improves HYLA over ReLU, on fuzzy logic and on SRAVEN", _helps),
+    Claim("ood", "A learned φ improves HYLA over ReLU on unseen combinations, of terms and of rules", _generalizes),
+)

@@ -1,0 +1,1 @@
+"""One function for several algorithmic tasks at once, against one for each."""

@@ -1,0 +1,74 @@
+"""Fine-tuning of a run that the store has, one after the other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from lab import kinds
+from lab.datasets.sentences import labelled
+from lab.devices import device_name
+from lab.errors import ArgumentError, check_choice
+from lab.jobs.job import Job, Tell, Work, work
+from lab.models.small_language import SmallLanguageModel
+from lab.probes.minimal_pairs import reader_of
+from lab.spec import FineTuning
+from lab.store import Store
+from lab.training.finetuning import TASKS, fine_tune
+from lab.training.restored import restored
+from lab.versions import trained_with
+
+EXAMPLES = 2_000  # of a task, roughly: for the order of jobs alone
+
+
+class FineTunings(Work):
+    """What the engine must know of fine-tuning."""
+
+    rank = 2  # after the runs that it begins with
+
+    def check(self, spec: FineTuning) -> None:
+        """As `Work.check`; the task's data have to be here."""
+        check_choice("task", spec.task, TASKS)
+        if not isinstance(spec.model, SmallLanguageModel):
+            raise ArgumentError(f"the run has a {type(spec.model).__name__}; give one with a SmallLanguageModel")
+        kinds.check_run(spec.pretrained)
+        for part in ("train", "val"):
+            labelled(spec.task, part)
+
+    def steps(self, specs: Sequence[FineTuning]) -> int:
+        """Epochs."""
+        return sum(spec.tuning.epochs for spec in specs)
+
+    def size(self, specs: Sequence[FineTuning]) -> float:
+        """As `Work.size`."""
+        each = (spec.tuning.epochs * (spec.examples or EXAMPLES) * spec.tuning.length for spec in specs)
+        return float(sum(size * spec.model.width for size, spec in zip(each, specs, strict=True)))
+
+    def name(self, specs: Sequence[FineTuning]) -> str:
+        """As `Work.name`."""
+        return f"{specs[0].task}: fine-tuning"
+
+    def train(self, job: Job, store: Store, report: Tell) -> None:
+        """As `Work.train`. The result has the course of the tuning; tuned weights are not kept."""
+        (spec,) = job.specs
+        assert isinstance(spec, FineTuning)
+        start = time.perf_counter()
+        table = fine_tune(
+            restored(spec.pretrained, store).to(job.device),  # type: ignore[arg-type]  # check saw its kind
+            reader_of(spec.pretrained.task),
+            spec.task,
+            labelled(spec.task, "train")[: spec.examples],
+            labelled(spec.task, "val"),
+            seed=spec.seed,
+            tuning=spec.tuning,
+        )
+        columns = ("epoch", "loss", "accuracy", "score", "constant", "best")
+        history = {name: table[name].to_numpy(float) for name in columns}
+        notes = {"device": job.device, "device_name": device_name(job.device), **trained_with()}
+        store.save(spec, history, {}, notes | {"seconds": time.perf_counter() - start, "diverged": None})
+        report(job.steps)
+
+
+@work.register(FineTuning)
+def _(spec: FineTuning) -> FineTunings:
+    return FineTunings()

@@ -1,0 +1,124 @@
+"""The loss of each token of a text, and text that a model goes on with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from lab.errors import ArgumentError, check_number, check_whole
+from lab.tasks.text import Text
+
+MOST = 1 << 14  # tokens of a text; what a page can show
+
+
+@dataclass(frozen=True, eq=False)
+class TokenLosses:
+    """What a model makes of a text of N tokens; the first has no prediction.
+
+    tokens (N,): their numbers. pieces: their text, which is not whole where a token is a part of a character. nats: the
+    loss of each, (N,); NaN of the first. guesses: the most probable piece in each place, "" of the first. characters
+    (N,): how many begin in each token. altered: whether the vocabulary lacks a part of the text, which was left out.
+    """
+
+    tokens: np.ndarray
+    pieces: tuple[str, ...]
+    nats: np.ndarray
+    guesses: tuple[str, ...]
+    characters: np.ndarray
+    altered: bool
+
+    @property
+    def bits(self) -> float:
+        """Bits a character, of all tokens with a prediction."""
+        return float(self.nats[1:].sum() / (log(2) * max(1, self.characters[1:].sum())))
+
+    @property
+    def loss(self) -> float:
+        """Nats a token."""
+        return float(self.nats[1:].mean())
+
+    @property
+    def right(self) -> float:
+        """Share of the tokens that are the most probable ones."""
+        return float(np.mean([guess == piece for guess, piece in zip(self.guesses[1:], self.pieces[1:], strict=True)]))
+
+
+@torch.no_grad()
+def token_losses(model: nn.Module, task: Text, text: str, run: int = 0) -> TokenLosses:
+    """Read a text, token by token.
+
+    model: (R, B, T) → logits (R, B, T, V), trained on `task`, which says how text becomes tokens, and how many a model
+    reads. Of a longer text each token is predicted from half a context of tokens at least. run: which of the R.
+
+    >>> class Same(nn.Module):  # all tokens are equally probable
+    ...     def forward(self, tokens):
+    ...         return torch.zeros(*tokens.shape, 57)
+    >>> found = token_losses(Same(), Text("moby_dick", context=8), "Call me Ishmael.")
+    >>> round(found.loss, 3), round(found.bits, 3), found.pieces[:4]
+    (4.043, 5.833, ('C', 'a', 'l', 'l'))
+    """
+    known = task.vocabulary
+    tokens = known.encode(text)
+    if not 2 <= len(tokens) <= MOST:
+        raise ArgumentError(
+            f"the text has {len(tokens):,} tokens that {task.name} knows; give 2 to {MOST:,}, of which the first has no"
+            " prediction"
+        )
+    nats, best = np.full(len(tokens), np.nan), np.zeros(len(tokens), np.int64)
+    for start, first, last in _windows(len(tokens), task.context):
+        logits = _logits(model, torch.from_numpy(tokens[start : last - 1]), run)[first - start - 1 :]
+        wanted = torch.from_numpy(tokens[first:last])
+        nats[first:last] = -logits.log_softmax(-1).gather(-1, wanted[:, None])[:, 0].numpy()
+        best[first:last] = logits.argmax(-1).numpy()
+    pieces = tuple(known.decode([token]) for token in tokens)
+    guesses = ("", *(known.decode([token]) for token in best[1:]))
+    return TokenLosses(tokens, pieces, nats, guesses, known.characters[tokens], known.decode(tokens) != text)
+
+
+@torch.no_grad()
+def continuation(
+    model: nn.Module, task: Text, prompt: str, count: int = 100, temperature: float = 0.8, seed: int = 0, run: int = 0
+) -> str:
+    """What a model goes on with after a prompt: `count` tokens, drawn one after the other.
+
+    temperature: 0 takes the most probable token each time. seed: of the draws. The other arguments are as in
+    `token_losses`.
+    """
+    check_whole("count", count, 1, MOST)
+    check_number("temperature", temperature, 0)
+    tokens = task.vocabulary.encode(prompt).tolist()
+    if not tokens:
+        raise ArgumentError(f"{task.name} knows no token of the prompt; give some text to go on from")
+    generator, drawn = torch.Generator().manual_seed(seed), list(tokens)
+    for _ in range(count):
+        logits = _logits(model, torch.tensor(drawn[-task.context :]), run)[-1]
+        if temperature == 0:
+            drawn.append(int(logits.argmax()))
+        else:
+            shares = (logits / temperature).softmax(-1)
+            drawn.append(int(torch.multinomial(shares, 1, generator=generator)))
+    return task.vocabulary.decode(drawn[len(tokens) :])
+
+
+def _windows(tokens: int, context: int) -> list[tuple[int, int, int]]:
+    """Where windows of a text start, and which tokens each predicts: from, to (exclusive)."""
+    found, first = [], 1
+    while first < tokens:
+        start = max(0, first - 1 - context // 2) if first > 1 else 0
+        last = min(tokens, start + context + 1)
+        found.append((start, first, last))
+        first = last
+    return found
+
+
+def _logits(model: nn.Module, tokens: Tensor, run: int) -> Tensor:
+    """Logits (T, V) after each of T tokens, on the CPU."""
+    parameter = next(model.parameters(), None)
+    device = torch.device("cpu") if parameter is None else parameter.device
+    runs = getattr(model, "runs", 1)
+    whole = model(tokens.to(device).expand(runs, 1, -1))
+    return whole[run, 0].float().cpu()

@@ -1,0 +1,122 @@
+// A picture of numbers on a grid: shades and contour lines, with axes, marks and a path on them. Shades and lines are
+// drawn when the numbers are others, marks whenever they move.
+
+import { escaped, node, ticks } from "./chart.js";
+import { contour, ends, shade } from "./grid.js";
+
+const LEFT = 46, RIGHT = 8, TOP = 24, BOTTOM = 38; // pixels
+
+// In `parent`. draw({x, y, z, colours, levels, title, xTitle, yTitle, path, marks, height, bar}):
+//   path [[x, y]]; marks [{x, y, kind: "star" | "ring", name}]; levels: how many contour lines, about; bar: whether a
+//   bar tells what the shades mean.
+// onPoint(x, y): a place was clicked or dragged to.
+export function field(parent, label, onPoint) {
+  const box = node("div", { style: "position: relative; min-width: 0", class: "lab-field" }, parent);
+  const canvas = node("canvas", { "aria-hidden": "true", style: "display: none" }, box);
+  const svg = node("svg", { width: "100%", role: "img", "aria-label": label,
+    style: "display: block; font: 11px sans-serif; touch-action: none" }, box);
+  const ground = node("g", {}, svg), over = node("g", {}, svg);
+  let shown = {}, spec = null, width = 0, scales = null;
+
+  function paint({ x, y, z, colours }, [low, high]) {
+    canvas.width = x.length;
+    canvas.height = y.length;
+    const pen = canvas.getContext("2d"), image = pen.createImageData(x.length, y.length), span = high - low || 1;
+    z.forEach((row, j) => {
+      for (let i = 0; i < row.length; i++) {
+        const at = 4 * ((y.length - 1 - j) * x.length + i);
+        if (Number.isFinite(row[i])) image.data.set([...shade(colours, (row[i] - low) / span), 255], at);
+      }
+    });
+    pen.putImageData(image, 0, 0);
+    return canvas.toDataURL();
+  }
+
+  function draw(next) {
+    spec = next;
+    width = box.clientWidth || 420;
+    const { x, y, z } = spec, height = spec.height ?? 300, below = spec.bar ? 40 : 0;
+    svg.setAttribute("height", height + below);
+    const [right, bottom] = [width - RIGHT, height - BOTTOM];
+    const across = (at) => LEFT + ((at - x[0]) / (x.at(-1) - x[0])) * (right - LEFT);
+    const up = (at) => bottom - ((at - y[0]) / (y.at(-1) - y[0])) * (bottom - TOP);
+    scales = {
+      x: (pixel) => x[0] + ((pixel - LEFT) / (right - LEFT)) * (x.at(-1) - x[0]),
+      y: (pixel) => y[0] + ((bottom - pixel) / (bottom - TOP)) * (y.at(-1) - y[0]),
+    };
+    const words = [width, height, spec.title, spec.xTitle, spec.yTitle, spec.levels, spec.bar].join("|");
+    if (shown.z !== z || shown.words !== words) {
+      const range = ends(z), href = shown.z === z ? shown.href : paint(spec, range);
+      ground.innerHTML = frame(range, href, across, up, right, bottom, height);
+      shown = { z, words, href };
+    }
+    const parts = [];
+    if (spec.path?.length) {
+      const way = spec.path.map(([a, b]) => `${across(a).toFixed(1)},${up(b).toFixed(1)}`);
+      parts.push(`<path d="M${way.join("L")}" fill="none" stroke="#D55E00" stroke-width="1.5"/>`,
+        ...way.map((at) => `<circle cx="${at.split(",")[0]}" cy="${at.split(",")[1]}" r="2.2" fill="#D55E00"/>`));
+    }
+    for (const { x: a, y: b, kind, name } of spec.marks ?? []) {
+      const at = [across(a), up(b)];
+      parts.push(kind === "star"
+        ? `<path class="lab-mark" data-name="${escaped(name)}" d="${star(...at)}" fill="#fff" stroke="#000"/>`
+        : `<circle class="lab-mark" data-name="${escaped(name)}" cx="${at[0]}" cy="${at[1]}" r="8" fill="none" stroke="#D55E00" stroke-width="3"/>`);
+    }
+    over.innerHTML = parts.join("");
+  }
+
+  function frame([low, high], href, across, up, right, bottom, height) {
+    const { x, y, z } = spec, half = [(right - LEFT) / (x.length - 1) / 2, (bottom - TOP) / (y.length - 1) / 2];
+    const id = `lab-field-${label.length}-${Math.random().toString(36).slice(2)}`;
+    // the middle of a pixel of the image stands on its point of the grid
+    const parts = [`<clipPath id="${id}"><rect x="${LEFT}" y="${TOP}" width="${right - LEFT}" height="${bottom - TOP}"/></clipPath>`,
+      `<g clip-path="url(#${id})"><image href="${href}" x="${LEFT - half[0]}" y="${TOP - half[1]}" width="${right - LEFT + 2 * half[0]}"`
+      + ` height="${bottom - TOP + 2 * half[1]}" preserveAspectRatio="none"/>`];
+    for (const [level] of spec.levels ? ticks(low, high, spec.levels) : []) {
+      const d = contour(x, y, z, level).map(([a, b, c, e]) =>
+        `M${across(a).toFixed(1)},${up(b).toFixed(1)}L${across(c).toFixed(1)},${up(e).toFixed(1)}`);
+      parts.push(`<path d="${d.join("")}" stroke="#fff" stroke-opacity=".55" stroke-width=".6" fill="none"/>`);
+    }
+    parts.push("</g>", `<rect x="${LEFT}" y="${TOP}" width="${right - LEFT}" height="${bottom - TOP}" fill="none" stroke="currentColor" opacity=".5"/>`);
+    for (const [at, text] of ticks(x[0], x.at(-1), (right - LEFT) / 70))
+      parts.push(`<text x="${across(at)}" y="${bottom + 15}" text-anchor="middle" fill="currentColor">${text}</text>`);
+    for (const [at, text] of ticks(y[0], y.at(-1), (bottom - TOP) / 40))
+      parts.push(`<text x="${LEFT - 5}" y="${up(at) + 4}" text-anchor="end" fill="currentColor">${text}</text>`);
+    parts.push(`<text x="${(LEFT + right) / 2}" y="14" text-anchor="middle" font-size="13" fill="currentColor">${escaped(spec.title ?? "")}</text>`,
+      `<text x="${(LEFT + right) / 2}" y="${bottom + 31}" text-anchor="middle" font-size="12" fill="currentColor">${escaped(spec.xTitle ?? "")}</text>`,
+      `<text transform="translate(11 ${(TOP + bottom) / 2}) rotate(-90)" text-anchor="middle" font-size="12" fill="currentColor">${escaped(spec.yTitle ?? "")}</text>`);
+    if (spec.bar) {
+      const steps = 32, wide = (right - LEFT) / steps, colour = (i) => shade(spec.colours, i / (steps - 1)).map(Math.round).join(",");
+      for (let i = 0; i < steps; i++)
+        parts.push(`<rect x="${LEFT + i * wide}" y="${height + 2}" width="${wide + 0.5}" height="10" fill="rgb(${colour(i)})"/>`);
+      for (const [value, text] of ticks(low, high, (right - LEFT) / 80))
+        parts.push(`<text x="${LEFT + ((value - low) / (high - low || 1)) * (right - LEFT)}" y="${height + 26}" text-anchor="middle" fill="currentColor">${text}</text>`);
+    }
+    return parts.join("");
+  }
+
+  const place = (event) => {
+    const bounds = svg.getBoundingClientRect();
+    return [scales.x(event.clientX - bounds.x), scales.y(event.clientY - bounds.y)];
+  };
+  const inside = ([x, y]) => x >= spec.x[0] && x <= spec.x.at(-1) && y >= spec.y[0] && y <= spec.y.at(-1);
+  if (onPoint) {
+    let held = false;
+    const point = (event) => { const at = place(event); if (inside(at)) onPoint(...at); };
+    svg.style.cursor = "crosshair";
+    svg.addEventListener("pointerdown", (event) => { held = true; svg.setPointerCapture(event.pointerId); point(event); });
+    svg.addEventListener("pointermove", (event) => { if (held) point(event); });
+    for (const kind of ["pointerup", "pointercancel"]) svg.addEventListener(kind, () => { held = false; });
+  }
+  const observer = new ResizeObserver(() => { if (spec && box.clientWidth && box.clientWidth !== width) draw(spec); });
+  observer.observe(box);
+  return { box, svg, draw, end: () => observer.disconnect() };
+}
+
+function star(x, y) {
+  const points = Array.from({ length: 10 }, (_, i) => {
+    const away = i % 2 ? 3.4 : 8, turn = (Math.PI * i) / 5 - Math.PI / 2;
+    return `${(x + away * Math.cos(turn)).toFixed(1)},${(y + away * Math.sin(turn)).toFixed(1)}`;
+  });
+  return `M${points.join("L")}Z`;
+}

@@ -1,0 +1,86 @@
+// A view as a page of its own, without a kernel: the controls that Python gives a view in a notebook, as HTML.
+// state: view (its name); controls: [{trait, label, kind: "menu" | "range" | "check", options, min, max, step}]; code:
+// Python that shows what was seen; table: {name of a column: numbers or texts}; below: further views, which stay as they
+// are: what they show takes a kernel; and what the view's model holds.
+
+import compatibility from "./compatibility.js";
+import latent from "./latent.js";
+import landscape from "./landscape.js";
+import slices from "./slices.js";
+import { node, short } from "./chart.js";
+import { picture } from "./picture.js";
+
+const words = { render({ model, el }) { el.innerHTML = model.get("html"); return () => {}; } };
+const VIEWS = { compatibility, latent, landscape, slices, words };
+
+export function render({ model, el }) {
+  const state = structuredClone(model.get("state")), heard = {}, inputs = {};
+  const own = {
+    get: (name) => state[name],
+    set(name, value) {
+      state[name] = value;
+      inputs[name]?.();
+      (heard[`change:${name}`] ?? []).forEach((act) => act());
+    },
+    on: (name, act) => (heard[name] ??= []).push(act),
+    off() {},
+    save_changes() {},
+  };
+  const top = node("div", { class: "lab-row" }, el), place = node("div", { class: "lab-wide" }, el);
+  for (const control of state.controls) {
+    const { trait, label: words, kind, options } = control, label = node("label", {}, top);
+    label.append(words, " ");
+    if (kind === "menu") {
+      const menu = node("select", { "aria-label": words }, label);
+      options.forEach((name, number) => { node("option", { value: number }, menu).textContent = name; });
+      menu.addEventListener("change", () => own.set(trait, Number(menu.value)));
+      inputs[trait] = () => { menu.value = state[trait]; };
+    } else if (kind === "check") {
+      const box = node("input", { type: "checkbox", "aria-label": words }, label);
+      box.addEventListener("change", () => own.set(trait, box.checked));
+      inputs[trait] = () => { box.checked = state[trait]; };
+    } else {
+      const { min, max, step } = control, slider = node("input", { type: "range", min, max, step, "aria-label": words }, label), shown = node("span", {}, label);
+      slider.addEventListener("input", () => own.set(trait, Number(slider.value)));
+      inputs[trait] = () => { slider.value = state[trait]; shown.textContent = ` ${short(state[trait])}`; };
+    }
+    inputs[trait]();
+  }
+  const end = VIEWS[state.view].render({ model: own, el: place });
+  const fixed = (state.below ?? []).map((part) => // stays as it was saved: what it shows takes a kernel
+    VIEWS[part.view].render({ model: { get: (name) => part[name], on() {}, off() {} }, el: node("div", { class: "lab-wide" }, el) }));
+
+  const row = node("div", { class: "lab-row" }, el), told = node("span", { role: "status" }, row);
+  const button = (text, action, title) => {
+    const made = node("button", { type: "button", title }, row);
+    made.textContent = text;
+    made.addEventListener("click", action);
+    row.append(told);
+  };
+  const name = document.title.replaceAll(/[^\p{L}\p{N}]+/gu, "-");
+  const save = (file, content) => {
+    node("a", { download: file, href: typeof content === "string" && content.startsWith("data:") ? content
+      : URL.createObjectURL(new Blob([content])) }).click();
+    told.textContent = `Saved as ${file}.`;
+  };
+  if (state.code) button("copy code", async () => {
+    try { await navigator.clipboard.writeText(state.code); told.textContent = "Copied: Python that opens this explorer."; }
+    catch { save(`${name}.py`, state.code); }
+  }, "Python that opens this explorer as it was saved");
+  button("save picture", async () => save(`${name}.png`, await picture(place)), "PNG");
+  if (state.table) button("save numbers", () => {
+    const columns = Object.keys(state.table), rows = state.table[columns[0]].map((_, i) => columns.map((column) => state.table[column][i] ?? ""));
+    save(`${name}.csv`, [columns, ...rows].map((one) => one.map(quoted).join(",")).join("\n"));
+  }, "CSV");
+  button("save this page", () => {
+    const copy = document.documentElement.cloneNode(true);
+    copy.querySelector("#lab-state").textContent = JSON.stringify({ state }).replaceAll("<", "\\u003c");
+    copy.querySelector("#lab-root").replaceChildren();
+    save(`${name}.html`, `<!DOCTYPE html>\n${copy.outerHTML}`);
+  }, "with everything as it stands");
+  return () => [end, ...fixed].forEach((one) => one());
+}
+
+const quoted = (value) => (/[",\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : value);
+
+export default { render };

@@ -1,0 +1,71 @@
+// The last line of an explorer in a notebook: take away what is seen. Whenever the width of the explorer changes, all
+// figures fit themselves to theirs; and some while after anything changed, the kernel is given a picture of it all, so
+// that a notebook that is opened without a kernel has something to show.
+
+import { node } from "./chart.js";
+import { picture } from "./picture.js";
+
+const QUIET = 1500; // ms without a change, after which the picture is made
+const KINDS = { code: "copy code", page: "save page", picture: "save picture", numbers: "save numbers" };
+const TITLES = { code: "Python that shows what is seen", page: "one HTML file that works without the lab", picture: "PNG", numbers: "CSV" };
+
+export function render({ model, el }) {
+  const observer = new ResizeObserver(() => window.dispatchEvent(new Event("resize")));
+  observer.observe(el);
+  const explorer = () => el.closest(".lab-explorer") ?? el.parentElement;
+  const row = node("div", { class: "lab-tools", style: "display: flex; flex-wrap: wrap; gap: 4px; align-items: center; margin-top: 4px" }, el);
+  for (const [kind, words] of Object.entries(KINDS)) {
+    const button = node("button", { type: "button", title: TITLES[kind], style: "font: 12px sans-serif; padding: 1px 8px; cursor: pointer" }, row);
+    button.textContent = words;
+    button.addEventListener("click", async () => {
+      if (kind !== "picture") return model.send({ kind });
+      const found = await picture(explorer());
+      if (found) save("png", found);
+    });
+  }
+  const told = node("span", { role: "status", style: "font: 12px sans-serif" }, row);
+  const save = (ending, address) => {
+    const file = `${model.get("name")}.${ending}`;
+    node("a", { download: file, href: address }).click();
+    told.textContent = `Saved as ${file}.`;
+  };
+  const blob = (text) => URL.createObjectURL(new Blob([text]));
+  const hear = async ({ kind, text }) => {
+    if (kind === "page") return save("html", blob(text));
+    if (kind === "numbers") return save("csv", blob(text));
+    if (kind !== "code") return;
+    try {
+      await navigator.clipboard.writeText(text);
+      told.textContent = "Copied: Python that shows what is seen.";
+    } catch { save("py", blob(text)); }
+  };
+  model.on("msg:custom", hear);
+
+  let timer = null, last = null;
+  const give = async () => {
+    const found = el.isConnected ? await picture(explorer()) : null;
+    if (!found || found === last) return;
+    last = found;
+    model.send({ kind: "picture", data: found.slice(found.indexOf(",") + 1) });
+  };
+  // ipywidgets gives the handle of a slider no name
+  const name = () => explorer().querySelectorAll(".noUi-handle:not([aria-label])").forEach((handle) =>
+    handle.setAttribute("aria-label", handle.closest(".widget-slider, .widget-hslider")?.querySelector(".widget-label")?.textContent || "slider"));
+  const idle = globalThis.requestIdleCallback ?? setTimeout;
+  const later = () => { clearTimeout(timer); timer = setTimeout(() => idle(give), QUIET); };
+  const watcher = new MutationObserver((changes) => {
+    if (changes.some(({ target }) => !row.contains(target) && !target.closest?.(".hoverlayer, .modebar, .lab-readout"))) {
+      name();
+      later();
+    }
+  });
+  requestAnimationFrame(() => { // only now it is on the page
+    if (!explorer()?.parentElement?.closest(".lab-explorer")) watcher.observe(explorer(), { childList: true, subtree: true });
+    else row.style.display = "none"; // inside another explorer, which has its own
+    name();
+    later();
+  });
+  return () => { observer.disconnect(); watcher.disconnect(); clearTimeout(timer); model.off("msg:custom", hear); };
+}
+
+export default { render };

@@ -1,0 +1,48 @@
+"""Tables with a planted answer for what crosses the papers: `PLANTED[name](right)`, right or wrong."""
+
+import numpy as np
+import pandas as pd
+
+NAMES = [f"crossing/{name}" for name in ("compatibility", "multitask", "hyla_phi")]
+RNG = 7
+MODELS = ("transformer", "perceptron", "HYLA", "language model")
+
+
+def compatibility(right):
+    """Each function gains five points at its better rate, or loses five; at the other rate all are at 10 %."""
+    rng, rows = np.random.default_rng(RNG), []
+    for model in MODELS:
+        for function in ("baseline", *MODELS):
+            gain = 0.0 if function == "baseline" else 0.05 if right else -0.05
+            for rate, level in ((0.01, 0.6 + gain), (0.1, 0.1)):
+                for split, seeds in (("test", range(4)), ("val", (100,))):
+                    for seed in seeds:
+                        value = level + 0.002 * rng.normal()
+                        rows.append(("task", model, function, rate, split, seed, value, False))
+    names = ["task", "model", "function", "rate", "split", "seed", "score", "diverged"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def multitask(right):
+    rng, rows = np.random.default_rng(RNG), []
+    levels = (0.5, 0.6, 0.7) if right else (0.7, 0.6, 0.5)
+    for task in ("memorize", "addmod", "parentheses"):
+        for method, level in zip(("baseline", "learned for all", "ours MLP"), levels, strict=True):
+            for seed in range(6):
+                value = level + 0.01 * rng.normal()
+                rows.append((task, method, seed, value, value, value, False))
+    return pd.DataFrame(rows, columns=["task", "method", "seed", "accuracy", "early", "last", "diverged"])
+
+
+def hyla_phi(right):
+    rng, rows = np.random.default_rng(RNG), []
+    gain = 0.1 if right else -0.1
+    for task in ("logic", "sraven"):
+        for method, level in (("softmax", 0.5), ("linear φ", 0.55), ("ReLU", 0.6), ("learned", 0.6 + gain)):
+            for seed in range(4):
+                seen, unseen = (level + 0.01 * rng.normal() for _ in range(2))
+                rows.append((task, method, seed, 0.1, seen, unseen - 0.1, False))
+    return pd.DataFrame(rows, columns=["task", "method", "seed", "loss", "score_test", "score_ood", "diverged"])
+
+
+PLANTED = {"crossing/compatibility": compatibility, "crossing/multitask": multitask, "crossing/hyla_phi": hyla_phi}

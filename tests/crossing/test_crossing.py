@@ -1,0 +1,127 @@
+"""What crosses the papers: numbers are those of stored runs, a function learned in one model works in another."""
+
+import numpy as np
+import pytest
+
+from lab import kinds
+from lab.catalogue.build import figure
+from lab.catalogue.provenance import check
+from lab.catalogue.registry import entry
+from lab.crossing.compatibility.measures import at_best, best_rates, gains
+from lab.crossing.multitask.settings import TASKS, shared
+from lab.crossing.places import BASELINE, TUNING_SEED, places
+from lab.resolve import resolve
+from lab.run import Run
+from lab.scale import COMMON
+from lab.spec import Learned, RunSpec, SharedSearch, from_json, key, needs, replace, to_json
+from lab.store import Store
+from tests.crossing.planted import NAMES, PLANTED
+
+EACH = pytest.mark.parametrize("name", NAMES)
+SCALES = pytest.mark.parametrize("scale", COMMON)
+
+
+@pytest.fixture(scope="module")
+def made():
+    """All figures at smoke scale, in the store that tests share."""
+    return {name: figure(name, "smoke", progress=False) for name in NAMES}
+
+
+def planned(name, **labels):
+    plan = [(told, Run(spec, Store())) for told, spec in entry(name).plan("smoke", 2)]
+    return [(told, run) for told, run in plan if labels.items() <= told.items()]
+
+
+@EACH
+def test_a_figure_has_all_that_it_promises(made, name):
+    one = made[name]
+    assert len(one.table) and one.plot.data and one.summary and "Scale smoke" in one.caption
+    check(one.provenance)
+    runs = [run for _, run in planned(name)]
+    assert one.provenance["runs"].keys() == {run.key for run in runs} and one.provenance["guesses"]
+    assert one.provenance["searches"].keys() == {key(search) for run in runs for search in needs(run.spec)}
+    assert TUNING_SEED not in one.provenance["seeds"], "a seed that chooses a rate is not reported"
+
+
+@EACH
+@SCALES
+def test_every_run_fits_together(name, scale):
+    found = entry(name)
+    plan = found.plan(scale, 2)
+    assert {spec.task_name for _, spec in plan} <= set(found.tasks)
+    told = [(tuple(labels.items()), spec.seed) for labels, spec in plan]
+    assert len(set(told)) == len(told), "labels and seed name a run"
+    for _, spec in plan:
+        assert isinstance(spec, RunSpec) and from_json(to_json(spec)) == spec
+        if scale == "smoke":
+            kinds.check_run(spec)
+        assert not set(spec.evaluate) & {"train", "search"} and (spec.tuning or "val" not in spec.evaluate)
+
+
+@SCALES
+def test_a_function_stands_in_every_model_and_nothing_else_changes(scale):
+    for place in places(scale):
+        for other in places(scale):
+            run, *_, tuning = place.runs(other.learned, place.rates[0], 2)
+            assert getattr(run.model, place.part) == other.learned and tuning.tuning
+            base = replace(place.base, recipe=replace(place.base.recipe, rate=place.rates[0]))
+            standard = getattr(base.model, place.part)
+            assert replace(run, model=replace(run.model, **{place.part: standard})) == base
+    assert len({place.base.recipe.rate in place.rates for place in places(scale)}) == 1, "the paper's own is tried"
+
+
+def test_the_function_in_a_model_is_the_one_that_was_learned_in_the_other():
+    labels = {"model": "perceptron", "function": "HYLA", "split": "test"}
+    (_, run), *_ = planned("crossing/compatibility", **labels)
+    part = run.spec.model.phi
+    assert isinstance(part, Learned) and part.search.task_name == "logic"
+    values = run.model().function(0).values.tolist()
+    assert values == pytest.approx(resolve(part, run.store).values)
+
+
+def test_scores_are_those_of_the_stored_runs(made):
+    table = made["crossing/compatibility"].table
+    for (labels, run), (_, row) in zip(planned("crossing/compatibility"), table.iterrows(), strict=True):
+        name = "r2" if labels["model"] == "HYLA" else "accuracy"
+        values = run.scores[f"{name}_{labels['split']}"]
+        kept = run.notes.get("kept")
+        assert row["score"] == values[-1 if kept is None else list(run.steps).index(kept)]
+    runs = [run for _, run in planned("crossing/hyla_phi", task="sraven")]
+    shown = made["crossing/hyla_phi"].table
+    assert [run.scores["accuracy_ood"][-1] for run in runs] == shown[shown["task"] == "sraven"]["score_ood"].tolist()
+
+
+def test_a_rate_is_chosen_on_val_for_functions_and_baseline():
+    table = PLANTED["crossing/compatibility"](True)
+    assert set(best_rates(table).values()) == {0.01}
+    lucky = (table["rate"] == 0.1) & (table["split"] == "test") & (table["function"] == BASELINE)
+    table.loc[lucky, "score"] = 0.99  # test chooses nothing
+    assert set(best_rates(table).values()) == {0.01} and set(at_best(table)["rate"]) == {0.01}
+    chosen = table["val"] if "val" in table else (table["split"] == "val") & (table["function"] == BASELINE)
+    table.loc[chosen & (table["rate"] == 0.1), "score"] = 0.7
+    assert best_rates(table)["HYLA", BASELINE] == 0.1
+    assert gains(table)["HYLA", "HYLA"].effect == pytest.approx(100 * (0.65 - 0.99), abs=0.5)
+    table.loc[chosen & (table["rate"] == 0.1), "diverged"] = True
+    assert best_rates(table)["HYLA", BASELINE] == 0.01
+
+
+def test_one_function_is_shared_by_all_tasks_of_the_scale(made):
+    runs = planned("crossing/multitask", method="learned for all")
+    searches = {search for _, run in runs for search in needs(run.spec)}
+    assert searches == {shared("smoke")} and isinstance(next(iter(searches)), SharedSearch)
+    drawn = made["crossing/multitask"].extras["functions"]
+    own = drawn[drawn["method"] == "learned for all"]
+    values = [rows["value"].tolist() for _, rows in own.groupby("task", sort=False)]
+    assert len(values) == len(TASKS["smoke"]) and all(one == values[0] for one in values)
+    knots = resolve(runs[0][1].spec.model.mlp, Store())
+    assert values[0] == pytest.approx(np.round(knots.values, 6))
+
+
+@EACH
+def test_planted_tables_are_drawn(name):
+    found = entry(name)
+    table = PLANTED[name](True)
+    assert "nan" not in found.summary(table)
+    if found.functions is None:
+        words = [note.text for note in found.plot(table).layout.annotations]
+        assert sum("<b>+" in text for text in words) == 16, "every gain is clear"

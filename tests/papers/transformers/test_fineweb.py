@@ -1,0 +1,48 @@
+"""Tables 6 and 7: the function of small models in deeper ones, its polynomial, and times of steps."""
+
+import numpy as np
+import pytest
+
+from lab.catalogue.build import figure
+from lab.catalogue.registry import entry
+from lab.papers.transformers.fineweb import printed
+from lab.papers.transformers.fineweb.settings import DEGREE, DEPTHS, METHODS, search
+from lab.resolve import resolve
+from lab.run import Run
+from lab.spec import Learned, Shaped, needs
+from lab.store import Store
+
+
+def planned(name, **labels):
+    plan = [(told, Run(spec, Store())) for told, spec in entry(name).plan("smoke", 2)]
+    return [(told, run) for told, run in plan if labels.items() <= told.items()]
+
+
+def test_one_function_of_small_models_serves_all_depths():
+    for scale in ("smoke", "laptop", "paper"):
+        plan = entry("transformers/table6").plan(scale, 1)
+        assert {found for _, spec in plan for found in needs(spec)} == {search(scale)}
+        assert [labels["layers"] for labels, _ in plan[:: len(METHODS)]] == list(DEPTHS[scale])
+    assert (search("paper").model.layers, search("paper").model.width) == (2, 256)
+    assert printed.LAYERS == DEPTHS["paper"]
+
+
+def test_polynomials_are_of_the_same_function():
+    figure("transformers/table7", "smoke", progress=False)
+    for labels, run in planned("transformers/table7"):
+        part = run.spec.model.mlp
+        if labels["method"] == "polynomial":
+            assert part == Shaped(Learned(search("smoke")), "polynomial", labels["degree"])
+            assert len(resolve(part, run.store).values) == labels["degree"] + 1
+    assert max(labels["degree"] for labels, _ in entry("transformers/table7").plan("paper", 1)) == DEGREE
+
+
+def test_times_are_of_steps_that_were_taken_here():
+    table = figure("transformers/table6", "smoke", progress=False).table
+    gelu = table[table["method"] == "GELU"]
+    assert (gelu["ratio"] == 1.0).all() and (gelu["ratio_spread"] == 0.0).all()
+    assert (table["step_seconds"] > 0).all() and table["machine"].str.startswith(("cpu ", "cuda ")).all()
+    for (_, run), (_, row) in zip(planned("transformers/table6"), table.iterrows(), strict=True):
+        assert row["loss"] == pytest.approx(run.scores["loss_test"][-1])
+        assert row["seconds"] == run.notes["seconds"]
+    assert np.isfinite(table["loss"]).all()

@@ -38,7 +38,10 @@ def slow(job, store, state, loop, tell):
             while hold.exists():
                 time.sleep(0.01)
     print("trains from", "a checkpoint" if store.checkpoint(job.specs) else "the start", flush=True)
-    return carry(job, store, state, loop, told)
+    try:
+        return carry(job, store, state, loop, told)
+    finally:
+        print("ends", flush=True)
 for kind in (runs, two_losses, episodes):
     kind.run_with_checkpoints = slow
 async def main():
@@ -62,6 +65,12 @@ except LabError as error:
 except KeyboardInterrupt:
     print("interrupted")
 """
+
+
+def trains(worker: Child) -> bool:
+    """Whether a worker is in the middle of a job."""
+    said = worker.out
+    return said.count("trains from") > said.count("ends\n")
 
 
 class Cluster:

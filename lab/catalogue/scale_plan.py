@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from lab.catalogue.registry import entries
@@ -115,10 +116,10 @@ def _jobs(specs: list[Any]) -> list[tuple[Any, ...]]:
     """Fleets and searches as the engine makes them on CPUs, in its order."""
     groups: dict[object, list[Any]] = {}
     for spec in specs:
-        groups.setdefault(_or(lambda spec=spec: work(spec).signature(spec), spec), []).append(spec)
+        groups.setdefault(_or(partial(work(spec).signature, spec), spec), []).append(spec)
     jobs = []
     for group in groups.values():
-        most = _or(lambda group=group: work(group[0]).most(group[0], "cpu"), _guessed_most(group[0]))
+        most = _or(partial(work(group[0]).most, group[0], "cpu"), _guessed_most(group[0]))
         jobs += [tuple(group[i : i + most]) for i in range(0, len(group), most)]
 
     def place(job: tuple[Any, ...]) -> tuple:

@@ -29,7 +29,7 @@ TRIES = 4
 def lease(folder: Any, told: dict) -> Iterator[bool]:
     """As `leases.lease`; told: what the lease says. Where the store refuses, its block goes on without one."""
     path, data = folder / f"{secrets.token_hex(8)}.json", json.dumps(told).encode()
-    refused = (OSError, *objects.refusals())
+    refused: tuple[type[Exception], ...] = (OSError, *objects.refusals())
     held, free = False, True
     try:
         held, free = _taken(path, data, set(told["keys"]))

@@ -63,7 +63,7 @@ def check(folder: Path, advice: str) -> tuple[dict[str, bytes], dict]:
     def damage(what: str) -> DamagedError:
         return DamagedError(f"{folder.parent.name}/{folder.name} in {folder.parents[1]}: {what}; {advice}")
 
-    files = {}
+    files: dict[str, bytes] = {}
     for name in ("done.json", *FILES):
         try:
             files[name] = (folder / _stored_as(folder, name, files)).read_bytes()

@@ -211,7 +211,7 @@ class Explorer(widgets.VBox):
 
     def _asked(self, _, content: dict, __) -> None:
         """The page wants something, or has a picture of what is seen."""
-        kind = content.get("kind")
+        kind = str(content.get("kind"))
         if kind == "picture":
             if self._picture is not None:
                 self._picture.update({"image/png": content["data"]}, metadata=STILL, raw=True)

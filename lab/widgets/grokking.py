@@ -140,7 +140,7 @@ class GrokkingExplorer(Explorer):
         spec = self.run_spec
         self._name = f"{operation_title(spec.task.name)}, {self.phi.value}, width {spec.model.width}"
         self._name += f", {self.fraction.value:.0f} %"
-        self._shown, self._inputs, self._asked = spec.task, operation_table.every_pair(spec.task)[None], 0.0
+        self._shown, self._inputs, self._last_asked = spec.task, operation_table.every_pair(spec.task)[None], 0.0
         self._drawn, self._halted = 0.0, False
         self._ends = LEVEL if self.until.value else np.inf
         with self.table.batch_update():
@@ -203,7 +203,7 @@ class GrokkingExplorer(Explorer):
                         line.x, line.y = found["steps"], 100 * found[name][:, 0]
             self.progress.value = fleet.step / fleet.recipe.last
             self.say(self._words(fleet, found) if seen else f"{self._name}: the training begins")
-        if last or now - self._asked >= ASK:
+        if last or now - self._last_asked >= ASK:
             self._ask(fleet)
         if solved and self._live is not None:
             self._live.stop()
@@ -214,7 +214,7 @@ class GrokkingExplorer(Explorer):
         said = fleet.model(self._inputs)[0].argmax(-1).view(self._shown.classes, -1).numpy()
         with self.lock, self.table.batch_update():
             operation_table.fill_answers(self.table, self._shown, said, fleet.step)
-        self._asked = time.monotonic()
+        self._last_asked = time.monotonic()
 
     def _words(self, fleet: Fleet, found: dict[str, np.ndarray]) -> str:
         test, train = (found[name][:, 0] for name in ("accuracy_test", "accuracy_train"))

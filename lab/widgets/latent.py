@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import ipywidgets as widgets
@@ -32,7 +33,7 @@ class LatentView(PageView):
 
     name, _esm = "latent", modules.source("latent.js")
 
-    points = traitlets.List().tag(sync=True)
+    points: traitlets.List = traitlets.List().tag(sync=True)
     title = traitlets.Unicode().tag(sync=True)
     texts = traitlets.List(traitlets.Unicode()).tag(sync=True)
     colourings = traitlets.List(traitlets.Dict()).tag(sync=True)
@@ -41,7 +42,7 @@ class LatentView(PageView):
     selected = traitlets.List(traitlets.Int()).tag(sync=True)
     a = traitlets.List(traitlets.Int()).tag(sync=True)
     b = traitlets.List(traitlets.Int()).tag(sync=True)
-    codes = traitlets.List().tag(sync=True)
+    codes: traitlets.List = traitlets.List().tag(sync=True)
     kinds = traitlets.List(traitlets.Unicode()).tag(sync=True)
     colours = traitlets.List(traitlets.Unicode(), list(sequential.Cividis)).tag(sync=True)
 
@@ -138,8 +139,8 @@ class LatentExplorer(Explorer):
     def _marks(self) -> dict[str, tuple]:
         groups = {
             name: (
-                lambda name=name: None if self._groups[name] is None else self._groups[name].tolist(),
-                lambda which, name=name: self._mark(name, which),
+                partial(self._marked, name),
+                partial(self._mark, name),
             )
             for name in self._groups
         }
@@ -154,14 +155,19 @@ class LatentExplorer(Explorer):
         with self.safely():
             self._show_problem()
 
+    def _marked(self, group: str) -> list[int] | None:
+        """The problems that are A or B."""
+        which = self._groups[group]
+        return None if which is None else which.tolist()
+
     def _mark(self, group: str, which: Sequence[int] | None) -> None:
         """Let these problems be A or B."""
         name = f"state: {group}"
         if which is not None:
             if not isinstance(which, (list, tuple)) or not which:
                 raise ArgumentError(f"{name}={shown(which)}; give numbers of problems, or None")
-            which = np.array(sorted({check_whole(name, one, 0, len(self.problems) - 1) for one in which}))
-        self._groups[group] = which
+            which = sorted({check_whole(name, one, 0, len(self.problems) - 1) for one in which})
+        self._groups[group] = None if which is None else np.array(which)
         self._rings()
         self._tell_apart()
 

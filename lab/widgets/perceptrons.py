@@ -58,15 +58,16 @@ def _of_mlp(model: MLP) -> tuple[Maps, nn.Module, float] | None:
 
 
 def _of_sequence(model: object) -> tuple[Maps, nn.Module, float] | None:
-    parts = list(model) if isinstance(model, nn.Sequential) else [model]
+    parts: list[Any] = list(model) if isinstance(model, nn.Sequential) else [model]
     maps, functions = parts[::2], parts[1::2]
-    if len(parts) % 2 == 0 or not all(isinstance(one, nn.Linear) for one in maps):
+    linear = [one for one in maps if isinstance(one, nn.Linear)]
+    if len(parts) % 2 == 0 or len(linear) < len(maps):
         return None
     if any(
         type(one) is not type(other) or list(one.parameters()) for one, other in pairwise([*functions, *functions[:1]])
     ):
         return None
-    return [(one.weight.T, one.bias) for one in maps], functions[0] if functions else nn.Identity(), 1.0
+    return [(one.weight.T, one.bias) for one in linear], functions[0] if functions else nn.Identity(), 1.0
 
 
 def _function(phi: nn.Module) -> str | dict[str, Any] | None:

@@ -73,7 +73,7 @@ class SlicesView(PageView):
     name, _esm = "slices", modules.source("slices.js")
 
     models = traitlets.List(traitlets.Dict()).tag(sync=True)
-    points = traitlets.List().tag(sync=True)
+    points: traitlets.List = traitlets.List().tag(sync=True)
     columns = traitlets.List(traitlets.Unicode()).tag(sync=True)
     point = traitlets.Int(0).tag(sync=True)
     across = traitlets.Int(0).tag(sync=True)
@@ -83,7 +83,7 @@ class SlicesView(PageView):
     a1 = traitlets.Int(0).tag(sync=True)
     a2 = traitlets.Int(0).tag(sync=True)
     a3 = traitlets.Int(0).tag(sync=True)
-    given = traitlets.List().tag(sync=True)
+    given: traitlets.List = traitlets.List().tag(sync=True)
     grid = traitlets.Int(60).tag(sync=True)
     low = traitlets.Float(-1.0).tag(sync=True)
     high = traitlets.Float(1.0).tag(sync=True)

@@ -112,10 +112,10 @@ class SplineExplorer(Explorer):
     def _marks(self) -> dict[str, tuple]:
         return {"editing": (lambda: self.editing.state if self.editing else None, self._edit_as)}
 
-    def _edit_as(self, state: dict | None) -> None:
+    def _edit_as(self, state: Mapping | None) -> None:
         if (state is not None) != self.edit.value:
             raise ArgumentError(f"state: edit={self.edit.value}, but editing={shown(state)}; give both or neither")
-        if self.editing is not None:
+        if self.editing is not None and state is not None:
             self.editing.state = state
 
     @property

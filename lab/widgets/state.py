@@ -106,7 +106,8 @@ def _fitting(name: str, control: Any, value: Any) -> Any:
     now = control.value
     if isinstance(now, bool):
         return check_flag(f"state: {name}", value)
-    least, most = (getattr(control, end, None) for end in ("min", "max"))
+    least: Any = getattr(control, "min", None)
+    most: Any = getattr(control, "max", None)
     if isinstance(now, int) and least is not None:
         return check_whole(f"state: {name}", value, least, most)
     if isinstance(now, float):

@@ -74,10 +74,10 @@ def trains(worker: Child) -> bool:
 
 
 class Cluster:
-    """A scheduler, and workers as they are asked for. hold: see WORKER."""
+    """A scheduler, and workers as they are asked for. hold: see WORKER. environment: of workers and commands."""
 
-    def __init__(self, nursery: Nursery, folder: Path):
-        self.nursery, self.folder, self.hold = nursery, folder, folder / "hold"
+    def __init__(self, nursery: Nursery, folder: Path, **environment: str):
+        self.nursery, self.folder, self.hold, self.environment = nursery, folder, folder / "hold", environment
         self.children: list[Child] = []
         self.scheduler = self._keep(nursery.start(SCHEDULER))
         self.scheduler.has_said("at ")
@@ -89,13 +89,14 @@ class Cluster:
         own = self.folder / secrets.token_hex(4)
         own.mkdir()
         code = WORKER.format(more=more, hold=str(self.hold), at=at, address=self.address, folder=str(own), slow=slow)
-        child = self._keep(self.nursery.start(code))
+        child = self._keep(self.nursery.start(code, **self.environment))
         child.has_said("here")
         return child
 
-    def start(self, specs: str, store: Path) -> Child:
+    def start(self, specs: str, store: Path | str) -> Child:
         """A process that wants these specs of tests/test_engine.py."""
-        return self._keep(self.nursery.start(CLIENT.format(address=self.address, specs=specs), LAB_STORE=store))
+        code = CLIENT.format(address=self.address, specs=specs)
+        return self._keep(self.nursery.start(code, LAB_STORE=store, **self.environment))
 
     def complete(self, specs: str, store: Path) -> Ended:
         """The end of such a process."""

@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install figure overnight test lint style types suite unit browser gallery docs lab clean
+.PHONY: help install figure overnight test lint style types suite unit browser test-gpu gallery docs lab clean
 
 PYTHON ?= python3
 VENV   := .venv
@@ -49,6 +49,9 @@ unit: $(READY)  ## run every test but those of the browser
 
 browser: $(READY)  ## run the browser tests (they need Chromium)
 	$(TESTS) tests/browser
+
+test-gpu: $(READY)  ## run the tests of what depends on the device: on a GPU, where there is one
+	$(BIN)/python -m pytest tests/test_device.py tests/test_gpu_batch.py tests/nonlinearity/test_gpu.py $(PYTEST)
 
 docs: $(READY)  ## write an API reference into out/docs: open its index.html
 	$(BIN)/python -m pdoc lab lab.probes lab.tasks --docformat google -o out/docs

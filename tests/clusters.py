@@ -38,7 +38,10 @@ def slow(job, store, state, loop, tell):
             while hold.exists():
                 time.sleep(0.01)
     print("trains from", "a checkpoint" if store.checkpoint(job.specs) else "the start", flush=True)
-    return carry(job, store, state, loop, told)
+    try:
+        return carry(job, store, state, loop, told)
+    finally:
+        print("ends", flush=True)
 for kind in (runs, two_losses, episodes):
     kind.run_with_checkpoints = slow
 async def main():
@@ -64,11 +67,17 @@ except KeyboardInterrupt:
 """
 
 
-class Cluster:
-    """A scheduler, and workers as they are asked for. hold: see WORKER."""
+def trains(worker: Child) -> bool:
+    """Whether a worker is in the middle of a job."""
+    said = worker.out
+    return said.count("trains from") > said.count("ends\n")
 
-    def __init__(self, nursery: Nursery, folder: Path):
-        self.nursery, self.folder, self.hold = nursery, folder, folder / "hold"
+
+class Cluster:
+    """A scheduler, and workers as they are asked for. hold: see WORKER. environment: of workers and commands."""
+
+    def __init__(self, nursery: Nursery, folder: Path, **environment: str):
+        self.nursery, self.folder, self.hold, self.environment = nursery, folder, folder / "hold", environment
         self.children: list[Child] = []
         self.scheduler = self._keep(nursery.start(SCHEDULER))
         self.scheduler.has_said("at ")
@@ -80,13 +89,14 @@ class Cluster:
         own = self.folder / secrets.token_hex(4)
         own.mkdir()
         code = WORKER.format(more=more, hold=str(self.hold), at=at, address=self.address, folder=str(own), slow=slow)
-        child = self._keep(self.nursery.start(code))
+        child = self._keep(self.nursery.start(code, **self.environment))
         child.has_said("here")
         return child
 
-    def start(self, specs: str, store: Path) -> Child:
+    def start(self, specs: str, store: Path | str) -> Child:
         """A process that wants these specs of tests/test_engine.py."""
-        return self._keep(self.nursery.start(CLIENT.format(address=self.address, specs=specs), LAB_STORE=store))
+        code = CLIENT.format(address=self.address, specs=specs)
+        return self._keep(self.nursery.start(code, LAB_STORE=store, **self.environment))
 
     def complete(self, specs: str, store: Path) -> Ended:
         """The end of such a process."""

@@ -49,6 +49,8 @@ FIRST = (
     "test_notebooks.py",
     "catalogue/test_build.py",
     "test_cli.py",
+    "test_cluster.py",
+    "test_buckets.py",
     "test_leases.py",
     "test_engine.py",
     "catalogue",

@@ -17,6 +17,7 @@ from lab import engine
 from lab.errors import LabError
 from lab.spec import key, replace
 from lab.store import DamagedError, Store, bucket_leases, objects
+from tests.clusters import Cluster
 from tests.test_engine import LEARNED, MANO, RUNS, SEARCH, digests, linux, uninterrupted  # noqa: F401
 
 for package in ("s3fs", "upath", "moto"):
@@ -208,6 +209,32 @@ def test_a_lease_without_a_sign_of_life_counts_no_more(url, monkeypatch):
         objects.put(store.folder / "leases" / f"{'0' * 16}.json", json.dumps({"keys": []}).encode())
         monkeypatch.setattr(bucket_leases, "LOST", -1.0)
         assert store.leases() == [] and len(store.sweep()) == 2
+
+
+@linux
+def test_workers_of_a_cluster_share_a_bucket_and_go_on_where_one_was_killed(
+    url,
+    server,
+    nursery,
+    tmp_path,
+    uninterrupted,  # noqa: F811
+):
+    pytest.importorskip("distributed", reason="pip install 'lab-nonlinearities[cluster]'")
+    cluster = Cluster(nursery, tmp_path, **server)
+    try:
+        first = cluster.worker()
+        cluster.hold.touch()
+        call = cluster.start("RUNS", url)
+        first.has_said("holds")
+        second = cluster.worker("from lab.store import bucket_leases\nbucket_leases.LOST = 2.0\n")
+        first.kill()
+        cluster.hold.unlink()
+        ended = call.wait()
+        assert ended.code == 0, ended.err
+        assert "trains from a checkpoint" in second.out
+    finally:
+        cluster.close()
+    assert digests(Store(url)) == {key(spec): uninterrupted[key(spec)] for spec in RUNS} and Store(url).verify() == []
 
 
 def test_a_store_that_does_not_answer_is_named(url, monkeypatch):

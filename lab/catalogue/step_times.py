@@ -6,8 +6,8 @@ provenance of shipped results has (`training_seconds`), each total with the same
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
 
@@ -19,7 +19,7 @@ from lab.catalogue.shipped import has_results, provenance_of
 from lab.errors import LabError
 from lab.kinds import Sizes
 from lab.papers.entry import Entry
-from lab.spec import RunSpec, is_search, key
+from lab.spec import FineTuning, RunSpec, is_search, key
 
 SCALES = ("laptop", "overnight")
 BACKWARD = 3  # forward and backward, in multiples of forward
@@ -103,7 +103,16 @@ def recorded(found: Iterable[Entry] | None = None) -> StepTimes:
 
 def cost(spec: Any) -> tuple[str, float, float]:
     """Kind of model, steps, and multiplications of a step. Searches count the steps of all their models."""
+    if several := getattr(spec, "searches", ()):  # of several tasks at once
+        costs = [cost(search) for search in several]
+        steps = sum(each for _, each, _ in costs)
+        return costs[0][0], steps, sum(each * size for _, each, size in costs) / steps
     kind = type(spec.model).__name__
+    if isinstance(spec, FineTuning):
+        tuning, run = spec.tuning, spec.pretrained
+        sizes = replace(_sizes(run.task, run.task_seed), length=tuning.length, trained=None, outputs=2)
+        steps = tuning.epochs * (spec.examples or ROWS) / tuning.batch
+        return kind, steps, _step(spec.model, sizes, tuning.batch)
     if isinstance(spec, RunSpec):
         return kind, spec.recipe.last, _step(spec.model, _sizes(spec.task, spec.task_seed), spec.recipe.batch)
     assert is_search(spec)
@@ -130,8 +139,7 @@ def parameters(model: Any, sizes: Sizes) -> float:
 
 def weights(spec: Any) -> float:
     """Parameters of the model of a run or a search."""
-    task = spec.task if isinstance(spec, RunSpec) or not spec.by.startswith("episodes") else spec.tasks[0]
-    return parameters(spec.model, _sizes(task, spec.task_seed))
+    return sum(parameters(of_task.model, _sizes(task, of_task.task_seed)) for of_task, task in _tasks(spec))
 
 
 def _step(model: Any, sizes: Sizes, batch: int | None) -> float:
@@ -164,5 +172,11 @@ def _guessed(task: Any) -> Sizes:
 
 def missing_data(specs: Iterable[Any]) -> bool:
     """Whether one of these has data that are not here, so that sizes are guessed."""
-    tasks: Mapping = {(getattr(spec, "tasks", (spec.task,))[0], spec.task_seed): None for spec in specs}
+    tasks = {(task, of_task.task_seed) for spec in specs for of_task, task in _tasks(spec)}
     return any(_looked_up(*task) is None for task in tasks)
+
+
+def _tasks(spec: Any) -> list[tuple[Any, Any]]:
+    """The searches or the run that a spec is, each with its task; of a search by episodes, the first one."""
+    several = [spec.pretrained] if isinstance(spec, FineTuning) else getattr(spec, "searches", (spec,))
+    return [(own, own.tasks[0] if hasattr(own, "tasks") else own.task) for own in several]

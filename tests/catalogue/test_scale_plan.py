@@ -5,11 +5,16 @@ from itertools import product
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import nn
 
+from lab import kinds
 from lab.catalogue import scale_plan, step_times
 from lab.catalogue.registry import entries
 from lab.catalogue.step_times import Record, StepTimes
 from lab.cluster.simulation import spread
+from lab.models.layers import Linear
+from lab.models.transformer import Transformer
+from lab.papers.transformers.settings import setting
 from tests.processes import ROOT
 
 PAGE = ROOT / "docs" / "scale.md"
@@ -66,17 +71,12 @@ def test_the_fit_finds_the_step_times_that_records_were_made_with():
 
 
 def test_parameters_are_those_of_the_models():
-    """Of a transformer up to its biases, positions and norms, of a perceptron up to its biases."""
-    from lab import kinds
-    from lab.papers.transformers.settings import setting
-    from lab.training.fleet import build
-
+    """Of a transformer up to its biases, embeddings and norms."""
     (spec,) = setting("memorize", "laptop").runs(1)
-    model = kinds.build(spec.model, kinds.sizes(spec.task, 0), [spec], build([("gelu", "softmax")]))
-    real = sum(
-        weight.numel() for name, weight in model.named_parameters() if weight.ndim > 2 and "position" not in name
-    )
-    assert step_times.weights(spec) == pytest.approx(real, rel=0.2)
+    sizes = kinds.sizes(spec.task, 0)
+    model = Transformer(spec.model, sizes.inputs, sizes.length, [0], nn.GELU())
+    real = sum(module.weight.numel() for module in model.modules() if isinstance(module, Linear))
+    assert step_times.weights(spec) == real
 
 
 def test_the_page_has_a_row_for_every_figure_that_is_trained_and_its_numbers():

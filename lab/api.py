@@ -17,8 +17,7 @@ from lab.models.methods import METHODS
 from lab.nonlinearity import zoo as functions
 from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
-from lab.own.search import search as search_own
-from lab.own.search import search_by_episodes
+from lab.own.search import search_data
 from lab.own.settings import Replaced
 from lab.papers.hypernetwork.settings import READ_HELD_OUT, logic, of_task, read_length, sraven
 from lab.papers.simplicity.defaults import of_table
@@ -93,7 +92,9 @@ def search(
         if isinstance(task, Data) and (learn is not None or scale != "laptop"):
             given = "learn" if learn is not None else "scale"
             raise ArgumentError(f"{given} is for the papers' tasks; on a lab.Data, give replace= and steps=")
-        return _own(task, model, replace, by, seed=seed, device=device, store=store, progress=progress, **settings)
+        return search_data(
+            task, model, replace, by, seed=seed, device=device, store=store, progress=progress, **settings
+        )
     store, seed = as_store(store), check_whole("seed", seed, 0, MOST_SEED)
     found, words = _of(task, scale), None if learn is None else _words(learn)
     spec: SearchSpec | EpisodeSpec | TwoLossSpec
@@ -248,23 +249,6 @@ def zoo(name: str | None = None, folder: str | Path | None = None) -> Spline | p
     ('addmod', 'laptop', 6)
     """
     return catalogue.table(folder) if name is None else functions.zoo(name, folder)
-
-
-def _own(
-    data: Any, model: Any, replace: Any, by: str | None, store: Store | None, **settings: Any
-) -> SearchResult | EpisodeResult:
-    if not isinstance(data, Data):
-        raise ArgumentError(
-            f"task={shown(data)} with model, replace or settings: these are for data of your own; give a lab.Data, as "
-            "lab.Data.from_arrays(X, y)"
-        )
-    if model is None or replace is None:
-        raise ArgumentError(
-            "a lab.Data is searched with a model of your own: give model=make and replace=torch.nn.GELU"
-        )
-    if check_choice("by", "two_loss" if by is None else by, ("two_loss", "episodes")) == "two_loss":
-        return search_own(data, model, replace, store=store, **settings)
-    return search_by_episodes(data, model, replace, store=store, **settings)
 
 
 def _parts(learn: tuple[str, ...]) -> tuple[str, ...]:

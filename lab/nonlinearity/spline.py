@@ -29,9 +29,9 @@ from lab.errors import (
     shown,
 )
 from lab.nonlinearity import document
+from lab.nonlinearity.arithmetic import Arithmetic
 from lab.nonlinearity.op import spline
 from lab.nonlinearity.polynomial import Polynomial, chebyshev_series, least_squares, support
-from lab.nonlinearity.shape import Shape
 from lab.nonlinearity.symmetry import Symmetrized, symmetrize
 from lab.nonlinearity.traced import traced
 
@@ -42,7 +42,7 @@ FINITE = (-3e38, 3e38)  # positions that float32 has
 MOST = 2**24  # knots: float32 tells no more of them apart
 
 
-class Spline(Shape, nn.Module):
+class Spline(Arithmetic, nn.Module):
     """φ: ℝ→ℝ through `values` at evenly spaced knots.
 
     values: (knots,) for one function, or (runs, knots) for one function a run: the input's leading axis is then the
@@ -237,37 +237,6 @@ class Spline(Shape, nn.Module):
         if sigma >= 1 / 8:  # below, neighbours have no weight: scipy cuts the Gaussian at 4 deviations
             y = gaussian_filter1d(y, sigma, mode="nearest")
         return self._like(y)
-
-    # Arithmetic: a new, frozen function on the same knots.
-    __array_ufunc__ = None  # numpy.float64(2) * phi: numpy leaves it to us
-
-    def __neg__(self) -> Spline:
-        return self._like(-self.values)
-
-    def __mul__(self, factor: float) -> Spline:
-        return self._like(self.values * float(factor)) if isinstance(factor, Real) else NotImplemented
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, divisor: float) -> Spline:
-        return self._like(self.values / float(divisor)) if isinstance(divisor, Real) else NotImplemented
-
-    def __add__(self, other: Spline) -> Spline:
-        return self._like(self.values + self._on_my_knots(other)) if isinstance(other, Spline) else NotImplemented
-
-    def __sub__(self, other: Spline) -> Spline:
-        return self._like(self.values - self._on_my_knots(other)) if isinstance(other, Spline) else NotImplemented
-
-    def _on_my_knots(self, other: Spline) -> Tensor:
-        """The other's values, if the two functions, or sets of one function a run, have the same knots."""
-        grids = [(phi.low, phi.high, phi.values.shape[-1]) for phi in (self, other)]
-        runs = {len(phi.values) for phi in (self, other) if phi.values.dim() == 2}
-        if grids[0] != grids[1] or len(runs) > 1:
-            raise ArgumentError(
-                f"{self} and {other} have different knots; bring one to the other's with"
-                " Spline.from_function(phi, low, high, knots)"
-            )
-        return other.values
 
     def _numbers(self) -> tuple[np.ndarray, np.ndarray]:
         """Knot positions and values of one function, (knots,), in double precision."""

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from lab.data import Data
-from lab.errors import ArgumentError, check_choice, check_number, check_whole
+from lab.errors import ArgumentError, check_choice, check_number, check_whole, shown
 from lab.nonlinearity.named import NAMES
 from lab.own.settings import APART, Make, Replaced, known, recipe_of, store_of, task
 from lab.run import MOST_SEED, complete
@@ -17,6 +17,24 @@ from lab.store import Store
 from lab.training.modules.examples import TRAINED
 from lab.training.modules.fleet import OPTIMIZERS
 from lab.training.optimizers import RULES
+
+
+def search_data(
+    data: Any, model: Any, replace: Any, by: str | None, store: Store | None, **settings: Any
+) -> SearchResult | EpisodeResult:
+    """By two losses, or by episodes; says what is missing of a `lab.Data`, its model, and what is replaced."""
+    if not isinstance(data, Data):
+        raise ArgumentError(
+            f"task={shown(data)} with model, replace or settings: these are for data of your own; give a lab.Data, as "
+            "lab.Data.from_arrays(X, y)"
+        )
+    if model is None or replace is None:
+        raise ArgumentError(
+            "a lab.Data is searched with a model of your own: give model=make and replace=torch.nn.GELU"
+        )
+    if check_choice("by", "two_loss" if by is None else by, ("two_loss", "episodes")) == "two_loss":
+        return search(data, model, replace, store=store, **settings)
+    return search_by_episodes(data, model, replace, store=store, **settings)
 
 
 def search(

@@ -18,6 +18,7 @@ from lab.catalogue.shipped import RESULTS, best_scale, folder_of, has_results
 from lab.errors import ArgumentError, LabError, check_path
 from lab.gallery import pages
 from lab.gallery.notebooks import notebook_pages
+from lab.gallery.style import style
 from lab.papers.entry import Entry
 from lab.plots.page import CONFIG
 from lab.widgets import explore
@@ -75,7 +76,7 @@ def _write(out: Path, results: Path) -> list[Path]:
     put("playground.html", pages.playground())
     for name, text in notebooks.items():
         put(f"notebooks/{name}", text)
-    put("style.css", pages.style())
+    put("style.css", style())
     put("plotly.js", get_plotlyjs())
     return written
 

@@ -19,6 +19,7 @@ from lab.probes.profile import counts, profile
 from lab.tasks import NAMES
 from lab.widgets.contest import ContestExplorer
 from lab.widgets.editor import TOOLS, CurveEditor, as_bytes
+from lab.widgets.edits import chebyshev, mirrored, polynomial
 from lab.widgets.explorer import LABEL, ROW, Explorer, live
 from lab.widgets.history import History
 
@@ -75,8 +76,8 @@ class EditingExplorer(Explorer):
         self.chebyshev = _slider("Chebyshev degree", [(str(degree), degree) for degree in range(1, CHEBYSHEV + 1)])
         self._sliders = {  # what each makes of a function, and how that is said
             self.smooth: (Spline.smoothed, "smoothed, bandwidth {}"),
-            self.polynomial: (_polynomial, "the polynomial of degree {}"),
-            self.chebyshev: (_chebyshev, "the Chebyshev series of degree {}"),
+            self.polynomial: (polynomial, "the polynomial of degree {}"),
+            self.chebyshev: (chebyshev, "the Chebyshev series of degree {}"),
         }
         self.seed = widgets.IntSlider(description="network seed", max=20)
         self.weights = widgets.FloatSlider(description="weight scale", value=1, min=0.2, max=5, step=0.1)
@@ -129,7 +130,7 @@ class EditingExplorer(Explorer):
         self.press(self._undo, self.undo)
         self.press(self._redo, self.redo)
         self.press(lambda: self._put(self._phi, "the original again"), self.reset)
-        self.press(lambda: self._put(_mirrored(self.spline), "mirrored along x"), self.mirror_x)
+        self.press(lambda: self._put(mirrored(self.spline), "mirrored along x"), self.mirror_x)
         self.press(lambda: self._put(-self.spline, "mirrored along y"), self.mirror_y)
         self.press(self._symmetrize, self.symmetrize)
         self.editor.observe(self._stroke, "strokes")
@@ -278,18 +279,6 @@ class EditingExplorer(Explorer):
     def _contenders(self) -> dict[str, Spline | str]:
         edited: dict[str, Spline | str] = {"edited": self.spline} if self.changed else {}
         return edited | {"original": self._phi, "GELU": "gelu"}
-
-
-def _mirrored(phi: Spline) -> Spline:
-    return Spline(phi.values.flip(-1), phi.low, phi.high)
-
-
-def _polynomial(phi: Spline, degree: int) -> Spline:
-    return Spline.from_function(phi.polynomial(degree), phi.low, phi.high, len(phi.values))
-
-
-def _chebyshev(phi: Spline, degree: int) -> Spline:
-    return Spline.from_function(phi.chebyshev(degree), phi.low, phi.high, len(phi.values))
 
 
 def _interval(found: Complexity) -> str:

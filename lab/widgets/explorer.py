@@ -16,7 +16,6 @@ from pathlib import Path
 from pprint import pformat
 from typing import Any
 
-import anywidget
 import ipywidgets as widgets
 import plotly.graph_objects as go
 import torch
@@ -26,8 +25,8 @@ from traitlets import Unicode
 
 from lab.errors import ArgumentError, LabError, listed, shown
 from lab.plots.page import CONFIG
-from lab.widgets import modules
 from lab.widgets.state import controls_of, put, read
+from lab.widgets.tools import Tools
 
 ROW = {"flex_flow": "row wrap", "align_items": "center", "grid_gap": "2px 14px"}
 LABEL = {"description_width": "initial"}  # labels as long as they are: ipywidgets would cut them at 80 px
@@ -292,16 +291,3 @@ def live(figure: go.Figure, height: int) -> go.FigureWidget:
     widget = LiveFigure(drawn)
     widget._config = dict(CONFIG)
     return widget
-
-
-class Tools(anywidget.AnyWidget):
-    """The last line of an explorer: buttons to take away what is seen. `page/tools.js` is its side in the page.
-
-    It also looks after the figures. Plotly's widget is drawn before it is on the page, 700 px wide, and looks again
-    only when the window is resized: it would not notice that it was shown, nor that a side bar opened.
-    """
-
-    _esm = modules.source("tools.js")
-    _css = Path(__file__).with_name("page") / "plots.css"  # the notebook may be dark
-
-    name = Unicode("explorer").tag(sync=True)

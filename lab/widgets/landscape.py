@@ -8,19 +8,17 @@ from typing import Any
 
 import ipywidgets as widgets
 import numpy as np
-import traitlets
-from plotly.colors import sequential
 from torch import Tensor
 
-from lab.plots.landscape import SIDES, axis_title, choose, fill, surface
+from lab.plots.landscape import SIDES, choose, fill, surface
 from lab.plots.slices import frame
 from lab.probes.calling import function_of
 from lab.probes.landscape import Landscape
 from lab.probes.slices import slice_2d
 from lab.training.live import one_thread
-from lab.widgets import modules
 from lab.widgets.explorer import LABEL, Explorer, live
-from lab.widgets.hosted import PageView, hosted_page, short
+from lab.widgets.hosted import hosted_page, short
+from lab.widgets.landscape_view import LandscapeView, as_read
 from lab.widgets.slices import GREYS, Cut
 
 GIVEN = "your directions"
@@ -35,20 +33,6 @@ COARSE = 12  # points on a side of what is shown first
 FINE = 60  # of a slice
 STEPS = 100  # of a slider along an axis
 SLICED = ("at the chosen point", "the model itself (star)")
-
-
-class LandscapeView(PageView):
-    """Two measures and the chosen point; what the traits hold is said in `page/landscape.js`."""
-
-    name, _esm = "landscape", modules.source("landscape.js")
-
-    land = traitlets.Dict().tag(sync=True)
-    left = traitlets.Int(0).tag(sync=True)
-    right = traitlets.Int(0).tag(sync=True)
-    logarithm = traitlets.Bool(False).tag(sync=True)
-    px = traitlets.Float(0.0).tag(sync=True)
-    py = traitlets.Float(0.0).tag(sync=True)
-    colours = traitlets.List(traitlets.Unicode(), list(sequential.Cividis)).tag(sync=True)
 
 
 class LandscapeExplorer(Explorer):
@@ -108,7 +92,7 @@ class LandscapeExplorer(Explorer):
             answer = slice_2d(self._model, np.asarray(points[0], np.float64), (0, 1), 2).values
             self._cut = Cut(points, columns, answer.shape[2] if answer.ndim == 3 else 1)
         self._range()
-        self.map = LandscapeView(land=_as_read(found))
+        self.map = LandscapeView(land=as_read(found))
         for control, trait in (
             (self.left, "left"),
             (self.right, "right"),
@@ -244,7 +228,7 @@ class LandscapeExplorer(Explorer):
 
     def _show(self, found: Landscape) -> None:
         self.found = found
-        self.map.land = _as_read(found)
+        self.map.land = as_read(found)
         self._range()
         self._draw()
 
@@ -307,17 +291,6 @@ class LandscapeExplorer(Explorer):
         else:
             text += f"The plane holds {100 * found.plane.explained.sum():.1f} % of the training's variance."
         self.say(text)
-
-
-def _as_read(found: Landscape) -> dict[str, Any]:
-    """A landscape as the page reads it."""
-    return {
-        "x": found.x.tolist(),
-        "y": found.y.tolist(),
-        "values": {name: [short(row) for row in values] for name, values in found.values.items()},
-        "trajectory": [] if found.trajectory is None else [short(point) for point in found.trajectory],
-        "axes": [axis_title(found, number) for number in range(2)],
-    }
 
 
 class _Stale(Exception):

@@ -9,42 +9,22 @@ from typing import Any
 
 import ipywidgets as widgets
 import numpy as np
-import traitlets
-from plotly.colors import sequential
 
 from lab.errors import ArgumentError, check_whole, shown
 from lab.plots.embedding import NAMES, in_order, look
 from lab.run import Run
-from lab.widgets import modules, views
+from lab.widgets import views
 from lab.widgets.compatibility import SIDE
 from lab.widgets.difference import difference, paragraph
 from lab.widgets.explorer import LABEL, Explorer, live
-from lab.widgets.hosted import PageView, hosted_page, short
+from lab.widgets.hosted import hosted_page, short
+from lab.widgets.latent_view import LatentView
 from lab.widgets.reading import Reading
 
 EXAMPLES, FEW = 800, 120  # t-SNE of 800 takes a few seconds
 PERPLEXITY = 30
 METHODS = ("tsne", "pca", "umap")
 LEAST = 12  # examples: a map's trustworthiness looks at five neighbours
-
-
-class LatentView(PageView):
-    """The map and the code of the chosen point; what the traits hold is said in `page/latent.js`."""
-
-    name, _esm = "latent", modules.source("latent.js")
-
-    points: traitlets.List = traitlets.List().tag(sync=True)
-    title = traitlets.Unicode().tag(sync=True)
-    texts = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    colourings = traitlets.List(traitlets.Dict()).tag(sync=True)
-    colour = traitlets.Int(0).tag(sync=True)
-    chosen = traitlets.Int(0).tag(sync=True)
-    selected = traitlets.List(traitlets.Int()).tag(sync=True)
-    a = traitlets.List(traitlets.Int()).tag(sync=True)
-    b = traitlets.List(traitlets.Int()).tag(sync=True)
-    codes: traitlets.List = traitlets.List().tag(sync=True)
-    kinds = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    colours = traitlets.List(traitlets.Unicode(), list(sequential.Cividis)).tag(sync=True)
 
 
 class LatentExplorer(Explorer):

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lab.errors import ArgumentError, check_number, check_whole
+from lab.errors import ArgumentError, check_number, check_type, check_whole
 from lab.tasks.text import Text
 
 MOST = 1 << 14  # tokens of a text; what a page can show
@@ -61,8 +61,9 @@ def token_losses(model: nn.Module, task: Text, text: str, run: int = 0) -> Token
     >>> round(found.loss, 3), round(found.bits, 3), found.pieces[:4]
     (4.043, 5.833, ('C', 'a', 'l', 'l'))
     """
+    run = _check(model, task, run)
     known = task.vocabulary
-    tokens = known.encode(text)
+    tokens = known.encode(check_type("text", text, str, "a text"))
     if not 2 <= len(tokens) <= MOST:
         raise ArgumentError(
             f"the text has {len(tokens):,} tokens that {task.name} knows; give 2 to {MOST:,}, of which the first has no"
@@ -88,12 +89,13 @@ def continuation(
     temperature: 0 takes the most probable token each time. seed: of the draws. The other arguments are as in
     `token_losses`.
     """
+    run = _check(model, task, run)
     check_whole("count", count, 1, MOST)
     check_number("temperature", temperature, 0)
-    tokens = task.vocabulary.encode(prompt).tolist()
+    tokens = task.vocabulary.encode(check_type("prompt", prompt, str, "a text")).tolist()
     if not tokens:
         raise ArgumentError(f"{task.name} knows no token of the prompt; give some text to go on from")
-    generator, drawn = torch.Generator().manual_seed(seed), list(tokens)
+    generator, drawn = torch.Generator().manual_seed(check_whole("seed", seed, 0)), list(tokens)
     for _ in range(count):
         logits = _logits(model, torch.tensor(drawn[-task.context :]), run)[-1]
         if temperature == 0:
@@ -102,6 +104,15 @@ def continuation(
             shares = (logits / temperature).softmax(-1)
             drawn.append(int(torch.multinomial(shares, 1, generator=generator)))
     return task.vocabulary.decode(drawn[len(tokens) :])
+
+
+def _check(model: nn.Module, task: Text, run: int) -> int:
+    """The number of a run that the model has."""
+    if not isinstance(model, nn.Module):
+        given = f"the class {model.__name__}" if isinstance(model, type) else f"a {type(model).__name__}"
+        raise ArgumentError(f"model is {given}; give a torch.nn.Module that was trained on the task")
+    check_type("task", task, Text, "a lab.tasks.Text")
+    return check_whole("run", run, 0, getattr(model, "runs", 1) - 1)
 
 
 def _windows(tokens: int, context: int) -> list[tuple[int, int, int]]:

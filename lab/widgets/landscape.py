@@ -18,7 +18,7 @@ from lab.probes.slices import slice_2d
 from lab.training.live import one_thread
 from lab.widgets.explorer import LABEL, Explorer, live
 from lab.widgets.hosted import hosted_page, short
-from lab.widgets.landscape_view import LandscapeView, as_read
+from lab.widgets.landscape_view import LandscapeView, as_read, points_of
 from lab.widgets.slices import GREYS, Cut
 
 GIVEN = "your directions"
@@ -85,7 +85,7 @@ class LandscapeExplorer(Explorer):
         self.checkpoint = widgets.IntSlider(description="nearest to checkpoint", value=last, max=last, style=LABEL)
         self.checkpoint.layout.display = "none" if found.trajectory is None else None
 
-        points = _points(found) if points is None else points
+        points = points_of(found) if points is None else points
         self._cut: Cut | None = None
         if points is not None and np.ndim(points) == 2 and np.shape(points)[1] > 1:
             self._model = function_of(found.model)
@@ -295,12 +295,3 @@ class LandscapeExplorer(Explorer):
 
 class _Stale(Exception):
     """Another plane is wanted."""
-
-
-def _points(found: Landscape) -> Any:
-    """The data of the measures, where they have any."""
-    for measure in found.measures.values():
-        for name in ("points", "inputs"):
-            if hasattr(measure, name):
-                return getattr(measure, name)
-    return None

@@ -36,3 +36,12 @@ def as_read(found: Landscape) -> dict[str, Any]:
         "trajectory": [] if found.trajectory is None else [short(point) for point in found.trajectory],
         "axes": [axis_title(found, number) for number in range(2)],
     }
+
+
+def points_of(found: Landscape) -> Any:
+    """The data of the measures, where they have any."""
+    for measure in found.measures.values():
+        for name in ("points", "inputs"):
+            if hasattr(measure, name):
+                return getattr(measure, name)
+    return None

@@ -5,20 +5,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import ipywidgets as widgets
 import numpy as np
 
 from lab.errors import ArgumentError, check_whole, shown
-from lab.plots.embedding import NAMES, in_order, look
+from lab.plots.embedding import NAMES
 from lab.run import Run
 from lab.widgets import views
 from lab.widgets.compatibility import SIDE
 from lab.widgets.difference import difference, paragraph
 from lab.widgets.explorer import LABEL, Explorer, live
 from lab.widgets.hosted import hosted_page, short
-from lab.widgets.latent_view import LatentView
+from lab.widgets.latent_view import LatentView, colouring
 from lab.widgets.reading import Reading
 
 EXAMPLES, FEW = 800, 120  # t-SNE of 800 takes a few seconds
@@ -223,7 +222,7 @@ class LatentExplorer(Explorer):
         with self.map.hold_sync():
             self.map.points = [short(point) for point in points]
             self.map.title = f"{NAMES[method]} of codes, layer {place[0] + 1}\n{told}"
-            self.map.colourings = [_colouring(*one) for one in self.problems.colours(part, query).items()]
+            self.map.colourings = [colouring(*one) for one in self.problems.colours(part, query).items()]
             self.map.codes = [short(code) for code in self.reading.codes(place)]
             self.map.kinds = [" and ".join(name for name, mine in zip(names, row, strict=True) if mine) for row in has]
             self.map.selected = []
@@ -286,15 +285,6 @@ class LatentExplorer(Explorer):
         if self._drawn[0][1] not in words.task.positions:
             said += f" Nothing is asked of the query token: {words.trait}, target and answer are those of the last."
         self.say(said)
-
-
-def _colouring(name: str, values: np.ndarray) -> dict[str, Any]:
-    """Labels with their looks, or numbers, as the page reads them."""
-    if values.dtype.kind != "U":
-        return {"name": name, "values": short(values)}
-    labels = [str(label) for label in in_order(np.unique(values))]
-    looks = {label: list(mark) for label, mark in look(labels).items()}
-    return {"name": name, "labels": values.tolist(), "looks": looks}
 
 
 def _beside(*parts: widgets.Widget) -> widgets.HBox:

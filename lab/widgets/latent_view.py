@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import traitlets
 from plotly.colors import sequential
 
+from lab.plots.embedding import in_order, look
 from lab.widgets import modules
-from lab.widgets.hosted import PageView
+from lab.widgets.hosted import PageView, short
 
 
 class LatentView(PageView):
@@ -26,3 +30,12 @@ class LatentView(PageView):
     codes: traitlets.List = traitlets.List().tag(sync=True)
     kinds = traitlets.List(traitlets.Unicode()).tag(sync=True)
     colours = traitlets.List(traitlets.Unicode(), list(sequential.Cividis)).tag(sync=True)
+
+
+def colouring(name: str, values: np.ndarray) -> dict[str, Any]:
+    """Labels with their looks, or numbers, as the page reads them."""
+    if values.dtype.kind != "U":
+        return {"name": name, "values": short(values)}
+    labels = [str(label) for label in in_order(np.unique(values))]
+    looks = {label: list(mark) for label, mark in look(labels).items()}
+    return {"name": name, "labels": values.tolist(), "looks": looks}

@@ -62,7 +62,7 @@ def test_compatibility(opened, redraws):
     cell = view.get_by_role("gridcell", name="Optimized for AddMod, trained on Mano")
     lab.redraw(view, cell.click)
     expect(view).to_contain_text("Trained on Mano")
-    view.get_by_text("optimized for AddMod", exact=True).wait_for()
+    view.get_by_text("━ optimized for AddMod", exact=True).wait_for()  # the legend
     menu = lab.dropdown("trained on").first
     expect(menu.locator("option:checked")).to_have_text("Mano")  # the menu goes with the click
     redraws("cell of a matrix", lab, view, [choosing(menu, task) for task in ("Memorize", "Add", "Copy", "Haystack")])

@@ -14,6 +14,7 @@ from lab.probes.cost import cost
 from lab.probes.portrait import portrait, variation
 from lab.probes.profile import counts, profile, received
 from lab.probes.wave import wave
+from lab.tasks import Text
 from tests.models.making import decoder
 
 RNG = np.random.default_rng(0)
@@ -25,6 +26,18 @@ SCORES = torch.rand(6, 2, 4, 4)
 SLICE = probes.slice_2d(lambda x: x[:, 0], np.zeros(3), dims=(0, 2), grid=3)
 HAT = profile(torch.tanh, -1.0, 1.0, 5)
 AXIS = np.linspace(-1, 1, 20)
+
+
+class Probable(nn.Module):
+    """A language model to which all of 57 tokens are equally probable."""
+
+    def forward(self, tokens):
+        return torch.zeros(*tokens.shape, 57)
+
+
+TEXT = Text("moby_dick", context=8)
+NO_TEXT = {"None": None, "name": "moby_dick", "number": 3}
+NO_WORDS = {"None": None, "number": 3, "list": ["Call"], "nothing": ""}
 
 
 class Tokens(nn.Module):
@@ -396,6 +409,22 @@ GRID = {
             "scale": NO_NUMBER | {"None": None},
             "grid": NO_COUNT | {"one": 1},
             "samples": NO_COUNT | {"one": 1},
+        },
+    ),
+    probes.token_losses: (
+        {"model": Probable(), "task": TEXT, "text": "Call me Ishmael."},
+        {"model": NO_MODEL, "task": NO_TEXT, "text": NO_WORDS | {"one character": "C"}, "run": NO_COUNT | {"one": 1}},
+    ),
+    probes.continuation: (
+        {"model": Probable(), "task": TEXT, "prompt": "Call", "count": 3},
+        {
+            "model": NO_MODEL,
+            "task": NO_TEXT,
+            "prompt": NO_WORDS,
+            "count": NO_COUNT | {"zero": 0},
+            "temperature": NO_NUMBER,
+            "seed": NO_COUNT,
+            "run": NO_COUNT | {"one": 1},
         },
     ),
     variation: ({"phi": nn.Tanh()}, {"phi": {"None": None, "class": nn.GELU}, "seed": NO_COUNT, "scale": NO_NUMBER}),

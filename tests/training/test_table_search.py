@@ -102,7 +102,7 @@ def test_what_was_found_is_stored_and_trained_with(tmp_path, learn):
     ("change", "said"),
     [
         ({"learn": "all"}, "shared, layers, inputs"),
-        ({"start": "one"}, "zero, relu, identity, noise"),
+        ({"start": "one"}, "zero, noise, identity, gelu, relu"),
         ({"models": 0}, "models=0"),
         ({"pool": ("search",)}, "choose one of train, val, test"),
         ({"model": Perceptron(layers=0)}, "give it layers"),

@@ -140,7 +140,6 @@ def origin(names: tuple[str, ...] = (SET,), transfer: bool = False) -> Origin:
             "search: inner steps differentiated": (found.restarts[0].window, "paper, App. C: typically 5"),
             "search: knots": (found.restarts[0].knots, "paper, App. C: typically 50, on [-5, 5]"),
             "search: restarts": (len(found.restarts), guess if transfer else "paper, Table 1"),
-            "searches": (1 if transfer else SEARCHES[scale], "guess"),
             "search: rates of knots": (sorted({one.rate for one in found.restarts}), "paper, App. C: .01 to .2"),
         }
 

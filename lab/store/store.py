@@ -81,7 +81,7 @@ class Store(Training):
 
         name: its key, or as much of the beginning as tells it from the others.
         """
-        found = self._named(name)
+        found = self._one(name)
         files, _ = self._checked(found)
         files["done.json"] = (found / "done.json").read_bytes()
         other = Store(folder)
@@ -92,13 +92,15 @@ class Store(Training):
 
     def spec_of(self, name: str) -> Spec:
         """The spec of one finished result. name: as for `export`."""
-        files, _ = self._checked(self._named(name))
+        files, _ = self._checked(self._one(name))
         return cast(Spec, from_json(files["spec.json"].decode()))
 
-    def _named(self, name: str) -> Path:
-        """The folder of the one result whose key begins so."""
-        found = [path for path in self.results() if name and path.name.startswith(name)]
-        if len(found) != 1:
+    def named(self, name: str) -> list[Path]:
+        """The folders of results whose key begins so."""
+        return [path for path in self.results() if name and path.name.startswith(name)]
+
+    def _one(self, name: str) -> Path:
+        if len(found := self.named(name)) != 1:
             said = f"{len(found)} results have a key that begins with {shown(name)}"
             raise ArgumentError(f"{said}; `lab store list` has them")
         return found[0]

@@ -175,7 +175,7 @@ class Figure:
 
         from lab.plots.page import CELL  # the module also says how plots are displayed
 
-        display(HTML(CELL))
+        display(HTML(f"<style>{CELL}</style>"))
         display(self.plot)
         display(HTML(f'<div style="max-width: 50rem">{self._caption_page()}</div>'))
 

@@ -10,10 +10,10 @@ CONFIG = {"responsive": True, "displaylogo": False, **PRIVATE}
 # Panels and matrices need so many px (`lab.plots.panels`). In a narrower cell of JupyterLab, or a narrower page, a plot
 # stays as wide and scrolls sideways.
 NARROWEST = 560
-CELL = f"""<style>
+CELL = f"""
 .jp-OutputArea-child:has(> .jp-RenderedPlotly) {{ overflow-x: auto; }}
 .jp-OutputArea-child > .jp-RenderedPlotly {{ min-width: {NARROWEST}px; overflow: hidden; }}
-</style>"""
+"""
 
 for _name in list(plotly.io.renderers):
     _renderer = plotly.io.renderers[_name]

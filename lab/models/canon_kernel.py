@@ -1,4 +1,4 @@
-"""The compiled kernel of Canon layers, `canon.c`: built once, as the spline's is; three to seven times as fast as torch.
+"""The compiled kernel of Canon layers, `canon.c`: built once, as the spline's is; 3 to 7 times as fast as torch.
 
 Numbers in and out are float32 or float64 on the CPU, contiguous; everything else is PyTorch's (`lab.models.canon`).
 """

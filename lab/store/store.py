@@ -171,8 +171,7 @@ class Store(Training):
 
     def _finished(self, spec: Spec) -> bool:
         with self._reading():
-            done = self.path(spec) / "done.json"
-            return objects.is_there(done) if objects.in_bucket(done) else done.is_file()
+            return objects.is_there(self.path(spec) / "done.json")
 
     def _lender(self, spec: Spec) -> Store | None:
         """The shipped store, if it has the run and this one does not."""
@@ -181,7 +180,7 @@ class Store(Training):
 
     def _checked(self, folder: Path) -> tuple[dict[str, bytes], dict]:
         with self._reading():
-            there = bool(objects.below(folder)) if objects.in_bucket(folder) else folder.exists()
+            there = objects.exists(folder)
         if not there:
             raise LabError(f"{folder.parent.name}/{folder.name} is not in the store {self.folder}; train it first")
         with self._reading():

@@ -40,24 +40,18 @@ class Training(ABC):
     def marker(self) -> Iterator[str]:
         """A mark by which another machine knows that it sees this store, within the block."""
         name = f"marker-{secrets.token_hex(8)}"
-        bucket = objects.in_bucket(self.folder)
         with self._writing():
-            if bucket:
-                objects.put(self.folder / name, b"")
-            else:
-                self.folder.mkdir(parents=True, exist_ok=True)
-                write(self.folder / name, b"")
+            objects.put(self.folder / name, b"")
         try:
             yield name
         finally:
             with self._writing():
-                objects.remove(self.folder / name) if bucket else (self.folder / name).unlink(missing_ok=True)
+                objects.remove(self.folder / name)
 
     def has_marker(self, name: str) -> bool:
         """Whether that mark is seen here."""
         with self._reading():
-            marker = self.folder / name
-            return objects.is_there(marker) if objects.in_bucket(marker) else marker.is_file()
+            return objects.is_there(self.folder / name)
 
     def keep_checkpoint(self, specs: Sequence[Spec], tensors: dict[str, Tensor]) -> None:
         """Write the state of a fleet in training, in place of the state before."""
@@ -76,9 +70,8 @@ class Training(ABC):
 
     def drop_checkpoint(self, specs: Sequence[Spec]) -> None:
         """Remove the state of a fleet that is finished."""
-        path = self._checkpoint(specs)
         with self._writing():
-            objects.remove(path) if objects.in_bucket(path) else path.unlink(missing_ok=True)
+            objects.remove(self._checkpoint(specs))
 
     def drop_needless(self) -> None:
         """Remove states of fleets whose results are there: a kill came after the last of them."""

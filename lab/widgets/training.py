@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 import torch
 
 from lab import tasks
-from lab.errors import ArgumentError
+from lab.errors import ArgumentError, described
 from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo, zoo_names
@@ -19,7 +19,6 @@ from lab.papers.simplicity.defaults import TableSetting, of_table
 from lab.papers.transformers.settings import Setting, setting
 from lab.plots.panels import ACCURACY, FULL, STEP
 from lab.plots.style import SEQUENCE, TEMPLATE, task_title
-from lab.probes.arguments import described
 from lab.resolve import resolve
 from lab.run import Run, Runs
 from lab.scale import COMMON, check_scale

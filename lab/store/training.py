@@ -28,7 +28,7 @@ class Training(ABC):
         """Whether a finished result is there."""
 
     def check_writable(self) -> None:
-        """Raise LabError where nothing could be kept; to be asked before hours of training."""
+        """Raise LabError where nothing can be written; to be asked before hours of training."""
         if objects.in_bucket(self.folder):
             with self.marker():
                 return
@@ -38,7 +38,7 @@ class Training(ABC):
 
     @contextmanager
     def marker(self) -> Iterator[str]:
-        """A mark by which another machine knows that it sees this store, within the block."""
+        """A mark by which another machine knows this store again, within the block."""
         name = f"marker-{secrets.token_hex(8)}"
         with self._writing():
             objects.put(self.folder / name, b"")
@@ -49,7 +49,7 @@ class Training(ABC):
                 objects.remove(self.folder / name)
 
     def has_marker(self, name: str) -> bool:
-        """Whether that mark is seen here."""
+        """Whether that mark is visible here."""
         with self._reading():
             return objects.is_there(self.folder / name)
 
@@ -113,7 +113,7 @@ class Training(ABC):
 
 
 @contextmanager
-def _accessing(folder: Path, deed: str, kept: str = "") -> Iterator[None]:
+def _accessing(folder: Path, deed: str, rest: str = "") -> Iterator[None]:
     """Say in one line what the disk refuses."""
     try:
         yield
@@ -121,9 +121,9 @@ def _accessing(folder: Path, deed: str, kept: str = "") -> Iterator[None]:
         what, advice = f"cannot be {deed} ({error.strerror or error})", "fix that"
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             what, advice = "is full", "free space there"
-        raise LabError(f"the store {folder} {what}; {advice}, or name another folder with LAB_STORE{kept}") from error
+        raise LabError(f"the store {folder} {what}; {advice}, or name another folder with LAB_STORE{rest}") from error
     except objects.refusals() as error:
-        said = str(error).partition("\n")[0]
+        line = str(error).partition("\n")[0]
         raise LabError(
-            f"the store {folder} cannot be {deed} ({said}); fix that, or name another folder with LAB_STORE{kept}"
+            f"the store {folder} cannot be {deed} ({line}); fix that, or name another folder with LAB_STORE{rest}"
         ) from error

@@ -38,8 +38,8 @@ class TrainingExplorer(Explorer):
     """Choose a task and a non-linearity, press Train, and one accuracy curve a seed grows; trainings overlay.
 
     task: what to begin with: a task's name, a table (`lab.tasks`), or runs on either to compare with. phi: a function
-    to offer beside those of the zoo; the runs' own where they have one. Hyper-parameters are those of the figures at
-    this scale, unless width or steps are changed. Nothing is kept: `lab.train` keeps.
+    to offer next to those of the zoo; the runs' own where they have one. Hyper-parameters are those of the figures at
+    this scale, unless width or steps are changed. Nothing is stored: `lab.train` stores.
 
     >>> TrainingExplorer("addmod", scale="smoke").task.value
     'addmod'

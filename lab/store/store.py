@@ -1,7 +1,7 @@
 """The store as one object: what it has by spec, what is damaged, what is foreign, who trains what.
 
 Some runs come with the lab, in `data/runs`: who looks at a trained model need not train it first. They are read where a
-store is told to (`shipped`), checked like any other, and never written.
+store is made with `shipped`, checked like any other, and never written.
 """
 
 from __future__ import annotations
@@ -79,14 +79,14 @@ class Store(Training):
 
         name: its key, or as much of the beginning as tells it from the others.
         """
-        found = [path for path in self.results() if name and path.name.startswith(name)]
-        if len(found) != 1:
-            said = f"{len(found)} results have a key that begins with {shown(name)}"
-            raise ArgumentError(f"{said}; `lab store list` has them")
-        files, _ = self._checked(found[0])
-        files["done.json"] = (found[0] / "done.json").read_bytes()
+        matches = [path for path in self.results() if name and path.name.startswith(name)]
+        if len(matches) != 1:
+            count = f"{len(matches)} results have a key that begins with {shown(name)}"
+            raise ArgumentError(f"{count}; `lab store list` has them")
+        files, _ = self._checked(matches[0])
+        files["done.json"] = (matches[0] / "done.json").read_bytes()
         other = Store(folder)
-        target = other.folder / found[0].parent.name / found[0].name
+        target = other.folder / matches[0].parent.name / matches[0].name
         with other._writing():
             results.place(files, target)
         return target
@@ -130,18 +130,18 @@ class Store(Training):
 
     def verify(self) -> list[str]:
         """One line for each damaged result; an empty list means that all is well."""
-        found = []
+        problems = []
         for folder in self.results():
             try:
                 self._checked(folder)
             except LabError as error:
-                found.append(str(error))
-        return found
+                problems.append(str(error))
+        return problems
 
     def clean(self) -> list[str]:
         """Remove damaged results, states that no training needs, and what killed processes left; return what went.
 
-        The state of a fleet that is not finished stays: to go on from it is what it was kept for. So does whatever the
+        The state of a fleet that is not finished stays: training goes on from it. So does whatever the
         lab has not written: `foreign` names it.
         """
         removed = []
@@ -171,8 +171,7 @@ class Store(Training):
 
     def _finished(self, spec: Spec) -> bool:
         with self._reading():
-            done = self.path(spec) / "done.json"
-            return objects.is_there(done) if objects.in_bucket(done) else done.is_file()
+            return objects.is_there(self.path(spec) / "done.json")
 
     def _lender(self, spec: Spec) -> Store | None:
         """The shipped store, if it has the run and this one does not."""
@@ -181,7 +180,7 @@ class Store(Training):
 
     def _checked(self, folder: Path) -> tuple[dict[str, bytes], dict]:
         with self._reading():
-            there = bool(objects.below(folder)) if objects.in_bucket(folder) else folder.exists()
+            there = objects.exists(folder)
         if not there:
             raise LabError(f"{folder.parent.name}/{folder.name} is not in the store {self.folder}; train it first")
         with self._reading():

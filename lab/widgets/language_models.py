@@ -65,7 +65,7 @@ def models_of(name: str, scale: str, by: str = "method", **labels: object) -> di
     store = as_store(None)
     plan = [one for one in entry(name).plan(scale, 1) if labels.items() <= one[0].items()]
     complete([spec for _, spec in plan], store, progress=False)
-    return {method_title(str(told[by])): Run(spec, store) for told, spec in plan}
+    return {method_title(str(labels[by])): Run(spec, store) for labels, spec in plan}
 
 
 def name_of(run: Run) -> str:

@@ -12,6 +12,7 @@ import os
 from collections.abc import Collection
 from math import inf, isfinite
 from pathlib import Path
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -40,6 +41,26 @@ def shown(value: object) -> str:
         return shortened(repr(value))
     except Exception:  # a whole number of too many digits, or an object of the user's own
         return f"a {type(value).__name__} that cannot be printed"
+
+
+def described(value: object) -> str:
+    """What was given, in a few words: never the whole of it; of an array or a tensor its type and shape.
+
+    >>> described(len), described([1, 2]), described(dict), described("gelu")
+    ('a function', 'a list of 2', 'the class dict', "'gelu'")
+    """
+    if value is None or isinstance(value, (str, bytes, bool, int, float, complex)):
+        return shown(value)
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if isinstance(value, (FunctionType, MethodType, BuiltinFunctionType)):
+        return "a function"
+    if isinstance(value, (list, tuple)):
+        return f"a {type(value).__name__} of {len(value)}"
+    dtype, shape = getattr(value, "dtype", None), getattr(value, "shape", None)
+    if dtype is not None and isinstance(shape, tuple):  # torch.Size is a tuple
+        return f"{dtype} of shape {tuple(shape)}".removeprefix("torch.")
+    return f"a {type(value).__name__}"
 
 
 def shortened(text: str, most: int = LONGEST) -> str:

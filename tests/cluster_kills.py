@@ -9,10 +9,8 @@ of a round every result must have the bits of a training that nobody interrupted
 
 from __future__ import annotations
 
-import argparse
 import random
 import signal
-import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +18,7 @@ from pathlib import Path
 from lab import engine
 from lab.store import Store
 from tests.clusters import Cluster, trains
-from tests.kills import digests
+from tests.kills import digests, main
 from tests.processes import Child, Nursery
 from tests.test_engine import LEARNED, MANO, RUNS
 
@@ -118,21 +116,5 @@ def _disturb(cluster: Cluster, workers: list[Child], store: Store, outcome: Outc
     assert ended.code == 0 or "every worker that trained it was ended" in ended.said[-1], ended.err
 
 
-def main() -> None:
-    """Run the campaign and print its outcome."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="lab-cluster-kills-") as name:
-        folder = Path(name)
-        (folder / "processes").mkdir()
-        nursery = Nursery(folder / "processes")
-        try:
-            campaign(nursery, folder, arguments.kills, arguments.seed)
-        finally:
-            nursery.close()
-
-
 if __name__ == "__main__":
-    main()
+    main(campaign, __doc__)

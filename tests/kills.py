@@ -15,6 +15,7 @@ import random
 import signal
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -87,6 +88,7 @@ def campaign(nursery: Nursery, folder: Path, kills: int, seed: int = 0, workers:
         assert not list(store.folder.glob("*/.tmp-*")) and not list(store.folder.glob("leases/*"))
         assert not list(store.folder.glob("checkpoints/*"))
         outcome.stores += 1
+        print(outcome, flush=True)
     return outcome
 
 
@@ -113,9 +115,9 @@ def _start(nursery: Nursery, store: Store, name: str, folder: Path, workers: boo
     return nursery.start(code, LAB_STORE=store.folder, LAB_WORKERS=1 + workers, BROWSER_PATH="none")
 
 
-def main() -> None:
-    """Run the campaign and print its outcome."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def main(campaign: Callable[[Nursery, Path, int, int], object], doc: str) -> None:
+    """The command of a campaign: it runs in a folder of its own, and every process is ended with it."""
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
@@ -124,10 +126,10 @@ def main() -> None:
         (folder / "processes").mkdir()
         nursery = Nursery(folder / "processes")
         try:
-            print(campaign(nursery, folder, arguments.kills, arguments.seed))
+            campaign(nursery, folder, arguments.kills, arguments.seed)
         finally:
             nursery.close()
 
 
 if __name__ == "__main__":
-    main()
+    main(campaign, __doc__)

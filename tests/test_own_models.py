@@ -273,7 +273,7 @@ WRONG = {
     "model ignores its seed": lambda: compare(make=same),
     "its activations are torch.nn.modules.activation.GELU (1, 3)": lambda: compare(replace=nn.SiLU),
     "a list of 1, no tuple": lambda: compare(replace=[nn.GELU]),
-    "model is Sequential; give a function": lambda: compare(make=NET),
+    "model is a Sequential; give a function": lambda: compare(make=NET),
     "model is the class Wrong; give a function that makes one from a seed: lambda seed: Wrong()": lambda: compare(
         make=Wrong
     ),

@@ -29,7 +29,7 @@ from lab.devices import choose_device, device_name
 from lab.errors import LabError, check_whole
 from lab.papers.entry import Entry
 from lab.papers.tables import curves
-from lab.plots.caption import counted
+from lab.plots.caption import counted, true_minus
 from lab.run import MOST_SEEDS, Run, complete
 from lab.scale import check_scale
 from lab.spec import key, needs
@@ -232,7 +232,7 @@ def _settings(found: Entry, scale: str) -> dict:
 
 
 def _figure(found: Entry, scale: str, table: pd.DataFrame, facts: dict, extras: dict) -> Figure:
-    summary = found.summary(table)
+    summary = true_minus(found.summary(table))
     plot = found.plot(table, extras["functions"]) if found.functions else found.plot(table)
     return Figure(
         plot,
@@ -249,7 +249,7 @@ def _figure(found: Entry, scale: str, table: pd.DataFrame, facts: dict, extras: 
 
 def _headline(found: Entry, summary: str) -> str:
     """Two lines: what the figure shows; its result in a sentence, with what the paper says."""
-    return f"{found.shows}.\n{f'{summary} ' if summary else ''}Paper: {found.paper_says}."
+    return true_minus(f"{found.shows}.\n{f'{summary} ' if summary else ''}Paper: {found.paper_says}.")
 
 
 def _caption(found: Entry, summary: str, facts: dict) -> str:
@@ -259,7 +259,7 @@ def _caption(found: Entry, summary: str, facts: dict) -> str:
         parts.append(f"These runs have earlier settings than the figure is made with now: {facts[EARLIER]}.")
     departed = f"Departures from the paper: {'; '.join(facts['departures']) or 'none known'}."
     departed += " Where the paper is silent, see `guesses` in provenance.json." if facts["guesses"] else ""
-    return "\n".join(part for part in [*parts, departed] if part)
+    return true_minus("\n".join(part for part in [*parts, departed] if part))
 
 
 def _made(found: Entry, facts: dict) -> str:

@@ -72,24 +72,24 @@ def _made(path: Path) -> Any:
     import yaml
 
     try:
-        told = yaml.safe_load(path.read_text(encoding="utf-8"))
+        given = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         said = getattr(error, "strerror", None) or "no YAML"
         raise ArgumentError(f"cluster={shown(str(path))} cannot be read ({said}); {EXPECTED}") from error
-    if not isinstance(told, Mapping) or not {"class", "workers"} <= set(told) <= FIELDS:
+    if not isinstance(given, Mapping) or not {"class", "workers"} <= set(given) <= FIELDS:
         raise ArgumentError(
             f"{path}: give class (such as dask_jobqueue.SLURMCluster), workers (a number), and options if need be"
         )
-    module, _, name = str(told["class"]).rpartition(".")
+    module, _, name = str(given["class"]).rpartition(".")
     try:
         kind = getattr(importlib.import_module(module), name)
     except (ImportError, ValueError, AttributeError) as error:
-        raise ArgumentError(f"{path}: there is no class {told['class']}; install the package that has it") from error
-    workers = check_whole(f"workers in {path}", told["workers"])
+        raise ArgumentError(f"{path}: there is no class {given['class']}; install the package that has it") from error
+    workers = check_whole(f"workers in {path}", given["workers"])
     try:
-        made = kind(**(told.get("options") or {}))
+        made = kind(**(given.get("options") or {}))
     except TypeError as error:
-        raise ArgumentError(f"{path}: {told['class']} does not take these options ({error})") from error
+        raise ArgumentError(f"{path}: {given['class']} does not take these options ({error})") from error
     made.scale(workers)
     return made
 

@@ -60,9 +60,9 @@ class _Round:
         self.left, self.ended = set(range(len(jobs))), set[int]()
         self.futures: dict[int, Future] = {}
         self.refused: dict[int, float] = {}  # when
-        self.told: dict[int, dict] = {}  # the last word of each job's worker
+        self.messages: dict[int, dict] = {}  # the last word of each job's worker
         self.reached: dict[int, int] = {}  # steps, when a job's workers died
-        self.said: object = None
+        self.reported: object = None
 
     def finish(self) -> set[int]:
         """Do all that can be done now."""
@@ -121,7 +121,7 @@ class _Round:
             return
         except KilledWorker as error:
             self._again(index)
-            steps = self.told.get(index, {}).get("steps", 0)
+            steps = self.messages.get(index, {}).get("steps", 0)
             if steps <= self.reached.get(index, -1):
                 raise LabError(
                     f"{self.jobs[index].name}: every worker that trained it was ended from outside, perhaps for lack "
@@ -136,7 +136,7 @@ class _Round:
             wait_for(list(self.jobs[index].specs), self.members.store)
             del self.futures[index]
             self.ended.add(index)
-            self.told[index] = {"steps": self.jobs[index].steps, "words": "", "worker": None}
+            self.messages[index] = {"steps": self.jobs[index].steps, "words": "", "worker": None}
             return
         if isinstance(given, str):
             for address in self._who_has(future):
@@ -162,33 +162,33 @@ class _Round:
 
     def _report(self) -> None:
         """The steps of every job, and in words what the workers do."""
-        told = dict(self.told)
-        busy = {said["worker"]: index for index, said in told.items() if index in self.futures}
-        words = [f"worker {name} {self._word(index, told[index])}" for name, index in sorted(busy.items())]
+        messages = dict(self.messages)
+        busy = {message["worker"]: index for index, message in messages.items() if index in self.futures}
+        words = [f"worker {name} {self._word(index, messages[index])}" for name, index in sorted(busy.items())]
         more = f", and {len(words) - LISTED} more" if len(words) > LISTED else ""
         line = "; ".join(words[:LISTED]) + more if words else "the workers get ready"
-        if (now := (line, {index: said["steps"] for index, said in told.items()})) != self.said:
-            self.said = now
-            for index, said in told.items():
-                self.progress(index, said["steps"], line)
-            if not told:
+        if (now := (line, {index: message["steps"] for index, message in messages.items()})) != self.reported:
+            self.reported = now
+            for index, message in messages.items():
+                self.progress(index, message["steps"], line)
+            if not messages:
                 self.progress(0, 0, line)
 
-    def _word(self, index: int, said: dict) -> str:
+    def _word(self, index: int, message: dict) -> str:
         job = self.jobs[index]
-        words = f", {said['words']}" if said["words"] else ""
-        return f"{job.name}{words} {said['steps'] / max(1, job.steps):.0%}"
+        words = f", {message['words']}" if message["words"] else ""
+        return f"{job.name}{words} {message['steps'] / max(1, job.steps):.0%}"
 
     @contextmanager
     def _subscribed(self) -> Iterator[None]:
         def hear(event: tuple[float, Any]) -> None:
-            said = event[1]
-            if said["job"] not in self.ended:
-                self.told[said["job"]] = said
+            message = event[1]
+            if message["job"] not in self.ended:
+                self.messages[message["job"]] = message
 
         self.client.subscribe_topic(self.topic, hear)
         try:
             yield
         finally:
-            with suppress(Exception):  # a scheduler that is gone has forgotten it
+            with suppress(Exception):  # a scheduler that is gone knows it no more
                 self.client.unsubscribe_topic(self.topic)

@@ -55,11 +55,11 @@ class Members:
             return
         with self.store.marker() as marker:
             folder = str(self.store.folder)
-            told = self.client.run(tasks.introduce, folder, marker, workers=new, on_error="return")
-        for address, said in told.items():
-            reason = self._reason(address, said, self.version)
+            answers = self.client.run(tasks.introduce, folder, marker, workers=new, on_error="return")
+        for address, answer in answers.items():
+            reason = self._reason(address, answer, self.version)
             if reason is None:
-                self.good[address] = said
+                self.good[address] = answer
             else:
                 self.leave_out(address, reason)
 
@@ -70,14 +70,14 @@ class Members:
             self.bad[address] = reason
             print(f"worker {address} is left out: {reason}", file=sys.stderr, flush=True)
 
-    def _reason(self, address: str, said: Any, version: Version) -> str | None:
-        if isinstance(said, BaseException):
-            return f"it has no lab, or an older one ({type(said).__name__}: {said})"
-        if said["version"] != version:
-            return other_version(said["version"], version)
-        if not said["sees"]:
+    def _reason(self, address: str, answer: Any, version: Version) -> str | None:
+        if isinstance(answer, BaseException):
+            return f"it has no lab, or an older one ({type(answer).__name__}: {answer})"
+        if answer["version"] != version:
+            return other_version(answer["version"], version)
+        if not answer["sees"]:
             return f"it does not see the store {self.store.folder}; name one with LAB_STORE that all machines share"
-        if self._offers(address) and not said["gpu_memory"]:
+        if self._offers(address) and not answer["gpu_memory"]:
             return f"it offers {GPU}, but its torch finds none"
         return None
 

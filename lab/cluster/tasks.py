@@ -79,11 +79,11 @@ def do(order: Order, *before: object) -> bool | str:
         return False
     if (mine := version()) != order.version:
         return other_version(mine, order.version)
-    told = _Teller(order)
-    with _alone(told):
+    report = _Reporter(order)
+    with _alone(report):
         store = Store(order.job.store)
-        wait_for([need for spec in order.job.specs for need in needs(spec)], store, told.check)
-        return perform(order.job, told)
+        wait_for([need for spec in order.job.specs for need in needs(spec)], store, report.check)
+        return perform(order.job, report)
 
 
 def other_version(theirs: Version, ours: Version) -> str:
@@ -92,7 +92,7 @@ def other_version(theirs: Version, ours: Version) -> str:
 
 
 def wait_for(specs: list[Spec], store: Store, check: Any = lambda: None) -> None:
-    """Wait until results that were finished elsewhere are seen here. LabError after PATIENCE."""
+    """Wait until results that were finished elsewhere are visible here. LabError after PATIENCE."""
     end = time.monotonic() + PATIENCE
     for spec in dict.fromkeys(specs):
         while not store.has(spec):
@@ -105,8 +105,8 @@ def wait_for(specs: list[Spec], store: Store, check: Any = lambda: None) -> None
             time.sleep(LOOK)
 
 
-class _Teller:
-    """Tells the progress of a job, as `perform` wants it, and ends a job that was cancelled."""
+class _Reporter:
+    """Reports the progress of a job, as `perform` wants it, and ends a job that was cancelled."""
 
     def __init__(self, order: Order):
         from distributed import get_worker
@@ -118,13 +118,13 @@ class _Teller:
         if time.monotonic() - self._clock > LOOK:
             self._clock = time.monotonic()
             self.check()
-            said = {
+            message = {
                 "job": self._order.index,
                 "steps": steps,
                 "words": words,
                 "worker": str(self._worker.name).partition("://")[2] or str(self._worker.name),
             }
-            self._worker.log_event(self._order.topic, said)
+            self._worker.log_event(self._order.topic, message)
 
     def check(self) -> None:
         """Raise Cancelled where this task is wanted no more: its thread cannot be ended from outside."""
@@ -134,10 +134,10 @@ class _Teller:
 
 
 @contextmanager
-def _alone(told: _Teller) -> Iterator[None]:
+def _alone(report: _Reporter) -> Iterator[None]:
     """With one thread of torch, as the engine's own processes, and no other job in this process."""
     while not BUSY.acquire(timeout=LOOK):
-        told.check()
+        report.check()
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -1,4 +1,4 @@
-"""Drawing: a score of each method, one mark a run and the mean with its interval; and learned functions."""
+"""Drawing: a score of each method, one mark a run and the mean with its interval."""
 
 from __future__ import annotations
 
@@ -44,19 +44,3 @@ def scores(figure: go.Figure, rows: pd.DataFrame, methods: Sequence[str], value:
             col=at[1],
         )
     figure.update_xaxes(range=(-0.6, len(methods) - 0.4), showticklabels=False, ticks="", row=at[0], col=at[1])
-
-
-def functions(figure: go.Figure, rows: pd.DataFrame, at: tuple[int, int]) -> None:
-    """Lines of a panel, one a method. rows: method, x, value."""
-    for method, own in rows.groupby("method", sort=False):
-        figure.add_scatter(
-            x=own["x"],
-            y=own["value"],
-            mode="lines",
-            line={"color": colour(str(method)), "width": 2},
-            legendgroup=str(method),
-            showlegend=False,
-            hovertemplate="φ(%{x:.2f}) = %{y:.3g}",
-            row=at[0],
-            col=at[1],
-        )

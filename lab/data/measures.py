@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from lab.errors import ArgumentError, check_choice, shown
+from lab.errors import ArgumentError, check_choice, described, shown
 
 Function = Callable[[Tensor, Tensor], Any]
 LOSSES = ("cross_entropy", "mse", "mae")
@@ -32,12 +32,15 @@ def chosen(
             raise ArgumentError(f"metrics={shown(metrics)}: give names ({', '.join(METRICS)}), or functions by name")
         metrics = {(m if isinstance(m, str) else named(m)): m for m in metrics}
     for what, known, given in [("loss", LOSSES, loss), *(("metric", METRICS, metric) for metric in metrics.values())]:
+        fitting = ", ".join(name for name in known if (name in OF_CLASSES) == classes)
+        if isinstance(given, type):
+            expected = f"a name ({fitting}), or a function (outputs, targets) → number, as {given.__name__}()"
+            raise ArgumentError(f"{what} is {described(given)}; give {expected}")
         if callable(given):
             continue
         check_choice(what, given, known, ", or a function (outputs, targets) → number")
         if (given in OF_CLASSES) != classes:
             there = "classes" if classes else "values"
-            fitting = ", ".join(name for name in known if (name in OF_CLASSES) == classes)
             raise ArgumentError(f"{what} {given!r} does not fit targets that are {there}; give {fitting} or a function")
     return loss, dict(metrics)
 

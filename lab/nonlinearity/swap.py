@@ -12,7 +12,7 @@ from typing import cast
 import torch
 from torch import nn
 
-from lab.errors import ArgumentError, check_flag, shown
+from lab.errors import ArgumentError, check_flag, described, shown
 from lab.nonlinearity.channels import LazyChannelSpline, channel_axis
 from lab.nonlinearity.named import NAMES, named
 from lab.nonlinearity.scaled import ScaledSpline
@@ -84,8 +84,7 @@ def swap(
     """
     kinds = _kinds(old)
     if not isinstance(model, nn.Module):
-        given = f"the class {model.__name__}" if isinstance(model, type) else f"a {type(model).__name__}"
-        raise ArgumentError(f"model is {given}; give a torch.nn.Module")
+        raise ArgumentError(f"model is {described(model)}; give a torch.nn.Module")
     check_flag("shared", shared)
     if learnable is not None:
         check_flag("learnable", learnable)
@@ -131,8 +130,7 @@ def _module(phi: nn.Module | str, learnable: bool | None) -> nn.Module:
     if isinstance(phi, str):
         phi = zoo(phi) if "/" in phi else named(phi)
     if not isinstance(phi, nn.Module):
-        given = f"the class {phi.__name__}" if isinstance(phi, type) else f"a {type(phi).__name__}"
-        raise ArgumentError(f"phi is {given}; give a lab.Spline, a torch.nn.Module, or a name ('relu')")
+        raise ArgumentError(f"phi is {described(phi)}; give a lab.Spline, a torch.nn.Module, or a name ('relu')")
     if learnable is None:
         return phi
     if learnable and not any(True for _ in phi.parameters()):

@@ -9,7 +9,7 @@ from typing import Any, cast
 import torch
 from torch import nn
 
-from lab.errors import ArgumentError, LabError, check_path, shortened, shown
+from lab.errors import ArgumentError, LabError, check_path, described, shortened
 from lab.nonlinearity import document
 from lab.nonlinearity.channels import ChannelSpline
 from lab.nonlinearity.named import NAMES, named
@@ -41,7 +41,7 @@ def save_swapped(model: nn.Module, folder: str | Path) -> Path:
     from safetensors.torch import save_model
 
     if not isinstance(model, nn.Module):
-        raise ArgumentError(f"model is {_kind(model)}; give a torch.nn.Module")
+        raise ArgumentError(f"model is {described(model)}; give a torch.nn.Module")
     folder = check_path("folder", folder)
     written: list[dict] = []
     places: dict[str, int] = {}
@@ -152,7 +152,7 @@ def _built(model: Any, folder: Path) -> nn.Module:
         return model
     if not callable(model):
         hint = "give a Hugging Face class, a module, or a function that builds one"
-        raise ArgumentError(f"model is {_kind(model)}; {hint}")
+        raise ArgumentError(f"model is {described(model)}; {hint}")
     name = getattr(model, "__name__", type(model).__name__)
     of_library = hasattr(model, "from_config") or getattr(model, "config_class", None) is not None
     if of_library and not (folder / "config.json").is_file():  # the library would build its default model
@@ -170,9 +170,5 @@ def _built(model: Any, folder: Path) -> nn.Module:
         words = f"{name} failed to build a model ({type(error).__name__}: {shortened(str(error), 150)})"
         raise ArgumentError(f"{words}; give one that is built, or a function that builds it") from error
     if not isinstance(built, nn.Module):
-        raise ArgumentError(f"{name} gave {_kind(built)}; give a function that builds a torch.nn.Module")
+        raise ArgumentError(f"{name} gave {described(built)}; give a function that builds a torch.nn.Module")
     return built
-
-
-def _kind(value: object) -> str:
-    return f"the class {value.__name__}" if isinstance(value, type) else shown(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -33,11 +33,11 @@ def search_data(
             "a lab.Data is searched with a model of your own: give model=make and replace=torch.nn.GELU"
         )
     if check_choice("by", "two_loss" if by is None else by, ("two_loss", "episodes")) == "two_loss":
-        return search(data, model, replace, store=store, **settings)
+        return search_by_two_losses(data, model, replace, store=store, **settings)
     return search_by_episodes(data, model, replace, store=store, **settings)
 
 
-def search(
+def search_by_two_losses(
     data: Data,
     model: Make,
     replace: Replaced,
@@ -65,19 +65,8 @@ def search(
         )
     store, (_, spec) = store_of(name, store), known(data, model, replace, name, side_by_side)
     recipe = recipe_of(steps, rate, **fit)
-    wanted = ModuleSearch(
-        task(data),
-        spec,
-        recipe,
-        check_whole("models", models),
-        check_number("low", low),
-        check_number("high", high),
-        check_whole("knots", knots, 2),
-        check_number("spline_rate", spline_rate, 0),
-        check_choice("start", start, ("zero", *NAMES)),
-        check_whole("seed", seed, 0, MOST_SEED),
-    )
-    _check_range(low, high)
+    models, phi = check_whole("models", models), _function(low, high, knots, spline_rate, start, seed)
+    wanted = ModuleSearch(task(data), spec, recipe, models, phi.low, phi.high, phi.knots, phi.rate, phi.start, phi.seed)
     complete([wanted], store, device, progress, workers=1, threads=torch.get_num_threads())
     return SearchResult(wanted, store)
 
@@ -109,23 +98,19 @@ def search_by_episodes(
     store, (_, spec) = store_of(name, store), known(data, model, replace, name, side_by_side)
     retrain = recipe_of(steps, rate, **fit)
     check_choice("optimizer", retrain.optimizer, [rule for rule in RULES if rule in OPTIMIZERS])
-    _check_range(low, high)
-    check_choice("start", start, ("zero", *NAMES))
-    check_whole("seed", seed, 0, MOST_SEED)
-    check_whole("knots", knots, 2)
+    phi = _function(low, high, knots, spline_rate, start, seed)
     check_whole("window", window, 0)
-    check_number("spline_rate", spline_rate, 0)
     wanted = ModuleEpisodes(
         task(data),
         spec,
         ConstantRate(steps, rate, retrain.batch, retrain.optimizer),
         retrain,
         tuple(
-            Restart(APART * seed + number, spline_rate, knots, window, start)
+            Restart(APART * phi.seed + number, phi.rate, phi.knots, window, phi.start)
             for number in range(check_whole("restarts", restarts, 1, APART))
         ),
-        low=low,
-        high=high,
+        low=phi.low,
+        high=phi.high,
         episodes=check_whole("episodes", episodes),
         pool=tuple(name for name in TRAINED if name in data.rows),
         normalized=True,
@@ -134,6 +119,26 @@ def search_by_episodes(
     return EpisodeResult(wanted, store)
 
 
-def _check_range(low: float, high: float) -> None:
+class _Function(NamedTuple):
+    """The function that a search begins with, and how it follows its gradient."""
+
+    low: float
+    high: float
+    knots: int
+    rate: float
+    start: str
+    seed: int
+
+
+def _function(low: float, high: float, knots: int, rate: float, start: str, seed: int) -> _Function:
+    """What both searches are given of their function, checked."""
     if not check_number("low", low) < check_number("high", high):
         raise ArgumentError(f"low={low:g}, high={high:g}: low must be below high")
+    return _Function(
+        check_number("low", low),
+        check_number("high", high),
+        check_whole("knots", knots, 2),
+        check_number("spline_rate", rate, 0),
+        check_choice("start", start, ("zero", *NAMES)),
+        check_whole("seed", seed, 0, MOST_SEED),
+    )

@@ -100,6 +100,15 @@ def counted(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+def true_minus(text: str) -> str:
+    """A text whose negative numbers have the sign −, and not a hyphen; hyphens of words and of ranges stay.
+
+    >>> true_minus("t-SNE: -1.1 points [-2.0, +0.3], seeds 1-3")
+    't-SNE: −1.1 points [−2.0, +0.3], seeds 1-3'
+    """
+    return re.sub(r"(?<![\w.)\]-])-(?=\.?\d)", "−", text)
+
+
 def reading(figure: go.Figure) -> str:
     """How to read the plot, as its plot function left it: what lines, bands and numbers are."""
     return (figure.layout.meta or {}).get("reading", "")
@@ -107,4 +116,4 @@ def reading(figure: go.Figure) -> str:
 
 def set_reading(figure: go.Figure, *sentences: str) -> None:
     """Leave the key to the plot in its metadata, from where captions take it."""
-    figure.update_layout(meta={"reading": " ".join(sentence for sentence in sentences if sentence)})
+    figure.update_layout(meta={"reading": true_minus(" ".join(sentence for sentence in sentences if sentence))})

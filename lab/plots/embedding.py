@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from lab.plots.caption import set_reading
+from lab.plots.caption import set_reading, true_minus
 from lab.plots.panels import BOTTOM, grid, name_axes, place
 from lab.plots.style import GREY, SEQUENCE, SEQUENTIAL, SIZE, method_title
 
@@ -228,7 +228,7 @@ def _tell(figure: go.Figure, points: pd.DataFrame, at: tuple[int, int]) -> None:
     words = []
     if np.isfinite(alike):
         of_values = points["label"].isna().all()
-        words.append(f"r = {alike:.2f}".replace("-", "−") if of_values else f"{100 * alike:.0f} % ({100 * chance:.0f})")
+        words.append(true_minus(f"r = {alike:.2f}") if of_values else f"{100 * alike:.0f} % ({100 * chance:.0f})")
     words += [f"trust {trust.iloc[0]:.2f}"] if len(trust) else []
     spread = np.ptp(points[["x", "y"]].to_numpy(float), axis=0).any()
     figure.add_annotation(

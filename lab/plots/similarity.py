@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from lab.plots.caption import set_reading
+from lab.plots.caption import set_reading, true_minus
 from lab.plots.panels import BOTTOM, colour_bar, grid, place
 from lab.plots.style import DIVERGING, INK, SEQUENTIAL, SIZE, method_title
 
@@ -163,7 +163,7 @@ def _number(value: float) -> str:
     >>> _number(-0.5)
     '−0.50'
     """
-    return "–" if np.isnan(value) else f"{value:.2f}".replace("-", "−")
+    return "–" if np.isnan(value) else true_minus(f"{value:.2f}")
 
 
 def _short(value: float) -> str:

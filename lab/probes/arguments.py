@@ -4,35 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lab.errors import ArgumentError, LabError, shortened, shown
+from lab.errors import ArgumentError, LabError, described, shortened, shown
 
 SAID = 150  # characters of another's error in a message
-
-
-def described(value: object) -> str:
-    """What was given, in a few words: never the whole of it.
-
-    >>> described(np.zeros((2, 3))), described(nn.Linear(1, 1)), described("gelu")
-    ('float64 of shape (2, 3)', 'a Linear', "'gelu'")
-    """
-    if value is None or isinstance(value, (str, bytes, bool, int, float, complex)):
-        return shown(value)
-    if isinstance(value, type):
-        return f"the class {value.__name__}"
-    if isinstance(value, (np.ndarray, Tensor)):
-        return f"{value.dtype} of shape {tuple(value.shape)}".removeprefix("torch.")
-    if isinstance(value, (FunctionType, MethodType, BuiltinFunctionType)):
-        return "a function"
-    if isinstance(value, (list, tuple)):
-        return f"a {type(value).__name__} of {len(value)}"
-    return f"a {type(value).__name__}"
 
 
 def array(name: str, values: object, expected: str) -> np.ndarray:

@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lab.errors import ArgumentError, check_whole
+from lab.errors import ArgumentError, check_whole, described
 from lab.models.transformer import Transformer
-from lab.probes.arguments import array, calling, described
+from lab.probes.arguments import array, calling
 from lab.probes.weights import runs_of
 
 _ADVICE = "give inputs that it reads; attention_scores or attentions have to be (examples, heads, query, key)"

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lab.errors import ArgumentError
+from lab.errors import ArgumentError, described
 from lab.models.layers import Embedding
-from lab.probes.arguments import array, calling, described, finite
+from lab.probes.arguments import array, calling, finite
 from lab.probes.weights import runs_of
 
 Points = np.ndarray | Tensor

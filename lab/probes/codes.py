@@ -18,8 +18,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lab.errors import ArgumentError, check_flag, check_whole
-from lab.probes.arguments import array, described, numbers
+from lab.errors import ArgumentError, check_flag, check_whole, described
+from lab.probes.arguments import array, numbers
 from lab.probes.attention import count, inputs_of_run, padding, scores_in_passes, tensors
 from lab.probes.weights import runs_of
 

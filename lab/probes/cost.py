@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lab.errors import ArgumentError, check_flag, check_number, check_whole
-from lab.probes.arguments import calling, described
+from lab.errors import ArgumentError, check_flag, check_number, check_whole, described
+from lab.probes.arguments import calling
 from lab.probes.arguments import functions as named_functions
 
 

@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lab.errors import ArgumentError, check_number, check_whole, shown
-from lab.probes.arguments import array, calling, described, functions, module, pair
+from lab.errors import ArgumentError, check_number, check_whole, described, shown
+from lab.probes.arguments import array, calling, functions, module, pair
 from lab.probes.plane import Plane, given, principal, random
 from lab.probes.weights import Double, history, stacked, weights
 

@@ -12,8 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lab.errors import ArgumentError, check_flag
-from lab.probes.arguments import array, calling, described, module
+from lab.errors import ArgumentError, check_flag, described
+from lab.probes.arguments import array, calling, module
 from lab.probes.weights import runs_of
 
 ROWS = 8192  # examples times models that are computed at once: what bounds the memory, and stays in a processor's cache

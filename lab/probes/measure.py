@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lab.errors import ArgumentError
-from lab.probes.arguments import array, calling, described, module
+from lab.errors import ArgumentError, described
+from lab.probes.arguments import array, calling, module
 from lab.probes.calling import advice
 from lab.probes.complexity import frequencies, variations
 from lab.probes.loss import ROWS, number_of_runs, side_by_side

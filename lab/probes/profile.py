@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lab.errors import ArgumentError, check_number, check_whole
+from lab.errors import ArgumentError, check_number, check_whole, described
 from lab.nonlinearity.spline import Spline
-from lab.probes.arguments import array, calling, described
+from lab.probes.arguments import array, calling
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lab.errors import ArgumentError, check_whole, shown
-from lab.probes.arguments import described, finite, pair
+from lab.errors import ArgumentError, check_whole, described, shown
+from lab.probes.arguments import finite, pair
 from lab.probes.calling import Model, Points, coordinates, rows, values
 
 _BOUNDS = "two finite numbers, the first below the second"

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lab.errors import ArgumentError, check_number, check_type, check_whole
+from lab.errors import ArgumentError, check_number, check_type, check_whole, described
 from lab.tasks.text import Text
 
 MOST = 1 << 14  # tokens of a text; what a page can show
@@ -109,8 +109,7 @@ def continuation(
 def _check(model: nn.Module, task: Text, run: int) -> int:
     """The number of a run that the model has."""
     if not isinstance(model, nn.Module):
-        given = f"the class {model.__name__}" if isinstance(model, type) else f"a {type(model).__name__}"
-        raise ArgumentError(f"model is {given}; give a torch.nn.Module that was trained on the task")
+        raise ArgumentError(f"model is {described(model)}; give a torch.nn.Module that was trained on the task")
     check_type("task", task, Text, "a lab.tasks.Text")
     return check_whole("run", run, 0, getattr(model, "runs", 1) - 1)
 

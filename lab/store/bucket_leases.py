@@ -26,13 +26,13 @@ TRIES = 4
 
 
 @contextmanager
-def lease(folder: Any, told: dict) -> Iterator[bool]:
-    """As `leases.lease`; told: what the lease says. Where the store refuses, its block goes on without one."""
-    path, data = folder / f"{secrets.token_hex(8)}.json", json.dumps(told).encode()
+def lease(folder: Any, content: dict) -> Iterator[bool]:
+    """As `leases.lease`; content: what stands in the lease. Where the store refuses, its block goes on without one."""
+    path, data = folder / f"{secrets.token_hex(8)}.json", json.dumps(content).encode()
     refused: tuple[type[Exception], ...] = (OSError, *objects.refusals())
     held, free = False, True
     try:
-        held, free = _taken(path, data, set(told["keys"]))
+        held, free = _taken(path, data, set(content["keys"]))
     except refused:
         pass
     ended = Event()
@@ -50,11 +50,11 @@ def lease(folder: Any, told: dict) -> Iterator[bool]:
 
 
 def counting(folder: Any) -> Iterator[tuple[Any, dict]]:
-    """The leases that count, and what they say."""
+    """The leases that count, and what stands in them."""
     for path, age in objects.listed(folder):
         if age < LOST:
             with suppress(FileNotFoundError, ValueError, LookupError, TypeError):  # it ends
-                yield path, _told(path)
+                yield path, _content(path)
 
 
 def abandoned(folder: Any) -> list[Any]:
@@ -66,18 +66,18 @@ def _taken(path: Any, data: bytes, keys: set[str]) -> tuple[bool, bool]:
     """Whether this lease is there now, and whether its keys are free."""
     for _ in range(TRIES):
         objects.put(path, data)
-        others = [told for other, told in counting(path.parent) if other.name != path.name and keys & set(told["keys"])]
+        others = [one for other, one in counting(path.parent) if other.name != path.name and keys & set(one["keys"])]
         if not others:
             return True, True
         objects.remove(path)
-        if any(time.time() - told["began"] > FRESH for told in others):
+        if any(time.time() - one["began"] > FRESH for one in others):
             break
         time.sleep(random.uniform(0.0, 0.3))  # both stepped back, perhaps
     return False, False
 
 
 @lru_cache(maxsize=4096)
-def _told(path: Any) -> dict:
+def _content(path: Any) -> dict:
     """Nobody writes another lease under a name that was drawn for one."""
     return json.loads(objects.read(path))
 

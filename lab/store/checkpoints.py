@@ -14,7 +14,6 @@ from torch import Tensor
 
 from lab.spec import FineTuning, RunSpec, Search, from_json, key, to_json
 from lab.store import objects
-from lab.store.temporary import temporary, write
 
 Spec = RunSpec | FineTuning | Search
 
@@ -28,12 +27,7 @@ def keep(path: Path, specs: Sequence[Spec], tensors: dict[str, Tensor]) -> None:
     """Write the state of a fleet, in place of the state before."""
     members = {"specs": json.dumps([to_json(spec) for spec in specs])}
     data = save_tensors({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, members)
-    if objects.in_bucket(path):
-        objects.put(path, hashlib.sha256(data).digest() + data)
-        return
-    with temporary(path.parent) as folder:
-        write(folder / "state", hashlib.sha256(data).digest() + data)
-        (folder / "state").replace(path)
+    objects.put(path, hashlib.sha256(data).digest() + data)
 
 
 def load(path: Path) -> dict[str, Tensor] | None:

@@ -17,14 +17,14 @@ FOLDERS = (*RESULTS, "checkpoints", "forced", "leases")
 def found_results(store: Path) -> Iterator[Path]:
     """Folders of results, finished or not."""
     for kind in RESULTS:
-        for path in _list(store / kind):
-            if results.foreign(path) is None and not (objects.in_bucket(path) and objects.is_being_written(path)):
+        for path in objects.below(store / kind):
+            if results.foreign(path) is None and not objects.is_being_written(path):
                 yield path
 
 
 def states(store: Path) -> list[Path]:
     """Files of states, whole or damaged."""
-    return [path for path in _list(store / "checkpoints") if _is_file_of_key(path)]
+    return [path for path in objects.below(store / "checkpoints") if _is_file_of_key(path)]
 
 
 def abandoned(store: Path) -> list[Path]:
@@ -42,7 +42,7 @@ def foreign(store: Path) -> list[str]:
         place = store / kind
         if not objects.in_bucket(place) and not place.is_dir() and (place.exists() or place.is_symlink()):
             lines.append(f"{kind}: not a folder")
-        for path in _list(store / kind):
+        for path in objects.below(store / kind):
             if (reason := _foreign(kind, path)) is not None:
                 lines.append(f"{kind}/{path.name}: {reason}")
     return sorted(lines)
@@ -52,12 +52,10 @@ def remove(path: Path) -> None:
     """Remove a result, a state, a lease or a temporary folder."""
     if path.parent.name in RESULTS and not is_temporary(path):
         results.remove(path)
-    elif objects.in_bucket(path):
-        objects.remove(path)
     elif is_temporary(path):
         shutil.rmtree(path)
     else:
-        path.unlink(missing_ok=True)
+        objects.remove(path)
 
 
 def _foreign(kind: str, path: Path) -> str | None:
@@ -73,11 +71,4 @@ def _foreign(kind: str, path: Path) -> str | None:
 
 
 def _is_file_of_key(path: Path) -> bool:
-    there = objects.is_there if objects.in_bucket(path) else Path.is_file
-    return results.KEY.fullmatch(path.name) is not None and there(path)
-
-
-def _list(folder: Path) -> list[Path]:
-    if objects.in_bucket(folder):
-        return objects.below(folder)
-    return sorted(folder.iterdir()) if folder.is_dir() else []
+    return results.KEY.fullmatch(path.name) is not None and objects.is_there(path)

@@ -13,7 +13,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from lab.store import objects
-from lab.store.temporary import temporary, write
 
 
 def name_of(keys: Iterable[str]) -> str:
@@ -24,12 +23,7 @@ def name_of(keys: Iterable[str]) -> str:
 def mark(folder: Path, keys: Iterable[str]) -> None:
     """Say that all of these have been forgotten."""
     keys = sorted(keys)
-    if objects.in_bucket(folder):
-        objects.put(folder / name_of(keys), json.dumps({"keys": keys}).encode())
-        return
-    with temporary(folder) as new:
-        write(new / "marker", json.dumps({"keys": keys}).encode())
-        (new / "marker").replace(folder / name_of(keys))
+    objects.put(folder / name_of(keys), json.dumps({"keys": keys}).encode())
 
 
 def is_marked(folder: Path, keys: Iterable[str]) -> bool:
@@ -43,5 +37,4 @@ def is_marked(folder: Path, keys: Iterable[str]) -> bool:
 
 def unmark(folder: Path, keys: Iterable[str]) -> None:
     """Remove the marker, if there is one."""
-    marker = folder / name_of(keys)
-    objects.remove(marker) if objects.in_bucket(folder) else marker.unlink(missing_ok=True)
+    objects.remove(folder / name_of(keys))

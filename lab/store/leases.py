@@ -48,7 +48,7 @@ class Lease:
 def lease(folder: Path, keys: Iterable[str]) -> Iterator[bool]:
     """Have a lease on these keys within the block; False where another process has one of them."""
     if objects.in_bucket(folder):
-        with bucket_leases.lease(folder, _told(sorted(keys))) as free:
+        with bucket_leases.lease(folder, _content(sorted(keys))) as free:
             yield free
         return
     keys, path, handle = sorted(keys), folder / f"{secrets.token_hex(8)}.json", None
@@ -78,13 +78,13 @@ def lease(folder: Path, keys: Iterable[str]) -> Iterator[bool]:
 def leases(folder: Path) -> list[Lease]:
     """All leases that count."""
     if objects.in_bucket(folder):
-        return [_lease(told) for _, told in bucket_leases.counting(folder)]
-    found = []
+        return [_lease(content) for _, content in bucket_leases.counting(folder)]
+    counting = []
     for path in sorted(folder.glob("*.json")):
         with suppress(OSError, ValueError, LookupError, TypeError):  # it ends, or a full disk has cut it
             if locked(path) and time.time() - path.stat().st_mtime < LOST:
-                found.append(_lease(json.loads(path.read_bytes())))
-    return found
+                counting.append(_lease(json.loads(path.read_bytes())))
+    return counting
 
 
 def abandoned(folder: Path) -> list[Path]:
@@ -100,20 +100,20 @@ def is_lease(path: Path) -> bool:
     return NAME.fullmatch(path.name) is not None
 
 
-def _told(keys: list[str]) -> dict:
-    """What a lease says."""
+def _content(keys: list[str]) -> dict:
+    """What stands in a lease."""
     return {"process": os.getpid(), "host": socket.gethostname(), "began": time.time(), "keys": keys}
 
 
-def _lease(told: dict) -> Lease:
-    return Lease(told["process"], told["host"], told["began"], frozenset(told["keys"]))
+def _lease(content: dict) -> Lease:
+    return Lease(content["process"], content["host"], content["began"], frozenset(content["keys"]))
 
 
 def _write(path: Path, keys: list[str]) -> int:
     """Write a lease, and return the handle that holds its lock."""
     new, handle = path.with_suffix(".new"), None  # who looks at leases tries their locks, and must not be first
     try:
-        new.write_text(json.dumps(_told(keys)), encoding="utf-8")
+        new.write_text(json.dumps(_content(keys)), encoding="utf-8")
         handle = lock(new)
         new.rename(path)
         return handle

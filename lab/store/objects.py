@@ -1,5 +1,8 @@
 """A store in a bucket: S3 and whatever speaks like it, and the other object stores that fsspec knows.
 
+`put`, `remove`, `is_there`, `exists`, `below` and `is_being_written` take a path of this machine as well: who calls
+them need not ask where the store is. The other functions are for buckets.
+
 Objects have no rename, no lock and no folder. An object is there whole or not at all. So a result's files are written
 under names with their digests, and `done.json` last, on the condition that there is none yet: two writers never mix,
 and the first one's result stays. What is written in place of something (states, pulses of leases) is one object.
@@ -14,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from lab.errors import ArgumentError, LabError, shown
+from lab.store.temporary import temporary, write
 
 UNFINISHED = 3600.0  # seconds after which nobody is still writing a result's files
-OPTIONS: dict[str, dict] = {  # of fsspec's file systems: nothing may be seen as it was, and nothing be waited for long
+OPTIONS: dict[str, dict] = {  # of fsspec's file systems: no old listings, and no long waits
     "s3": {
         "use_listings_cache": False,
         "config_kwargs": {
@@ -65,15 +69,20 @@ def in_bucket(path: Any) -> bool:
 
 def refusals() -> tuple[type[Exception], ...]:
     """What object stores raise besides OSError, as far as their packages are loaded."""
-    found = []
+    kinds = []
     for module, name in (("botocore.exceptions", "BotoCoreError"), ("aiohttp", "ClientError")):
         if module in sys.modules:
-            found.append(getattr(sys.modules[module], name))
-    return tuple(found)
+            kinds.append(getattr(sys.modules[module], name))
+    return tuple(kinds)
 
 
 def put(path: Any, data: bytes) -> None:
-    """Write an object, in place of the one before."""
+    """Write an object or a file, in place of the one before: whole, or not at all."""
+    if not in_bucket(path):
+        with temporary(path.parent) as folder:
+            write(folder / path.name, data)
+            (folder / path.name).replace(path)
+        return
     path.fs.pipe_file(path.path, data)
 
 
@@ -92,7 +101,10 @@ def read(path: Any, end: int | None = None) -> bytes:
 
 
 def remove(path: Any) -> None:
-    """Remove an object, if it is there."""
+    """Remove an object or a file, if it is there."""
+    if not in_bucket(path):
+        path.unlink(missing_ok=True)
+        return
     try:
         path.fs.rm_file(path.path)
     except FileNotFoundError:
@@ -100,36 +112,51 @@ def remove(path: Any) -> None:
 
 
 def is_there(path: Any) -> bool:
-    """Whether there is such an object. A store that does not answer is an error, and not a no."""
+    """Whether there is such an object or file. A bucket that does not answer is an error, and not a no."""
+    if not in_bucket(path):
+        return path.is_file()
     try:
         return path.fs.info(path.path)["type"] == "file"
     except FileNotFoundError:
         return False
 
 
+def exists(path: Any) -> bool:
+    """Whether there is anything: an object, a file, or a folder; in a bucket a folder is there with what lies in it."""
+    return bool(below(path)) or is_there(path) if in_bucket(path) else path.exists()
+
+
 def below(folder: Any) -> list[Any]:
-    """What lies in a folder, objects and folders, by name."""
+    """What lies in a folder, objects or files and folders, by name; nothing where there is no such folder."""
+    if not in_bucket(folder):
+        return sorted(folder.iterdir()) if folder.is_dir() else []
     try:
-        found = folder.fs.ls(folder.path, detail=False)
+        names = folder.fs.ls(folder.path, detail=False)
     except FileNotFoundError:
         return []
-    return sorted((folder / name.rstrip("/").rsplit("/", 1)[1] for name in found), key=lambda path: path.name)
+    return sorted((folder / name.rstrip("/").rsplit("/", 1)[1] for name in names), key=lambda path: path.name)
 
 
 def listed(folder: Any) -> Iterator[tuple[Any, float]]:
     """The objects of a folder, by name, each with the seconds since it was written."""
     try:
-        found = folder.fs.ls(folder.path, detail=True)
+        entries = folder.fs.ls(folder.path, detail=True)
     except FileNotFoundError:
         return
-    for told in sorted(found, key=lambda told: told["name"]):
-        if told["type"] == "file":
-            written = told.get("LastModified") or told.get("last_modified") or told.get("created") or told.get("mtime")
-            seconds = written.timestamp() if hasattr(written, "timestamp") else float(written or 0)
-            yield folder / told["name"].rsplit("/", 1)[1], time.time() - seconds
+    for entry in sorted(entries, key=lambda entry: entry["name"]):
+        if entry["type"] == "file":
+            times = map(entry.get, ("LastModified", "last_modified", "created", "mtime"))
+            written = next(filter(None, times), 0)
+            seconds = written.timestamp() if hasattr(written, "timestamp") else float(written)
+            yield folder / entry["name"].rsplit("/", 1)[1], time.time() - seconds
 
 
 def is_being_written(folder: Any) -> bool:
-    """Whether a result has no `done.json`, but files that were written a short while ago."""
+    """Whether a result has no `done.json`, but files that were written a short while ago.
+
+    A folder of this machine never: it is renamed to its place when it is whole.
+    """
+    if not in_bucket(folder):
+        return False
     ages = {path.name: age for path, age in listed(folder)}
     return bool(ages) and "done.json" not in ages and min(ages.values()) < UNFINISHED

@@ -1,8 +1,13 @@
 """The store as one object: what it has by spec, what is damaged, what is foreign, who trains what.
 
+<<<<<<< HEAD
+Some runs come with the lab, in `data/runs`: who looks at a trained model need not train it first. They are read where a
+store is made with `shipped`, checked like any other, and never written.
+=======
 Some runs come with the lab, in `data/runs`, and the searches of their functions, in `data/searches`: who looks at a
 trained model need not train it first. They are read where a store is told to (`shipped`), checked like any other, and
 never written.
+>>>>>>> language
 """
 
 from __future__ import annotations
@@ -81,11 +86,22 @@ class Store(Training):
 
         name: its key, or as much of the beginning as tells it from the others.
         """
+<<<<<<< HEAD
+        matches = [path for path in self.results() if name and path.name.startswith(name)]
+        if len(matches) != 1:
+            count = f"{len(matches)} results have a key that begins with {shown(name)}"
+            raise ArgumentError(f"{count}; `lab store list` has them")
+        files, _ = self._checked(matches[0])
+        files["done.json"] = (matches[0] / "done.json").read_bytes()
+        other = Store(folder)
+        target = other.folder / matches[0].parent.name / matches[0].name
+=======
         found = self._one(name)
         files, _ = self._checked(found)
         files["done.json"] = (found / "done.json").read_bytes()
         other = Store(folder)
         target = other.folder / found.parent.name / found.name
+>>>>>>> language
         with other._writing():
             results.place(files, target)
         return target
@@ -144,18 +160,18 @@ class Store(Training):
 
     def verify(self) -> list[str]:
         """One line for each damaged result; an empty list means that all is well."""
-        found = []
+        problems = []
         for folder in self.results():
             try:
                 self._checked(folder)
             except LabError as error:
-                found.append(str(error))
-        return found
+                problems.append(str(error))
+        return problems
 
     def clean(self) -> list[str]:
         """Remove damaged results, states that no training needs, and what killed processes left; return what went.
 
-        The state of a fleet that is not finished stays: to go on from it is what it was kept for. So does whatever the
+        The state of a fleet that is not finished stays: training goes on from it. So does whatever the
         lab has not written: `foreign` names it.
         """
         removed = []
@@ -185,8 +201,7 @@ class Store(Training):
 
     def _finished(self, spec: Spec) -> bool:
         with self._reading():
-            done = self.path(spec) / "done.json"
-            return objects.is_there(done) if objects.in_bucket(done) else done.is_file()
+            return objects.is_there(self.path(spec) / "done.json")
 
     def _lender(self, spec: Spec) -> Store | None:
         """The shipped store, if it has the run and this one does not."""
@@ -195,7 +210,7 @@ class Store(Training):
 
     def _checked(self, folder: Path) -> tuple[dict[str, bytes], dict]:
         with self._reading():
-            there = bool(objects.below(folder)) if objects.in_bucket(folder) else folder.exists()
+            there = objects.exists(folder)
         if not there:
             raise LabError(f"{folder.parent.name}/{folder.name} is not in the store {self.folder}; train it first")
         with self._reading():

@@ -28,7 +28,7 @@ class Training(ABC):
         """Whether a finished result is there."""
 
     def check_writable(self) -> None:
-        """Raise LabError where nothing could be kept; to be asked before hours of training."""
+        """Raise LabError where nothing can be written; to be asked before hours of training."""
         if objects.in_bucket(self.folder):
             with self.marker():
                 return
@@ -38,26 +38,20 @@ class Training(ABC):
 
     @contextmanager
     def marker(self) -> Iterator[str]:
-        """A mark by which another machine knows that it sees this store, within the block."""
+        """A mark by which another machine knows this store again, within the block."""
         name = f"marker-{secrets.token_hex(8)}"
-        bucket = objects.in_bucket(self.folder)
         with self._writing():
-            if bucket:
-                objects.put(self.folder / name, b"")
-            else:
-                self.folder.mkdir(parents=True, exist_ok=True)
-                write(self.folder / name, b"")
+            objects.put(self.folder / name, b"")
         try:
             yield name
         finally:
             with self._writing():
-                objects.remove(self.folder / name) if bucket else (self.folder / name).unlink(missing_ok=True)
+                objects.remove(self.folder / name)
 
     def has_marker(self, name: str) -> bool:
-        """Whether that mark is seen here."""
+        """Whether that mark is visible here."""
         with self._reading():
-            marker = self.folder / name
-            return objects.is_there(marker) if objects.in_bucket(marker) else marker.is_file()
+            return objects.is_there(self.folder / name)
 
     def keep_checkpoint(self, specs: Sequence[Spec], tensors: dict[str, Tensor]) -> None:
         """Write the state of a fleet in training, in place of the state before."""
@@ -76,9 +70,8 @@ class Training(ABC):
 
     def drop_checkpoint(self, specs: Sequence[Spec]) -> None:
         """Remove the state of a fleet that is finished."""
-        path = self._checkpoint(specs)
         with self._writing():
-            objects.remove(path) if objects.in_bucket(path) else path.unlink(missing_ok=True)
+            objects.remove(self._checkpoint(specs))
 
     def drop_needless(self) -> None:
         """Remove states of fleets whose results are there: a kill came after the last of them."""
@@ -120,7 +113,7 @@ class Training(ABC):
 
 
 @contextmanager
-def _accessing(folder: Path, deed: str, kept: str = "") -> Iterator[None]:
+def _accessing(folder: Path, deed: str, rest: str = "") -> Iterator[None]:
     """Say in one line what the disk refuses."""
     try:
         yield
@@ -128,9 +121,9 @@ def _accessing(folder: Path, deed: str, kept: str = "") -> Iterator[None]:
         what, advice = f"cannot be {deed} ({error.strerror or error})", "fix that"
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             what, advice = "is full", "free space there"
-        raise LabError(f"the store {folder} {what}; {advice}, or name another folder with LAB_STORE{kept}") from error
+        raise LabError(f"the store {folder} {what}; {advice}, or name another folder with LAB_STORE{rest}") from error
     except objects.refusals() as error:
-        said = str(error).partition("\n")[0]
+        line = str(error).partition("\n")[0]
         raise LabError(
-            f"the store {folder} cannot be {deed} ({said}); fix that, or name another folder with LAB_STORE{kept}"
+            f"the store {folder} cannot be {deed} ({line}); fix that, or name another folder with LAB_STORE{rest}"
         ) from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from lab.errors import ArgumentError, check_flag
+from lab.errors import ArgumentError, check_flag, described
 from lab.scale import check_scale
 from lab.widgets.source import python_of
 
@@ -56,7 +56,6 @@ def _explorer(x: object, scale: str | None, edit: bool, inputs: object, targets:
     from lab.comparison import Comparison
     from lab.nonlinearity.spline import Spline
     from lab.nonlinearity.zoo import zoo_names
-    from lab.probes.arguments import described
     from lab.probes.codes import Codes
     from lab.probes.complexity import Complexity
     from lab.probes.cost import Cost

@@ -82,10 +82,10 @@ class Choice(anywidget.AnyWidget):
           }));
           mark();
         };
-        const told = [["change:rows", draw], ["change:pictures", draw], ["change:value", mark]];
-        told.forEach(([event, act]) => model.on(event, act));
+        const listeners = [["change:rows", draw], ["change:pictures", draw], ["change:value", mark]];
+        listeners.forEach(([event, act]) => model.on(event, act));
         draw();
-        return () => told.forEach(([event, act]) => model.off(event, act));
+        return () => listeners.forEach(([event, act]) => model.off(event, act));
       }
     }
     """

@@ -29,7 +29,7 @@ COLOURS = {
     "both": METHOD_COLOURS["ours MLP + attention"],
 }
 FAINT = "#565656"  # numbers of a task that no model has learned
-# Beside each other where the page is wide enough, else one below the other.
+# Next to each other where the page is wide enough, else one below the other.
 SIDE = {"flex": "1 1 400px", "min_width": "0", "overflow": "hidden"}
 
 

@@ -21,7 +21,7 @@ def difference(found: Contrast, names: list[str], trait: str, sizes: tuple[int, 
     ]
     best, score = names[found.widest], found.decoding.accuracy
     shares = [f"{100 * part[found.widest]:.0f} %" for part in (found.share_a, found.share_b)]
-    kept = "" if found.unseen else ", of combinations that it learned from: there are too few to keep some back"
+    note = "" if found.unseen else ", of combinations that it learned from: there are too few to keep some back"
     numbers = [f"{100 * float(value):.0f} %" for value in (score.value, score.chance, score.shuffled.mean())]
     count, wider = len(found.gaps), int((found.gaps >= found.gap).sum())
     low, high = (f"{100 * share:.0f}" for share in np.quantile(found.elsewhere, (0.05, 0.95)))
@@ -30,7 +30,7 @@ def difference(found: Contrast, names: list[str], trait: str, sizes: tuple[int, 
         f"A has {sizes[0]} problems, B {sizes[1]}. The {trait} that separates them: <b>{html.escape(best)}</b>,"
         f" {shares[0]} of A and {shares[1]} of B; {wider} of {count} pairs of other regions of this map, as large and"
         f" about as far apart, differ as much in a {trait}. A logistic regression of the codes in layer {layer} tells A"
-        f" from B in {numbers[0]} of problems that it did not learn from{kept}; the other regions in {low} to {high} %"
+        f" from B in {numbers[0]} of problems that it did not learn from{note}; the other regions in {low} to {high} %"
         f"{': regions of a map differ, so this says nothing of A and B' if usual else ''}. A constant answer is right"
         f" in {numbers[1]}, one that learned shuffled labels in {numbers[2]}."
         f"<table {TABLE}><tr><th>{trait}</th><th {CELL}>A</th><th {CELL}>B</th></tr>{''.join(rows)}</table>"

@@ -11,12 +11,11 @@ import plotly.graph_objects as go
 
 from lab.catalogue.figure import Figure
 from lab.comparison import Comparison
-from lab.errors import ArgumentError
+from lab.errors import ArgumentError, described
 from lab.nonlinearity.polynomial import Polynomial
 from lab.nonlinearity.spline import Spline
 from lab.plots import cost, function, landscape, portrait, similarity, slices
 from lab.plots.style import BLUE, GREY, TEMPLATE, VERMILLION
-from lab.probes.arguments import described
 from lab.probes.codes import Codes
 from lab.probes.complexity import Complexity
 from lab.probes.cost import Cost

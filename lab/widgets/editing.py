@@ -39,7 +39,7 @@ class State(NamedTuple):
 
 
 class EditingExplorer(Explorer):
-    """Pull or draw a function, mirror, smooth or approximate it; beside it stand its slope, its spectrum, and what it
+    """Pull or draw a function, mirror, smooth or approximate it; next to it stand its slope, its spectrum, and what it
     makes of a random network. Below, edited and original function and GELU train side by side.
 
     phi: the function to begin with. name: what it is called. scale: of the training. The function as it stands is

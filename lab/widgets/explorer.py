@@ -48,7 +48,7 @@ class Explorer(widgets.VBox):
     Subclasses make their controls and figures, hand them to `arrange`, and connect them with `watch` and `press`.
     """
 
-    forgotten: tuple[str, ...] = ()  # controls that are no part of what is seen
+    forgotten: tuple[str, ...] = ()  # controls that are no part of what is shown
     source = ""  # what `lab.explore` was given, as Python
 
     def __init__(self):
@@ -58,7 +58,7 @@ class Explorer(widgets.VBox):
         self.error.add_class("lab-error")
         self._depth = 0
         self._quiet: int | None = None  # the thread that sets controls
-        self._picture: Any = None  # the output that shows what is seen where there is no kernel
+        self._picture: Any = None  # the output that shows the view where there is no kernel
         self.tools = Tools(name=type(self).__name__)
         self.tools.on_msg(self._asked)
         super().__init__(layout={"width": "100%", "overflow": "hidden"})
@@ -139,7 +139,7 @@ class Explorer(widgets.VBox):
 
     @property
     def state(self) -> dict[str, Any]:
-        """What is seen, as a small dictionary that JSON can hold: what controls are set to, what was chosen or drawn.
+        """What is shown, as a small dictionary that JSON can hold: what controls are set to, what was chosen or drawn.
 
         Given back, here or as `lab.explore(x, state=…)`, it shows the same. Raises ArgumentError for a state that does
         not fit; then all stays as it was.
@@ -186,15 +186,15 @@ class Explorer(widgets.VBox):
         """Wait until what the controls ask for is there."""
 
     def _controls_kept(self) -> dict[str, Any]:
-        """Controls that belong to what is seen, by name."""
+        """Controls that belong to what is shown, by name."""
         return {name: control for name, control in controls_of(self).items() if name not in self.forgotten}
 
     def _marks(self) -> dict[str, tuple[Callable[[], Any], Callable[[Any], None]]]:
-        """What belongs to what is seen and is no control, by name: how to read it, how to put it."""
+        """What belongs to what is shown and is no control, by name: how to read it, how to put it."""
         return {}
 
     def code(self) -> str:
-        """Python that shows what is seen; of an explorer that `lab.explore` did not make, its state alone."""
+        """Python that shows the same; of an explorer that `lab.explore` did not make, its state alone."""
         state = pformat(self.state, width=110, compact=True, sort_dicts=False)
         return CODE.format(source=self.source, state=state) if self.source else f"explorer.state = {state}\n"
 
@@ -206,11 +206,11 @@ class Explorer(widgets.VBox):
         return numbers_of(self) if table is None else written(table)
 
     def _table(self) -> Mapping[str, Sequence] | None:
-        """The numbers that are seen, by column, where the page draws them itself; None: they are those of figures."""
+        """The numbers that are shown, by column, where the page draws them itself; None: they are those of figures."""
         return None
 
     def _asked(self, _, content: dict, __) -> None:
-        """The page wants something, or has a picture of what is seen."""
+        """The page wants something, or has a picture of what is shown."""
         kind = str(content.get("kind"))
         if kind == "picture":
             if self._picture is not None:

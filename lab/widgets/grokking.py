@@ -1,4 +1,4 @@
-"""GrokkingExplorer: train a network on a binary operation, and see when it answers pairs it has never seen."""
+"""GrokkingExplorer: train a network on a binary operation, and see when it answers pairs that it was not trained on."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class GrokkingExplorer(Explorer):
     """Choose an operation, how much of its table to train on, a width and a non-linearity, and press Train: training
     and test accuracy grow until the network generalizes; below, the operation, and which cells are answered right.
 
-    task: the operation to begin with. phi: a function of your own to offer beside ReLU and those that were learned for
-    operations. Hyper-parameters are those of the figures at this scale. Nothing is kept.
+    task: the operation to begin with. phi: a function of your own to offer next to ReLU and those that were learned for
+    operations. Hyper-parameters are those of the figures at this scale. Nothing is stored.
 
     >>> GrokkingExplorer(Operation("ab", modulus=27), scale="smoke").operation.value.name
     'ab mod 27'

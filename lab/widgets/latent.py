@@ -95,8 +95,8 @@ class LatentExplorer(Explorer):
 
     def page(self) -> str:
         """The map, to be explored without a kernel: other colours, groups, the code of each point."""
-        told = "<p>The problem that was chosen when this page was saved:</p>"  # others take the kernel to draw
-        view, problem = self.map, {"view": "words", "html": told + self.problem.value}
+        title = "<p>The problem that was chosen when this page was saved:</p>"  # others take the kernel to draw
+        view, problem = self.map, {"view": "words", "html": title + self.problem.value}
         words = f"{self.status.value}{self.difference.value if view.a and view.b else ''}"
         return hosted_page("Latent codes", view, self.code(), words, self._table(), [problem])
 
@@ -216,12 +216,12 @@ class LatentExplorer(Explorer):
         """The map that the controls ask for, and all that goes with it."""
         points, trust = self.reading.map(*self._map())
         self._drawn = place, method, _ = self._map()
-        told = f"trust {trust:.2f}" if trust == trust else "all problems have one code here"
+        words = f"trust {trust:.2f}" if trust == trust else "all problems have one code here"
         part, query = self.problems.unseen, place[1]
         names, has = self.problems.traits(part, query)
         with self.map.hold_sync():
             self.map.points = [short(point) for point in points]
-            self.map.title = f"{NAMES[method]} of codes, layer {place[0] + 1}\n{told}"
+            self.map.title = f"{NAMES[method]} of codes, layer {place[0] + 1}\n{words}"
             self.map.colourings = [colouring(*one) for one in self.problems.colours(part, query).items()]
             self.map.codes = [short(code) for code in self.reading.codes(place)]
             self.map.kinds = [" and ".join(name for name, mine in zip(names, row, strict=True) if mine) for row in has]
@@ -288,5 +288,5 @@ class LatentExplorer(Explorer):
 
 
 def _beside(*parts: widgets.Widget) -> widgets.HBox:
-    """Beside each other where the page is wide enough, else one below the other."""
+    """Next to each other where the page is wide enough, else one below the other."""
     return widgets.HBox([widgets.VBox([part], layout=SIDE) for part in parts], layout={"flex_flow": "row wrap"})

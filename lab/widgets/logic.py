@@ -31,10 +31,10 @@ TEXT = '<div style="line-height: 1.5; max-width: 40rem">{}</div>'
 
 
 class LogicExplorer(Explorer):
-    """Two terms, chosen variable by variable; the function on a plane of two variables; a model's answer beside it.
+    """Two terms, chosen variable by variable; the function on a plane of two variables; a model's answer next to it.
 
     task: what to begin with, of two terms (default: that of the lab's figures). Other lengths and held-out fractions of
-    the figures at this scale are offered beside it; where there is a model for one of them alone, it comes first. The
+    the figures at this scale are offered next to it; where there is a model for one of them alone, it comes first. The
     model sees the examples in context, and answers one query after the other.
 
     >>> LogicExplorer(Logic(), scale="smoke").formula

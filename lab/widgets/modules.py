@@ -30,8 +30,8 @@ PART = """<div id="lab-root"></div>
 <script id="lab-state" type="application/json">{state}</script>
 <script type="module">
 import {{ render }} from "{module}";
-const kept = JSON.parse(document.getElementById("lab-state").textContent);
-const model = {{ get: (name) => kept[name], set: (name, value) => {{ kept[name] = value; }}, on() {{}}, off() {{}},
+const state = JSON.parse(document.getElementById("lab-state").textContent);
+const model = {{ get: (name) => state[name], set: (name, value) => {{ state[name] = value; }}, on() {{}}, off() {{}},
   save_changes() {{}} }};
 render({{ model, el: document.getElementById("lab-root") }});
 </script>"""
@@ -70,5 +70,5 @@ def page(title: str, module: str, state: dict, words: str = "") -> str:
 
 def part(module: str, state: dict) -> str:
     """What a module shows, as a part of a page; one a page."""
-    kept = json.dumps(state, allow_nan=False).replace("<", "\\u003c")  # no `</script>` in a name may end it
-    return PART.format(state=kept, module=url(module))
+    text = json.dumps(state, allow_nan=False).replace("<", "\\u003c")  # no `</script>` in a name may end it
+    return PART.format(state=text, module=url(module))

@@ -1,4 +1,4 @@
-"""Playground: a small network that learns in the page, with a chosen or drawn function, and one with ReLU beside it."""
+"""Playground: a small network that learns in the page with a chosen or drawn function, and one with ReLU next to it."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ class Problems(ABC):
 
 
 class SravenProblems(Problems):
-    """Symbolic Raven's matrices; what may be told by a code is the rule of an answer."""
+    """Symbolic Raven's matrices; what a code may say is the rule of an answer."""
 
     group, trait, score = "rules", "rule", "answered right"
 
@@ -179,9 +179,9 @@ class SravenProblems(Problems):
         hits = int((said == right).sum())
         rules = "".join(f"<div>{html.escape(words)}</div>" for words in rule_words(self.unseen, i))
         drawn = draw(self.unseen, i, self.task.values, said.tolist(), judged=True, solved=True)
-        told = f"In the last panel is the model's answer: {hits} of {len(right)} features right."
+        answer = f"In the last panel is the model's answer: {hits} of {len(right)} features right."
         return (
-            f"<b>Problem {i}</b><br>{drawn}<div>{told}</div><div>Features of one letter follow one rule:</div>{rules}"
+            f"<b>Problem {i}</b><br>{drawn}<div>{answer}</div><div>Features of one letter follow one rule:</div>{rules}"
         )
 
     def _said(self, part: Examples) -> Tensor:
@@ -189,7 +189,7 @@ class SravenProblems(Problems):
 
 
 class LogicProblems(Problems):
-    """Fuzzy logic functions, with the same points in context; what may be told by a code are its terms."""
+    """Fuzzy logic functions, with the same points in context; what a code may say are its terms."""
 
     group, trait, score = "terms", "term", "R² (1 − ΣSE / ΣVar)"
     notation = " A term is written by the signs of its variables, x1 first: − is negated."

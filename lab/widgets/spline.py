@@ -1,4 +1,4 @@
-"""SplineExplorer: look at a learned non-linearity, at the inputs that it receives, at others beside it; or edit it."""
+"""SplineExplorer: look at a learned non-linearity, at the inputs that it receives, at others next to it; or edit it."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class SravenExplorer(Explorer):
     right, the rules, what a trained model answers, and the score.
 
     task: the size of the problems to begin with (default: two features of eight values); or a trained run or several,
-    with whose sizes to begin. Models that the lab's figures have trained at this scale are offered beside them, where
+    with whose sizes to begin. Models that the lab's figures have trained at this scale are offered next to them, where
     the store has them.
 
     >>> explorer = SravenExplorer(Sraven(features=3), scale="smoke")

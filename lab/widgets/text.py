@@ -1,4 +1,4 @@
-"""TextExplorer: two language models read a text token by token, beside each other, and go on with it."""
+"""TextExplorer: two language models read a text token by token, next to each other, and go on with it."""
 
 from __future__ import annotations
 
@@ -115,8 +115,8 @@ def _heat(found: TokenLosses) -> str:
     spans = []
     for piece, nats, guess in zip(found.pieces, found.nats, found.guesses, strict=True):
         share = 0.0 if not isfinite(nats) else min(1.0, nats / WORST)
-        told = f"{nats:.2f} nats; most probable: {_visible(guess)}" if isfinite(nats) else "the first: not predicted"
-        spans.append(_span(piece, f"rgba(230, 159, 0, {share:.2f})", told))
+        words = f"{nats:.2f} nats; most probable: {_visible(guess)}" if isfinite(nats) else "the first: not predicted"
+        spans.append(_span(piece, f"rgba(230, 159, 0, {share:.2f})", words))
     return "".join(spans)
 
 
@@ -128,13 +128,13 @@ def _difference(one: TokenLosses, other: TokenLosses) -> str | None:
     for piece, gain in zip(one.pieces, one.nats - other.nats, strict=True):
         share = 0.0 if not isfinite(gain) else min(1.0, abs(gain) / HELPED)
         ink = "0, 114, 178" if gain > 0 else "179, 88, 6"
-        told = f"{gain:+.2f} nats" if isfinite(gain) else "the first: not predicted"
-        spans.append(_span(piece, f"rgba({ink}, {0.7 * share:.2f})", told))
+        words = f"{gain:+.2f} nats" if isfinite(gain) else "the first: not predicted"
+        spans.append(_span(piece, f"rgba({ink}, {0.7 * share:.2f})", words))
     return "".join(spans)
 
 
-def _span(piece: str, ground: str, told: str) -> str:
-    return f'<span title="{html.escape(told)}" style="background: {ground}">{html.escape(_shown(piece))}</span>'
+def _span(piece: str, ground: str, words: str) -> str:
+    return f'<span title="{html.escape(words)}" style="background: {ground}">{html.escape(_shown(piece))}</span>'
 
 
 def _shown(piece: str) -> str:

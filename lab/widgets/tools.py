@@ -1,4 +1,4 @@
-"""The last line of an explorer: what is seen, to take away."""
+"""The last line of an explorer: what is shown, to take away."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lab.widgets import modules
 
 
 class Tools(anywidget.AnyWidget):
-    """The last line of an explorer: buttons to take away what is seen. `page/tools.js` is its side in the page.
+    """The last line of an explorer: buttons to take away what is shown. `page/tools.js` is its side in the page.
 
     It also looks after the figures. Plotly's widget is drawn before it is on the page, 700 px wide, and looks again
     only when the window is resized: it would not notice that it was shown, nor that a side bar opened.

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 import torch
 
 from lab import tasks
-from lab.errors import ArgumentError
+from lab.errors import ArgumentError, described
 from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo, zoo_names
@@ -19,7 +19,6 @@ from lab.papers.simplicity.defaults import TableSetting, of_table
 from lab.papers.transformers.settings import Setting, setting
 from lab.plots.panels import ACCURACY, FULL, STEP
 from lab.plots.style import SEQUENCE, TEMPLATE, task_title
-from lab.probes.arguments import described
 from lab.resolve import resolve
 from lab.run import Run, Runs
 from lab.scale import COMMON, check_scale
@@ -39,8 +38,8 @@ class TrainingExplorer(Explorer):
     """Choose a task and a non-linearity, press Train, and one accuracy curve a seed grows; trainings overlay.
 
     task: what to begin with: a task's name, a table (`lab.tasks`), or runs on either to compare with. phi: a function
-    to offer beside those of the zoo; the runs' own where they have one. Hyper-parameters are those of the figures at
-    this scale, unless width or steps are changed. Nothing is kept: `lab.train` keeps.
+    to offer next to those of the zoo; the runs' own where they have one. Hyper-parameters are those of the figures at
+    this scale, unless width or steps are changed. Nothing is stored: `lab.train` stores.
 
     >>> TrainingExplorer("addmod", scale="smoke").task.value
     'addmod'

@@ -64,8 +64,8 @@ def fill_map(figure: go.Figure, points: np.ndarray, trust: float, method: str, p
     trace = figure.data[POINTS]
     trace.x, trace.y = points[:, 0], points[:, 1]
     figure.layout.xaxis.range, figure.layout.yaxis.range = (low[0], high[0]), (low[1], high[1])
-    told = f"trust {trust:.2f}" if trust == trust else "all problems have one code here"
-    figure.layout.title.text = f"{NAMES[method]} of codes, {place}<br>{told}"
+    words = f"trust {trust:.2f}" if trust == trust else "all problems have one code here"
+    figure.layout.title.text = f"{NAMES[method]} of codes, {place}<br>{words}"
 
 
 def colour_map(figure: go.Figure, shown: np.ndarray, colouring: str) -> None:
@@ -101,8 +101,8 @@ def bars_frame() -> go.Figure:
     for control, (symbol, ink) in symbols.items():
         name = CONTROLS[control][0]
         marker = {"symbol": symbol, "color": ink, "size": 9, "line": {"width": 2}}
-        told = f"%{{y}}, {name}: %{{x:.0f}} %<extra></extra>"
-        figure.add_scatter(x=[], y=[], mode="markers", name=name, hovertemplate=told, marker=marker)
+        hover = f"%{{y}}, {name}: %{{x:.0f}} %<extra></extra>"
+        figure.add_scatter(x=[], y=[], mode="markers", name=name, hovertemplate=hover, marker=marker)
     figure.update_layout(
         template=TEMPLATE,
         height=HEIGHT,

@@ -21,6 +21,7 @@ from lab.papers.transformers import settings
 from lab.run import Run
 from lab.spec import key, needs, replace
 from lab.store import Store
+from tests.papers.plans import planned_runs
 
 NAMES = [f"transformers/fig{number}" for number in (2, 3, 4, 5, 6, 10, 11, 12)]
 every_entry = pytest.mark.parametrize("name", NAMES)
@@ -34,12 +35,6 @@ def smoke(name, **settings):
 def made():
     """All figures at smoke scale, in the store that tests share."""
     return {name: smoke(name) for name in NAMES}
-
-
-def planned(name, seeds=None):
-    """(labels, run) of a figure."""
-    found, store = entry(name), Store()
-    return [(labels, Run(spec, store)) for labels, spec in found.plan("smoke", seeds or found.seeds["smoke"])]
 
 
 def of(table, values):
@@ -76,7 +71,7 @@ def test_a_figure_has_all_that_it_promises(made, name):
 def test_provenance_names_every_run_and_where_numbers_are_from(made, name):
     facts = made[name].provenance
     check(facts)
-    runs = [run for _, run in planned(name)]
+    runs = [run for _, run in planned_runs(name)]
     assert facts["runs"].keys() == {run.key for run in runs}
     assert facts["searches"].keys() == {key(search) for run in runs for search in needs(run.spec)}
     assert facts["seeds"] == sorted({run.spec.seed for run in runs})
@@ -95,7 +90,7 @@ def test_provenance_names_every_run_and_where_numbers_are_from(made, name):
 @pytest.mark.parametrize("name", ["transformers/fig2", "transformers/fig10"])
 def test_learning_curves_are_the_stored_ones_and_their_end_is_the_stored_model(made, name):
     table = made[name].table
-    runs = planned(name)
+    runs = planned_runs(name)
     assert len(table) == sum(len(run.steps) for _, run in runs)
     for labels, run in runs:
         rows = of(table, labels | {"seed": run.spec.seed})
@@ -109,7 +104,7 @@ def test_learning_curves_are_the_stored_ones_and_their_end_is_the_stored_model(m
 def test_widths_are_measured_at_the_end_of_training(made):
     table = made["transformers/fig4"].table
     assert set(table["width"]) == {8} and set(table["step"]) == {6}
-    for labels, run in planned("transformers/fig4"):
+    for labels, run in planned_runs("transformers/fig4"):
         rows = of(table, labels | {"seed": run.spec.seed})
         assert rows["accuracy"].item() == run.accuracy[-1]
 
@@ -117,7 +112,7 @@ def test_widths_are_measured_at_the_end_of_training(made):
 @pytest.mark.parametrize("name", ["transformers/fig5", "transformers/fig11"])
 def test_matrices_are_read_at_their_step(made, name):
     one = made[name]
-    runs = planned(name)
+    runs = planned_runs(name)
     assert len(one.table) == len(runs) and set(one.table["step"]) == {4}
     for (labels, run), (_, row) in zip(runs, one.table.iterrows(), strict=True):
         assert (row["part"], row["architecture"], row["task"]) == tuple(
@@ -135,7 +130,7 @@ def test_lengths_are_counted_from_the_stored_model(made):
     table = made["transformers/fig3"].table
     assert set(table["length"]) == set(range(2, 21)) and table["accuracy"].between(0, 1).all()
     lengths = tasks.load("copy").splits["lengths"].latents["length"]
-    for labels, run in planned("transformers/fig3")[::3]:
+    for labels, run in planned_runs("transformers/fig3")[::3]:
         for length in (2, 20):
             rows = of(table, labels | {"seed": run.spec.seed, "length": length})
             keep = (lengths == length).nonzero()[:, 0]
@@ -144,13 +139,13 @@ def test_lengths_are_counted_from_the_stored_model(made):
 
 def test_functions_are_the_searches_and_inputs_are_what_the_model_receives(made):
     table, store = made["transformers/fig6"].table, Store()
-    for labels, run in planned("transformers/fig6"):
+    for labels, run in planned_runs("transformers/fig6"):
         rows = table[table["task"] == labels["task"]]
         found = store.load(needs(run.spec)[0])[1]["mlp"]
         assert rows["value"].tolist() == found.tolist() and len(rows) == 361
         assert rows["x"].tolist() == pytest.approx(np.linspace(-20, 20, 361), abs=1e-4)
         assert rows["density"].sum() == pytest.approx(1)
-    run, seen = planned("transformers/fig6")[0][1], []
+    run, seen = planned_runs("transformers/fig6")[0][1], []
     model = run.model()
     model.blocks[0].up.register_forward_hook(lambda module, given, out: seen.append(out.flatten()))
     model(tasks.load(run.spec.task).splits["test"].tokens[None, :200, :-1])
@@ -163,7 +158,7 @@ def test_variants_are_trained_with_the_shapes_of_what_the_search_found(made):
     one, store = made["transformers/fig12"], Store()
     functions, kinds = one.extras["functions"], set()
     assert set(one.table["task"]) == set(functions["task"]) == set(entry("transformers/fig12").tasks)
-    for labels, run in planned("transformers/fig12"):
+    for labels, run in planned_runs("transformers/fig12"):
         row, kind = of(one.table, labels | {"seed": run.spec.seed}), (labels["method"], labels["degree"])
         assert row["accuracy"].item() == run.accuracy.mean() and row["last"].item() == run.accuracy[-1]
         if labels["method"] == "baseline":
@@ -192,7 +187,7 @@ def test_variants_are_trained_with_the_shapes_of_what_the_search_found(made):
         kinds.add(kind)
     assert len(kinds) == 6
     run, labels = next(
-        (run, labels) for labels, run in planned("transformers/fig12") if labels["method"] == "Chebyshev"
+        (run, labels) for labels, run in planned_runs("transformers/fig12") if labels["method"] == "Chebyshev"
     )
     assert run.accuracy[-1] == pytest.approx(accuracy(run, "test"), abs=2e-3)
 
@@ -234,7 +229,7 @@ def test_a_figure_says_how_many_runs_diverged(name, store_folder, monkeypatch):
 
     monkeypatch.setattr(settings, "_SETTINGS", settings._SETTINGS | {"smoke": wild})
     one = smoke(name, seeds=1)
-    lost = {run.key for _, run in planned(name, 1) if run.diverged}
+    lost = {run.key for _, run in planned_runs(name, 1) if run.diverged}
     assert lost and set(one.provenance["diverged"]) == lost
     assert len(lost) < len(one.provenance["runs"]) or name == "transformers/fig3"
     assert f"{len(lost)} of them diverged" in one.caption
@@ -326,7 +321,7 @@ def test_a_shipped_table_that_cannot_be_read_is_named(shipped):
 def test_a_figure_from_another_machines_store_says_on_which_device_it_was_trained(made, tmp_path, monkeypatch):
     """A store that a GPU has filled is read here: the device is the runs', not this machine's."""
     there, here = Store(), Store(tmp_path)
-    for _, run in planned("transformers/fig6"):
+    for _, run in planned_runs("transformers/fig6"):
         for spec in (*needs(run.spec), run.spec):
             history, weights, notes = there.load(spec)
             here.save(spec, history, weights, notes | {"device": "cuda", "device_name": "Some GPU"})

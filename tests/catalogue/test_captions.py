@@ -58,6 +58,11 @@ def test_one_of_a_thing_is_not_many(name):
     assert all(a != b for a, b in [first, *more])
 
 
+@every_entry
+def test_negative_numbers_have_one_sign(name):
+    assert not re.search(r"(?:^|[\s(\[=])-\.?\d", shipped(name).full_caption + shipped(name).short_caption)
+
+
 def test_counted_numbers_agree_with_their_nouns():
     assert counted(1, "run") == "1 run" and counted(0, "run") == "0 runs" and counted(2, "search", "searches")[2] == "s"
 

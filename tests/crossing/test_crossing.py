@@ -11,11 +11,11 @@ from lab.crossing.compatibility.measures import at_best, best_rates, gains
 from lab.crossing.multitask.settings import TASKS, shared
 from lab.crossing.places import BASELINE, TUNING_SEED, places
 from lab.resolve import resolve
-from lab.run import Run
 from lab.scale import COMMON
 from lab.spec import Learned, RunSpec, SharedSearch, from_json, key, needs, replace, to_json
 from lab.store import Store
 from tests.crossing.planted import NAMES, PLANTED
+from tests.papers.plans import planned_runs
 
 EACH = pytest.mark.parametrize("name", NAMES)
 SCALES = pytest.mark.parametrize("scale", COMMON)
@@ -27,17 +27,12 @@ def made():
     return {name: figure(name, "smoke", progress=False) for name in NAMES}
 
 
-def planned(name, **labels):
-    plan = [(told, Run(spec, Store())) for told, spec in entry(name).plan("smoke", 2)]
-    return [(told, run) for told, run in plan if labels.items() <= told.items()]
-
-
 @EACH
 def test_a_figure_has_all_that_it_promises(made, name):
     one = made[name]
     assert len(one.table) and one.plot.data and one.summary and "Scale smoke" in one.caption
     check(one.provenance)
-    runs = [run for _, run in planned(name)]
+    runs = [run for _, run in planned_runs(name)]
     assert one.provenance["runs"].keys() == {run.key for run in runs} and one.provenance["guesses"]
     assert one.provenance["searches"].keys() == {key(search) for run in runs for search in needs(run.spec)}
     assert TUNING_SEED not in one.provenance["seeds"], "a seed that chooses a rate is not reported"
@@ -72,7 +67,7 @@ def test_a_function_stands_in_every_model_and_nothing_else_changes(scale):
 
 def test_the_function_in_a_model_is_the_one_that_was_learned_in_the_other():
     labels = {"model": "perceptron", "function": "HYLA", "split": "test"}
-    (_, run), *_ = planned("crossing/compatibility", **labels)
+    (_, run), *_ = planned_runs("crossing/compatibility", **labels)
     part = run.spec.model.phi
     assert isinstance(part, Learned) and part.search.task_name == "logic"
     values = run.model().function(0).values.tolist()
@@ -81,12 +76,12 @@ def test_the_function_in_a_model_is_the_one_that_was_learned_in_the_other():
 
 def test_scores_are_those_of_the_stored_runs(made):
     table = made["crossing/compatibility"].table
-    for (labels, run), (_, row) in zip(planned("crossing/compatibility"), table.iterrows(), strict=True):
+    for (labels, run), (_, row) in zip(planned_runs("crossing/compatibility"), table.iterrows(), strict=True):
         name = "r2" if labels["model"] == "HYLA" else "accuracy"
         values = run.scores[f"{name}_{labels['split']}"]
         kept = run.notes.get("kept")
         assert row["score"] == values[-1 if kept is None else list(run.steps).index(kept)]
-    runs = [run for _, run in planned("crossing/hyla_phi", task="sraven")]
+    runs = [run for _, run in planned_runs("crossing/hyla_phi", task="sraven")]
     shown = made["crossing/hyla_phi"].table
     assert [run.scores["accuracy_ood"][-1] for run in runs] == shown[shown["task"] == "sraven"]["score_ood"].tolist()
 
@@ -106,7 +101,7 @@ def test_a_rate_is_chosen_on_val_for_functions_and_baseline():
 
 
 def test_one_function_is_shared_by_all_tasks_of_the_scale(made):
-    runs = planned("crossing/multitask", method="learned for all")
+    runs = planned_runs("crossing/multitask", method="learned for all")
     searches = {search for _, run in runs for search in needs(run.spec)}
     assert searches == {shared("smoke")} and isinstance(next(iter(searches)), SharedSearch)
     drawn = made["crossing/multitask"].extras["functions"]

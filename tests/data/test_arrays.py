@@ -117,6 +117,12 @@ WRONG = {
     "X holds words": lambda: Data.from_arrays([["a"]] * 120, Y),
     "unknown kind 'ranking'": lambda: Data.from_arrays(X, Y, kind="ranking"),
     "metric 'r2' does not fit targets that are classes": lambda: Data.from_arrays(X, Y, metrics=["r2"]),
+    "loss is the class MSELoss; give a name (mse, mae), or a function (outputs, targets) → number, as MSELoss()": (
+        lambda: Data.from_arrays(X, X[:, 0], loss=torch.nn.MSELoss)
+    ),
+    "metric is the class CrossEntropyLoss; give a name (accuracy, cross_entropy), or a function": (
+        lambda: Data.from_arrays(X, Y, metrics=[torch.nn.CrossEntropyLoss])
+    ),
     "unknown loss 'hinge'": lambda: Data.from_arrays(X, Y, loss="hinge"),
     "has no split 'dev'": lambda: Data.from_arrays(X, Y).split("dev"),
 }

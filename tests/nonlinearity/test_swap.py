@@ -282,7 +282,7 @@ REFUSED = {
     "ReLU.* has nothing that could be learned": lambda: (gpt2(), "*.act", "relu", True),
     "unknown non-linearity 'sine'": lambda: (gpt2(), "*.act", "sine"),
     "no function 'transformers/chess' in the zoo": lambda: (gpt2(), "*.act", "transformers/chess"),
-    "phi is a builtin_function_or_method": lambda: (gpt2(), "*.act", torch.sin),
+    "phi is a function": lambda: (gpt2(), "*.act", torch.sin),
     r"old=GELU\(approximate='none'\) is a module; give its class": lambda: (gpt2(), nn.GELU(), wave()),
     "old=3: give a class": lambda: (gpt2(), 3, wave()),
     r"old=\(\) names nothing": lambda: (gpt2(), (), wave()),

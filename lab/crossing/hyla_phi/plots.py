@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from lab.crossing import points
 from lab.crossing.hyla_phi.settings import METHODS, SPLITS, TITLES
+from lab.plots import functions_by_method
 from lab.plots.caption import set_reading
 from lab.plots.panels import grid, place
 from lab.statistics import INTERVAL
@@ -32,7 +33,7 @@ def hyla_phi(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
             points.scores(figure, rows, list(METHODS), f"score_{split}", at)
         figure.update_yaxes(title_text=f"{TITLES[task][1]} (%)", row=number + 1, col=1)
         at = place(3 * number + 2, 3)
-        points.functions(figure, own, at)
+        functions_by_method.draw(figure, own, at)
         figure.add_scatter(
             x=own["x"],
             y=own["x"].clip(lower=0),

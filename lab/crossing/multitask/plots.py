@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lab.crossing import points
+from lab.plots import functions_by_method
 from lab.plots.caption import set_reading
 from lab.plots.panels import grid, place
 from lab.plots.style import methods_of, task_title
@@ -30,7 +31,7 @@ def multitask(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
         at = place(number, columns)
         points.scores(figure, table[table["task"] == task], methods, "accuracy", at)
         below = at[0] + rows, at[1]
-        points.functions(figure, functions[functions["task"] == task], below)
+        functions_by_method.draw(figure, functions[functions["task"] == task], below)
         figure.update_xaxes(title_text="input x", row=below[0], col=below[1])
         if at[1] == 1:
             figure.update_yaxes(title_text="accuracy (%)", row=at[0], col=1)

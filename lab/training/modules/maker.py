@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from lab.data import measures
 from lab.data.data import Data, Inputs, take
-from lab.errors import ArgumentError, LabError, shortened, shown
+from lab.errors import ArgumentError, LabError, described, shortened, shown
 from lab.nonlinearity.swap import Old, swap
 from lab.spec import ModuleSpec
 
@@ -64,9 +64,8 @@ class Maker:
 def maker(make: Any, old: Old | tuple[Old, ...], data: Data, name: str, way: str | None) -> tuple[Maker, ModuleSpec]:
     """The user's function, and what is known of its models. ArgumentError where it cannot be trained on the data."""
     if isinstance(make, nn.Module) or isinstance(make, type) or not callable(make):
-        given = f"the class {make.__name__}" if isinstance(make, type) else shortened(repr(make).split("(")[0])
-        called = make.__name__ if isinstance(make, type) else "MyNet"
-        raise ArgumentError(f"model is {given}; give a function that makes one from a seed: lambda seed: {called}()")
+        example = f"lambda seed: {make.__name__ if isinstance(make, type) else 'MyNet'}()"
+        raise ArgumentError(f"model is {described(make)}; give a function that makes one from a seed: {example}")
     rows = data.rows.get("train", torch.arange(len(data)))
     found = Maker(make, old, take(data.inputs, rows[:2]), way=way)
     net = found.new(0)

@@ -18,22 +18,16 @@ from lab.papers.activations.small_models.claims import above_chance
 from lab.papers.activations.small_models.plots import table1
 from lab.papers.activations.small_models.settings import FAMILIES, METHODS, TITLES, model
 from lab.papers.claims import ABSENT, HOLDS
-from lab.run import Run
 from lab.scale import COMMON
 from lab.spec import RunSpec, from_json, to_json
-from lab.store import Store
 from tests.papers.activations.planted import NAMES, scores, without_blimp
+from tests.papers.plans import planned_runs
 
 
 @pytest.fixture(scope="module")
 def made():
     """Both figures at smoke scale, in the store that tests share."""
     return {name: figure(name, "smoke", progress=False) for name in NAMES}
-
-
-def planned(name, **labels):
-    plan = [(told, Run(spec, Store())) for told, spec in entry(name).plan("smoke", 2)]
-    return [(told, run) for told, run in plan if labels.items() <= told.items()]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -43,7 +37,7 @@ def test_a_figure_has_all_that_it_promises(made, name):
     for word in ("Scale smoke", "Data: moby_dick (public domain)", "Departures from the paper:", "width 8 (paper 512)"):
         assert word in one.full_caption
     check(one.provenance)
-    assert one.provenance["runs"].keys() == {run.key for _, run in planned(name)} and one.provenance["guesses"]
+    assert one.provenance["runs"].keys() == {run.key for _, run in planned_runs(name)} and one.provenance["guesses"]
 
 
 def test_without_blimp_the_figure_says_so_and_shows_the_papers_scores(made):
@@ -60,7 +54,7 @@ def test_without_blimp_the_figure_says_so_and_shows_the_papers_scores(made):
 def test_where_blimp_is_here_every_phenomenon_is_scored(made, monkeypatch):
     every = [Pair(PARADIGMS[n], phenomenon, "it is so", "it so is") for n, phenomenon in enumerate(PHENOMENA)]
     monkeypatch.setattr(measures, "pairs", lambda each: every[: 12 * each])
-    runs = [planned("activations/table1", family=family, method="gelu")[0] for family in FAMILIES]
+    runs = [planned_runs("activations/table1", family=family, method="gelu")[0] for family in FAMILIES]
     table = measures.scores(runs)
     assert (table["pairs"] == 12).all() and table["blimp"].isin([0.0, 100.0]).all(), "all pairs are the same one"
     for name in PHENOMENA:
@@ -70,7 +64,7 @@ def test_where_blimp_is_here_every_phenomenon_is_scored(made, monkeypatch):
 def test_parameters_are_those_of_the_models_and_one_a_channel(made):
     table = made["activations/fig_functions"].table
     for method in ("prelu", "learnable_geglu"):
-        labels, run = planned("activations/fig_functions", family="roberta", method=method)[1]
+        labels, run = planned_runs("activations/fig_functions", family="roberta", method=method)[1]
         own = table[(table["family"] == "roberta") & (table["method"] == method) & (table["seed"] == 1)]
         (values,) = learned(run.model())[0].values()
         assert own["value"].tolist() == pytest.approx(values[0].tolist(), abs=1e-6)
@@ -80,9 +74,9 @@ def test_parameters_are_those_of_the_models_and_one_a_channel(made):
 def test_functions_are_those_that_the_models_apply(made):
     drawn = made["activations/fig_functions"].extras["functions"]
     x = np.unique(drawn["x"])
-    labels, run = planned("activations/fig_functions", family="gpt_neo", method="swish")[0]
+    labels, run = planned_runs("activations/fig_functions", family="gpt_neo", method="swish")[0]
     betas = np.concatenate(
-        [learned(other.model())[0]["beta"][0] for _, other in planned("activations/fig_functions", **labels)]
+        [learned(other.model())[0]["beta"][0] for _, other in planned_runs("activations/fig_functions", **labels)]
     )
     each = x * (1 / (1 + np.exp(-betas[:, None] * x)))
     lines = drawn[(drawn["family"] == "gpt_neo") & (drawn["method"] == "swish")].set_index("line")["value"]

@@ -8,14 +8,8 @@ from lab.catalogue.registry import entry
 from lab.papers.transformers.fineweb import printed
 from lab.papers.transformers.fineweb.settings import DEGREE, DEPTHS, METHODS, search
 from lab.resolve import resolve
-from lab.run import Run
 from lab.spec import Learned, Shaped, needs
-from lab.store import Store
-
-
-def planned(name, **labels):
-    plan = [(told, Run(spec, Store())) for told, spec in entry(name).plan("smoke", 2)]
-    return [(told, run) for told, run in plan if labels.items() <= told.items()]
+from tests.papers.plans import planned_runs
 
 
 def test_one_function_of_small_models_serves_all_depths():
@@ -29,7 +23,7 @@ def test_one_function_of_small_models_serves_all_depths():
 
 def test_polynomials_are_of_the_same_function():
     figure("transformers/table7", "smoke", progress=False)
-    for labels, run in planned("transformers/table7"):
+    for labels, run in planned_runs("transformers/table7"):
         part = run.spec.model.mlp
         if labels["method"] == "polynomial":
             assert part == Shaped(Learned(search("smoke")), "polynomial", labels["degree"])
@@ -42,7 +36,7 @@ def test_times_are_of_steps_that_were_taken_here():
     gelu = table[table["method"] == "GELU"]
     assert (gelu["ratio"] == 1.0).all() and (gelu["ratio_spread"] == 0.0).all()
     assert (table["step_seconds"] > 0).all() and table["machine"].str.startswith(("cpu ", "cuda ")).all()
-    for (_, run), (_, row) in zip(planned("transformers/table6"), table.iterrows(), strict=True):
+    for (_, run), (_, row) in zip(planned_runs("transformers/table6"), table.iterrows(), strict=True):
         assert row["loss"] == pytest.approx(run.scores["loss_test"][-1])
         assert row["seconds"] == run.notes["seconds"]
     assert np.isfinite(table["loss"]).all()

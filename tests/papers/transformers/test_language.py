@@ -14,10 +14,9 @@ from lab.errors import ArgumentError
 from lab.papers.transformers.defaults import of_sequences, scale_of
 from lab.papers.transformers.language.measures import accuracy_gains, perplexity_changes
 from lab.papers.transformers.language.settings import TEXTS, language
-from lab.run import Run
 from lab.spec import key, needs, replace
-from lab.store import Store
 from lab.tasks import Text
+from tests.papers.plans import planned_runs
 from tests.papers.transformers.planted import LANGUAGE, designs
 
 every_entry = pytest.mark.parametrize("name", LANGUAGE)
@@ -29,10 +28,6 @@ def made():
     return {name: figure(name, "smoke", progress=False) for name in LANGUAGE}
 
 
-def planned(name):
-    return [(labels, Run(spec, Store())) for labels, spec in entry(name).plan("smoke", 2)]
-
-
 @every_entry
 def test_a_figure_has_all_that_it_promises(made, name):
     one = made[name]
@@ -42,7 +37,7 @@ def test_a_figure_has_all_that_it_promises(made, name):
     assert not re.search(r"\bnan\b", one.full_caption) and one.summary
     facts = one.provenance
     check(facts)
-    runs = [run for _, run in planned(name)]
+    runs = [run for _, run in planned_runs(name)]
     assert facts["runs"].keys() == {run.key for run in runs} and facts["guesses"]
     assert facts["searches"].keys() == {key(search) for run in runs for search in needs(run.spec)}
     assert facts["data"][0]["sha256"] == lab.datasets.entry("moby_dick").digest
@@ -51,7 +46,7 @@ def test_a_figure_has_all_that_it_promises(made, name):
 
 def test_scores_are_those_of_the_stored_model():
     """Window by window: the model reads it alone, the second half of its predictions counts for accuracy."""
-    labels, run = planned("transformers/table3")[-1]
+    labels, run = planned_runs("transformers/table3")[-1]
     task, model = run.spec.task, run.model()
     windows = task.windows("test")
     numbers = np.linspace(0, len(windows) - 1, -(-(1 << 15) // task.context)).astype(int)
@@ -68,8 +63,8 @@ def test_scores_are_those_of_the_stored_model():
 
 def test_designs_are_measured_at_the_end_of_training(made):
     table = made["transformers/table3"].table
-    assert len(table) == len(planned("transformers/table3"))
-    for (labels, run), (_, row) in zip(planned("transformers/table3"), table.iterrows(), strict=True):
+    assert len(table) == len(planned_runs("transformers/table3"))
+    for (labels, run), (_, row) in zip(planned_runs("transformers/table3"), table.iterrows(), strict=True):
         assert row["method"] == labels["method"] and row["step"] == run.spec.recipe.steps
         assert row["perplexity"] == pytest.approx(np.exp(run.loss[-1]))
         assert row["accuracy"] == run.accuracy[-1]

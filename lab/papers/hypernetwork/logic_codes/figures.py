@@ -119,7 +119,7 @@ def maps_summary(table: pd.DataFrame) -> str:
                 if alike == alike
             ]
             words += [f"by {colouring} (% with the same label) {', '.join(told)}"] if told else []
-    return (f"Neighbours on the map of the last layer: {'; '.join(words)}." if words else "").replace("= -", "= −")
+    return f"Neighbours on the map of the last layer: {'; '.join(words)}." if words else ""
 
 
 def _notes(scale: str) -> list[str]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from lab.papers.simplicity.images.claims import rank, retained
 from lab.papers.simplicity.images.settings import CLASSIFICATION, FROM_ZERO, METHODS, REGRESSION, RELU, TITLES
-from lab.plots.caption import set_reading
+from lab.plots.caption import set_reading, true_minus
 from lab.plots.panels import above, grid, log_axis, name_axes, place
 from lab.plots.style import BLACK, METHOD_SYMBOLS, SIZE, colour, faded, method_title
 from lab.statistics import INTERVAL, diverged, over_seeds
@@ -170,7 +170,7 @@ def rank_interval(table: pd.DataFrame, seed: int = 0) -> tuple[float, float]:
 def _told_rank(table: pd.DataFrame) -> str:
     low, high = rank_interval(table)
     interval = "" if np.isnan(low) else f" [{low:.2f}, {high:.2f}]"
-    return f"{rank(table):.2f}{interval}".replace("-", "−")
+    return true_minus(f"{rank(table):.2f}{interval}")
 
 
 def _against_complexity(figure: go.Figure, rows: pd.DataFrame, at: tuple[int, int], legend: bool) -> None:

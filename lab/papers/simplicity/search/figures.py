@@ -30,44 +30,44 @@ LEARNED = claims.LEARNED
 
 
 def restarts(scale: str, seeds: int) -> list[Planned]:
-    """Runs with ReLU, and with what each restart of each search found."""
-    return [({"method": RELU, "restart": -1} | told, spec) for told, spec in _relu(scale, seeds)] + [
-        ({"method": LEARNED, "restart": restart} | told, spec)
-        for told, found in _searches(scale)
-        for restart in range(len(found.restarts))
-        for spec in learned(scale, seeds, found, restart)
+    """Runs with ReLU, and with the function of each restart of each search."""
+    return [({"method": RELU, "restart": -1} | labels, spec) for labels, spec in _relu(scale, seeds)] + [
+        ({"method": LEARNED, "restart": restart} | labels, spec)
+        for labels, one in _searches(scale)
+        for restart in range(len(one.restarts))
+        for spec in learned(scale, seeds, one, restart)
     ]
 
 
 def interpolations(scale: str, seeds: int) -> list[Planned]:
     """Runs with ReLU, and with the function of each interpolation."""
-    plan = [({"method": RELU} | told, spec) for told, spec in _relu(scale, seeds)]
+    plan = [({"method": RELU} | labels, spec) for labels, spec in _relu(scale, seeds)]
     return plan + _functions_of(scale, seeds)
 
 
 def _functions_of(scale: str, seeds: int) -> list[Planned]:
     return [
-        ({"method": kind} | told, spec)
+        ({"method": kind} | labels, spec)
         for kind in INTERPOLATIONS
-        for told, found in _searches(scale, kind)
-        for spec in learned(scale, seeds, found)
+        for labels, one in _searches(scale, kind)
+        for spec in learned(scale, seeds, one)
     ]
 
 
 def objectives(scale: str, seeds: int) -> list[Planned]:
     """Runs with ReLU, and with the function for each outer objective."""
-    return [({"method": RELU} | told, spec) for told, spec in _relu(scale, seeds)] + [
-        ({"method": name} | told, spec)
+    return [({"method": RELU} | labels, spec) for labels, spec in _relu(scale, seeds)] + [
+        ({"method": name} | labels, spec)
         for name in OBJECTIVES
-        for told, found in _searches(scale, objective=name)
-        for spec in learned(scale, seeds, found)
+        for labels, one in _searches(scale, objective=name)
+        for spec in learned(scale, seeds, one)
     ]
 
 
 def _searches(scale: str, interpolation: str = LINEAR, objective: str = "val") -> list[tuple[dict, EpisodeSpec]]:
     """The searches of a kind; where there are several, each with its number as a label."""
-    found = [search(scale, interpolation, objective, number) for number in range(SEARCHES[scale])]
-    return [({"search": number} if len(found) > 1 else {}, one) for number, one in enumerate(found)]
+    each = [search(scale, interpolation, objective, number) for number in range(SEARCHES[scale])]
+    return [({"search": number} if len(each) > 1 else {}, one) for number, one in enumerate(each)]
 
 
 def _relu(scale: str, seeds: int) -> list[Planned]:
@@ -80,28 +80,29 @@ def by_restart(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     val, by the accuracy of another run)."""
     table = accuracies(runs)
     for number, (labels, run) in enumerate(runs):
-        told = ("", np.nan, False)
+        row = ("", np.nan, False)
         if labels["restart"] >= 0:
-            found = episode_result(run)
-            restart = found.spec.restarts[labels["restart"]]
-            told = (restart.start, restart.rate, found.winner == labels["restart"])
-        table.loc[number, ["start", "rate", "chosen"]] = told
+            result = episode_result(run)
+            restart = result.spec.restarts[labels["restart"]]
+            row = (restart.start, restart.rate, result.winner == labels["restart"])
+        table.loc[number, ["start", "rate", "chosen"]] = row
     return table.astype({"rate": float, "chosen": bool})
 
 
 def functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
-    """What each restart of each search found, one row a knot: method, search (where there are several), restart (its
-    seed), start, accuracy_val (of the model that was trained with it to decide), chosen, x, value."""
+    """The function of each restart of each search, one row a knot: method, search (where there are several), restart
+    (its seed), start, accuracy_val (of the model that was trained with it to decide), chosen, x, value."""
     import pandas as pd
 
     parts = []
     for labels, run in {tuple(labels.values()): (labels, run) for labels, run in reversed(runs)}.values():
-        found = episode_result(run)
-        for number, restart in enumerate(found.spec.restarts):
-            value = found.of_restart(number)["phi"].values.double().numpy().ravel()
-            x = np.linspace(found.spec.low, found.spec.high, len(value))
-            row = labels | {"restart": restart.seed, "start": restart.start, "chosen": number == found.winner}
-            row |= {"accuracy_val": float(found.results[number, :, 0].mean()), "x": x.round(6), "value": value.round(6)}
+        result = episode_result(run)
+        for number, restart in enumerate(result.spec.restarts):
+            value = result.of_restart(number)["phi"].values.double().numpy().ravel()
+            x = np.linspace(result.spec.low, result.spec.high, len(value))
+            row = labels | {"restart": restart.seed, "start": restart.start, "chosen": number == result.winner}
+            row["accuracy_val"] = float(result.results[number, :, 0].mean())
+            row |= {"x": x.round(6), "value": value.round(6)}
             parts.append(pd.DataFrame(row))
     order = {method: place for place, method in enumerate(INTERPOLATIONS)}
     return pd.concat(sorted(parts, key=lambda part: order[part["method"].iloc[0]]), ignore_index=True)
@@ -109,31 +110,31 @@ def functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
 
 def _summary(table: pd.DataFrame) -> str:
     """Every row of the drawing, in words."""
-    told = [
+    rows = [
         f"{row.name} {row.mean:.1f}" + (f" (paper {row.paper:.1f})" if row.paper == row.paper else "")
         for row in plots.means(table).itertuples(index=False)
     ]
-    return f"Test accuracy in %: {'; '.join(told).replace('<br>', ' ')}."
+    return f"Test accuracy in %: {'; '.join(rows).replace('<br>', ' ')}."
 
 
 STILL = 0.99  # correlation with its start, above which a function has not moved
 
 
 def _functions_summary(table: pd.DataFrame) -> str:
-    told = [f"{value:.2f}" for value in claims.restart_correlations(table)]
+    correlations = [f"{value:.2f}" for value in claims.restart_correlations(table)]
     still = [
         kind
         for kind, rows in table[table["start"] == "relu"].groupby("method", sort=False)
         if all(part["x"].clip(lower=0).corr(part["value"]) > STILL for _, part in rows.groupby("restart"))
     ]
-    kept = f" Restarts from ReLU stay there (correlation above {STILL}) with {' and '.join(still)}." if still else ""
-    return f"Correlation of the linear and the cubic function of the same restart: {', '.join(told)}.{kept}"
+    words = f" Restarts from ReLU stay there (correlation above {STILL}) with {' and '.join(still)}." if still else ""
+    return f"Correlation of the linear and the cubic function of the same restart: {', '.join(correlations)}.{words}"
 
 
 def _notes(scale: str) -> list[str]:
     number = SEARCHES[scale]
-    told = "once, by the restarts of one search" if number == 1 else f"by {number} searches, each with restarts"
-    return [f"functions are learned {told}; seeds are those of the models that are trained with them"]
+    times = "once, by the restarts of one search" if number == 1 else f"by {number} searches, each with restarts"
+    return [f"functions are learned {times}; seeds are those of the models that are trained with them"]
 
 
 def _interpolation_notes(scale: str) -> list[str]:

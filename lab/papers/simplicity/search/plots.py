@@ -9,7 +9,7 @@ import numpy as np
 from lab.papers.simplicity.grokking.settings import LEARNED
 from lab.papers.simplicity.images.settings import RELU
 from lab.plots import comparison
-from lab.plots.caption import set_reading
+from lab.plots.caption import set_reading, true_minus
 from lab.plots.panels import grid, place
 from lab.plots.style import BLUE, GREY, SIZE
 
@@ -168,4 +168,4 @@ def _moved(chosen: pd.DataFrame) -> str:
     start = STARTS.get(rows["start"].iloc[0], rows["start"].iloc[0])
     if np.ptp(rows["value"]) == 0:
         return start
-    return f"{start}, r = {np.corrcoef(rows['x'].clip(lower=0), rows['value'])[0, 1]:.2f}".replace("= -", "= −")
+    return true_minus(f"{start}, r = {np.corrcoef(rows['x'].clip(lower=0), rows['value'])[0, 1]:.2f}")

@@ -16,6 +16,7 @@ from lab.papers.simplicity.images.settings import (
     TITLES,
     Setting,
     images,
+    models,
     present,
 )
 from lab.papers.simplicity.images.settings import origin as image_origin
@@ -35,10 +36,9 @@ LINEAR = "linear"
 # Of the knots, by scale; Table 1 has 4 restarts: two rates for each start. With .05 and .15 and 80 episodes at laptop
 # scale, models with one hidden layer have .422 and .423 on `val` from ReLU, .474 and .473 from zero (with ReLU .426).
 # The sweep of the image figures found less from .15 than from .05 (`lab.papers.simplicity.images.settings`).
-_RATES = {"smoke": (0.1,), "laptop": (0.05, 0.03), "overnight": (0.05, 0.03), "paper": (0.05, 0.1)}
-_MOST = {"smoke": 2, "laptop": 80, "overnight": 80, "paper": 400}  # episodes
-_KNOTS = {"smoke": (21, 1), "laptop": (51, 5), "overnight": (51, 5), "paper": (51, 5)}  # and t
-_MODELS = {"overnight": "laptop"}  # the scale whose models a scale trains, where it is another one
+_RATES = {"smoke": (0.1,), "laptop": (0.05, 0.03), "paper": (0.05, 0.1)}
+_MOST = {"smoke": 2, "laptop": 80, "paper": 400}  # episodes
+_KNOTS = {"smoke": (21, 1), "laptop": (51, 5), "paper": (51, 5)}  # and t
 
 
 def ablated() -> str:
@@ -47,13 +47,8 @@ def ablated() -> str:
 
 
 def setting(scale: str) -> Setting:
-    """The models of App. D."""
+    """The models of App. D: a night has more searches and seeds of a laptop's."""
     return images(models(scale), SET, REGRESSION)
-
-
-def models(scale: str) -> str:
-    """The scale of the image figures whose models are trained: a night has more searches and seeds of a laptop's."""
-    return _MODELS.get(scale, scale)
 
 
 def search(scale: str, interpolation: str = LINEAR, objective: str = "val", number: int = 0) -> EpisodeSpec:
@@ -65,7 +60,7 @@ def search(scale: str, interpolation: str = LINEAR, objective: str = "val", numb
     >>> search("laptop", "cubic").interpolation, [r.start for r in search("laptop", objective="train").restarts]
     ('cubic', ['relu', 'relu', 'zero', 'zero'])
     """
-    found = _with(setting(scale).base, scale, LAYERS, _RATES[scale], number, objective=objective)
+    found = _with(setting(scale).base, scale, LAYERS, _RATES[models(scale)], number, objective=objective)
     if interpolation == LINEAR:
         return found
     same = {field.name: getattr(found, field.name) for field in fields(found)}
@@ -77,13 +72,13 @@ def _with(
 ) -> EpisodeSpec:
     """A search of the image figures with another depth, and restarts from ReLU and from zero at each of the rates."""
     pairs = [(start, rate) for start in ("relu", "zero") for rate in rates]
-    knots, window = _KNOTS[scale]
+    knots, window = _KNOTS[models(scale)]
     seeds = range(number * len(pairs), (number + 1) * len(pairs))
     restarts = tuple(
         Restart(seed, rate, knots, window, start) for seed, (start, rate) in zip(seeds, pairs, strict=True)
     )
     model = replace(base.model, layers=layers)
-    return replace(base, model=model, restarts=restarts, episodes=min(base.episodes, _MOST[scale]), **changes)
+    return replace(base, model=model, restarts=restarts, episodes=min(base.episodes, _MOST[models(scale)]), **changes)
 
 
 def relu(scale: str, seeds: int) -> list[RunSpec]:
@@ -105,7 +100,7 @@ def shared_search(scale: str, source: str) -> EpisodeSpec:
     """
     sets = present(check_scale(scale)) if source == ALL else (source,)
     found = [images(scale, name, REGRESSION) for name in sets]
-    base, tasks = _with(found[0].base, scale, DEEP, _RATES[scale][:1]), tuple(one.task for one in found)
+    base, tasks = _with(found[0].base, scale, DEEP, _RATES[models(scale)][:1]), tuple(one.task for one in found)
     return replace(base, task=tasks if len(tasks) > 1 else tasks[0], episodes=base.episodes * len(tasks))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from lab.papers.simplicity.shortcut.settings import FOR
 from lab.papers.simplicity.shortcut.tile_plots import draw_bound, draw_ends, draw_ways, name_accuracies, names_of, title
-from lab.plots.caption import set_reading
+from lab.plots.caption import set_reading, true_minus
 from lab.plots.panels import grid
 from lab.plots.style import GREY, SIZE, colour, faded
 from lab.statistics import INTERVAL, diverged
@@ -132,7 +132,7 @@ def like_relu(rows: pd.DataFrame) -> str:
     if rows.empty or np.ptp(rows["value"]) == 0:
         return ""
     found = np.corrcoef(rows["x"].clip(lower=0), rows["value"])[0, 1].round(2) + 0.0  # no -0.00
-    return f"r = {found:.2f} with ReLU".replace("= -", "= −")
+    return true_minus(f"r = {found:.2f} with ReLU")
 
 
 def _draw_function(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int, int]) -> None:

@@ -15,7 +15,7 @@ import pandas as pd
 
 from lab.errors import LabError
 from lab.papers.agreement import agreement
-from lab.plots.caption import counted
+from lab.plots.caption import counted, true_minus
 from lab.plots.style import TASK_TITLES
 from lab.statistics import half_width
 
@@ -110,7 +110,7 @@ class Comparison:
         """Spearman's correlation and its interval in digits."""
         low, high = self.spearman_low, self.spearman_high
         interval = "" if np.isnan(low) else f" [{low:.2f}, {high:.2f}]"
-        return f"{self.spearman:.2f}{interval}".replace("-", "−")
+        return true_minus(f"{self.spearman:.2f}{interval}")
 
     def sentence(self) -> str:
         """The comparison in words."""

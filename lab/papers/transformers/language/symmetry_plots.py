@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from lab.papers.transformers.language.measures import accuracy_gains, by_size, spread
 from lab.papers.transformers.settings import BASELINE
+from lab.plots import functions_by_method
 from lab.plots.caption import set_reading
 from lab.plots.panels import grid
 from lab.plots.style import GREY, METHOD_SYMBOLS, colour
@@ -26,19 +27,7 @@ def symmetry(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     for row, (size, rows) in enumerate(sizes, 1):
         layers, width = map(int, size.split("×"))
         drawn = functions[(functions["layers"] == layers) & (functions["width"] == width)]
-        for method, own in drawn.groupby("method", sort=False):
-            figure.add_scatter(
-                x=own["x"],
-                y=own["value"],
-                mode="lines",
-                line={"color": colour(str(method)), "width": 2},
-                name=str(method),
-                legendgroup=str(method),
-                showlegend=row == 1,
-                hovertemplate="φ(%{x:.2f}) = %{y:.3g}",
-                row=row,
-                col=1,
-            )
+        functions_by_method.draw(figure, drawn, (row, 1), legend=row == 1)
         for place, (method, gain) in enumerate(accuracy_gains(rows, "method", BASELINE).items()):
             low, high = gain.interval(LEVEL)
             figure.add_scatter(

@@ -1,13 +1,8 @@
 """The store as one object: what it has by spec, what is damaged, what is foreign, who trains what.
 
-<<<<<<< HEAD
-Some runs come with the lab, in `data/runs`: who looks at a trained model need not train it first. They are read where a
-store is made with `shipped`, checked like any other, and never written.
-=======
 Some runs come with the lab, in `data/runs`, and the searches of their functions, in `data/searches`: who looks at a
-trained model need not train it first. They are read where a store is told to (`shipped`), checked like any other, and
+trained model need not train it first. They are read where a store is made with `shipped`, checked like any other, and
 never written.
->>>>>>> language
 """
 
 from __future__ import annotations
@@ -86,22 +81,11 @@ class Store(Training):
 
         name: its key, or as much of the beginning as tells it from the others.
         """
-<<<<<<< HEAD
-        matches = [path for path in self.results() if name and path.name.startswith(name)]
-        if len(matches) != 1:
-            count = f"{len(matches)} results have a key that begins with {shown(name)}"
-            raise ArgumentError(f"{count}; `lab store list` has them")
-        files, _ = self._checked(matches[0])
-        files["done.json"] = (matches[0] / "done.json").read_bytes()
-        other = Store(folder)
-        target = other.folder / matches[0].parent.name / matches[0].name
-=======
         found = self._one(name)
         files, _ = self._checked(found)
         files["done.json"] = (found / "done.json").read_bytes()
         other = Store(folder)
         target = other.folder / found.parent.name / found.name
->>>>>>> language
         with other._writing():
             results.place(files, target)
         return target
@@ -116,10 +100,10 @@ class Store(Training):
         return [path for path in self.results() if name and path.name.startswith(name)]
 
     def _one(self, name: str) -> Path:
-        if len(found := self.named(name)) != 1:
-            said = f"{len(found)} results have a key that begins with {shown(name)}"
-            raise ArgumentError(f"{said}; `lab store list` has them")
-        return found[0]
+        if len(matches := self.named(name)) != 1:
+            count = f"{len(matches)} results have a key that begins with {shown(name)}"
+            raise ArgumentError(f"{count}; `lab store list` has them")
+        return matches[0]
 
     def forget(self, specs: Iterable[Spec]) -> None:
         """Remove these results, and the states of fleets that train them, so that they are trained again."""

@@ -8,9 +8,9 @@ import numpy as np
 
 from lab.papers.runs import compare_one
 from lab.papers.transformers.language.claims import losses_by_method
-from lab.papers.transformers.language.measures import perplexity_changes, signed, spread
+from lab.papers.transformers.language.measures import perplexity_changes, spread
 from lab.papers.transformers.settings import BASELINE, MLP
-from lab.plots.caption import set_reading
+from lab.plots.caption import set_reading, signed
 from lab.plots.panels import STEP, above, grid, place
 from lab.plots.style import GREY, SIZE, colour, faded, methods_of, task_title
 from lab.statistics import INTERVAL, LEVEL, over_seeds

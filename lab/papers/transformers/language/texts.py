@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from lab.estimates import Estimate
 from lab.papers.entry import Entry, Planned
 from lab.papers.transformers.language import claims, text_plots
-from lab.papers.transformers.language.measures import curves, final, perplexity_changes, signed
+from lab.papers.transformers.language.measures import curves, final, perplexity_changes
 from lab.papers.transformers.language.settings import NAMES, SEEDS, TEXTS, language, origin
 from lab.papers.transformers.settings import ATTENTION, BASELINE, BOTH, MLP, Setting
+from lab.plots.caption import signed
 from lab.plots.style import task_title
 from lab.run import Run
 from lab.spec import Learned, SearchSpec, replace

@@ -35,11 +35,12 @@ def fig7(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
 
     table: method, layers, width, seed, accuracy. functions: method, layers, width, x, value.
     """
-    figure = grid(["gain in accuracy", "functions"], 2, height=260, top=64, horizontal=66)
-    _draw_gains(figure, table, lambda rows: accuracy_gains(rows, "method", BASELINE), 1, True)
     largest = functions[["layers", "width"]].max()
     shown = functions[(functions["layers"] == largest["layers"]) & (functions["width"] == largest["width"])]
-    for method in methods_of(shown):
+    methods = methods_of(shown)
+    figure = grid(["gain in accuracy", *methods], 1 + len(methods), height=260, top=64, horizontal=66)
+    _draw_gains(figure, table, lambda rows: accuracy_gains(rows, "method", BASELINE), 1, True)
+    for column, method in enumerate(methods, 2):
         rows = shown[shown["method"] == method].sort_values("x")
         figure.add_scatter(
             x=rows["x"],
@@ -51,11 +52,11 @@ def fig7(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
             line={"color": colour(method), "width": 2},
             hovertemplate="φ(%{x:.2f}) = %{y:.3g}",
             row=1,
-            col=2,
+            col=column,
         )
+        figure.update_xaxes(title_text="input x", row=1, col=column)
     figure.update_xaxes(title_text=SIZE_AXIS, row=1, col=1)
     figure.update_yaxes(title_text="accuracy minus baseline (% points)", row=1, col=1)
-    figure.update_xaxes(title_text="input x", row=1, col=2)
     figure.update_yaxes(title_text="φ(x)", row=1, col=2)
     set_reading(
         figure,

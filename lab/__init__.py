@@ -12,6 +12,7 @@ from lab.catalogue.scorecard import scorecard
 from lab.comparison import Comparison
 from lab.data import Data
 from lab.errors import ArgumentError, LabError
+from lab.finetuning import finetune
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.swap import swap
 from lab.nonlinearity.swapped import load_swapped, save_swapped
@@ -36,6 +37,7 @@ __all__ = [
     "compare",
     "explore",
     "figure",
+    "finetune",
     "load_swapped",
     "plot",
     "save_swapped",

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from lab import engine
 from lab.devices import choose_device
 from lab.errors import ArgumentError, check_type, shown
-from lab.spec import FineTuning, RunSpec, key, to_json
+from lab.spec import RunSpec, key, to_json
 from lab.store import Spec, Store, as_store
 from lab.training.restored import restored
 
@@ -117,24 +117,6 @@ class Run(Stored):
         if (path := self._stored[1].get("trajectory")) is None:
             raise ArgumentError("this run's weights were not remembered on its way; set trajectory= in its Descent")
         return np.arange(len(path)) * self.spec.recipe.trajectory, path.numpy()
-
-
-@dataclass(frozen=True, eq=False)
-class Tuned(Stored):
-    """What fine-tuning gave, read from the store when asked."""
-
-    spec: FineTuning
-
-    @property
-    def table(self) -> dict[str, np.ndarray]:
-        """By epoch, (T,) each: epoch, loss (in training, nats), accuracy, score (the task's own), best (whether the
-        epoch counts), and constant, the score of the better constant answer."""
-        return self._stored[0]
-
-    @property
-    def score(self) -> float:
-        """The task's own score on `val` in the epoch that counts."""
-        return float(self.table["score"][self.table["best"].astype(bool)][0])
 
 
 class NoRunError(ArgumentError, IndexError):

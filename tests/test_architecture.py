@@ -29,7 +29,7 @@ LAYERS = (
     ("papers",),
     ("crossing",),
     ("own",),
-    ("catalogue", "api"),
+    ("catalogue", "api", "finetuning"),
     ("widgets", "doctor"),
     ("gallery",),
     ("cli",),

@@ -2,16 +2,22 @@
 
 import numpy as np
 import pytest
+import torch
 
-from lab.datasets.sentences import Labelled
-from lab.errors import ArgumentError
+from lab import datasets
+from lab.catalogue.listing import stored
+from lab.cli import main
+from lab.datasets.sentences import Labelled, labelled
+from lab.errors import ArgumentError, LabError
+from lab.finetuning import Tuned, finetune
+from lab.jobs import checkpoints
 from lab.models.small_language import SmallLanguageModel
 from lab.probes.minimal_pairs import reader_of
-from lab.run import Run, Tuned, complete
+from lab.run import Run, complete
 from lab.spec import AdamTrapezoid, FineTuning, ModelSpec, RunSpec, Tuning, from_json, key, needs, replace, to_json
 from lab.store import Store
 from lab.tasks import Text
-from lab.training.finetuning import fine_tune
+from lab.training.finetuning import Tuner, fine_tune
 
 pytest.importorskip("transformers")
 TEXT = Text("moby_dick", context=32)
@@ -41,6 +47,102 @@ def test_the_run_is_trained_first_and_the_tuning_is_kept(tmp_path):
     before = (tmp_path / "runs" / key(SPEC) / "done.json").stat().st_mtime_ns
     complete([SPEC], store, progress=False)
     assert (tmp_path / "runs" / key(SPEC) / "done.json").stat().st_mtime_ns == before, "it is not tuned again"
+
+
+def test_tuned_weights_come_back_and_answer_as_in_the_epoch_that_counts(tmp_path):
+    store = Store(tmp_path)
+    complete([SPEC], store, progress=False)
+    found = Tuned(SPEC, store)
+    right = found.answers(SENTENCES) == [one.label for one in SENTENCES]
+    assert right.mean() == pytest.approx(found.table["accuracy"][found.table["best"].astype(bool)][0])
+    before, after = Run(RUN, store).model(), found.model()
+    moved = dict(after.body.named_parameters())["net.transformer.wte.weight"]
+    assert not torch.equal(moved, dict(before.model.named_parameters())["net.transformer.wte.weight"][0])
+    assert not any(weight.requires_grad for weight in after.parameters())
+    earlier, (history, _, notes) = Store(tmp_path / "earlier"), store.load(SPEC)
+    earlier.save(SPEC, history, {}, notes)
+    with pytest.raises(LabError, match="was stored without weights"):
+        Tuned(SPEC, earlier).model()
+
+
+@pytest.mark.parametrize("steps", [1, 3, 4], ids=["in the first epoch", "between epochs", "in the second"])
+def test_a_killed_tuning_goes_on_where_it_was_and_ends_with_the_same_bits(tmp_path, monkeypatch, steps):
+    whole, killed = Store(tmp_path / "whole"), Store(tmp_path / "killed")
+    complete([SPEC], whole, progress=False)
+    monkeypatch.setattr(checkpoints, "CHECKPOINT_SECONDS", -1.0)  # after every step
+    taken, advance = [], Tuner.advance
+
+    def killed_after(tuner):
+        if len(taken) == steps:
+            raise KeyboardInterrupt
+        taken.append(tuner.step)
+        advance(tuner)
+
+    monkeypatch.setattr(Tuner, "advance", killed_after)
+    with pytest.raises(KeyboardInterrupt):
+        complete([SPEC], killed, progress=False)
+    assert not killed.has(SPEC)
+    steps = -1  # not again
+    complete([SPEC], killed, progress=False)
+    assert taken == list(range(6)), "two epochs of three batches, none of them twice"
+    for one, other in zip(whole.load(SPEC)[:2], killed.load(SPEC)[:2], strict=True):
+        assert one.keys() == other.keys()
+        for name in one:
+            np.testing.assert_array_equal(one[name], other[name])
+    assert list(killed.checkpoints()) == []
+
+
+def test_several_seeds_begin_with_a_run_that_the_store_has(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("LAB_STORE", str(tmp_path / "store"))
+    store = Store()
+    complete([RUN], store, progress=False)
+    found = finetune(key(RUN)[:10], "cola", 3, SPEC.tuning, 12, progress=False)
+    assert found[1].spec == SPEC and [run.spec.seed for run in found] == [0, 1, 2]
+    low, high = found.estimate.interval(0.95)
+    half = 4.302653 * np.std(found.scores, ddof=1) / np.sqrt(3)  # Student's t with two degrees of freedom
+    assert (high - low) / 2 == pytest.approx(half, abs=1e-6) and f"± {half:.3f}, 95 % confidence" in repr(found)
+    assert found.table["score"].tolist() == found.scores.tolist()
+    assert {row["kind"] for row in stored(store)} == {"run", "fine-tuning"}
+    again = finetune(Run(RUN, store), "cola", 3, SPEC.tuning, 12, store=Store(tmp_path / "other"), progress=False)
+    np.testing.assert_allclose(again.scores, found.scores)
+    assert Store(tmp_path / "other").load(RUN)[2] == store.load(RUN)[2], "the run is copied, not trained again"
+    main(f"finetune {key(RUN)[:10]} cola --seeds 1 --tuning 2025 --examples 4 --out {tmp_path / 'out'}".split())
+    said = capsys.readouterr().out
+    assert said.startswith("cola, correlation of Matthews on val: ") and "one seed, no interval" in said
+    assert (tmp_path / "out" / "scores.csv").read_text().startswith("key,task,seed,epoch,score,accuracy,constant\n")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"pretrained": "0" * 12}, "0 results have a key that begins with '000000000000'; `lab store list`"),
+        ({"pretrained": ""}, "`lab store list`"),
+        ({"pretrained": RUN}, "type RunSpec; give a lab.Run, or the beginning of its key"),
+        ({"task": "sst"}, "'sst'; known: .*sst2"),
+        ({"tuning": "2022"}, "'2022'; known: 2023, 2024, 2025"),
+        ({"seeds": 0}, "seeds=0.*1 or more"),
+        ({"examples": 0}, "examples=0.*1 or more"),
+        ({"device": "tpu"}, "'tpu'"),
+    ],
+)
+def test_wrong_input_is_one_line_before_anything_is_tuned(tmp_path, wrong, words):
+    store = Store(tmp_path)
+    complete([RUN], store, progress=False)
+    given = {"pretrained": key(RUN), "task": "cola", "tuning": SPEC.tuning, "store": store, "progress": False} | wrong
+    with pytest.raises(ArgumentError, match=words) as caught:
+        finetune(**given)
+    assert len(str(caught.value).splitlines()) == 1 and len(list(store.results())) == 1
+
+
+def test_glue_that_is_not_here_is_one_line(tmp_path, monkeypatch):
+    if datasets.find("rte"):
+        pytest.skip("RTE is here")
+    monkeypatch.setattr("lab.jobs.finetuning.labelled", labelled)
+    store = Store(tmp_path)
+    complete([RUN], store, progress=False)
+    with pytest.raises(LabError, match="rte") as caught:
+        finetune(key(RUN), "rte", store=store, progress=False)
+    assert len(str(caught.value).splitlines()) == 1
 
 
 def test_its_identity_is_the_run_and_all_that_tunes_it():

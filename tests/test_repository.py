@@ -17,7 +17,8 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).resolve().parent.parent
 LONGEST = 300  # lines of a module, from which on it should be two
 MEDIAN = 120  # lines that half of the modules do not exceed
-FOLDERS = ("lab", "notebooks", "tests", "benchmarks", "data/results", "data/runs", "data/samples", "data/zoo")
+DATA = ("results", "runs", "samples", "searches", "zoo")
+FOLDERS = ("lab", "notebooks", "tests", "benchmarks", *(f"data/{name}" for name in DATA))
 MOST = 38_000_000  # bytes of all committed files: what everybody downloads first
 IMPORTED_WHERE_USED = {"umap", "sklearn", "numba", "plotly", "dask"}  # each costs a notebook's first second
 

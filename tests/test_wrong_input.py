@@ -362,6 +362,8 @@ COMMANDS = {
         "search ab|mod|5 --scale smoke --learn mlp",
         "search memorize --device nope",
         "search memorize --scale smoke --out {file}",
+        "finetune nope cola",
+        "finetune {LONG} cola",
         "sweep nope",
         "sweep {LONG}",
         "sweep memorize --scale nope",

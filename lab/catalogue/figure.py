@@ -43,12 +43,14 @@ PAGE = """<!DOCTYPE html>
 body {{ margin: 1rem auto; max-width: 1000px; padding: 0 .5rem; color: #222; }}
 body {{ font: 14px/1.5 "Open Sans", Helvetica, Arial, sans-serif; }}
 figure {{ margin: 0; }}
+.plot {{ overflow-x: auto; }}
+.plotly-graph-div {{ min-width: {narrowest}px; }}
 figcaption {{ max-width: 50rem; margin-top: .5rem; }}
 </style>
 </head>
 <body>
 <figure>
-{plot}
+<div class="plot">{plot}</div>
 <figcaption>{caption}</figcaption>
 </figure>
 </body>
@@ -150,7 +152,7 @@ class Figure:
         return go.Figure(self.plot).update_layout(meta=meta).to_json()
 
     def _page(self) -> str:
-        from lab.plots.page import CONFIG
+        from lab.plots.page import CONFIG, NARROWEST
 
         plot = self.plot.to_html(
             full_html=False,
@@ -159,7 +161,7 @@ class Figure:
             config=CONFIG,
         )
         title = html.escape(f"{self.name}, {self.scale} scale")
-        return PAGE.format(title=title, plot=plot, caption=self._caption_page())
+        return PAGE.format(title=title, plot=plot, caption=self._caption_page(), narrowest=NARROWEST)
 
     def _caption_page(self) -> str:
         """The caption as HTML; how the figure was made is folded."""
@@ -171,8 +173,9 @@ class Figure:
         """The plot, and below it the caption as text, which wraps to the width of the cell."""
         from IPython.display import HTML, display
 
-        import lab.plots.page  # noqa: F401 (what it is imported for: how plots are displayed)
+        from lab.plots.page import CELL  # the module also says how plots are displayed
 
+        display(HTML(f"<style>{CELL}</style>"))
         display(self.plot)
         display(HTML(f'<div style="max-width: 50rem">{self._caption_page()}</div>'))
 

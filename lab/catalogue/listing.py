@@ -45,8 +45,8 @@ def _shipped(found: Entry, scale: str) -> str:
 
 
 def stored(store: Store) -> list[dict]:
-    """One row a stored result: kind, key, task, seed (of a search by episodes: that of its first restart; and episodes
-    for steps), non-linearities. Damaged ones are listed with a question mark."""
+    """One row a stored result: kind (run, search, or fine-tuning), key, task, seed (of a search by episodes: that of
+    its first restart; and episodes for steps), non-linearities. Damaged ones are listed with a question mark."""
     rows = []
     for folder in store.results():
         row = {"kind": "search" if folder.parent.name == "searches" else "run", "key": folder.name[:12]}
@@ -56,6 +56,8 @@ def stored(store: Store) -> list[dict]:
                 name: part if isinstance(part, str) else type(part).__name__.lower()
                 for name, part in spec.model.parts.items()
             }
+            if hasattr(spec, "pretrained"):
+                row["kind"] = "fine-tuning"
             steps = spec.episodes if hasattr(spec, "episodes") else spec.recipe.last
             seed = spec.restarts[0].seed if hasattr(spec, "restarts") else spec.seed
             row |= {"task": spec.task_name, "width": spec.model.width, "steps": steps, "seed": seed} | parts

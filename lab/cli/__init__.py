@@ -13,7 +13,7 @@ from lab.cli.figures import Figure, Figures, Scorecard
 from lab.cli.gallery import Gallery
 from lab.cli.scale import Scale
 from lab.cli.storage import DataCommand, Doctor, StoreCommand
-from lab.cli.training import Search, Sweep, TrainAll
+from lab.cli.training import FineTune, Search, Sweep, TrainAll
 from lab.errors import ArgumentError, LabError
 from lab.scale import SCALES
 
@@ -22,6 +22,7 @@ COMMANDS = {
     "figure": Figure,
     "train-all": TrainAll,
     "search": Search,
+    "finetune": FineTune,
     "sweep": Sweep,
     "data": DataCommand,
     "scorecard": Scorecard,

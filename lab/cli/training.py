@@ -11,6 +11,7 @@ import tyro
 
 from lab import environment
 from lab.cli.folder import writable
+from lab.errors import LabError
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,45 @@ class Search:
         found = search(self.task, self.scale, self.learn, self.seed, self.device, by=self.by)
         for path in publish(found, out, re.sub(r"[^\w+^-]+", "-", self.task)):
             print(path)
+
+
+@dataclass(frozen=True)
+class FineTune:
+    """Tune a trained GPT-Neo or RoBERTa on a task of GLUE, several seeds; print its score with an interval."""
+
+    run_key: Annotated[str, tyro.conf.Positional]
+    """The run to begin with: its key, or the beginning of it (`lab store list`)."""
+    task: Annotated[str, tyro.conf.Positional]
+    """cola, sst2, mrpc or rte (`lab data fetch cola` gets one)."""
+    seeds: int = 5
+    """Seeds of the new head's weights and of the order of examples."""
+    tuning: str = "2024"
+    """Settings of BabyLM's evaluation of 2023, 2024 or 2025."""
+    examples: int | None = None
+    """Of the training examples the first so many. Default: all."""
+    device: str = "auto"
+    """cpu, cuda or auto."""
+    out: Path | None = None
+    """Folder for scores.csv, one row a seed, with the key under which the store has the tuned weights. Default: none is
+    written."""
+
+    def run(self) -> None:
+        """Tune, print one line, and the table."""
+        from lab.finetuning import finetune
+
+        out = None if self.out is None else writable(self.out)
+        found = finetune(self.run_key, self.task, self.seeds, self.tuning, self.examples, self.device)
+        print(found)
+        print(found.table.assign(key=[run.key[:12] for run in found]).round(4).to_string(index=False))
+        if out is not None:
+            try:
+                out.mkdir(parents=True, exist_ok=True)
+                found.table.to_csv(out / "scores.csv", index=False)
+            except OSError as error:
+                raise LabError(
+                    f"cannot write to {out} ({error.strerror}); name another folder with --out; the tunings are kept"
+                ) from error
+            print(out / "scores.csv")
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ Tokens that the training pieces have fewer than `least` times are left out every
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -19,7 +20,7 @@ import numpy as np
 from lab import datasets
 from lab.datasets import cache, shards, vocabulary
 from lab.datasets.vocabulary import Vocabulary
-from lab.errors import ArgumentError
+from lab.errors import ArgumentError, LabError
 
 SPLITS = ("train", "search", "val", "test")
 TRAINING = SPLITS[:2]  # weights of stage II are trained on both
@@ -57,8 +58,16 @@ def tokenized(corpus: str, kind: str, least: int) -> Tokens:
 @lru_cache(maxsize=16)  # the stream itself is mapped
 def _tokenized(corpus: str, digest: str, kind: str, least: int) -> Tokens:
     folder = cache.folder() / "tokens" / f"{corpus}-{kind}-{least}-{digest[:16]}-{SCHEMA}"
-    if not (folder / "tokens.json").is_file():
-        _make(corpus, kind, least, folder)
+    if (folder / "tokens.json").is_file():
+        try:
+            return _kept(folder, kind)
+        except (LabError, ValueError, LookupError, TypeError):  # a damaged file: tokens are made anew in seconds
+            shutil.rmtree(folder, ignore_errors=True)
+    _make(corpus, kind, least, folder)
+    return _kept(folder, kind)
+
+
+def _kept(folder: Path, kind: str) -> Tokens:
     said = json.loads((folder / "tokens.json").read_text(encoding="utf-8"))
     segments = {split: [(int(a), int(b)) for a, b in found] for split, found in said["segments"].items()}
     vocabulary = _restored(kind, said)

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 from lab import kinds
 from lab.datasets.sentences import labelled
-from lab.devices import device_name
 from lab.errors import ArgumentError, check_choice
+from lab.jobs.checkpoints import run_with_checkpoints
 from lab.jobs.job import Job, Tell, Work, work
 from lab.models.small_language import SmallLanguageModel
 from lab.probes.minimal_pairs import reader_of
 from lab.spec import FineTuning
 from lab.store import Store
-from lab.training.finetuning import TASKS, fine_tune
+from lab.training.finetuning import TASKS, Tuner, tune
 from lab.training.restored import restored
-from lab.versions import trained_with
 
 EXAMPLES = 2_000  # of a task, roughly: for the order of jobs alone
 
@@ -49,11 +47,10 @@ class FineTunings(Work):
         return f"{specs[0].task}: fine-tuning"
 
     def train(self, job: Job, store: Store, report: Tell) -> None:
-        """As `Work.train`. The result has the course of the tuning; tuned weights are not kept."""
+        """As `Work.train`. The result has the course of the tuning, and the weights after the epoch that counts."""
         (spec,) = job.specs
         assert isinstance(spec, FineTuning)
-        start = time.perf_counter()
-        table = fine_tune(
+        tuner = Tuner(
             restored(spec.pretrained, store).to(job.device),  # type: ignore[arg-type]  # check saw its kind
             reader_of(spec.pretrained.task),
             spec.task,
@@ -62,10 +59,15 @@ class FineTunings(Work):
             seed=spec.seed,
             tuning=spec.tuning,
         )
+
+        def tell(tuner: Tuner) -> None:
+            report(tuner.step // tuner.batches)
+
+        notes = run_with_checkpoints(job, store, tuner, tune, tell)
         columns = ("epoch", "loss", "accuracy", "score", "constant", "best")
-        history = {name: table[name].to_numpy(float) for name in columns}
-        notes = {"device": job.device, "device_name": device_name(job.device), **trained_with()}
-        store.save(spec, history, {}, notes | {"seconds": time.perf_counter() - start, "diverged": None})
+        history = {name: tuner.table[name].to_numpy(float) for name in columns}
+        store.save(spec, history, tuner.best, notes | {"diverged": None})
+        store.drop_checkpoint(job.specs)
         report(job.steps)
 
 

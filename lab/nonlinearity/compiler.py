@@ -1,4 +1,4 @@
-"""Building `kernel.c` with the machine's C compiler, once, and keeping the library in the user's cache.
+"""Building kernels in C with the machine's compiler, once, and keeping the libraries in the user's cache.
 
 What lies in the cache is executed, so it is used only where nobody else could have written it: file and folder belong
 to this user (or to root) and nobody else may write there. The name of a library ends on the digest of its content: one
@@ -17,11 +17,12 @@ import stat
 import subprocess
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from lab.errors import LabError, shortened, shown
 
-SOURCES = [Path(__file__).with_name(name) for name in ("kernel.c", "kernel.h")]
+SPLINE = tuple(Path(__file__).with_name(name) for name in ("kernel.c", "kernel.h"))
 FLAGS = ("-O3", "-march=native", "-funroll-loops", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC")
 PATIENCE = 600.0  # seconds after which a compiler has failed; it takes two
 ABANDONED = 3600.0  # seconds after which nobody is still building in a temporary folder
@@ -37,8 +38,11 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lab" / "kernels"
 
 
-def built() -> Path:
-    """The library for this machine, sources and flags: from the cache, or built now. Raises BuildError."""
+def built(name: str = "spline", sources: Sequence[Path] = SPLINE) -> Path:
+    """The library for this machine, sources and flags: from the cache, or built now. Raises BuildError.
+
+    sources: the file to compile, then those that it includes.
+    """
     compiler = os.environ.get("CC", "").strip() or shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if not compiler:
         raise BuildError("no C compiler found (install gcc or clang for a spline that is several times faster)")
@@ -47,8 +51,8 @@ def built() -> Path:
     except ValueError as error:
         raise BuildError(f"CC={shown(compiler)} is no command ({error}); correct it, or unset it") from error
     # the processor is part of the name: a home folder may be shared between machines
-    parts = [source.read_text() for source in SOURCES] + [compiler, *FLAGS, platform.machine(), processor()]
-    name = "spline-" + hashlib.sha256(" ".join(parts).encode(errors="surrogateescape")).hexdigest()[:16]
+    parts = [source.read_text() for source in sources] + [compiler, *FLAGS, platform.machine(), processor()]
+    name += "-" + hashlib.sha256(" ".join(parts).encode(errors="surrogateescape")).hexdigest()[:16]
     try:
         folder = cache_folder()
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -59,11 +63,11 @@ def built() -> Path:
             if path.name == f"{name}-{_digest(path)}.so":
                 return path
             path.unlink(missing_ok=True)  # damaged
-        return _build(command, folder, name)
+        return _build(command, folder, name, sources[0])
     except (OSError, RuntimeError, subprocess.SubprocessError) as error:  # RuntimeError: there is no home folder
         said = getattr(error, "stderr", None) or str(error)
         said = next((line for line in said.splitlines() if "error" in line), said).strip()
-        raise BuildError(f"building {SOURCES[0].name} with {shown(compiler)} failed: {shortened(said, 160)}") from error
+        raise BuildError(f"building {sources[0].name} with {shown(compiler)} failed: {shortened(said, 160)}") from error
 
 
 def processor() -> str:
@@ -75,14 +79,14 @@ def processor() -> str:
     return next((line for line in lines if line.startswith(("flags", "Features"))), "")
 
 
-def _build(command: list[str], folder: Path, name: str) -> Path:
+def _build(command: list[str], folder: Path, name: str, source: Path) -> Path:
     for left in folder.glob(f"{BUILDING}*"):  # by processes that were killed
         if time.time() - left.stat().st_mtime > ABANDONED:
             shutil.rmtree(left, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=BUILDING, dir=folder) as place:
         library = Path(place) / "kernel.so"
         subprocess.run(
-            [*command, *FLAGS, "-o", str(library), str(SOURCES[0])],
+            [*command, *FLAGS, "-o", str(library), str(source)],
             check=True,
             timeout=PATIENCE,
             stdin=subprocess.DEVNULL,

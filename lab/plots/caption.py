@@ -109,6 +109,16 @@ def true_minus(text: str) -> str:
     return re.sub(r"(?<![\w.)\]-])-(?=\.?\d)", "−", text)
 
 
+def signed(value: float, places: int = 1) -> str:
+    """A difference as captions say it; no "-0.0".
+
+    >>> signed(0.26), signed(-0.01)
+    ('+0.3', '+0.0')
+    """
+    text = f"{value:+.{places}f}"
+    return text.replace("-", "+") if float(text) == 0 else text
+
+
 def reading(figure: go.Figure) -> str:
     """How to read the plot, as its plot function left it: what lines, bands and numbers are."""
     return (figure.layout.meta or {}).get("reading", "")

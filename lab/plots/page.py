@@ -7,6 +7,13 @@ import plotly.io
 # Plotly 7 has a button that uploads the plot to a company's server. No plot of the lab offers that.
 PRIVATE = {"showSendToCloud": False, "plotlyServerURL": ""}
 CONFIG = {"responsive": True, "displaylogo": False, **PRIVATE}
+# Panels and matrices need so many px (`lab.plots.panels`). In a narrower cell of JupyterLab, or a narrower page, a plot
+# stays as wide and scrolls sideways.
+NARROWEST = 560
+CELL = f"""
+.jp-OutputArea-child:has(> .jp-RenderedPlotly) {{ overflow-x: auto; }}
+.jp-OutputArea-child > .jp-RenderedPlotly {{ min-width: {NARROWEST}px; overflow: hidden; }}
+"""
 
 for _name in list(plotly.io.renderers):
     _renderer = plotly.io.renderers[_name]

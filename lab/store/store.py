@@ -1,7 +1,8 @@
 """The store as one object: what it has by spec, what is damaged, what is foreign, who trains what.
 
-Some runs come with the lab, in `data/runs`: who looks at a trained model need not train it first. They are read where a
-store is made with `shipped`, checked like any other, and never written.
+Some runs come with the lab, in `data/runs`, and the searches of their functions, in `data/searches`: who looks at a
+trained model need not train it first. They are read where a store is made with `shipped`, checked like any other, and
+never written.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 from torch import Tensor
 
 from lab import environment
 from lab.errors import ArgumentError, LabError, check_path, check_type, shown
-from lab.spec import is_search, key
+from lab.spec import from_json, is_search, key
 from lab.store import checkpoints, contents, forced, objects, results
 from lab.store.checkpoints import Spec
 from lab.store.results import DamagedError
@@ -79,17 +81,29 @@ class Store(Training):
 
         name: its key, or as much of the beginning as tells it from the others.
         """
-        matches = [path for path in self.results() if name and path.name.startswith(name)]
-        if len(matches) != 1:
-            count = f"{len(matches)} results have a key that begins with {shown(name)}"
-            raise ArgumentError(f"{count}; `lab store list` has them")
-        files, _ = self._checked(matches[0])
-        files["done.json"] = (matches[0] / "done.json").read_bytes()
+        match = self._one(name)
+        files, _ = self._checked(match)
+        files["done.json"] = (match / "done.json").read_bytes()
         other = Store(folder)
-        target = other.folder / matches[0].parent.name / matches[0].name
+        target = other.folder / match.parent.name / match.name
         with other._writing():
             results.place(files, target)
         return target
+
+    def spec_of(self, name: str) -> Spec:
+        """The spec of one finished result. name: as for `export`."""
+        files, _ = self._checked(self._one(name))
+        return cast(Spec, from_json(files["spec.json"].decode()))
+
+    def named(self, name: str) -> list[Path]:
+        """The folders of results whose key begins so."""
+        return [path for path in self.results() if name and path.name.startswith(name)]
+
+    def _one(self, name: str) -> Path:
+        if len(matches := self.named(name)) != 1:
+            count = f"{len(matches)} results have a key that begins with {shown(name)}"
+            raise ArgumentError(f"{count}; `lab store list` has them")
+        return matches[0]
 
     def forget(self, specs: Iterable[Spec]) -> None:
         """Remove these results, and the states of fleets that train them, so that they are trained again."""

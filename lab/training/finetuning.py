@@ -1,86 +1,163 @@
-"""Fine-tuning a pretrained GPT-Neo or RoBERTa on a task of GLUE, as the evaluations of BabyLM do.
-
-All weights train, with a new head of two classes. As in the library transformers, GPT-Neo's reads the last token by a
-linear map, RoBERTa's the first by a layer with tanh and a linear map; here without dropout. The evaluation of 2025
-reads the first token by default, also of causal models, which then give every sentence one answer: here none does.
-"""
+"""Fine-tuning a pretrained GPT-Neo or RoBERTa on a task of GLUE, as the evaluations of BabyLM do: all weights train,
+with a new head of two classes (`lab.training.classifier`), without dropout."""
 
 from __future__ import annotations
 
-import copy
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from lab.datasets.glue import TASKS
 from lab.datasets.sentences import Labelled
 from lab.errors import ArgumentError, check_choice
-from lab.models.small_language import GPTNeo, Roberta
 from lab.models.stacked import Stacked
 from lab.seeds import stream
 from lab.spec import TUNINGS, Tuning
+from lab.training.classifier import CLASSES, Classifier, one_run, padded
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from lab.probes.minimal_pairs import Reader
 
-CLASSES, STD = 2, 0.02  # of the head's initial weights, as in the library
 
+class Tuner:
+    """One run of a pretrained model that is tuned on a task of GLUE; the model itself stays as it is. What it is after
+    each step can be kept, and taken up again with the same bits on the same device.
 
-class Classifier(nn.Module):
-    """A pretrained model with a head of two classes: tokens (B, T), lengths (B,) → logits (B, 2)."""
-
-    def __init__(self, body: GPTNeo | Roberta, generator: torch.Generator):
-        super().__init__()
-        self.body, self.causal = body, isinstance(body, GPTNeo)
-        width = body.net.config.hidden_size
-        self.dense = None if self.causal else nn.Linear(width, width)
-        self.out = nn.Linear(width, CLASSES, bias=not self.causal)
-        for layer in (self.dense, self.out):
-            if layer is not None:
-                nn.init.normal_(layer.weight, std=STD, generator=generator)
-                if layer.bias is not None:
-                    nn.init.zeros_(layer.bias)
-
-    def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        """What stands behind an example's length is not seen."""
-        place = torch.arange(tokens.shape[1], device=tokens.device)
-        mask = (place < lengths[:, None]).long()
-        net: Any = self.body.net
-        if self.causal:
-            x = net.transformer(tokens, attention_mask=mask, use_cache=False).last_hidden_state
-            return self.out(x[torch.arange(len(x)), lengths - 1])
-        places = place.expand_as(tokens)
-        x = net.roberta(input_ids=tokens, attention_mask=mask, position_ids=places).last_hidden_state[:, 0]
-        assert self.dense is not None
-        return self.out(torch.tanh(self.dense(x)))
-
-
-def one_run(model: Stacked, run: int = 0) -> GPTNeo | Roberta:
-    """A copy of one run's model, without a run axis, whose weights can be trained.
-
-    Raises ArgumentError for a model that is no GPT-Neo or RoBERTa of the lab.
+    reader: of the text that the model was trained on (`lab.probes.minimal_pairs.reader_of`). training, validation: of
+    `lab.datasets.sentences.labelled`. seed: of the head's initial weights and of the order of examples.
     """
-    inner = getattr(model, "model", None)
-    if not isinstance(inner, (GPTNeo, Roberta)):
-        raise ArgumentError(f"model is a {type(model).__name__}; give one of a run with a SmallLanguageModel")
-    alone = copy.deepcopy(inner)
-    common = {name for name, p in inner.named_parameters() if id(p) in model.common}
-    done: dict[int, nn.Parameter] = {}
-    for home, module in alone.named_modules():
-        for name, parameter in list(module._parameters.items()):
-            if parameter is None or f"{home}.{name}" in common:
-                continue
-            if id(parameter) not in done:
-                done[id(parameter)] = nn.Parameter(parameter.detach()[run].clone())
-            module._parameters[name] = done[id(parameter)]
-    return alone
+
+    def __init__(
+        self,
+        model: Stacked,
+        reader: Reader,
+        task: str,
+        training: Sequence[Labelled],
+        validation: Sequence[Labelled],
+        run: int = 0,
+        seed: int = 0,
+        tuning: Tuning = TUNINGS["2024"],
+    ):
+        check_choice("task", task, TASKS)
+        if not training or not validation:
+            raise ArgumentError(
+                "there are no examples; give one or more to train on, and one or more to choose an epoch by"
+            )
+        self.task, self.seed, self.tuning = task, seed, tuning
+        self._generator = torch.Generator().manual_seed(stream(seed, "fine-tuning"))
+        self.classifier = Classifier(one_run(model, run), self._generator)
+        self._device = next(model.parameters()).device
+        self.classifier.to(self._device).train()
+        most = min(tuning.length, reader.length)
+        self._rows, self._held_out = ([_tokens(one, reader, most) for one in part] for part in (training, validation))
+        self._labels = torch.tensor([example.label for example in training])
+        self._truth = np.array([example.label for example in validation])
+        self._optimizer = torch.optim.AdamW(self._trained.values(), lr=0.0, weight_decay=tuning.decay)
+        self.batches = math.ceil(len(self._rows) / tuning.batch)  # of an epoch
+        self.step, self._loss = 0, 0.0  # steps taken; sum of the losses of this epoch's examples
+        self._order = torch.zeros(0, dtype=torch.long)
+        self._scores: list[tuple[float, float, float]] = []  # by epoch: loss, accuracy, score
+        self.best: dict[str, Tensor] = {}  # weights after the epoch that counts so far
+
+    @property
+    def _trained(self) -> dict[str, Tensor]:
+        return {name: weight for name, weight in self.classifier.named_parameters() if weight.requires_grad}
+
+    @property
+    def over(self) -> bool:
+        """Whether all epochs are done, or the last ones were worse for as long as the tuning's patience."""
+        done, patience = len(self._scores), self.tuning.patience
+        return done == self.tuning.epochs or (patience is not None and done > 0 and done - 1 - self._best >= patience)
+
+    @property
+    def _best(self) -> int:
+        """The epoch that counts: the first with the highest score."""
+        return int(np.argmax([score for *_, score in self._scores]))
+
+    def advance(self) -> None:
+        """Take one step; after the last of an epoch, read the validation examples."""
+        epoch, number = divmod(self.step, self.batches)
+        if not number:
+            self._order, self._loss = torch.randperm(len(self._rows), generator=self._generator), 0.0
+        chosen = self._order[number * self.tuning.batch : (number + 1) * self.tuning.batch]
+        self._optimizer.param_groups[0]["lr"] = self.tuning.rate * _fraction(self.step, self.batches, self.tuning)
+        logits = self.classifier(*padded([self._rows[i] for i in chosen], self._device))
+        loss = F.cross_entropy(logits, self._labels[chosen].to(self._device))
+        self._optimizer.zero_grad()
+        loss.backward()
+        self._optimizer.step()
+        self._loss += loss.item() * len(chosen)
+        self.step += 1
+        if number == self.batches - 1:
+            self._measure()
+
+    def _measure(self) -> None:
+        answers = _answers(self.classifier, self._held_out, self.tuning.batch, self._device)
+        accuracy, own = (score(answers, self._truth, kind) for kind in ("accuracy", TASKS[self.task].score))
+        self._scores.append((self._loss / len(self._rows), accuracy, own))
+        if self._best == len(self._scores) - 1:
+            self.best = {name: weight.detach().clone() for name, weight in self._trained.items()}
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row an epoch: task, seed, epoch, loss (in training, nats), accuracy, score (the task's own: accuracy, F1
+        of class 1, or the correlation of Matthews), constant (the score of the better constant answer), best (whether
+        the row counts)."""
+        import pandas as pd
+
+        columns = ("loss", "accuracy", "score")
+        rows = [
+            {"task": self.task, "seed": self.seed, "epoch": epoch + 1} | dict(zip(columns, values, strict=True))
+            for epoch, values in enumerate(self._scores)
+        ]
+        kind = TASKS[self.task].score
+        constant = max(score(np.full_like(self._truth, answer), self._truth, kind) for answer in range(CLASSES))
+        return pd.DataFrame(rows).assign(constant=constant, best=np.arange(len(rows)) == self._best)
+
+    def state(self) -> dict[str, Tensor]:
+        """Everything that a bit-for-bit continuation needs."""
+        numbers = torch.tensor([self.step, self._loss], dtype=torch.float64)
+        found = {"generator": self._generator.get_state(), "numbers": numbers, "order": self._order}
+        found["scores"] = torch.tensor(self._scores, dtype=torch.float64).reshape(-1, 3)
+        found |= {f"weight.{name}": weight for name, weight in self._trained.items()}
+        found |= {f"best.{name}": weight for name, weight in self.best.items()}
+        for place, moments in self._optimizer.state_dict()["state"].items():
+            found |= {f"moment.{place}.{name}": value for name, value in moments.items()}
+        return found
+
+    @torch.no_grad()
+    def restore(self, tensors: dict[str, Tensor]) -> None:
+        """Take up the state that `state` gave."""
+        self._generator.set_state(tensors["generator"])
+        self.step, self._loss = int(tensors["numbers"][0]), float(tensors["numbers"][1])
+        self._order = tensors["order"]
+        self._scores = [tuple(row) for row in tensors["scores"].tolist()]
+        for name, weight in self._trained.items():
+            weight.copy_(tensors[f"weight.{name}"])
+        places = [name.partition(".")[2] for name in tensors if name.startswith("best.")]
+        self.best = {name: tensors[f"best.{name}"].to(self._device) for name in places}
+        moments: dict[int, dict[str, Tensor]] = {}
+        for full, value in tensors.items():
+            if full.startswith("moment."):
+                _, place, name = full.split(".")
+                moments.setdefault(int(place), {})[name] = value
+        self._optimizer.load_state_dict(self._optimizer.state_dict() | {"state": moments})
+
+
+def tune(tuner: Tuner, report: Callable[[Tuner], bool] | None = None) -> Tuner:
+    """Tune to the end. report: called after every step; tuning stops there when it returns False."""
+    while not tuner.over:
+        tuner.advance()
+        if report is not None and not report(tuner):
+            break
+    return tuner
 
 
 def fine_tune(
@@ -93,51 +170,9 @@ def fine_tune(
     seed: int = 0,
     tuning: Tuning = TUNINGS["2024"],
 ) -> pd.DataFrame:
-    """Tune one run of a pretrained model on a task of GLUE; the model itself stays as it is. One row an epoch.
-
-    reader: of the text that the model was trained on (`lab.probes.minimal_pairs.reader_of`). training, validation: of
-    `lab.datasets.sentences.labelled`. seed: of the head's initial weights and of the order of examples.
-
-    Columns: task, seed, epoch, loss (in training, nats), accuracy, score (the task's own: accuracy, F1 of class 1, or
-    the correlation of Matthews), constant (the score of the better constant answer), best (whether the row counts).
-    """
-    import pandas as pd
-
-    check_choice("task", task, TASKS)
-    if not training or not validation:
-        raise ArgumentError(
-            "there are no examples; give one or more to train on, and one or more to choose an epoch by"
-        )
-    generator = torch.Generator().manual_seed(stream(seed, "fine-tuning"))
-    made = Classifier(one_run(model, run), generator)
-    device = next(model.parameters()).device
-    made.to(device).train()
-    kind, most = TASKS[task].score, min(tuning.length, reader.length)
-    own, held = ([_tokens(example, reader, most) for example in part] for part in (training, validation))
-    labels = torch.tensor([example.label for example in training])
-    truth = np.array([example.label for example in validation])
-    weights = [weight for weight in made.parameters() if weight.requires_grad]
-    optimizer = torch.optim.AdamW(weights, lr=0.0, weight_decay=tuning.decay)
-    batches = math.ceil(len(own) / tuning.batch)
-    rows: list[dict] = []
-    for epoch in range(tuning.epochs):
-        order, total = torch.randperm(len(own), generator=generator), 0.0
-        for number in range(batches):
-            chosen = order[number * tuning.batch : (number + 1) * tuning.batch]
-            optimizer.param_groups[0]["lr"] = tuning.rate * _fraction(epoch * batches + number, batches, tuning)
-            loss = F.cross_entropy(made(*_padded([own[i] for i in chosen], device)), labels[chosen].to(device))
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            total += loss.item() * len(chosen)
-        answers = _answers(made, held, tuning.batch, device)
-        row = {"accuracy": score(answers, truth, "accuracy"), "score": score(answers, truth, kind)}
-        rows.append({"task": task, "seed": seed, "epoch": epoch + 1, "loss": total / len(own)} | row)
-        best = int(np.argmax([row["score"] for row in rows]))
-        if tuning.patience is not None and epoch - best >= tuning.patience:
-            break
-    constant = max(score(np.full_like(truth, answer), truth, kind) for answer in range(CLASSES))
-    return pd.DataFrame(rows).assign(constant=constant, best=np.arange(len(rows)) == best)
+    """Tune one run of a pretrained model on a task of GLUE; arguments as of `Tuner`, which is not kept. One row an
+    epoch, as `Tuner.table` has it."""
+    return tune(Tuner(model, reader, task, training, validation, run, seed, tuning)).table
 
 
 def score(answers: np.ndarray, truth: np.ndarray, kind: str) -> float:
@@ -176,15 +211,15 @@ def _tokens(example: Labelled, reader: Reader, most: int) -> list[int]:
     return found or [0]  # nothing of it is in the vocabulary
 
 
-def _padded(rows: Sequence[list[int]], device: torch.device) -> tuple[Tensor, Tensor]:
-    lengths = torch.tensor([len(row) for row in rows], device=device)
-    tokens = torch.zeros(len(rows), int(lengths.max()), dtype=torch.long, device=device)
-    for place, row in enumerate(rows):
-        tokens[place, : len(row)] = torch.tensor(row, device=device)
-    return tokens, lengths
+def answers(made: Classifier, reader: Reader, examples: Sequence[Labelled], tuning: Tuning) -> np.ndarray:
+    """The class that a tuned model gives each example, (N,), 0 or 1."""
+    if not examples:
+        raise ArgumentError("there are no examples; give one or more")
+    most, device = min(tuning.length, reader.length), next(made.parameters()).device
+    return _answers(made, [_tokens(one, reader, most) for one in examples], tuning.batch, device)
 
 
 @torch.no_grad()
 def _answers(made: Classifier, rows: Sequence[list[int]], batch: int, device: torch.device) -> np.ndarray:
     parts = (rows[start : start + batch] for start in range(0, len(rows), batch))
-    return np.concatenate([made(*_padded(part, device)).argmax(-1).cpu().numpy() for part in parts])
+    return np.concatenate([made(*padded(part, device)).argmax(-1).cpu().numpy() for part in parts])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from torch import nn
@@ -14,7 +14,7 @@ from lab.models.rotary_hyper import RotaryHyperModel
 from lab.plots.style import method_title, task_title
 from lab.run import Run, complete
 from lab.spec import Learned, Shaped
-from lab.store import as_store
+from lab.store import SHIPPED, Store, as_store
 from lab.tasks import Text
 from lab.training.masked import MaskedText
 
@@ -54,18 +54,24 @@ class LanguageModels:
         return self._models[name]
 
 
-def models_of(name: str, scale: str, by: str = "method", **labels: object) -> dict[str, Run]:
-    """The language models of a figure, one of each kind, trained where they are not here: runs by what they have.
+def models_of(name: str, scale: str, by: str = "method", **labels: str | Sequence[str]) -> dict[str, Run]:
+    """The language models of a figure, one of each kind: runs by what they have. They are read from the store, or as
+    they came with the lab (data/runs); what neither has is trained.
 
-    by: the label that tells kinds apart. labels: of those that are wanted, as task="shakespeare char".
+    by: the label that tells kinds apart. labels: of those that are wanted, one or several, as task="shakespeare char".
 
-    >>> list(models_of("hypernetwork/fig6", "smoke"))
-    ['softmax attention', 'linear attention', 'HYLA']
+    >>> list(models_of("hypernetwork/fig6", "laptop", method=("linear", "hyla")))
+    ['linear attention', 'HYLA']
     """
-    store = as_store(None)
-    plan = [one for one in entry(name).plan(scale, 1) if labels.items() <= one[0].items()]
-    complete([spec for _, spec in plan], store, progress=False)
-    return {method_title(str(labels[by])): Run(spec, store) for labels, spec in plan}
+    store, lent = as_store(None), Store(SHIPPED)
+    plan = [one for one in entry(name).plan(scale, 1) if all(_fits(one[0][key], labels[key]) for key in labels)]
+    places = {spec: store if store.has(spec) or not lent.has(spec) else lent for _, spec in plan}
+    complete([spec for spec, place in places.items() if place is store], store, progress=False)
+    return {method_title(str(own[by])).replace("_", " "): Run(spec, places[spec]) for own, spec in plan}
+
+
+def _fits(label: object, wanted: str | Sequence[str]) -> bool:
+    return label in ((wanted,) if isinstance(wanted, str) else wanted)
 
 
 def name_of(run: Run) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 import anywidget
 from traitlets import Unicode
 
+from lab.plots.page import CELL
 from lab.widgets import modules
 
 
@@ -18,6 +19,7 @@ class Tools(anywidget.AnyWidget):
     """
 
     _esm = modules.source("tools.js")
-    _css = Path(__file__).with_name("page") / "plots.css"  # the notebook may be dark
+    # the notebook may be dark, and its cells narrow
+    _css = (Path(__file__).with_name("page") / "plots.css").read_text(encoding="utf-8") + CELL
 
     name = Unicode("explorer").tag(sync=True)

@@ -157,6 +157,8 @@ def test_a_map_of_codes_is_sent_with_its_colours_groups_and_codes(offline, tmp_p
     expect(told(page)).to_have_text(view.texts[0])
     page.get_by_label("colour by", exact=True).select_option("correctness")
     expect(page.get_by_text(re.compile(r"wrong|right")).first).to_be_visible()
+    dots = map_.locator("g").first
+    before = dots.inner_html()
     map_.scroll_into_view_if_needed()
     box = map_.bounding_box()
     corners = [(2, 2), (box["width"] - 2, 2), (box["width"] - 2, box["height"] - 2), (2, box["height"] - 2)]
@@ -168,6 +170,7 @@ def test_a_map_of_codes_is_sent_with_its_colours_groups_and_codes(offline, tmp_p
     labels = view.colourings[list(explorer.colour.options).index("correctness")]["labels"]
     counts = "|".join(f"{name} {labels.count(name)}" for name in set(labels))
     expect(told(page)).to_have_text(re.compile(rf"{len(labels)} selected; correctness: ({counts})"))
+    assert dots.inner_html() == before, "nothing fades: the line that was drawn shows what is selected"
     map_.focus()
     page.keyboard.press("Escape")
     code, number, visited = page.get_by_text(re.compile(r"Problem \d+: its code")), 0, {0}

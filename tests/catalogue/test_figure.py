@@ -19,6 +19,7 @@ from lab.catalogue.provenance import KEYS, check, collect
 from lab.errors import LabError
 from lab.papers.transformers.individual_tasks import plots as curves
 from lab.plots.caption import reading
+from lab.plots.page import NARROWEST
 from lab.versions import versions
 from tests.papers import tables
 
@@ -250,8 +251,9 @@ def test_a_notebook_shows_plot_and_caption(figure, monkeypatch):
     shown = []
     monkeypatch.setattr(IPython.display, "display", shown.append)
     figure._ipython_display_()
-    assert shown[0] is figure.plot
-    assert "A caption &lt; with &amp; signs." in shown[1].data
+    style, plot, caption = shown
+    assert plot is figure.plot and f"min-width: {NARROWEST}px" in style.data, "a narrow cell scrolls sideways"
+    assert "A caption &lt; with &amp; signs." in caption.data
 
 
 def test_provenance_has_every_key_and_is_json():

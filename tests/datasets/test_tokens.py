@@ -129,6 +129,19 @@ def test_tokens_are_made_once(tmp_path, monkeypatch):
     tokens._tokenized.cache_clear()
 
 
+@pytest.mark.parametrize(("file", "length"), [("tokens.bin", 2_000), ("tokens.bin", 10), ("tokens.json", 40)])
+def test_damaged_tokens_are_made_anew(tmp_path, monkeypatch, file, length):
+    monkeypatch.setenv("LAB_CACHE", str(tmp_path))
+    tokens._tokenized.cache_clear()
+    first = np.array(tokens.tokenized("moby_dick", "char", 200).stream)
+    (path,) = tmp_path.glob(f"tokens/*/{file}")
+    path.write_bytes(path.read_bytes()[:length])
+    tokens._tokenized.cache_clear()
+    assert np.array_equal(tokens.tokenized("moby_dick", "char", 200).stream, first)
+    assert path.stat().st_size > length
+    tokens._tokenized.cache_clear()
+
+
 # Shards.
 
 

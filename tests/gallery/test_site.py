@@ -1,5 +1,6 @@
 """The gallery: every figure that is shipped, every link leads to a file of the site, nothing lies elsewhere."""
 
+import re
 from html.parser import HTMLParser
 from urllib.parse import unquote
 
@@ -11,6 +12,7 @@ from lab.catalogue.shipped import best_scale, has_results
 from lab.errors import ArgumentError
 from lab.gallery import write_gallery
 from lab.nonlinearity.zoo import zoo_names
+from lab.plots.caption import signed
 
 
 @pytest.fixture(scope="module")
@@ -25,16 +27,20 @@ class Page(HTMLParser):
 
     def __init__(self, path):
         super().__init__()
-        self.targets, self.words, self.cards = [], "", 0
+        self.targets, self.words, self.cards, self.read = [], "", 0, True
         self.feed(path.read_text())
 
     def handle_starttag(self, tag, attributes):
+        self.read = tag not in ("script", "style")
         found = dict(attributes)
         self.targets += [found[name] for name in ("href", "src") if name in found]
         self.cards += tag == "article"
 
+    def handle_endtag(self, tag):
+        self.read = True
+
     def handle_data(self, text):
-        self.words += text
+        self.words += text if self.read else ""
 
 
 def test_every_link_leads_to_a_file_of_the_site(site):
@@ -64,6 +70,20 @@ def test_every_shipped_figure_and_every_claim_and_function_is_there(site):
     assert "../../explorers/transformers/fig5.html" in Page(site / "figures" / "transformers" / "fig5.html").targets
     start = Page(site / "notebooks" / "00_start_here.html")
     assert "../playground.html" in start.targets and any("functions.html#" in target for target in start.targets)
+
+
+# "1 runs", and a number that is "-0" or "−0.0"; not "0–0", and not 1 as the end of "layers 0 to 1"
+ONE_OF_MANY = re.compile(r"(?<![\w.,:–/-])(?<!to )1 (runs|searches|seeds|steps|tasks|cells|layers|pairs|models)\b")
+LESS_THAN_NOTHING = re.compile(r"(?<![\w.,:)\]–/−-])[-−]0(\.0+)?(?![\d.,]*\d)")
+
+
+def test_numbers_are_told_as_one_says_them(site):
+    assert ONE_OF_MANY.search("of 1 runs") and LESS_THAN_NOTHING.search("mano -0, add") and signed(-0.04) == "+0.0"
+    for path in sorted(site.rglob("*.html")):
+        words = Page(path).words
+        for wrong in (ONE_OF_MANY, LESS_THAN_NOTHING):
+            found = wrong.search(words)
+            assert not found, f"{path.relative_to(site)}: {words[max(0, found.start() - 40) : found.end() + 20]}"
 
 
 def test_it_replaces_a_gallery_and_nothing_else(site, tmp_path):

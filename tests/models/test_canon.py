@@ -5,8 +5,26 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from lab.models import canon_kernel
 from lab.models.canon import KERNEL, Canon, formula
+from lab.nonlinearity import native
 from tests.models.making import shaken
+
+
+@pytest.fixture(params=["native", "torch"], autouse=True)
+def kernel(request, monkeypatch):
+    """The compiled kernel, and PyTorch's operations."""
+    if request.param == "native" and native.why_not():
+        pytest.skip(native.why_not())
+    monkeypatch.setenv("LAB_KERNEL", request.param)
+    return request.param
+
+
+def test_the_kernel_that_is_asked_for_is_used(kernel):
+    x, weight = torch.zeros(1, 1, 5, 3), torch.zeros(1, 4, 3)
+    assert canon_kernel.fits(x, weight) == (kernel == "native")
+    assert not canon_kernel.fits(x.bfloat16(), weight.bfloat16()) and not canon_kernel.fits(x.double(), weight)
+    assert not canon_kernel.fits(x.to("meta"), weight.to("meta"))
 
 
 @pytest.mark.parametrize("tokens", [1, 2, 3, 4, 5, 9])
@@ -40,6 +58,22 @@ def test_gradients_are_the_formulas_to_the_second_order(tokens):
     torch.testing.assert_close(own, torch.autograd.grad(formula(x, layer.weight), (x, layer.weight), against))
     assert torch.autograd.gradcheck(_of(layer), (x, layer.weight))
     assert torch.autograd.gradgradcheck(_of(layer), (x, layer.weight))
+
+
+def test_in_single_precision_and_in_any_layout_it_is_the_formula_in_double():
+    generator = torch.Generator().manual_seed(3)
+    x, weight = torch.randn(2, 7, 33, 40, generator=generator), torch.randn(2, 4, 40, generator=generator)
+    layer = shaken(Canon(2, 40))
+    with torch.no_grad():
+        layer.weight.copy_(weight)
+    for cut in (x, x[:, ::2], x[..., ::2].repeat(1, 1, 1, 2), x.transpose(1, 2)):
+        leaf, against = cut.detach().requires_grad_(), torch.randn(cut.shape, generator=generator)
+        exact, exact_weight = cut.double().requires_grad_(), weight.double().requires_grad_()
+        expected = formula(exact, exact_weight)
+        torch.testing.assert_close(layer(leaf).double(), expected, rtol=1e-6, atol=1e-6)
+        own = torch.autograd.grad(layer(leaf), (leaf, layer.weight), against)
+        true = torch.autograd.grad(expected, (exact, exact_weight), against.double())
+        torch.testing.assert_close([one.double() for one in own], list(true), rtol=1e-5, atol=1e-5)
 
 
 def test_torch_func_and_the_compiler_see_the_same_layer():

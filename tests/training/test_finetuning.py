@@ -12,7 +12,8 @@ from lab.kinds import Sizes, build
 from lab.models.small_language import FORMS, SmallLanguageModel
 from lab.probes.minimal_pairs import Reader
 from lab.spec import AdamTrapezoid, Knots, RunSpec, replace
-from lab.training.finetuning import TUNINGS, Classifier, Tuning, _fraction, _padded, fine_tune, one_run, score
+from lab.training.classifier import Classifier, one_run, padded
+from lab.training.finetuning import TUNINGS, Tuning, _fraction, fine_tune, score
 
 pytest.importorskip("transformers")
 FAMILY = pytest.mark.parametrize("family", FORMS)
@@ -45,7 +46,7 @@ def test_logits_are_those_of_the_librarys_classifier(family):
         torch.nn.init.normal_(weight, generator=torch.Generator().manual_seed(1))
     config = made.body.net.config
     config.num_labels = 2
-    tokens, lengths = _padded([[3, 4, 5], [3, 4, 5, 6, 7], [9]], torch.device("cpu"))
+    tokens, lengths = padded([[3, 4, 5], [3, 4, 5, 6, 7], [9]], torch.device("cpu"))
     if family == "gpt_neo":
         config.activation_function, config.pad_token_id = "gelu_new", 0
         theirs = transformers.GPTNeoForSequenceClassification(config).eval()

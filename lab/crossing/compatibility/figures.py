@@ -11,6 +11,7 @@ from lab.crossing.compatibility.measures import gains, models_of
 from lab.crossing.places import BASELINE, TEST, VAL, Place, places
 from lab.papers.entry import Entry, Planned
 from lab.papers.origin import SILENT, Field, Origin, shipped
+from lab.plots.caption import signed
 from lab.run import Run
 from lab.spec import Part
 from lab.statistics import LEVEL
@@ -67,7 +68,7 @@ def summary(table: pd.DataFrame) -> str:
 
 def _said(gain: Any) -> str:
     low, high = gain.interval(LEVEL)
-    return f"{gain.effect:+.1f}" + (f" ± {(high - low) / 2:.1f}" if isfinite(low) else "")
+    return signed(gain.effect) + (f" ± {(high - low) / 2:.1f}" if isfinite(low) else "")
 
 
 def _task(place: Place) -> str:

@@ -21,6 +21,7 @@ from lab.crossing.hyla_phi.settings import (
 )
 from lab.papers.claims import Verdict
 from lab.papers.entry import Entry, Planned
+from lab.plots.caption import signed
 from lab.run import Run
 from lab.spec import Learned, replace
 from lab.statistics import LEVEL
@@ -68,7 +69,7 @@ def summary(table: pd.DataFrame) -> str:
 
 def _said(found: Verdict) -> str:
     low, high = found.estimate.interval(LEVEL)
-    return f"{found.effect:+.1f}" + (f" ± {(high - low) / 2:.1f}" if isfinite(low) else "")
+    return signed(found.effect) + (f" ± {(high - low) / 2:.1f}" if isfinite(low) else "")
 
 
 def _notes(scale: str) -> list[str]:

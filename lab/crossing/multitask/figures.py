@@ -13,6 +13,7 @@ from lab.crossing.multitask.settings import SEEDS, TASKS, origin, shared
 from lab.papers.claims import Verdict
 from lab.papers.entry import Entry, Planned
 from lab.papers.transformers.settings import BASELINE, MLP, setting
+from lab.plots.caption import signed
 from lab.plots.style import task_title
 from lab.run import Run
 from lab.spec import Learned
@@ -67,7 +68,7 @@ def _said(found: Verdict) -> str:
     if found.reason:
         return "not learned"
     low, high = found.estimate.interval(LEVEL)
-    return f"{found.effect:+.1f}" + (f" ± {(high - low) / 2:.1f}" if isfinite(low) else "")
+    return signed(found.effect) + (f" ± {(high - low) / 2:.1f}" if isfinite(low) else "")
 
 
 ENTRIES = (

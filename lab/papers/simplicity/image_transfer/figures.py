@@ -13,6 +13,7 @@ from lab.papers.simplicity.images.figures import accuracies
 from lab.papers.simplicity.images.settings import REGRESSION, RELU, SETS, TITLES, images, present
 from lab.papers.simplicity.search import claims
 from lab.papers.simplicity.search.settings import ALL, DEEP, DEPTHS, TRANSFER_SEEDS, origin, transfer_runs
+from lab.plots.caption import signed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,7 +51,7 @@ def _summary(table: pd.DataFrame) -> str:
     told = []
     for source, gain in plots.gains(table).items():
         paper = plots.PRINTED_GAINS.get(source)
-        told.append(f"{plots.learned_on(source)} {gain:+.1f} points" + (f" (paper {paper:+.1f})" if paper else ""))
+        told.append(f"{plots.learned_on(source)} {signed(gain)} points" + (f" (paper {paper:+.1f})" if paper else ""))
     return f"Test accuracy compared to ReLU, mean over sets: {', '.join(told)}."
 
 

@@ -21,7 +21,7 @@ from lab.papers.simplicity.tables.settings import (
     origin,
     tables,
 )
-from lab.plots.caption import set_reading
+from lab.plots.caption import set_reading, signed
 from lab.plots.panels import above, grid, place
 from lab.plots.style import METHOD_SYMBOLS, SIZE, colour, method_title
 from lab.run import Run
@@ -119,7 +119,7 @@ def draw(table: pd.DataFrame) -> go.Figure:
 def _summary(table: pd.DataFrame) -> str:
     means = 100 * table.groupby(["table", "layers", "width", "method"], sort=False)["accuracy"].mean().unstack("method")
     gain = means[LEARNED] - means[RELU]
-    told = ", ".join(f"{name} {value:+.1f}" for name, value in gain.groupby("table", sort=False).mean().items())
+    told = ", ".join(f"{name} {signed(value)}" for name, value in gain.groupby("table", sort=False).mean().items())
     return (
         f"Learned function against ReLU, points of test accuracy, mean over widths and depths: {told}; better in"
         f" {(gain > 0).sum()} of {len(gain)} settings."

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.papers.transformers.compatibility.matrix import delta
-from lab.plots.caption import set_reading
+from lab.plots.caption import set_reading, signed
 from lab.plots.panels import above, grid
 from lab.plots.style import GREY, METHOD_SYMBOLS, SIZE, colour, faded, task_title
 from lab.statistics import INTERVAL
@@ -79,7 +79,7 @@ def summary(table: pd.DataFrame) -> str:
         ]
         told = ", ".join(
             f"{NAMES[row.method]}{f' {row.degree}' if row.degree else ''} "
-            + ("–" if np.isnan(row.delta) else f"{row.delta:+.1f}")
+            + ("–" if np.isnan(row.delta) else signed(row.delta))
             for part in shown
             for row in part.itertuples()
         )

@@ -16,6 +16,7 @@ from lab.papers.transformers.claims import gain
 from lab.papers.transformers.individual_tasks import claims, plots
 from lab.papers.transformers.origin import origin
 from lab.papers.transformers.settings import ATTENTION_GUESS, BASELINE, BOTH, MLP, TRAINED_TO, setting
+from lab.plots.caption import signed
 from lab.plots.function_grid import fig6 as draw_shapes
 from lab.plots.style import task_title
 from lab.run import Run
@@ -164,7 +165,7 @@ def _differences(table: pd.DataFrame) -> str:
         low, high = found.interval(LEVEL)
         interval = f" [{low:.1f}, {high:.1f}]" if isfinite(low) else ""
         searches = f" ({found.n} searches)" if found.over == "searches" and found.n > 1 else ""
-        words.append(f"{task_title(task)} " + (f"{found.effect:+.1f}{interval}{searches}" if found.n else "–"))
+        words.append(f"{task_title(task)} " + (f"{signed(found.effect)}{interval}{searches}" if found.n else "–"))
     lost = " (–: every run of a kind diverged)" if any(word.endswith("–") for word in words) else ""
     several = any("searches)" in word for word in words)
     covers = "over seeds of one search" + (

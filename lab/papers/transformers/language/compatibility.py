@@ -10,10 +10,11 @@ from lab.papers.entry import Entry, Planned
 from lab.papers.origin import Origin
 from lab.papers.transformers.defaults import of_sequences
 from lab.papers.transformers.language import claims, compatibility_plots
-from lab.papers.transformers.language.measures import perplexity_changes, signed
+from lab.papers.transformers.language.measures import perplexity_changes
 from lab.papers.transformers.language.settings import NAMES, SEEDS, TEXTS, language, origin
 from lab.papers.transformers.origin import origin as algorithmic
 from lab.papers.transformers.settings import BASELINE, Setting
+from lab.plots.caption import signed
 from lab.plots.style import task_title
 from lab.run import Run
 

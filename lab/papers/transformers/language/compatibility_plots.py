@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lab.papers.transformers.language.measures import perplexity_changes, signed, spread
+from lab.papers.transformers.language.measures import perplexity_changes, spread
 from lab.papers.transformers.settings import BASELINE
-from lab.plots.caption import set_reading
+from lab.plots.caption import set_reading, signed
 from lab.plots.style import DIVERGING, SIZE, TEMPLATE, task_title
 from lab.statistics import LEVEL
 

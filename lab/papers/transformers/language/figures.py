@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from lab.papers.entry import Entry, Planned
 from lab.papers.transformers.language import claims, compatibility, plots, sizes, symmetry, texts
 from lab.papers.transformers.language.designs import DESIGNS, GELU
-from lab.papers.transformers.language.measures import accuracy_gains, final, perplexity_changes, signed
+from lab.papers.transformers.language.measures import accuracy_gains, final, perplexity_changes
 from lab.papers.transformers.language.settings import SEEDS, STORIES, on_stories, stories_origin
 from lab.papers.transformers.settings import MLP
+from lab.plots.caption import signed
 from lab.run import Run
 from lab.spec import Learned, replace
 

@@ -78,15 +78,6 @@ def spread(table: pd.DataFrame, mark: str = "Whiskers") -> str:
     return f"{mark}: {100 * LEVEL:.0f} % interval of the difference over seeds."
 
 
-def signed(value: float, places: int = 1) -> str:
-    """A difference as captions say it; no "-0.0".
-
-    >>> signed(0.26), signed(-0.01)
-    ('+0.3', '+0.0')
-    """
-    return f"{round(value, places) + 0.0:+.{places}f}"
-
-
 COVERS = "seeds, of one search"
 
 

@@ -11,7 +11,7 @@ from lab.nonlinearity.part import as_module
 from lab.papers.entry import Entry, Planned
 from lab.papers.transformers.language import claims, size_plots
 from lab.papers.transformers.language.designs import GELU, MODELS, TOGETHER
-from lab.papers.transformers.language.measures import accuracy_gains, by_size, final, signed
+from lab.papers.transformers.language.measures import accuracy_gains, by_size, final
 from lab.papers.transformers.language.settings import (
     SEEDS,
     SIZES,
@@ -24,7 +24,7 @@ from lab.papers.transformers.language.settings import (
 )
 from lab.papers.transformers.language.texts import FROM_GELU, changes
 from lab.papers.transformers.settings import ATTENTION, BASELINE, BOTH, MLP, Setting
-from lab.plots.caption import counted
+from lab.plots.caption import counted, signed
 from lab.plots.style import task_title
 from lab.resolve import resolve
 from lab.run import Run

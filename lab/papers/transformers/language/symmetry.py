@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 from lab.nonlinearity.part import as_module
 from lab.papers.entry import Entry, Planned
 from lab.papers.transformers.language import claims, symmetry_plots
-from lab.papers.transformers.language.measures import accuracy_gains, by_size, final, signed
+from lab.papers.transformers.language.measures import accuracy_gains, by_size, final
 from lab.papers.transformers.language.settings import SIZES, STORIES, language, stories_origin
 from lab.papers.transformers.language.sizes import FEW, of_size
 from lab.papers.transformers.settings import BASELINE, MLP
+from lab.plots.caption import signed
 from lab.plots.style import task_title
 from lab.resolve import resolve
 from lab.run import Run

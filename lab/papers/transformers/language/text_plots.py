@@ -8,9 +8,9 @@ import numpy as np
 
 from lab.papers.runs import compare_one
 from lab.papers.transformers.language.claims import losses_by_method
-from lab.papers.transformers.language.measures import perplexity_changes, signed, spread
+from lab.papers.transformers.language.measures import perplexity_changes, spread
 from lab.papers.transformers.settings import BASELINE, MLP
-from lab.plots.caption import set_reading
+from lab.plots.caption import set_reading, signed
 from lab.plots.panels import STEP, above, grid, place
 from lab.plots.style import GREY, SIZE, colour, faded, methods_of, task_title
 from lab.statistics import INTERVAL, LEVEL, over_seeds
@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # imported where a figure is drawn
 
 
 def fig8(table: pd.DataFrame) -> go.Figure:
-    """One panel a text, one bar a method: training perplexity, and on the bar its difference from the baseline in %."""
+    """One panel a text, one bar a method: training perplexity, and below it its difference from the baseline in %."""
     tasks, columns = list(table["task"].unique()), 2
     figure = grid([task_title(task) for task in tasks], columns, height=150, gap=58, top=88)
     named: set[str] = set()
@@ -42,26 +42,22 @@ def fig8(table: pd.DataFrame) -> go.Figure:
                 name=method,
                 legendgroup=method,
                 showlegend=method not in named,
-                text=signed(changes[method].effect) if method in changes else "",
-                textposition="inside",
-                insidetextanchor="end",
-                textangle=0,
-                textfont={"color": "white", "size": SIZE - 1},
                 hovertemplate=f"{method}: %{{y:.3f}} ± %{{error_y.array:.3f}}",
                 row=at[0],
                 col=at[1],
             )
             named.add(method)
-        lowest = float((stats["mean"] - stats["half"].fillna(0)).min())
-        pad = 0.6 * (float(tops.max()) - lowest) or 0.1 * lowest
-        figure.update_yaxes(range=(max(0.0, lowest - pad), float(tops.max()) + 0.1 * pad), row=at[0], col=at[1])
-        figure.update_xaxes(showticklabels=False, ticks="", row=at[0], col=at[1])
+        shown = [method for method in methods_of(rows) if method in stats.index]
+        texts = [f"{signed(changes[method].effect)} %" if method in changes else "" for method in shown]
+        figure.update_yaxes(range=(0, 1.06 * float(tops.max())), row=at[0], col=at[1])
+        below = {"tickvals": shown, "ticktext": texts, "ticks": "", "tickangle": 0, "tickfont": {"size": SIZE - 2}}
+        figure.update_xaxes(**below, row=at[0], col=at[1])
         if at[1] == 1:
             figure.update_yaxes(title_text="training perplexity", row=at[0], col=at[1])
     several = table["seed"].nunique() > 1
     set_reading(
         figure,
-        "Lower is better; axes do not begin at 0. Numbers: difference from the baseline in %.",
+        "Lower is better. Numbers: difference from the baseline.",
         f"Whiskers: {INTERVAL}." if several else "One seed only: no interval.",
     )
     return figure

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+from lab.estimates import Estimate
 from lab.papers.entry import Entry, Planned
 from lab.papers.transformers.language import claims, text_plots
-from lab.papers.transformers.language.measures import curves, final, perplexity_changes, signed
+from lab.papers.transformers.language.measures import curves, final, perplexity_changes
 from lab.papers.transformers.language.settings import NAMES, SEEDS, TEXTS, language, origin
 from lab.papers.transformers.settings import ATTENTION, BASELINE, BOTH, MLP, Setting
+from lab.plots.caption import signed
 from lab.plots.style import task_title
 from lab.run import Run
 from lab.spec import Learned, SearchSpec, replace
+from lab.statistics import LEVEL
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,13 +58,20 @@ def plan_fig15(scale: str, seeds: int) -> list[Planned]:
 
 
 def summary_fig8(table: pd.DataFrame) -> str:
-    """By text: the baseline's perplexity, and what each method changes."""
+    """By text: what the learned MLP function changes, with its interval, and which method's perplexity is lowest."""
     words = []
     for task, rows in table.groupby("task", sort=False):
-        base = rows.loc[rows["method"] == BASELINE, "perplexity"].mean()
-        told = [f"{m} {signed(one.effect)} %" for m, one in perplexity_changes(rows, "method", BASELINE).items()]
-        words.append(f"{task_title(task)} {base:.2f}: {', '.join(told)}")
-    return f"Training perplexity of the baseline, and against it: {'; '.join(words)}."
+        changed = perplexity_changes(rows, "method", BASELINE)
+        lowest = min(changed, key=lambda method: changed[method].effect, default=MLP)
+        lowest = lowest if lowest in changed and changed[lowest].effect < 0 else BASELINE
+        ours = f" {signed(changed[MLP].effect)} %{_ends(changed[MLP])}" if MLP in changed else ""
+        words.append(f"{task_title(task)}{ours} (lowest: {lowest})")
+    return f"Perplexity with the learned MLP function against GELU's: {'; '.join(words)}."
+
+
+def _ends(change: Estimate) -> str:
+    low, high = change.interval(LEVEL)
+    return f" [{signed(low)}, {signed(high)}]" if isfinite(low) else ""
 
 
 def summary_fig15(table: pd.DataFrame) -> str:

@@ -19,6 +19,7 @@ from lab.papers.transformers.rates import claims, plots
 from lab.papers.transformers.rates.choice import TEST, VAL, at_best, at_printed, best_rates, known_tasks
 from lab.papers.transformers.settings import BASELINE, MLP, printed_rate, setting
 from lab.papers.transformers.sweep import SEEDS
+from lab.plots.caption import signed
 from lab.plots.style import task_title
 from lab.run import Run
 from lab.spec import replace
@@ -95,7 +96,7 @@ def _interval(found: Verdict) -> str:
     if found.reason:
         return "not learned" if found.reason == claims.NOT_LEARNED else "–"
     low, high = found.estimate.interval(LEVEL)
-    return f"{found.effect:+.1f}" + (f" [{low:.1f}, {high:.1f}]" if isfinite(low) else "")
+    return signed(found.effect) + (f" [{low:.1f}, {high:.1f}]" if isfinite(low) else "")
 
 
 ENTRIES = (

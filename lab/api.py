@@ -27,7 +27,7 @@ from lab.papers.transformers.settings import Setting
 from lab.run import MOST_SEED, MOST_SEEDS, MOST_WIDTH, Run, Runs, complete
 from lab.scale import check_scale
 from lab.search_results import EpisodeResult, SearchResult
-from lab.spec import EpisodeSpec, Part, SearchSpec, TwoLossSpec, by_episodes
+from lab.spec import EpisodeSpec, Part, SearchSpec, TwoLossSpec, by_episodes, own_table
 from lab.store import SHIPPED, Store, as_store
 from lab.tasks import Logic, Sraven, TableTask, Task, Text
 from lab.tasks.named import HELP, TEXT_HELP, table_named
@@ -59,9 +59,10 @@ def search(
 
     task: an algorithmic one by name; a `lab.Task` of your own; a text ("shakespeare", "shakespeare gpt2", or a
     `lab.tasks.Text`); or a table, as a task of `lab.tasks` or by its name ("ab mod 27", "mnist_sample as numbers",
-    "bank-marketing"). learn: of a table one function for all layers ("shared", default), one a layer ("layers"), or one
-    an input ("inputs"); of others "mlp" (default) or "attention" or both. by: "two_loss" (Algorithm 1 of the
-    transformers paper), or "episodes" (Algorithm 1 of the simplicity paper), for tables alone and their default.
+    "bank-marketing"), or a `lab.Data` whose examples are rows of numbers. learn: of a table one function for all layers
+    ("shared", default), one a layer ("layers"), or one an input ("inputs"); of others "mlp" (default) or "attention" or
+    both. by: "two_loss" (Algorithm 1 of the transformers paper), or "episodes" (Algorithm 1 of the simplicity paper),
+    for tables alone and their default.
 
     On a `lab.Data` with a model of your own, one function for all its activations:
     model: a function of a seed that returns a `torch.nn.Module`; your code, unchanged.
@@ -87,8 +88,10 @@ def search(
     >>> data = Data.from_arrays(X, X.prod(1) > 0, name="signs")
     >>> search(data, model=make, replace=nn.GELU, models=2, steps=20, progress=False).spline
     Spline((161,) knots on [-8, 8])
+    >>> search(data, scale="smoke", progress=False).spline  # in the lab's own perceptrons
+    Spline((21,) knots on [-5, 5])
     """
-    if isinstance(task, Data) or model is not None or replace is not None or settings:
+    if model is not None or replace is not None or settings:
         if isinstance(task, Data) and (learn is not None or scale != "laptop"):
             given = "learn" if learn is not None else "scale"
             raise ArgumentError(f"{given} is for the papers' tasks; on a lab.Data, give replace= and steps=")
@@ -111,7 +114,7 @@ def search(
 
 
 def train(
-    task: str | Task | Logic | Sraven | TableTask | Text,
+    task: str | Task | Logic | Sraven | TableTask | Text | Data,
     mlp: nn.Module | Part | None = None,
     attention: nn.Module | Part = "softmax",
     seeds: int = 6,
@@ -129,11 +132,11 @@ def train(
 ) -> Runs:
     """Train a task's model from scratch (stage II, or a baseline), one run a seed, or read the runs from the store.
 
-    task: as for `search`, or a `Logic` or a `Sraven`. mlp: a name ("gelu", "identity", …; None: GELU, on a table ReLU),
-    a `Spline`, or a polynomial of one (`phi.chebyshev(18)`). steps: stop after so many. width: of the residual stream,
-    or of hidden layers. layers, rate (the peak), batch: others than the task's own. optimizer: of a table "sgd",
-    "rmsprop" or "adam"; on other tasks there is one. On a `Logic` or a `Sraven`, attention is a name of
-    `lab.models.methods`; a table has none.
+    task: as for `search`, or a `Logic` or a `Sraven`; on a `lab.Data`, models train on its `train` and `search`. mlp: a
+    name ("gelu", "identity", …; None: GELU, on a table ReLU), a `Spline`, or a polynomial of one (`phi.chebyshev(18)`).
+    steps: stop after so many. width: of the residual stream, or of hidden layers. layers, rate (the peak), batch:
+    others than the task's own. optimizer: of a table "sgd", "rmsprop" or "adam"; on other tasks there is one. On a
+    `Logic` or a `Sraven`, attention is a name of `lab.models.methods`; a table has none.
 
     >>> runs = train("memorize", mlp="relu", seeds=2, scale="smoke", progress=False)
     >>> runs.accuracy.shape == (2, len(runs.steps))
@@ -258,14 +261,14 @@ def _parts(learn: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(part for part in PARTS if part in learn)
 
 
-def _of(task: str | Task | TableTask | Text, scale: str) -> Setting | TableTask:
+def _of(task: str | Task | TableTask | Text | Data, scale: str) -> Setting | TableTask:
     """The settings of an algorithmic task or a text; or the table that is meant."""
     if task is None:
         raise ArgumentError(f"task=None: give {', '.join(tasks.NAMES)}; {TEXT_HELP}; or {HELP}")
     if isinstance(task, (Task, Text)) or task in tasks.NAMES:
         return of_sequences(task, scale)
     if isinstance(task, Data):
-        raise ArgumentError(f"{task!r} is for models of your own; call lab.compare(data, model, replace, functions)")
+        return own_table(task)
     if not isinstance(task, str):
         return task
     if text_named(task) is not None:

@@ -23,7 +23,7 @@ from lab.devices import choose_device, planned_for_gpu
 from lab.errors import LabError, check_whole
 from lab.jobs import episodes, finetuning, runs, two_losses  # noqa: F401  the kinds of jobs that come with the lab
 from lab.jobs.job import Job, jobs_of, perform, wait, work
-from lab.spec import is_search, needs
+from lab.spec import is_search, known_here_alone, needs
 from lab.store import Spec, Store
 from lab.workers import Progress, in_processes, in_this_process
 
@@ -138,6 +138,7 @@ def _perform(
 ) -> set[int]:
     """Do jobs; the indices of those that were done."""
     count = min(len(jobs), workers)
-    if device == "cpu" and count > 1 and sum(job.size for job in jobs) > SMALL:
+    here = any(known_here_alone(spec) for job in jobs for spec in job.specs)
+    if device == "cpu" and count > 1 and not here and sum(job.size for job in jobs) > SMALL:
         return in_processes(jobs, perform, count, progress, after)
     return in_this_process(jobs, perform, threads if device == "cpu" else torch.get_num_threads(), progress, after)

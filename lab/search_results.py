@@ -61,13 +61,14 @@ class LearnedFunctions(Stored, ABC):
         """
         check_type("name", name, str, "a name, such as 'digits-cnn'")
         gain = {} if measured is None else {"gain": measured.gain_of(self)}
-        told = self.provenance | {"versions": versions(), "task": self.spec.task_name, "paper": "transformers"}
+        paper = "simplicity" if isinstance(self.spec, EpisodeSpec) else "transformers"  # whose algorithm it is
+        about = self.provenance | {"versions": versions(), "task": self.spec.task_name, "paper": paper}
         written = {}
         for part, spline in self.splines.items():
             own = name if len(self.splines) == 1 else f"{name}-{part}"
             where = getattr(self.spec.model, "replace", None) or part
-            written[own] = (spline, told | {"part": where} | gain | facts)
-        return [keep(own, spline, told, folder) for own, (spline, told) in written.items()]
+            written[own] = (spline, about | {"part": where} | gain | facts)
+        return [keep(own, spline, notes, folder) for own, (spline, notes) in written.items()]
 
 
 class Measured(Protocol):

@@ -301,7 +301,7 @@ WRONG = {
     "unknown a 'Swish'; known: GELU, ReLU": lambda: compare(seeds=1).difference("Swish", "GELU"),
     "seeds 0": lambda: compare(seeds=1).model("GELU", seed=4),
     "give a lab.Data": lambda: lab.search("memorize", model=own.mlp, replace=nn.GELU),
-    "give model=make and replace": lambda: lab.search(own.signs()),
+    "give model=make and replace": lambda: lab.search(own.signs(), model=own.mlp),
     "name is not": lambda: compare(store=Store("nowhere")),
     "cannot be computed at once": lambda: compare(make=own.dropout, side_by_side="vmap"),
 }

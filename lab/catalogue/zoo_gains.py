@@ -25,11 +25,13 @@ from lab.spec import (
     EpisodeSpec,
     Learned,
     ModuleSearch,
+    OwnTable,
     RunSpec,
     SearchSpec,
     TwoLossSpec,
     from_json,
     key,
+    known_here_alone,
     on_sequences,
     replace,
 )
@@ -147,6 +149,8 @@ def _base(phi: Spline, spec: Search, scale: str, seeds: int) -> tuple[list[RunSp
         return settings.runs(seeds), kinds
     if spec.learn != "shared" or isinstance(spec.task, tuple):
         return [], []
+    if isinstance(spec.task, OwnTable) and not (known_here_alone(spec.task) and spec.task.classification):
+        return [], []  # whose data is not here, or has no accuracy
     base = of_table(spec.task, scale).runs(seeds)
     parts = (Learned(spec, "phi"), as_part(phi))
     return base, [[replace(run, model=replace(run.model, phi=part)) for run in base] for part in parts]

@@ -19,7 +19,18 @@ from dataclasses import replace
 from lab.spec.canonical import SCHEMA, TYPES, from_json, key, register, to_json
 from lab.spec.finetuning import TUNINGS, FineTuning, Tuning
 from lab.spec.models import HyperModel, ModelSpec, Perceptron, as_printed
-from lab.spec.modules import UNCHANGED, DataSpec, Fit, ModuleSearch, ModuleSpec, OwnTask, remember, remembered
+from lab.spec.modules import (
+    UNCHANGED,
+    DataSpec,
+    Fit,
+    ModuleSearch,
+    ModuleSpec,
+    OwnTask,
+    known_here_alone,
+    remember,
+    remembered,
+)
+from lab.spec.own_tables import OwnTable, own_table
 from lab.spec.parts import Coefficients, Knots, KnotTable, Learned, ModuleFunction, Part, Resolved, Shaped
 from lab.spec.recipes import AdamTrapezoid, AdamWCosine, ConstantRate
 from lab.spec.runs import RunSpec, Search, is_search, needs
@@ -58,6 +69,7 @@ __all__ = [
     "ModuleFunction",
     "ModuleSearch",
     "ModuleSpec",
+    "OwnTable",
     "OwnTask",
     "Part",
     "Perceptron",
@@ -75,8 +87,10 @@ __all__ = [
     "from_json",
     "is_search",
     "key",
+    "known_here_alone",
     "needs",
     "on_sequences",
+    "own_table",
     "register",
     "remember",
     "remembered",

@@ -11,6 +11,7 @@ from lab.errors import ArgumentError
 from lab.spec.finetuning import FineTuning, Tuning
 from lab.spec.models import HyperModel, ModelSpec, Perceptron
 from lab.spec.modules import DataSpec, Fit, ModuleSearch, ModuleSpec, OwnTask
+from lab.spec.own_tables import OwnTable
 from lab.spec.parts import Coefficients, Knots, KnotTable, Learned, ModuleFunction, Shaped
 from lab.spec.recipes import AdamTrapezoid, AdamWCosine, ConstantRate
 from lab.spec.runs import RunSpec
@@ -39,7 +40,7 @@ _KINDS: tuple[type, ...] = (Knots, KnotTable, Coefficients, Learned, Shaped, Mod
 _KINDS += (AdamTrapezoid, AdamWCosine, ConstantRate, SearchSpec, SharedSearch, EpisodeSpec, InterpolatedSpec, Restart)
 _KINDS += (TwoLossSpec, FineTuning, Tuning)
 _KINDS += (Logic, Sraven, Operation, Images, Collage, SingleTileCollage, Tabular, Text)
-_KINDS += (DataSpec, ModuleSpec, ModuleFunction, Fit, ModuleSearch, ModuleEpisodes, OwnTask)
+_KINDS += (DataSpec, ModuleSpec, ModuleFunction, Fit, ModuleSearch, ModuleEpisodes, OwnTask, OwnTable)
 TYPES: dict[str, type] = {NAMES.get(kind, kind.__name__): kind for kind in _KINDS}
 
 

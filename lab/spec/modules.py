@@ -7,7 +7,7 @@ Data and code stand in no JSON. A spec has their digest or layout, and the proce
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, ClassVar
 
 from lab.errors import LabError
@@ -28,6 +28,15 @@ def remembered(spec: object) -> Any:
     if spec not in _remembered:
         raise LabError(f"{spec} is not known in this process; make the data and call lab.search or lab.compare again")
     return _remembered[spec]
+
+
+def known_here_alone(spec: object) -> bool:
+    """Whether a spec stands for something, in any of its parts, that no other process knows."""
+    if isinstance(spec, tuple):
+        return any(map(known_here_alone, spec))
+    if not is_dataclass(spec):
+        return False
+    return spec in _remembered or any(known_here_alone(getattr(spec, field.name)) for field in fields(spec))
 
 
 @dataclass(frozen=True)

@@ -125,6 +125,10 @@ class TableTask(ABC):
         right = self.answers(outputs) == self.answers_of_targets(targets)
         return {"accuracy": right.double().mean(-1), self.loss_name: self.loss(outputs, targets).double()}
 
+    def of_split(self, scores: Mapping[str, Tensor], targets: Tensor) -> dict[str, Tensor]:
+        """All scores of a split, from the means of `scores` over its rows, whose targets these are, (N,) or (R, N)."""
+        return dict(scores)
+
     def answers(self, outputs: Tensor) -> Tensor:
         """The class that outputs (..., O) stand for, (...) int64."""
         return outputs.argmax(-1) if self.classification else nearest_class(outputs.squeeze(-1), self.classes)

@@ -82,7 +82,7 @@ class TableData:
     @property
     def columns(self) -> list[str]:
         """Names of the scores."""
-        return [f"{score}_{split}" for split in self.followed for score in ("accuracy", self.task.loss_name)]
+        return [f"{score}_{split}" for split in self.followed for score in self.judged]
 
     @torch.no_grad()
     def scores(self, model: nn.Module) -> dict[str, np.ndarray]:
@@ -95,7 +95,9 @@ class TableData:
                 new = self.task.scores(batch.outputs(model), batch.targets)
                 count = batch.targets.shape[1]
                 sums = {name: count * value + sums.get(name, 0.0) for name, value in new.items()}
-            found |= {f"{name}_{split}": (value / len(rows)).cpu().numpy() for name, value in sums.items()}
+            means = {name: value / len(rows) for name, value in sums.items()}
+            known = self.task.of_split(means, rows.targets)
+            found |= {f"{name}_{split}": value.cpu().numpy() for name, value in known.items()}
         return found
 
 

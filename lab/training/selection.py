@@ -54,7 +54,8 @@ def result(spec: RunSpec, history: Mapping[str, np.ndarray], notes: Mapping[str,
 @singledispatch
 def deciding(task: Any) -> tuple[tuple[str, str], int]:
     """Names of the score and the loss that decide, and 1 where more of the score is better, -1 where less is."""
-    return ("accuracy", task.loss_name), 1
+    score, loss = task.judged
+    return (score, loss), 1
 
 
 def best(results: Sequence[Sequence[tuple[float, float]]]) -> int:

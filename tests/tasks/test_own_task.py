@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import lab
-from lab import tasks
+from lab import engine, tasks
 from lab.papers.transformers.defaults import of_sequences
 from lab.spec import RunSpec, key, replace
 from lab.store import Store
@@ -73,7 +73,10 @@ def test_what_makes_no_task_is_said_in_one_line(said, given):
     assert said in str(error.value) and "\n" not in str(error.value)
 
 
-def test_data_of_ones_own_is_for_models_of_ones_own():
-    data = lab.Data.from_arrays(torch.randn(60, 2), torch.arange(60) % 2)
-    with pytest.raises(lab.ArgumentError, match="call lab.compare"):
-        lab.train(data)
+def test_what_no_other_process_knows_is_trained_in_this_one(tmp_path, monkeypatch):
+    """A worker process has never seen the task."""
+    monkeypatch.setattr(engine, "SMALL", 0.0)
+    run = of_sequences(reverse(), "smoke").runs(1)[0]
+    runs = [run, replace(run, model=replace(run.model, width=2 * run.model.width))]
+    engine.complete(runs, store := Store(tmp_path), "cpu", workers=2)
+    assert all(map(store.has, runs))

@@ -1,7 +1,8 @@
 """Any table task: the models that `lab.train` trains on it, and the search that `lab.search` makes for it.
 
 Operations, tables and images have the settings of their figures, where they have a figure. Others, as collages, have
-those of the image figures, with gradients of knots divided by their length, as everywhere; nothing is tuned for them.
+those of the image figures, with gradients of knots divided by their length, as everywhere; a table of one's own has
+those of MagicTelescope. Nothing is tuned for them.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from lab.spec import (
     ConstantRate,
     EpisodeSpec,
     ModuleSearch,
+    OwnTable,
     Perceptron,
     Restart,
     RunSpec,
@@ -30,7 +32,8 @@ from lab.training.episodes import LEARN
 
 EPISODES, TWO_LOSSES = "episodes", "two_loss"
 SEARCHES = (EPISODES, TWO_LOSSES)
-KINDS = (Operation, Images, Collage, Tabular)
+KINDS = (Operation, Images, Collage, Tabular, OwnTable)
+OF_OTHERS = "MagicTelescope"  # whose settings a table of one's own has
 APART = 1_000  # between the seeds of restarts of two searches
 
 
@@ -102,6 +105,12 @@ def of_table(task: TableTask, scale: str = "laptop") -> TableSetting:
     if isinstance(task, Operation):
         found = grokking(check_scale(scale), task)
         return TableSetting(scale, found.task, found.model, found.recipe, found.search)
+    if isinstance(task, OwnTable):
+        others = of_table(Tabular(OF_OTHERS), scale)
+        assert others.inputs is not None
+        reach = max(1.0, float(task.split()["train"].inputs.abs().max()))
+        inputs = replace(others.inputs, task=task, low=-reach, high=reach)
+        return replace(others, task=task, base=replace(others.base, task=task), inputs=inputs)
     if isinstance(task, Tabular):
         run = tabular_settings.network(scale, task.name)
         starts = [tabular_settings.search(scale, task.name, start) for start in tabular_settings.STARTS]

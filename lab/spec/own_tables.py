@@ -1,0 +1,114 @@
+"""A table of the user's own, as the lab's perceptrons have it: rows of numbers with a class or a value each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from lab.errors import ArgumentError
+from lab.spec.modules import remember, remembered
+from lab.tasks.table import REQUIRED_SPLITS, TableSplit, TableTask
+
+if TYPE_CHECKING:
+    from lab.data import Data
+
+LOSSES = ("cross_entropy", "mse")
+
+
+@dataclass(frozen=True)
+class OwnTable(TableTask):
+    """A `lab.Data`, known by its content; `own_table` makes it. Its splits are those of the data, whatever the seed."""
+
+    name: str
+    digest: str
+
+    @property
+    def data(self) -> Data:
+        """What it stands for. LabError where this process has not seen it."""
+        return remembered(self)
+
+    @property
+    def inputs(self) -> int:
+        """Number of columns."""
+        return self.split()["train"].inputs.shape[1]
+
+    @property
+    def classes(self) -> int:
+        """Number of classes; none where a value is predicted."""
+        return len(self.data.classes)
+
+    @property
+    def classification(self) -> bool:
+        """Whether the answer is a class, and not a value."""
+        return self.data.is_classification
+
+    @property
+    def loss_name(self) -> str:
+        """As the data has it."""
+        return str(self.data.loss)
+
+    @property
+    def judged(self) -> dict[str, int]:
+        """Values are judged by R² on a split."""
+        return {"accuracy" if self.classification else "r2": 1, self.loss_name: -1}
+
+    def split(self, seed: int = 0) -> Mapping[str, TableSplit]:
+        """The data's splits; "train" has the rows of its "search", too: searches divide it themselves."""
+        return _splits(self)
+
+    def scores(self, outputs: Tensor, targets: Tensor) -> dict[str, Tensor]:
+        """Accuracy and cross-entropy of classes, as of other tables; of values the mean squared error."""
+        if self.classification:
+            return super().scores(outputs, targets)
+        return {self.loss_name: self.loss(outputs, targets).double()}
+
+    def of_split(self, scores: Mapping[str, Tensor], targets: Tensor) -> dict[str, Tensor]:
+        """R² next to the error: 1 minus its ratio to the variance of the targets (N,) or (R, N)."""
+        if self.classification:
+            return dict(scores)
+        error = scores[self.loss_name]
+        return {"r2": 1 - error / targets.double().var(-1, correction=0)} | dict(scores)
+
+
+def own_table(data: Data) -> OwnTable:
+    """The table of a `lab.Data`, remembered for training. ArgumentError where perceptrons cannot read it.
+
+    >>> from lab.data import Data
+    >>> X = torch.randn(90, 3, generator=torch.Generator().manual_seed(0))
+    >>> task = own_table(Data.from_arrays(X, X[:, 0] > 0, name="signs"))
+    >>> task.inputs, task.outputs, {name: len(split) for name, split in task.split().items()}
+    (3, 2, {'train': 72, 'val': 9, 'test': 9})
+    """
+    what, advice = "", "give model= and replace= for a model of your own"
+    if not isinstance(data.inputs, Tensor) or data.inputs.ndim != 2:
+        what, advice = "has inputs of another shape", f"give X as (rows, columns), X.reshape(len(X), -1), or {advice}"
+    elif not data.inputs.is_floating_point():
+        what, advice = "has whole numbers, which may be tokens", f"give X as floats, or {advice}"
+    elif data.targets.ndim != 1:
+        what, advice = f"has targets of shape {tuple(data.targets.shape)}", f"give one target a row, or {advice}"
+    elif data.loss not in LOSSES:
+        what = f"has a loss of its own; the lab's perceptrons have {' and '.join(LOSSES)}"
+    elif missing := [name for name in REQUIRED_SPLITS if name not in data.rows]:
+        what, advice = f"has no split {missing[0]!r}", "give splits={'val': .1, 'test': .1}"
+    if what:
+        raise ArgumentError(f"the data {data.name!r} {what}; a perceptron reads rows of numbers: {advice}")
+    task = OwnTable(data.name, data.digest)
+    remember(task, data)
+    return task
+
+
+@lru_cache(maxsize=8)
+def _splits(task: OwnTable) -> Mapping[str, TableSplit]:
+    data, found = task.data, {}
+    for name in REQUIRED_SPLITS:
+        rows = data.rows[name]
+        if name == "train" and "search" in data.rows:
+            rows = torch.cat([rows, data.rows["search"]])
+        found[name] = TableSplit(data.inputs[rows], data.targets[rows], {"row": rows})  # type: ignore[index]
+    return MappingProxyType(found)

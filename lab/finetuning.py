@@ -112,10 +112,10 @@ class TunedRuns(Sequence[Tuned]):
         return pd.DataFrame(rows)
 
     def __repr__(self) -> str:
-        spec, found = self[0].spec, self.estimate
-        low, high = found.interval(LEVEL)
+        spec, estimate = self[0].spec, self.estimate
+        low, high = estimate.interval(LEVEL)
         half = "one seed, no interval" if len(self) < 2 else f"± {(high - low) / 2:.3f}, {INTERVAL}"
-        words = f"{spec.task}, {SCORES[TASKS[spec.task].score]} on val: {found.effect:.3f} ({half};"
+        words = f"{spec.task}, {SCORES[TASKS[spec.task].score]} on val: {estimate.effect:.3f} ({half};"
         return f"{words} {len(self)} seeds); the better constant answer has {self[0]._best('constant'):.3f}"
 
 

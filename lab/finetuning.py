@@ -61,7 +61,9 @@ class Tuned(Stored):
             )
         body = one_run(cast(Any, restored(self.spec.pretrained, self.store)))
         made = Classifier(body, torch.Generator().manual_seed(0))  # the head's weights are replaced below
-        made.load_state_dict(weights, strict=False)
+        if weights.keys() != {name for name, weight in made.named_parameters() if weight.requires_grad}:
+            raise LabError(f"tuning {self.key[:12]} has weights of another model; `Store.forget` it, and tune again")
+        made.load_state_dict(weights, strict=False)  # tied ones have one name there, and frozen functions none
         return made.requires_grad_(False).eval()
 
     def answers(self, examples: Sequence[Labelled]) -> np.ndarray:

@@ -17,7 +17,7 @@ class Tools(anywidget.AnyWidget):
     only when the window is resized: it would not notice that it was shown, nor that a side bar opened.
     """
 
-    _esm = modules.source("tools.js")
+    _esm = modules.widget("tools.js")
     _css = Path(__file__).with_name("page") / "plots.css"  # the notebook may be dark
 
     name = Unicode("explorer").tag(sync=True)

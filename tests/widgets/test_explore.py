@@ -148,7 +148,7 @@ def test_no_widget_loads_anything_before_it_is_shown():
     kinds = [kind for kind in _kinds(anywidget.AnyWidget) if kind.__module__.startswith("lab.")]
     assert Playground in kinds and len(kinds) > 8
     for kind in kinds:
-        script = str(kind._esm)
+        script = str(getattr(kind, "_esm", ""))  # a view that others are made from has none
         assert not re.search(r"^\s*import\b(?!\()|^\s*export\b.*\bfrom\b|^await ", script, re.M), kind.__name__
 
 

@@ -16,7 +16,7 @@ from lab.papers.transformers.language.settings import (
     SEEDS,
     SIZES,
     STORIES,
-    depths,
+    deeper,
     language,
     on_stories,
     origin,
@@ -55,12 +55,11 @@ def plan_sizes(texts: dict[str, str], methods: Sequence[str], scale: str, seeds:
 def plan_table5(scale: str, seeds: int) -> list[Planned]:
     """Two depths: a linear MLP, GELU, a function of one model, a function of several."""
     found = []
-    for layers in depths(scale):
-        base = of_size(on_stories(scale), layers, on_stories(scale).model.width)
+    for base in (on_stories(scale), deeper(scale)):
         for method in (*MODELS, "Linear", GELU):
             search = replace(base.search(), models=MODELS.get(method, 1))
             part = Learned(search) if method in MODELS else "identity" if method == "Linear" else "gelu"
-            labels = {"task": base.task_name, "method": method, "layers": layers}
+            labels = {"task": base.task_name, "method": method, "layers": base.model.layers}
             found += [(labels, run) for run in base.runs(seeds, mlp=part)]
     return found
 

@@ -90,7 +90,7 @@ def _sraven() -> Family:
 
 
 def _perceptrons() -> Family:
-    recipe = ConstantRate(LONG, 1e-3, optimizer="adam", keep="last", every=LONG, stop=1)
+    recipe = ConstantRate(LONG, 1e-3, optimizer="adam", keep="last", every=LONG)
     specs = [RunSpec(Numbers(64), Perceptron(2, 64), recipe, seed, ()) for seed in range(64)]
     evaluated = replace(specs[0], recipe=replace(recipe, every=50), evaluate=("val", "test"))
     return Family(specs, evaluated, ("relu",), lambda s: MLP(specs[0].model, s.inputs, s.outputs), "rows")
@@ -125,8 +125,8 @@ class Ours:
 
     def steps(self, count: int) -> None:
         """Take so many."""
-        self.fleet.recipe = replace(self.fleet.recipe, stop=self.fleet.step + count)
-        train(self.fleet)
+        last = self.fleet.step + count
+        train(self.fleet, lambda fleet: fleet.step < last)
 
     @property
     def examples(self) -> int:

@@ -61,7 +61,9 @@ class Tuned(Stored):
             )
         body = one_run(cast(Any, restored(self.spec.pretrained, self.store)))
         made = Classifier(body, torch.Generator().manual_seed(0))  # the head's weights are replaced below
-        made.load_state_dict(weights, strict=False)
+        if weights.keys() != {name for name, weight in made.named_parameters() if weight.requires_grad}:
+            raise LabError(f"tuning {self.key[:12]} has weights of another model; `Store.forget` it, and tune again")
+        made.load_state_dict(weights, strict=False)  # tied ones have one name there, and frozen functions none
         return made.requires_grad_(False).eval()
 
     def answers(self, examples: Sequence[Labelled]) -> np.ndarray:
@@ -112,10 +114,10 @@ class TunedRuns(Sequence[Tuned]):
         return pd.DataFrame(rows)
 
     def __repr__(self) -> str:
-        spec, found = self[0].spec, self.estimate
-        low, high = found.interval(LEVEL)
+        spec, estimate = self[0].spec, self.estimate
+        low, high = estimate.interval(LEVEL)
         half = "one seed, no interval" if len(self) < 2 else f"± {(high - low) / 2:.3f}, {INTERVAL}"
-        words = f"{spec.task}, {SCORES[TASKS[spec.task].score]} on val: {found.effect:.3f} ({half};"
+        words = f"{spec.task}, {SCORES[TASKS[spec.task].score]} on val: {estimate.effect:.3f} ({half};"
         return f"{words} {len(self)} seeds); the better constant answer has {self[0]._best('constant'):.3f}"
 
 

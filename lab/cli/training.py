@@ -71,13 +71,13 @@ class FineTune:
         from lab.finetuning import finetune
 
         out = None if self.out is None else writable(self.out)
-        found = finetune(self.run_key, self.task, self.seeds, self.tuning, self.examples, self.device)
-        print(found)
-        print(found.table.assign(key=[run.key[:12] for run in found]).round(4).to_string(index=False))
+        tunings = finetune(self.run_key, self.task, self.seeds, self.tuning, self.examples, self.device)
+        print(tunings)
+        print(tunings.table.assign(key=[run.key[:12] for run in tunings]).round(4).to_string(index=False))
         if out is not None:
             try:
                 out.mkdir(parents=True, exist_ok=True)
-                found.table.to_csv(out / "scores.csv", index=False)
+                tunings.table.to_csv(out / "scores.csv", index=False)
             except OSError as error:
                 raise LabError(
                     f"cannot write to {out} ({error.strerror}); name another folder with --out; the tunings are kept"

@@ -60,14 +60,14 @@ def _tokenized(corpus: str, digest: str, kind: str, least: int) -> Tokens:
     folder = cache.folder() / "tokens" / f"{corpus}-{kind}-{least}-{digest[:16]}-{SCHEMA}"
     if (folder / "tokens.json").is_file():
         try:
-            return _kept(folder, kind)
+            return _read(folder, kind)
         except (LabError, ValueError, LookupError, TypeError):  # a damaged file: tokens are made anew in seconds
             shutil.rmtree(folder, ignore_errors=True)
     _make(corpus, kind, least, folder)
-    return _kept(folder, kind)
+    return _read(folder, kind)
 
 
-def _kept(folder: Path, kind: str) -> Tokens:
+def _read(folder: Path, kind: str) -> Tokens:
     said = json.loads((folder / "tokens.json").read_text(encoding="utf-8"))
     segments = {split: [(int(a), int(b)) for a, b in found] for split, found in said["segments"].items()}
     vocabulary = _restored(kind, said)

@@ -110,13 +110,13 @@ def true_minus(text: str) -> str:
 
 
 def signed(value: float, places: int = 1) -> str:
-    """A difference as captions say it; no "-0.0".
+    """A difference as captions say it, with the sign −; zero is +.
 
-    >>> signed(0.26), signed(-0.01)
-    ('+0.3', '+0.0')
+    >>> signed(-0.26), signed(-0.01)
+    ('−0.3', '+0.0')
     """
     text = f"{value:+.{places}f}"
-    return text.replace("-", "+") if float(text) == 0 else text
+    return text.replace("-", "+" if float(text) == 0 else "−")
 
 
 def reading(figure: go.Figure) -> str:

@@ -30,7 +30,7 @@ class DescentFleet(Fleet):
     def __init__(self, specs: Sequence[RunSpec], parts: Sequence[tuple[Resolved, ...]], device: str = "cpu"):
         super().__init__(specs, parts, device)
         flat, runs = self._flat(), len(specs)
-        self.average = Average(flat, self.recipe)
+        self.average = Average(self.weights, self.recipe)
         self.kept, self.kept_step = flat.clone(), np.zeros(runs, dtype=np.int64)
         worst = [-sign * np.inf for sign in self.data.judged.values()]
         self.best = np.tile(worst, (runs, 1))  # scores of the best evaluation, those that it is judged by
@@ -44,21 +44,20 @@ class DescentFleet(Fleet):
         self.optimizer.rates = rates
 
     @property
-    def alive(self) -> Tensor:
+    def living(self) -> np.ndarray:
         """Which runs train on, (R,) bool."""
-        return torch.from_numpy((self.died < 0) & (self.stopped < 0)).to(self.device)
+        return (self.died < 0) & (self.stopped < 0)
 
     def moved(self, loss: Tensor) -> None:
         """As Fleet.moved; the new weights enter the average and, at its steps, the trajectory."""
-        super().moved(torch.where(self.alive, loss.detach(), math.nan))
-        flat = self._flat()
-        self.average.add(flat)
+        super().moved(loss if self.living.all() else torch.where(self.alive, loss.detach(), math.nan))
+        self.average.add(self.weights)
         if self.recipe.trajectory is not None and self.step % self.recipe.trajectory == 0:
-            self.trajectory.append(flat.clone())
+            self.trajectory.append(self._flat())
 
     def measure(self) -> None:
         """As Fleet.measure, and decide which runs keep these weights and which stop."""
-        alive, mean = self.alive.cpu().numpy(), self.average.mean()
+        alive, mean = self.living, self.average.mean()
         with self._holding(mean):
             scores = self.scores()
         self.history.close(self.step, scores)
@@ -116,47 +115,43 @@ class DescentFleet(Fleet):
         stopped = None if self.stopped[run] < 0 else int(self.stopped[run])
         return {"kept": int(self.kept_step[run]), "stopped": stopped}
 
-    @torch.no_grad()
     def _flat(self) -> Tensor:
         """All weights, (R, P), in the order of `model.parameters()`."""
-        return torch.cat([weight.flatten(1) for weight in self.weights], 1)
+        return flattened(self.weights)
 
     @contextmanager
     def _holding(self, flat: Tensor) -> Iterator[None]:
         """The model with other weights, (R, P)."""
         own = self._flat()
         try:
-            self._load(flat)
+            spread(flat, self.weights)
             yield
         finally:
-            self._load(own)
-
-    @torch.no_grad()
-    def _load(self, flat: Tensor) -> None:
-        sizes = [weight[0].numel() for weight in self.weights]
-        for weight, part in zip(self.weights, flat.split(sizes, 1), strict=True):
-            weight.copy_(part.view_as(weight))
+            spread(own, self.weights)
 
 
 class Average:
-    """The mean of flat weights (R, P) over the last `recipe.average` steps, at every evaluation.
+    """The mean of weights over the last `recipe.average` steps, at every evaluation, flat, (R, P).
 
     Sums are kept of blocks of steps, the longest of which both that window and the steps between evaluations are made.
+    The open block is summed weight by weight: to lay them end to end costs more than to add them.
     """
 
-    def __init__(self, like: Tensor, recipe: ConstantRate):
+    def __init__(self, like: Sequence[Tensor], recipe: ConstantRate):
         self.block = math.gcd(recipe.average, recipe.every, recipe.last)
         self.most = recipe.average // self.block
         self.sums: list[Tensor] = []
-        self.open, self.count = torch.zeros_like(like), 0
+        self.open, self.count = [torch.zeros_like(weight) for weight in like], 0
 
-    def add(self, flat: Tensor) -> None:
-        """Take in the weights of a step."""
-        self.open += flat
+    @torch.no_grad()
+    def add(self, weights: Sequence[Tensor]) -> None:
+        """Take in the weights of a step, (R, …) each."""
+        torch._foreach_add_(self.open, list(weights))
         self.count += 1
         if self.count == self.block:
-            self.sums = [*self.sums, self.open][-self.most :]
-            self.open, self.count = torch.zeros_like(self.open), 0
+            self.sums = [*self.sums, flattened(self.open)][-self.most :]
+            torch._foreach_zero_(self.open)
+            self.count = 0
 
     def mean(self) -> Tensor:
         """(R, P), to be asked for at an evaluation."""
@@ -165,13 +160,31 @@ class Average:
     def state(self) -> dict[str, Tensor]:
         """For a checkpoint."""
         sums = {f"average.{number}": total for number, total in enumerate(self.sums)}
-        return sums | {"average.open": self.open, "average.count": torch.tensor(self.count)}
+        return sums | {"average.open": flattened(self.open), "average.count": torch.tensor(self.count)}
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
         """Take up what `state` gave."""
-        device, numbers = self.open.device, range(sum(name.startswith("average.") for name in tensors) - 2)
+        device, numbers = self.open[0].device, range(sum(name.startswith("average.") for name in tensors) - 2)
         self.sums = [tensors[f"average.{number}"].to(device, copy=True) for number in numbers]
-        self.open, self.count = tensors["average.open"].to(device, copy=True), int(tensors["average.count"])
+        spread(tensors["average.open"], self.open)
+        self.count = int(tensors["average.count"])
+
+
+def flattened(weights: Sequence[Tensor]) -> Tensor:
+    """All numbers of each run, (R, P), from weights (R, …).
+
+    >>> flattened([torch.zeros(2, 3, 1), torch.ones(2, 2)])[0]
+    tensor([0., 0., 0., 1., 1.])
+    """
+    return torch.cat([weight.detach().flatten(1) for weight in weights], 1)
+
+
+@torch.no_grad()
+def spread(flat: Tensor, weights: Sequence[Tensor]) -> None:
+    """Copy (R, P) into weights (R, …): `flattened`, the other way."""
+    sizes = [weight[0].numel() for weight in weights]
+    for weight, part in zip(weights, flat.split(sizes, 1), strict=True):
+        weight.copy_(part.view_as(weight))
 
 
 def beats(new: np.ndarray, old: np.ndarray, signs: Sequence[int]) -> np.ndarray:

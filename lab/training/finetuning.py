@@ -124,13 +124,13 @@ class Tuner:
     def state(self) -> dict[str, Tensor]:
         """Everything that a bit-for-bit continuation needs."""
         numbers = torch.tensor([self.step, self._loss], dtype=torch.float64)
-        found = {"generator": self._generator.get_state(), "numbers": numbers, "order": self._order}
-        found["scores"] = torch.tensor(self._scores, dtype=torch.float64).reshape(-1, 3)
-        found |= {f"weight.{name}": weight for name, weight in self._trained.items()}
-        found |= {f"best.{name}": weight for name, weight in self.best.items()}
+        tensors = {"generator": self._generator.get_state(), "numbers": numbers, "order": self._order}
+        tensors["scores"] = torch.tensor(self._scores, dtype=torch.float64).reshape(-1, 3)
+        tensors |= {f"weight.{name}": weight for name, weight in self._trained.items()}
+        tensors |= {f"best.{name}": weight for name, weight in self.best.items()}
         for place, moments in self._optimizer.state_dict()["state"].items():
-            found |= {f"moment.{place}.{name}": value for name, value in moments.items()}
-        return found
+            tensors |= {f"moment.{place}.{name}": value for name, value in moments.items()}
+        return tensors
 
     @torch.no_grad()
     def restore(self, tensors: dict[str, Tensor]) -> None:
@@ -207,8 +207,8 @@ def _tokens(example: Labelled, reader: Reader, most: int) -> list[int]:
     """An example as tokens, the start in front of each sentence."""
     start = [] if reader.start is None else [reader.start]
     parts = [example.first, example.second] if example.second else [example.first]
-    found = [token for part in parts for token in (*start, *reader.encode(part))][:most]
-    return found or [0]  # nothing of it is in the vocabulary
+    tokens = [token for part in parts for token in (*start, *reader.encode(part))][:most]
+    return tokens or [0]  # nothing of it is in the vocabulary
 
 
 def answers(made: Classifier, reader: Reader, examples: Sequence[Labelled], tuning: Tuning) -> np.ndarray:

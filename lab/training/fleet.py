@@ -58,7 +58,7 @@ class Fleet:
 
     def scores(self) -> dict[str, np.ndarray]:
         """What is followed during training, each (R,), NaN for runs that have diverged."""
-        alive = self.alive.cpu().numpy()
+        alive = self.living
         return {name: np.where(alive, values, np.nan) for name, values in self.data.scores(self.model).items()}
 
     def watch(self, loss: Tensor, step: int) -> Tensor:
@@ -67,7 +67,7 @@ class Fleet:
         if not bool(finite.all()):
             for run in np.flatnonzero(~finite.cpu().numpy() & (self.died < 0)):
                 self.died[run], self.last_value[run] = step, float(loss[run].detach())
-        return loss[self.alive].sum()
+        return loss.sum() if self.living.all() else loss[self.alive].sum()
 
     @property
     def over(self) -> bool:
@@ -75,15 +75,20 @@ class Fleet:
         return self.step >= self.recipe.last
 
     @property
-    def alive(self) -> Tensor:
+    def living(self) -> np.ndarray:
         """Which runs train on, (R,) bool."""
-        return torch.from_numpy(self.died < 0).to(self.device)
+        return self.died < 0
+
+    @property
+    def alive(self) -> Tensor:
+        """`living`, on the device."""
+        return torch.from_numpy(self.living).to(self.device)
 
     def freeze(self) -> None:
         """Take the step away from diverged runs: the weights that gave the non-finite loss are kept."""
-        alive = self.alive
-        if bool(alive.all()):
+        if self.living.all():
             return
+        alive = self.alive
         for weight in self.weights:
             keep = alive.view(-1, *[1] * (weight.dim() - 1))
             assert weight.grad is not None  # a step follows from one

@@ -27,7 +27,7 @@ def train(fleet: Fleet, report: Callable[[Fleet], bool] | None = None) -> Fleet:
         fleet.moved(loss)
         if fleet.step % recipe.every == 0 or fleet.step == recipe.last:
             fleet.measure()
-            if not bool(fleet.alive.any()):
+            if not fleet.living.any():
                 fleet.skip()
         if report is not None and not report(fleet):
             break

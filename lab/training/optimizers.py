@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -23,7 +23,7 @@ REFERENCE_DECAYS = ("relative", "query.bias", "key.bias", "value.bias")
 
 @optimizer.register(AdamTrapezoid)
 def _(recipe: AdamTrapezoid, recipes: Sequence[AdamTrapezoid], model: nn.Module) -> Adam:
-    return Adam(trainable(model), lr=0.0, betas=recipe.betas, fused=True)
+    return Adam(trainable(model), recipe.betas)
 
 
 @optimizer.register(AdamWCosine)
@@ -63,8 +63,61 @@ def trainable(model: nn.Module) -> list[nn.Parameter]:
     return [parameter for parameter in model.parameters() if parameter.requires_grad]
 
 
-class Adam(torch.optim.Adam):
-    """`torch.optim.Adam`, fused, for runs that share one rate."""
+class Fused(torch.optim.Optimizer):
+    """An optimizer whose moments torch's fused kernel of Adam keeps up, one pass over memory for all weights."""
+
+    def __init__(self, weights: Sequence[Tensor], betas: tuple[float, float]):
+        super().__init__(weights, {"lr": 0.0})
+        self.betas = betas
+        kinds: dict[tuple, list[int]] = {}  # the kernel takes tensors of one type and device
+        for number, weight in enumerate(self.weights):
+            kinds.setdefault((weight.dtype, weight.device), []).append(number)
+        self.alike = list(kinds.values())
+
+    @property
+    def weights(self) -> list[Tensor]:
+        """All of them, in their order."""
+        return self.param_groups[0]["params"]
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """As torch's, without its hooks: they cost as much as a small fleet's loss."""
+        for weight in self.weights:
+            weight.grad = None
+
+    def move(self, targets: Sequence[Tensor], rate: float) -> None:
+        """Take in the gradients of the weights, and Adam's step with this rate away from each target."""
+        weights, (one, two) = self.weights, self.betas
+        for numbers in self.alike:
+            used = [n for n in numbers if weights[n].grad is not None]  # torch's Adam leaves out the others, too
+            state = [self._remembered(weights[n]) for n in used]
+            steps = [own["step"] for own in state]
+            torch._foreach_add_(steps, 1)
+            torch._fused_adam_(
+                [targets[n] for n in used],
+                [cast(Tensor, weights[n].grad) for n in used],
+                [own["exp_avg"] for own in state],
+                [own["exp_avg_sq"] for own in state],
+                [],
+                steps,
+                lr=rate,
+                beta1=one,
+                beta2=two,
+                weight_decay=0.0,
+                eps=EPSILON,
+                amsgrad=False,
+                maximize=False,
+            )
+
+    def _remembered(self, weight: Tensor) -> dict[str, Tensor]:
+        state = self.state[weight]
+        if not state:
+            state["step"] = torch.zeros((), dtype=torch.float32, device=weight.device)
+            state |= {name: torch.zeros_like(weight) for name in ("exp_avg", "exp_avg_sq")}
+        return state
+
+
+class Adam(Fused):
+    """`torch.optim.Adam`, fused, for runs that share one rate: the same bits with less Python a step."""
 
     def set_rates(self, recipes: Sequence[AdamTrapezoid], step: int) -> None:
         """As `lab.kinds.Optimizer` says."""
@@ -72,6 +125,11 @@ class Adam(torch.optim.Adam):
 
     def hold(self, alive: Sequence[bool]) -> None:
         """Nothing to do: without a gradient and moments, weights do not move."""
+
+    @torch.no_grad()
+    def step(self) -> None:  # type: ignore[override]  # fleets give no closure
+        """One step for all runs, from the gradients."""
+        self.move(self.weights, self.param_groups[0]["lr"])
 
 
 class RunRates(torch.optim.Optimizer):
@@ -102,7 +160,7 @@ def decaying(model: nn.Module, tables: bool = False) -> list[bool]:
     return found
 
 
-class RunAdamW(RunRates):
+class RunAdamW(RunRates, Fused):
     """AdamW (Loshchilov & Hutter 2019) for weights whose leading axis are runs: each run has its rate and its decay.
 
     w ← w (1 - rate · decay), then Adam's step. With equal rates it is `torch.optim.AdamW` up to rounding.
@@ -117,36 +175,25 @@ class RunAdamW(RunRates):
         decaying: Sequence[bool],
         betas: tuple[float, float] = (0.9, 0.999),
     ):
-        super().__init__(weights, {})
-        self.decays, self.decaying, self.betas = list(decays), list(decaying), betas
+        Fused.__init__(self, weights, betas)
+        self.decays, self.decaying = list(decays), list(decaying)
         self.rates = [0.0] * len(self.decays)
+        self.changes = [torch.empty_like(weight) for weight in self.weights]
 
     @torch.no_grad()
     def step(self) -> None:  # type: ignore[override]  # fleets give no closure
         """One step for all runs, from the gradients."""
-        one, two = self.betas
-        weights = self.param_groups[0]["params"]
+        weights = self.weights
+        torch._foreach_zero_(self.changes)
+        self.move(self.changes, 1.0)  # each run has a rate of its own, the kernel one for all: what it would subtract
         rates = torch.tensor(self.rates, dtype=torch.float64)
         shrink = 1 - rates * torch.tensor(self.decays, dtype=torch.float64)
         rates, shrink = (values.to(weights[0]) for values in (rates, shrink))  # (R,), on the device
-        for weight, decays in zip(weights, self.decaying, strict=True):
-            state = self.state[weight]
-            if not state:
-                state |= {
-                    "step": torch.tensor(0.0),
-                    "exp_avg": torch.zeros_like(weight),
-                    "exp_avg_sq": torch.zeros_like(weight),
-                }
-            state["step"] += 1
-            count = float(state["step"])
+        for weight, change, decays in zip(weights, self.changes, self.decaying, strict=True):
             of_run = (-1, *[1] * (weight.dim() - 1))
-            mean, square = state["exp_avg"], state["exp_avg_sq"]
-            mean.lerp_(weight.grad, 1 - one)
-            square.mul_(two).addcmul_(weight.grad, weight.grad, value=1 - two)
-            size = square.sqrt().div_((1 - two**count) ** 0.5).add_(EPSILON)
             if decays:
                 weight.mul_(shrink.view(of_run))
-            weight.sub_(rates.view(of_run) / (1 - one**count) * (mean / size))
+            weight.addcmul_(rates.view(of_run), change)
 
 
 class RunDescent(RunRates):

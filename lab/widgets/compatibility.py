@@ -36,7 +36,7 @@ SIDE = {"flex": "1 1 400px", "min_width": "0", "overflow": "hidden"}
 class CompatibilityView(PageView):
     """The matrix and the curves of the chosen cell; what the traits hold is said in `page/compatibility.js`."""
 
-    name, _esm = "compatibility", modules.source("compatibility.js")
+    name, _esm = "compatibility", modules.widget("compatibility.js")
 
     parts = traitlets.List(traitlets.Dict()).tag(sync=True)
     rows = traitlets.List(traitlets.Unicode()).tag(sync=True)

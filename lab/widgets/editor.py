@@ -39,7 +39,7 @@ class CurveEditor(anywidget.AnyWidget):
     bandwidths: what `smooth` counts.
     """
 
-    _esm = modules.source("editor.js")
+    _esm = modules.widget("editor.js")
     # the ring of the focus is for those who came with the keyboard
     _css = f".lab-editor {{ outline: 0 solid {SKY}; outline-offset: -2px }} "
     _css += ".lab-editor:focus-visible { outline-width: 2px }"

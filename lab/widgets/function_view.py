@@ -32,7 +32,7 @@ class FunctionView(anywidget.AnyWidget):
     behind it, counted from 0. zoom: half the width of what is shown. inputs: shares by name, as they become known.
     """
 
-    _esm = modules.source("function.js")
+    _esm = modules.widget("function.js")
 
     functions = traitlets.List(traitlets.Dict()).tag(sync=True)
     inputs = traitlets.Dict().tag(sync=True)

@@ -16,7 +16,7 @@ from lab.widgets.hosted import PageView, short
 class LandscapeView(PageView):
     """Two measures and the chosen point; what the traits hold is said in `page/landscape.js`."""
 
-    name, _esm = "landscape", modules.source("landscape.js")
+    name, _esm = "landscape", modules.widget("landscape.js")
 
     land = traitlets.Dict().tag(sync=True)
     left = traitlets.Int(0).tag(sync=True)

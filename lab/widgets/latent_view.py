@@ -16,7 +16,7 @@ from lab.widgets.hosted import PageView, short
 class LatentView(PageView):
     """The map and the code of the chosen point; what the traits hold is said in `page/latent.js`."""
 
-    name, _esm = "latent", modules.source("latent.js")
+    name, _esm = "latent", modules.widget("latent.js")
 
     points: traitlets.List = traitlets.List().tag(sync=True)
     title = traitlets.Unicode().tag(sync=True)

@@ -30,7 +30,12 @@ ALL, DISAGREE, FIRST, SECOND, NEITHER = (
     "both wrong",
 )
 FILTERS = (ALL, DISAGREE, FIRST, SECOND, NEITHER)
-EXAMPLE = "The authors laugh. | The authors laughs.\nThese books are here. | This books are here."
+EXAMPLE = """The authors laugh. | The authors laughs.
+These books are here. | This books are here.
+He has seen it. | He has saw it.
+She loves herself. | She loves himself.
+There is no man here. | There is any man here.
+What did you see? | What see did you?"""
 
 
 class PairsExplorer(Explorer):
@@ -65,7 +70,7 @@ class PairsExplorer(Explorer):
             value=EXAMPLE,
             continuous_update=False,
             style=LABEL,
-            layout={"width": "100%", "height": "5em"},
+            layout={"width": "100%", "height": "9em"},
         )
         self.table = widgets.HTML()
         self.bars = live(_frame(), height=max(220, 90 + 22 * len(self._phenomena())))

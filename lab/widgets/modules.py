@@ -12,6 +12,12 @@ from pathlib import Path
 FOLDER = Path(__file__).with_name("page")
 IMPORT = re.compile(r'from "\./([a-z_]+\.js)"')
 
+# anywidget gives a widget two seconds to set itself up, and drops what is later sent to one that took longer. Loading a
+# module with all that it imports may take that long on a busy page; so it is loaded when it is shown, and waited for.
+WIDGET = """let shown;
+export default {{ render: async (context) => (await (shown ??= import("{module}"))).default.render(context) }};
+"""
+
 DOCUMENT = """<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -52,6 +58,12 @@ def source(name: str) -> str:
 def url(name: str) -> str:
     """A module as an address that holds all of it."""
     return "data:text/javascript;base64," + base64.b64encode(source(name).encode()).decode()
+
+
+@cache
+def widget(name: str) -> str:
+    """A module as what anywidget loads: nothing until it is shown."""
+    return WIDGET.format(module=url(name))
 
 
 def style() -> str:

@@ -26,7 +26,7 @@ class Playground(anywidget.AnyWidget):
     'a hat'
     """
 
-    _esm = modules.source("playground.js")
+    _esm = modules.widget("playground.js")
 
     functions = traitlets.List(traitlets.Dict()).tag(sync=True)
     autoplay = traitlets.Bool(False).tag(sync=True)

@@ -70,7 +70,7 @@ class Cut:
 class SlicesView(PageView):
     """The panels; what the traits hold is said in `page/slices.js`."""
 
-    name, _esm = "slices", modules.source("slices.js")
+    name, _esm = "slices", modules.widget("slices.js")
 
     models = traitlets.List(traitlets.Dict()).tag(sync=True)
     points: traitlets.List = traitlets.List().tag(sync=True)

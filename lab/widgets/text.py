@@ -154,7 +154,11 @@ def _block(name: str, text: str) -> str:
 def _frame() -> go.Figure:
     figure = go.Figure(
         [go.Scatter(x=[], y=[], mode="lines", line={"color": ink, "width": 2}) for ink in (ORANGE, BLUE)],
-        {"template": TEMPLATE, "margin": {"t": 30}},
+        {
+            "template": TEMPLATE,
+            "margin": {"t": 30},
+            "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"},  # below, it would cover the axis' name
+        },
     )
     figure.update_xaxes(title_text="character of the text")
     figure.update_yaxes(title_text="bits a character", rangemode="tozero")

@@ -18,7 +18,7 @@ class Tools(anywidget.AnyWidget):
     only when the window is resized: it would not notice that it was shown, nor that a side bar opened.
     """
 
-    _esm = modules.source("tools.js")
+    _esm = modules.widget("tools.js")
     # the notebook may be dark, and its cells narrow
     _css = (Path(__file__).with_name("page") / "plots.css").read_text(encoding="utf-8") + CELL
 

@@ -169,13 +169,9 @@ ERRORS = """() => {
 }"""
 
 
-# Exceptions of which nothing is seen. ipywidgets throws the first where a box is closed while its view is being made,
-# as tqdm's bar is after a short training. anywidget throws the second where a busy page took over two seconds to set a
-# widget up, and sets it up all the same; what does not appear is found by looking for it.
-SLIPS = (
-    ("Cannot read properties of null (reading 'widgets')", "jupyterlab-manager"),
-    ("[anywidget] Failed to initialize model", "AbortSignal"),
-)
+# Exceptions of which nothing is seen. ipywidgets throws this one where a box is closed while its view is being made, as
+# tqdm's bar is after a short training.
+SLIPS = (("Cannot read properties of null (reading 'widgets')", "jupyterlab-manager"),)
 
 
 def notebook_of(*sources: str):

@@ -2,6 +2,7 @@
 
 from playwright.sync_api import expect
 
+from lab.widgets.minimal_pairs import EXAMPLE, typed
 from tests.browser.jupyter import choosing, notebook_of
 
 MODELS = """
@@ -22,7 +23,7 @@ def test_a_text_is_read_and_pairs_are_looked_through(open_notebook):
     lab.run_all()
     page = lab.page
     rows, heat = page.locator("table.lab-pairs tr"), page.locator(".lab-text")
-    expect(rows).to_have_count(4)  # their head, the pair that is given, two that are typed
+    expect(rows).to_have_count(2 + len(typed(EXAMPLE)))  # their head, the pair that is given, those that are typed
     own = page.get_by_label("your own pairs: good | bad")
     own.fill("He runs. | He run.\nThey run. | They runs.\nShe saw it. | She it saw.")
     own.blur()

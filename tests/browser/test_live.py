@@ -101,3 +101,32 @@ def test_a_saved_notebook_shows_a_picture_where_the_kernel_is_gone(open_notebook
     page.reload()
     expect(still).to_be_visible()
     assert still.evaluate("image => image.naturalWidth") > 300
+
+
+SHOWN = """
+import lab
+from torch import nn, rand
+
+from lab.widgets.playground import Playground
+from lab.widgets.slices import SliceExplorer
+from tests.widgets.landscapes import found
+
+points = rand(9, 2)
+network = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
+shown = [lab.explore("transformers/memorize"), lab.explore("transformers/memorize", scale="smoke", edit=True)]
+shown += [SliceExplorer({"network": network}, points), lab.explore(network, inputs=points), Playground()]
+shown += [lab.explore(found()), lab.explore("memorize", scale="smoke")]
+display(*shown)
+"""
+CLOSED = "for one in shown: one.close()"
+
+
+def test_no_widget_fails_to_set_itself_up_when_explorers_are_shown_again_and_closed(open_notebook):
+    """anywidget gives each two seconds, says "Failed to initialize model" after these, and drops what is sent later."""
+    lab = open_notebook(notebook_of(SHOWN, CLOSED))
+    said = []
+    lab.page.on("console", lambda message: said.append(message.text))
+    for _ in range(2):  # the second time as a person runs a cell again
+        lab.run_all()
+        lab.page.wait_for_timeout(2500)
+    assert [text for text in said + lab.thrown if "[anywidget]" in text] == [] == lab.errors()

@@ -2,9 +2,14 @@
 
 from playwright.sync_api import expect
 
+from lab.plots.page import NARROWEST
 from tests.browser.jupyter import choosing
 
 PRESSES = 20
+SCROLLS = """least => {
+  const plot = document.querySelector('.jp-RenderedPlotly'), cell = plot?.parentElement;
+  return plot && plot.offsetWidth >= least && cell.clientWidth < least && cell.scrollWidth >= least;
+}"""
 
 
 def test_start_here(opened, redraws):
@@ -52,6 +57,9 @@ def test_individual_tasks(opened, redraws):
     names = [name for name in menu.locator("option").all_text_contents() if "/" not in name]  # those of Figure 6
     redraws("another function", lab, functions, [choosing(menu, name) for name in names[1:]])
     expect(lab.page.locator(".jp-Notebook")).not_to_contain_text("No inputs")
+    lab.page.set_viewport_size({"width": 600, "height": 900})  # the cell is narrower than a figure's panels need
+    lab.figure()
+    lab.page.wait_for_function(SCROLLS, arg=NARROWEST)
     assert lab.errors() == []
 
 

@@ -54,6 +54,7 @@ def test_what_is_shown_names_only_data_that_the_runs_have(name):
 def test_one_of_a_thing_is_not_many(name):
     said = shipped(name).full_caption
     assert not re.search(r"(?<![\d.,])1 (runs|searches|seeds|examples|problems|tasks)\b", said)
+    assert not re.search(r"(?<![\w.,:)\]–/−-])[-−]0(\.0+)?(?![\d.,]*\d)", said), "less than nothing"
     first, *more = re.findall(r"seeds (\d+) to (\d+)", said) or [("0", "1")]
     assert all(a != b for a, b in [first, *more])
 

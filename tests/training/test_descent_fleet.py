@@ -11,7 +11,7 @@ from lab.errors import ArgumentError
 from lab.spec import ConstantRate, Knots, KnotTable, Perceptron, RunSpec, replace
 from lab.tasks import Operation
 from lab.training import rows as module
-from lab.training.descent_fleet import fleet_of
+from lab.training.descent_fleet import fleet_of, spread
 from lab.training.loop import train
 from tests.training.making import Wave, descent, same, through_a_file, until
 
@@ -92,7 +92,7 @@ def test_what_is_measured_and_kept_is_the_mean_of_the_last_weights(average, ever
     torch.testing.assert_close(flat(made), weights[-1], rtol=0, atol=0)  # training goes on from the raw ones
     torch.testing.assert_close(torch.stack(made.trajectory[1:]), weights, rtol=0, atol=0)
     torch.testing.assert_close(flat_of(made.run_weights(1)), wanted[1])
-    made._load(wanted)
+    spread(wanted, made.weights)
     np.testing.assert_allclose(made.data.scores(made.model)["accuracy_test"], made.history.scores["accuracy_test"][-1])
 
 

@@ -9,6 +9,7 @@ from lab.models.hyper import HyperTransformer
 from lab.spec import AdamTrapezoid, AdamWCosine, HyperModel
 from lab.tasks import Logic
 from lab.training.optimizers import RunAdamW, decaying
+from lab.training.schedules import factor
 
 TASK = Logic(length=4)
 
@@ -92,7 +93,20 @@ def test_rates_are_each_runs_own(step):
     assert stepper.rates == pytest.approx(wanted[step])
 
 
-def test_a_plain_recipe_is_plain_adam():
-    recipe = AdamTrapezoid(10, 0.1, 8)
-    stepper = optimizer(recipe, [recipe], model(1))
-    assert isinstance(stepper, torch.optim.Adam) and stepper.param_groups[0]["weight_decay"] == 0
+def test_a_plain_recipe_is_plain_adam_bit_for_bit():
+    recipe, made, twin = AdamTrapezoid(10, 0.1, 8, betas=(0.8, 0.95)), model(2), model(2)
+    stepper = optimizer(recipe, [recipe], made)
+    theirs = torch.optim.Adam(twin.parameters(), lr=0.0, betas=(0.8, 0.95), fused=True)
+    generator = torch.Generator().manual_seed(0)
+    for step in range(5):
+        stepper.set_rates([recipe], step)
+        theirs.param_groups[0]["lr"] = 0.1 * factor(step, recipe)
+        for mine, other in zip(made.parameters(), twin.parameters(), strict=True):
+            mine.grad = torch.randn(mine.shape, generator=generator)
+            other.grad = mine.grad.clone()
+        stepper.step()
+        theirs.step()
+    for mine, other in zip(made.parameters(), twin.parameters(), strict=True):
+        assert torch.equal(mine, other)
+    stepper.zero_grad()
+    assert all(weight.grad is None for weight in made.parameters())

@@ -1,8 +1,10 @@
 """`explore` finds the explorer that fits what it is given."""
 
 import dataclasses
+import re
 from types import FunctionType
 
+import anywidget
 import numpy as np
 import pytest
 import torch
@@ -23,6 +25,7 @@ from lab.widgets.grokking import GrokkingExplorer
 from lab.widgets.landscape import LandscapeExplorer
 from lab.widgets.latent import LatentExplorer
 from lab.widgets.logic import LogicExplorer
+from lab.widgets.playground import Playground
 from lab.widgets.slices import SliceExplorer
 from lab.widgets.spline import GIVEN, SplineExplorer
 from lab.widgets.sraven import SravenExplorer
@@ -138,3 +141,16 @@ def test_no_attribute_hides_one_of_ipywidgets():
     ):
         assert type(explorer).__name__ in repr(explorer)
         assert not {name for name in vars(explorer) if hasattr(VBox, name)} - set(vars(VBox()))
+
+
+def test_no_widget_loads_anything_before_it_is_shown():
+    """anywidget gives a widget two seconds to load what it imports, and drops what is sent to one that took longer."""
+    kinds = [kind for kind in _kinds(anywidget.AnyWidget) if kind.__module__.startswith("lab.")]
+    assert Playground in kinds and len(kinds) > 8
+    for kind in kinds:
+        script = str(getattr(kind, "_esm", ""))  # a view that others are made from has none
+        assert not re.search(r"^\s*import\b(?!\()|^\s*export\b.*\bfrom\b|^await ", script, re.M), kind.__name__
+
+
+def _kinds(base):
+    return [kind for below in base.__subclasses__() for kind in (below, *_kinds(below))]

@@ -11,7 +11,7 @@ from lab.errors import ArgumentError
 from lab.probes.minimal_pairs import minimal_pairs, reader_of
 from lab.probes.token_losses import continuation, token_losses
 from lab.tasks import Text
-from lab.widgets.minimal_pairs import DISAGREE, EVERY, OWN, PairsExplorer, typed
+from lab.widgets.minimal_pairs import DISAGREE, EVERY, EXAMPLE, OWN, PairsExplorer, typed
 from lab.widgets.text import TextExplorer, unseen
 
 TEXT = Text("moby_dick", context=48)
@@ -92,7 +92,10 @@ def test_pairs_have_the_scores_of_the_probe(runs):
         assert list(bar.x) == pytest.approx([100 * one.phenomena[name][0] for name in bar.y])
     explorer.show_only.value = DISAGREE
     apart = int((found[0].right != found[1].right).sum())
-    assert explorer.table.value.count("<tr>") == 1 + apart and f"{apart} of 5 pairs" in explorer.status.value
+    assert (
+        explorer.table.value.count("<tr>") == 1 + apart
+        and f"{apart} of {len(everything)} pairs" in explorer.status.value
+    )
     explorer.show_only.value, explorer.phenomenon.value = "all", "islands"
     assert explorer.table.value.count("<tr>") == 2 and "Left who?" in explorer.table.value
 
@@ -101,7 +104,7 @@ def test_pairs_that_are_too_long_are_left_out_and_said(runs):
     long = Pair("one", "agreement", "He sees it. " * 5, "He see it. " * 5)
     explorer = PairsExplorer(runs, [*PAIRS, long])
     assert explorer.error.value == "" and "left out: 1." in explorer.status.value
-    assert explorer.table.value.count("<tr>") == 1 + len(PAIRS) + 2
+    assert explorer.table.value.count("<tr>") == 1 + len(PAIRS) + len(typed(EXAMPLE))
 
 
 def test_without_blimp_it_says_so_and_takes_what_is_typed(runs, monkeypatch):

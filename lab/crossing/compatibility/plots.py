@@ -9,7 +9,7 @@ import numpy as np
 
 from lab.crossing.compatibility.measures import best_rates, gains, models_of
 from lab.crossing.places import BASELINE
-from lab.plots.caption import set_reading, signed, true_minus
+from lab.plots.caption import set_reading, signed
 from lab.plots.style import DIVERGING, INK, SIZE, TEMPLATE
 from lab.statistics import LEVEL
 
@@ -81,7 +81,7 @@ def _text(known: dict, model: str, source: str) -> str:
     if not isfinite(effect):
         return "–"
     low, high = known[model, source].interval(LEVEL)
-    words = true_minus(signed(effect))
+    words = signed(effect)
     if isfinite(low):
         words = f"<b>{words}</b>" if low > 0 or high < 0 else words
         words += f" ± {(high - low) / 2:.1f}"

@@ -6,10 +6,12 @@ import pytest
 
 from lab.catalogue.registry import entry
 from lab.plots.caption import captioned, reading
+from lab.plots.page import NARROWEST
 from tests.papers.transformers.planted import LANGUAGE, PLANTED
 
 every_entry = pytest.mark.parametrize("name", LANGUAGE)
 X = np.linspace(-3, 3, 9)
+LETTER = 7.4  # px, about, of a letter of a bold title
 FUNCTIONS = pd.DataFrame(
     [("ours MLP", layers, 256, x, np.sin(layers * x)) for layers in (2, 4) for x in X],
     columns=["method", "layers", "width", "x", "value"],
@@ -34,6 +36,18 @@ def test_axes_are_named_and_the_key_says_what_the_spread_is(name):
         assert {axis.title.text for axis in getattr(figure, f"select_{kind}axes")()} - {None}
     assert "95 %" in reading(figure) and "One seed only" in reading(one) and "95 %" not in reading(one)
     assert captioned(figure, "word " * 99, 600).layout.height > figure.layout.height
+
+
+@every_entry
+def test_titles_of_panels_have_room_where_a_page_is_narrow(name):
+    figure = drawn(name, PLANTED[name](True))
+    left, right = figure.layout.margin.l, figure.layout.margin.r
+    titles = [one for one in figure.layout.annotations if one.text.startswith("<b>") and one.xanchor == "left"]
+    for one in titles:
+        start = left + one.x * (NARROWEST - left - right)
+        end = start + LETTER * len(one.text.removeprefix("<b>").removesuffix("</b>"))
+        next_ones = [other.x for other in titles if other.y == one.y and other.x > one.x]
+        assert end < min((left + x * (NARROWEST - left - right) for x in next_ones), default=NARROWEST), one.text
 
 
 @every_entry

@@ -49,7 +49,7 @@ def summary_table(table: pd.DataFrame) -> str:
 def _blimp(table: pd.DataFrame) -> str:
     known = _alive(table).dropna(subset=["blimp"])
     if not len(known):
-        return "BLiMP is not measured: it was not here (`lab data fetch blimp`)."
+        return "BLiMP is not measured: its sentences were not here (`lab data fetch blimp` gets them)."
     means = known.groupby("family", sort=False)["blimp"].agg(["min", "max"])
     told = [f"{FAMILIES[str(family)]} {low:.1f} to {high:.1f} %" for family, (low, high) in means.iterrows()]
     return f"BLiMP, {known['pairs'].max():,} pairs: {', '.join(told)}; ties at most {known['ties'].max():.1f} %."
@@ -75,7 +75,7 @@ ENTRIES = (
         "activations/fig_functions",
         "3.1",
         "Activations with learned parameters, in small language models",
-        "Each activation of GPT-Neo and RoBERTa that learns, beside the one without parameters: the middle nine tenths"
+        "Each activation of GPT-Neo and RoBERTa that learns, next to the one without parameters: the middle nine tenths"
         " of the functions of all channels, layers and seeds, and the distribution of their parameters by layer",
         "what the parameters learn is not printed; they are expected to help",
         plan=plan_functions,
@@ -93,8 +93,9 @@ ENTRIES = (
         "activations/table1",
         "4",
         "GPT-Neo and RoBERTa with nine activations",
-        "Loss on held-out text, BLiMP, weights and training time of small language models that differ in their"
-        " activation alone; the paper's BLiMP scores are of models with 9 million weights (KAN: 11)",
+        "Loss on held-out text, accuracy on BLiMP (pairs of sentences, of which one is grammatical), weights and"
+        " training time of small language models that differ in their activation alone; the paper's BLiMP scores are of"
+        " models with 9 million weights (KAN, Kolmogorov–Arnold networks: 11)",
         "a learnable GELU is best of RoBERTa's activations on BLiMP; its abstract: activations matter little, KANs do"
         " worse",
         plan=plan_table,

@@ -65,7 +65,8 @@ def origin() -> Origin:
 
 def _facts(scale: str) -> Iterator[Field | str]:
     if scale != "paper":
-        yield f"{TEXTS[scale].name} in the place of C4"
+        text = "Shakespeare's plays" if scale == "laptop" else "a novel"
+        yield f"{text}, by characters, in the place of C4"
     printed = _numbers("paper")
     for name, value in _numbers(scale).items():
         theirs = SILENT if name == "context" else printed[name]

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from lab.papers.transformers.compatibility.matrix import PAPER, PAPER_SOURCE, best, clear, compare, delta, square
-from lab.plots.caption import counted, set_reading, signed, true_minus
+from lab.plots.caption import counted, set_reading, signed
 from lab.plots.panels import above, colour_bar
 from lab.plots.style import DELTA_RANGE, DIVERGING, GREY, INK, SIZE, TEMPLATE, task_title
 from lab.statistics import INTERVAL
@@ -245,4 +245,4 @@ def _key(cells: pd.DataFrame, dead: frozenset[str]) -> list[str]:
 def _means(cells: pd.DataFrame) -> str:
     same = cells["architecture"] == cells["task"]
     on, off = cells.loc[same, "delta"].mean(), cells.loc[~same, "delta"].mean()
-    return true_minus(f"Mean Δ {signed(on)} on the diagonal, {signed(off)} off it")
+    return f"Mean Δ {signed(on)} on the diagonal, {signed(off)} off it"

@@ -18,7 +18,7 @@ from lab.papers.transformers.language.measures import (
 from lab.papers.transformers.language.plots import comparisons
 from lab.papers.transformers.settings import BASELINE
 from lab.plots.caption import counted, set_reading
-from lab.plots.panels import grid
+from lab.plots.panels import grid, place
 from lab.plots.style import GREY, METHOD_SYMBOLS, colour, methods_of
 from lab.statistics import LEVEL
 
@@ -35,11 +35,12 @@ def fig7(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
 
     table: method, layers, width, seed, accuracy. functions: method, layers, width, x, value.
     """
-    figure = grid(["gain in accuracy", "functions"], 2, height=260, top=64, horizontal=66)
-    _draw_gains(figure, table, lambda rows: accuracy_gains(rows, "method", BASELINE), 1, True)
     largest = functions[["layers", "width"]].max()
     shown = functions[(functions["layers"] == largest["layers"]) & (functions["width"] == largest["width"])]
-    for method in methods_of(shown):
+    methods = methods_of(shown)
+    figure = grid(["gain in accuracy", *methods], 1 + len(methods), height=260, top=64, horizontal=66)
+    _draw_gains(figure, table, lambda rows: accuracy_gains(rows, "method", BASELINE), (1, 1), True)
+    for column, method in enumerate(methods, 2):
         rows = shown[shown["method"] == method].sort_values("x")
         figure.add_scatter(
             x=rows["x"],
@@ -51,11 +52,11 @@ def fig7(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
             line={"color": colour(method), "width": 2},
             hovertemplate="φ(%{x:.2f}) = %{y:.3g}",
             row=1,
-            col=2,
+            col=column,
         )
+        figure.update_xaxes(title_text="input x", row=1, col=column)
     figure.update_xaxes(title_text=SIZE_AXIS, row=1, col=1)
     figure.update_yaxes(title_text="accuracy minus baseline (% points)", row=1, col=1)
-    figure.update_xaxes(title_text="input x", row=1, col=2)
     figure.update_yaxes(title_text="φ(x)", row=1, col=2)
     set_reading(
         figure,
@@ -70,13 +71,16 @@ def perplexities(table: pd.DataFrame) -> go.Figure:
     table: method, layers, width, seed, perplexity.
     """
     methods = [method for method in methods_of(table) if method != BASELINE]
-    figure = grid(methods, len(methods), height=240, top=40, horizontal=24, share_y=True)
-    for column, method in enumerate(methods, 1):
-        rows = table[table["method"].isin((BASELINE, method))]
-        _draw_gains(figure, rows, lambda rows: perplexity_gains(rows, "method", BASELINE), column, False)
-        figure.update_xaxes(title_text=SIZE_AXIS, row=1, col=column)
-    figure.update_yaxes(title_text="perplexity of the baseline minus this one", row=1, col=1)
-    set_reading(figure, f"Above 0 is better. {spread(table)}")
+    columns = min(2, len(methods))  # names of methods and of sizes are long
+    figure = grid(methods, columns, height=180, top=40, gap=84, horizontal=30, share_y=True)
+    for number, method in enumerate(methods):
+        rows, at = table[table["method"].isin((BASELINE, method))], place(number, columns)
+        _draw_gains(figure, rows, lambda rows: perplexity_gains(rows, "method", BASELINE), at, False)
+        figure.update_xaxes(title_text=SIZE_AXIS, row=at[0], col=at[1])
+        if at[1] == 1:
+            figure.update_yaxes(title_text="baseline minus this one", row=at[0], col=1)
+    figure.update_yaxes(matches="y")  # panels compare
+    set_reading(figure, f"Differences of training perplexity; above 0 is better. {spread(table)}")
     return figure
 
 
@@ -99,7 +103,7 @@ def table5(table: pd.DataFrame) -> go.Figure:
     return figure
 
 
-def _draw_gains(figure: go.Figure, table: pd.DataFrame, gains: Gains, column: int, legend: bool) -> None:
+def _draw_gains(figure: go.Figure, table: pd.DataFrame, gains: Gains, at: tuple[int, int], legend: bool) -> None:
     """The gains of each method at each size, side by side."""
     found = [(size, method, gain) for size, rows in by_size(table) for method, gain in gains(rows).items()]
     methods, sizes = [m for m in methods_of(table) if m != BASELINE], [size for size, _ in by_size(table)]
@@ -117,10 +121,10 @@ def _draw_gains(figure: go.Figure, table: pd.DataFrame, gains: Gains, column: in
             legendgroup=method,
             showlegend=legend,
             hovertemplate="%{y:+.3f} ± %{error_y.array:.3f}",
-            row=1,
-            col=column,
+            row=at[0],
+            col=at[1],
         )
-    figure.add_hline(y=0, line={"color": GREY, "width": 1.2}, row=1, col=column)
+    figure.add_hline(y=0, line={"color": GREY, "width": 1.2}, row=at[0], col=at[1])
     figure.update_xaxes(
-        tickvals=list(range(len(sizes))), ticktext=sizes, range=(-0.5, len(sizes) - 0.5), row=1, col=column
+        tickvals=list(range(len(sizes))), ticktext=sizes, range=(-0.5, len(sizes) - 0.5), row=at[0], col=at[1]
     )

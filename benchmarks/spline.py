@@ -3,6 +3,11 @@
     python benchmarks/spline.py                                  # prints; some 15 minutes on 2 idle CPU cores
     python benchmarks/spline.py --exponents 16 21 --threads 1    # less
     python benchmarks/spline.py --write benchmarks/README.md     # and puts the table into its place there
+    python benchmarks/spline.py --peers --clock process --threads 1 --dtypes float32 --exponents 18
+
+With --peers the functions and layers of benchmarks/peers.py are contestants, too, those of other packages where they
+are installed: one a channel of 64, with the gradients of what learns; layers are from 64 to 64 numbers. With --clock
+process the time is that of this process alone, whatever else the machine does; give one thread.
 
 Within a row everything is interleaved: round by round, each contestant once (below 2^20 elements: several times in a
 row, after one that is not timed). Times are medians over rounds, with half of the range between quartiles. "of copy"
@@ -28,12 +33,13 @@ import numpy as np
 import pandas as pd
 import torch
 from report import machine, put
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from lab.nonlinearity import op
 
 LOW, HIGH, KNOTS = -20.0, 20.0, 361  # the lab's splines; spacing 1/9
+CLOCKS = {"wall": time.perf_counter, "process": time.process_time}
 EXPONENTS = (16, 18, 21, 24, 27)
 # degree 18, printed in Listing 2, highest first
 POLYNOMIAL = (
@@ -81,6 +87,23 @@ def listing_2(x: Tensor) -> Tensor:
     return y
 
 
+def peers_of(device: str) -> dict[str, tuple[Callable, tuple[Tensor, ...]]]:
+    """By name: functions and layers of `peers` on a flat tensor, and what learns in them."""
+    import peers
+
+    def on(module: nn.Module, *shape: int) -> Callable:
+        return lambda x: module(x.view(-1, *shape)).reshape(-1)
+
+    images, rows = (peers.CHANNELS, peers.SIDE, peers.SIDE), (peers.CHANNELS,)
+    found = {}
+    for shape, modules in ((images, peers.activations()), (rows, peers.layers())):
+        for name, module in modules.items():
+            module.to(device)
+            if learned := tuple(module.parameters()):  # GELU is here already
+                found[name] = on(module, *shape), tuple(part for part in learned if part.requires_grad)
+    return found
+
+
 def contestants(device: str) -> dict[str, tuple[Callable, Tensor | None]]:
     """By name: φ, and the knots whose gradient is asked for, too."""
     values = torch.sin(torch.linspace(LOW, HIGH, KNOTS, device=device))
@@ -110,18 +133,18 @@ def check(device: str) -> None:
     np.testing.assert_allclose(listing_2(x).cpu().numpy(), wanted, rtol=1e-9, atol=1e-9)
 
 
-def calls(phi: Callable, knots: Tensor | None, x: Tensor, grad: Tensor) -> dict[str, Callable[[], object]]:
+def calls(phi: Callable, learned: Tensor | tuple[Tensor, ...] | None, x: Tensor, grad: Tensor) -> dict[str, Callable]:
     """The two things that are timed."""
-    wanted = [x] if knots is None else [x, knots]
+    wanted = [x, *(() if learned is None else (learned,) if isinstance(learned, Tensor) else learned)]
 
     def forward():
         with torch.no_grad():
             return phi(x)
 
-    return {"forward": forward, "both": lambda: torch.autograd.grad(phi(x), wanted, grad)}
+    return {"forward": forward, "both": lambda: torch.autograd.grad(phi(x), wanted, grad, allow_unused=True)}
 
 
-def seconds(call: Callable[[], object], device: str, repeat: int) -> float:
+def seconds(call: Callable[[], object], device: str, repeat: int, clock: Callable[[], float]) -> float:
     """Of one call, to its end: the median of `repeat` in a row, after one that warms the caches if there are more."""
     if repeat > 1:
         call()
@@ -129,17 +152,24 @@ def seconds(call: Callable[[], object], device: str, repeat: int) -> float:
     for _ in range(repeat):
         if device == "cuda":
             torch.cuda.synchronize()
-        start = time.perf_counter()
+        start = clock()
         result = call()
         if device == "cuda":
             torch.cuda.synchronize()
-        took.append(time.perf_counter() - start)
+        took.append(clock() - start)
         del result  # freeing is not timed
     return float(np.median(took))
 
 
 def measure(
-    device: str, threads: int, dtype: torch.dtype, exponent: int, budget: float, only: list[str] | None = None
+    device: str,
+    threads: int,
+    dtype: torch.dtype,
+    exponent: int,
+    budget: float,
+    only: list[str] | None = None,
+    peers: bool = False,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> list[dict]:
     """Rows of one size: every contestant, forward and forward + backward.
 
@@ -154,7 +184,7 @@ def measure(
     copied = torch.empty_like(x)
     todo = {("copy", "forward"): lambda: copied.copy_(x.detach())}
     x.requires_grad_()
-    for name, (phi, knots) in contestants(device).items():
+    for name, (phi, knots) in (contestants(device) | (peers_of(device) if peers else {})).items():
         if only is None or name in only:
             todo |= {(name, what): call for what, call in calls(phi, knots, x, grad).items()}
     times = {key: [] for key in todo}
@@ -165,7 +195,7 @@ def measure(
         time.perf_counter() - begun < budget and len(times["copy", "forward"]) < 200
     ):
         for key, call in todo.items():
-            times[key].append(seconds(call, device, repeat))
+            times[key].append(seconds(call, device, repeat, clock))
     size, copy = count * x.element_size(), np.median(times["copy", "forward"])
     rows = []
     for (name, what), found in times.items():
@@ -210,6 +240,20 @@ def text(table: pd.DataFrame) -> str:
             rows = rows.set_index("name")
             cells = [cell(rows.loc[name]) if name in rows.index else "" for name in names]
             lines.append(f"| {key[0]}, {key[1]} | {key[2]} | 2^{key[3]} | " + " | ".join(cells) + " |")
+        lines.append("")
+    return "\n".join([*lines, *targets(table)])
+
+
+def listed(table: pd.DataFrame) -> str:
+    """The table with one contestant a row, for many of them."""
+    lines = [f"{machine()}. {date.today():%d %B %Y}, torch {torch.__version__}; {op.describe()}.", ""]
+    for key, rows in table[table["name"] != "copy"].groupby(["device", "threads", "dtype", "exponent"], sort=False):
+        lines += ["| {}, {}, {}, 2^{} | forward and backward: ms | × GELU | forward: ms | × GELU |".format(*key)]
+        lines += ["|---|---|---|---|---|"]
+        for name, both in rows[rows["what"] == "both"].set_index("name").iterrows():
+            forward = rows[(rows["name"] == name) & (rows["what"] == "forward")].iloc[0]
+            cells = [f"{one['ms']:.3g} ± {one['spread']:.1g} | {one['GELU']:.2f}" for one in (both, forward)]
+            lines.append(f"| {name} | {' | '.join(cells)} |")
         lines.append("")
     return "\n".join([*lines, *targets(table)])
 
@@ -262,6 +306,8 @@ def main(
     only: list[str] | None,
     fresh: bool,
     write: Path | None,
+    peers: bool,
+    clock: str,
 ) -> None:
     """Measure, print, write."""
     warnings.filterwarnings("ignore", "`torch.jit.script", DeprecationWarning)  # torch's own, at the first compilation
@@ -275,14 +321,15 @@ def main(
             continue
         for number in threads if device == "cpu" else [torch.get_num_threads()]:
             for dtype in dtypes:
-                new = measure(device, number, getattr(torch, dtype), exponent, budget, only)
+                kind = getattr(torch, dtype)
+                new = measure(device, number, kind, exponent, budget, only, peers, CLOCKS[clock])
                 for row in new:
                     print(LINE.format(**row), flush=True)
                 rows += new
-    said = text(pd.DataFrame(rows))
+    said = (listed if peers else text)(pd.DataFrame(rows))
     print("\n" + said)
     if write is not None:
-        put(said, write, "spline")
+        put(said, write, "peers" if peers else "spline")
 
 
 if __name__ == "__main__":
@@ -293,6 +340,8 @@ if __name__ == "__main__":
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu", choices=("cpu", "cuda"))
     parser.add_argument("--budget", type=float, default=5.0, help="seconds of measuring a size, type and thread number")
     parser.add_argument("--only", nargs="+", help="names of contestants")
+    parser.add_argument("--peers", action="store_true", help="other packages' functions and layers, too (float32)")
+    parser.add_argument("--clock", default="wall", choices=CLOCKS, help="what is measured: time, or this process's")
     parser.add_argument("--fresh", action="store_true", help="do not keep memory between calls")
     parser.add_argument("--write", type=Path, help="Markdown file whose table to replace")
     main(**vars(parser.parse_args()))

@@ -27,13 +27,14 @@ def draw(curves: pd.DataFrame, metric: str, split: str) -> go.Figure:
     percent = metric == "accuracy"
     title = f"{split} {NAMES.get(metric, metric)}" + (" (%)" if percent else "")
     figure = grid(["", ""], columns=2, height=HEIGHT, top=50, left=LEFT, horizontal=62)
-    names = list(dict.fromkeys(curves["function"]))
+    names, reached = list(dict.fromkeys(curves["function"])), [np.empty(0)]
     for number, name in enumerate(names):
         ink = SEQUENCE[number % len(SEQUENCE)]
         rows = curves[curves["function"] == name]
         rows = rows.assign(value=(100 if percent else 1) * rows[metric])
         stats = over_seeds(_units(rows), "step", "value")
         known = stats.dropna()
+        reached += [rows["value"], known["mean"] + known["half"], known["mean"] - known["half"]]
         figure.add_scatter(
             x=np.concatenate([known.index, known.index[::-1]]),
             y=np.concatenate([known["mean"] + known["half"], (known["mean"] - known["half"])[::-1]]),
@@ -81,10 +82,22 @@ def draw(curves: pd.DataFrame, metric: str, split: str) -> go.Figure:
                 col=2,
             )
     figure.update_xaxes(title_text=STEP, row=1, col=1)
-    figure.update_xaxes(title_text="at the end: runs, mean, interval", row=1, col=2)
+    # without names, which the legend has: long ones would be cut, and lie on the title
+    figure.update_xaxes(title_text="at the end: runs, mean, interval", showticklabels=False, ticks="", row=1, col=2)
+    figure.update_yaxes(range=_range(np.concatenate(reached), percent))
     figure.update_yaxes(title_text=title, row=1, col=1)
     figure.layout.meta = {"interval": INTERVAL}
     return figure
+
+
+def _range(values: np.ndarray, percent: bool) -> tuple[float, float] | None:
+    """Of an axis on which all of these are shown; of shares no further than there are any."""
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return None
+    values = values.clip(0, 100) if percent else values
+    pad = 0.04 * float(np.ptp(values)) or 0.5
+    return float(values.min()) - pad, float(values.max()) + pad
 
 
 def _units(rows: pd.DataFrame) -> pd.DataFrame:

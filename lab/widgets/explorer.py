@@ -252,7 +252,8 @@ class Explorer(widgets.VBox):
 
     def say(self, text: str) -> None:
         """Put a text below the figures."""
-        self.status.value = f'<div style="line-height: 1.4; max-width: 50rem">{html.escape(text)}</div>'
+        style = "line-height: 1.4; max-width: 50rem; white-space: pre-line"  # a text may have lines
+        self.status.value = f'<div style="{style}">{html.escape(text)}</div>'
 
     def show(self, error: Exception) -> None:
         """Put an exception into the error area: the message of the lab's own, the traceback of any other."""

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from lab.comparison import Comparison
 from lab.errors import ArgumentError
 from lab.nonlinearity.swap import is_activation
+from lab.plots.caption import true_minus
 from lab.plots.style import GREY, TEMPLATE
 from lab.probes import Loss, landscape, slice_2d, total_variation
 from lab.probes.calling import rows
@@ -160,7 +161,7 @@ class ResultExplorer(Explorer):
     def _draw(self) -> None:
         figure = self._result.plot(self.metric.value) if self.metric.options else draw(self._result)
         self._place.children = [live(figure, figure.layout.height or HEIGHT)]
-        self.say(repr(self._result) if isinstance(self._result, Comparison) else "")
+        self.say(true_minus(repr(self._result)) if isinstance(self._result, Comparison) else "")
 
 
 @contextmanager

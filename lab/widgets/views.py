@@ -18,6 +18,8 @@ from lab.probes.decoding import Decoding
 POINTS, NAMED = 0, 1  # traces of a map; from NAMED on, one for each name in the legend
 PLAIN = {"showticklabels": False, "ticks": "", "showgrid": False, "mirror": True}
 HEIGHT = 470  # px
+TITLE = {"font": {"size": SIZE}, "x": 0.02, "y": 0.97, "yanchor": "top"}
+BELOW = {"yref": "container", "y": 0.01, "yanchor": "bottom", "x": 0}  # where a legend is
 LISTED = 24  # labels in a legend; where there are more, pointing at a point tells its own
 
 
@@ -41,12 +43,9 @@ def map_frame(hover: Sequence[str]) -> go.Figure:
         template=TEMPLATE,
         height=HEIGHT,
         margin={"l": 10, "r": 10, "t": 56, "b": 130},
-        title={"font": {"size": SIZE}, "x": 0.02, "y": 0.97, "yanchor": "top"},
+        title=TITLE,
         legend={
-            "yref": "container",
-            "y": 0.01,
-            "yanchor": "bottom",
-            "x": 0,
+            **BELOW,
             "itemclick": False,
             "itemdoubleclick": False,
             "font": {"size": SIZE - 1},
@@ -107,12 +106,9 @@ def bars_frame() -> go.Figure:
         template=TEMPLATE,
         height=HEIGHT,
         margin={"l": 112, "r": 14, "t": 56, "b": 110},
-        title={"font": {"size": SIZE}, "x": 0.02, "y": 0.97, "yanchor": "top"},
+        title=TITLE,
         legend={
-            "yref": "container",
-            "y": 0.01,
-            "yanchor": "bottom",
-            "x": 0,
+            **BELOW,
             "xref": "container",
             "font": {"size": SIZE - 1},
         },

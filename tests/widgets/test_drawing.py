@@ -94,7 +94,11 @@ def test_a_comparison_is_explored_and_a_model_alone_is_not():
     data = own.signs()
     result = lab.compare(data, own.mlp, nn.GELU, {"GELU": None, "ReLU": "relu"}, seeds=2, steps=4, progress=False)
     explorer = lab.explore(result)
-    assert explorer.metric.options == ("accuracy", "loss") and "accuracy on test" in explorer.status.value
+    assert explorer.metric.options == ("accuracy", "loss") and "\naccuracy on test" in explorer.status.value
+    assert "white-space: pre-line" in explorer.status.value, "a line each"
+    drawn = explorer._place.children[0].layout
+    assert drawn.yaxis.range == drawn.yaxis2.range and drawn.yaxis.range[1] <= 105, "no accuracy is above 100 %"
+    assert not drawn.xaxis2.showticklabels, "names are in the legend"
     explorer.metric.value = "loss"
     assert explorer.error.value == "" and explorer._place.children[0].data[1].y[-1] < 2
     with pytest.raises(lab.ArgumentError, match="a Sequential alone shows nothing; give inputs"):

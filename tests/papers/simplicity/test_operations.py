@@ -9,18 +9,9 @@ from lab.catalogue.build import figure
 from lab.papers.simplicity.operations.figures import SIX
 from lab.plots.caption import reading
 from lab.tasks.operation import ALL
+from tests.reference.operations import FORMULAS
 
 NAMES = ("simplicity/fig10", "simplicity/fig27")
-BY_HAND = {
-    "a+b": lambda a, b: a + b,
-    "a-b": lambda a, b: a - b,
-    "ab": lambda a, b: a * b,
-    "ab if b odd else a+b": lambda a, b: a * b if b % 2 else a + b,
-    "a^2+b^2": lambda a, b: a * a + b * b,
-    "a^2+ab+b^2": lambda a, b: a * a + a * b + b * b,
-    "a^2+ab+b^2+a": lambda a, b: a * a + a * b + b * b + a,
-    "a^3+ab": lambda a, b: a * a * a + a * b,
-}
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +22,7 @@ def made():
 def by_hand(task, a, b):
     """In Python's whole numbers, and with permutations as tuples."""
     if task.modulus:
-        return BY_HAND[task.form](a, b) % task.modulus
+        return FORMULAS[task.form](a, b) % task.modulus
     members = list(permutations(range(4 if task.group == "S4" else 5)))
     p, q = members[a], members[b]
 

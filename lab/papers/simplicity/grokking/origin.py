@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from lab.papers.origin import Field, Origin
+from lab.papers.simplicity.episodes import numbers_of
 from lab.papers.simplicity.grokking import settings
 from lab.tasks import Operation
 
@@ -60,10 +61,6 @@ def _fields(scale: str, task: Operation) -> Iterator[Field]:
 def _numbers(scale: str, task: Operation) -> dict[str, object]:
     found = settings.grokking(scale, task)
     search, recipe = found.search, found.recipe
-    restarts = {
-        name: sorted({getattr(restart, name) for restart in search.restarts})
-        for name in ("rate", "knots", "window", "start")
-    }
     return {
         "width": found.model.width,
         "steps": recipe.steps,
@@ -75,13 +72,7 @@ def _numbers(scale: str, task: Operation) -> dict[str, object]:
         "search: rate": search.inner.rate,
         "search: most inner steps": search.inner.steps,
         "search: inner steps more an episode": search.growth,
-        "search: episodes": search.episodes,
-        "search: restarts": len(search.restarts),
-        "search: rates of knots": restarts["rate"],
-        "search: numbers of knots": restarts["knots"],
-        "search: inner steps differentiated": restarts["window"],
-        "search: starts": restarts["start"],
-        "search: range of knots": [search.low, search.high],
+        **numbers_of(search),
         "search: steps of models that decide": search.retrain.steps,
     }
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from lab.papers.origin import Field, Origin, shipped
+from lab.papers.simplicity.episodes import numbers_of
 from lab.scale import check_scale
 from lab.spec import ConstantRate, EpisodeSpec, Learned, Part, Perceptron, Restart, RunSpec, replace
 from lab.tasks import Collage, SingleTileCollage
@@ -147,10 +148,6 @@ def origin(paper: Collage, spectral: tuple[bool, ...]) -> Origin:
 def _fields(scale: str, task: Collage, spectral: tuple[bool, ...]) -> dict[str, object]:
     found = shortcut(scale, spectral[0], task)
     search = found.search("easy")
-    restarts = {
-        name: sorted({getattr(restart, name) for restart in search.restarts})
-        for name in ("rate", "knots", "window", "start")
-    }
     return {
         "width": found.model.width,
         "batch": found.recipe.batch,
@@ -160,13 +157,7 @@ def _fields(scale: str, task: Collage, spectral: tuple[bool, ...]) -> dict[str, 
         "weights averaged over the last steps": found.recipe.average,
         "search: batch": search.inner.batch,
         "search: inner steps": search.inner.steps,
-        "search: episodes": search.episodes,
-        "search: restarts": len(search.restarts),
-        "search: rates of knots": restarts["rate"],
-        "search: numbers of knots": restarts["knots"],
-        "search: inner steps differentiated": restarts["window"],
-        "search: starts": restarts["start"],
-        "search: range of knots": [search.low, search.high],
+        **numbers_of(search),
     }
 
 

@@ -116,9 +116,11 @@ class TunedRuns(Sequence[Tuned]):
     def __repr__(self) -> str:
         spec, estimate = self[0].spec, self.estimate
         low, high = estimate.interval(LEVEL)
-        half = "one seed, no interval" if len(self) < 2 else f"± {(high - low) / 2:.3f}, {INTERVAL}"
-        words = f"{spec.task}, {SCORES[TASKS[spec.task].score]} on val: {estimate.effect:.3f} ({half};"
-        return f"{words} {len(self)} seeds); the better constant answer has {self[0]._best('constant'):.3f}"
+        spread = (
+            f"± {(high - low) / 2:.3f}, {INTERVAL}; {len(self)} seeds" if len(self) > 1 else "one seed, no interval"
+        )
+        words = f"{spec.task}, {SCORES[TASKS[spec.task].score]} on val: {estimate.effect:.3f} ({spread})"
+        return f"{words}; the better constant answer has {self[0]._best('constant'):.3f}"
 
 
 def finetune(

@@ -116,7 +116,7 @@ def test_several_seeds_begin_with_a_run_that_the_store_has(tmp_path, monkeypatch
     assert Store(tmp_path / "other").load(RUN)[2] == store.load(RUN)[2], "the run is copied, not trained again"
     main(f"finetune {key(RUN)[:10]} cola --seeds 1 --tuning 2025 --examples 4 --out {tmp_path / 'out'}".split())
     said = capsys.readouterr().out
-    assert said.startswith("cola, correlation of Matthews on val: ") and "one seed, no interval" in said
+    assert said.startswith("cola, correlation of Matthews on val: ") and "(one seed, no interval); the better" in said
     assert (tmp_path / "out" / "scores.csv").read_text().startswith("key,task,seed,epoch,score,accuracy,constant\n")
 
 

@@ -15,11 +15,11 @@ if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
     import plotly.graph_objects as go
 
-PANELS = {"test": "seen combinations", "ood": "unseen"}
+PANELS = {"test": "seen", "ood": "unseen"}  # combinations of terms, or of rules
 
 
 def hyla_phi(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
-    """One row a task: the score on seen combinations, on unseen ones, and the learned φ beside ReLU.
+    """One row a task: the score on seen combinations, on unseen ones, and the learned φ next to ReLU.
 
     table: task, method, seed, score_test, score_ood (0 to 1), diverged. functions: task, method, x, value.
     """
@@ -48,7 +48,7 @@ def hyla_phi(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     one = table["seed"].nunique() < 2
     set_reading(
         figure,
-        "Large marks are means over seeds, small ones runs.",
+        "Seen and unseen: combinations of terms, or of rules. Large marks are means over seeds, small ones runs.",
         "One seed only: no interval." if one else f"Whiskers: {INTERVAL}, of one search.",
         "Right: the learned φ, and ReLU (dotted).",
     )

@@ -49,7 +49,8 @@ def fig_functions(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
 
 
 def _titles(method: str) -> list[str]:
-    return [f"{TITLES[method]}, {name}" for name in FAMILIES.values()] + ["" if method == "kan" else "by layer"]
+    first, second = FAMILIES.values()
+    return [f"{TITLES[method]}, {first}", second, "" if method == "kan" else "by layer"]
 
 
 def _draw_functions(figure: go.Figure, rows: pd.DataFrame, family: str, at: tuple[int, int], legend: bool) -> None:

@@ -167,9 +167,11 @@ def test_a_map_of_codes_is_sent_with_its_colours_groups_and_codes(offline, tmp_p
     page = offline(path, 600)
     view, map_ = explorer.map, page.get_by_role("application")
     expect(told(page)).to_have_text(view.texts[0])
+    dots = map_.locator("g").first
+    ink = dots.inner_html()
+    assert 'fill="currentColor"' in ink and 'fill="#000' not in ink, "black is not seen on a dark page"
     page.get_by_label("colour by", exact=True).select_option("correctness")
     expect(page.get_by_text(re.compile(r"wrong|right")).first).to_be_visible()
-    dots = map_.locator("g").first
     before = dots.inner_html()
     map_.scroll_into_view_if_needed()
     box = map_.bounding_box()

@@ -12,6 +12,8 @@ from tests import notebooks
 LIMIT = 60.0  # seconds on one core (design, "Notebooks")
 SLACK = 3.0  # the machine of a test may be busy with other things
 LONGEST = 5  # lines of a function
+TRAINS = re.compile(r"(?<![\w.])(complete|fit|lab\.train|lab\.search|lab\.compare|optimizer\.step)\(")
+DURATION = re.compile(r"\btakes?\b[^.]*?\b(second|minute|hour)s?\b")
 OWN = "your_own_model.ipynb"  # its pictures are of what it measures itself
 
 
@@ -65,6 +67,16 @@ def test_it_has_no_long_functions_and_no_plotting(name):
                 if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
                     assert node.end_lineno - node.lineno < LONGEST, f"{node.name}: move it into lab/"
             assert len(cell.source.splitlines()) <= 10
+
+
+@pytest.mark.parametrize("name", notebooks.names())
+def test_a_cell_that_trains_comes_after_a_line_that_says_how_long(name):
+    words = ""
+    for cell in notebooks.read(notebooks.FOLDER / name).cells:
+        if cell.cell_type == "markdown":
+            words = cell.source
+        elif TRAINS.search(cell.source):
+            assert DURATION.search(words), f"say how long this takes:\n{cell.source}\nin what stands above:\n{words}"
 
 
 def test_what_was_drawn_is_what_the_explorer_holds():

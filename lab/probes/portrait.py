@@ -47,10 +47,10 @@ def portrait(phi: nn.Module, seed: int = 0, scale: float = 1.0, grid: int = 100,
     >>> bool(np.isclose(found.line.values[1], found.line.values[[0, 2]].mean(), atol=1e-5))
     True
     """
-    network = _network(phi, seed, scale)
+    network = random_network(phi, seed, scale)
     check_whole("grid", grid, 2), check_whole("samples", samples, 2)
     with torch.no_grad(), calling("phi", "give a torch.nn.Module that maps a tensor to another of its shape"):
-        received = torch.cat([inputs.flatten() for inputs in network.received(_square(SEEN)[None])])
+        received = torch.cat([inputs.flatten() for inputs in network.received(square(SEEN)[None])])
     start, end = torch.tensor(CORNERS)
     line = slice_1d(_alone(network), start, end, samples)
     return Portrait(line, slice_2d(_alone(network), torch.zeros(2), (0, 1), grid), received.numpy())
@@ -62,10 +62,11 @@ def variation(phi: nn.Module, seed: int = 0, scale: float = 1.0) -> Complexity:
     >>> variation(nn.Identity()).value
     0.0
     """
-    return total_variation(_alone(_network(phi, seed, scale)), _square(POINTS))
+    return total_variation(_alone(random_network(phi, seed, scale)), square(POINTS))
 
 
-def _network(phi: nn.Module, seed: int, scale: float) -> MLP:
+def random_network(phi: nn.Module, seed: int = 0, scale: float = 1.0) -> MLP:
+    """The network itself, with one run."""
     module("phi", phi)
     return MLP(SIZES, [check_whole("seed", seed, 0)], phi, check_number("scale", scale, 0)).requires_grad_(False)
 
@@ -75,5 +76,6 @@ def _alone(network: MLP) -> Callable[[Tensor], Tensor]:
     return lambda x: network(x[None])[0]
 
 
-def _square(points: int) -> Tensor:
+def square(points: int) -> Tensor:
+    """Random points of the square, (points, 2), those of every seed."""
     return 2 * torch.rand(points, 2, generator=torch.Generator().manual_seed(0)) - 1

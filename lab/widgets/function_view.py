@@ -10,6 +10,7 @@ import traitlets
 
 from lab.probes.profile import Profile, Received
 from lab.widgets import modules
+from lab.widgets.random_networks import random_networks
 
 
 def described(name: str, shape: Profile, seen: Received | None = None) -> dict:
@@ -30,6 +31,7 @@ class FunctionView(anywidget.AnyWidget):
 
     functions: as `described` gives them. function: which is shown, counted from `first`. compared: which are drawn
     behind it, counted from 0. zoom: half the width of what is shown. inputs: shares by name, as they become known.
+    random: whether networks with random weights are shown with the function; networks: these, from when they are asked.
     """
 
     _esm = modules.widget("function.js")
@@ -41,6 +43,13 @@ class FunctionView(anywidget.AnyWidget):
     compared = traitlets.List(traitlets.Int()).tag(sync=True)
     zoom = traitlets.Float(1.0).tag(sync=True)
     slope = traitlets.Bool(False).tag(sync=True)
+    random = traitlets.Bool(False).tag(sync=True)
+    networks = traitlets.Dict().tag(sync=True)
+
+    def weigh(self, shown: bool) -> None:
+        """Show the networks with random weights, or do not."""
+        self.networks = random_networks() if shown else self.networks
+        self.random = shown
 
     def tell(self, name: str, seen: Received | None) -> None:
         """The inputs of a function have become known."""
@@ -58,11 +67,13 @@ def function_page(
     changes: Sequence[str] = (),
     words: str = "",
     title: str | None = None,
+    random: bool = False,
 ) -> str:
     """A page on which functions are explored and changed: one file, without a server or a network.
 
     functions: as `described` gives them; edited: other values of the one that is shown; changes: what was done to it.
-    words: HTML above. title: of the page, by default the name of the function.
+    words: HTML above. title: of the page, by default the name of the function. random: whether networks with random
+    weights are shown from the beginning.
     """
     state: Mapping[str, object] = {
         "functions": list(functions),
@@ -72,6 +83,8 @@ def function_page(
         "slope": slope,
         "edited": None if edited is None else _short(edited),
         "changes": list(changes),
+        "random": random,
+        "networks": random_networks(),
     }
     return modules.page(title or str(functions[function]["name"]), "explorer.js", {"state": state}, words)
 

@@ -14,7 +14,7 @@ from lab.plots.page import CONFIG
 from lab.widgets import modules
 
 STYLE = """.js-plotly-plot { background: white; margin: .4rem 0; } dl { color: var(--faint); }
-dt, dd { display: inline; margin: 0; } dd::after { content: "\\A"; white-space: pre; }"""
+dt, dd { display: inline; margin: 0; } dd:not(:last-child)::after { content: " · "; }"""
 HIDDEN = ("none", "hidden")
 
 

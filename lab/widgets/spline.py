@@ -66,6 +66,8 @@ class SplineExplorer(Explorer):
         self.support = widgets.Button(description="zoom to support", layout={"width": "auto"})
         self.support.tooltip = "where 99 % of the inputs are; where these are not known, where the function is not flat"
         self.slope = widgets.ToggleButton(description="slope", tooltip="show the slope, too", layout={"width": "auto"})
+        self.random = widgets.ToggleButton(description="random network", layout={"width": "auto"})
+        self.random.tooltip = "what networks with random weights compute with this function, and how complex that is"
         self.others = widgets.SelectMultiple(description="compare with", options=[*PLAIN, *names], rows=4, style=LABEL)
         self.others.tooltip = "hold Ctrl to choose several"
         self.folder = widgets.Text(description="into", value="out/functions", style=LABEL, layout={"width": "200px"})
@@ -94,7 +96,7 @@ class SplineExplorer(Explorer):
         self.edit.tooltip = "change the function by hand, or look at it again"
         self.editing: EditingExplorer | None = None
         self._scale = scale
-        look = widgets.HBox([self.function, self.zoom, self.support, self.slope], layout=ROW)
+        look = widgets.HBox([self.function, self.zoom, self.support, self.slope, self.random], layout=ROW)
         self._view = widgets.VBox([look, self.view, self.others], layout={"width": "100%"})
         self._place = widgets.VBox(layout={"width": "100%"})  # of the editing explorer
         self.arrange([self.edit, self.export, self.folder], self._view, self._place)
@@ -103,6 +105,7 @@ class SplineExplorer(Explorer):
         self.watch(self._look, self.zoom)
         self.watch(self._panels, self.slope)
         self.watch(self._overlay, self.others)
+        self.watch(lambda: self.view.weigh(self.random.value), self.random)
         self.press(self._to_support, self.support)
         self.watch(self._mode, self.edit)
         self.press(self._export, self.export)
@@ -250,7 +253,8 @@ class SplineExplorer(Explorer):
         number, seen = names.index(self.function.value), self.received
         shown[number] = described(names[number], self.shape, seen)
         compared = [names.index(name) for name in self._compared()]
-        return function_page(shown, number, compared, self.zoom.value, self.slope.value, words=words)
+        random = self.random.value
+        return function_page(shown, number, compared, self.zoom.value, self.slope.value, words=words, random=random)
 
     def _table(self) -> dict[str, list]:
         phi = self.spline

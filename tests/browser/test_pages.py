@@ -15,6 +15,7 @@ from lab.errors import LabError
 from lab.gallery import write_gallery
 from lab.nonlinearity.spline import Spline
 from lab.plots.page import CONFIG
+from lab.probes.portrait import variation
 from lab.widgets import modules
 from lab.widgets.editing import EditingExplorer
 from lab.widgets.explorer import live
@@ -85,12 +86,23 @@ def test_a_function_is_sent_as_a_page_and_changed_there(offline, tmp_path):
     page.get_by_role("button", name="undo").click()
     assert "mirrored" not in page.locator(".lab-status").text_content()
 
+    page.get_by_label("random network").check()
+    expected = [variation(Spline(phi.smoothed(0.03).values, -4.0, 8.0), seed).value for seed in (0, 2)]
+    expect(page.locator(".lab-portrait")).to_contain_text(f"variation with this function is {expected[0]:.3g}")
+    page.get_by_label("random weights").select_option("3")
+    expect(page.locator(".lab-portrait")).to_contain_text(f"variation with this function is {expected[1]:.3g}")
+    before = page.locator(".lab-portrait image").get_attribute("href")
+    page.get_by_role("button", name="mirror x").click()
+    expect(page.locator(".lab-portrait image")).not_to_have_attribute("href", before)
+    page.get_by_role("button", name="undo").click()
+
     with page.expect_download() as again:
         page.get_by_role("button", name="save this page").click()
     copy = tmp_path / "again.html"
     copy.write_bytes(again.value.path().read_bytes())
     narrow = offline(copy, 600)
     narrow.locator("[data-name='your function, edited']").wait_for(state="attached")
+    expect(narrow.locator(".lab-portrait")).to_contain_text("total variation")
     assert re.search("Now: smoothed, bandwidth 0.03; ", narrow.locator(".lab-status").text_content())
     assert wide(page) <= 0 and wide(narrow) <= 0
     assert page.said == [] and narrow.said == []
@@ -155,9 +167,11 @@ def test_a_map_of_codes_is_sent_with_its_colours_groups_and_codes(offline, tmp_p
     page = offline(path, 600)
     view, map_ = explorer.map, page.get_by_role("application")
     expect(told(page)).to_have_text(view.texts[0])
+    dots = map_.locator("g").first
+    ink = dots.inner_html()
+    assert 'fill="currentColor"' in ink and 'fill="#000' not in ink, "black is not seen on a dark page"
     page.get_by_label("colour by", exact=True).select_option("correctness")
     expect(page.get_by_text(re.compile(r"wrong|right")).first).to_be_visible()
-    dots = map_.locator("g").first
     before = dots.inner_html()
     map_.scroll_into_view_if_needed()
     box = map_.bounding_box()

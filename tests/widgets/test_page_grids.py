@@ -8,8 +8,11 @@ from torch import nn
 from lab.models.mlp import MLP
 from lab.nonlinearity.spline import Spline
 from lab.probes.calling import function_of
+from lab.probes.complexity import total_variation
+from lab.probes.portrait import POINTS, random_network, square
 from lab.probes.slices import slice_2d
 from lab.widgets.perceptrons import perceptron
+from lab.widgets.random_networks import random_networks
 from tests.widgets.node import needs_node, node
 
 pytestmark = needs_node
@@ -60,7 +63,7 @@ def test_landscapes_are_read_as_in_python():
             np.testing.assert_allclose(shade, [np.interp(place, range(3), stops[:, i]) for i in range(3)], atol=1e-6)
 
 
-POINTS = """
+MAPS = """
 import * as map from "./points.js";
 import { mean } from "./compatibility.js";
 console.log(JSON.stringify(cases.map(({ points, line, places, rows, labels, which, runs }) => ({
@@ -82,7 +85,7 @@ def test_points_are_chosen_and_counted_as_in_python():
     case |= {"labels": labels, "which": which}
     plain = {name: value.tolist() for name, value in case.items()}
     plain["runs"] = [[None if np.isnan(one) else one for one in run] for run in runs]
-    (answer,) = node(POINTS, [plain])
+    (answer,) = node(MAPS, [plain])
     # corners on a circle, in their order: convex, so inside is on the left of every side
     sides = np.roll(corners, -1, 0) - corners
     away = points[:, None] - corners
@@ -152,3 +155,33 @@ def test_what_is_no_plain_perceptron_is_left_to_the_kernel():
     ]
     for model in (wide, two, several, mixed, leaky, residual, *others, lambda x: x):
         assert perceptron(model) is None
+
+
+PORTRAITS = """
+import { mean, variations, withFunction } from "./portrait.js";
+import { square } from "./network.js";
+console.log(JSON.stringify(cases.map(({ networks, f, grid }) => networks.seeds.map((layers) => {
+  const network = withFunction(layers, f);
+  const variation = mean(variations(network, networks.paths, networks.samples));
+  return { plane: Array.from(square(network, grid)), variation };
+}))));
+"""
+
+
+def test_random_networks_have_the_slices_and_the_total_variation_of_python():
+    generator = torch.Generator().manual_seed(0)
+    noise = Spline(torch.randn(61, generator=generator, dtype=torch.float64), -3.0, 3.0)
+    functions = {"noise": noise, "GELU": nn.GELU()}
+    known = random_networks() | {"seeds": random_networks()["seeds"][:2]}
+    cases = [
+        {"networks": known, "grid": 7, "f": {"name": name, "constant": False, "low": -1, "high": 1, "values": [0, 0]}}
+        for name in functions
+    ]
+    cases[0]["f"] |= {"constant": True, "low": noise.low, "high": noise.high, "values": noise.values.tolist()}
+    for answers, phi in zip(node(PORTRAITS, cases), functions.values(), strict=True):
+        for seed, answer in enumerate(answers):
+            model = function_of(random_network(phi, seed).double())
+            plane = slice_2d(model, np.zeros(2), (0, 1), 7).values
+            np.testing.assert_allclose(answer["plane"], plane.flatten(), atol=1e-6)
+            expected = total_variation(model, square(POINTS).double()).value
+            assert expected > 0 and abs(answer["variation"] - expected) < 1e-6, (type(phi).__name__, seed)

@@ -26,7 +26,7 @@ from tests.widgets.landscapes import found
 
 def spline(explorer):
     explorer.zoom.value, explorer.slope.value, explorer.others.value = 3.0, True, ("ReLU",)
-    explorer.edit.value = True
+    explorer.random.value = explorer.edit.value = True
     explorer.editing.smooth.index = 5
     explorer.editing.mirror_x.click()
     explorer.editing.seed.value, explorer.editing.weights.value = 4, 2.0

@@ -36,7 +36,7 @@ export function render({ model, el }) {
     const head = node("tr", {}, table), cell = "padding: 3px 2px; text-align: center; font-weight: normal; overflow-wrap: anywhere";
     node("th", { style: `${cell}; width: 7.2em; text-align: left` }, head).innerHTML = "optimized for ↓<br>trained on →";
     // a long name may be broken before a capital
-    for (const name of columns) node("th", { scope: "col", style: `${cell}; font-size: 10.5px` }, head).textContent = name.replaceAll(/(?<=[a-z])(?=[A-Z])/g, "\u200b");
+    for (const name of columns) node("th", { scope: "col", style: `${cell}; padding: 3px 0; font-size: 10px` }, head).textContent = name.replaceAll(/(?<=[a-z])(?=[A-Z])/g, "\u200b");
     rows.forEach((name, i) => {
       const line = node("tr", {}, table);
       node("th", { scope: "row", style: `${cell}; text-align: left` }, line).textContent = name;

@@ -3,6 +3,7 @@
 
 import { chart, escaped, node, short } from "./chart.js";
 import { BLUE, GREY, picture } from "./function.js";
+import { portrait } from "./portrait.js";
 import { chebyshev, mirroredX, mirroredY, polynomial, slopes, smoothed, spectrum, symmetrized } from "./spline.js";
 
 const SLIDERS = {
@@ -20,6 +21,7 @@ export function render({ model, el }) {
   const drawn = {}, past = [], box = node("div", { class: "lab-page" }, el);
   const rows = ["look", "change", "take"].map(() => node("div", { class: "lab-row" }, box));
   const place = node("div", { class: "lab-wide" }, box), wave = node("div", { class: "lab-wide" }, box);
+  const nets = node("div", { class: "lab-wide" }, box);
   rows.slice(1).forEach((row) => box.append(row));
   const told = node("p", { class: "lab-status", role: "status" }, box);
   const main = chart(place, "the function over its inputs"), lower = chart(wave, "the spectrum of the function");
@@ -35,6 +37,7 @@ export function render({ model, el }) {
   const reach = () => 1.5 * (own().high - own().low) / 2;
   const zoom = labelled(rows[0], "zoom ±", "input", { type: "range", min: 1, max: 120, step: 1 });
   const steep = labelled(rows[0], "slope", "input", { type: "checkbox" });
+  const random = labelled(rows[0], "random network", "input", { type: "checkbox" });
   const others = node("details", {}, rows[0]);
   node("summary", {}, others).textContent = "compare with";
   const boxes = state.functions.map(({ name }, number) => {
@@ -48,6 +51,8 @@ export function render({ model, el }) {
     return one;
   });
   steep.checked = state.slope;
+  random.checked = state.random;
+  let below = null;
 
   const button = (row, text, action, title = "") => {
     const made = node("button", { type: "button", title }, row);
@@ -108,6 +113,7 @@ export function render({ model, el }) {
   });
   zoom.addEventListener("input", () => { state.zoom = (reach() * zoom.value) / 120; draw(); });
   steep.addEventListener("change", () => { state.slope = steep.checked; draw(); });
+  random.addEventListener("change", () => { state.random = random.checked; weigh(); });
 
   button(rows[2], "copy code", async () => {
     const f = now(), numbers = Array.from(f.values, (y) => Number(y.toPrecision(8)));
@@ -144,8 +150,14 @@ export function render({ model, el }) {
     zoom.value = (120 * state.zoom) / reach();
     zoom.setAttribute("aria-valuetext", `plus or minus ${short(state.zoom)}`);
     main.draw(picture(state, innerWidth < 700 ? 340 : 420));
-    if (drawn.function !== state.function || drawn.edited !== state.edited) describe();
+    if (drawn.function !== state.function || drawn.edited !== state.edited) { describe(); weigh(); }
     Object.assign(drawn, { function: state.function, edited: state.edited });
+  }
+
+  // The networks with random weights, with the function as it stands.
+  function weigh() {
+    below = state.random ? below ?? portrait(nets) : below?.end();
+    below?.draw(state.networks, now());
   }
 
   // What another zoom or comparison leaves as it is: the spectrum, and the words.
@@ -164,7 +176,7 @@ export function render({ model, el }) {
   }
   state.changes ??= [];
   draw();
-  return () => { main.end(); lower.end(); };
+  return () => { main.end(); lower.end(); below?.end(); };
 }
 
 export default { render };

@@ -2,9 +2,11 @@
 //
 // state: functions [{name, low, high, values, constant, inputs}], of which `function` (a number) is shown and those of
 // `compared` (numbers) are drawn behind it; inputs: the share that each knot receives, or null; zoom: half the width of
-// what is shown; slope: whether it is. `edited`: other values in the place of the function's own, or null.
+// what is shown; slope: whether it is. random: whether networks with random weights are shown below, `networks` of
+// portrait.js. `edited`: other values in the place of the function's own, or null.
 
 import { chart } from "./chart.js";
+import { portrait } from "./portrait.js";
 import { heights, positions, slopes } from "./spline.js";
 
 export const BLUE = "#0072B2", GREY = "#808080";
@@ -50,22 +52,26 @@ export function picture(state, height = 440) {
   return { x: window, xTitle: "x, the input of the non-linearity", marks, panels, height };
 }
 
-const NAMES = ["functions", "inputs", "first", "function", "compared", "zoom", "slope"];
+const NAMES = ["functions", "inputs", "first", "function", "compared", "zoom", "slope", "random", "networks"];
 
 export function render({ model, el }) {
   const shown = chart(el, "the function over its inputs");
-  let waiting = false;
+  let waiting = false, below = null, seen = null;
   const draw = () => {
     waiting = false;
     const state = Object.fromEntries(NAMES.map((name) => [name, model.get(name)]));
     const functions = state.functions.map((f) => ({ ...f, inputs: state.inputs[f.name] ?? f.inputs }));
-    shown.draw(picture({ ...state, functions, function: state.first + state.function }));
+    const number = state.first + state.function;
+    shown.draw(picture({ ...state, functions, function: number }));
+    below = state.random && state.networks.seeds ? below ?? portrait(el) : below?.end();
+    if (!below) seen = null;
+    else if (seen !== state.functions[number]) below.draw(state.networks, seen = state.functions[number]);
   };
   const later = () => { if (!waiting) requestAnimationFrame(draw); waiting = true; };
   const changes = NAMES.map((name) => `change:${name}`);
   changes.forEach((change) => model.on(change, later));
   draw();
-  return () => { changes.forEach((change) => model.off(change, later)); shown.end(); };
+  return () => { changes.forEach((change) => model.off(change, later)); shown.end(); below?.end(); };
 }
 
 export default { render };

@@ -16,6 +16,9 @@ const SHAPES = {
   x: "M-3,-1.6L-1.6,-3L0,-1.4L1.6,-3L3,-1.6L1.4,0L3,1.6L1.6,3L0,1.4L-1.6,3L-3,1.6L-1.4,0Z",
 };
 
+// Black would not be seen on a dark page.
+const seen = ([colour, symbol]) => [/^#0{3,6}$/.test(colour) ? "currentColor" : colour, symbol];
+
 export function render({ model, el }) {
   const box = node("div", { style: "display: flex; flex-wrap: wrap; gap: 4px 18px; font: 12px/1.4 sans-serif", class: "lab-latent" }, el);
   const left = node("div", { style: "flex: 1 1 420px; min-width: 0" }, box), right = node("div", { style: "flex: 1 1 300px; min-width: 0" }, box);
@@ -42,12 +45,12 @@ export function render({ model, el }) {
 
   function paint(colouring, colours) {
     const { labels, looks, values } = colouring, [low, high] = values ? ends([values]) : [];
-    const look = labels ? (i) => looks[labels[i]] : (i) => [`rgb(${shade(colours, (values[i] - low) / (high - low || 1)).map(Math.round)})`, "circle"];
+    const look = labels ? (i) => seen(looks[labels[i]]) : (i) => [`rgb(${shade(colours, (values[i] - low) / (high - low || 1)).map(Math.round)})`, "circle"];
     dots.innerHTML = `<rect x=".5" y=".5" width="${width - 1}" height="${HEIGHT - 1}" fill="none" stroke="currentColor" opacity=".4"/>` +
       places.map(([x, y], i) => `<path d="${SHAPES[look(i)[1]]}" transform="translate(${x.toFixed(1)} ${y.toFixed(1)})" fill="${look(i)[0]}" opacity=".8"/>`).join("");
     const named = labels ? Object.entries(looks) : [];
     legend.innerHTML = values ? `${escaped(colouring.name)}: ${short(low)} ${bar(colours)} ${short(high)}`
-      : named.length > LISTED ? `${named.length} labels; point at a point for its own` : named.map(([name, [colour, symbol]]) =>
+      : named.length > LISTED ? `${named.length} labels; point at a point for its own` : named.map(([name, one]) => [name, seen(one)]).map(([name, [colour, symbol]]) =>
         `<span style="display: inline-block; margin-right: 1em"><svg width="10" height="10" viewBox="-5 -5 10 10" aria-hidden="true"><path d="${SHAPES[symbol]}" fill="${colour}"/></svg> ${escaped(name)}</span>`).join("");
   }
   const bar = (colours) => `<span style="display: inline-block; width: 120px; height: 9px; background: linear-gradient(to right, ${colours.join(", ")})"></span>`;

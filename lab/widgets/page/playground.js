@@ -96,7 +96,7 @@ export function render({ model, el }) {
     other.words.textContent = "with ReLU";
     const tuned = RATES[raceName()][current().name] !== undefined;
     told.textContent = `Step ${step}: right answers on ${rows}. Same first weights, same examples; learning rates ${short(rates[0])} and ${short(rates[1])}, ` +
-      (tuned ? "each the best for its function on rows kept aside." : "the best for ReLU: this function has none of its own.");
+      (tuned ? "each the best for its function on rows held out." : "the best for ReLU: this function has none of its own.");
     const flat = data.inputs === 2;
     views.forEach(({ figure, canvas }, i) => {
       figure.hidden = !flat;

@@ -68,7 +68,7 @@ export const RACES = {
 // not tuned, that of ReLU.
 export const rateOf = (race, name) => RATES[race][name] ?? RATES[race].ReLU;
 
-// An eighth of the rows that are learned from, kept aside: by these, and not by the test, a rate is chosen.
+// An eighth of the rows that are learned from, held out: by these, and not by the test, a rate is chosen.
 export function validation({ inputs, outputs, train }) {
   const kept = Math.floor(train.labels.length / 8), cut = train.labels.length - kept;
   const part = (from, to) => ({ points: train.points.slice(from * inputs, to * inputs),

@@ -27,12 +27,13 @@ def multitask(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     rows = -(-len(tasks) // columns)
     blank = [""] * (rows * columns - len(tasks))
     figure = grid([*titles, *blank, *titles], columns, height=150, gap=68, top=64, horizontal=52)
+    reach = 1.05 * functions["x"].abs().where(functions["value"] != 0).max()
     for number, task in enumerate(tasks):
         at = place(number, columns)
         points.scores(figure, table[table["task"] == task], methods, "accuracy", at)
         below = at[0] + rows, at[1]
         functions_by_method.draw(figure, functions[functions["task"] == task], below)
-        figure.update_xaxes(title_text="input x", row=below[0], col=below[1])
+        figure.update_xaxes(title_text="input x", range=(-reach, reach), row=below[0], col=below[1])
         if at[1] == 1:
             figure.update_yaxes(title_text="accuracy (%)", row=at[0], col=1)
             figure.update_yaxes(title_text="φ(x)", row=below[0], col=1)

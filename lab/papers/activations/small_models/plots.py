@@ -24,7 +24,7 @@ PANELS = {  # column: name of the axis
     "loss": "held-out loss (nats)",
     "blimp": "BLiMP (%)",
     "parameters": "weights",
-    "seconds": "training (s)",
+    "seconds": "training (s), fastest seed",
 }
 FROM_ZERO = ("parameters", "seconds")
 ROW = 21  # px of an activation
@@ -82,6 +82,8 @@ def _draw(
 ) -> None:
     known = rows.dropna(subset=[column])
     stats = over_seeds(known, "method", column).reindex(methods)
+    if column == "seconds":  # other work on the machine makes a run slower, never faster
+        stats["mean"], stats["half"] = known.groupby("method")[column].min().reindex(methods), np.nan
     figure.add_scatter(
         x=stats["mean"],
         y=np.arange(len(methods)),

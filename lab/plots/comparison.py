@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lab.plots.caption import true_minus
 from lab.plots.panels import grid, place
 from lab.plots.style import BLUE, INK, SIZE
 
@@ -95,9 +96,9 @@ def digits(mean: float, error: float) -> str:
     """A number and its spread, as many places as one reads.
 
     >>> digits(63.28, 2.31), digits(5.0, float("nan")), digits(float("nan"), 1.0), digits(-512.3, 60.7)
-    ('63.3 ± 2.3', '5.0', '–', '-512 ± 61')
+    ('63.3 ± 2.3', '5.0', '–', '−512 ± 61')
     """
     places = 1 if abs(mean) < 100 else 0
     if mean != mean:
         return "–"
-    return f"{mean:.{places}f}" if error != error else f"{mean:.{places}f} ± {error:.{places}f}"
+    return true_minus(f"{mean:.{places}f}" if error != error else f"{mean:.{places}f} ± {error:.{places}f}")

@@ -101,6 +101,7 @@ def _claim(entry: Entry, claim: Claim, scale: str, tables: dict[str, pd.DataFram
 def _numbers(entry: Entry, scale: str, table: pd.DataFrame | None) -> dict:
     row = {"entry": entry.name, "scale": scale}
     cells = None if table is None or entry.printed is None else entry.printed(table)
+    cells = None if cells is None else cells.dropna(subset=["ours", "theirs"])
     if cells is None or not len(cells):  # also where the cells that are printed are not among those trained
         unknown = dict.fromkeys(("signs", "spearman", "low", "high"), nan)
         return row | {"measured": False, "cells": 0, "clear": 0} | unknown

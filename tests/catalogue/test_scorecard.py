@@ -16,6 +16,7 @@ from lab.papers.agreement import agreement, spearman
 from lab.papers.claims import ABSENT, FAILS, HOLDS, UNDECIDED
 from lab.papers.hypernetwork.printed import PAPER
 from lab.papers.transformers.compatibility import matrix
+from tests.papers.activations.planted import scores
 from tests.papers.hypernetwork.planted import fractions, logic
 from tests.papers.simplicity.planted import sines
 from tests.papers.tables import matrix as runs
@@ -191,6 +192,16 @@ def test_few_cells_have_no_interval_and_equal_ones_no_correlation():
     assert few.cells == 3 and few.spearman == 1.0 and isnan(few.low) and isnan(few.signs)
     assert isnan(spearman(np.ones(3), np.arange(3.0)))
     assert agreement(pd.DataFrame({"task": [], "ours": [], "theirs": []})).cells == 0
+
+
+def test_printed_numbers_that_nothing_here_is_next_to_are_not_measured(tmp_path):
+    unread = scores(True).assign(blimp=np.nan)
+    (row,) = (
+        row
+        for row in scorecard.score(results=placed(tmp_path, activations_table1=unread))["numbers"]
+        if row["entry"] == "activations/table1"
+    )
+    assert not row["measured"] and scorecard.described(row).endswith(ABSENT)
 
 
 def test_fuzzy_logic_is_compared_where_the_paper_prints_a_number():

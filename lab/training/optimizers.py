@@ -69,10 +69,7 @@ class Fused(torch.optim.Optimizer):
     def __init__(self, weights: Sequence[Tensor], betas: tuple[float, float]):
         super().__init__(weights, {"lr": 0.0})
         self.betas = betas
-        kinds: dict[tuple, list[int]] = {}  # the kernel takes tensors of one type and device
-        for number, weight in enumerate(self.weights):
-            kinds.setdefault((weight.dtype, weight.device), []).append(number)
-        self.alike = list(kinds.values())
+        self.alike: list[list[int]] = []  # known at the first step: a model may be moved before it
 
     @property
     def weights(self) -> list[Tensor]:
@@ -87,6 +84,7 @@ class Fused(torch.optim.Optimizer):
     def move(self, targets: Sequence[Tensor], rate: float) -> None:
         """Take in the gradients of the weights, and Adam's step with this rate away from each target."""
         weights, (one, two) = self.weights, self.betas
+        self.alike = self.alike or self._alike()
         for numbers in self.alike:
             used = [n for n in numbers if weights[n].grad is not None]  # torch's Adam leaves out the others, too
             state = [self._remembered(weights[n]) for n in used]
@@ -107,6 +105,13 @@ class Fused(torch.optim.Optimizer):
                 amsgrad=False,
                 maximize=False,
             )
+
+    def _alike(self) -> list[list[int]]:
+        """Numbers of the weights of each type and device: the kernel takes tensors of one."""
+        kinds: dict[tuple, list[int]] = {}
+        for number, weight in enumerate(self.weights):
+            kinds.setdefault((weight.dtype, weight.device), []).append(number)
+        return list(kinds.values())
 
     def _remembered(self, weight: Tensor) -> dict[str, Tensor]:
         state = self.state[weight]
@@ -178,12 +183,13 @@ class RunAdamW(RunRates, Fused):
         Fused.__init__(self, weights, betas)
         self.decays, self.decaying = list(decays), list(decaying)
         self.rates = [0.0] * len(self.decays)
-        self.changes = [torch.empty_like(weight) for weight in self.weights]
+        self.changes: list[Tensor] = []
 
     @torch.no_grad()
     def step(self) -> None:  # type: ignore[override]  # fleets give no closure
         """One step for all runs, from the gradients."""
         weights = self.weights
+        self.changes = self.changes or [torch.empty_like(weight) for weight in weights]
         torch._foreach_zero_(self.changes)
         self.move(self.changes, 1.0)  # each run has a rate of its own, the kernel one for all: what it would subtract
         rates = torch.tensor(self.rates, dtype=torch.float64)

@@ -5,6 +5,7 @@ import time
 from playwright.sync_api import expect
 
 from tests.browser.jupyter import notebook_of
+from tests.processes import ROOT
 
 LIVE = """
 import lab
@@ -103,7 +104,9 @@ def test_a_saved_notebook_shows_a_picture_where_the_kernel_is_gone(open_notebook
     assert still.evaluate("image => image.naturalWidth") > 300
 
 
-SHOWN = """
+SHOWN = f"""
+import sys
+sys.path.insert(0, {str(ROOT)!r})  # a kernel begins elsewhere
 import lab
 from torch import nn, rand
 
@@ -114,7 +117,7 @@ from tests.widgets.landscapes import found
 points = rand(9, 2)
 network = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
 shown = [lab.explore("transformers/memorize"), lab.explore("transformers/memorize", scale="smoke", edit=True)]
-shown += [SliceExplorer({"network": network}, points), lab.explore(network, inputs=points), Playground()]
+shown += [SliceExplorer({{"network": network}}, points), lab.explore(network, inputs=points), Playground()]
 shown += [lab.explore(found()), lab.explore("memorize", scale="smoke")]
 display(*shown)
 """

@@ -46,7 +46,11 @@ COMPATIBILITY = (
         "own", "A function learned in a paper's model improves on its tuned baseline, in one model at least", _some_own
     ),
     Claim(
-        "every-own", "A function learned in a paper's model improves on its tuned baseline, in every model", _every_own
+        "every-own",
+        "A function learned in a paper's model improves on its tuned baseline, in every model",
+        _every_own,
+        decides="HYLA with 3,000 steps of batch 64 on fuzzy logic, where it has left the mean",
+        hours=1.5,
     ),
     Claim("transfer", "A function of one paper improves on the tuned baseline of another paper's model", _some_other),
 )

@@ -163,8 +163,8 @@ def finetune(
 
 def _named(name: str, store: Store) -> Run:
     """The run whose key begins so: of the store, or else of those that come with the lab."""
-    lent = Store(SHIPPED)
-    place = lent if not store.named(name) and lent.named(name) else store
+    shipped = Store(SHIPPED)
+    place = shipped if not store.named(name) and shipped.named(name) else store
     spec = place.spec_of(name)
     if not isinstance(spec, RunSpec):
         raise ArgumentError(f"pretrained={shown(name)} is a {type(spec).__name__}; give a run of a language model")

@@ -1,4 +1,4 @@
-"""Fine-tuning as a result that the store keeps: it begins with a stored run, and is what `fine_tune` gives."""
+"""Fine-tuning as a result that the store keeps: it begins with a stored run, and is what `Tuner` gives."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from lab.run import Run, complete
 from lab.spec import AdamTrapezoid, FineTuning, ModelSpec, RunSpec, Tuning, from_json, key, needs, replace, to_json
 from lab.store import Store
 from lab.tasks import Text
-from lab.training.finetuning import Tuner, fine_tune
+from lab.training.finetuning import Tuner, tune
 from lab.training.masked import MaskedText
 
 pytest.importorskip("transformers")
@@ -39,9 +39,9 @@ def test_the_run_is_trained_first_and_the_tuning_is_kept(tmp_path):
     complete([SPEC], store, progress=False)
     assert store.has(RUN) and needs(SPEC) == [RUN]
     found = Tuned(SPEC, store)
-    table = fine_tune(
-        Run(RUN, store).model(), reader_of(TEXT), "cola", SENTENCES[:12], SENTENCES, seed=1, tuning=SPEC.tuning
-    )
+    table = tune(
+        Tuner(Run(RUN, store).model(), reader_of(TEXT), "cola", SENTENCES[:12], SENTENCES, seed=1, tuning=SPEC.tuning)
+    ).table
     for name in ("epoch", "loss", "accuracy", "score", "constant", "best"):
         np.testing.assert_allclose(found.table[name], table[name].to_numpy(float))
     assert found.score == table.loc[table["best"], "score"].iloc[0] and found.provenance["seconds"] > 0

@@ -160,21 +160,6 @@ def tune(tuner: Tuner, report: Callable[[Tuner], bool] | None = None) -> Tuner:
     return tuner
 
 
-def fine_tune(
-    model: Stacked,
-    reader: Reader,
-    task: str,
-    training: Sequence[Labelled],
-    validation: Sequence[Labelled],
-    run: int = 0,
-    seed: int = 0,
-    tuning: Tuning = TUNINGS["2024"],
-) -> pd.DataFrame:
-    """Tune one run of a pretrained model on a task of GLUE; arguments as of `Tuner`, which is not kept. One row an
-    epoch, as `Tuner.table` has it."""
-    return tune(Tuner(model, reader, task, training, validation, run, seed, tuning)).table
-
-
 def score(answers: np.ndarray, truth: np.ndarray, kind: str) -> float:
     """Of answers 0 or 1, (N,). kind: "accuracy"; "f1", of class 1; or "mcc", the correlation of Matthews. Where a ratio
     is 0 / 0 it is 0.

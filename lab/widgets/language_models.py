@@ -63,9 +63,9 @@ def models_of(name: str, scale: str, by: str = "method", **labels: str | Sequenc
     >>> list(models_of("hypernetwork/fig6", "laptop", method=("linear", "hyla")))
     ['linear attention', 'HYLA']
     """
-    store, lent = as_store(None), Store(SHIPPED)
+    store, shipped = as_store(None), Store(SHIPPED)
     plan = [one for one in entry(name).plan(scale, 1) if all(_fits(one[0][key], labels[key]) for key in labels)]
-    places = {spec: store if store.has(spec) or not lent.has(spec) else lent for _, spec in plan}
+    places = {spec: store if store.has(spec) or not shipped.has(spec) else shipped for _, spec in plan}
     complete([spec for spec, place in places.items() if place is store], store, progress=False)
     return {method_title(str(own[by])).replace("_", " "): Run(spec, places[spec]) for own, spec in plan}
 

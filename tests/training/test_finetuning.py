@@ -13,7 +13,7 @@ from lab.models.small_language import FORMS, SmallLanguageModel
 from lab.probes.minimal_pairs import Reader
 from lab.spec import AdamTrapezoid, Knots, RunSpec, replace
 from lab.training.classifier import Classifier, one_run, padded
-from lab.training.finetuning import TUNINGS, Tuning, _fraction, fine_tune, score
+from lab.training.finetuning import TUNINGS, Tuner, Tuning, _fraction, score, tune
 
 pytest.importorskip("transformers")
 FAMILY = pytest.mark.parametrize("family", FORMS)
@@ -101,9 +101,9 @@ def sentences(count, seed):
 def test_a_task_that_can_be_learned_is_learned_and_seeds_decide(family):
     tuning, once = (Tuning(rate=5e-3, batch=16, epochs=epochs) for epochs in (6, 1))
     train, val = sentences(96, 0), sentences(60, 1)
-    found = fine_tune(pretrained(family), READER, "cola", train, val, tuning=tuning)
+    found = tune(Tuner(pretrained(family), READER, "cola", train, val, tuning=tuning)).table
     first, again, other = (
-        fine_tune(pretrained(family), READER, "cola", train, val, seed=seed, tuning=once) for seed in (0, 0, 1)
+        tune(Tuner(pretrained(family), READER, "cola", train, val, seed=seed, tuning=once)).table for seed in (0, 0, 1)
     )
     assert first.equals(again) and not first["loss"].equals(other["loss"])
     best = found[found["best"]]
@@ -111,9 +111,16 @@ def test_a_task_that_can_be_learned_is_learned_and_seeds_decide(family):
 
 
 def test_training_ends_where_nothing_gets_better():
-    found = fine_tune(
-        pretrained("gpt_neo"), READER, "sst2", sentences(20, 0), sentences(10, 1), tuning=Tuning(0.0, 20, 9, patience=2)
-    )
+    found = tune(
+        Tuner(
+            pretrained("gpt_neo"),
+            READER,
+            "sst2",
+            sentences(20, 0),
+            sentences(10, 1),
+            tuning=Tuning(0.0, 20, 9, patience=2),
+        )
+    ).table
     assert found["epoch"].tolist() == [1, 2, 3] and found["best"].tolist() == [True, False, False]
 
 
@@ -172,6 +179,6 @@ def test_what_does_not_fit_is_refused():
     with pytest.raises(ArgumentError, match="give one of a run with a SmallLanguageModel"):
         one_run(torch.nn.Linear(1, 1))
     with pytest.raises(ArgumentError, match="'qqp'"):
-        fine_tune(pretrained("gpt_neo"), READER, "qqp", sentences(2, 0), sentences(2, 1))
+        tune(Tuner(pretrained("gpt_neo"), READER, "qqp", sentences(2, 0), sentences(2, 1)))
     with pytest.raises(ArgumentError, match="there are no examples"):
-        fine_tune(pretrained("gpt_neo"), READER, "cola", [], sentences(2, 1))
+        tune(Tuner(pretrained("gpt_neo"), READER, "cola", [], sentences(2, 1)))

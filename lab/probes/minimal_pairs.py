@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import log
+from math import e, log
 
 import numpy as np
 import torch
@@ -39,7 +39,7 @@ class Convention:
     start: bool
     blank: bool
     mean: bool = False
-    base: float = float(np.e)
+    base: float = e
     phenomena: bool = False
 
 

@@ -65,7 +65,7 @@ def models_of(name: str, scale: str, by: str = "method", **labels: str | Sequenc
     """
     store = as_store(None, shipped=SHIPPED)
     plan = [one for one in entry(name).plan(scale, 1) if all(_fits(one[0][key], labels[key]) for key in labels)]
-    complete([spec for _, spec in plan], store, progress=False)
+    complete([spec for _, spec in plan if store.home(spec) is store], store, progress=False)
     return {method_title(str(own[by])).replace("_", " "): Run(spec, store.home(spec)) for own, spec in plan}
 
 

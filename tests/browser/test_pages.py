@@ -31,7 +31,7 @@ from tests.widgets.landscapes import found
 
 WIDTHS = (1280, 600)
 # how each point of a map of codes looks: its own colour, and how much of it what it is in lets through
-LOOKS = """() => [...document.querySelectorAll(".lab-map path[transform]")].map((point) => {
+LOOKS = """() => [...document.querySelectorAll(".lab-map path[fill-opacity]")].map((point) => {
   const { fill, fillOpacity } = getComputedStyle(point);
   let shown = Number(fillOpacity);
   for (let one = point; one; one = one.parentElement) shown *= Number(getComputedStyle(one).opacity);

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -116,6 +117,7 @@ def test_help_is_everywhere(lab):
     for name in COMMANDS:
         code, out, said = lab(f"{name} --help")
         assert code == 0 and said == [] and len(out) > 3, name
+        assert not any(re.match(r"(│| ) \[*STR", line) for line in out), f"{name}: an argument without a name"
 
 
 # What commands do.

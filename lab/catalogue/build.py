@@ -71,8 +71,11 @@ def figure(
     """
     (found, scale), store = _checked(name, scale, device, seeds, tasks, cluster), as_store(store)
     if shipped and seeds is None and not force and has_results(name, scale):
-        if set(found.tasks) <= set(shipped_tasks(found, scale)) and not trained(found, scale, store):
-            return read(found, scale)
+        if not trained(found, scale, store):
+            if set(found.tasks) <= set(shipped_tasks(found, scale)):
+                return read(found, scale)
+            if progress:
+                _name_shipped(found, scale)
     return _figure(found, scale, *measured(name, scale, device, seeds, force, store, progress, tasks, cluster))
 
 
@@ -143,6 +146,14 @@ def _announce(found: Entry, scale: str, runs: int, missing: int) -> None:
         )
         text += f" {place}. You can interrupt: what is trained is kept, and the next call goes on from there."
         print(text, file=sys.stderr, flush=True)
+
+
+def _name_shipped(found: Entry, scale: str) -> None:
+    """Say, before the others are trained, which tasks of an entry have shipped results."""
+    tasks = [task for task in shipped_tasks(found, scale) if task in found.tasks]
+    if tasks:
+        text = f"{found.name}, scale {scale}: results of {', '.join(tasks)} alone are shipped;"
+        print(f"{text} lab.figure({found.name!r}, tasks={tasks}) shows these at once", file=sys.stderr, flush=True)
 
 
 def chosen(name: str, scale: str, tasks: Sequence[str] | None = None) -> tuple[Entry, str]:

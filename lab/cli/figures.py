@@ -37,7 +37,7 @@ class Figures:
 class Figure:
     """Make a figure: train what is missing, measure, draw, and write figure, table and provenance."""
 
-    name: Annotated[str, tyro.conf.Positional]
+    name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
     """Entry of the catalogue, e.g. transformers/fig5 (`lab figures` lists them)."""
     scale: str = "laptop"
     """smoke, laptop, paper, for some figures overnight; or best, the largest of these whose results are shipped."""

@@ -13,7 +13,7 @@ import tyro
 class Gallery:
     """Write the shipped results as a static site: figures, verdicts, functions, notebooks, a playground."""
 
-    out: Annotated[Path, tyro.conf.Positional] = Path("out/gallery")
+    out: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="[FOLDER]")] = Path("out/gallery")
     """Folder to write into: a new one, or that of an older gallery, which is replaced."""
 
     def run(self) -> None:

@@ -6,7 +6,7 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
@@ -23,7 +23,7 @@ class DataCommand:
 
     action: tyro.conf.Positional[Literal["list", "fetch", "verify"]] = "list"
     """list: all of them, and which are here; fetch: get them, or one; verify: read them and compare digests."""
-    name: tyro.conf.Positional[str] = ""
+    name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[NAME]")] = ""
     """One data set. Default: all for list, all that are here for verify."""
     json: bool = False
     """Print JSON (list)."""
@@ -56,7 +56,7 @@ class StoreCommand:
     action: tyro.conf.Positional[Literal["list", "verify", "clean", "export"]] = "list"
     """list: what is there; verify: read every file and compare digests; clean: remove what is damaged or left over, and
     nothing that the lab has not written; export: copy results into another store."""
-    keys: tyro.conf.Positional[tuple[str, ...]] = ()
+    keys: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[KEY ...]")] = ()
     """What to export: keys of results, or their beginnings."""
     out: Path = Path("data")
     """Store to export into. Default: data, from which runs are shipped with the lab."""

@@ -18,7 +18,7 @@ from lab.errors import LabError
 class Search:
     """Learn a non-linearity for a task."""
 
-    task: Annotated[str, tyro.conf.Positional]
+    task: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK")]
     """memorize, addmod, add, addreversed, mano, haystack, copy or parentheses; a text: shakespeare, "shakespeare gpt2";
     or a table: "a+b mod 27", "mnist_sample as numbers", bank-marketing, ..."""
     scale: str = "laptop"
@@ -50,9 +50,9 @@ class Search:
 class FineTune:
     """Tune a trained GPT-Neo or RoBERTa on a task of GLUE, several seeds; print its score with an interval."""
 
-    run_key: Annotated[str, tyro.conf.Positional]
+    run_key: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="KEY")]
     """The run to begin with: its key, or the beginning of it (`lab store list`)."""
-    task: Annotated[str, tyro.conf.Positional]
+    task: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK")]
     """cola, sst2, mrpc or rte (`lab data fetch cola` gets one)."""
     seeds: int = 5
     """Seeds of the new head's weights and of the order of examples."""
@@ -89,7 +89,7 @@ class FineTune:
 class Sweep:
     """Tune on `val`: train the baseline of tasks at each rate of a grid, print the best, write the table."""
 
-    tasks: tyro.conf.Positional[tuple[str, ...]] = ()
+    tasks: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[TASK ...]")] = ()
     """Tasks; none means all."""
     scale: str = "laptop"
     """smoke, laptop or paper."""

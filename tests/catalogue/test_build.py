@@ -349,3 +349,10 @@ def test_long_trainings_are_announced(store_folder, monkeypatch, capsys):
     assert "2 of 3 runs have to be trained" in said and "2 CPU cores" in said and "interrupt" in said
     figure(name, scale="smoke")
     assert "have to be trained" not in capsys.readouterr().err
+
+
+def test_who_would_train_tasks_that_are_not_shipped_hears_which_are(capsys):
+    build._name_shipped(entry("transformers/rates"), "laptop")
+    assert "lab.figure('transformers/rates', tasks=['memorize', 'addmod']) shows these" in capsys.readouterr().err
+    build._name_shipped(entry("transformers/rates").for_tasks(["copy"]), "laptop")
+    assert capsys.readouterr().err == ""

@@ -6,7 +6,7 @@ import pytest
 from lab.catalogue.build import figure
 from lab.catalogue.registry import entry
 from lab.papers.transformers.fineweb import printed
-from lab.papers.transformers.fineweb.settings import DEGREE, DEPTHS, METHODS, search
+from lab.papers.transformers.fineweb.settings import DEGREE, DEPTHS, GELU, METHODS, POLYNOMIAL, SPLINE, search
 from lab.resolve import resolve
 from lab.spec import Learned, Shaped, needs
 from tests.papers.plans import planned_runs
@@ -40,3 +40,12 @@ def test_times_are_of_steps_that_were_taken_here():
         assert row["loss"] == pytest.approx(run.scores["loss_test"][-1])
         assert row["seconds"] == run.notes["seconds"]
     assert np.isfinite(table["loss"]).all()
+
+
+def test_what_the_paper_says_of_time_is_what_it_prints():
+    seconds = {method: np.array(values) for method, values in printed.SECONDS.items()}
+    exact, polynomial = (seconds[method] / seconds[GELU] for method in (SPLINE, POLYNOMIAL))
+    said = entry("transformers/table6").paper_says
+    assert f"up to {max(exact):.1f} times" in said
+    cheaper = [depth for depth, ratio in zip(printed.LAYERS, polynomial, strict=True) if ratio < 1]
+    assert cheaper == [10, 12] and "less than GELU in the two deepest" in said

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from lab.catalogue.registry import entry
+from lab.catalogue.shipped import shipped_table
 from lab.plots.caption import captioned, reading
 from lab.plots.page import NARROWEST
 from tests.papers.transformers.planted import LANGUAGE, PLANTED
@@ -104,3 +105,13 @@ def test_printed_differences_are_those_of_the_printed_numbers():
         marks = named(drawn(name, PLANTED[name](True)), "printed in the paper")
         for trace, value in zip(marks, theirs, strict=True):
             assert trace.x[list(trace.customdata).index(row)] == pytest.approx(value)
+
+
+def test_differences_below_bars_do_not_touch_where_a_page_is_narrow():
+    figure = drawn("transformers/fig8", shipped_table("transformers/fig8"))  # has all six methods
+    width = NARROWEST - figure.layout.margin.l - figure.layout.margin.r
+    for axis in figure.select_xaxes():
+        room = width * (axis.domain[1] - axis.domain[0]) / len(axis.ticktext)
+        digit = 0.556 * axis.tickfont.size  # of Arial's and Liberation Sans's size
+        longest = max(axis.ticktext, key=len)
+        assert digit * len(longest) < room, longest

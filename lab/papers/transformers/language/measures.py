@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from math import log
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import isnan, log
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lab.estimates import Estimate, compare
+from lab.plots.caption import signed
 from lab.run import Run
 from lab.statistics import LEVEL
 
@@ -89,3 +90,21 @@ def _percent(estimate: Estimate) -> Estimate:
         return 100 * (low - 1), 100 * (high - 1)
 
     return Estimate(100 * (ratio.effect - 1), interval, ratio.n, ratio.over, ratio.covers)
+
+
+def over_sizes(found: Iterable[Mapping[str, float]]) -> str:
+    """What a caption says of numbers by method, one mapping a size: their range, and at how many they are above 0.
+
+    >>> over_sizes([{"ours MLP": 1.12}, {"ours MLP": -0.16}])
+    'ours MLP −0.16 to +1.12 (above 0 at 1 of 2 sizes)'
+    """
+    values: dict[str, list[float]] = {}
+    for one in found:
+        for method, value in one.items():
+            if not isnan(value):  # every run of that size diverged
+                values.setdefault(method, []).append(value)
+    return ", ".join(
+        f"{method} {signed(min(own), 2)} to {signed(max(own), 2)}"
+        f" (above 0 at {sum(value > 0 for value in own)} of {len(own)} sizes)"
+        for method, own in values.items()
+    )

@@ -11,7 +11,7 @@ from lab.nonlinearity.part import as_module
 from lab.papers.entry import Entry, Planned
 from lab.papers.transformers.language import claims, size_plots
 from lab.papers.transformers.language.designs import GELU, MODELS, TOGETHER
-from lab.papers.transformers.language.measures import accuracy_gains, by_size, final
+from lab.papers.transformers.language.measures import accuracy_gains, by_size, final, over_sizes
 from lab.papers.transformers.language.settings import (
     SEEDS,
     SIZES,
@@ -87,26 +87,19 @@ def functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
 
 
 def summary_fig7(table: pd.DataFrame) -> str:
-    """By size: accuracy minus the baseline's."""
-    words = []
-    for size, rows in by_size(table):
-        gains = accuracy_gains(rows, "method", BASELINE)
-        words.append(f"{size}: " + ", ".join(f"{method} {signed(gain.effect, 2)}" for method, gain in gains.items()))
+    """By method: the range over sizes of its accuracy minus the baseline's, and at how many it is above."""
+    gains = [accuracy_gains(rows, "method", BASELINE) for _, rows in by_size(table)]
+    words = over_sizes({method: gain.effect for method, gain in one.items()} for one in gains)
     title = task_title(table["task"].iloc[0])
-    return f"{title}, held-out accuracy minus baseline in percentage points, by layers × width. {'; '.join(words)}."
+    return f"{title}, held-out accuracy minus the baseline's, in percentage points: {words}."
 
 
 def summary_sizes(table: pd.DataFrame) -> str:
-    """By size: training perplexity of the baseline minus that of each method."""
-    words = []
-    for size, rows in by_size(table):
-        means = rows.groupby("method", sort=False)["perplexity"].mean()
-        told = [
-            f"{method} {signed(means[BASELINE] - value, 3)}" for method, value in means.items() if method != BASELINE
-        ]
-        words.append(f"{size}: {', '.join(told)}")
+    """By method: the range over sizes of the baseline's training perplexity minus its own, and how often it is > 0."""
+    means = [rows.groupby("method", sort=False)["perplexity"].mean() for _, rows in by_size(table)]
+    words = over_sizes((one[BASELINE] - one.drop(BASELINE)).to_dict() for one in means)
     title = task_title(table["task"].iloc[0])
-    return f"{title}, training perplexity of the baseline minus that of others, by layers × width. {'; '.join(words)}."
+    return f"{title}, training perplexity of the baseline minus that of others: {words}."
 
 
 def summary_table5(table: pd.DataFrame) -> str:

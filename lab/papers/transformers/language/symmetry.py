@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 from lab.nonlinearity.part import as_module
 from lab.papers.entry import Entry, Planned
 from lab.papers.transformers.language import claims, symmetry_plots
-from lab.papers.transformers.language.measures import accuracy_gains, by_size, final
+from lab.papers.transformers.language.measures import accuracy_gains, by_size, final, over_sizes
 from lab.papers.transformers.language.settings import SIZES, STORIES, language, stories_origin
 from lab.papers.transformers.language.sizes import FEW, of_size
 from lab.papers.transformers.settings import BASELINE, MLP
-from lab.plots.caption import signed
 from lab.plots.style import task_title
 from lab.resolve import resolve
 from lab.run import Run
@@ -61,13 +60,11 @@ def functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
 
 
 def summary(table: pd.DataFrame) -> str:
-    """By size: accuracy with the learned function and with the symmetrized one, minus the baseline's."""
-    words = []
-    for size, rows in by_size(table):
-        gains = accuracy_gains(rows, "method", BASELINE)
-        words.append(f"{size}: " + ", ".join(f"{method} {signed(gain.effect, 2)}" for method, gain in gains.items()))
+    """By method: the range over sizes of its accuracy minus the baseline's, and at how many it is above."""
+    gains = [accuracy_gains(rows, "method", BASELINE) for _, rows in by_size(table)]
+    words = over_sizes({method: gain.effect for method, gain in one.items()} for one in gains)
     title = task_title(table["task"].iloc[0])
-    return f"{title}, held-out accuracy minus baseline in percentage points, by layers × width. {'; '.join(words)}."
+    return f"{title}, held-out accuracy minus the baseline's, in percentage points: {words}."
 
 
 ENTRIES = (

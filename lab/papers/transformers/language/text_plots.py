@@ -48,7 +48,8 @@ def fig8(table: pd.DataFrame) -> go.Figure:
             )
             named.add(method)
         shown = [method for method in methods_of(rows) if method in stats.index]
-        texts = [f"{signed(changes[method].effect)} %" if method in changes else "" for method in shown]
+        # without "%": six of them have to stand side by side in half of a narrow page
+        texts = [signed(changes[method].effect) if method in changes else "" for method in shown]
         figure.update_yaxes(range=(0, 1.06 * float(tops.max())), row=at[0], col=at[1])
         below = {"tickvals": shown, "ticktext": texts, "ticks": "", "tickangle": 0, "tickfont": {"size": SIZE - 2}}
         figure.update_xaxes(**below, row=at[0], col=at[1])
@@ -57,7 +58,7 @@ def fig8(table: pd.DataFrame) -> go.Figure:
     several = table["seed"].nunique() > 1
     set_reading(
         figure,
-        "Lower is better. Numbers: difference from the baseline.",
+        "Lower is better. Numbers: difference from the baseline, in percent.",
         f"Whiskers: {INTERVAL}." if several else "One seed only: no interval.",
     )
     return figure

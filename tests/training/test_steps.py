@@ -7,7 +7,7 @@ import pytest
 from lab import engine
 from lab.errors import ArgumentError
 from lab.store import Store
-from tests.test_engine import RUNS
+from tests.test_engine import LEARNED, SEARCH
 
 # three runs with a learned function, twenty steps; the losses of each step, and what the store's notes say of one
 TRAINED = """
@@ -49,7 +49,8 @@ def test_where_nothing_compiles_a_line_says_so_and_steps_are_plain(plain, nurser
     assert len(ended.said) == 1 and ended.said[0].startswith("steps are not compiled (") and "compiler" in ended.said[0]
 
 
-def test_another_word_is_refused(tmp_path, monkeypatch):
+def test_another_word_is_refused_before_the_search_is_trained(tmp_path, monkeypatch):
     monkeypatch.setenv("LAB_STEPS", "fast")
     with pytest.raises(ArgumentError, match=r"LAB_STEPS='fast': give plain or compiled"):
-        engine.complete(RUNS[:1], Store(tmp_path), "cpu", 1)
+        engine.complete(LEARNED[:1], Store(tmp_path), "cpu", 1)
+    assert not Store(tmp_path).has(SEARCH)

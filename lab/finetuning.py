@@ -163,9 +163,7 @@ def finetune(
 
 def _named(name: str, store: Store) -> Run:
     """The run whose key begins so: of the store, or else of those that come with the lab."""
-    shipped = Store(SHIPPED)
-    place = shipped if not store.named(name) and shipped.named(name) else store
-    spec = place.spec_of(name)
+    spec, home = store.lending(SHIPPED).found(name)
     if not isinstance(spec, RunSpec):
         raise ArgumentError(f"pretrained={shown(name)} is a {type(spec).__name__}; give a run of a language model")
-    return Run(spec, place)
+    return Run(spec, home)

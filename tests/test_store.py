@@ -452,6 +452,25 @@ def test_a_shipped_run_is_read_where_the_store_lacks_it(store, tmp_path):
     assert before == {path: path.read_bytes() for path in shipped.rglob("*") if path.is_file()}
 
 
+def test_a_run_is_read_where_the_functions_are_that_it_was_trained_with(store, tmp_path):
+    """A search of one's own, by another processor, may have found another function: a shipped run has its own."""
+    shipped, lent = Store(tmp_path / "shipped"), replace(RUN, seed=1)
+    for spec in (RUN, lent, SEARCH):
+        shipped.save(spec, HISTORY, WEIGHTS, NOTES)
+    store.save(SEARCH, HISTORY, {"mine": torch.ones(1)}, NOTES)
+    both = store.lending(shipped.folder)
+    assert store.shipped is None and both.lending(tmp_path) is both
+    assert both.home(RUN) is both and both.home(lent).load(SEARCH)[1].keys() == WEIGHTS.keys()
+    assert both.home(replace(RUN, seed=2)) is both, "what neither has will be trained here"
+    assert both.found(key(lent)[:12]) == (lent, both.home(lent)) and both.found(key(RUN)[:12]) == (RUN, both)
+    assert both.found(key(SEARCH)) == (SEARCH, both)
+    for place in (store, both):
+        with pytest.raises(ArgumentError, match="0 results have a key that begins with 'nothing'"):
+            place.found("nothing")
+    with pytest.raises(ArgumentError, match="0 results"):
+        store.found(key(lent))
+
+
 def test_a_damaged_shipped_run_is_named_and_not_used(store, tmp_path):
     other = replace(RUN, seed=1)
     Store(tmp_path / "shipped").save(other, HISTORY, WEIGHTS, NOTES)

@@ -40,12 +40,15 @@ PAGE = """<!DOCTYPE html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
 <style>
-body {{ margin: 1rem auto; max-width: 1000px; padding: 0 .5rem; color: #222; }}
+:root {{ color-scheme: light dark; }}
+body {{ margin: 1rem auto; max-width: 1000px; padding: 0 .5rem; }}
+body {{ background: light-dark(#fff, #16181b); color: light-dark(#222, #e4e4e4); }}
 body {{ font: 14px/1.5 "Open Sans", Helvetica, Arial, sans-serif; }}
 figure {{ margin: 0; }}
 .plot {{ overflow-x: auto; }}
 .plotly-graph-div {{ min-width: {narrowest}px; }}
 figcaption {{ max-width: 50rem; margin-top: .5rem; }}
+{theme}
 </style>
 </head>
 <body>
@@ -152,7 +155,7 @@ class Figure:
         return go.Figure(self.plot).update_layout(meta=meta).to_json()
 
     def _page(self) -> str:
-        from lab.plots.page import CONFIG, NARROWEST
+        from lab.plots.page import CONFIG, NARROWEST, THEME
 
         plot = self.plot.to_html(
             full_html=False,
@@ -161,7 +164,7 @@ class Figure:
             config=CONFIG,
         )
         title = html.escape(f"{self.name}, {self.scale} scale")
-        return PAGE.format(title=title, plot=plot, caption=self._caption_page(), narrowest=NARROWEST)
+        return PAGE.format(title=title, plot=plot, caption=self._caption_page(), narrowest=NARROWEST, theme=THEME)
 
     def _caption_page(self) -> str:
         """The caption as HTML; how the figure was made is folded."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from lab.gallery.pages import whole
@@ -16,10 +16,13 @@ EXPLORED = re.compile(r'lab\.explore\("([^"]+)"')
 LINK = re.compile(r'href="([^":#]+)\.ipynb(#[^"]*)?"')
 
 
-def notebook_pages(folder: Path, names: Iterable[str], shown: Set[str]) -> tuple[dict[str, str], dict[str, str]]:
+def notebook_pages(
+    folder: Path, names: Iterable[str], shown: Mapping[str, str]
+) -> tuple[dict[str, str], dict[str, str]]:
     """A page for each notebook by the page's name; and for each figure the first notebook that shows it.
 
-    names: of notebooks below `folder`; shown: figures that have a page.
+    names: of notebooks below `folder`; shown: of each figure that has a page, whether its
+    picture is of lines or of shades (style.py).
     """
     pages: dict[str, str] = {}
     of_figure: dict[str, str] = {}
@@ -44,7 +47,10 @@ def notebook_pages(folder: Path, names: Iterable[str], shown: Set[str]) -> tuple
                 if figure in shown:
                     of_figure.setdefault(figure, name)
                     link = f'<a href="{up}figures/{figure}.html">'
-                    parts.append(f'<p>{link}<img src="{up}images/{figure}.png" alt="{figure}" width="640"></a></p>')
+                    parts.append(
+                        f'<p>{link}<img class="{shown[figure]}" src="{up}images/{figure}.png" alt="{figure}"'
+                        ' width="640"></a></p>'
+                    )
         pages[name.removesuffix(".ipynb") + ".html"] = whole(title, "\n".join(parts), up)
     return pages, of_figure
 

@@ -51,12 +51,13 @@ filter();
 @dataclass(frozen=True)
 class Card:
     """A figure of the gallery: its entry, the scale of its results, its claims as the scorecard has them, the notebook
-    that shows it."""
+    that shows it, and whether its picture is of lines or of shades (style.py)."""
 
     entry: Entry
     scale: str
     claims: Sequence[dict]
     notebook: str | None
+    picture: str = "shades"
 
     @property
     def verdict(self) -> str:
@@ -231,7 +232,7 @@ def _card(card: Card) -> str:
     minutes = ", ".join(f"{scale} {value:g}" for scale, value in entry.minutes.items())
     return f"""<article class="card" data-words="{html.escape(words)}" data-paper="{entry.name.split("/")[0]}"
 data-verdict="{verdicts}"><a class="shot" href="figures/{entry.name}.html" tabindex="-1" aria-hidden="true"><img
-src="images/{entry.name}.png" loading="lazy" alt=""></a>
+class="{card.picture}" src="images/{entry.name}.png" loading="lazy" alt=""></a>
 <h3><a href="figures/{entry.name}.html">{html.escape(entry.title)}</a></h3>
 <p class="faint">{entry.name}, section {html.escape(entry.section)}</p><p>{card.verdict}</p>
 <p class="faint">minutes to train: {minutes} {"".join(card.notebook_link())}</p></article>"""

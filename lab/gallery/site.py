@@ -25,6 +25,7 @@ from lab.widgets import explore
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 EXPLORED = ("transformers/fig5", "transformers/fig6", "transformers/fig11")  # whose explorers need no kernel
+SHADES = ("heatmap", "contour", "surface")
 MARK = "lab-gallery"  # in a folder that a gallery may be written into again
 
 
@@ -60,11 +61,12 @@ def _write(out: Path, results: Path) -> list[Path]:
 
     sources = sorted(path.relative_to(NOTEBOOKS).as_posix() for path in NOTEBOOKS.rglob("*.ipynb"))
     sources = [name for name in sources if ".ipynb_checkpoints" not in name]
-    notebooks, of_figure = notebook_pages(NOTEBOOKS, sources, {entry.name for entry, _ in shown})
-    cards = [
-        pages.Card(entry, scale, [row for row in claims if row["entry"] == entry.name], of_figure.get(entry.name))
-        for entry, scale in shown
-    ]
+    pictures = {entry.name: _picture(folder_of(entry.name, scale)) for entry, scale in shown}
+    notebooks, of_figure = notebook_pages(NOTEBOOKS, sources, pictures)
+    cards = []
+    for entry, scale in shown:
+        own = [row for row in claims if row["entry"] == entry.name]
+        cards.append(pages.Card(entry, scale, own, of_figure.get(entry.name), pictures[entry.name]))
     put("index.html", pages.index(cards, claims, sorted(notebooks)))
     for card in cards:
         _copy(card.entry, card.scale, out)
@@ -101,6 +103,13 @@ def _plot(folder: Path) -> bytes:
     return gzip.decompress(packed.read_bytes()) if packed.is_file() else (folder / "figure.json").read_bytes()
 
 
+def _picture(folder: Path) -> str:
+    """Whether a figure is of lines, or of shades."""
+    plot = json.loads(_plot(folder))
+    shaded = any(trace["type"] in SHADES for trace in plot["data"]) or plot["layout"].get("images")
+    return "shades" if shaded else "lines"
+
+
 def _figure_page(card: pages.Card) -> str:
     """The interactive figure with its caption, claims, and links to its table and notebook."""
     folder = folder_of(card.entry.name, card.scale)
@@ -117,7 +126,7 @@ def _figure_page(card: pages.Card) -> str:
         f"{card.entry.title} ({card.entry.name})",
         f"""<p class="faint">{pages.paper(card.entry)} Section {html.escape(card.entry.section)}.
 Scale {card.scale}.</p>
-<div id="plot" style="height: {height}px; background: white" role="group"
+<div id="plot" style="height: {height}px" role="group"
 aria-label="{html.escape(card.entry.title)}"></div>
 <script src="../../plotly.js"></script>
 <script>

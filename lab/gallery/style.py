@@ -27,7 +27,13 @@ body { max-width: 1120px; }
 .cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(250px, 100%), 1fr)); gap: 1rem; }
 .card { border: 1px solid var(--line); border-radius: 6px; overflow: hidden; min-width: 0; overflow-wrap: anywhere; }
 .card > :not(.shot):not(svg) { margin-left: .7rem; margin-right: .7rem; }
-.card .shot { display: block; background: #fff; border-bottom: 1px solid var(--line); }
+.card .shot { display: block; border-bottom: 1px solid var(--line); }
+/* Pictures are light. Where the page is dark, those of lines are turned: white becomes the ground, colours
+   stay what they are. What has shades, such as a matrix, is only dimmed: shades mean something. */
+@media (prefers-color-scheme: dark) {
+  img.lines { filter: invert(1) hue-rotate(180deg); mix-blend-mode: screen; }
+  img.shades { filter: brightness(.8); }
+}
 .card img { display: block; width: 100%; height: 165px; object-fit: cover; object-position: 50% 0; }
 .card svg.curve { display: block; width: 100%; height: 110px; }
 .card h3 { font-size: 1rem; line-height: 1.3; margin: .5rem 0 .2rem; }

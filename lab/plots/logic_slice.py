@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.plots.panels import grid
-from lab.plots.style import INK, SEQUENTIAL
+from lab.plots.style import CELL_INK, SEQUENTIAL
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import plotly.graph_objects as go
@@ -26,7 +26,7 @@ def frame() -> go.Figure:
             x=[],
             y=[],
             mode="markers",
-            marker={"size": 8, "coloraxis": "coloraxis", "line": {"width": 1.2, "color": INK}},
+            marker={"size": 8, "coloraxis": "coloraxis", "line": {"width": 1.2, "color": CELL_INK}},
             hovertemplate="example in context: %{marker.color:.2f}<extra></extra>",
             showlegend=False,
             row=1,

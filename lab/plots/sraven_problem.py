@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from itertools import product
 
-from lab.plots.style import BLUE, FONT, GREEN, GREY, INK, SIZE, VERMILLION
+from lab.plots.style import BLUE, FONT, GREEN, GREY, SIZE, VERMILLION
 from lab.tasks.sraven import COLUMNS, RULES
 from lab.tasks.stream import Examples
 
@@ -62,7 +62,7 @@ def draw(
     told = html.escape(f"SRAVEN problem, panels {panels[:2] + [panels[2][:2]]}, answer {answer}")
     return (
         f'<svg viewBox="0 0 {size[0]:g} {size[1]:g}" width="{size[0]:g}" {STYLE}'
-        f' style="max-width: 100%; height: auto; background: white" aria-label="{told}">{"".join(parts)}</svg>'
+        f' style="max-width: 100%; height: auto" aria-label="{told}">{"".join(parts)}</svg>'
     )
 
 
@@ -112,19 +112,19 @@ def _panel(left: float, top: float, width: float, height: float, asked: bool) ->
     dash = ' stroke-dasharray="5 3"' if asked else ""
     return (
         f'<rect x="{left:g}" y="{top:g}" width="{width:g}" height="{height:g}" rx="4" fill="none"'
-        f' stroke="{INK if asked else GREY}"{dash}/>'
+        f' stroke="{"currentColor" if asked else GREY}"{dash}/>'
     )
 
 
 def _value(x: float, y: float, value: int | None, values: int) -> str:
     if value is None:
-        return _text(x - 4, y, "?", INK)
+        return _text(x - 4, y, "?", "currentColor")
     angle = 2 * math.pi * value / values
     end = f"{x + RADIUS * math.sin(angle):.2f} {y - RADIUS * math.cos(angle):.2f}"
     sector = f"M{x:g} {y:g}V{y - RADIUS:g}A{RADIUS:g} {RADIUS:g} 0 {int(2 * value > values)} 1 {end}Z"
     return (
-        f'<circle cx="{x:g}" cy="{y:g}" r="{RADIUS:g}" fill="white" stroke="{BLUE}"/>'
-        f'<path d="{sector}" fill="{BLUE}" stroke="{BLUE}"/>{_text(x + RADIUS + 5, y, str(value), INK)}'
+        f'<circle cx="{x:g}" cy="{y:g}" r="{RADIUS:g}" fill="none" stroke="{BLUE}"/>'
+        f'<path d="{sector}" fill="{BLUE}" stroke="{BLUE}"/>{_text(x + RADIUS + 5, y, str(value), "currentColor")}'
     )
 
 

@@ -116,6 +116,7 @@ TASK_TITLES = {  # the paper's spelling, in the order of its matrices
 
 FONT = "Open Sans, Helvetica, Arial, sans-serif"
 INK, GRID = "#222222", "#E4E4E4"
+CELL_INK = "#212121"  # of what stands on shades: where a page is dark, it stays as it is, and INK does not (theme.css)
 SIZE = 12  # of text, in pixels
 
 _AXIS = {

@@ -7,6 +7,7 @@ never written.
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -45,10 +46,7 @@ class Store(Training):
             self.folder = (given or environment.folder("LAB_STORE") or _default_folder()).absolute()
             if given:
                 environment.check_no_file(self.folder, f"the store {folder} (LAB_STORE names another)")
-        self.shipped, self._advice = None, ADVICE
-        if shipped is not None:
-            self.shipped = Store(shipped)
-            self.shipped._advice = "it came with the lab: bring it back from where you have the lab from"
+        self.shipped, self._advice = None if shipped is None else _lender_in(shipped), ADVICE
 
     @property
     def local_folder(self) -> Path:
@@ -90,17 +88,31 @@ class Store(Training):
             results.place(files, target)
         return target
 
-    def spec_of(self, name: str) -> Spec:
-        """The spec of one finished result. name: as for `export`."""
-        files, _ = self._checked(self._one(name))
-        return cast(Spec, from_json(files["spec.json"].decode()))
+    def lending(self, shipped: str | Path) -> Store:
+        """This store with a second folder to read from; itself where it has one."""
+        if self.shipped is not None:
+            return self
+        made = copy.copy(self)
+        made.shipped = _lender_in(shipped)
+        return made
 
-    def named(self, name: str) -> list[Path]:
-        """The folders of results whose key begins so."""
+    def home(self, spec: Spec) -> Store:
+        """Where a run and the functions of its model are read together: this store, or the shipped one, if it alone has
+        the run. A search of one's own may have found another function than the one a shipped run was trained with."""
+        return self._lender(spec) or self
+
+    def found(self, name: str) -> tuple[Spec, Store]:
+        """The spec of one finished result, of this store or else of the shipped one, and its home. name: as for
+        `export`."""
+        home = self if self._named(name) or not self.shipped or not self.shipped._named(name) else self.shipped
+        files, _ = home._checked(home._one(name))
+        return cast(Spec, from_json(files["spec.json"].decode())), home
+
+    def _named(self, name: str) -> list[Path]:
         return [path for path in self.results() if name and path.name.startswith(name)]
 
     def _one(self, name: str) -> Path:
-        if len(matches := self.named(name)) != 1:
+        if len(matches := self._named(name)) != 1:
             count = f"{len(matches)} results have a key that begins with {shown(name)}"
             raise ArgumentError(f"{count}; `lab store list` has them")
         return matches[0]
@@ -206,6 +218,13 @@ def as_store(store: Store | None, shipped: str | Path | None = None) -> Store:
     if store is None:
         return Store(shipped=shipped)
     return check_type("store", store, Store, "a store, such as lab.store.Store(folder), or leave it out")
+
+
+def _lender_in(folder: str | Path) -> Store:
+    """The store of what came with the lab."""
+    found = Store(folder)
+    found._advice = "it came with the lab: bring it back from where you have the lab from"
+    return found
 
 
 def _default_folder() -> Path:

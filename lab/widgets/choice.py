@@ -31,9 +31,11 @@ class Choice(anywidget.AnyWidget):
     _css = """
     .lab-choice [role=radiogroup] { display: flex; flex-wrap: wrap; align-items: center; gap: 1px; margin: 2px 0; }
     .lab-choice [role=radiogroup] > span { min-width: 1.2em; font-weight: bold; }
-    .lab-choice button { background: white; border: 1px solid #bbb; border-radius: 4px; padding: 1px; cursor: pointer; }
+    .lab-choice button { background: transparent; color: inherit; border: 1px solid #999; border-radius: 4px;
+      padding: 1px; cursor: pointer; }
     .lab-choice button svg { display: block; }
-    .lab-choice button[aria-checked=true] { outline: 3px solid #D55E00; outline-offset: -2px; background: #FFF3E8; }
+    .lab-choice button[aria-checked=true] { outline: 3px solid #D55E00; outline-offset: -2px;
+      background: light-dark(#FFF3E8, #4a2c12); }
     """
 
     _esm = """

@@ -9,7 +9,7 @@ import anywidget
 import numpy as np
 import traitlets
 
-from lab.plots.style import BLUE, FONT, GREY, GRID, INK, SKY
+from lab.plots.style import BLUE, FONT, GREY, SKY
 from lab.widgets import modules
 
 TOOLS = ("pull", "draw")
@@ -58,7 +58,7 @@ class CurveEditor(anywidget.AnyWidget):
     chebyshev = traitlets.Int(0).tag(sync=True)
     bandwidths = traitlets.List(traitlets.Float()).tag(sync=True)
     colours = traitlets.Dict(
-        {"curve": BLUE, "before": GREY, "inputs": GREY, "faint": "#BFBFBF", "ink": INK, "grid": GRID, "font": FONT}
+        {"curve": BLUE, "before": GREY, "inputs": GREY, "faint": "#BFBFBF", "ink": "currentColor", "font": FONT}
     ).tag(sync=True)
 
     @property

@@ -14,7 +14,7 @@ from lab.models.rotary_hyper import RotaryHyperModel
 from lab.plots.style import method_title, task_title
 from lab.run import Run, complete
 from lab.spec import Learned, Shaped
-from lab.store import SHIPPED, Store, as_store
+from lab.store import SHIPPED, as_store
 from lab.tasks import Text
 from lab.training.masked import MaskedText
 
@@ -63,11 +63,10 @@ def models_of(name: str, scale: str, by: str = "method", **labels: str | Sequenc
     >>> list(models_of("hypernetwork/fig6", "laptop", method=("linear", "hyla")))
     ['linear attention', 'HYLA']
     """
-    store, shipped = as_store(None), Store(SHIPPED)
+    store = as_store(None, shipped=SHIPPED)
     plan = [one for one in entry(name).plan(scale, 1) if all(_fits(one[0][key], labels[key]) for key in labels)]
-    places = {spec: store if store.has(spec) or not shipped.has(spec) else shipped for _, spec in plan}
-    complete([spec for spec, place in places.items() if place is store], store, progress=False)
-    return {method_title(str(own[by])).replace("_", " "): Run(spec, places[spec]) for own, spec in plan}
+    complete([spec for _, spec in plan if store.home(spec) is store], store, progress=False)
+    return {method_title(str(own[by])).replace("_", " "): Run(spec, store.home(spec)) for own, spec in plan}
 
 
 def _fits(label: object, wanted: str | Sequence[str]) -> bool:

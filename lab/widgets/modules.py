@@ -9,6 +9,8 @@ import re
 from functools import cache
 from pathlib import Path
 
+from lab.plots.page import THEME
+
 FOLDER = Path(__file__).with_name("page")
 IMPORT = re.compile(r'from "\./([a-z_]+\.js)"')
 
@@ -68,7 +70,7 @@ def widget(name: str) -> str:
 
 def style() -> str:
     """How pages look, light or dark as the reader's system is."""
-    return (FOLDER / "page.css").read_text(encoding="utf-8")
+    return (FOLDER / "page.css").read_text(encoding="utf-8") + THEME
 
 
 def page(title: str, module: str, state: dict, words: str = "") -> str:

@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 from lab.plots.page import CONFIG
 from lab.widgets import modules
 
-STYLE = """.js-plotly-plot { background: white; margin: .4rem 0; } dl { color: var(--faint); }
+STYLE = """.js-plotly-plot { margin: .4rem 0; } dl { color: var(--faint); }
 dt, dd { display: inline; margin: 0; } dd:not(:last-child)::after { content: " · "; }"""
 HIDDEN = ("none", "hidden")
 

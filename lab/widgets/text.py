@@ -10,14 +10,14 @@ import ipywidgets as widgets
 import numpy as np
 import plotly.graph_objects as go
 
-from lab.plots.style import BLUE, INK, ORANGE, TEMPLATE
+from lab.plots.style import BLUE, ORANGE, TEMPLATE
 from lab.probes.token_losses import TokenLosses, continuation, token_losses
 from lab.run import Run
 from lab.tasks import Text
 from lab.widgets.explorer import LABEL, Explorer, live
 from lab.widgets.language_models import LanguageModels
 
-WORST = 6.0  # nats at which a token is as dark as it gets
+WORST = 6.0  # nats at which a token's colour is full
 HELPED = 2.0  # nats of difference at which a colour is full
 SMOOTH = 25  # characters of the running mean
 SHOWN = 400  # characters of the text at the start
@@ -25,9 +25,9 @@ WIDE = {"width": "100%"}
 
 
 class TextExplorer(Explorer):
-    """Choose two models and a text: each token is the darker, the less it was expected; then the same text with the
-    tokens that the second model expects more in blue, less in brown. Type a text of your own, or let both go
-    on with it.
+    """Choose two models and a text: each token has the more colour, the less it was expected; then the same text with
+    the tokens that the second model expects more in blue, less in brown. Type a text of your own, or let both go on
+    with it.
 
     runs: trained on texts, by name or not. text: at the beginning; default: some that the first model never saw.
 
@@ -98,7 +98,7 @@ class TextExplorer(Explorer):
         for name in self.chosen:
             more = continuation(self.models.model(name), self.models.task(name), self.text.value, **settings)
             end = html.escape(self.text.value[-60:])
-            parts.append(_block(name, f'<span style="color: #777">…{end}</span><b>{html.escape(more)}</b>'))
+            parts.append(_block(name, f'<span style="color: #808080">…{end}</span><b>{html.escape(more)}</b>'))
         self.written.value = f"<div>{''.join(parts)}</div>"
 
 
@@ -116,7 +116,7 @@ def _heat(found: TokenLosses) -> str:
     for piece, nats, guess in zip(found.pieces, found.nats, found.guesses, strict=True):
         share = 0.0 if not isfinite(nats) else min(1.0, nats / WORST)
         words = f"{nats:.2f} nats; most probable: {_visible(guess)}" if isfinite(nats) else "the first: not predicted"
-        spans.append(_span(piece, f"rgba(230, 159, 0, {share:.2f})", words))
+        spans.append(_span(piece, _ground("230, 159, 0", share), words))
     return "".join(spans)
 
 
@@ -129,8 +129,13 @@ def _difference(one: TokenLosses, other: TokenLosses) -> str | None:
         share = 0.0 if not isfinite(gain) else min(1.0, abs(gain) / HELPED)
         ink = "0, 114, 178" if gain > 0 else "179, 88, 6"
         words = f"{gain:+.2f} nats" if isfinite(gain) else "the first: not predicted"
-        spans.append(_span(piece, f"rgba({ink}, {0.7 * share:.2f})", words))
+        spans.append(_span(piece, _ground(ink, 0.7 * share), words))
     return "".join(spans)
+
+
+def _ground(colour: str, share: float) -> str:
+    """The ground of a token; on a dark page, where words are light, half as strong."""
+    return f"light-dark(rgba({colour}, {share:.2f}), rgba({colour}, {share / 2:.2f}))"
 
 
 def _span(piece: str, ground: str, words: str) -> str:
@@ -146,8 +151,8 @@ def _visible(piece: str) -> str:
 
 
 def _block(name: str, text: str) -> str:
-    style = f"white-space: pre-wrap; overflow-wrap: anywhere; font-family: monospace; line-height: 1.6; color: {INK}"
-    ground = "background: white; padding: 4px 8px; margin: 2px 0 10px"
+    style = "white-space: pre-wrap; overflow-wrap: anywhere; font-family: monospace; line-height: 1.6"
+    ground = "padding: 4px 8px; margin: 2px 0 10px"
     return f'<div><b>{html.escape(name)}</b><div style="{style}; {ground}">{text}</div></div>'
 
 

@@ -20,6 +20,6 @@ class Tools(anywidget.AnyWidget):
 
     _esm = modules.widget("tools.js")
     # the notebook may be dark, and its cells narrow
-    _css = (Path(__file__).with_name("page") / "plots.css").read_text(encoding="utf-8") + CELL
+    _css = CELL + (Path(__file__).with_name("page") / "notebook.css").read_text(encoding="utf-8")
 
     name = Unicode("explorer").tag(sync=True)

@@ -14,8 +14,9 @@ import lab
 from lab.errors import LabError
 from lab.gallery import write_gallery
 from lab.nonlinearity.spline import Spline
-from lab.plots.page import CONFIG
+from lab.plots.page import CONFIG, THEME
 from lab.probes.portrait import variation
+from lab.store import Store
 from lab.widgets import modules
 from lab.widgets.editing import EditingExplorer
 from lab.widgets.explorer import live
@@ -23,11 +24,18 @@ from lab.widgets.latent import LatentExplorer
 from lab.widgets.model import ModelExplorer
 from lab.widgets.slices import SliceExplorer
 from lab.widgets.spline import SplineExplorer
+from lab.widgets.sraven import SravenExplorer
 from lab.widgets.training import learning_frame
 from tests.widgets.landscapes import found
-from tests.widgets.node import PAGE
 
 WIDTHS = (1280, 600)
+# how each point of a map of codes looks: its own colour, and how much of it what it is in lets through
+LOOKS = """() => [...document.querySelectorAll(".lab-map path[transform]")].map((point) => {
+  const { fill, fillOpacity } = getComputedStyle(point);
+  let shown = Number(fillOpacity);
+  for (let one = point; one; one = one.parentElement) shown *= Number(getComputedStyle(one).opacity);
+  return `${fill} ${shown}`;
+})"""
 FRAME = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"  # what was asked for is drawn
 
 
@@ -172,7 +180,7 @@ def test_a_map_of_codes_is_sent_with_its_colours_groups_and_codes(offline, tmp_p
     assert 'fill="currentColor"' in ink and 'fill="#000' not in ink, "black is not seen on a dark page"
     page.get_by_label("colour by", exact=True).select_option("correctness")
     expect(page.get_by_text(re.compile(r"wrong|right")).first).to_be_visible()
-    before = dots.inner_html()
+    before = page.evaluate(LOOKS)
     map_.scroll_into_view_if_needed()
     box = map_.bounding_box()
     corners = [(2, 2), (box["width"] - 2, 2), (box["width"] - 2, box["height"] - 2), (2, box["height"] - 2)]
@@ -184,9 +192,10 @@ def test_a_map_of_codes_is_sent_with_its_colours_groups_and_codes(offline, tmp_p
     labels = view.colourings[list(explorer.colour.options).index("correctness")]["labels"]
     counts = "|".join(f"{name} {labels.count(name)}" for name in set(labels))
     expect(told(page)).to_have_text(re.compile(rf"{len(labels)} selected; correctness: ({counts})"))
-    assert dots.inner_html() == before, "nothing fades: the line that was drawn shows what is selected"
     map_.focus()
     page.keyboard.press("Escape")
+    expect(told(page)).not_to_contain_text("selected")
+    assert page.evaluate(LOOKS) == before, "points are as they were: none stays faded"
     code, number, visited = page.get_by_text(re.compile(r"Problem \d+: its code")), 0, {0}
     # The map differs between processors, so any one direction may have no point: one of the four always has.
     for key, axis, sign in (("Left", 0, -1), ("Right", 0, 1), ("Down", 1, -1), ("Up", 1, 1)):
@@ -234,6 +243,58 @@ def test_other_explorers_are_sent_as_they_stand(offline, tmp_path):
         explorer.save(tmp_path / "nowhere" / "model.html")
 
 
+# What of a page's pictures cannot be read: text that has too little contrast with the page's ground, where no shade is
+# behind it, and grounds of their own.
+UNREAD = """() => {
+  const channels = (colour) => (colour.match(/[\\d.]+/g) ?? []).map(Number);
+  const light = (colour) => channels(colour).slice(0, 3).map((one) => one / 255)
+    .map((one) => (one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, one, i) => sum + one * [0.2126, 0.7152, 0.0722][i], 0);
+  const page = getComputedStyle(document.body).backgroundColor, found = [];
+  const plots = [...document.querySelectorAll("svg")].filter((svg) => svg.getBoundingClientRect().width > 1);
+  for (const svg of plots) {
+    const grounds = [getComputedStyle(svg).backgroundColor, ...[...svg.querySelectorAll("rect.bg")].map((one) => {
+      const { fill, fillOpacity } = getComputedStyle(one);
+      return fillOpacity === "0" ? "transparent" : fill;
+    })];
+    for (const ground of grounds)
+      if (ground !== page && ground !== "transparent" && channels(ground)[3] !== 0) found.push(`a ground of ${ground}`);
+    const shaded = svg.closest(".js-plotly-plot")?.querySelector(".heatmaplayer image");
+    for (const text of svg.querySelectorAll("text")) {
+      if (!text.textContent.trim() || text.closest(".hoverlayer, .heatmap-label")) continue;
+      if (shaded && text.closest(".textpoint")) continue;
+      const { fill, visibility } = getComputedStyle(text);
+      const [low, high] = [light(page), light(fill)].sort((a, b) => a - b);
+      if (visibility === "visible" && (high + 0.05) / (low + 0.05) < 4.5)
+        found.push(`${fill} on ${page}: ${text.textContent}`);
+    }
+  }
+  return plots.length ? found : ["no picture"];
+}"""
+INKS = "texts => texts.map(text => getComputedStyle(text).fill)"
+
+
+def test_plots_and_pictures_are_light_or_dark_as_the_page_is(offline, tmp_path):
+    model = torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
+    slice_ = ModelExplorer(model, torch.rand(9, 2))
+    slice_.view.value = "slice"
+    matrix = lab.figure("transformers/fig11", scale="laptop")
+    matrix.write(tmp_path, images=False)
+    puzzle = SravenExplorer(store=Store(tmp_path / "store"))
+    paths = [one.save(tmp_path / f"{number}.html") for number, one in enumerate((slice_, puzzle))]
+    for path in (*paths, tmp_path / "figure.html"):
+        page = offline(path, color_scheme="dark")
+        page.locator("svg").first.wait_for()
+        for scheme, ground in (("dark", "rgb(22, 24, 27)"), ("light", "rgb(255, 255, 255)")):
+            page.emulate_media(color_scheme=scheme)
+            assert page.evaluate("getComputedStyle(document.body).backgroundColor") == ground
+            assert page.evaluate(UNREAD) == [], (path.name, scheme)
+        numbers = page.locator(".textpoint text").evaluate_all(INKS)
+        page.emulate_media(color_scheme="dark")
+        assert page.locator(".textpoint text").evaluate_all(INKS) == numbers, "shades stay, and what stands on them"
+    assert len(numbers) > 50
+
+
 NARROW = """<!DOCTYPE html><meta charset="utf-8"><link rel="icon" href="data:,"><style>{style}</style>
 <body data-jp-theme-light="false" style="background: black"><div style="width: 480px">{plot}</div></body>"""
 BOX = "node => { const {top, bottom, left, right} = node.getBoundingClientRect(); return {top, bottom, left, right}; }"
@@ -245,7 +306,7 @@ def test_names_stand_above_a_narrow_plot_beside_its_buttons_and_can_be_read_in_t
         figure.add_scatter(x=[1, 2], y=[1, 2], name=f"Memorize, transformers/memorize, width {number}")
     plot = go.Figure(live(figure, 400)).to_html(full_html=False, config=CONFIG)
     path = tmp_path / "plot.html"
-    path.write_text(NARROW.format(style=(PAGE / "plots.css").read_text(), plot=plot), encoding="utf-8")
+    path.write_text(NARROW.format(style=THEME, plot=plot), encoding="utf-8")
     page = offline(path, 600)
     page.locator(".legendtext").nth(5).wait_for()
     names, inside = (page.locator(part).evaluate(BOX) for part in (".legend", ".nsewdrag"))
@@ -258,9 +319,12 @@ def test_names_stand_above_a_narrow_plot_beside_its_buttons_and_can_be_read_in_t
     assert ground == "rgba(0, 0, 0, 0)"
 
 
-EDITOR = """<!DOCTYPE html><meta charset="utf-8"><link rel="icon" href="data:,"><div id="place"></div>
+EDITOR = """<!DOCTYPE html><meta charset="utf-8"><link rel="icon" href="data:,"><style>{style}</style>
+<body data-jp-theme-light="false" style="background: #111; color: #ddd"><div id="place" class="lab-explorer"></div>
 <script type="module">
 import editor from "{module}";
+import {{ picture }} from "{picture}";
+window.picture = picture;
 const state = {state}, heard = {{}};
 const bytes = (numbers) => new DataView(Float64Array.from(numbers).buffer);
 for (const name of ["value", "before", "density"]) state[name] = bytes(state[name]);
@@ -279,7 +343,8 @@ def test_the_editor_shows_what_its_sliders_do_before_the_kernel_has_answered(off
     state = {name: getattr(widget, name) for name in (*names, "colours")}
     state |= {name: np.frombuffer(getattr(widget, name)).tolist() for name in ("value", "before", "density")}
     path = tmp_path / "editor.html"
-    path.write_text(EDITOR.format(module=modules.url("editor.js"), state=json.dumps(state)), encoding="utf-8")
+    parts = {"module": modules.url("editor.js"), "picture": modules.url("picture.js"), "state": json.dumps(state)}
+    path.write_text(EDITOR.format(style=THEME, **parts), encoding="utf-8")
     page = offline(path)
 
     def shown(values):
@@ -291,6 +356,8 @@ def test_the_editor_shows_what_its_sliders_do_before_the_kernel_has_answered(off
         return len(near) == len(y) and np.corrcoef(near, y)[0, 1] < -0.99999
 
     page.locator(".lab-curve[d^=M]").wait_for(state="attached")
+    assert page.evaluate(UNREAD) == [], "of the notebook's dark theme"
+    assert page.evaluate("picture(document.body)").startswith("data:image/png")
     start = noise.numpy()
     assert shown(start)
     for name, number, expected in (
@@ -359,6 +426,8 @@ def test_the_gallery_opens_from_disk_and_a_network_learns_in_it(offline, tmp_pat
     page.goto((tmp_path / "site" / "figures" / "transformers" / "fig2.html").as_uri())
     page.locator(".main-svg").first.wait_for()
     assert page.get_by_text("Share chart").count() == 0 and findings(page) == []
+    page.emulate_media(color_scheme="dark")
+    assert page.evaluate(UNREAD) == []
     narrow = offline(tmp_path / "site" / "index.html", 600)
     assert wide(narrow) <= 0 and page.said == [] and narrow.said == []
     narrow.emulate_media(color_scheme="dark", reduced_motion="reduce")

@@ -30,7 +30,7 @@ def runs(own_store):
 
 
 def colours(text):
-    return [float(found) for found in re.findall(r"background: rgba\([\d, ]+, ([\d.]+)\)", text)]
+    return [float(found) for found in re.findall(r"background: light-dark\(rgba\([\d, ]+, ([\d.]+)\)", text)]
 
 
 def test_every_token_is_as_dark_as_its_loss(runs):

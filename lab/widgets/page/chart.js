@@ -37,9 +37,9 @@ export function chart(parent, label) {
 
   function draw(next) {
     spec = next;
-    width = box.clientWidth || 640;
+    width ||= box.clientWidth || 640; // read once: what is read after a change makes the browser lay out at once
     const height = spec.height ?? 380, inner = [LEFT, width - RIGHT];
-    svg.setAttribute("height", height);
+    if (svg.getAttribute("height") !== String(height)) svg.setAttribute("height", height);
     const free = height - TOP - BOTTOM - GAP * (spec.panels.length - 1);
     const shares = spec.panels.reduce((sum, panel) => sum + (panel.share ?? 1), 0);
     const across = (x) => inner[0] + ((x - spec.x[0]) / (spec.x[1] - spec.x[0])) * (inner[1] - inner[0]);
@@ -51,24 +51,26 @@ export function chart(parent, label) {
       const up = (y) => bottom - ((y - panel.y[0]) / (panel.y[1] - panel.y[0])) * (bottom - top);
       const id = `${clip}-${number}`, last = number === spec.panels.length - 1;
       parts.push(`<clipPath id="${id}"><rect x="${inner[0]}" y="${top}" width="${Math.max(0, inner[1] - inner[0])}" height="${bottom - top}"/></clipPath>`);
+      const grid = []; // a single path: each element costs its share of a frame, and one with an opacity more
       for (const [x, text] of ticks(...spec.x, (inner[1] - inner[0]) / 70)) {
-        parts.push(`<path d="M${across(x)},${top}V${bottom}" stroke="currentColor" opacity=".13"/>`);
+        grid.push(`M${across(x)},${top}V${bottom}`);
         if (last) parts.push(`<text x="${across(x)}" y="${bottom + 16}" text-anchor="middle" fill="currentColor">${text}</text>`);
       }
       for (const [y, text] of ticks(...panel.y, (bottom - top) / 28)) {
-        parts.push(`<path d="M${inner[0]},${up(y)}H${inner[1]}" stroke="currentColor" opacity=".13"/>`,
-          `<text x="${inner[0] - 6}" y="${up(y) + 4}" text-anchor="end" fill="currentColor">${text}</text>`);
+        grid.push(`M${inner[0]},${up(y)}H${inner[1]}`);
+        parts.push(`<text x="${inner[0] - 6}" y="${up(y) + 4}" text-anchor="end" fill="currentColor">${text}</text>`);
       }
-      parts.push(`<path d="M${inner[0]},${top}V${bottom}H${inner[1]}" stroke="currentColor" opacity=".6" fill="none"/>`,
+      parts.push(`<path d="${grid.join("")}" stroke="currentColor" stroke-opacity=".13" fill="none"/>`,
+        `<path d="M${inner[0]},${top}V${bottom}H${inner[1]}" stroke="currentColor" stroke-opacity=".6" fill="none"/>`,
         `<text transform="translate(13 ${(top + bottom) / 2}) rotate(-90)" text-anchor="middle" font-size="12" fill="currentColor">${escaped(panel.title)}</text>`,
         `<g clip-path="url(#${id})">`);
       for (const x of spec.marks ?? [])
-        parts.push(`<path d="M${across(x)},${top}V${bottom}" stroke="currentColor" opacity=".5" stroke-dasharray="2 3"/>`);
+        parts.push(`<path d="M${across(x)},${top}V${bottom}" stroke="currentColor" stroke-opacity=".5" stroke-dasharray="2 3"/>`);
       if (panel.bars) {
         const { x, y, colour } = panel.bars, half = panel.bars.width / 2, d = [];
         for (let i = 0; i < x.length; i++)
           if (y[i] > 0) d.push(`M${across(x[i] - half).toFixed(1)},${bottom}V${up(y[i]).toFixed(1)}H${across(x[i] + half).toFixed(1)}V${bottom}Z`);
-        parts.push(`<path d="${d.join("")}" fill="${colour}" opacity=".6"/>`);
+        parts.push(`<path d="${d.join("")}" fill="${colour}" fill-opacity=".6"/>`);
       }
       for (const line of panel.lines)
         parts.push(`<path class="lab-line" data-name="${escaped(line.name ?? "")}" d="${course(line, across, up)}" fill="none" stroke="${line.colour}" ` +
@@ -79,7 +81,7 @@ export function chart(parent, label) {
       top = bottom + GAP;
     });
     parts.push(`<text x="${(inner[0] + inner[1]) / 2}" y="${height - 6}" text-anchor="middle" font-size="12" fill="currentColor">${escaped(spec.xTitle)}</text>`);
-    if (hovered !== null) parts.push(`<path d="M${across(hovered)},${TOP}V${height - BOTTOM}" stroke="currentColor" opacity=".4"/>`);
+    if (hovered !== null) parts.push(`<path d="M${across(hovered)},${TOP}V${height - BOTTOM}" stroke="currentColor" stroke-opacity=".4"/>`);
     svg.innerHTML = parts.join("");
     const names = spec.panels.flatMap(({ lines }) => lines).filter(({ name }) => name);
     const words = names.map(({ name, colour, dash }) =>
@@ -105,7 +107,11 @@ export function chart(parent, label) {
     if (!waiting) requestAnimationFrame(() => { waiting = false; if (spec) draw(spec); });
     waiting = true;
   }
-  const observer = new ResizeObserver(() => { if (spec && box.clientWidth && box.clientWidth !== width) draw(spec); });
+  const observer = new ResizeObserver(() => {
+    if (!box.clientWidth || box.clientWidth === width) return;
+    width = box.clientWidth;
+    if (spec) draw(spec);
+  });
   observer.observe(box);
   return { box, svg, draw, end: () => observer.disconnect() };
 }

@@ -4,6 +4,7 @@
 // numbers of what is chosen. runs: one course a seed, null where it has no number.
 
 import { chart, escaped, node, short } from "./chart.js";
+import { drawing } from "./frames.js";
 
 const NAMES = ["parts", "rows", "columns", "steps", "part", "row", "column"];
 const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowDown: [1, 0], ArrowUp: [-1, 0] };
@@ -25,7 +26,7 @@ export function render({ model, el }) {
   const title = node("div", { style: "font-weight: bold; padding: 0 12px" }, right);
   const curves = chart(right, "accuracy by training step, of the chosen cell and of the baseline");
   const told = node("p", { role: "status", "aria-live": "polite", style: "margin: 2px 12px" }, right);
-  let table = null, waiting = false, shown = null;
+  let table = null, shown = null;
   const get = () => Object.fromEntries(NAMES.map((name) => [name, model.get(name)]));
   const choose = (row, column) => { model.set("row", row); model.set("column", column); model.save_changes(); later(); };
 
@@ -59,7 +60,6 @@ export function render({ model, el }) {
   }
 
   function draw() {
-    waiting = false;
     const state = get(), { parts, rows, columns, steps, part, row, column } = state;
     if (shown?.parts !== parts || shown.part !== part) fill(state);
     shown = { parts, part };
@@ -83,7 +83,7 @@ export function render({ model, el }) {
       panels: [{ title: "accuracy (%)", y: [0, 104], lines }] });
     told.textContent = `${cells[row][column].words}. Dashed: the matrix is read there, at step ${steps[column]}.`;
   }
-  const later = () => { if (!waiting) requestAnimationFrame(draw); waiting = true; };
+  const later = drawing(draw);
   const changes = NAMES.map((name) => `change:${name}`);
   changes.forEach((change) => model.on(change, later));
   draw();

@@ -1,5 +1,6 @@
 // An SVG in which a curve is pulled or drawn. Python holds the numbers; this side draws them and sends them back.
 
+import { drawing } from "./frames.js";
 import { chebyshev, polynomial, smoothed } from "./spline.js";
 
 const HEIGHT = 370, LEFT = 58, RIGHT = 12, TOP = 30, BOTTOM = 46; // pixels
@@ -45,26 +46,26 @@ function render({ model, el }) {
   const colours = model.get("colours");
   let values = doubles(model.get("value")), before = values, height = [-1, 1], width = 600;
   let stroke = null; // what the hand is doing: where it began, and the values then
-  let chosen = Math.floor(values.length / 2), hovering = false, scheduled = false;
+  let chosen = Math.floor(values.length / 2), hovering = false;
 
   const svg = node("svg", {
     class: "lab-editor", width: "100%", height: HEIGHT, tabindex: 0, role: "slider",
     "aria-label": "value of the function at the chosen knot: left and right choose, up and down change",
     "data-lm-suppress-shortcuts": "true", // JupyterLab would move between cells
-    style: `display: block; touch-action: none; user-select: none; background: white; font: 11px ${colours.font}`,
+    style: `display: block; touch-action: none; user-select: none; font: 11px ${colours.font}`,
   });
   const clip = `lab-editor-${++made}`;
   const frame = node("rect", { x: LEFT, y: TOP }, node("clipPath", { id: clip }, svg));
   const grid = node("g", {}, svg);
   const inside = node("g", { "clip-path": `url(#${clip})` }, svg);
-  const density = node("path", { fill: colours.inputs, opacity: 0.3 }, inside);
-  const reach = node("path", { fill: colours.curve, opacity: 0.12 }, inside);
+  const density = node("path", { fill: colours.inputs, "fill-opacity": 0.3 }, inside);
+  const reach = node("path", { fill: colours.curve, "fill-opacity": 0.12 }, inside);
   const line = { fill: "none", "stroke-linejoin": "round" };
   const old = node("path", { ...line, class: "lab-before", stroke: colours.before, "stroke-width": 1.5 }, inside);
   const ends = node("path", { ...line, stroke: colours.curve, "stroke-width": 2.5, "stroke-dasharray": "2 4" }, inside);
   const curve = node("path", { ...line, class: "lab-curve", stroke: colours.curve, "stroke-width": 2.5 }, inside);
   const dots = node("path", { fill: colours.curve }, inside);
-  const handle = node("circle", { r: 6, fill: "white", stroke: colours.curve, "stroke-width": 2.5 }, inside);
+  const handle = node("circle", { r: 6, fill: "none", stroke: colours.curve, "stroke-width": 2.5 }, inside);
   const legend = node("text", { x: LEFT, y: 16, fill: colours.ink }, svg);
   const named = (text, colour) => {
     node("tspan", { fill: colour, "font-weight": "bold" }, legend).textContent = "━ ";
@@ -121,7 +122,6 @@ function render({ model, el }) {
   }
 
   function draw() {
-    scheduled = false;
     const [first, last] = model.get("window"), bottom = HEIGHT - BOTTOM, right = width - RIGHT;
     frame.setAttribute("width", Math.max(0, right - LEFT));
     frame.setAttribute("height", bottom - TOP);
@@ -131,11 +131,11 @@ function render({ model, el }) {
       node("text", { fill: colours.ink, "text-anchor": "middle", ...attributes }, grid).textContent = words;
     };
     for (const [x, label] of ticks(first, last, Math.max(2, (right - LEFT) / 70))) {
-      node("path", { d: `M${across(x)},${TOP}V${bottom}`, stroke: colours.grid }, grid);
+      node("path", { d: `M${across(x)},${TOP}V${bottom}`, stroke: colours.ink, "stroke-opacity": 0.13 }, grid);
       text(label, { x: across(x), y: bottom + 16 });
     }
     for (const [y, label] of ticks(height[0], height[1], 6)) {
-      node("path", { d: `M${LEFT},${down(y)}H${right}`, stroke: colours.grid }, grid);
+      node("path", { d: `M${LEFT},${down(y)}H${right}`, stroke: colours.ink, "stroke-opacity": 0.13 }, grid);
       text(label, { x: LEFT - 7, y: down(y) + 4, "text-anchor": "end" });
     }
     node("path", { d: `M${LEFT},${TOP}V${bottom}H${right}`, stroke: colours.before, fill: "none" }, grid);
@@ -186,10 +186,7 @@ function render({ model, el }) {
     svg.setAttribute("aria-valuemax", height[1]);
   }
 
-  function redraw() {
-    if (!scheduled) requestAnimationFrame(draw);
-    scheduled = true;
-  }
+  const redraw = drawing(draw);
 
   function send() {
     model.set("value", new DataView(values.slice().buffer));

@@ -4,6 +4,7 @@
 import { escaped, node, ticks } from "./chart.js";
 import { contour, ends, shade } from "./grid.js";
 
+const SHADES = 512; // so many at most
 const LEFT = 46, RIGHT = 8, TOP = 24, BOTTOM = 38; // pixels
 
 // In `parent`. draw({x, y, z, colours, levels, title, xTitle, yTitle, path, marks, height, bar}):
@@ -15,17 +16,22 @@ export function field(parent, label, onPoint) {
   const canvas = node("canvas", { "aria-hidden": "true", style: "display: none" }, box);
   const svg = node("svg", { width: "100%", role: "img", "aria-label": label,
     style: "display: block; font: 11px sans-serif; touch-action: none" }, box);
-  const ground = node("g", {}, svg), over = node("g", {}, svg);
+  // what moves has an element of its own: the shades and lines below it are not laid out and painted again
+  const over = node("svg", { width: "100%", "aria-hidden": "true", style: "position: absolute; inset: 0; pointer-events: none" }, box);
+  const kept = new WeakMap(); // what was drawn, by numbers: they often come back
   let shown = {}, spec = null, width = 0, scales = null;
 
   function paint({ x, y, z, colours }, [low, high]) {
     canvas.width = x.length;
     canvas.height = y.length;
     const pen = canvas.getContext("2d"), image = pen.createImageData(x.length, y.length), span = high - low || 1;
+    const inks = new Uint8ClampedArray(4 * SHADES);
+    for (let k = 0; k < SHADES; k++) inks.set([...shade(colours, k / (SHADES - 1)), 255], 4 * k);
     z.forEach((row, j) => {
-      for (let i = 0; i < row.length; i++) {
-        const at = 4 * ((y.length - 1 - j) * x.length + i);
-        if (Number.isFinite(row[i])) image.data.set([...shade(colours, (row[i] - low) / span), 255], at);
+      for (let i = 0, at = 4 * (y.length - 1 - j) * x.length; i < row.length; i++, at += 4) {
+        if (!Number.isFinite(row[i])) continue;
+        const ink = 4 * Math.round(((row[i] - low) / span) * (SHADES - 1));
+        for (let k = 0; k < 4; k++) image.data[at + k] = inks[ink + k];
       }
     });
     pen.putImageData(image, 0, 0);
@@ -34,9 +40,8 @@ export function field(parent, label, onPoint) {
 
   function draw(next) {
     spec = next;
-    width = box.clientWidth || 420;
+    width ||= box.clientWidth || 420; // read once: what is read after a change makes the browser lay out at once
     const { x, y, z } = spec, height = spec.height ?? 300, below = spec.bar ? 40 : 0;
-    svg.setAttribute("height", height + below);
     const [right, bottom] = [width - RIGHT, height - BOTTOM];
     const across = (at) => LEFT + ((at - x[0]) / (x.at(-1) - x[0])) * (right - LEFT);
     const up = (at) => bottom - ((at - y[0]) / (y.at(-1) - y[0])) * (bottom - TOP);
@@ -46,9 +51,12 @@ export function field(parent, label, onPoint) {
     };
     const words = [width, height, spec.title, spec.xTitle, spec.yTitle, spec.levels, spec.bar].join("|");
     if (shown.z !== z || shown.words !== words) {
-      const range = ends(z), href = shown.z === z ? shown.href : paint(spec, range);
-      ground.innerHTML = frame(range, href, across, up, right, bottom, height);
-      shown = { z, words, href };
+      for (const one of [svg, over]) one.setAttribute("height", height + below);
+      const old = kept.get(z), range = old?.range ?? ends(z), href = old?.href ?? paint(spec, range);
+      const found = old?.words === words ? old : { words, range, href, drawn: frame(range, href, across, up, right, bottom, height) };
+      kept.set(z, found);
+      svg.innerHTML = found.drawn;
+      shown = { z, words };
     }
     const parts = [];
     if (spec.path?.length) {
@@ -77,7 +85,7 @@ export function field(parent, label, onPoint) {
         `M${across(a).toFixed(1)},${up(b).toFixed(1)}L${across(c).toFixed(1)},${up(e).toFixed(1)}`);
       parts.push(`<path d="${d.join("")}" stroke="#fff" stroke-opacity=".55" stroke-width=".6" fill="none"/>`);
     }
-    parts.push("</g>", `<rect x="${LEFT}" y="${TOP}" width="${right - LEFT}" height="${bottom - TOP}" fill="none" stroke="currentColor" opacity=".5"/>`);
+    parts.push("</g>", `<rect x="${LEFT}" y="${TOP}" width="${right - LEFT}" height="${bottom - TOP}" fill="none" stroke="currentColor" stroke-opacity=".5"/>`);
     for (const [at, text] of ticks(x[0], x.at(-1), (right - LEFT) / 70))
       parts.push(`<text x="${across(at)}" y="${bottom + 15}" text-anchor="middle" fill="currentColor">${text}</text>`);
     for (const [at, text] of ticks(y[0], y.at(-1), (bottom - TOP) / 40))
@@ -108,7 +116,11 @@ export function field(parent, label, onPoint) {
     svg.addEventListener("pointermove", (event) => { if (held) point(event); });
     for (const kind of ["pointerup", "pointercancel"]) svg.addEventListener(kind, () => { held = false; });
   }
-  const observer = new ResizeObserver(() => { if (spec && box.clientWidth && box.clientWidth !== width) draw(spec); });
+  const observer = new ResizeObserver(() => {
+    if (!box.clientWidth || box.clientWidth === width) return;
+    width = box.clientWidth;
+    if (spec) draw(spec);
+  });
   observer.observe(box);
   return { box, svg, draw, end: () => observer.disconnect() };
 }

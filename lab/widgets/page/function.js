@@ -6,6 +6,7 @@
 // portrait.js. `edited`: other values in the place of the function's own, or null.
 
 import { chart } from "./chart.js";
+import { drawing } from "./frames.js";
 import { portrait } from "./portrait.js";
 import { heights, positions, slopes } from "./spline.js";
 
@@ -56,9 +57,8 @@ const NAMES = ["functions", "inputs", "first", "function", "compared", "zoom", "
 
 export function render({ model, el }) {
   const shown = chart(el, "the function over its inputs");
-  let waiting = false, below = null, seen = null;
+  let below = null, seen = null;
   const draw = () => {
-    waiting = false;
     const state = Object.fromEntries(NAMES.map((name) => [name, model.get(name)]));
     const functions = state.functions.map((f) => ({ ...f, inputs: state.inputs[f.name] ?? f.inputs }));
     const number = state.first + state.function;
@@ -67,7 +67,7 @@ export function render({ model, el }) {
     if (!below) seen = null;
     else if (seen !== state.functions[number]) below.draw(state.networks, seen = state.functions[number]);
   };
-  const later = () => { if (!waiting) requestAnimationFrame(draw); waiting = true; };
+  const later = drawing(draw);
   const changes = NAMES.map((name) => `change:${name}`);
   changes.forEach((change) => model.on(change, later));
   draw();

@@ -4,6 +4,7 @@
 
 import { node, short } from "./chart.js";
 import { field } from "./field.js";
+import { drawing } from "./frames.js";
 import { logarithms, nearest } from "./grid.js";
 
 const NAMES = ["land", "left", "right", "logarithm", "px", "py", "colours"];
@@ -27,10 +28,8 @@ export function render({ model, el }) {
     return { side, view: field(half, `the measure on the ${side}`, move) };
   });
   const kept = {}; // the logarithms of what is shown
-  let waiting = false;
 
   function draw() {
-    waiting = false;
     const { land, logarithm, px, py, colours, ...chosen } = Object.fromEntries(NAMES.map((name) => [name, model.get(name)]));
     const names = Object.keys(land.values);
     for (const { side, view } of fields) {
@@ -48,7 +47,7 @@ export function render({ model, el }) {
     const values = Object.entries(reading(land, px, py)).map(([name, value]) => `${name}: ${value === null ? "no number" : short(value)}`);
     told.textContent = `Near the chosen point (${short(px)}, ${short(py)}), the circle: ${values.join(", ")}. Star: the model.${path}`;
   }
-  const later = () => { if (!waiting) requestAnimationFrame(draw); waiting = true; };
+  const later = drawing(draw);
 
   box.addEventListener("keydown", (event) => {
     const step = STEPS[event.key];

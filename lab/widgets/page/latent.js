@@ -4,6 +4,7 @@
 // point; kinds: what each point is; colours: of values, from low to high.
 
 import { chart, escaped, node, short } from "./chart.js";
+import { drawing } from "./frames.js";
 import { ends, shade } from "./grid.js";
 import { closest, inside, meanOf, onward, tally } from "./points.js";
 
@@ -23,13 +24,16 @@ export function render({ model, el }) {
   const box = node("div", { style: "display: flex; flex-wrap: wrap; gap: 4px 18px; font: 12px/1.4 sans-serif", class: "lab-latent" }, el);
   const left = node("div", { style: "flex: 1 1 420px; min-width: 0" }, box), right = node("div", { style: "flex: 1 1 300px; min-width: 0" }, box);
   const head = node("div", { style: "white-space: pre-line; padding: 0 4px" }, left), legend = node("div", { style: "padding: 0 4px" }, left);
+  const ground = node("div", { class: "lab-map", style: "position: relative" }, left);
   const map = node("svg", { width: "100%", height: HEIGHT, tabindex: 0, role: "application", "data-lm-suppress-shortcuts": "true",
-    "aria-label": "map of codes: arrow keys move from point to point", style: "display: block; touch-action: none; cursor: crosshair" }, left);
-  const dots = node("g", {}, map), over = node("g", {}, map);
+    "aria-label": "map of codes: arrow keys move from point to point", style: "display: block; touch-action: none; cursor: crosshair" }, ground);
+  // what moves has an element of its own: the points below it are not laid out and painted again
+  const over = node("svg", { width: "100%", height: HEIGHT, "aria-hidden": "true", style: "position: absolute; inset: 0; pointer-events: none" }, ground);
+  const dots = node("g", {}, map);
   const told = node("div", { role: "status", "aria-live": "polite", style: "white-space: pre-line; min-height: 4.2em; padding: 0 4px" }, left);
   const title = node("div", { style: "font-weight: bold; padding: 0 12px" }, right);
   const heads = chart(right, "the code of the chosen point, by head, and the mean of its like");
-  let shown = {}, places = [], line = null, waiting = false, width = 0, hovered = null;
+  let shown = {}, places = [], line = null, width = 0, hovered = null;
   const get = (name) => model.get(name);
   const put = (values) => {
     for (const [name, value] of Object.entries(values)) model.set(name, value);
@@ -46,8 +50,8 @@ export function render({ model, el }) {
   function paint(colouring, colours) {
     const { labels, looks, values } = colouring, [low, high] = values ? ends([values]) : [];
     const look = labels ? (i) => seen(looks[labels[i]]) : (i) => [`rgb(${shade(colours, (values[i] - low) / (high - low || 1)).map(Math.round)})`, "circle"];
-    dots.innerHTML = `<rect x=".5" y=".5" width="${width - 1}" height="${HEIGHT - 1}" fill="none" stroke="currentColor" opacity=".4"/>` +
-      places.map(([x, y], i) => `<path d="${SHAPES[look(i)[1]]}" transform="translate(${x.toFixed(1)} ${y.toFixed(1)})" fill="${look(i)[0]}" opacity=".8"/>`).join("");
+    dots.innerHTML = `<rect x=".5" y=".5" width="${width - 1}" height="${HEIGHT - 1}" fill="none" stroke="currentColor" stroke-opacity=".4"/>` +
+      places.map(([x, y], i) => `<path d="${SHAPES[look(i)[1]]}" transform="translate(${x.toFixed(1)} ${y.toFixed(1)})" fill="${look(i)[0]}" fill-opacity=".8"/>`).join("");
     const named = labels ? Object.entries(looks) : [];
     legend.innerHTML = values ? `${escaped(colouring.name)}: ${short(low)} ${bar(colours)} ${short(high)}`
       : named.length > LISTED ? `${named.length} labels; point at a point for its own` : named.map(([name, one]) => [name, seen(one)]).map(([name, [colour, symbol]]) =>
@@ -94,8 +98,7 @@ export function render({ model, el }) {
   }
 
   function draw() {
-    waiting = false;
-    width = map.clientWidth || 420;
+    width ||= map.clientWidth || 420;
     const [points, colour, colourings, colours] = ["points", "colour", "colourings", "colours"].map(get);
     if (shown.points !== points || shown.width !== width) places = spread(points);
     if (shown.points !== points || shown.width !== width || shown.colour !== colour || shown.colourings !== colourings)
@@ -106,7 +109,7 @@ export function render({ model, el }) {
     marks();
     tell();
   }
-  const later = () => { if (!waiting) requestAnimationFrame(draw); waiting = true; };
+  const later = drawing(draw);
 
   const place = (event) => {
     const bounds = map.getBoundingClientRect();
@@ -141,7 +144,11 @@ export function render({ model, el }) {
     event.preventDefault();
     put({ chosen: onward(places, get("chosen"), direction) });
   });
-  const observer = new ResizeObserver(() => { if (map.clientWidth && map.clientWidth !== width) later(); });
+  const observer = new ResizeObserver(() => {
+    if (!map.clientWidth || map.clientWidth === width) return;
+    width = map.clientWidth;
+    later();
+  });
   observer.observe(map);
   const changes = NAMES.map((name) => `change:${name}`);
   changes.forEach((change) => model.on(change, later));

@@ -1,6 +1,6 @@
 // What stands in an element as one PNG: its plots, each where it is. Text outside of plots is left out.
 
-const PLOTS = ".js-plotly-plot .main-svg, .js-plotly-plot canvas, .lab-chart > svg, .lab-field > svg, .lab-latent svg[tabindex], .lab-editor svg, canvas.lab-shown";
+const PLOTS = ".js-plotly-plot .main-svg, .js-plotly-plot canvas, .lab-chart > svg, .lab-field > svg, .lab-map > svg, svg.lab-editor, canvas.lab-shown";
 
 // A data URL; null where nothing is drawn.
 export async function picture(element, ground = "#fff", ink = "#222") {

@@ -6,6 +6,7 @@
 
 import { node } from "./chart.js";
 import { field } from "./field.js";
+import { drawing } from "./frames.js";
 import { PLAIN, answers, ofSpline } from "./network.js";
 
 const NAMES = ["models", "points", "columns", "point", "across", "up", "output", "a0", "a1", "a2", "a3", "given", "grid", "low", "high"];
@@ -38,7 +39,7 @@ export function plane(network, point, across, up, size, low, high, output) {
 export function render({ model, el }) {
   const box = node("div", { class: "lab-slices", style: "display: flex; flex-wrap: wrap; gap: 0 12px" }, el);
   const made = new Map(), fields = [];
-  let waiting = false, fine = null;
+  let fine = null;
   const weigh = ({ layers }) => layers.reduce((sum, { inputs, outputs }) => sum + inputs * outputs, 0);
 
   function draw(coarse) {
@@ -64,10 +65,7 @@ export function render({ model, el }) {
     clearTimeout(fine);
     if (later) fine = setTimeout(() => draw(false), REST);
   }
-  const later = () => {
-    if (!waiting) requestAnimationFrame(() => { waiting = false; draw(true); });
-    waiting = true;
-  };
+  const later = drawing(() => draw(true));
   const changes = NAMES.map((name) => `change:${name}`);
   changes.forEach((change) => model.on(change, later));
   draw(false);

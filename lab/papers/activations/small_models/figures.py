@@ -61,7 +61,12 @@ def _alive(table: pd.DataFrame) -> pd.DataFrame:
 
 def notes(scale: str) -> list[str]:
     """What is not here."""
-    hardly = ["RoBERTa hardly learns more than how frequent characters are, in 800 steps as in 2,400"]
+    hardly = [
+        "RoBERTa hardly learns more than how frequent characters are (3.15 nats); it learns from 24 of the 160"
+        " characters of a window, and has to find where the neighbours of each are. Tried on val: 2,400 steps; rates of"
+        " .002 and .008; initial weights of standard deviation .125, not .02 (3.10 nats, at rates of .002 and .004);"
+        " with these, positions that begin as sinusoids (3.07)"
+    ]
     return [
         *(hardly if scale == "laptop" else []),
         "the printed 63.4 % of GPT-Neo's KAN is against the abstract, and may be of another column",

@@ -158,13 +158,18 @@ def _notes(scale: str) -> list[str]:
 
 def _summary(table: pd.DataFrame) -> str:
     """Steps to 95 % by task and method, and their ratio with its interval."""
-    words = []
+    words, unreached = [], []
     for task, rows in table.groupby("task", sort=False):
-        told = [plots.reached(rows[rows["method"] == method]) for method in (RELU, LEARNED)]
+        relu, learned = (plots.reached(rows[rows["method"] == method]) for method in (RELU, LEARNED))
+        if relu.startswith("never") and learned.startswith("never"):
+            unreached.append(plots.title(task))
+            continue
         ratio = claims.faster(rows)
         interval = f" [{ratio.low:.1f}, {ratio.high:.1f}]" if rows["seed"].nunique() >= plots.FEWEST else ""
         times = f", {ratio.effect:.1f} times as fast{interval}" if ratio.effect > 0 else ""
-        words.append(f"{plots.title(task)}, learned function {told[1]}, ReLU {told[0]}{times}")
+        words.append(f"{plots.title(task)}, learned function {learned}, ReLU {relu}{times}")
+    if unreached:
+        words.append(f"never with either: {', '.join(unreached)}")
     return f"Step at which test accuracy reaches {100 * LEVEL:.0f} %: {'; '.join(words)}."
 
 

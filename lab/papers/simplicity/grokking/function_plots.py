@@ -84,10 +84,10 @@ def draw_function(figure: go.Figure, functions: pd.DataFrame, at: tuple[int, int
 def draw_restarts(figure: go.Figure, functions: pd.DataFrame, at: tuple[int, int]) -> None:
     """What each restart found, the chosen one last."""
     groups = sorted(functions.groupby("restart"), key=lambda pair: bool(pair[1]["chosen"].iloc[0]))
-    told = []
+    accuracies = []
     for restart, rows in groups:
         chosen, share = bool(rows["chosen"].iloc[0]), 100 * rows["accuracy_val"].iloc[0]
-        told.append((restart, f"{share:.0f}"))
+        accuracies.append((restart, f"{share:.0f}"))
         figure.add_scatter(
             x=rows["x"],
             y=rows["value"],
@@ -100,8 +100,8 @@ def draw_restarts(figure: go.Figure, functions: pd.DataFrame, at: tuple[int, int
             row=at[0],
             col=at[1],
         )
-    shares = ", ".join(share for _, share in sorted(told))
-    above(figure, f"({shares} %)", *at, side="right", size=SIZE - 2)
+    shares = ", ".join(share for _, share in sorted(accuracies))
+    above(figure, f"on val: {shares} %", *at, side="right", size=SIZE - 2)
     figure.update_yaxes(visible=False, secondary_y=True, row=at[0], col=at[1])
 
 

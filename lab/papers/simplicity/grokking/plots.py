@@ -50,7 +50,7 @@ def fig11(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
         f" {100 * LEVEL:.0f} %, ± its 95 % confidence interval (Student's t), of the seeds that get there.",
         FUNCTION,
         FASTER,
-        "All restarts: those that were not chosen are grey; in brackets the accuracy on validation rows that decided.",
+        "All restarts: those not chosen are grey; above, the accuracy on validation rows (val), which decided.",
         _diverged_runs(table),
     )
     return figure

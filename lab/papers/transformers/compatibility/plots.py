@@ -12,7 +12,7 @@ import pandas as pd
 from lab.papers.transformers.compatibility.matrix import PAPER, PAPER_SOURCE, best, clear, compare, delta, square
 from lab.plots.caption import counted, set_reading, signed
 from lab.plots.panels import above, colour_bar
-from lab.plots.style import DELTA_RANGE, DIVERGING, GREY, INK, SIZE, TEMPLATE, task_title
+from lab.plots.style import CELL_INK, DELTA_RANGE, DIVERGING, GREY, INK, SIZE, TEMPLATE, task_title
 from lab.statistics import INTERVAL
 from lab.tasks.trivial import learned
 
@@ -159,7 +159,7 @@ def _draw(figure: go.Figure, matrix: Matrix, row: int) -> None:
             x1=column + 0.48,
             y0=line - 0.46,
             y1=line + 0.46,
-            line={"color": INK, "width": 2},
+            line={"color": CELL_INK, "width": 2},
             row=row,
             col=1,
         )
@@ -210,7 +210,7 @@ def _number(value: float, half: float, clear: bool) -> str:
 
 
 def _ink(value: float, grey: bool) -> str:
-    return GREY if grey else "white" if abs(value) > DARK else INK
+    return GREY if grey else "white" if abs(value) > DARK else INK if np.isnan(value) else CELL_INK
 
 
 def _spread(half: float) -> str:

@@ -174,8 +174,6 @@ FIG15 = (
         "The improvement is larger early in training, and diminishes",
         _larger_early,
         some_text,
-        "3 more seeds on Shakespeare's plays by characters",
-        0.1,
     ),
 )
 

@@ -181,7 +181,7 @@ ENTRIES = (
         plot=size_plots.table5,
         summary=summary_table5,
         claims=claims.TABLE5,
-        origin=stories_origin(),
+        origin=stories_origin(deep=True),
         seeds=SEEDS,
         minutes={"smoke": 0.5, "laptop": 18, "paper": 800},
     ),

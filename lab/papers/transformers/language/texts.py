@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 LINEAR, FROM_GELU = "linear MLP", "GELU + ours MLP"
 LEARNED = {MLP: ("mlp",), FROM_GELU: ("mlp",), ATTENTION: ("attention",), BOTH: ("mlp", "attention")}
 METHODS = (LINEAR, BASELINE, *LEARNED)
+UNCLEAR = "shakespeare char"  # three seeds do not decide whether the gain diminishes
 
 
 def search_of(base: Setting, method: str) -> SearchSpec:
@@ -53,8 +54,9 @@ def plan_fig8(scale: str, seeds: int) -> list[Planned]:
 
 
 def plan_fig15(scale: str, seeds: int) -> list[Planned]:
-    """The baseline, and the learned function of the MLP."""
-    return [planned for name in TEXTS[scale] for planned in by_method(name, scale, seeds, (BASELINE, MLP))]
+    """The baseline, and the learned function of the MLP. At laptop scale half as many seeds where these are enough."""
+    each = {name: -(-seeds // 2) if scale == "laptop" and name != UNCLEAR else seeds for name in TEXTS[scale]}
+    return [planned for name, own in each.items() for planned in by_method(name, scale, own, (BASELINE, MLP))]
 
 
 def summary_fig8(table: pd.DataFrame) -> str:
@@ -129,7 +131,7 @@ ENTRIES = (
         summary=summary_fig15,
         claims=claims.FIG15,
         origin=origin(NAMES),
-        seeds=SEEDS,
-        minutes={"smoke": 0.3, "laptop": 9, "paper": 700},
+        seeds=SEEDS | {"laptop": 6},
+        minutes={"smoke": 0.3, "laptop": 12, "paper": 700},
     ),
 )

@@ -1,0 +1,108 @@
+"""Peak learning rates of the small language models: the loss on `val` at each rate, with GELU and the learned function.
+
+    python benchmarks/language_rates.py                                # prints; about half an hour of one CPU core
+    python benchmarks/language_rates.py --write benchmarks/README.md   # and puts the table into its place there
+
+Models and recipes are those of figures at scale laptop (`lab/papers/transformers/language/settings.py`, which has its
+rates from here). The function of a text comes from the figures' own search, at their rate. No figure reports the seeds,
+and the split `test` is not looked at. What is trained is kept in the store.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import torch
+from report import machine, put
+
+from lab.papers.transformers.language.settings import TEXTS, deeper, language
+from lab.papers.transformers.language.texts import changes
+from lab.papers.transformers.settings import BASELINE, MLP, Setting
+from lab.plots.style import task_title
+from lab.run import Run, complete
+from lab.spec import RunSpec, replace
+from lab.store import Store
+
+RATES = (0.001, 0.002, 0.004)
+FINER = {"shakespeare gpt2": (0.001, 0.0015, 0.002)}  # .002 learns, but one seed in three late
+SEEDS = (50,)
+MORE_SEEDS = {"shakespeare gpt2": (51, 52)}
+METHODS = {BASELINE: "GELU", MLP: "learned"}
+Losses = dict[float, float]  # by rate: mean over seeds, nats a token; infinite where a run diverged
+
+
+def rows(scale: str, methods: Sequence[str] = tuple(METHODS)) -> list[tuple[Setting, str]]:
+    """Each text with each function; the models of twice as many layers with GELU, whose rate theirs is."""
+    deep = [(deeper(scale), BASELINE)] if BASELINE in methods else []
+    return [*((language(name, scale), method) for name in TEXTS[scale] for method in methods), *deep]
+
+
+def plan(base: Setting, method: str) -> dict[float, list[RunSpec]]:
+    """By rate: the runs, one a seed."""
+    run = base.runs(1, **changes(base, method))[0]
+    rates, seeds = FINER.get(base.task_name, RATES), MORE_SEEDS.get(base.task_name, SEEDS)
+    return {
+        rate: [replace(run, recipe=replace(run.recipe, rate=rate), seed=seed, evaluate=("val",)) for seed in seeds]
+        for rate in rates
+    }
+
+
+def losses(base: Setting, method: str, store: Store) -> Losses:
+    """Loss on `val` at the end of training."""
+    runs = plan(base, method)
+    complete([run for each in runs.values() for run in each], store, progress=sys.stderr.isatty())
+    return {rate: float(np.mean([_last(Run(run, store)) for run in each])) for rate, each in runs.items()}
+
+
+def _last(run: Run) -> float:
+    return float("inf") if run.diverged else float(run.score("loss", "val")[-1])
+
+
+def row(base: Setting, method: str, found: Losses, rates: Sequence[float]) -> str:
+    """A line of the table; the lowest loss is bold."""
+    lowest = min(found.values())
+    cells = [
+        "–" if rate not in found else f"**{found[rate]:.3f}**" if found[rate] == lowest else f"{found[rate]:.3f}"
+        for rate in rates
+    ]
+    what = [task_title(base.task_name), str(base.model.layers), METHODS[method], *cells, f"{base.recipe.rate:g}"]
+    return f"| {' | '.join(what)} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--scale", default="laptop", choices=["smoke", "laptop"])
+    parser.add_argument("--functions", nargs="+", choices=list(METHODS.values()), default=list(METHODS.values()))
+    parser.add_argument("--write", type=Path, help="a file with a place for the table")
+    asked = parser.parse_args()
+    torch.set_num_threads(1)
+    methods = [method for method, name in METHODS.items() if name in asked.functions]
+    known, store = rows(asked.scale, methods), Store()
+    rates = sorted({rate for base, method in known for rate in plan(base, method)})
+    heads = ["text", "layers", "function", *(f"{rate:g}" for rate in rates), "figures have"]
+    lines = [
+        f"{machine()}, one thread. {date.today():%d %B %Y}, torch {torch.__version__}, scale {asked.scale}. Loss on"
+        f" `val` after {known[0][0].recipe.steps} steps, nats a token, by peak rate; the lowest of a row is bold."
+        f" Seed{'s' if len(SEEDS) > 1 else ''} {', '.join(map(str, SEEDS))}"
+        + "".join(f"; of {task_title(n)} {' and '.join(map(str, s))}, their mean" for n, s in MORE_SEEDS.items())
+        + ".",
+        "",
+        f"| {' | '.join(heads)} |",
+        "|---" * len(heads) + "|",
+    ]
+    for base, method in known:
+        lines.append(row(base, method, losses(base, method, store), rates))
+        print(lines[-1], file=sys.stderr, flush=True)
+    text = "\n".join(lines)
+    print(text)
+    if asked.write:
+        put(text, asked.write, "language_rates")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,6 @@
 """Peak learning rates of the small language models: the loss on `val` at each rate, with GELU and the learned function.
 
-    python benchmarks/language_rates.py                                # prints; about half an hour of one CPU core
+    python benchmarks/language_rates.py                                # prints; a quarter of an hour of one CPU core
     python benchmarks/language_rates.py --write benchmarks/README.md   # and puts the table into its place there
 
 Models and recipes are those of figures at scale laptop (`lab/papers/transformers/language/settings.py`, which has its

@@ -348,12 +348,6 @@ class Notebook:
             self.page.mouse.move(*pixel, steps=6)
         self.page.mouse.up()
 
-    def theme(self, name: str):
-        """Make JupyterLab "Light" or "Dark"."""
-        command = "name => window.jupyterapp.commands.execute('apputils:change-theme', { theme: `JupyterLab ${name}` })"
-        self.page.evaluate(command, name)
-        self.page.locator(f"body[data-jp-theme-light='{str(name == 'Light').lower()}']").wait_for()
-
     def screenshot(self, path: Path):
         """The whole notebook as a PNG, however long."""
         size = self.page.viewport_size

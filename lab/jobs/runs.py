@@ -15,6 +15,7 @@ from lab.store import Store
 from lab.training.descent_fleet import fleet_of
 from lab.training.fleet import Fleet
 from lab.training.loop import train
+from lab.training.steps import asked, note_of
 
 CPU_FLEET_TOKENS = 4_000  # see fleet_size
 # memory a fleet needs for each token × layer × channel of a step: activations kept for the backward pass
@@ -30,6 +31,7 @@ class Runs(Work):
     def check(self, spec: RunSpec) -> None:
         """As `Work.check`."""
         kinds.check_run(spec)
+        asked()  # a wrong word in the environment is said before searches are trained
 
     def signature(self, spec: RunSpec) -> object:
         """As `Work.signature`."""
@@ -64,6 +66,7 @@ class Runs(Work):
             report(fleet.step * len(fleet.specs))
 
         notes = run_with_checkpoints(job, store, fleet, train, tell)
+        notes["kernel"] += note_of(fleet)
         if len(job.specs) > 1:  # a kill between two of the saves below must not leave the rest to another fleet
             store.keep_checkpoint(job.specs, fleet.state())
         save(store, fleet, notes)

@@ -7,7 +7,7 @@ examples are made as they are needed, also in the task, where its examples have 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import singledispatch
 from typing import cast
 
@@ -47,6 +47,7 @@ class Fleet:
         self.step = 0
         self.died = np.full(len(specs), -1)  # step at which a run's loss was no longer finite
         self.last_value = np.full(len(specs), np.nan)  # and that loss
+        self.losses: Callable[[Batch], Tensor] | None = None  # (R,) of a batch (`lab.training.steps`)
 
     def batch(self, step: int) -> Batch:
         """The training batch of each run at this step: `outputs` of a model, and their `loss`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lab.training.fleet import Fleet
+from lab.training.steps import losses_of
 
 
 def train(fleet: Fleet, report: Callable[[Fleet], bool] | None = None) -> Fleet:
@@ -12,12 +13,11 @@ def train(fleet: Fleet, report: Callable[[Fleet], bool] | None = None) -> Fleet:
 
     report: called after every step; training stops there when it returns False, and can be taken up again.
     """
-    recipe, optimizer = fleet.recipe, fleet.optimizer
+    recipe, optimizer, losses = fleet.recipe, fleet.optimizer, losses_of(fleet)
     while fleet.step < recipe.last:
         step = fleet.step
         fleet.set_rates(step)
-        batch = fleet.batch(step)
-        loss = batch.loss(batch.outputs(fleet.model))  # (R,)
+        loss = losses(fleet.batch(step))  # (R,)
         total = fleet.watch(loss, step)  # a run whose loss is not finite is left out from here on
         optimizer.zero_grad()
         total.backward()

@@ -21,6 +21,7 @@ from lab.widgets.contest import ContestExplorer
 from lab.widgets.editor import TOOLS, CurveEditor, as_bytes
 from lab.widgets.edits import chebyshev, mirrored, polynomial
 from lab.widgets.explorer import LABEL, ROW, Explorer, live
+from lab.widgets.function_view import described, function_page
 from lab.widgets.history import History
 
 OFF = ("off", 0)  # of a slider that changes the shape
@@ -146,6 +147,12 @@ class EditingExplorer(Explorer):
         """Whether it is another function than in the beginning."""
         return not torch.equal(self.spline.values, self._phi.values)
 
+    def page(self) -> str:
+        """The function as it stands, with the one before, to be changed further."""
+        first, edited = described(self._name, profile(self._phi)), self.editor.values if self.changed else None
+        changes = [] if edited is None else ["edited in a notebook"]
+        return function_page([first], 0, [0], self.window.value, True, edited, changes, random=True)
+
     def _marks(self) -> dict[str, tuple]:
         return {"values": (lambda: [float(f"{value:.9g}") for value in self.editor.values], self._give_back)}
 
@@ -265,9 +272,8 @@ class EditingExplorer(Explorer):
         """Something else happens to the function: no slider is at work any more, but perhaps the one that is moved."""
         self._base = None
         with self.quietly():
-            for slider in self._sliders:
-                if slider is not moved:
-                    slider.value = 0
+            for slider in self._sliders.keys() - {moved}:
+                slider.value = 0
 
     def _show_contest(self) -> None:
         if self._contest is None:  # a figure more is made when it is wanted

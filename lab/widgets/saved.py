@@ -84,4 +84,6 @@ def _setting(control: widgets.Widget) -> tuple[str, str] | None:
     label = getattr(control, "label", None)
     if isinstance(label, str):  # of a menu, in words
         shown = label
+    if isinstance(shown, bool):
+        shown = "yes" if shown else "no"
     return name, f"{shown:.4g}" if isinstance(shown, float) else str(shown)

@@ -169,6 +169,43 @@ ERRORS = """() => {
 }"""
 
 
+# What of a page's pictures cannot be read: text that has too little contrast with what is behind it, where that
+# is no shade, and grounds of their own.
+UNREAD = """() => {
+  const channels = (colour) => (colour.match(/[\\d.]+/g) ?? []).map(Number);
+  const light = (colour) => channels(colour).slice(0, 3).map((one) => one / 255)
+    .map((one) => (one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, one, i) => sum + one * [0.2126, 0.7152, 0.0722][i], 0);
+  const clear = (colour) => colour === "transparent" || channels(colour)[3] === 0;
+  const behind = (one) => {
+    while (one && clear(getComputedStyle(one).backgroundColor)) one = one.parentElement;
+    return one ? getComputedStyle(one).backgroundColor : "rgb(255, 255, 255)";
+  };
+  const places = [".jp-OutputArea", "body:not([data-jp-theme-light])", ".lab-explorer"], found = [];
+  const all = document.querySelectorAll(places.map((place) => `${place} svg`).join());
+  const plots = [...all].filter((svg) => svg.getBoundingClientRect().width > 1);
+  for (const svg of plots) {
+    const page = behind(svg.parentElement);
+    const grounds = [getComputedStyle(svg).backgroundColor, ...[...svg.querySelectorAll("rect.bg")].map((one) => {
+      const { fill, fillOpacity } = getComputedStyle(one);
+      return fillOpacity === "0" ? "transparent" : fill;
+    })];
+    for (const ground of grounds)
+      if (ground !== page && !clear(ground)) found.push(`a ground of ${ground} on ${page}`);
+    const shaded = svg.closest(".js-plotly-plot")?.querySelector(".heatmaplayer image");
+    for (const text of svg.querySelectorAll("text")) {
+      if (!text.textContent.trim() || text.closest(".hoverlayer, .heatmap-label")) continue;
+      if (shaded && text.closest(".textpoint")) continue;
+      const { fill, visibility } = getComputedStyle(text);
+      const [low, high] = [light(page), light(fill)].sort((a, b) => a - b);
+      if (visibility === "visible" && (high + 0.05) / (low + 0.05) < 4.5)
+        found.push(`${fill} on ${page}: ${text.textContent}`);
+    }
+  }
+  return plots.length ? found : ["no picture"];
+}"""
+
+
 # Exceptions of which nothing is seen. ipywidgets throws this one where a box is closed while its view is being made, as
 # tqdm's bar is after a short training.
 SLIPS = (("Cannot read properties of null (reading 'widgets')", "jupyterlab-manager"),)
@@ -310,6 +347,12 @@ class Notebook:
         for pixel in [*pixels[1:], pixels[0]]:
             self.page.mouse.move(*pixel, steps=6)
         self.page.mouse.up()
+
+    def theme(self, name: str):
+        """Make JupyterLab "Light" or "Dark"."""
+        command = "name => window.jupyterapp.commands.execute('apputils:change-theme', { theme: `JupyterLab ${name}` })"
+        self.page.evaluate(command, name)
+        self.page.locator(f"body[data-jp-theme-light='{str(name == 'Light').lower()}']").wait_for()
 
     def screenshot(self, path: Path):
         """The whole notebook as a PNG, however long."""

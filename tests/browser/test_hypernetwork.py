@@ -10,7 +10,7 @@ from tests.browser.jupyter import choosing
 
 # where the points of a map are, in pixels of it
 PLACES = """svg => [...svg.querySelectorAll("g:first-of-type path")].map((point) =>
-  point.getAttribute("transform").match(/[-.\\d]+/g).map(Number))"""
+  point.getAttribute("d").match(/[-.\\d]+/g).slice(0, 2).map(Number))"""
 PANELS = "svg => svg.innerHTML.split('>A<').length - 1"
 
 

@@ -26,11 +26,12 @@ from lab.widgets.slices import SliceExplorer
 from lab.widgets.spline import SplineExplorer
 from lab.widgets.sraven import SravenExplorer
 from lab.widgets.training import learning_frame
+from tests.browser.jupyter import UNREAD
 from tests.widgets.landscapes import found
 
 WIDTHS = (1280, 600)
 # how each point of a map of codes looks: its own colour, and how much of it what it is in lets through
-LOOKS = """() => [...document.querySelectorAll(".lab-map path[transform]")].map((point) => {
+LOOKS = """() => [...document.querySelectorAll(".lab-map path[fill-opacity]")].map((point) => {
   const { fill, fillOpacity } = getComputedStyle(point);
   let shown = Number(fillOpacity);
   for (let one = point; one; one = one.parentElement) shown *= Number(getComputedStyle(one).opacity);
@@ -243,34 +244,6 @@ def test_other_explorers_are_sent_as_they_stand(offline, tmp_path):
         explorer.save(tmp_path / "nowhere" / "model.html")
 
 
-# What of a page's pictures cannot be read: text that has too little contrast with the page's ground, where no shade is
-# behind it, and grounds of their own.
-UNREAD = """() => {
-  const channels = (colour) => (colour.match(/[\\d.]+/g) ?? []).map(Number);
-  const light = (colour) => channels(colour).slice(0, 3).map((one) => one / 255)
-    .map((one) => (one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4))
-    .reduce((sum, one, i) => sum + one * [0.2126, 0.7152, 0.0722][i], 0);
-  const page = getComputedStyle(document.body).backgroundColor, found = [];
-  const plots = [...document.querySelectorAll("svg")].filter((svg) => svg.getBoundingClientRect().width > 1);
-  for (const svg of plots) {
-    const grounds = [getComputedStyle(svg).backgroundColor, ...[...svg.querySelectorAll("rect.bg")].map((one) => {
-      const { fill, fillOpacity } = getComputedStyle(one);
-      return fillOpacity === "0" ? "transparent" : fill;
-    })];
-    for (const ground of grounds)
-      if (ground !== page && ground !== "transparent" && channels(ground)[3] !== 0) found.push(`a ground of ${ground}`);
-    const shaded = svg.closest(".js-plotly-plot")?.querySelector(".heatmaplayer image");
-    for (const text of svg.querySelectorAll("text")) {
-      if (!text.textContent.trim() || text.closest(".hoverlayer, .heatmap-label")) continue;
-      if (shaded && text.closest(".textpoint")) continue;
-      const { fill, visibility } = getComputedStyle(text);
-      const [low, high] = [light(page), light(fill)].sort((a, b) => a - b);
-      if (visibility === "visible" && (high + 0.05) / (low + 0.05) < 4.5)
-        found.push(`${fill} on ${page}: ${text.textContent}`);
-    }
-  }
-  return plots.length ? found : ["no picture"];
-}"""
 INKS = "texts => texts.map(text => getComputedStyle(text).fill)"
 
 

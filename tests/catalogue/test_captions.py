@@ -3,14 +3,16 @@
 import functools
 import re
 
+import numpy as np
 import pytest
 
 from lab.catalogue import build
 from lab.catalogue.registry import entries, entry
-from lab.plots.caption import counted
+from lab.plots.caption import counted, signed
 
 SHIPPED = sorted(name for name in entries() if build.has_results(name, "laptop"))
 every_entry = pytest.mark.parametrize("name", SHIPPED)
+LESS = re.compile(r"(?<![\w.,:)\]–/−-])[-−]0(\.0+)?(?![\d.,]*\d)")  # minus nothing
 IMAGE_SETS = {"house numbers": "svhn", "SVHN": "svhn", "CIFAR": "cifar"}
 
 
@@ -54,7 +56,7 @@ def test_what_is_shown_names_only_data_that_the_runs_have(name):
 def test_one_of_a_thing_is_not_many(name):
     said = shipped(name).full_caption
     assert not re.search(r"(?<![\d.,])1 (runs|searches|seeds|examples|problems|tasks)\b", said)
-    assert not re.search(r"(?<![\w.,:)\]–/−-])[-−]0(\.0+)?(?![\d.,]*\d)", said), "less than nothing"
+    assert not LESS.search(said), "less than nothing"
     first, *more = re.findall(r"seeds (\d+) to (\d+)", said) or [("0", "1")]
     assert all(a != b for a, b in [first, *more])
 
@@ -66,6 +68,13 @@ def test_negative_numbers_have_one_sign(name):
 
 def test_counted_numbers_agree_with_their_nouns():
     assert counted(1, "run") == "1 run" and counted(0, "run") == "0 runs" and counted(2, "search", "searches")[2] == "s"
+
+
+def test_no_difference_is_less_than_nothing():
+    for places in (0, 1, 2):
+        for value in np.linspace(-1.5, 1.5, 301).tolist():
+            said = signed(value, places)
+            assert not LESS.search(f"mano {said}, add") and float(said.replace("−", "-")) == round(value, places), said
 
 
 @every_entry

@@ -91,9 +91,13 @@ def test_regions_of_a_map_that_knows_nothing_of_the_codes_do_not_differ():
 def test_regions_are_apart_as_large_as_asked_and_compact():
     rng = np.random.default_rng(0)
     points = rng.random((200, 2))
+    wide = np.linalg.norm(points - points.mean(0), axis=1).mean()
     for a, b in ((range(30), range(30, 100)), (range(100), range(100, 200))):
         for one, other in regions(points, a, b, 10):
             assert (len(one), len(other)) == (len(a), len(b)) and not set(one) & set(other)
             # a line separates them: the points on its two sides are nearer to one centre than to the other
             across = points[other].mean(0) - points[one].mean(0)
             assert (points[one] @ across).mean() < (points[other] @ across).mean()
+    for pair in regions(points, range(20), range(20, 40), 10):
+        for one in pair:  # a tenth of the map: not a tenth of its points, from anywhere
+            assert np.linalg.norm(points[one] - points[one].mean(0), axis=1).mean() < 0.45 * wide

@@ -1,5 +1,8 @@
 """EditingExplorer: each control does to the function what its name says, and what is drawn follows from it."""
 
+import json
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -155,6 +158,16 @@ def test_the_density_counts_every_input_of_the_network(explorer, phi):
     assert density.sum() == len(inputs)
     centre = (density * np.linspace(-6, 6, 81)).sum() / density.sum()
     assert centre == pytest.approx(inputs.clip(-6, 6).mean(), abs=0.01)
+
+
+def test_it_is_sent_with_the_function_as_it_stands_and_the_one_before(explorer, phi):
+    explorer.mirror_y.click()
+    (text,) = re.findall(r'id="lab-state" type="application/json">(.*?)</script>', explorer.page())
+    state = json.loads(text)["state"]
+    np.testing.assert_allclose(state["edited"], -phi.values, rtol=1e-6)
+    np.testing.assert_allclose(state["functions"][state["function"]]["values"], phi.values, rtol=1e-6)
+    explorer.undo.click()
+    assert '"edited": null' in explorer.page()
 
 
 def test_what_cannot_be_done_is_said():

@@ -11,10 +11,11 @@ import { closest, inside, meanOf, onward, tally } from "./points.js";
 const NAMES = ["points", "title", "texts", "colourings", "colour", "chosen", "selected", "a", "b", "codes", "kinds", "colours"];
 const DIRECTIONS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] }; // y of pixels goes down
 const HEIGHT = 400, PAD = 14, NEAR = 14, LISTED = 24; // pixels; labels in the legend
+// around the place where the pen stands: with a transform of its own, each point would cost its share of every frame
 const SHAPES = {
-  circle: "M-3,0a3,3 0 1,0 6,0a3,3 0 1,0 -6,0", square: "M-2.7,-2.7h5.4v5.4h-5.4Z", diamond: "M0,-3.9L3.9,0L0,3.9L-3.9,0Z",
-  "triangle-up": "M0,-3.8L3.6,2.6L-3.6,2.6Z", cross: "M-1.2,-3.6h2.4v2.4h2.4v2.4h-2.4v2.4h-2.4v-2.4h-2.4v-2.4h2.4Z",
-  x: "M-3,-1.6L-1.6,-3L0,-1.4L1.6,-3L3,-1.6L1.4,0L3,1.6L1.6,3L0,1.4L-1.6,3L-3,1.6L-1.4,0Z",
+  circle: "m-3,0a3,3 0 1,0 6,0a3,3 0 1,0 -6,0", square: "m-2.7,-2.7h5.4v5.4h-5.4z", diamond: "m0,-3.9l3.9,3.9l-3.9,3.9l-3.9,-3.9z",
+  "triangle-up": "m0,-3.8l3.6,6.4h-7.2z", cross: "m-1.2,-3.6h2.4v2.4h2.4v2.4h-2.4v2.4h-2.4v-2.4h-2.4v-2.4h2.4z",
+  x: "m-3,-1.6l1.4,-1.4l1.6,1.6l1.6,-1.6l1.4,1.4l-1.6,1.6l1.6,1.6l-1.4,1.4l-1.6,-1.6l-1.6,1.6l-1.4,-1.4l1.6,-1.6z",
 };
 
 // Black would not be seen on a dark page.
@@ -51,7 +52,7 @@ export function render({ model, el }) {
     const { labels, looks, values } = colouring, [low, high] = values ? ends([values]) : [];
     const look = labels ? (i) => seen(looks[labels[i]]) : (i) => [`rgb(${shade(colours, (values[i] - low) / (high - low || 1)).map(Math.round)})`, "circle"];
     dots.innerHTML = `<rect x=".5" y=".5" width="${width - 1}" height="${HEIGHT - 1}" fill="none" stroke="currentColor" stroke-opacity=".4"/>` +
-      places.map(([x, y], i) => `<path d="${SHAPES[look(i)[1]]}" transform="translate(${x.toFixed(1)} ${y.toFixed(1)})" fill="${look(i)[0]}" fill-opacity=".8"/>`).join("");
+      places.map(([x, y], i) => `<path d="M${x.toFixed(1)},${y.toFixed(1)}${SHAPES[look(i)[1]]}" fill="${look(i)[0]}" fill-opacity=".8"/>`).join("");
     const named = labels ? Object.entries(looks) : [];
     legend.innerHTML = values ? `${escaped(colouring.name)}: ${short(low)} ${bar(colours)} ${short(high)}`
       : named.length > LISTED ? `${named.length} labels; point at a point for its own` : named.map(([name, one]) => [name, seen(one)]).map(([name, [colour, symbol]]) =>
@@ -61,9 +62,9 @@ export function render({ model, el }) {
 
   function marks() {
     const parts = [], ring = (numbers, d, colour, name) => numbers.forEach((i) => places[i] &&
-      parts.push(`<path class="lab-${name}" d="${d}" transform="translate(${places[i]})" fill="none" stroke="${colour}" stroke-width="1.3"/>`));
-    ring(get("a"), "M-5,0a5,5 0 1,0 10,0a5,5 0 1,0 -10,0", "currentColor", "a");
-    ring(get("b"), "M-4.6,-4.6h9.2v9.2h-9.2Z", "#D55E00", "b");
+      parts.push(`<path class="lab-${name}" d="M${places[i]}${d}" fill="none" stroke="${colour}" stroke-width="1.3"/>`));
+    ring(get("a"), "m-5,0a5,5 0 1,0 10,0a5,5 0 1,0 -10,0", "currentColor", "a");
+    ring(get("b"), "m-4.6,-4.6h9.2v9.2h-9.2z", "#D55E00", "b");
     const at = places[get("chosen")];
     if (at) parts.push(`<circle class="lab-chosen" cx="${at[0]}" cy="${at[1]}" r="9" fill="none" stroke="#D55E00" stroke-width="3"/>`);
     const drawn = line ?? (get("selected").length ? shown.line : null);

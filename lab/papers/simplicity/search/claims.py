@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +27,7 @@ NEAR = 1.0  # points within which two kinds of runs do equally well
 SIMILAR = 2.0  # times, within which two standard deviations are "quite similar"
 IDENTICAL = 0.9  # correlation of functions from which on they are "nearly identical"
 MOVED = 0.99  # correlation with ReLU from which on a function has not left it
+FEWEST = 4  # restarts that found a function of their own, for something to be said of them
 
 
 def _gain(ours: str, base: str) -> Measure:
@@ -68,7 +70,7 @@ def _difference(table: pd.DataFrame, ours: str, base: str) -> Estimate:
     if base == RELU:
         return estimates.nested(first, second[0])
     of_searches = {name: [estimates.finite(one).mean() for one in side] for name, side in ((1, first), (2, second))}
-    return compare_one(of_searches, 1, 2, "searches and seeds")
+    return replace(compare_one(of_searches, 1, 2, "searches and seeds"), over="searches")
 
 
 def _restarts(table: pd.DataFrame) -> tuple[list[np.ndarray], np.ndarray]:
@@ -109,23 +111,32 @@ def _curves(table: pd.DataFrame) -> list[tuple[np.ndarray, np.ndarray, np.ndarra
 def restart_correlations(table: pd.DataFrame) -> list[float]:
     """Correlation of the linear and the cubic function of each restart, over the knots of the former; NaN where one
     never left zero, and so is like no other."""
-    return [
-        float("nan") if min(np.ptp(line), np.ptp(cubic)) == 0 else float(np.corrcoef(line, cubic)[0, 1])
-        for _, line, cubic in _curves(table)
-    ]
+    return [_correlation(line, cubic) for _, line, cubic in _curves(table)]
+
+
+def _correlation(one: np.ndarray, other: np.ndarray) -> float:
+    return float("nan") if min(np.ptp(one), np.ptp(other)) == 0 else float(np.corrcoef(one, other)[0, 1])
+
+
+def left_relu(table: pd.DataFrame) -> np.ndarray:
+    """For each restart, whether both functions have left ReLU: two that stay there are alike, however they are made."""
+    return np.array(
+        [
+            all(not _correlation(one, np.maximum(x, 0)) > MOVED for one in (line, cubic))
+            for x, line, cubic in _curves(table)
+        ]
+    )
 
 
 def functions_moved(table: pd.DataFrame, scale: str) -> str:
-    """Restarts that found a function of their own: two that stay at ReLU are alike, whatever the interpolation."""
-    curves, still = _curves(table), 0
-    for x, line, cubic in curves:
-        relu = np.maximum(x, 0)
-        still += any(np.ptp(one) > 0 and np.corrcoef(one, relu)[0, 1] > MOVED for one in (line, cubic))
-    return f"{still} of {len(curves)} restarts did not leave ReLU" if still else ""
+    """There are restarts enough that found a function of their own."""
+    free = left_relu(table)
+    return "" if free.sum() >= FEWEST else f"{(~free).sum()} of {len(free)} restarts did not leave ReLU"
 
 
 def _restart_correlations(table: pd.DataFrame) -> Verdict:
-    return Verdict(estimates.mean(restart_correlations(table), "restarts", "restarts of one search"), above=IDENTICAL)
+    found = np.array(restart_correlations(table))[left_relu(table)]
+    return Verdict(estimates.mean(found, "restarts", "restarts that left ReLU"), above=IDENTICAL)
 
 
 def baseline_as_printed(table: pd.DataFrame, scale: str) -> str:
@@ -160,14 +171,13 @@ def _together(table: pd.DataFrame) -> Verdict:
     )
 
 
-_NIGHT = "scale overnight, which has 5 searches of each kind"
 _WHOLE_SETS = "the whole sets and 5,000 steps, on a GPU"
 TABLE1 = (
     Claim(
         "average",
         "Learned activations obtain a higher accuracy on average (across restarts)",
         _average_gain,
-        decides=_NIGHT,
+        decides="scale overnight, which has 5 searches of each kind",
         hours=0.3,
     ),
     Claim("best", "The best across restarts is better than ReLU", _best_gain),
@@ -203,15 +213,15 @@ TABLE3 = (
         "train",
         "Minimizing the loss on training data is suboptimal",
         _gain("val", "train"),
-        decides=_NIGHT,
-        hours=0.3,
+        decides="200 searches of each kind",
+        hours=2.0,
     ),
     Claim(
         "test",
         "Validation data is about as good as the test data (within one point)",
         _as_good("val", "test"),
-        decides=f"{_NIGHT}, and 170 seeds",
-        hours=1.0,
+        decides="100 searches of each kind",
+        hours=1.1,
     ),
 )
 FIG15 = (
@@ -220,8 +230,8 @@ FIG15 = (
         "The linear and cubic functions are nearly identical (correlated above .9)",
         _restart_correlations,
         functions_moved,
-        _NIGHT,
-        0.5,
+        "10 searches of each kind",
+        0.2,
     ),
 )
 TABLE4 = (

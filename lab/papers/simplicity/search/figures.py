@@ -18,6 +18,7 @@ from lab.papers.simplicity.images.settings import RELU
 from lab.papers.simplicity.search import claims, plots
 from lab.papers.simplicity.search.plots import INTERPOLATIONS, OBJECTIVES
 from lab.papers.simplicity.search.settings import LINEAR, SEARCHES, SEEDS, ablated, learned, origin, relu, search
+from lab.plots.caption import counted
 from lab.run import Run
 from lab.scale import SCALES
 from lab.spec import EpisodeSpec
@@ -117,18 +118,14 @@ def _summary(table: pd.DataFrame) -> str:
     return f"Test accuracy in %: {'; '.join(rows).replace('<br>', ' ')}."
 
 
-STILL = 0.99  # correlation with its start, above which a function has not moved
-
-
 def _functions_summary(table: pd.DataFrame) -> str:
-    correlations = [f"{value:.2f}" for value in claims.restart_correlations(table)]
-    still = [
-        kind
-        for kind, rows in table[table["start"] == "relu"].groupby("method", sort=False)
-        if all(part["x"].clip(lower=0).corr(part["value"]) > STILL for _, part in rows.groupby("restart"))
-    ]
-    words = f" Restarts from ReLU stay there (correlation above {STILL}) with {' and '.join(still)}." if still else ""
-    return f"Correlation of the linear and the cubic function of the same restart: {', '.join(correlations)}.{words}"
+    own = np.array(claims.restart_correlations(table))[claims.left_relu(table)]
+    own = own[np.isfinite(own)]
+    if not len(own):
+        return "No restart left ReLU and zero, so there are no functions to compare."
+    number = counted(len(own), "restart")
+    words = f"{own.mean():.2f} on average ({own.min():.2f} to {own.max():.2f}) in the {number} that left ReLU and zero"
+    return f"Correlation of the linear and the cubic function of the same restart: {words}."
 
 
 def _notes(scale: str) -> list[str]:

@@ -155,17 +155,18 @@ def fig15(table: pd.DataFrame) -> go.Figure:
     figure.update_annotations(font_size=SIZE)
     set_reading(
         figure,
-        "Below: where the chosen function started, and its correlation with ReLU. Each panel has its"
-        " own vertical scale. Beyond its ends a function is constant. Grey: what the"
-        " other restarts of the same search found.",
+        "Below: where the chosen function started, and its correlation with ReLU; of several searches,"
+        " where the chosen ones did. Each panel has its own vertical scale. Beyond its ends a function is"
+        " constant. Grey: what the other restarts of the same search found.",
     )
     return figure
 
 
 def _moved(chosen: pd.DataFrame) -> str:
-    """Where the chosen function started, and how far it is ReLU."""
-    rows = chosen[chosen["restart"] == chosen["restart"].min()]
-    start = STARTS.get(rows["start"].iloc[0], rows["start"].iloc[0])
-    if np.ptp(rows["value"]) == 0:
-        return start
-    return true_minus(f"{start}, r = {np.corrcoef(rows['x'].clip(lower=0), rows['value'])[0, 1]:.2f}")
+    """Where the chosen function started, and how far it is ReLU; of several searches, where their choices started."""
+    starts = chosen.groupby("restart")["start"].first().map(lambda start: STARTS.get(start, start))
+    if len(starts) > 1:
+        return ", ".join(f"{start}: {number} of {len(starts)}" for start, number in starts.value_counts().items())
+    if np.ptp(chosen["value"]) == 0:
+        return starts.iloc[0]
+    return true_minus(f"{starts.iloc[0]}, r = {np.corrcoef(chosen['x'].clip(lower=0), chosen['value'])[0, 1]:.2f}")

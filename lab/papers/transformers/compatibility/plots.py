@@ -151,7 +151,7 @@ def _draw(figure: go.Figure, matrix: Matrix, row: int) -> None:
             row=row,
             col=1,
         )
-    for architecture, task in best(values.drop(columns=dead)):
+    for architecture, task in sorted(best(values.drop(columns=dead))):  # a set: in an order that stays
         column, line = values.columns.get_loc(task), values.index.get_loc(architecture)
         figure.add_shape(
             type="rect",

@@ -66,7 +66,7 @@ def token_losses(model: nn.Module, task: Text, text: str, run: int = 0) -> Token
     tokens = known.encode(check_type("text", text, str, "a text"))
     if not 2 <= len(tokens) <= MOST:
         raise ArgumentError(
-            f"the text has {len(tokens):,} tokens that {task.name} knows; give 2 to {MOST:,}, of which the first has no"
+            f"tokens of the text that {task.name} knows: {len(tokens):,}; give 2 to {MOST:,}, of which the first has no"
             " prediction"
         )
     nats, best = np.full(len(tokens), np.nan), np.zeros(len(tokens), np.int64)

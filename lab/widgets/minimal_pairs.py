@@ -177,7 +177,7 @@ def typed(text: str) -> list[Pair]:
     found = []
     for line in filter(None, map(str.strip, text.splitlines())):
         good, bar, bad = (part.strip() for part in line.partition("|"))
-        if not (good and bar and bad):
+        if not (good and bar and bad) or "|" in bad:
             raise ArgumentError(f"{line!r} is no pair; write a good sentence | a bad one")
         found.append(Pair(TYPED, OWN, good, bad))
     return found

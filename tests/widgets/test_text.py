@@ -118,3 +118,9 @@ def test_without_blimp_it_says_so_and_takes_what_is_typed(runs, monkeypatch):
     assert explorer.table.value.count("<tr>") == 3
     explorer.own.value = "He runs."
     assert "is no pair" in explorer.error.value
+
+
+@pytest.mark.parametrize("line", ["abc", "|", "one |", "| two", "one | two | three"])
+def test_a_line_is_one_good_sentence_and_one_bad_one(line):
+    with pytest.raises(ArgumentError, match="is no pair; write a good sentence"):
+        typed(line)

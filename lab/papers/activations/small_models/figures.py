@@ -37,13 +37,13 @@ def summary_functions(table: pd.DataFrame) -> str:
 
 
 def summary_table(table: pd.DataFrame) -> str:
-    """The best by loss in each family, and whether BLiMP was read."""
+    """The lowest and the highest loss in each family, and whether BLiMP was read."""
     words = []
     for family, rows in _alive(table).groupby("family", sort=False):
         losses = rows.groupby("method", sort=False)["loss"].mean().sort_values()
-        told = ", ".join(f"{TITLES[str(method)]} {value:.3f}" for method, value in losses.items())
-        words.append(f"{FAMILIES[str(family)]}: {told}")
-    return f"Loss on held-out text, nats a predicted token, the lowest first. {'; '.join(words)}. {_blimp(table)}"
+        ends = [f"{TITLES[str(method)]} {value:.3f}" for method, value in (*losses[:1].items(), *losses[-1:].items())]
+        words.append(f"{FAMILIES[str(family)]} {' to '.join(ends)}")
+    return f"Loss on held-out text, nats a predicted token: {'; '.join(words)}. {_blimp(table)}"
 
 
 def _blimp(table: pd.DataFrame) -> str:

@@ -18,7 +18,7 @@ FIGURES = """
 import sys, gpu_batch, gpu_measures
 from pathlib import Path
 out, archive = Path(sys.argv[2]), Path(sys.argv[2] + ".tar.gz")
-gpu_batch.main(gpu_measures.DRY_RUN, float(sys.argv[1]), 1.0, out, archive, 1, ["transformers/fig6"])
+gpu_batch.main(gpu_measures.DRY_RUN, float(sys.argv[1]), 9.0, out, archive, 1, ["transformers/fig6"])
 """
 # parts that end well, with data that are not here, never, with their process, and well
 PARTS = """
@@ -40,7 +40,7 @@ def parts(work, out, each, seeds, only):
     return [*made, gpu_batch.Part("well", path, well, (path,), 3)]
 if __name__ == "__main__":
     gpu_batch.parts = parts
-    gpu_batch.main(gpu_measures.DRY_RUN, 9.0, 1.0, Path(sys.argv[1]))
+    gpu_batch.main(gpu_measures.DRY_RUN, 9.0, 9.0, Path(sys.argv[1]))
 """
 
 
@@ -62,13 +62,14 @@ def test_measures_run_and_agree_with_the_formula():
 def test_figures_are_made_as_long_as_there_is_time_and_once(store_folder, tmp_path):
     out = tmp_path / "out"
     assert printed("-c", FIGURES, "0", str(out)) == "time is up; call again to go on\n"
-    assert "transformers/fig6: 0." in printed("-c", FIGURES, "1", str(out))
+    made = printed("-c", FIGURES, "9", str(out))
+    assert made.startswith("transformers/fig6: ") and "rows" in made, made
     facts = json.loads((out / "transformers/fig6/smoke/provenance.json").read_text())
     assert facts["scale"] == "smoke" and (out / "transformers/fig6/smoke/table.csv").is_file()
-    assert printed("-c", FIGURES, "1", str(out)) == "", "nothing is left"
+    assert printed("-c", FIGURES, "9", str(out)) == "", "nothing is left"
     elsewhere = tmp_path / "elsewhere"
     (tmp_path / "out.tar.gz").rename(tmp_path / "elsewhere.tar.gz")
-    assert printed("-c", FIGURES, "1", str(elsewhere)) == "", "the archive says what was done on another machine"
+    assert printed("-c", FIGURES, "9", str(elsewhere)) == "", "the archive says what was done on another machine"
     with tarfile.open(tmp_path / "elsewhere.tar.gz") as file:
         assert "./transformers/fig6/smoke/table.csv" in file.getnames()
 

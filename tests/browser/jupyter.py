@@ -119,13 +119,14 @@ WATCH = """plot => {
   const drawn = DRAWN;
   const before = drawn(plot);
   let pressed = null;
+  const KINDS = ['keydown', 'pointerdown', 'mousedown']; // a page may draw at once, before the mouse event
   const press = () => { pressed ??= performance.now(); };
-  for (const kind of ['keydown', 'mousedown']) document.addEventListener(kind, press, {capture: true});
+  for (const kind of KINDS) document.addEventListener(kind, press, {capture: true});
   window.labRedraw = new Promise(resolve => {
     const look = () => {
       if (pressed === null || drawn(plot) === before) return;
       observer.disconnect();
-      for (const kind of ['keydown', 'mousedown']) document.removeEventListener(kind, press, {capture: true});
+      for (const kind of KINDS) document.removeEventListener(kind, press, {capture: true});
       requestAnimationFrame(() => resolve(performance.now() - pressed));
     };
     const observer = new MutationObserver(look);

@@ -51,7 +51,7 @@ def test_the_table_has_a_row_for_each_function_and_all_that_are_shipped_are_meas
 
 
 def test_the_gain_of_a_function_learned_by_episodes_is_over_relu():
-    with gzip.open(RESULTS / "simplicity/fig11/laptop/table.csv.gz", "rt") as lines:
+    with gzip.open(RESULTS / "simplicity/fig11/overnight/table.csv.gz", "rt") as lines:
         rows = list(csv.DictReader(lines))
     means = {}
     for method in ("learned", "ReLU"):

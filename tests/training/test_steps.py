@@ -43,8 +43,9 @@ def test_compiled_steps_have_the_losses_of_plain_ones(plain, nursery, tmp_path):
 
 
 def test_where_nothing_compiles_a_line_says_so_and_steps_are_plain(plain, nursery, tmp_path):
-    nowhere = {"CXX": "/no/such/compiler", "TORCHINDUCTOR_CACHE_DIR": tmp_path / "cache"}
-    ended = nursery.run(TRAINED, LAB_STORE=tmp_path / "store", LAB_STEPS="compiled", **nowhere)
+    nowhere = "from torch._inductor import config\nconfig.cpp.cxx = ('/no/such/compiler',)\n"
+    places = {"LAB_STORE": tmp_path / "store", "TORCHINDUCTOR_CACHE_DIR": tmp_path / "cache"}
+    ended = nursery.run(nowhere + TRAINED, LAB_STEPS="compiled", **places)
     assert ended.code == 0 and json.loads(ended.out) == plain, ended.err  # the same bits
     assert len(ended.said) == 1 and ended.said[0].startswith("steps are not compiled (") and "compiler" in ended.said[0]
 

@@ -9,7 +9,7 @@ import numpy as np
 from lab.papers.transformers.language.measures import perplexity_changes, spread
 from lab.papers.transformers.settings import BASELINE
 from lab.plots.caption import set_reading, signed
-from lab.plots.style import DIVERGING, SIZE, TEMPLATE, task_title
+from lab.plots.style import CELL_INK, DIVERGING, INK, SIZE, TEMPLATE, task_title
 from lab.statistics import LEVEL
 
 if TYPE_CHECKING:  # imported where a figure is drawn
@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # imported where a figure is drawn
     import plotly.graph_objects as go
 
 END = 10.0  # percent at which the colours end
+DARK = 0.7 * END  # from here on cells are so dark that their numbers are white
 LEFT, TOP, ROW = 176, 96, 46  # px
 
 
@@ -41,9 +42,6 @@ def fig9(table: pd.DataFrame) -> go.Figure:
             z=-changes,  # lower perplexity is better, and blue
             x=[task_title(task).replace(", ", "<br>") for task in tasks],
             y=[task_title(kind) for kind in kinds],
-            text=texts,
-            texttemplate="%{text}",
-            textfont={"size": SIZE - 1},
             zmin=-END,
             zmax=END,
             colorscale=DIVERGING,
@@ -54,6 +52,11 @@ def fig9(table: pd.DataFrame) -> go.Figure:
             hovertemplate="function of %{y}, trained on %{x}: %{customdata:+.2f} %<extra></extra>",
         )
     )
+    for row, column in np.ndindex(changes.shape):
+        ink = "white" if abs(changes[row, column]) > DARK else CELL_INK if np.isfinite(changes[row, column]) else INK
+        figure.add_annotation(
+            x=column, y=row, text=texts[row, column], showarrow=False, font={"size": SIZE - 1, "color": ink}
+        )
     figure.update_layout(
         template=TEMPLATE,
         height=TOP + ROW * len(kinds) + 20,

@@ -70,6 +70,7 @@ class Compiled:
             return self.compiled(batch)
         except Exception as error:  # of the compiler; where it is the model's own, plain steps raise it, too
             self.is_compiled = False
-            said = f"{type(error).__name__}: {shortened(str(error).strip().partition(chr(10))[0], 160)}"
+            lines = [line for line in str(error).splitlines() if line.strip() and not line.endswith("raised:")]
+            said = f"{type(error).__name__}: {shortened(lines[0] if lines else '', 160)}"
             print(f"steps are not compiled ({said}); plain ones take their place", file=sys.stderr)
             return self.plain(batch)

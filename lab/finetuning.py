@@ -163,7 +163,7 @@ def finetune(
 
 def _named(name: str, store: Store) -> Run:
     """The run whose key begins so: of the store, or else of those that come with the lab."""
-    spec, home = store.lending(SHIPPED).found(name)
+    spec, home = store.lending(SHIPPED).look_up(name)
     if not isinstance(spec, RunSpec):
         raise ArgumentError(f"pretrained={shown(name)} is a {type(spec).__name__}; give a run of a language model")
     return Run(spec, home)

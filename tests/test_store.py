@@ -462,13 +462,13 @@ def test_a_run_is_read_where_the_functions_are_that_it_was_trained_with(store, t
     assert store.shipped is None and both.lending(tmp_path) is both
     assert both.home(RUN) is both and both.home(lent).load(SEARCH)[1].keys() == WEIGHTS.keys()
     assert both.home(replace(RUN, seed=2)) is both, "what neither has will be trained here"
-    assert both.found(key(lent)[:12]) == (lent, both.home(lent)) and both.found(key(RUN)[:12]) == (RUN, both)
-    assert both.found(key(SEARCH)) == (SEARCH, both)
+    assert both.look_up(key(lent)[:12]) == (lent, both.home(lent)) and both.look_up(key(RUN)[:12]) == (RUN, both)
+    assert both.look_up(key(SEARCH)) == (SEARCH, both)
     for place in (store, both):
         with pytest.raises(ArgumentError, match="0 results have a key that begins with 'nothing'"):
-            place.found("nothing")
+            place.look_up("nothing")
     with pytest.raises(ArgumentError, match="0 results"):
-        store.found(key(lent))
+        store.look_up(key(lent))
 
 
 def test_a_damaged_shipped_run_is_named_and_not_used(store, tmp_path):

@@ -15,7 +15,7 @@ from lab.store import Store
 from lab.training.descent_fleet import fleet_of
 from lab.training.fleet import Fleet
 from lab.training.loop import train
-from lab.training.steps import asked, note_of
+from lab.training.steps import note_of, wants_compiled
 
 CPU_FLEET_TOKENS = 4_000  # see fleet_size
 # memory a fleet needs for each token × layer × channel of a step: activations kept for the backward pass
@@ -31,7 +31,7 @@ class Runs(Work):
     def check(self, spec: RunSpec) -> None:
         """As `Work.check`."""
         kinds.check_run(spec)
-        asked()  # a wrong word in the environment is said before searches are trained
+        wants_compiled()  # a wrong word in the environment is said before searches are trained
 
     def signature(self, spec: RunSpec) -> object:
         """As `Work.signature`."""

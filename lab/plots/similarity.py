@@ -9,7 +9,7 @@ import pandas as pd
 
 from lab.plots.caption import set_reading, true_minus
 from lab.plots.panels import BOTTOM, colour_bar, grid, place
-from lab.plots.style import CELL_INK, DIVERGING, INK, SEQUENTIAL, SIZE, method_title
+from lab.plots.style import DIVERGING, SEQUENTIAL, SIZE, cell_ink, method_title
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import plotly.graph_objects as go
@@ -143,7 +143,7 @@ def _write(
     """The numbers in the cells; short ones where there is little room."""
     places = [(a, b) for a in range(len(labels)) for b in range(len(labels))]
     dark = ends[0] + DARK * (ends[1] - ends[0])
-    inks = ["white" if z[p] < dark else INK if np.isnan(z[p]) else CELL_INK for p in places]
+    inks = [cell_ink(z[p], z[p] < dark) for p in places]
     texts = [_number(z[p]) if size > SIZE - 3 else _short(z[p]) for p in places]
     figure.add_scatter(
         x=[labels[b] for _, b in places],

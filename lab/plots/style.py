@@ -5,6 +5,7 @@ Colours are those of Okabe and Ito ("Color Universal Design", 2008), which peopl
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -118,6 +119,16 @@ FONT = "Open Sans, Helvetica, Arial, sans-serif"
 INK, GRID = "#222222", "#E4E4E4"
 CELL_INK = "#212121"  # of what stands on shades: where a page is dark, it stays as it is, and INK does not (theme.css)
 SIZE = 12  # of text, in pixels
+
+
+def cell_ink(value: float, dark: bool) -> str:
+    """The colour of a number in a cell: white where the cell is dark, and that of other text where it has no shade.
+
+    >>> cell_ink(0.5, dark=False), cell_ink(float("nan"), dark=False) == INK
+    ('#212121', True)
+    """
+    return "white" if dark else CELL_INK if isfinite(value) else INK
+
 
 _AXIS = {
     "automargin": False,  # margins are given, so that a caption can be placed below them

@@ -101,7 +101,7 @@ class Store(Training):
         the run. A search of one's own may have found another function than the one a shipped run was trained with."""
         return self._lender(spec) or self
 
-    def found(self, name: str) -> tuple[Spec, Store]:
+    def look_up(self, name: str) -> tuple[Spec, Store]:
         """The spec of one finished result, of this store or else of the shipped one, and its home. name: as for
         `export`."""
         home = self if self._named(name) or not self.shipped or not self.shipped._named(name) else self.shipped

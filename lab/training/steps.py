@@ -3,7 +3,7 @@
 Small fleets wait for Python and for the calls of small kernels. With the environment variable LAB_STEPS=compiled a
 fleet's model and loss are compiled, once for each fleet, for some ten seconds; on CUDA the kernels of a step are then
 recorded and replayed as one (CUDA graphs). Sums are taken in another order, so the bits differ from those of plain
-steps: it is off unless asked for, and the runs' notes tell of it, with the kernel. Where nothing can be compiled, one
+steps: it is off unless asked for, and the notes of a run say so, with the kernel. Where nothing can be compiled, one
 line says why, and the training goes on with plain steps.
 """
 
@@ -23,7 +23,7 @@ from lab.training.fleet import Fleet
 CHOICES = ("plain", "compiled")
 
 
-def asked() -> bool:
+def wants_compiled() -> bool:
     """Whether steps are to be compiled. Raises ArgumentError for what LAB_STEPS may not be."""
     chosen = os.environ.get("LAB_STEPS") or CHOICES[0]
     if chosen not in CHOICES:
@@ -34,7 +34,7 @@ def asked() -> bool:
 def losses_of(fleet: Fleet) -> Callable[[Batch], Tensor]:
     """What gives the losses (R,) of a batch, ready for backward(); the same for all steps of a fleet."""
     if fleet.losses is None:
-        fleet.losses = Compiled(fleet) if asked() else lambda batch: batch.loss(batch.outputs(fleet.model))
+        fleet.losses = Compiled(fleet) if wants_compiled() else lambda batch: batch.loss(batch.outputs(fleet.model))
     return fleet.losses
 
 

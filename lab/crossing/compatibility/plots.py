@@ -10,7 +10,7 @@ import numpy as np
 from lab.crossing.compatibility.measures import best_rates, gains, models_of
 from lab.crossing.places import BASELINE
 from lab.plots.caption import set_reading, signed
-from lab.plots.style import CELL_INK, DIVERGING, INK, SIZE, TEMPLATE
+from lab.plots.style import DIVERGING, SIZE, TEMPLATE, cell_ink
 from lab.statistics import LEVEL
 
 if TYPE_CHECKING:  # imported where a figure is drawn
@@ -51,7 +51,7 @@ def matrix(table: pd.DataFrame) -> go.Figure:
                 x=title,
                 y=source,
                 text=_text(known, model, source),
-                font={"color": "white" if dark else CELL_INK if isfinite(effect) else INK, "size": SIZE},
+                font={"color": cell_ink(effect, dark), "size": SIZE},
             )
     figure.update_xaxes(title_text="in the model", showgrid=False, showline=False, ticks="")
     figure.update_yaxes(

@@ -135,8 +135,8 @@ def functions_moved(table: pd.DataFrame, scale: str) -> str:
 
 
 def _restart_correlations(table: pd.DataFrame) -> Verdict:
-    found = np.array(restart_correlations(table))[left_relu(table)]
-    return Verdict(estimates.mean(found, "restarts", "restarts that left ReLU"), above=IDENTICAL)
+    correlations = np.array(restart_correlations(table))[left_relu(table)]
+    return Verdict(estimates.mean(correlations, "restarts", "restarts that left ReLU"), above=IDENTICAL)
 
 
 def baseline_as_printed(table: pd.DataFrame, scale: str) -> str:

@@ -12,7 +12,7 @@ import pandas as pd
 from lab.papers.transformers.compatibility.matrix import PAPER, PAPER_SOURCE, best, clear, compare, delta, square
 from lab.plots.caption import counted, set_reading, signed
 from lab.plots.panels import above, colour_bar
-from lab.plots.style import CELL_INK, DELTA_RANGE, DIVERGING, GREY, INK, SIZE, TEMPLATE, task_title
+from lab.plots.style import CELL_INK, DELTA_RANGE, DIVERGING, GREY, SIZE, TEMPLATE, cell_ink, task_title
 from lab.statistics import INTERVAL
 from lab.tasks.trivial import learned
 
@@ -210,7 +210,7 @@ def _number(value: float, half: float, clear: bool) -> str:
 
 
 def _ink(value: float, grey: bool) -> str:
-    return GREY if grey else "white" if abs(value) > DARK else INK if np.isnan(value) else CELL_INK
+    return GREY if grey else cell_ink(value, abs(value) > DARK)
 
 
 def _spread(half: float) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from lab.papers.transformers.language.measures import perplexity_changes, spread
 from lab.papers.transformers.settings import BASELINE
 from lab.plots.caption import set_reading, signed
-from lab.plots.style import CELL_INK, DIVERGING, INK, SIZE, TEMPLATE, task_title
+from lab.plots.style import DIVERGING, SIZE, TEMPLATE, cell_ink, task_title
 from lab.statistics import LEVEL
 
 if TYPE_CHECKING:  # imported where a figure is drawn
@@ -53,7 +53,8 @@ def fig9(table: pd.DataFrame) -> go.Figure:
         )
     )
     for row, column in np.ndindex(changes.shape):
-        ink = "white" if abs(changes[row, column]) > DARK else CELL_INK if np.isfinite(changes[row, column]) else INK
+        change = float(changes[row, column])
+        ink = cell_ink(change, abs(change) > DARK)
         figure.add_annotation(
             x=column, y=row, text=texts[row, column], showarrow=False, font={"size": SIZE - 1, "color": ink}
         )

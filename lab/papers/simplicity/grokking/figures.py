@@ -24,6 +24,7 @@ from lab.papers.simplicity.grokking.settings import (
     SEEDS,
     WIDTHS,
     grokking,
+    prolonged,
 )
 from lab.run import Run
 from lab.spec import replace
@@ -58,12 +59,12 @@ def _operations(scale: str, seeds: int) -> list[Planned]:
 def _settings(scale: str, seeds: int) -> list[Planned]:
     """Fractions of the table at the width of Figure 11, each with a search of its own, which so never sees its test
     split; and widths at the fraction of Figure 11, with that figure's function."""
-    standard, found = grokking(scale), []
+    standard, found = prolonged(scale), []
     for fraction in FRACTIONS[scale]:
         for width in WIDTHS[scale]:
             if fraction != ADDITION.fraction and width != standard.model.width:
                 continue
-            base = grokking(scale, replace(ADDITION, fraction=fraction))
+            base = prolonged(scale, replace(ADDITION, fraction=fraction))
             base = replace(base, model=replace(base.model, width=width))
             labels = {"task": ADDITION.name, "fraction": fraction, "width": width}
             found += [
@@ -257,12 +258,12 @@ ENTRIES = (
         measure=steps_to_level,
         plot=plots.fig13,
         tasks=(ADDITION.name,),
-        origin=origin(lambda scale: [ADDITION]),
-        seeds={"smoke": 2, "laptop": 3, "paper": 3},
+        origin=origin(lambda scale: [ADDITION], setting=prolonged),
+        seeds={"smoke": 2, "laptop": 3, "overnight": 3, "paper": 3},
         summary=_steps_summary,
         notes=_notes,
         claims=claims.FIG13,
-        minutes={"smoke": 0.3, "laptop": 15, "paper": 480},
+        minutes={"smoke": 0.3, "laptop": 15, "overnight": 30, "paper": 480},
     ),
     Entry(
         "simplicity/fig28",

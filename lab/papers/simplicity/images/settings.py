@@ -2,8 +2,8 @@
 where each comes from.
 
 `paper` has what Appendices C, E.1 and E.2 say, on the sets that are here; `laptop` is narrower, takes fewer steps, and
-trains on the samples that the lab ships; `overnight` has the laptop's models, on whole sets that are here (`lab data
-fetch mnist`), long enough for a baseline near the paper's, and longer searches; `smoke` only runs the machinery.
+trains on the samples that the lab ships; `overnight` has the laptop's models, on whole sets with an open licence (`lab
+data fetch mnist`), long enough for a baseline near the paper's, and longer searches; `smoke` only runs the machinery.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ CLASSIFICATION, REGRESSION = "classification", "regression"
 TARGETS = {CLASSIFICATION: "class", REGRESSION: "id"}
 RELU, FROM_RELU, FROM_ZERO, PER_LAYER = "ReLU", "learned from ReLU", "learned from zero", "layer-specific"
 METHODS = (RELU, FROM_RELU, FROM_ZERO, PER_LAYER)
-WHOLE = ("overnight", "paper")  # scales that train on whole sets, where they are here
+OPEN = (
+    "mnist",
+    "fashion_mnist",
+)  # sets with an open licence; of these the lab ships samples, and a night has the whole
 DEPTHS = {"smoke": (1, 2)} | dict.fromkeys(("laptop", "overnight", "paper"), (1, 2, 3, 4))  # hidden layers
 # hidden layers of the models that functions are learned with
 BASE = {"smoke": 2, "laptop": 2, "overnight": 2, "paper": 3}
@@ -60,16 +63,17 @@ def models(scale: str) -> str:
 
 
 def data_of(scale: str, name: str) -> str | None:
-    """The data that stands for one of the paper's sets: the lab's sample, at larger scales than a laptop's the whole
-    set where it is here; None where neither is.
+    """The data that stands for one of the paper's sets: the lab's sample; the whole set for a night; at paper scale the
+    whole set, or its sample, where one is here. None where there is none.
 
-    >>> data_of("laptop", "mnist"), data_of("laptop", "cifar10")
-    ('mnist_sample', None)
+    >>> data_of("laptop", "mnist"), data_of("overnight", "mnist"), data_of("laptop", "cifar10")
+    ('mnist_sample', 'mnist', None)
     """
-    if check_scale(scale, SCALES) in WHOLE:
+    if check_scale(scale, SCALES) == "paper":
         return datasets.best(name)
-    sample = f"{name}_sample"
-    return sample if sample in datasets.CATALOGUE else None
+    if name not in OPEN:
+        return None
+    return name if scale == "overnight" else f"{name}_sample"
 
 
 def present(scale: str, names: Sequence[str] = SETS) -> tuple[str, ...]:
@@ -121,10 +125,10 @@ def images(scale: str = "laptop", name: str = "mnist", mode: str = CLASSIFICATIO
     if name not in SETS or mode not in TARGETS:
         raise ArgumentError(f"{name!r}, {mode!r}: give a set of {', '.join(SETS)} and {' or '.join(TARGETS)}")
     source = data_of(scale, name)
-    if source is None and scale in WHOLE:
+    if source is None and scale == "paper":
         datasets.load(name)  # it is not here: says how to get it
     if source is None:
-        raise ArgumentError(f"{TITLES[name]} has no sample for scale {scale}; take one of {', '.join(present(scale))}")
+        raise ArgumentError(f"{TITLES[name]} has no data for scale {scale}; take one of {', '.join(present(scale))}")
     task = Images(source, target=TARGETS[mode])
     of = models(scale)
     model = Perceptron(BASE[scale], WIDTHS[of], residual=True)
@@ -249,7 +253,7 @@ def origin(names: tuple[str, ...] = SETS, numbers: Callable[[str], dict[str, tup
         if parts := [f"{TITLES[name]} ({one.shape})" for name, one in here.items() if one.sample_of]:
             yield f"parts of {', '.join(parts)}"
         if gone := [TITLES[name] for name in names if name not in here]:
-            reason = "they are not here" if scale in WHOLE else "they have no open licence, so the lab ships none"
+            reason = "they are not here" if scale == "paper" else "they have no open licence, so the lab ships none"
             yield f"left out: {', '.join(gone)} ({reason})"
         for field in compared(numbers, scale):
             yield replace(field, in_caption=field.name not in _OF_SEARCHES)

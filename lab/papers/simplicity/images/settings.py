@@ -231,12 +231,18 @@ def _values(restarts: dict, name: str) -> list:
     return sorted({getattr(restart, name) for found in restarts.values() for restart in found})
 
 
-def origin(names: tuple[str, ...] = SETS, numbers: Callable[[str], dict[str, tuple[object, str]]] = _fields) -> Origin:
-    """Of the entries on image sets. names: of the paper's sets that the figure shows. numbers: of another setting."""
+def origin(
+    names: tuple[str, ...] = SETS,
+    numbers: Callable[[str], dict[str, tuple[object, str]]] = _fields,
+    data_scale: Callable[[str], str] = str,
+) -> Origin:
+    """Of the entries on image sets. names: of the paper's sets that the figure shows. numbers: of another setting.
+    data_scale: the scale whose data a scale trains on.
+    """
 
     def known(scale: str) -> dict[str, datasets.Dataset]:
         """What stands for each of the sets that are here."""
-        return {name: datasets.entry(data) for name in names if (data := data_of(scale, name))}
+        return {name: datasets.entry(data) for name in names if (data := data_of(data_scale(scale), name))}
 
     def data(scale: str) -> list[dict]:
         return [

@@ -4,8 +4,10 @@ label? Figures 9, 25 and 26, on collages of two tiles."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+from lab import estimates
 from lab.papers.entry import Entry, Planned
 from lab.papers.simplicity.episodes import episode_result
 from lab.papers.simplicity.grokking.settings import RELU
@@ -22,9 +24,11 @@ from lab.papers.simplicity.shortcut.settings import (
     origin,
     shortcut,
 )
+from lab.plots.caption import signed
 from lab.resolve import resolve
 from lab.run import Run
 from lab.spec import needs
+from lab.statistics import LEVEL
 from lab.tasks import Collage
 from lab.tasks.collage import TILES
 from lab.training.descent_fleet import fleet_of
@@ -99,7 +103,7 @@ def functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def _summary(table: pd.DataFrame) -> str:
+def _accuracies(table: pd.DataFrame) -> str:
     """Accuracy on either tile of each method, with early stopping where it is best for what the method is for."""
     words, names = [], plots.tile_titles(table)
     for spectral, rows in table.groupby("spectral", sort=False):
@@ -118,6 +122,32 @@ def _summary(table: pd.DataFrame) -> str:
         " evaluation counts that is best on validation data: ambiguous ones for ReLU, those of its tile for a"
         " learned function."
     )
+
+
+def _summary(table: pd.DataFrame) -> str:
+    """ReLU on either tile, and each function on its own next to ReLU with the same early stopping."""
+    names, relu = plots.tile_titles(table), table[table["method"] == RELU]
+    ends = 100 * claims.stopped(relu, claims.watched(RELU))[list(TILES)].mean()
+    told = [f"{RELU} {' and '.join(f'{ends[tile]:.0f} % on {names[tile]}' for tile in TILES)}"]
+    for tile, method in FOR.items():
+        rows = (table[table["method"] == method], relu)
+        own, plain = (100 * claims.stopped(part, f"val_{tile}")[tile].mean() for part in rows)
+        told.append(f"learned for {names[tile]} {own:.0f} % there (ReLU stopped alike {plain:.0f} %)")
+    return f"Test accuracy where one tile alone tells the label: {'; '.join(told)}. {_steering(table)}"
+
+
+def _steering(table: pd.DataFrame) -> str:
+    """How far functions steer, with its interval, by kind of training."""
+    words = []
+    for spectral, rows in table.groupby("spectral", sort=False):
+        found = estimates.mean(claims.steering(rows))
+        if not isfinite(found.effect):
+            continue
+        low, high = found.interval(LEVEL)
+        interval = f" [{signed(low)}, {signed(high)}]" if low == low else ""
+        which = f" with{'' if spectral else 'out'} spectral normalization" if table["spectral"].nunique() > 1 else ""
+        words.append(f"by {signed(found.effect)}{interval} points{which}")
+    return f"Functions steer {' and '.join(words)} more than early stopping does." if words else ""
 
 
 def _other_summary(table: pd.DataFrame) -> str:
@@ -145,6 +175,7 @@ _SHARED: dict[str, Any] = {
     "measure": trajectories,
     "functions": functions,
     "summary": _summary,
+    "numbers": _accuracies,
     "seeds": SEEDS,
 }
 
@@ -153,8 +184,8 @@ ENTRIES = (
         "simplicity/fig9",
         "3.4",
         "Shortcut learning: functions that steer to one tile or the other",
-        "Collages of two images, both of which tell the label in training. Networks are tested where only one of them"
-        " does: with ReLU, and with functions learned for either tile; accuracy with early stopping, and over training",
+        "Collages of two images that both tell the label in training; test accuracy where only one of them does, with"
+        " ReLU and with functions learned for either tile, at early stopping and over training",
         "either learned function steers learning towards its tile; ReLU goes by the simple one alone, and is at chance"
         " (10 %) on the other",
         plan=planned(CIFAR),
@@ -180,15 +211,14 @@ ENTRIES = (
         notes=_notes(CIFAR),
         claims=claims.FIG25,
         minutes={"smoke": 0.2, "laptop": 14, "overnight": 14, "paper": 150},
-        **_SHARED,
+        **(_SHARED | {"summary": _steering}),
     ),
     Entry(
         "simplicity/fig26",
         "E.5",
         "Shortcut learning on other collages",
         "As Figure 9, on collages of the two image sets that the axes name",
-        "with MNIST and house numbers (SVHN) similar effects as with MNIST and CIFAR-10, but trajectories are not as"
-        " distinct",
+        "with MNIST and house numbers (SVHN) similar effects as in Figure 9, but trajectories are not as distinct",
         plan=planned(SVHN),
         plot=plots.fig9,
         tasks=(SHIPPED.name, SVHN.name),

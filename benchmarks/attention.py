@@ -10,14 +10,12 @@ take inside. Softmax, as torch has it, stands next to it.
 
 from __future__ import annotations
 
-import argparse
 import weakref
 from collections.abc import Callable
 from datetime import date
-from pathlib import Path
 
 import torch
-from report import put
+from report import heading, publish, table_parser
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
@@ -123,12 +121,11 @@ def megabytes(make: Callable[[int], Callable[[Tensor], Tensor]], tokens: int) ->
 
 def main() -> None:
     """Measure, print, write."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", type=Path, help="file whose table is replaced")
+    parser = table_parser(__doc__)
     given = parser.parse_args()
     torch.set_num_threads(1)
     lines = [f"{date.today():%-d %B %Y}, torch {torch.__version__}; MB.", ""]
-    lines += ["| tokens | " + " | ".join(LAYERS) + " |", "|---" * (len(LAYERS) + 1) + "|"]
+    lines += heading(["tokens", *LAYERS])
     for tokens in TOKENS:
         cells = [
             f"{megabytes(make, tokens):,.0f}" if tokens <= LARGEST.get(name, tokens) else "–"
@@ -136,10 +133,7 @@ def main() -> None:
         ]
         lines.append(f"| {tokens:,} | " + " | ".join(cells) + " |")
         print(lines[-1], flush=True)
-    table = "\n".join(lines)
-    print(table)
-    if given.write:
-        put(table, given.write, "attention")
+    publish("\n".join(lines), given.write, "attention")
 
 
 if __name__ == "__main__":

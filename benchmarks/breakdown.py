@@ -16,18 +16,16 @@ did nothing else would reach that share. Attention's own products are within its
 
 from __future__ import annotations
 
-import argparse
 import math
 import time
 from collections import Counter
 from collections.abc import Callable
 from datetime import date
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from report import machine, put
+from report import heading, machine, publish, table_parser
 from torch.autograd.profiler_util import FunctionEvent
 from torch.profiler import ProfilerActivity, profile, record_function
 from training import Family, Ours, families
@@ -170,7 +168,7 @@ def table(rows: dict[str, dict[str, float]]) -> str:
     """As Markdown."""
     heads = ["family", "ms", *COLUMNS, "products' rate, in the step", "alone", "evaluation"]
     lines = [f"{machine()}, one thread. {date.today():%-d %B %Y}, torch {torch.__version__}.", ""]
-    lines += [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    lines += heading(heads)
     for name, row in rows.items():
         shares = " | ".join(f"{row[column]:.0%}" for column in (*COLUMNS, "within", "alone"))
         lines.append(f"| {name} | {row['ms']:.1f} | {shares} | {row['evaluation']:.1%} |")
@@ -179,9 +177,8 @@ def table(rows: dict[str, dict[str, float]]) -> str:
 
 def main() -> None:
     """Measure, print, write."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = table_parser(__doc__)
     parser.add_argument("--families", nargs="+", default=None, help="names; default: all")
-    parser.add_argument("--write", type=Path, help="file whose table is replaced")
     given = parser.parse_args()
     torch.set_num_threads(1)
     known = families()
@@ -189,10 +186,7 @@ def main() -> None:
     for name in given.families or known:
         rows[name] = measure(known[name])
         print(name, {word: round(value, 3) for word, value in rows[name].items()}, flush=True)
-    said = table(rows)
-    print(said)
-    if given.write:
-        put(said, given.write, "breakdown")
+    publish(table(rows), given.write, "breakdown")
 
 
 if __name__ == "__main__":

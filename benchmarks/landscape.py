@@ -12,7 +12,6 @@ reached. On a CPU, time is that of the processor, which other work on the machin
 
 from __future__ import annotations
 
-import argparse
 import resource
 import sys
 import time
@@ -22,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from report import machine, put
+from report import heading, machine, publish, table_parser
 from torch import nn
 
 from lab import probes
@@ -119,10 +118,8 @@ def text(rows: list[dict], peak: float | None, rounds: int, device: str) -> str:
         f"{machine()}. {date.today():%d %B %Y}, torch {torch.__version__}, {threads}medians of {rounds} rounds.",
         "",
     ]
-    lines += [
-        "| perceptron | models | side by side | ms a model | of products (to reach: ≥ 0.60) | loop / landscape (≥ 1) |"
-    ]
-    lines += ["|---" * 6 + "|"]
+    names = ["perceptron", "models", "side by side", "ms a model", "of products (to reach: ≥ 0.60)"]
+    lines += heading([*names, "loop / landscape (≥ 1)"])
     for row in rows:
         lines.append(
             "| {sizes} | {models} | {chunk} | {ms:.3g} | {share:.2f} of {rate:.0f} Gflop/s | {ratio:.2f} |".format(
@@ -142,19 +139,15 @@ def main(grid: int, rounds: int, chunk: int | None, threads: int, device: str, s
     for sizes in SHAPES[:shapes]:
         rows.append(measure(sizes, grid, rounds, chunk, device))
         print(rows[-1], flush=True)
-    said = text(rows, peak, rounds, device)
-    print("\n" + said)
-    if write is not None:
-        put(said, write, "landscape")
+    publish(text(rows, peak, rounds, device), write, "landscape")
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = table_parser(__doc__)
     parser.add_argument("--grid", type=int, default=12, help="points on a side (50: the whole landscape)")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--chunk", type=int, help="models side by side (default: the probe's own)")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu", choices=("cpu", "cuda"))
     parser.add_argument("--shapes", type=int, default=len(SHAPES), help="how many of the perceptrons, largest first")
-    parser.add_argument("--write", type=Path, help="Markdown file whose table to replace")
     main(**vars(parser.parse_args()))

@@ -15,13 +15,11 @@ share of the step.
 
 from __future__ import annotations
 
-import argparse
 from datetime import date
-from pathlib import Path
 
 import numpy as np
 import torch
-from report import machine, put
+from report import heading, machine, publish, table_parser
 
 from lab.nonlinearity.spline import Spline
 from lab.spec import AdamTrapezoid, Coefficients, Knots, ModelSpec, RunSpec
@@ -75,7 +73,7 @@ def table(found: dict[int, dict[str, dict[str, float]]], device: str) -> str:
     names = list(parts())
     when = f"{date.today():%-d %B %Y}, torch {torch.__version__}"
     lines = [f"{machine()}; {device}, threads: {torch.get_num_threads()}. {when}.", ""]
-    lines += ["| layers | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
+    lines += heading(["layers", *names])
     for layers, row in found.items():
         cells = [f"{o['ratio']:.3f} ± {o['spread']:.3f} ({o['tokens']:,.0f}; {o['share']:.2f})" for o in row.values()]
         lines.append(f"| {layers} | " + " | ".join(cells) + " |")
@@ -84,7 +82,7 @@ def table(found: dict[int, dict[str, dict[str, float]]], device: str) -> str:
 
 def main() -> None:
     """Measure, print, write."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = table_parser(__doc__)
     parser.add_argument("--layers", nargs="+", type=int, default=LAYERS)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--threads", type=int, default=1)
@@ -92,15 +90,11 @@ def main() -> None:
     parser.add_argument("--context", type=int, default=256)
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--write", type=Path, help="file whose table is replaced")
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
     task = Text(given.corpus, context=given.context)
     found = {n: measure(n, task, given.batch, given.rounds, given.device) for n in given.layers}
-    said = table(found, given.device)
-    print(said)
-    if given.write:
-        put(said, given.write, "language")
+    publish(table(found, given.device), given.write, "language")
 
 
 if __name__ == "__main__":

@@ -10,15 +10,13 @@ and the split `test` is not looked at. What is trained is kept in the store.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from datetime import date
-from pathlib import Path
 
 import numpy as np
 import torch
-from report import machine, put
+from report import heading, machine, publish, table_parser
 
 from lab.papers.transformers.language.settings import TEXTS, deeper, language
 from lab.papers.transformers.language.texts import changes
@@ -82,10 +80,9 @@ def row(base: Setting, method: str, found: Losses, rates: Sequence[float]) -> st
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = table_parser(__doc__)
     parser.add_argument("--scale", default="laptop", choices=["smoke", "laptop"])
     parser.add_argument("--functions", nargs="+", choices=list(METHODS.values()), default=list(METHODS.values()))
-    parser.add_argument("--write", type=Path, help="a file with a place for the table")
     asked = parser.parse_args()
     torch.set_num_threads(1)
     methods = [method for method, name in METHODS.items() if name in asked.functions]
@@ -97,16 +94,12 @@ def main() -> None:
         f" `val` after {known[0][0].recipe.steps} steps, nats a token, by peak rate; the lowest of a row is bold."
         " Of several seeds the mean.",
         "",
-        f"| {' | '.join(heads)} |",
-        "|---" * len(heads) + "|",
+        *heading(heads),
     ]
     for base, method in known:
         lines.append(row(base, method, losses(base, method, store), rates))
         print(lines[-1], file=sys.stderr, flush=True)
-    text = "\n".join(lines)
-    print(text)
-    if asked.write:
-        put(text, asked.write, "language_rates")
+    publish("\n".join(lines), asked.write, "language_rates")
 
 
 if __name__ == "__main__":

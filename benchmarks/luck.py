@@ -9,14 +9,12 @@ trained is kept in the store.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from datetime import date
-from pathlib import Path
 
 import numpy as np
 import torch
-from report import machine, put
+from report import heading, machine, publish, table_parser
 
 from lab.nonlinearity.op import kernel_name
 from lab.papers.transformers.settings import setting
@@ -65,26 +63,22 @@ def row(task: str, found: np.ndarray) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = table_parser(__doc__)
     parser.add_argument("--tasks", nargs="+", default=TASKS)
     parser.add_argument("--searches", type=int, default=3)
     parser.add_argument("--seeds", type=int, default=6)
     parser.add_argument("--scale", default="laptop")
-    parser.add_argument("--write", type=Path, help="a file with a place for the table")
     asked = parser.parse_args()
     where = f"{machine()}. {date.today():%d %B %Y}, torch {torch.__version__}, kernel {kernel_name('cpu')}, scale"
     where += f" {asked.scale}. Points of mean test accuracy over training above GELU. ±: half of the 95 % interval of a"
     where += f" search over {asked.seeds} models. Last column: 95 % bootstrap interval over searches and seeds, nested:"
     where += " all searches share the baseline runs."
     heads = ["task", *(f"search {number}" for number in range(asked.searches)), "mean of searches"]
-    lines = [where, "", f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    lines = [where, "", *heading(heads)]
     for task in asked.tasks:
         lines.append(row(task, gains(task, asked.searches, asked.seeds, asked.scale)))
         print(lines[-1], file=sys.stderr, flush=True)
-    text = "\n".join(lines)
-    print(text)
-    if asked.write:
-        put(text, asked.write, "luck")
+    publish("\n".join(lines), asked.write, "luck")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ trained is kept, and a killed run goes on where it was.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 import warnings
@@ -21,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from report import machine, put
+from report import heading, machine, publish, table_parser
 from sklearn import datasets
 from sklearn.preprocessing import StandardScaler
 from torch import nn
@@ -116,8 +115,7 @@ def table(found: dict[str, tuple[float, dict[tuple[str, float], np.ndarray]]]) -
         "interval over the searches of all data sets: accuracy (digits, breast_cancer) or R² (diabetes) at "
         f"the end of {STEPS} steps, and as a mean over training. Rates of the weights, GELU's best on `val`: {rates}.",
         "",
-        f"| start | knot rate | {' | '.join(found)} | all, at the end | all, over training |",
-        f"|---|---|{'---|' * (len(found) + 2)}",
+        *heading(["start", "knot rate", *found, "all, at the end", "all, over training"]),
     ]
     for start, knot_rate in next(iter(found.values()))[1]:
         each = [gains[start, knot_rate] for _, gains in found.values()]
@@ -130,18 +128,14 @@ def table(found: dict[str, tuple[float, dict[tuple[str, float], np.ndarray]]]) -
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = table_parser(__doc__)
     parser.add_argument("--store", type=Path, help="folder that keeps what is trained")
-    parser.add_argument("--write", type=Path, help="Markdown file whose table to replace")
     asked = parser.parse_args()
     warnings.filterwarnings("ignore", category=UserWarning)
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
         store = Store(asked.store or folder)
-        text = table({data.name: measure(data, store) for data in tables()})
-    print(text)
-    if asked.write:
-        put(text, asked.write, "own_defaults")
+        publish(table({data.name: measure(data, store) for data in tables()}), asked.write, "own_defaults")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ frame. Only where the machine is quiet do the numbers mean anything.
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import statistics
 import sys
@@ -16,7 +15,7 @@ from pathlib import Path
 
 import torch
 from playwright.sync_api import Page, sync_playwright
-from report import machine, put
+from report import heading, machine, publish, table_parser
 
 import lab
 from lab import probes
@@ -86,9 +85,8 @@ def pressed(page: Page, label: str | None, key: str, presses: int) -> list[float
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = table_parser(__doc__)
     parser.add_argument("--presses", type=int, default=PRESSES)
-    parser.add_argument("--write", type=Path, help="a file with a place for the table")
     asked = parser.parse_args()
     path = shutil.which("chromium") or shutil.which("google-chrome")
     if path is None:
@@ -97,8 +95,7 @@ def main() -> None:
         f"{machine()}. {date.today():%d %B %Y}. Milliseconds from key press to paint, {asked.presses} presses"
         f" each; asked for: {REDRAWS[0]} at the median, {REDRAWS[1]} at the 95th percentile.",
         "",
-        "| explorer | control | median | 95th percentile |",
-        "|---|---|---|---|",
+        *heading(["explorer", "control", "median", "95th percentile"]),
     ]
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
@@ -113,10 +110,7 @@ def main() -> None:
                 lines.append(f"| {kind} | {name} | {row} |")
                 print(lines[-1], file=sys.stderr, flush=True)
         chromium.close()
-    text = "\n".join(lines)
-    print(text)
-    if asked.write:
-        put(text, asked.write, "page")
+    publish("\n".join(lines), asked.write, "page")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
-"""What every benchmark says of the machine it ran on, and the place that its table has in benchmarks/README.md."""
+"""What benchmarks share: the machine in words, the options, a table and its place in benchmarks/README.md."""
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
+from collections.abc import Collection
 from pathlib import Path
 
 import torch
@@ -21,8 +23,26 @@ def machine() -> str:
     return f"{os.cpu_count()} cores of an {model}"
 
 
-def put(table: str, path: Path, benchmark: str) -> None:
-    """Replace a benchmark's table in a file. benchmark: the name of its module, as in the marks around the table."""
+def table_parser(description: str | None) -> argparse.ArgumentParser:
+    """A parser of options with `--write`, for a benchmark whose table has a place in a file."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", type=Path, help="file in which the table is replaced, such as benchmarks/README.md")
+    return parser
+
+
+def heading(names: Collection[str]) -> list[str]:
+    """The first two lines of a table in Markdown."""
+    return [f"| {' | '.join(names)} |", "|---" * len(names) + "|"]
+
+
+def publish(table: str, path: Path | None, benchmark: str) -> None:
+    """Print a benchmark's table, and put it into a file, if one is named.
+
+    benchmark: the name of its module, as in the marks around the table's place.
+    """
+    print(table)
+    if path is None:
+        return
     begin, end = (f"<!-- {word}table of benchmarks/{benchmark}.py -->" for word in ("", "end of "))
     text = path.read_text()
     if begin not in text or end not in text:

@@ -12,16 +12,14 @@ restarts.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 import time
 from datetime import date
-from pathlib import Path
 
 import numpy as np
 import torch
-from report import machine, put
+from report import heading, machine, publish, table_parser
 
 from lab.papers.simplicity.defaults import SEARCHES, of_table
 from lab.run import Run, complete
@@ -81,26 +79,22 @@ def table(rows: list[dict], scale: str, seeds: int) -> str:
     """Markdown."""
     where = f"{machine()}. {date.today():%d %B %Y}, torch {torch.__version__}, 1 thread, scale {scale}."
     where += f" Test accuracies in percent: means of {seeds} seeds ± half of their 95 % intervals."
-    head = "| task | function found by | search, core-seconds | of the episodes' | test accuracy | over training |"
-    return "\n".join([where, "", head, "|---|---|---|---|---|---|", *(row(one, rows) for one in rows)])
+    names = ["task", "function found by", "search, core-seconds", "of the episodes'", "test accuracy", "over training"]
+    return "\n".join([where, "", *heading(names), *(row(one, rows) for one in rows)])
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = table_parser(__doc__)
     parser.add_argument("--tasks", nargs="+", default=TASKS, help=HELP)
     parser.add_argument("--scale", default="laptop")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--write", type=Path, help="a file with a place for the table")
     asked = parser.parse_args()
     if unknown := [name for name in asked.tasks if table_named(name) is None]:
         parser.error(f"unknown task {unknown[0]!r}; give {HELP}")
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
         rows = [one for name in asked.tasks for one in measure(name, asked.scale, asked.seeds, Store(folder))]
-    text = table(rows, asked.scale, asked.seeds)
-    print(text)
-    if asked.write:
-        put(text, asked.write, "searches")
+    publish(table(rows, asked.scale, asked.seeds), asked.write, "searches")
 
 
 if __name__ == "__main__":

@@ -20,7 +20,6 @@ every call, which costs all contestants the same and hides what is compared. `--
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import os
 import time
@@ -32,7 +31,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
-from report import machine, put
+from report import heading, machine, publish, table_parser
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -235,7 +234,7 @@ def text(table: pd.DataFrame) -> str:
     for what, title in (("both", "Forward and backward"), ("forward", "Forward")):
         part = table[table["what"] == what]
         lines += [f"{title}: milliseconds ± half the range between quartiles (times GELU; share of copy speed).", ""]
-        lines += ["| device, threads | type | elements | " + " | ".join(names) + " |", "|---" * (3 + len(names)) + "|"]
+        lines += heading(["device, threads", "type", "elements", *names])
         for key, rows in part.groupby(["device", "threads", "dtype", "exponent"], sort=False):
             rows = rows.set_index("name")
             cells = [cell(rows.loc[name]) if name in rows.index else "" for name in names]
@@ -248,8 +247,8 @@ def listed(table: pd.DataFrame) -> str:
     """The table with one contestant a row, for many of them."""
     lines = [f"{machine()}. {date.today():%d %B %Y}, torch {torch.__version__}; {op.describe()}.", ""]
     for key, rows in table[table["name"] != "copy"].groupby(["device", "threads", "dtype", "exponent"], sort=False):
-        lines += ["| {}, {}, {}, 2^{} | forward and backward: ms | × GELU | forward: ms | × GELU |".format(*key)]
-        lines += ["|---|---|---|---|---|"]
+        where = "{}, {}, {}, 2^{}".format(*key)
+        lines += heading([where, "forward and backward: ms", "× GELU", "forward: ms", "× GELU"])
         for name, both in rows[rows["what"] == "both"].set_index("name").iterrows():
             forward = rows[(rows["name"] == name) & (rows["what"] == "forward")].iloc[0]
             cells = [f"{one['ms']:.3g} ± {one['spread']:.1g} | {one['GELU']:.2f}" for one in (both, forward)]
@@ -268,7 +267,7 @@ def targets(table: pd.DataFrame) -> list[str]:
     """What was to be reached, and what was, at the best and the worst of all rows."""
     both = table[table["what"] == "both"]
     wide = both.pivot_table("ms", ["device", "threads", "dtype", "exponent"], "name", sort=False)
-    lines = ["| forward and backward | to reach: CPU, GPU | worst | median | best |", "|---|---|---|---|---|"]
+    lines = heading(["forward and backward", "to reach: CPU, GPU", "worst", "median", "best"])
     ratios = (
         ("spline / GELU", "spline", "GELU", "≤ 1.5, ≤ 1.1"),
         ("spline with knot gradients / GELU", "spline, knots", "GELU", "≤ 3, ≤ 1.5"),
@@ -326,14 +325,11 @@ def main(
                 for row in new:
                     print(LINE.format(**row), flush=True)
                 rows += new
-    said = (listed if peers else text)(pd.DataFrame(rows))
-    print("\n" + said)
-    if write is not None:
-        put(said, write, "peers" if peers else "spline")
+    publish((listed if peers else text)(pd.DataFrame(rows)), write, "peers" if peers else "spline")
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = table_parser(__doc__)
     parser.add_argument("--exponents", type=int, nargs="+", default=list(EXPONENTS), help="sizes, as powers of two")
     parser.add_argument("--dtypes", nargs="+", default=["float32", "bfloat16"])
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="numbers of CPU threads")
@@ -343,5 +339,4 @@ if __name__ == "__main__":
     parser.add_argument("--peers", action="store_true", help="other packages' functions and layers, too (float32)")
     parser.add_argument("--clock", default="wall", choices=CLOCKS, help="what is measured: time, or this process's")
     parser.add_argument("--fresh", action="store_true", help="do not keep memory between calls")
-    parser.add_argument("--write", type=Path, help="Markdown file whose table to replace")
     main(**vars(parser.parse_args()))

@@ -10,15 +10,13 @@ idle machine they are alike, on a busy one the first say what the cells cost.
 
 from __future__ import annotations
 
-import argparse
 import ast
 import statistics
 from datetime import date
-from pathlib import Path
 
 import torch
 from jupyter_client.manager import start_new_kernel
-from report import machine, put
+from report import heading, machine, publish, table_parser
 
 ROUNDS = 3
 CELLS = {  # what the cell does: its code, and the seconds to stay below
@@ -55,21 +53,17 @@ def measure(figure: str) -> list[tuple[float, float]]:
 
 def main() -> None:
     """Measure, print, write."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = table_parser(__doc__)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--figure", default="transformers/fig5", help="an entry with shipped results")
-    parser.add_argument("--write", type=Path, help="file whose table is replaced")
     given = parser.parse_args()
     rounds = [measure(given.figure) for _ in range(given.rounds)]
     lines = [f"{machine()}; {given.figure}. {date.today():%-d %B %Y}, torch {torch.__version__}.", ""]
-    lines += ["| cell of a fresh kernel | to stay below | CPU seconds | by the clock |", "|---" * 4 + "|"]
+    lines += heading(["cell of a fresh kernel", "to stay below", "CPU seconds", "by the clock"])
     for number, (name, (_, most)) in enumerate(CELLS.items()):
         clock, processor = (statistics.median(found[number][i] for found in rounds) for i in range(2))
         lines.append(f"| {name} | {most:g} s | {processor:.1f} | {clock:.1f} |")
-    said = "\n".join(lines)
-    print(said)
-    if given.write:
-        put(said, given.write, "start")
+    publish("\n".join(lines), given.write, "start")
 
 
 if __name__ == "__main__":

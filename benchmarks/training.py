@@ -24,12 +24,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
-from pathlib import Path
 
 import torch
 from fleet import Numbers
 from plain import MLP, HyperTransformer, Transformer, WithRunAxis, same
-from report import machine, put
+from report import heading, machine, publish, table_parser
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -253,11 +252,8 @@ def alone(name: str, begin: float, seconds: float) -> None:
 def table(rows: dict[str, dict[str, float]], known: dict[str, Family]) -> str:
     """As Markdown."""
     lines = [f"{machine()}; one thread a process. {date.today():%-d %B %Y}, torch {torch.__version__}.", ""]
-    lines += [
-        "| family | in a second | share of product rate | × plain | × compiled | × ours, compiled "
-        "| two processes / one | evaluation |",
-        "|---" * 8 + "|",
-    ]
+    names = ["family", "in a second", "share of product rate", "× plain", "× compiled", "× ours, compiled"]
+    lines += heading([*names, "two processes / one", "evaluation"])
     for name, row in rows.items():
         speed = f"{row['speed']:,.0f} {known[name].counts}"
         cells = [
@@ -270,7 +266,7 @@ def table(rows: dict[str, dict[str, float]], known: dict[str, Family]) -> str:
 
 def main() -> None:
     """Measure, print, write."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = table_parser(__doc__)
     parser.add_argument("--families", nargs="+", default=None, help="names; default: all")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--seconds", type=float, default=SECONDS, help="of a contestant in a round")
@@ -278,7 +274,6 @@ def main() -> None:
         "--without-compile", action="store_true", help="leave torch.compile out: it compiles for a minute"
     )
     parser.add_argument("--without-processes", action="store_true", help="leave two processes out")
-    parser.add_argument("--write", type=Path, help="file whose table is replaced")
     parser.add_argument("--alone", nargs=3, metavar=("NAME", "BEGIN", "SECONDS"), help=argparse.SUPPRESS)
     given = parser.parse_args()
     torch.set_num_threads(1)
@@ -293,10 +288,7 @@ def main() -> None:
         if not given.without_processes:
             one, two = (beside(name, count, 4 * given.seconds) for count in (1, 2))
         rows[name]["two"] = two / one
-    said = table(rows, known)
-    print(said)
-    if given.write:
-        put(said, given.write, "training")
+    publish(table(rows, known), given.write, "training")
 
 
 if __name__ == "__main__":

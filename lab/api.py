@@ -55,30 +55,34 @@ def search(
     replace: Replaced | None = None,
     **settings: Any,
 ) -> SearchResult | EpisodeResult:
-    """Learn a non-linearity for a task, or read it from the store.
+    """Learn a non-linearity for a task. A search that the store has is read, not repeated.
 
-    task: an algorithmic one by name; a `lab.Task` of your own; a text ("shakespeare", "shakespeare gpt2", or a
-    `lab.tasks.Text`); or a table, as a task of `lab.tasks` or by its name ("ab mod 27", "mnist_sample as numbers",
-    "bank-marketing"), or a `lab.Data` whose examples are rows of numbers. learn: of a table one function for all layers
-    ("shared", default), one a layer ("layers"), or one an input ("inputs"); of others "mlp" (default) or "attention" or
-    both. by: "two_loss" (Algorithm 1 of the transformers paper), or "episodes" (Algorithm 1 of the simplicity paper),
-    for tables alone and their default.
+    task: the name of an algorithmic task, or a `lab.Task` of your own; a text ("shakespeare", "shakespeare gpt2", or a
+        `lab.tasks.Text`); or a table: a task of `lab.tasks`, its name ("ab mod 27", "mnist_sample as numbers",
+        "bank-marketing"), or a `lab.Data` whose examples are rows of numbers.
+    scale: "smoke" (seconds, for tests), "laptop" or "paper".
+    learn: for a table "shared" (one function for all layers, the default), "layers" (one for each layer) or "inputs"
+        (one for each input); else "mlp" (the default), "attention", or both.
+    by: "two_loss" (Algorithm 1 of the transformers paper), or "episodes" (Algorithm 1 of the simplicity paper): for
+        tables only, and their default.
+    device: "auto" (a GPU if there is one), "cpu" or "cuda".
 
-    On a `lab.Data` with a model of your own, one function for all its activations:
+    One function for all activations of your own model, on a `lab.Data` (by="two_loss" unless said otherwise):
+
     model: a function of a seed that returns a `torch.nn.Module`; your code, unchanged.
-    replace: which activations: a class (`torch.nn.GELU`), a pattern of names ("*.act"), as for `lab.swap`.
-    Further settings, as `lab.compare` has them: steps (1000), rate (1e-3), batch, optimizer, schedule, …, name,
-        side_by_side. models (4): how many share the function; they follow `train`, the function `search`. low (-8),
-        high (8), knots (161), start ("gelu", another name, or "zero", where all layers have residual branches),
-        spline_rate (.0005): of the function. The rate was chosen on validation data of three tables, where higher ones
-        did worse and starts could not be told apart (benchmarks/own_defaults.py).
-    By "episodes", each of which trains fresh models with the function fixed, for models that train in seconds: episodes
-        (100), each a step longer than the one before it and at most `steps`; restarts (2), of which the best on `val`
-        is kept; window (5), the last steps of an episode, through which the function is differentiated; spline_rate
-        (.05), the length of the function's step after each. It takes models without statistics of batches.
+    replace: which activations: a class (`torch.nn.GELU`) or a pattern of names ("*.act"), as for `lab.swap`.
+    settings: those of training, as for `lab.compare`: steps (1000), rate (1e-3; by episodes 1e-2), batch, optimizer,
+        schedule, …, name, side_by_side. Those of the function: low (-8), high (8), knots (161), start ("gelu", another
+        name, or "zero" if all layers have residual branches) and spline_rate. By two losses: spline_rate (.0005, chosen
+        on validation data of three tables by benchmarks/own_defaults.py) and models (4), which share the function; they
+        learn on `train`, the function on `search`. By episodes, for models that train in seconds and have no batch
+        norm: episodes (100), each with fresh models and one step longer than the last, up to `steps`; restarts (2), the
+        best of which on `val` is kept; window (5), the number of last steps through which the function is
+        differentiated; spline_rate (.05), the length of the function's step.
 
-    >>> found = search("memorize", scale="smoke", progress=False)
-    >>> found.spline
+    Raises ArgumentError for a wrong argument, LabError where data are not here or the store cannot be written.
+
+    >>> search("memorize", scale="smoke", progress=False).spline
     Spline((361,) knots on [-20, 20])
     >>> search("ab mod 5", scale="smoke", progress=False).spline
     Spline((21,) knots on [-2, 2])
@@ -130,13 +134,17 @@ def train(
     batch: int | None = None,
     optimizer: str | None = None,
 ) -> Runs:
-    """Train a task's model from scratch (stage II, or a baseline), one run a seed, or read the runs from the store.
+    """Train models for a task from scratch, one run for each seed. Runs that the store has are read, not repeated.
 
-    task: as for `search`, or a `Logic` or a `Sraven`; on a `lab.Data`, models train on its `train` and `search`. mlp: a
-    name ("gelu", "identity", …; None: GELU, on a table ReLU), a `Spline`, or a polynomial of one (`phi.chebyshev(18)`).
-    steps: stop after so many. width: of the residual stream, or of hidden layers. layers, rate (the peak), batch:
-    others than the task's own. optimizer: of a table "sgd", "rmsprop" or "adam"; on other tasks there is one. On a
-    `Logic` or a `Sraven`, attention is a name of `lab.models.methods`; a table has none.
+    task: as for `search`, or a `Logic` or a `Sraven`. On a `lab.Data`, models train on its `train` and `search`.
+    mlp: the non-linearity: a name ("gelu", "identity", …), a `Spline`, or a polynomial of one (`phi.chebyshev(18)`).
+        Default: GELU; for a table ReLU.
+    attention: "softmax" or a `Spline`; for a `Logic` or a `Sraven` a name of `lab.models.methods`; a table has none.
+    steps: stop after so many. width: of the residual stream, or of hidden layers. layers, rate (the peak), batch: in
+        place of the task's own. optimizer: "sgd", "rmsprop" or "adam", for tables only.
+    scale, device: as for `search`.
+
+    Returns `Runs`: `.accuracy` (runs, evaluations), 0 to 1, at `.steps`. Raises ArgumentError and LabError as `search`.
 
     >>> runs = train("memorize", mlp="relu", seeds=2, scale="smoke", progress=False)
     >>> runs.accuracy.shape == (2, len(runs.steps))
@@ -204,11 +212,11 @@ def trained(
     store: Store | None = None,
     progress: bool = True,
 ) -> Run:
-    """One run of the hypernetwork paper's figures, for looking into it: from the store, or as it came with the lab
-    (data/runs), or else trained now.
+    """One run of the hypernetwork paper's figures, for looking into it: from the store, else as shipped with the lab
+    (data/runs), else trained now.
 
-    task: "sraven", or "logic" as where its latent codes are looked at. method: "softmax", "linear", "hyla", or another
-    of `lab.models.methods`.
+    task: "sraven", or "logic" as in the figures on its latent codes. method: "softmax", "linear", "hyla", or another of
+    `lab.models.methods`. scale, device: as for `search`. Raises ArgumentError for a wrong argument.
 
     >>> run = trained("logic", "hyla", scale="smoke", progress=False)
     >>> run.spec.task.length, run.spec.model.network, sorted(run.scores)[:2]
@@ -231,17 +239,17 @@ def zoo(name: None = None, folder: str | Path | None = None) -> pd.DataFrame: ..
 @overload
 def zoo(name: str, folder: str | Path | None = None) -> Spline: ...
 def zoo(name: str | None = None, folder: str | Path | None = None) -> Spline | pd.DataFrame:
-    """A learned non-linearity by its name, frozen; without a name, the table of all there are.
+    """A learned non-linearity by its name, frozen; without a name, the table of all that exist.
 
-    folder: your own zoo; default: the folder that LAB_ZOO names, if it does.
+    folder: your own zoo. Default: the folder that LAB_ZOO names, if it is set.
 
-    One row a function: task; part of the model it was learned for; paper whose method found it; scale; then what it
-    gains: accuracy on `test`, mean over training, of models that use it minus that of models with GELU and softmax (of
-    the simplicity paper: with ReLU), in percentage points, paired by seed. gain: mean over `seeds` runs of each kind.
-    low, high: its 95 % interval (Student's t). steps: of training. measured: where the runs are, "transformers/fig10"
-    for shipped results, "store" for yours; empty where nothing was trained with the function. Then the device of its
-    search, the commit of the lab that wrote the file, and the search's key. problem: of files that cannot be read,
-    where there are any.
+    The table has one row for each function: task; part of the model that it was learned for; paper whose method found
+    it; scale; then what it gains: the accuracy on `test`, mean over training, of models with it, minus that of models
+    with GELU and softmax (simplicity paper: with ReLU), in percentage points, paired by seed. gain: mean over `seeds`
+    runs. low, high: its 95 % interval (Student's t). steps: of training. measured: where the runs are,
+    "transformers/fig10" for shipped results, "store" for yours; empty if nothing was trained with the function. Then
+    the device of its search, the commit of the lab that wrote the file, the search's key; and problem, only if some
+    file cannot be read.
 
     Raises ArgumentError for an unknown name, LabError for a file that is damaged or of a newer schema.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from lab.errors import ArgumentError, check_folder
+from lab.errors import ArgumentError, absolute_path
 
 
 def folder(variable: str) -> Path | None:
@@ -19,7 +19,7 @@ def folder(variable: str) -> Path | None:
     text = os.environ.get(variable)
     if not text:
         return None
-    check_folder(variable, text)
+    absolute_path(variable, text)
     path = Path(text).expanduser()  # as it was given: messages and listings show it so
     check_no_file(path, f"{variable}={text}")
     return path

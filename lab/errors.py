@@ -173,10 +173,10 @@ def check_path(name: str, value: str | os.PathLike) -> Path:
     return path
 
 
-def check_folder(name: str, value: str | os.PathLike) -> Path:
-    """The value as an absolute path, as `check_path`; a ~ in front is the user's home.
+def absolute_path(name: str, value: str | os.PathLike) -> Path:
+    """The value as an absolute path, checked by `check_path`; a ~ in front is the user's home.
 
-    >>> check_folder("LAB_CACHE", "~/data").name
+    >>> absolute_path("LAB_CACHE", "~/data").name
     'data'
     """
     try:

@@ -133,14 +133,23 @@ def finetune(
     store: Store | None = None,
     progress: bool = True,
 ) -> TunedRuns:
-    """Tune all weights of a trained GPT-Neo or RoBERTa, with a new head, on a task of GLUE; one tuning a seed, or what
-    the store has. A call that was killed goes on where it was.
+    """Fine-tune a trained GPT-Neo or RoBERTa, with a new head, on a task of GLUE, once for each seed.
+
+    All weights are tuned. Tunings that the store has are read, not repeated; a call that was killed continues where it
+    was.
 
     pretrained: a `lab.Run` with a `SmallLanguageModel`, or the beginning of its key in the store (`lab store list`), or
-    of one that came with the lab.
-    task: "cola", "sst2", "mrpc" or "rte"; `lab data fetch cola` gets one. tuning: the settings of BabyLM's evaluation
-    of "2023", "2024" or "2025", or a `lab.spec.Tuning`. examples: of the training examples the first so many; default:
-    all. The score is of `val`, which also chooses the epoch, as in these evaluations.
+        the key of one that is shipped with the lab.
+    task: "cola", "sst2", "mrpc" or "rte"; `lab data fetch cola` downloads one.
+    tuning: the settings of BabyLM's evaluation of "2023", "2024" or "2025", or a `lab.spec.Tuning`.
+    examples: train on the first so many. Default: all.
+
+    Returns TunedRuns: `.scores` (seeds,), `.table`, `.estimate` (mean with its interval), and each tuning by its
+    number. The score is that of `val`, which also chooses the epoch, as in these evaluations. Raises ArgumentError for
+    a wrong argument, LabError where the data are not here.
+
+        tunings = lab.finetune("3f2a", "cola")
+        print(tunings, tunings.table)
     """
     store = as_store(store)
     run = _named(pretrained, store) if isinstance(pretrained, str) else pretrained

@@ -50,13 +50,19 @@ class Stored:
 
 @dataclass(frozen=True, eq=False)
 class Run(Stored):
-    """One trained model, read from the store when asked."""
+    """One trained model: its scores during training, its weights, where it comes from. Read from the store when asked.
+
+    >>> import lab
+    >>> run = lab.train("memorize", mlp="gelu", seeds=1, scale="smoke", progress=False)[0]
+    >>> run.accuracy_on("test").shape == run.steps.shape, run.diverged, type(run.model()).__name__
+    (True, None, 'Transformer')
+    """
 
     spec: RunSpec
 
     @property
     def key(self) -> str:
-        """The name of the run in the store."""
+        """The name of the run in the store: the SHA-256 of its spec."""
         return key(self.spec)
 
     @property
@@ -66,25 +72,27 @@ class Run(Stored):
 
     @property
     def loss(self) -> np.ndarray:
-        """Mean training loss since the evaluation before, in nats, (T,)."""
+        """Training loss, mean over the steps since the evaluation before, (T,): nats; for values, squared error."""
         return self._stored[0]["loss"]
 
     @property
     def scores(self) -> dict[str, np.ndarray]:
-        """Everything that was measured at these steps, each (T,), by <score>_<split>: "accuracy_test", "r2_ood", …"""
+        """Everything measured at these steps, each (T,), by the name <score>_<split>: "accuracy_test", "r2_ood", …"""
         return {name: values for name, values in self._stored[0].items() if name not in ("steps", "loss")}
 
     @property
     def accuracy(self) -> np.ndarray:
-        """Accuracy on the first evaluated split (`test`, unless asked otherwise), 0 to 1, (T,)."""
+        """Accuracy, 0 to 1, (T,), on the first split that was evaluated: `test`, unless asked otherwise."""
         return self.accuracy_on(self.spec.evaluate[0])
 
     def accuracy_on(self, split: str) -> np.ndarray:
-        """Accuracy on a split that was followed during training, (T,)."""
+        """Accuracy, 0 to 1, (T,), on a split that was evaluated during training; ArgumentError for any other."""
         return self.score("accuracy", split)
 
     def score(self, name: str, split: str) -> np.ndarray:
-        """A score ("accuracy", "r2", …) on a split that was followed during training, (T,)."""
+        """A score ("accuracy", "r2", …), (T,), on a split that was evaluated during training; ArgumentError for any
+        other.
+        """
         if split not in self.spec.evaluate:
             known = ", ".join(self.spec.evaluate)
             raise ArgumentError(f"split {shown(split)} was not evaluated during training; there are: {known}")
@@ -110,9 +118,11 @@ class Run(Stored):
 
     @property
     def trajectory(self) -> tuple[np.ndarray, np.ndarray]:
-        """Steps (S,), and the weights after them, flat, in the order of `model().parameters()` without knots, (S, P).
+        """The weights on the way: steps (S,), and after each the weights (S, P), flat, in the order of
+        `model().parameters()` without knots.
 
-        Those of training itself: what is evaluated and kept is a mean over its last steps.
+        They are those of training itself; what is evaluated and kept is a mean over its last steps. Raises
+        ArgumentError for a run that did not keep them.
         """
         if (path := self._stored[1].get("trajectory")) is None:
             raise ArgumentError("this run's weights were not remembered on its way; set trajectory= in its Descent")
@@ -120,11 +130,17 @@ class Run(Stored):
 
 
 class NoRunError(ArgumentError, IndexError):
-    """There is no run of that number. An IndexError, too: by that, Python knows where a sequence ends."""
+    """There is no run of that number. It is an IndexError, too, by which Python knows where a sequence ends."""
 
 
 class Runs(Sequence[Run]):
-    """Runs of one task and shape, one a seed."""
+    """Runs of one task and shape, one for each seed, as `lab.train` returns them. runs[i] is a `Run`.
+
+    >>> import lab
+    >>> runs = lab.train("memorize", mlp="gelu", seeds=2, scale="smoke", progress=False)
+    >>> runs.accuracy.shape == (2, len(runs.steps)), runs[0].spec.seed, len(runs[1:])
+    (True, 0, 1)
+    """
 
     def __init__(self, runs: Sequence[Run]):
         if isinstance(runs, str) or not isinstance(runs, Iterable):

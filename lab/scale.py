@@ -7,10 +7,10 @@ from collections.abc import Collection
 from lab.errors import check_choice
 
 SCALES = {
-    "smoke": "seconds, for tests: the machinery runs, the numbers mean nothing",
-    "laptop": "the default: minutes on 2 CPU cores, smaller than the paper, the effect visible",
-    "overnight": "a night of 2 CPU cores a paper, for figures that a laptop's minutes are too short for",
-    "paper": "the paper's own hyper-parameters: a GPU",
+    "smoke": "seconds; for tests: everything runs, the numbers mean nothing",
+    "laptop": "minutes on 2 CPU cores (the default); smaller than the paper, but the effect shows",
+    "overnight": "a night of 2 CPU cores for each paper; figures for which minutes are too short",
+    "paper": "the paper's own hyper-parameters; needs a GPU, or nights of a CPU",
 }
 COMMON = ("smoke", "laptop", "paper")  # every figure has these
 

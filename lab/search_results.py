@@ -53,11 +53,15 @@ class LearnedFunctions(Stored, ABC):
     def publish(
         self, name: str, measured: Measured | None = None, folder: str | Path | None = None, **facts: object
     ) -> list[str]:
-        """Put what was found into your own zoo; return the names: lab.zoo("mine/<name>") is the function.
+        """Put the learned function into your own zoo, and return its name: lab.zoo("mine/<name>") is the function.
 
-        name: of it; where there are several, their parts follow it. measured: a comparison with this function in it:
-            its gain over the first of the other functions is kept, and where it was measured. folder: of the zoo;
-            default: the one that LAB_ZOO names, or "zoo" in the store's folder. facts: whatever else to remember.
+        name: where several functions were learned, each has its part's name added, and all names are returned.
+        measured: a `lab.Comparison` with this function in it: its gain over the first of the other functions is kept,
+            and where it was measured.
+        folder: of the zoo. Default: the one that LAB_ZOO names, or "zoo" in the store's folder.
+        facts: whatever else to remember, as JSON can say it.
+
+        Raises ArgumentError for a name that no file can have, LabError where the folder cannot be written.
         """
         check_type("name", name, str, "a name, such as 'digits-cnn'")
         gain = {} if measured is None else {"gain": measured.gain_of(self)}
@@ -79,13 +83,19 @@ class Measured(Protocol):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SearchResult(LearnedFunctions):
-    """What a search by two losses found: stage I, on a table, or in models of your own."""
+    """The result of a search by two losses (transformers paper, Algorithm 1), as `lab.search` returns it.
+
+    >>> import lab
+    >>> result = lab.search("memorize", scale="smoke", progress=False)
+    >>> result.spline, result.history["loss"].shape == (len(result.history["steps"]), result.spec.models)
+    (Spline((361,) knots on [-20, 20]), True)
+    """
 
     spec: SearchSpec | TwoLossSpec | ModuleSearch
 
     @property
     def spline(self) -> Spline:
-        """The learned function for the MLP, frozen; for the attention where only that was searched for."""
+        """The learned function of the MLP, frozen; of the attention where only that was learned."""
         return self.splines.get("mlp") or next(iter(self.splines.values()))
 
     @cached_property
@@ -99,7 +109,9 @@ class SearchResult(LearnedFunctions):
 
     @property
     def history(self) -> dict[str, np.ndarray]:
-        """search_loss (steps,): mean over models of the loss on `search`; loss (T, M): on `train`, at steps (T,)."""
+        """search_loss (steps,): loss on `search`, mean over models; loss (T, M): of each model on `train`, at steps
+        (T,); died (M,): the step at which a model's loss was no longer finite, -1 for none.
+        """
         return self._stored[0]
 
 
@@ -110,18 +122,24 @@ def search_of(spline: Spline) -> SearchResult | EpisodeResult | None:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EpisodeResult(LearnedFunctions):
-    """What a search by episodes found."""
+    """The result of a search by episodes (simplicity paper, Algorithm 1), as `lab.search` returns it for tables.
+
+    >>> import lab
+    >>> result = lab.search("ab mod 5", scale="smoke", progress=False)
+    >>> result.spline, result.results.shape[-1]
+    (Spline((21,) knots on [-2, 2]), 2)
+    """
 
     spec: EpisodeSpec
 
     @property
     def winner(self) -> int:
-        """The restart whose function did best when models were trained with it from scratch."""
+        """The number of the restart whose function did best when models were trained with it from scratch."""
         return self._stored[2]["winner"]
 
     @property
     def spline(self) -> Spline:
-        """The winner's function; of several (layers, input dimensions) the first."""
+        """The winner's function, frozen; the first of several (layers, inputs)."""
         return next(iter(self.splines.values()))
 
     @cached_property
@@ -133,7 +151,7 @@ class EpisodeResult(LearnedFunctions):
         return splines
 
     def of_restart(self, restart: int | None = None) -> dict[str, Spline]:
-        """Functions of a restart, or of the winner, as `splines`."""
+        """The functions of a restart, by name as in `splines`. Default: the winner's."""
         if restart is not None:
             check_whole("restart", restart, 0, len(self.spec.restarts) - 1)
         end = f"@{self.winner if restart is None else restart}"
@@ -142,7 +160,9 @@ class EpisodeResult(LearnedFunctions):
 
     @property
     def results(self) -> np.ndarray:
-        """Accuracy and loss on the watched split of the models that decided, (restarts, models, 2)."""
+        """How models did that were trained from scratch with each restart's function, (restarts, models, 2): accuracy
+        and loss on the split that chooses the winner.
+        """
         return self._stored[0]["results"]
 
     @property

@@ -1,5 +1,6 @@
 """The command line: what each command does, what it says when asked for something wrong, and with which exit code."""
 
+import io
 import json
 import os
 import re
@@ -118,6 +119,35 @@ def test_help_is_everywhere(lab):
         code, out, said = lab(f"{name} --help")
         assert code == 0 and said == [] and len(out) > 3, name
         assert not any(re.match(r"(│| ) \[*STR", line) for line in out), f"{name}: an argument without a name"
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_help_fills_a_terminal_of_80_columns(lab, monkeypatch, command):
+    """No line is longer, and none ends where the next line's first word would still have its place."""
+    monkeypatch.setenv("COLUMNS", "80")
+    _, out, _ = lab(f"{command} --help")
+    assert [line for line in out if len(line) > 80 and not line.startswith("usage: ")] == []
+    cells = [line[2:-2] if line.startswith("│") else "" for line in out]
+    for line, following in zip(cells, cells[1:], strict=False):
+        text = line.rstrip()
+        if following.startswith("  ") and re.search(r"\S {2,}\S|^ ", text):  # not an option alone on its line
+            assert len(text) + 1 + len(following.split()[0]) > 76, f"{text!r} ends early"
+    helps = " ".join(out)
+    assert "default: None" not in helps and "{None" not in helps and "(default: )" not in helps
+
+
+@pytest.mark.parametrize("words", ["--help", "figures"])
+def test_a_reader_that_leaves_early_is_no_error(monkeypatch, words):
+    """As with `lab figures | head`."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    pipe, said = os.fdopen(writing, "w", buffering=1), io.StringIO()
+    monkeypatch.setattr(sys, "stdout", pipe)
+    monkeypatch.setattr(sys, "stderr", said)
+    main([words])
+    assert said.closed, "what Python says of the pipe at its end would be shown"
+    with pytest.raises(BrokenPipeError):
+        pipe.close()
 
 
 # What commands do.

@@ -56,15 +56,16 @@ def figure(
     tasks: Sequence[str] | None = None,
     cluster: Client | str | Path | None = None,
 ) -> Figure:
-    """A figure of the catalogue, with its table and provenance.
+    """A figure of the catalogue, with its table and provenance. What the store lacks is trained.
 
-    scale: one of the entry's; best is the largest of these whose results are shipped, else laptop. seeds: runs of
-    each kind (default: the entry's own). tasks: of the entry's tasks, those to show (default: all). force: train again
-    what the store has. An interrupted call goes on when it is repeated, with `force` or without: what it had forgotten
-    is marked in the store (`lab.store.forced`) until all of it is trained, and what it had trained again stays.
-    shipped: where the store lacks runs, take the results in data/results if they are there, rather than train; their
-    provenance says so. cluster: what trains instead of this machine, a `distributed.Client` or what `lab figure
-    --cluster` takes; its workers must see the store.
+    scale: one of the entry's, or "best": the largest of these whose results are shipped, else "laptop".
+    seeds: runs of each configuration; tasks: show only these of the entry's. Default: the entry's own number, and all.
+    force: train again even what the store has. An interrupted call continues when it is repeated, with `force` or not:
+        what it had forgotten stays marked in the store (`lab.store.forced`) until all of it is trained.
+    shipped: take results that the store lacks from data/results, if they are there. The provenance says so.
+    cluster: a `distributed.Client`, or what `lab figure --cluster` takes; its workers train, and must see the store.
+
+    Raises ArgumentError for a wrong argument, LabError where data are not here or the store cannot be written.
 
     >>> figure("transformers/fig6", scale="smoke", progress=False).table.columns.tolist()
     ['task', 'x', 'value', 'density', 'accuracy']

@@ -29,14 +29,18 @@ NOT_HERE = "no results of this scale are here"
 
 
 def scorecard(scale: str | None = None, results: str | Path = RESULTS) -> pd.DataFrame:
-    """Every claim of the catalogue, one row each: id, entry, claim, scale, verdict, reason (why it is not measured),
-    effect, low, high, level (of that interval: .95, or more where it is corrected for several cases), above, below
-    (where the claim says that the effect lies), unit, n, over (what n counts), covers (what the interval is about),
-    case (which of several decides); and of what is open: decides (what would decide it), hours (of a machine of two
-    cores; NaN where that takes a GPU or data that are not here).
+    """Every claim of the papers, one row each, with its verdict in the results that are here.
 
-    scale: of the results; default: for each entry the largest whose results are here.
-    results: a folder with a table in ENTRY/SCALE, such as `lab figure` writes into `out`.
+    scale: of the results. Default: for each entry the largest whose results are here.
+    results: a folder with tables in ENTRY/SCALE, as `lab figure` writes into `out`. Default: the shipped results.
+
+    Columns: id, entry, claim, scale; verdict, and reason (why it is not measured); effect, with its interval from low
+    to high at a level (.95, or more where it is corrected for several cases), and unit; above, below: where the claim
+    says that the effect lies; n, over: how many units there are, and of what; covers: what the interval is about; case:
+    which of several decides. For a claim that is open, decides: what would decide it, and hours: on a machine of two
+    cores (NaN where that takes a GPU, or data that are not here).
+
+    Raises ArgumentError for an unknown scale or folder, LabError for a table that does not fit its entry.
 
     >>> card = scorecard("laptop")
     >>> set(card["verdict"]) <= {"holds", "does not hold", "not decided", "not measured here"}

@@ -10,11 +10,12 @@ from typing import Annotated
 import tyro
 
 from lab.cli.folder import writable
+from lab.cli.options import Device, Scale, default
 
 
 @dataclass(frozen=True)
 class Figures:
-    """List the catalogue: every figure, what it shows, its minutes at each scale, whether results are here."""
+    """List all figures: what each shows, its minutes at each scale, its results."""
 
     json: bool = False
     """Print JSON instead of a table."""
@@ -35,25 +36,23 @@ class Figures:
 
 @dataclass(frozen=True)
 class Figure:
-    """Make a figure: train what is missing, measure, draw, and write figure, table and provenance."""
+    """Make a figure: train what is missing, measure, draw, and write its files."""
 
     name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
-    """Entry of the catalogue, e.g. transformers/fig5 (`lab figures` lists them)."""
-    scale: str = "laptop"
-    """smoke, laptop, paper, for some figures overnight; or best, the largest of these whose results are shipped."""
-    tasks: str = ""
-    """Of the figure's tasks those to train and show, with commas: memorize,addmod. Default: all."""
-    device: str = "auto"
-    """cpu, cuda or auto."""
-    seeds: int | None = None
-    """Runs of each kind. Default: the figure's own number at that scale."""
-    out: Path | None = None
-    """Folder to write into. Default: out/NAME/SCALE."""
+    """The figure, e.g. transformers/fig5; `lab figures` lists all."""
+    scale: Scale = "laptop"
+    """smoke, laptop, overnight (some figures) or paper; or best: the largest whose results are shipped."""
+    tasks: Annotated[str, default("all", metavar="TASK,...")] = ""
+    """Train and show only these of the figure's tasks, e.g. memorize,addmod."""
+    device: Device = "auto"
+    seeds: Annotated[int | None, default("the figure's own number at this scale")] = None
+    """Number of runs of each configuration, one per seed."""
+    out: Annotated[Path | None, default("out/NAME/SCALE")] = None
+    """Folder for the files: figure.html, figure.json, table.csv, provenance.json."""
     force: bool = False
-    """Train everything again, also what the store has. Interrupted and repeated, it goes on where it was."""
-    cluster: str | None = None
-    """Train on a Dask cluster: local:4 (processes here), tcp://HOST:PORT (a scheduler), or cluster.yaml. All workers
-    must see the store (LAB_STORE)."""
+    """Train again even what the store has. After an interruption, the same command continues."""
+    cluster: Annotated[str | None, default("train here", metavar="CLUSTER")] = None
+    """Train on a Dask cluster: local:4 (processes here), tcp://HOST:PORT, or cluster.yaml. All share LAB_STORE."""
 
     def run(self) -> None:
         """Make it and print what was written."""
@@ -73,16 +72,16 @@ class Figure:
 
 @dataclass(frozen=True)
 class Scorecard:
-    """Say of every claim of the papers whether it holds in the results that are here, with intervals."""
+    """Print which claims of the papers hold in the results, with intervals."""
 
     json: bool = False
     """Print JSON instead of text."""
     markdown: bool = False
-    """Print the page RESULTS.md instead of text."""
-    scale: str | None = None
-    """smoke, laptop, overnight or paper. Default: for each figure the largest whose results are here."""
-    results: Path | None = None
-    """Folder with results, such as `lab figure` writes: out. Default: what is shipped with the lab."""
+    """Print Markdown instead of text: the page RESULTS.md."""
+    scale: Annotated[str | None, default("for each figure the largest with results", metavar="SCALE")] = None
+    """Judge results of this scale: smoke, laptop, overnight or paper."""
+    results: Annotated[Path | None, default("the results shipped with the lab")] = None
+    """Folder with results of `lab figure`, e.g. out."""
 
     def run(self) -> None:
         """Print it."""

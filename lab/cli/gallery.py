@@ -11,10 +11,10 @@ import tyro
 
 @dataclass(frozen=True)
 class Gallery:
-    """Write the shipped results as a static site: figures, verdicts, functions, notebooks, a playground."""
+    """Write a static web site of the shipped results, with a playground."""
 
     out: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="[FOLDER]")] = Path("out/gallery")
-    """Folder to write into: a new one, or that of an older gallery, which is replaced."""
+    """Folder to write into. An older gallery in it is replaced."""
 
     def run(self) -> None:
         """Write it and say where the first page is."""

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
+import tyro
+
+from lab.cli.options import default
 from lab.errors import ArgumentError
 
 BEGIN, END = "<!-- table of lab scale -->", "<!-- end of table of lab scale -->"
@@ -12,12 +16,12 @@ BEGIN, END = "<!-- table of lab scale -->", "<!-- end of table of lab scale -->"
 
 @dataclass(frozen=True)
 class Scale:
-    """Say what every figure costs at a scale, and how it spreads over workers: simulated from recorded step times."""
+    """Estimate the cost of every figure at a scale, on 1 to 64 workers."""
 
-    scale: str = "paper"
+    scale: Annotated[str, tyro.conf.arg(metavar="SCALE")] = "paper"
     """smoke, laptop, overnight or paper."""
-    write: Path | None = None
-    """A page in which the table is replaced, such as docs/scale.md. Default: it is printed."""
+    write: Annotated[Path | None, default("print the table")] = None
+    """Replace the table in this page, e.g. docs/scale.md."""
 
     def run(self) -> None:
         """Print it, or write it."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 
 from lab.cli.folder import writable
+from lab.cli.options import default
 from lab.errors import ArgumentError, LabError
 
 if TYPE_CHECKING:
@@ -19,14 +20,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DataCommand:
-    """List the data sets, fetch them from their publishers, or compare those that are here with their digests."""
+    """List the data sets, fetch one from its publisher, or verify files by digest."""
 
     action: tyro.conf.Positional[Literal["list", "fetch", "verify"]] = "list"
-    """list: all of them, and which are here; fetch: get them, or one; verify: read them and compare digests."""
-    name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[NAME]")] = ""
-    """One data set. Default: all for list, all that are here for verify."""
+    """list: all data sets, and which are here; fetch: download NAME; verify: compare files with their digests."""
+    name: Annotated[str, tyro.conf.Positional, default("all; verify: all that are here", metavar="[NAME]")] = ""
+    """Data set."""
     json: bool = False
-    """Print JSON (list)."""
+    """For list: print JSON instead of text."""
 
     def run(self) -> None:
         """Do it."""
@@ -51,17 +52,22 @@ class DataCommand:
 
 @dataclass(frozen=True)
 class StoreCommand:
-    """Look after the store of trained runs."""
+    """List, verify, clean or export the trained runs in the store."""
 
-    action: tyro.conf.Positional[Literal["list", "verify", "clean", "export"]] = "list"
-    """list: what is there; verify: read every file and compare digests; clean: remove what is damaged or left over, and
-    nothing that the lab has not written; export: copy results into another store."""
-    keys: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[KEY ...]")] = ()
-    """What to export: keys of results, or their beginnings."""
+    action: Annotated[
+        Literal["list", "verify", "clean", "export"],
+        tyro.conf.Positional,
+        tyro.conf.arg(
+            help="list: what is there; verify: read every file and compare digests; clean: remove what is damaged or"
+            " left over, never files of others; export: copy results into another store."
+        ),
+    ] = "list"
+    keys: Annotated[tuple[str, ...], tyro.conf.Positional, default("none", metavar="[KEY ...]")] = ()
+    """For export: keys of results as `lab store list` prints them, or their beginnings."""
     out: Path = Path("data")
-    """Store to export into. Default: data, from which runs are shipped with the lab."""
+    """For export: the other store. Runs in data are shipped with the lab."""
     json: bool = False
-    """Print JSON (list)."""
+    """For list: print JSON instead of text."""
 
     def run(self) -> None:
         """Do it."""
@@ -97,10 +103,10 @@ class StoreCommand:
 
 @dataclass(frozen=True)
 class Doctor:
-    """Say what is here: versions, device, kernels in use, browser, store."""
+    """Check the installation: versions, device, kernels, browser, data, store."""
 
     json: bool = False
-    """Print JSON."""
+    """Print JSON instead of text."""
 
     def run(self) -> None:
         """Print the findings."""

@@ -11,29 +11,38 @@ import tyro
 
 from lab import environment
 from lab.cli.folder import writable
+from lab.cli.options import Device, Scale, default
 from lab.errors import LabError
+
+TASK = (
+    "An algorithmic task: memorize, addmod, add, addreversed, mano, haystack, copy or parentheses; a text: shakespeare"
+    ' or "shakespeare gpt2" (with that tokenizer); or a table: "a+b mod 27", "mnist_sample as numbers", bank-marketing'
+    " (`lab data` lists texts and tables)."
+)
+LEARN = (
+    "What to learn. For an algorithmic task or a text: mlp, attention, or both. For a table: shared (one function for"
+    " all hidden layers), layers (one for each layer) or inputs (one for each input)."
+)
 
 
 @dataclass(frozen=True)
 class Search:
-    """Learn a non-linearity for a task."""
+    """Learn a non-linearity for a task, and write it as JSON."""
 
-    task: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK")]
-    """memorize, addmod, add, addreversed, mano, haystack, copy or parentheses; a text: shakespeare, "shakespeare gpt2";
-    or a table: "a+b mod 27", "mnist_sample as numbers", bank-marketing, ..."""
-    scale: str = "laptop"
+    task: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK", help=TASK)]
+    scale: Scale = "laptop"
     """smoke, laptop or paper."""
-    learn: tuple[Literal["mlp", "attention", "shared", "layers", "inputs"], ...] | None = None
-    """What to learn: mlp (default), attention, or both. For a table: one function for all hidden layers (shared, the
-    default), one a layer (layers), or one an input (inputs)."""
-    by: Literal["two_loss", "episodes"] | None = None
-    """How: two_loss (algorithmic tasks), or episodes (default for tables)."""
+    learn: Annotated[
+        tuple[Literal["mlp", "attention", "shared", "layers", "inputs"], ...] | None,
+        default("mlp; for a table shared", metavar="PART ...", help=LEARN),
+    ] = None
+    by: Annotated[Literal["two_loss", "episodes"] | None, default("two_loss; for a table episodes")] = None
+    """Method of the search. Episodes are for tables only."""
     seed: int = 0
     """Seed of the search."""
-    device: str = "auto"
-    """cpu, cuda or auto."""
-    out: Path | None = None
-    """Folder for the learned function(s) as JSON, with provenance. Default: your zoo, LAB_ZOO; without it, out/zoo."""
+    device: Device = "auto"
+    out: Annotated[Path | None, default("the folder LAB_ZOO if it is set, else out/zoo")] = None
+    """Folder for the learned functions, with provenance."""
 
     def run(self) -> None:
         """Search and write the splines."""
@@ -48,23 +57,21 @@ class Search:
 
 @dataclass(frozen=True)
 class FineTune:
-    """Tune a trained GPT-Neo or RoBERTa on a task of GLUE, several seeds; print its score with an interval."""
+    """Fine-tune a trained GPT-Neo or RoBERTa on a GLUE task; print score, interval."""
 
     run_key: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="KEY")]
-    """The run to begin with: its key, or the beginning of it (`lab store list`)."""
+    """Key of the trained run, or its beginning; `lab store list` prints keys."""
     task: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK")]
-    """cola, sst2, mrpc or rte (`lab data fetch cola` gets one)."""
+    """cola, sst2, mrpc or rte; `lab data fetch cola` downloads one."""
     seeds: int = 5
-    """Seeds of the new head's weights and of the order of examples."""
-    tuning: str = "2024"
-    """Settings of BabyLM's evaluation of 2023, 2024 or 2025."""
-    examples: int | None = None
-    """Of the training examples the first so many. Default: all."""
-    device: str = "auto"
-    """cpu, cuda or auto."""
-    out: Path | None = None
-    """Folder for scores.csv, one row a seed, with the key under which the store has the tuned weights. Default: none is
-    written."""
+    """Number of seeds: of the new head's weights and of the order of examples."""
+    tuning: Annotated[str, tyro.conf.arg(metavar="YEAR")] = "2024"
+    """Year of the BabyLM evaluation whose settings are used: 2023, 2024 or 2025."""
+    examples: Annotated[int | None, default("all")] = None
+    """Train on the first INT training examples only."""
+    device: Device = "auto"
+    out: Annotated[Path | None, default("nothing is written")] = None
+    """Folder for scores.csv: one row per seed, with the key of the tuned weights in the store."""
 
     def run(self) -> None:
         """Tune, print one line, and the table."""
@@ -87,18 +94,17 @@ class FineTune:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Tune on `val`: train the baseline of tasks at each rate of a grid, print the best, write the table."""
+    """Train tasks' baselines at each learning rate of a grid; choose on `val`."""
 
-    tasks: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[TASK ...]")] = ()
-    """Tasks; none means all."""
-    scale: str = "laptop"
+    tasks: Annotated[tuple[str, ...], tyro.conf.Positional, default("all", metavar="[TASK ...]")] = ()
+    """Algorithmic tasks, e.g. memorize addmod."""
+    scale: Scale = "laptop"
     """smoke, laptop or paper."""
-    device: str = "auto"
-    """cpu, cuda or auto."""
+    device: Device = "auto"
     searches: bool = False
-    """Sweep the learning rate of the knots in the searches instead."""
+    """Sweep the learning rate of the knots in searches instead."""
     out: Path = Path("out/sweep")
-    """Folder for sweep.csv, or searches.csv."""
+    """Folder for sweep.csv; with --searches, for searches.csv."""
 
     def run(self) -> None:
         """Sweep and write."""
@@ -109,20 +115,21 @@ class Sweep:
 
 @dataclass(frozen=True)
 class TrainAll:
-    """Train every figure of a scale, those first whose open claims cost least, and write each that is complete."""
+    """Train all figures of a scale, those that decide most claims a minute first."""
 
-    scale: str = "laptop"
-    """smoke, laptop, overnight (figures that have it) or paper."""
+    scale: Scale = "laptop"
+    """smoke, laptop, overnight (some figures) or paper."""
     hours: float = 10.0
-    """When to stop. What is trained is kept; the same command goes on from there."""
-    papers: tuple[Literal["transformers", "hypernetwork", "simplicity", "activations", "crossing"], ...] = ()
-    """Of these papers. Default: all."""
-    device: str = "auto"
-    """cpu, cuda or auto."""
+    """Stop after this many hours. What is trained is kept; the same command continues."""
+    papers: Annotated[
+        tuple[Literal["transformers", "hypernetwork", "simplicity", "activations", "crossing"], ...], default("all")
+    ] = ()
+    """Train figures of these papers only."""
+    device: Device = "auto"
     out: Path = Path("out")
-    """Folder to write into: OUT/NAME/SCALE."""
-    cluster: str | None = None
-    """Train on a Dask cluster, as in `lab figure`; the runs of all figures at once, the first figures' first."""
+    """Folder for the files: each figure's go to OUT/NAME/SCALE."""
+    cluster: Annotated[str | None, default("train here", metavar="CLUSTER")] = None
+    """Train on a Dask cluster, named as for `lab figure`: the runs of all figures at once, in the same order."""
 
     def run(self) -> None:
         """Train, and say what is left."""

@@ -43,12 +43,14 @@ MOST = 2**24  # knots: float32 tells no more of them apart
 
 
 class Spline(Arithmetic, nn.Module):
-    """φ: ℝ→ℝ through `values` at evenly spaced knots.
+    """A piecewise linear function φ: ℝ→ℝ with evenly spaced knots, constant outside (transformers paper, App. B).
 
-    values: (knots,) for one function, or (runs, knots) for one function a run: the input's leading axis is then the
-        run axis. A Parameter, frozen unless `learnable`.
-    low, high: positions of the first and last knot.
-    scaled: gives a `ScaledSpline` around this one instead: its input has a scale that learns with it.
+    values: (knots,) for one function; or (runs, knots), one function for each run: then the leading axis of its inputs
+        is the run axis. It becomes a Parameter, frozen unless `learnable`.
+    low, high: positions of the first and the last knot.
+    scaled: True returns a `ScaledSpline` around this function: its input has a scale that is learned with it.
+
+    Raises ArgumentError for fewer than two knots, values that are no numbers, and low ≥ high.
 
     >>> hat = Spline(torch.tensor([0.0, 1.0, 0.0]), low=-1.0, high=1.0)
     >>> hat(torch.tensor([-5.0, -0.5, 0.0, 0.25])).tolist()

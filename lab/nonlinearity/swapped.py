@@ -67,11 +67,13 @@ def save_swapped(model: nn.Module, folder: str | Path) -> Path:
 
 
 def load_swapped(model: type[nn.Module] | Callable[[], nn.Module] | nn.Module, folder: str | Path) -> nn.Module:
-    """The model that `save_swapped` wrote to a folder, with its functions.
+    """The model that `save_swapped` wrote to a folder, with its functions; `save_swapped` has an example.
 
-    model: a Hugging Face class (GPT2LMHeadModel, AutoModelForCausalLM), which is built from the configuration there and
-    comes in the mode of evaluation; or a module that is built like the one saved before its swap, or a function without
-    arguments that builds it.
+    model: a Hugging Face class (GPT2LMHeadModel, AutoModelForCausalLM), which is built from the configuration in the
+        folder and returned in evaluation mode; or a module built like the one that was saved, before its swap; or a
+        function without arguments that builds such a module.
+
+    Raises LabError where the folder holds no such model, or functions and weights do not fit this one.
     """
     from safetensors.torch import load_file, load_model
 

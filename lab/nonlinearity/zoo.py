@@ -13,7 +13,7 @@ import re
 from pathlib import Path
 
 from lab import environment
-from lab.errors import ArgumentError, LabError, check_folder, check_type, listed, shown
+from lab.errors import ArgumentError, LabError, absolute_path, check_type, listed, shown
 from lab.nonlinearity.spline import Spline
 from lab.store import Store
 
@@ -50,7 +50,7 @@ def zoo_files(folder: str | Path | None = None) -> dict[str, Path]:
     """Files by name, in the order of `zoo_names`."""
     found, own = _named(SHIPPED, ("*/*.json",)), None
     if folder is not None:
-        own = check_folder("folder", folder)
+        own = absolute_path("folder", folder)
         if not own.is_dir():
             raise ArgumentError(f"folder={str(folder)!r} is no folder; `lab search TASK --out {folder}` makes it a zoo")
     else:
@@ -79,7 +79,7 @@ def keep(name: str, phi: Spline, facts: dict, folder: str | Path | None = None) 
         raise ArgumentError(
             f"name={shown(name)}: give letters, digits, '-' or '_', and at most one '/', as 'digits-cnn'"
         )
-    home = own_folder() if folder is None else check_folder("folder", folder)
+    home = own_folder() if folder is None else absolute_path("folder", folder)
     path = home / f"{name}.json"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

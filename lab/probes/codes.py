@@ -60,21 +60,23 @@ def latent_codes(
     normalized: bool = True,
     batch: int = 256,
 ) -> Codes:
-    """The code (a_{h,q,k})_h of one layer for the query and key tokens named (hypernetwork paper, Eq. 4, Fig. 1B).
+    """The code (a_{h,q,k})_h of one layer for the given query and key tokens (hypernetwork paper, Eq. 4, Fig. 1B).
 
     model, inputs: one of
         a model with `attention_scores`, as the lab's have, with the examples of a task, or their tokens (N, T) or
-        inputs (N, T, D). `run` picks one of the model's runs, and of the inputs' where they, too, have a run axis. A
+        inputs (N, T, D). `run` picks one of the model's runs, and of the inputs' if they have a run axis, too. A
         model of your own says by `runs` that it has a run axis (`lab.probes.weights.runs_of`);
-        a model with `torch.nn.MultiheadAttention` in it, or such a module itself, with what it reads: its layers are
+        a model that contains `torch.nn.MultiheadAttention`, or such a module itself, with its inputs: its layers count
         in the order in which they are called;
-        a Hugging Face model, with token ids (N, T) or the dictionary that its tokenizer returns. Its attention has to
-        be "eager": fused attention leaves no scores that could be read;
-        attention scores (N, heads, query, key), maybe with a run axis in front; or a list of such, one a layer.
-    layer: which one, from 0; negative ones count from the last.
-    query, key: index of a token, or (N,) one an example. The paper reads the response token attending to itself.
-    normalized: False for the scores before normalization, from models that tell them.
+        a Hugging Face model, with token ids (N, T) or the dictionary that its tokenizer returns. Its attention must be
+        "eager": fused attention computes no scores that could be read;
+        attention scores (N, heads, query, key), or with a run axis in front; or a list of such, one for each layer.
+    layer: from 0; negative numbers count from the last.
+    query, key: index of a token, or (N,), one for each example. The paper reads the response token attending to itself.
+    normalized: False for the scores before normalization, where the model gives them.
     batch: examples that go through the model at once. It bounds the memory and changes nothing else.
+
+    Raises ArgumentError for a layer, run or token that is not there, and for a model whose scores cannot be read.
 
     >>> scores = torch.tensor([[0.9, 0.1], [0.2, 0.8]])  # planted: (examples, heads)
     >>> codes = latent_codes(scores[:, :, None, None].expand(2, 2, 5, 5), query=4, key=2)
@@ -104,7 +106,7 @@ def codes_by_layer(
     normalized: bool = True,
     batch: int = 256,
 ) -> tuple[Codes, ...]:
-    """`latent_codes` of every layer, from one pass through the model.
+    """`latent_codes` of every layer, from one pass through the model. Arguments and errors as there.
 
     >>> scores = torch.rand(2, 3, 5, 5)  # (examples, heads, query, key)
     >>> [codes.codes.shape for codes in codes_by_layer([scores, scores])]

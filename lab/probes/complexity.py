@@ -16,7 +16,7 @@ ROUNDING = 64  # a path that deviates less than so many units of the last place 
 
 @dataclass(frozen=True)
 class Complexity:
-    """A mean over paths, its 95 % interval (bootstrap over paths), and each path's own number, (paths,)."""
+    """A mean over paths with its 95 % interval, low to high (bootstrap over paths), and each path's value, (paths,)."""
 
     value: float
     low: float
@@ -32,12 +32,18 @@ def total_variation(
     samples: int = 100,
     seed: int = 0,
 ) -> Complexity:
-    """How far f goes up and down on a path, its way along the straight line between its ends not counted (Eq. 2).
+    """How far f goes up and down along straight paths between points (simplicity paper, Eq. 2).
 
-    f: any callable (N, inputs) → (N,) or (N, outputs), as for `slice_1d`; of several outputs, each path looks at one,
-    drawn at random. points (N, inputs), or images (N, C, H, W): a path joins two of them; labels (N,):
-    where given, two with different ones.
-    A linear function has 0. The unit is that of f. Compare values for the same points, paths and seed.
+    What f would change along the straight line between a path's ends is subtracted first: a linear function has 0.
+
+    f: any callable (N, inputs) → (N,) or (N, outputs), as for `slice_1d`. Of several outputs, each path looks at one,
+        drawn at random.
+    points: (N, inputs), or images (N, C, H, W). A path joins two of them.
+    labels: (N,); if given, a path joins two points with different labels.
+    paths, samples, seed: number of paths, points on each, and the seed of their choice.
+
+    The unit is that of f. Compare values for the same points, paths and seed only. Raises ArgumentError for arguments
+    of other shapes, and where f fails.
 
     >>> line = np.linspace(-1, 1, 50)[:, None]
     >>> total_variation(lambda x: 3 * x[:, 0] + 2, line).value < 1e-10
@@ -54,11 +60,11 @@ def fourier_complexity(
     samples: int = 100,
     seed: int = 0,
 ) -> Complexity:
-    """The mean frequency of f on a path, in cycles a path, each frequency weighted with its magnitude.
+    """The mean frequency of f along straight paths between points, in cycles per path, weighted by magnitude.
 
-    The measure to which Appendix F compares the total variation. It says no more than that it is a Fourier-based one
-    from prior work; here it is Σ k |f̃(k)| / Σ |f̃(k)|, with f̃ the `spectrum` along each path, the straight line between
-    its ends subtracted. A path on which f is linear has 0. Arguments as for `total_variation`.
+    The paper compares total variation with a Fourier-based measure from prior work (simplicity paper, App. F), and does
+    not say which. Here it is Σ k |f̃(k)| / Σ |f̃(k)|, with f̃ the `spectrum` along each path after the straight line
+    between its ends is subtracted. A path on which f is linear has 0. Arguments and errors as for `total_variation`.
 
     >>> ends = np.array([[0.0], [1.0]])
     >>> round(fourier_complexity(lambda x: np.sin(2 * np.pi * 5 * x[:, 0]), ends).value, 6)

@@ -53,15 +53,20 @@ def contrast(
     shuffles: int = 20,
     points: Any = None,
 ) -> Contrast:
-    """Compare the examples `a` with the examples `b`, two groups without a common member.
+    """Compare two groups of examples, A and B, by their traits, and by whether a decoder tells their codes apart.
 
-    codes (examples, heads). a, b: indices of examples. traits (examples, C) bool: what an example has. groups, seed,
-    shuffles: as in `decode`, which a logistic regression of A against B goes through. points (examples, 2): the map on
-    which A and B were chosen.
+    codes: (examples, heads).
+    a, b: indices of the examples of A and of B, with no common one.
+    traits: (examples, C) bool: what an example has.
+    groups, seed, shuffles: as for `decode`, by which a logistic regression tells A from B.
+    points: (examples, 2), the map on which A and B were chosen.
 
-    Where A and B were chosen by looking at these codes, that a decoder tells them apart is no discovery: any two
-    regions of a map have different codes. So the same is asked of pairs of regions around random centres, as large and
-    about as far apart (`regions`): only what is rarer there says something about A and B.
+    Where A and B were chosen by looking at these codes, it is no discovery that a decoder tells them apart: any two
+    regions of a map have different codes. So with `points` the same is measured for pairs of regions around random
+    centres, as large and about as far apart (`regions`). Only what is rarer there says something about A and B. The
+    lab's own control, for maps as in Figures 2D and 5A of the hypernetwork paper.
+
+    Raises ArgumentError for other shapes, groups that overlap, or groups of too few examples.
 
     >>> rng = np.random.default_rng(0)
     >>> rule, other = rng.integers(4, size=(2, 400))

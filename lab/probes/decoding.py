@@ -55,21 +55,27 @@ def decode(
     shuffles: int = 20,
     resamples: int = 1000,
 ) -> Decoding:
-    """Train a logistic regression on some groups of codes and test it on the others (hypernetwork paper, Figs. 2B, 5F).
+    """Train a logistic regression on the codes of some groups, test it on others (hypernetwork paper, Figs. 2B, 5F).
 
         p(label c | code a) ∝ exp(w_cᵀ z + b_c),   z_h = (a_h - mean_h) / std_h over the training examples
 
-    with scikit-learn's L2 penalty (C = 1; the paper states no setting). An example that can have several labels gets a
-    logistic regression of its own for each.
+    with scikit-learn's L2 penalty (C = 1; the paper states no setting). Where an example can have several labels, each
+    label gets a logistic regression of its own.
 
-    codes (examples, heads). labels (examples,) of any type, one of C classes; or (examples, C) of 0 and 1.
-    groups: what an example is a combination of. (examples,), or (examples, parts) where a row's order is no matter. No
-        group is in training and in test. None: every example is a group; then nothing is said on unseen combinations.
-    seed decides the split, the shuffles and the bootstrap. train, test (examples,) bool: take this split, not a random
-        one with a share of `held_out` groups in test; one of them is what is not in the other, unless given.
-    balanced: let rare classes count as much as frequent ones in training.
-    shuffles: how often labels are dealt anew, to whole groups where a group has one label only, else to examples.
-    resamples: of the test groups, for the bootstrap.
+    codes: (examples, heads).
+    labels: (examples,) of any type, one of C classes; or (examples, C) of 0 and 1.
+    groups: what each example is a combination of: (examples,), or (examples, parts), where the order of the parts does
+        not matter. No group is both in training and in test. None: every example is its own group, and nothing is said
+        on unseen combinations.
+    seed: of the split, the shuffles and the bootstrap.
+    train, test: (examples,) bool: use this split, not a random one with a share of `held_out` groups in test. If only
+        one is given, the other is the rest.
+    balanced: give rare classes the same weight as frequent ones in training.
+    shuffles: how often labels are shuffled as a control: among groups where each group has one label, else among
+        examples.
+    resamples: of the bootstrap, over test groups.
+
+    Raises ArgumentError for other shapes, a group on both sides, and a split whose training examples lack a class.
 
     >>> rng = np.random.default_rng(0)
     >>> rule, other = rng.integers(4, size=(2, 2000))

@@ -34,19 +34,21 @@ class Embedding:
 def embed(
     codes: Any, method: str = "tsne", seed: int = 0, perplexity: float | None = None, neighbours: int = 5
 ) -> Embedding:
-    """Codes (examples, heads) in two dimensions, the same for the same seed (hypernetwork paper, Figs. 2D, 5A, 5B).
+    """Codes (examples, heads) as points of a plane, the same for the same seed (hypernetwork paper, Figs. 2D, 5A, 5B).
 
     method: "tsne" (van der Maaten & Hinton 2008), "umap" (McInnes et al. 2018; its first use in a process takes half a
-    minute) or "pca". perplexity: how many neighbours a point has, roughly; UMAP calls it n_neighbors. None: 30 for
-    t-SNE, 15 for UMAP, and less where there are few examples. On one core t-SNE takes seconds for 1,000 examples,
-    and half a minute or more for 3,000.
-
-    Trustworthiness (Venna & Kaski 2001) of the k = `neighbours` nearest, U_k(i) being those of point i that are not
-    among the k nearest to code i, and r(i, j) the rank of code j by distance to code i:
+        minute) or "pca".
+    perplexity: roughly how many neighbours a point has; UMAP calls it n_neighbors. None: 30 for t-SNE, 15 for UMAP, and
+        less where there are few examples. On one core t-SNE takes seconds for 1,000 examples, half a minute or more for
+        3,000.
+    neighbours: k of the trustworthiness (Venna & Kaski 2001). With U_k(i) those of the k points nearest to point i that
+        are not among the k codes nearest to code i, and r(i, j) the rank of code j by distance to code i:
 
         T = 1 - 2 / (n k (2 n - 3 k - 1)) Σ_i Σ_{j ∈ U_k(i)} (r(i, j) - k)
 
-    It speaks of neighbourhoods only. Sizes of clusters and distances between them mean nothing in t-SNE and UMAP.
+    It speaks of neighbourhoods only: sizes of clusters and distances between them mean nothing in t-SNE and UMAP.
+
+    Raises ArgumentError for codes that are not finite or all the same, and for fewer than 2 × neighbours + 1.
 
     >>> codes = np.repeat(np.eye(3, 8), 40, axis=0) + np.random.default_rng(0).normal(size=(120, 8)) / 50
     >>> found = embed(codes, "pca")  # three planted clusters

@@ -70,15 +70,21 @@ def landscape(
     chunk: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Landscape:
-    """Measures of the model at grid × grid points of a plane through its weights. The model is not touched.
+    """Measures of a model at grid × grid points of a plane through its weights (simplicity paper, Fig. 7).
 
-    measures: by name, functions from a model to a number, for example `Loss`, `Variation`. Of a model that says
-    `runs = 1` (`runs_of`), measures may instead give (R,) for R runs: then `chunk` points are
-    evaluated side by side (default: as many as have 2^20 weights together, at most 32). Measures are called
-    without gradients. directions: "pca", the principal ones of the trajectory; "random", drawn from `seed`, with the
-    lengths that `normalize` says (`plane.random`); or two vectors (P,). trajectory: checkpoints of the training (T, P)
-    (`weights.history`). radius: what is shown; see `plane` for its unit. progress(done, of): called after each chunk;
-    what it raises ends the work.
+    The model itself stands at (0, 0), and is not changed.
+
+    measures: by name, functions from a model to a number, such as `Loss` and `Variation`. They are called without
+        gradients. For a model with a run axis (`runs_of`), they may give (R,) for R runs: then `chunk` points are
+        evaluated side by side (default: as many as have 2^20 weights together, at most 32).
+    directions: "pca", the principal ones of the trajectory; "random", drawn from `seed`, with lengths according to
+        `normalize` (`plane.random`); or two vectors (P,).
+    trajectory: checkpoints of the training, (T, P) (`weights.history`).
+    radius: how much of the plane is shown; `plane` says in which unit.
+    progress: called with the number of models done and of all after each chunk. What it raises ends the work.
+
+    Raises ArgumentError for a measure that gives no single number, directions of another length, and "pca" without a
+    trajectory of three checkpoints or more.
 
     >>> model, size = nn.Linear(2, 1), {"size": lambda model: model.weight.norm()}
     >>> found = landscape(model, size, "random", grid=3).values["size"]

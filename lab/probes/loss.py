@@ -25,16 +25,19 @@ LossFunction = Callable[[Tensor, Tensor], Tensor]  # outputs (R, B, …), target
 
 @dataclass(frozen=True, eq=False)
 class Loss:
-    """The mean loss on data: inputs (N, …), targets (N, …).
+    """The mean loss on data, as a measure for `landscape`: called with a model, it gives a number, or (R,) for R runs.
 
     inputs: rows (N, D), images (N, C, H, W), token ids (N, T); or the dictionary that a tokenizer returns, with which
-    the model is called as model(**inputs). Of a DataLoader, put the batches together (torch.cat). The model's outputs
-    are a tensor, or have it as `logits`.
-    loss: (outputs (R, B, …), targets (R, B, …)) → (R,), means over B. Where it is not given, whole numbers are classes,
-    for the cross entropy (nats) over the last axis of the outputs: (N,) with outputs (N, classes), (N, T) with outputs
-    (N, T, vocabulary), where -100 does not count; of one output, for that of a sigmoid. A model of language is not
-    shifted: its targets are the next tokens. Other numbers are values, for the mean squared error.
+        the model is called as model(**inputs). For a DataLoader, put the batches together (torch.cat). The model's
+        outputs are a tensor, or have one as `logits`.
+    targets: (N, …). Without `loss`, whole numbers are classes, for the cross entropy (nats) over the last axis of the
+        outputs: (N,) with outputs (N, classes), or (N, T) with outputs (N, T, vocabulary), where -100 does not count;
+        with a single output, for the cross entropy of a sigmoid. Targets of a language model are the next tokens:
+        nothing is shifted here. Other numbers are values, for the mean squared error.
+    loss: (outputs (R, B, …), targets (R, B, …)) → (R,), means over B.
     runs: whether the model has a run axis; None: as it says itself (`runs_of`).
+
+    Raises ArgumentError where inputs, targets and outputs do not fit each other.
 
     >>> Loss(torch.zeros(4, 3), torch.ones(4))(nn.Sequential(nn.Linear(3, 1), nn.Threshold(9, 3)))
     4.0

@@ -22,10 +22,10 @@ from lab.probes.paths import Paths, draw
 
 @dataclass(frozen=True, eq=False)
 class Variation:
-    """The total variation (App. F), as `total_variation` measures it: same arguments, same paths, same value.
+    """The total variation as a measure for `landscape`: as `total_variation`, with the same arguments, paths and value.
 
-    Of a model with a run axis, all runs at once: (R,). runs: as for `Loss`. A model that is not finite on a path has
-    the value NaN.
+    Called with a model, it gives a number; with a model that has a run axis, one for each run, (R,). runs: as for
+    `Loss`. A model that is not finite on a path has the value NaN.
 
     >>> Variation(np.eye(3))(nn.Linear(3, 1))
     0.0
@@ -69,6 +69,6 @@ class Variation:
 
 @dataclass(frozen=True, eq=False)
 class Frequency(Variation):
-    """The mean frequency, as `fourier_complexity` measures it; else as `Variation`."""
+    """The mean frequency as a measure for `landscape`, as `fourier_complexity` measures it; else as `Variation`."""
 
     _each = staticmethod(frequencies)

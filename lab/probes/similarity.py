@@ -32,13 +32,14 @@ class CodeSimilarity:
 
 
 def code_similarity(codes: Any, labels: Any) -> CodeSimilarity:
-    """Compare the mean codes of labels, and the single codes: the means can agree where the codes do not.
+    """Cosine similarities between labels: of their mean codes, and of their single codes (hypernetwork paper, Fig. 5E).
 
-    With m_a the mean code of label a (hypernetwork paper, Fig. 5E), and cos(u, v) = uᵀv / (|u| |v|), 0 if either is 0:
+    The means can agree where the codes do not. With m_a the mean code of label a, and cos(u, v) = uᵀv / (|u| |v|), 0 if
+    either is 0:
 
         similarity_ab = cos(m_a, m_b)        pairs_ab = mean of cos(c_i, c_j) over i of label a, j ≠ i of label b
 
-    codes (examples, heads); labels (examples,), of any type.
+    codes: (examples, heads). labels: (examples,), of any type. Raises ArgumentError for other shapes or missing labels.
 
     >>> found = code_similarity([[1.0, 0.0], [3.0, 0.0], [0.0, 2.0], [0.0, -2.0]], ["a", "a", "b", "b"])
     >>> found.similarity.tolist(), found.pairs.tolist()

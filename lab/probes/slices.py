@@ -39,10 +39,13 @@ class Slice2D:
 
 
 def slice_1d(f: Model, a: Points, b: Points, samples: int = 100) -> Slice1D:
-    """f at `samples` evenly spaced points of the line from a to b, ends included; both (inputs,), or images (C, H, W).
+    """f along the line from a to b, at `samples` evenly spaced points, both ends included.
 
     f: any callable (N, inputs) → (N,) or (N, outputs): a module, a function of tensors or arrays, `predict` of an
-    estimator.
+        estimator.
+    a, b: points (inputs,), or images (C, H, W).
+
+    Raises ArgumentError for points of different shapes, and where f fails.
 
     >>> slice_1d(lambda x: x.sum(1), np.array([0.0, 1.0]), np.array([4.0, 1.0]), samples=3).values.tolist()
     [1.0, 3.0, 5.0]
@@ -63,11 +66,15 @@ def slice_2d(
     grid: int = 200,
     bounds: tuple[float, float] | None = None,
 ) -> Slice2D:
-    """f over a plane: along two inputs of one point, or through three points.
+    """f over a plane of its input space: along two inputs of one point, or through three points.
 
-    f: as for `slice_1d`. With dims, numbers of two inputs: these inputs of the point x (inputs,) take every pair of
-    `grid` evenly spaced values within bounds, by default −1 to 1 (Appendix E.4). Without: x (3, inputs) are points
-    a, b, c, and λ and μ take these values, by default 0 to 1 (Section 2.1).
+    f: as for `slice_1d`.
+    dims: two numbers of inputs. These inputs of the point x (inputs,) take every pair of `grid` evenly spaced values
+        within bounds, −1 to 1 by default (simplicity paper, App. E.4).
+    Without dims, x (3, inputs) are points a, b, c: values are at (1 − λ − μ) a + λ b + μ c, where λ and μ take evenly
+        spaced values within bounds, 0 to 1 by default (Sec. 2.1).
+
+    Raises ArgumentError for other shapes, dims that x does not have, and where f fails.
 
     >>> slice_2d(lambda x: x[:, 0] - x[:, 2], np.zeros(3), dims=(0, 2), grid=2).values.tolist()
     [[0.0, 2.0], [-2.0, 0.0]]
@@ -85,20 +92,23 @@ def slice_2d(
     return Slice2D(axis, axis, found.reshape(grid, grid, *found.shape[1:]))
 
 
-def alignment(found: Slice2D) -> float:
-    """How far a function over a plane changes along one axis at a time: 1 if it does everywhere, as trees do, 0 if it
-    only changes along diagonals; 2/π for one that is the same all around.
+def alignment(plane: Slice2D) -> float:
+    """Whether a function over a plane changes along its two axes or between them, from 0 to 1.
 
-    With d and e its changes to the right and upwards in each cell of the grid, summed over outputs: Σ |d² − e²| /
-    Σ (d² + e²). NaN for a constant. The lab's own measure, for what the paper shows in Figure 7c.
+    It is 1 where the function changes along one axis at a time, as trees do, 0 where it changes along diagonals only,
+    and 2/π where it changes in all directions alike. With d and e the changes to the right and upwards in each cell of
+    the grid, summed over outputs: Σ |d² − e²| / Σ (d² + e²). NaN for a constant. The lab's own measure, for what Figure
+    7c of the simplicity paper shows.
+
+    plane: what `slice_2d` returned. Raises ArgumentError for anything else.
 
     >>> axis = np.linspace(-1, 1, 9)
     >>> [alignment(Slice2D(axis, axis, values)) for values in (np.tile(axis, (9, 1)), axis + axis[:, None])]
     [1.0, 0.0]
     """
-    if not isinstance(found, Slice2D):
-        raise ArgumentError(f"found is {described(found)}; give what probes.slice_2d returned")
-    values = found.values.reshape(len(found.y), len(found.x), -1).astype(np.float64)
+    if not isinstance(plane, Slice2D):
+        raise ArgumentError(f"plane is {described(plane)}; give what probes.slice_2d returned")
+    values = plane.values.reshape(len(plane.y), len(plane.x), -1).astype(np.float64)
     right = (values[:, 1:] - values[:, :-1])[1:] + (values[:, 1:] - values[:, :-1])[:-1]
     up = (values[1:] - values[:-1])[:, 1:] + (values[1:] - values[:-1])[:, :-1]
     squares = right**2, up**2

@@ -49,10 +49,14 @@ class TokenLosses:
 
 @torch.no_grad()
 def token_losses(model: nn.Module, task: Text, text: str, run: int = 0) -> TokenLosses:
-    """Read a text, token by token.
+    """The loss of a language model on each token of a text, and what it would have written instead.
 
-    model: (R, B, T) → logits (R, B, T, V), trained on `task`, which says how text becomes tokens, and how many a model
-    reads. Of a longer text each token is predicted from half a context of tokens at least. run: which of the R.
+    model: (R, B, T) → logits (R, B, T, V), as `run.model()` is one.
+    task: the `lab.tasks.Text` that it was trained on: it says how text becomes tokens, and how many a model reads. In a
+        longer text, each token is predicted from at least half a context of tokens.
+    run: which of the R runs, from 0.
+
+    Raises ArgumentError for a text with fewer than two tokens that the task knows, or with too many.
 
     >>> class Same(nn.Module):  # all tokens are equally probable
     ...     def forward(self, tokens):
@@ -84,10 +88,17 @@ def token_losses(model: nn.Module, task: Text, text: str, run: int = 0) -> Token
 def continuation(
     model: nn.Module, task: Text, prompt: str, count: int = 100, temperature: float = 0.8, seed: int = 0, run: int = 0
 ) -> str:
-    """What a model goes on with after a prompt: `count` tokens, drawn one after the other.
+    """What a language model writes after a prompt: `count` tokens, drawn one after the other.
 
-    temperature: 0 takes the most probable token each time. seed: of the draws. The other arguments are as in
-    `token_losses`.
+    temperature: of the softmax from which tokens are drawn; 0 takes the most probable token each time. seed: of the
+        draws.
+    model, task, run: as for `token_losses`. Raises ArgumentError for a prompt without a token that the task knows.
+
+    >>> class Echo(nn.Module):  # the next token is the one before
+    ...     def forward(self, tokens):
+    ...         return nn.functional.one_hot(tokens, 57).float()
+    >>> continuation(Echo(), Text("moby_dick", context=8), "Ahab", count=3, temperature=0)
+    'bbb'
     """
     run = _check(model, task, run)
     check_whole("count", count, 1, MOST)

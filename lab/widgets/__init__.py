@@ -23,16 +23,22 @@ def explore(
     targets: object = None,
     state: Mapping[str, Any] | None = None,
 ) -> Explorer:
-    """The explorer that fits what it is given.
+    """The explorer that fits an object: an interactive view in a notebook, which `.save(path)` writes as one HTML page.
 
-    A Spline, a search's result, a name in the zoo, or Figure 6: SplineExplorer, in its editing mode with `edit`. A
-    task or its name, or what `lab.train` returned: TrainingExplorer; but of runs on SRAVEN or fuzzy logic, one or the
-    first of several, LatentExplorer; of runs on a text, or a dictionary of such runs by name, TextExplorer. Figure 5 or
-    11: CompatibilityExplorer. A Sraven: SravenExplorer; a Logic: LogicExplorer; an Operation: GrokkingExplorer. A
-    landscape: LandscapeExplorer. A model of your own, with inputs
-    (N, …) and targets (N,): ModelExplorer. What `lab.compare` or another probe returned: its picture, as `lab.plot` has
-    it. scale: of what is trained (default laptop); at smoke scale, fewer codes are looked at. state: what an explorer's
-    `state` gave, to show it as it was.
+    | x | explorer |
+    |---|---|
+    | a Spline, a search's result, a name in the zoo, Figure 6 | SplineExplorer; with `edit` in its editing mode |
+    | a task or its name, what `lab.train` returned | TrainingExplorer |
+    | runs on SRAVEN or fuzzy logic (the first of several) | LatentExplorer |
+    | runs on a text, or a dictionary of such runs by name | TextExplorer |
+    | Figure 5 or 11 | CompatibilityExplorer |
+    | a Sraven, a Logic, an Operation | SravenExplorer, LogicExplorer, GrokkingExplorer |
+    | a landscape | LandscapeExplorer |
+    | a model of your own, with inputs (N, …) and targets (N,) | ModelExplorer |
+    | what `lab.compare` or another probe returned | its picture, as by `lab.plot` |
+
+    scale: of what is trained (default: laptop). state: what an explorer's `state` gave, to show it as it was. Raises
+    ArgumentError for anything else.
 
     >>> type(explore("memorize")).__name__
     'TrainingExplorer'
@@ -137,9 +143,10 @@ def _runs_by_name(x: object) -> bool:
 
 
 def plot(result: object, labels: object = None) -> go.Figure:
-    """The picture of a result, a Plotly figure: of a function, of what `lab.search`, `lab.compare` or a probe returned.
+    """The picture of a result as a Plotly figure: of a function, of what `lab.search`, `lab.compare` or a probe
+    returned.
 
-    labels: (examples,), of the points of an embedding: their colours.
+    labels: (examples,), for an embedding: the colours of its points. Raises ArgumentError for what has no picture.
 
     >>> from lab.nonlinearity.spline import Spline
     >>> plot(Spline([0.0, 1.0, 0.0], low=-1.0, high=1.0)).data[0].y.tolist()

@@ -23,7 +23,7 @@ from IPython.core.getipython import get_ipython
 from IPython.display import display
 from traitlets import Unicode
 
-from lab.errors import ArgumentError, LabError, listed, shown
+from lab.errors import ArgumentError, LabError, absolute_path, listed, shown
 from lab.plots.page import CONFIG
 from lab.widgets.state import controls_of, put, read
 from lab.widgets.tools import Tools
@@ -238,16 +238,16 @@ class Explorer(widgets.VBox):
     def save(self, path: str | Path) -> Path:
         """Write what is shown as one HTML file that anyone can open, without the lab, a server or a network.
 
-        Figures can be zoomed and pointed at; what controls are set to stands above them. Raises LabError where the file
-        cannot be written.
+        Figures can be zoomed and pointed at; what controls are set to stands above them. Returns the
+        file's absolute path. Raises LabError where it cannot be written.
         """
-        path = Path(path).expanduser()
+        path = absolute_path("path", path)
         with self.lock:
             page = self.page()
         try:
             path.write_text(page, encoding="utf-8")
         except OSError as error:
-            raise LabError(f"cannot write {path} ({error.strerror}); name another file") from error
+            raise LabError(f"cannot write {shown(str(path))} ({error.strerror}); name another file") from error
         return path
 
     def say(self, text: str) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import ipywidgets as widgets
 import numpy as np
 from torch import Tensor
 
 from lab.catalogue.received_inputs import inputs_of
-from lab.errors import ArgumentError, LabError, shown
+from lab.errors import ArgumentError, LabError, absolute_path, shown
 from lab.nonlinearity.named import named
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo, zoo_names
@@ -264,12 +263,12 @@ class SplineExplorer(Explorer):
         if self.editing:
             self._take()
         self.say("") if self.editing else self._describe()  # where this fails, "written" must not stay
-        folder, name = Path(self.folder.value).expanduser(), self.function.value
-        name = name.replace("/", "-").replace(" ", "-")
+        folder = absolute_path("into", self.folder.value)
+        name = self.function.value.replace("/", "-").replace(" ", "-")
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._spline(self.function.value).save(folder / f"{name}.json")
             self.save(folder / f"{name}.html")
         except OSError as error:
-            raise LabError(f"cannot write to {folder} ({error.strerror}); name another folder") from error
-        self.say(f"written: {folder.resolve() / name}.json and .html")
+            raise LabError(f"cannot write to {shown(str(folder))} ({error.strerror}); name another folder") from error
+        self.say(f"written: {folder / name}.json and .html")

@@ -140,6 +140,20 @@ def test_export_writes_the_function_and_the_picture(phi, tmp_path):
     assert "73 knots" in explorer.status.value
 
 
+@pytest.mark.parametrize("place", ["", "a\0b", "x" * 5000, "~nobody-of-this-name/out"])
+def test_a_place_that_no_file_system_has_is_refused_in_one_line(phi, tmp_path, monkeypatch, place):
+    monkeypatch.chdir(tmp_path)
+    explorer = SplineExplorer(phi)
+    explorer.folder.value = place
+    explorer.export.click()
+    said = explorer.error.value
+    assert "into=" in said and "give a" in said and "Error" not in said and len(said) < 600
+    with pytest.raises(ArgumentError, match="path=.*give a") as refused:
+        explorer.save(place)
+    assert len(str(refused.value)) < 200 and "\n" not in str(refused.value)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_what_cannot_be_shown_is_refused():
     with pytest.raises(ArgumentError, match="nonsense"):
         SplineExplorer("nonsense")

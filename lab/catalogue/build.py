@@ -64,7 +64,6 @@ def figure(
         what it had forgotten stays marked in the store (`lab.store.forced`) until all of it is trained.
     shipped: take results that the store lacks from data/results, if they are there. The provenance says so.
     cluster: a `distributed.Client`, or what `lab figure --cluster` takes; its workers train, and must see the store.
-
     Raises ArgumentError for a wrong argument, LabError where data are not here or the store cannot be written.
 
     >>> figure("transformers/fig6", scale="smoke", progress=False).table.columns.tolist()

@@ -249,7 +249,7 @@ def _figure(found: Entry, scale: str, table: pd.DataFrame, facts: dict, extras: 
         plot,
         table,
         facts,
-        _caption(found, summary, facts),
+        _caption(found, summary, table, facts),
         found.name,
         scale,
         summary,
@@ -263,9 +263,10 @@ def _headline(found: Entry, summary: str) -> str:
     return true_minus(f"{found.shows}.\n{f'{summary} ' if summary else ''}Paper: {found.paper_says}.")
 
 
-def _caption(found: Entry, summary: str, facts: dict) -> str:
-    """What the figure shows, its result in a sentence, how it was made, and every departure from the paper."""
-    parts = [f"{found.shows}.", summary, f"Paper: {found.paper_says}.", _made(found, facts)]
+def _caption(found: Entry, summary: str, table: pd.DataFrame, facts: dict) -> str:
+    """What the figure shows, its result in a sentence, further numbers, how it was made, and every departure from the
+    paper."""
+    parts = [f"{found.shows}.", summary, f"Paper: {found.paper_says}.", found.numbers(table), _made(found, facts)]
     if EARLIER in facts:
         parts.append(f"These runs have earlier settings than the figure is made with now: {facts[EARLIER]}.")
     departed = f"Departures from the paper: {'; '.join(facts['departures']) or 'none known'}."

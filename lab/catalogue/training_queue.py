@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab import engine
+from lab import datasets, engine
 from lab.catalogue.build import figure
 from lab.catalogue.registry import entries
 from lab.catalogue.scorecard import score
@@ -83,8 +83,9 @@ def train_all(
 ) -> list[Waiting]:
     """Train what is missing of every figure and write each that is complete to out/NAME/SCALE; what is left.
 
-    It can be interrupted or run out of time at any moment, and goes on from there when it is called again. cluster: as
-    `lab.figure` has it; its workers take the runs of all figures at once, in the same order.
+    It can be interrupted or run out of time at any moment, and goes on from there when it is called again. Figures
+    whose data are not here are named and left out. cluster: as `lab.figure` has it; its workers take the runs of all
+    figures at once, in the same order.
     """
     store, device = store or Store(), choose_device(device) if cluster is None else device
     end = time.monotonic() + 3600 * check_number("hours", hours, 0)
@@ -93,7 +94,7 @@ def train_all(
         if time.monotonic() > end:
             raise OutOfTime
 
-    queue = waiting(scale, store, papers)
+    queue = _with_data(waiting(scale, store, papers), scale, say)
     try:
         with connected(cluster) as client:
             if client is not None:
@@ -112,6 +113,25 @@ def train_all(
     if left:
         say(f"Left: {', '.join(f'{one.entry.name} ({one.missing} of {one.runs} runs)' for one in left)}")
     return left
+
+
+def absent_data(found: Entry, scale: str) -> list[str]:
+    """The data sets that a figure trains on and that are not here.
+
+    >>> from lab.catalogue.registry import entry
+    >>> absent_data(entry("simplicity/fig5"), "laptop")
+    []
+    """
+    names = [source["name"] for source in found.origin.data(scale)]
+    return [name for name in names if name in datasets.CATALOGUE and not datasets.find(name)]
+
+
+def _with_data(queue: list[Waiting], scale: str, say: Callable[[str], object]) -> list[Waiting]:
+    absent = {one.entry.name: absent_data(one.entry, scale) for one in queue}
+    for name, sets in absent.items():
+        if sets:
+            say(f"{name}: left out, not here: {', '.join(sets)}; `lab data fetch {sets[0]}` gets the first of them")
+    return [one for one in queue if not absent[one.entry.name]]
 
 
 def _specs(one: Waiting, scale: str) -> list[Spec]:

@@ -11,12 +11,14 @@ from lab.catalogue.registry import entry
 from lab.errors import ArgumentError
 from lab.models.methods import method_of
 from lab.models.rotary_hyper import RotaryHyperModel
-from lab.plots.style import method_title, task_title
+from lab.plots.style import BLUE, GREY, METHOD_COLOURS, method_title, task_title
 from lab.run import Run, complete
 from lab.spec import Learned, Shaped
 from lab.store import SHIPPED, as_store
 from lab.tasks import Text
 from lab.training.masked import MaskedText
+
+_INKS = {method_title(method).casefold(): ink for method, ink in METHOD_COLOURS.items()}
 
 
 class LanguageModels:
@@ -71,6 +73,19 @@ def models_of(name: str, scale: str, by: str = "method", **labels: str | Sequenc
 
 def _fits(label: object, wanted: str | Sequence[str]) -> bool:
     return label in ((wanted,) if isinstance(wanted, str) else wanted)
+
+
+def inks(names: Sequence[str]) -> list[str]:
+    """Colours of two models, by name: those of their methods; else grey, that of baselines, and blue.
+
+    >>> inks(["ours MLP", "baseline"]), inks(["mine", "another"])
+    (['#0072B2', '#808080'], ['#808080', '#0072B2'])
+    """
+    known = [_INKS.get(name.casefold()) for name in names]
+    if names[0] != names[1] and known[0] == known[1]:
+        return [GREY, BLUE]
+    spare = BLUE if GREY in known else GREY
+    return [ink or spare for ink in known]
 
 
 def name_of(run: Run) -> str:

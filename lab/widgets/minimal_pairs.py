@@ -12,11 +12,11 @@ from lab.datasets.pairs import Pair, pairs
 from lab.errors import ArgumentError, LabError
 from lab.plots.caption import counted
 from lab.plots.panels import grid
-from lab.plots.style import BLUE, GREY, ORANGE
+from lab.plots.style import BLUE, GREY
 from lab.probes.minimal_pairs import CONVENTIONS, MinimalPairs, Reader, minimal_pairs, reader_of
 from lab.run import Run
 from lab.widgets.explorer import LABEL, Explorer, live
-from lab.widgets.language_models import LanguageModels
+from lab.widgets.language_models import LanguageModels, inks
 
 EACH = 5  # pairs of each paradigm that models read at the start
 PAGE = 25  # pairs on a page
@@ -121,8 +121,10 @@ class PairsExplorer(Explorer):
         found = [self.scores(name) for name in (self.first.value, self.second.value)]
         names = [name for name in self._phenomena() if name in found[0].phenomena]
         with self.bars.batch_update():
-            for bar, one, name in zip(self.bars.data, found, (self.first.value, self.second.value), strict=True):
+            models = self.first.value, self.second.value
+            for bar, one, name, ink in zip(self.bars.data, found, models, inks(models), strict=True):
                 bar.x, bar.y, bar.name = [100 * float(one.phenomena[own][0]) for own in names], names, name
+                bar.marker.color = ink
         self._list()
 
     def _list(self) -> None:
@@ -187,8 +189,8 @@ def _frame():
     import plotly.graph_objects as go
 
     figure = grid([""], 1, height=200, top=40, left=190)
-    for ink in (ORANGE, BLUE):
-        figure.add_trace(go.Bar(x=[], y=[], orientation="h", marker={"color": ink}, hovertemplate="%{y}: %{x:.1f} %"))
+    for _ in range(2):
+        figure.add_trace(go.Bar(x=[], y=[], orientation="h", hovertemplate="%{y}: %{x:.1f} %"))
     figure.add_vline(x=50, line={"color": GREY, "dash": "dot", "width": 1.5})
     figure.update_xaxes(title_text="pairs right (%); dotted: chance", range=(0, 100))
     figure.update_yaxes(autorange="reversed")

@@ -10,12 +10,12 @@ import ipywidgets as widgets
 import numpy as np
 import plotly.graph_objects as go
 
-from lab.plots.style import BLUE, ORANGE, TEMPLATE
+from lab.plots.style import TEMPLATE
 from lab.probes.token_losses import TokenLosses, continuation, token_losses
 from lab.run import Run
 from lab.tasks import Text
 from lab.widgets.explorer import LABEL, Explorer, live
-from lab.widgets.language_models import LanguageModels
+from lab.widgets.language_models import LanguageModels, inks
 
 WORST = 6.0  # nats at which a token's colour is full
 HELPED = 2.0  # nats of difference at which a colour is full
@@ -86,10 +86,11 @@ class TextExplorer(Explorer):
             parts.append(_block("expected more by the second model: blue; less: brown", helped))
         self.heat.value = f'<div class="lab-text">{"".join(parts)}</div>'
         with self.curves.batch_update():
-            for line, name in zip(self.curves.data, (*found, *[None] * 2), strict=False):
+            ways = inks((self.first.value, self.second.value))
+            for line, name, ink in zip(self.curves.data, (*found, *[None] * 2), ways, strict=False):
                 known = found.get(name) if name else None
                 line.x, line.y = _running(known) if known else ([], [])
-                line.name, line.showlegend = name or "", known is not None
+                line.name, line.showlegend, line.line.color = name or "", known is not None, ink
         self.say(" ".join(_said(name, losses) for name, losses in found.items()))
 
     def _go_on(self) -> None:
@@ -158,7 +159,7 @@ def _block(name: str, text: str) -> str:
 
 def _frame() -> go.Figure:
     figure = go.Figure(
-        [go.Scatter(x=[], y=[], mode="lines", line={"color": ink, "width": 2}) for ink in (ORANGE, BLUE)],
+        [go.Scatter(x=[], y=[], mode="lines", line={"width": 2}) for _ in range(2)],
         {
             "template": TEMPLATE,
             "margin": {"t": 30},

@@ -77,6 +77,13 @@ def test_a_function_is_sent_as_a_page_and_changed_there(offline, tmp_path):
     own, relu = chart.locator("[data-name='your function']"), chart.locator("[data-name=ReLU]")
     own.wait_for(state="attached"), relu.wait_for(state="attached")
     assert chart.get_by_text("slope φ′(x)").count() == 1, "it is as it was when it was saved"
+    page.get_by_text("compare with").click()
+    for name in ("ReLU", "GELU"):
+        one, line = page.get_by_role("checkbox", name=name, exact=True), chart.locator(f"[data-name={name}]")
+        one.set_checked(name != "ReLU")
+        expect(line).to_have_count(int(name != "ReLU"))
+        one.set_checked(name == "ReLU")
+        expect(line).to_have_count(int(name == "ReLU"))
     before = own.get_attribute("d")
     zoom = page.get_by_label("zoom ±")
     zoom.press("ArrowLeft")

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from lab.catalogue import build
+from lab.catalogue.figure import WIDTH
 from lab.catalogue.registry import entries, entry
-from lab.plots.caption import counted, signed
+from lab.plots.caption import counted, signed, wrap
 
 SHIPPED = sorted(name for name in entries() if build.has_results(name, "laptop"))
 every_entry = pytest.mark.parametrize("name", SHIPPED)
@@ -95,3 +96,12 @@ def test_an_image_says_what_is_seen_and_the_result_and_a_page_the_rest(name):
     assert "Departures" in one.details and "Scale laptop" in one.details
     page = one._caption_page()
     assert page.index("<details>") > page.index("Paper: ")
+
+
+@every_entry
+def test_an_image_has_two_rows_of_what_is_seen_and_four_of_the_result(name):
+    others = [scale for scale in entry(name).scales if scale != "laptop" and build.has_results(name, scale)]
+    for one in [shipped(name), *(build.read(entry(name), scale) for scale in others)]:
+        seen, result = one.headline.splitlines()
+        assert len(wrap(seen, WIDTH)) <= 2, seen
+        assert len(wrap(result, WIDTH)) <= 4, result

@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from lab import tasks
+from lab import datasets, tasks
 from lab.catalogue import build
 from lab.catalogue.listing import listing
 from lab.catalogue.provenance import check
@@ -117,6 +117,18 @@ def test_every_plan_works_at_every_scale(name, scale):
     told = [json.dumps(labels) + f" seed {spec.seed}" for labels, spec in planned]
     assert len(set(told)) == len(told), "labels and seed name a run"
     assert found.notes(scale) == [str(note) for note in found.notes(scale)]
+
+
+@pytest.mark.parametrize("name", list(entries()))
+def test_the_data_that_an_entry_names_are_those_of_its_runs(name):
+    """At every scale that it has: provenance must not say "all of Fashion-MNIST" of runs that saw a sample."""
+    for scale in entry(name).scales:
+        specs = runs_of(name, scale, 1)
+        of_searches = (task for spec in specs for search in needs(spec) for task in getattr(search, "tasks", ()))
+        fields = (getattr(task, "__dict__", {}) for task in (*(spec.task for spec in specs), *of_searches))
+        trained = {value for field in fields for value in field.values() if value in datasets.CATALOGUE}
+        named = {source["name"] for source in entry(name).origin.data(scale)} & set(datasets.CATALOGUE)
+        assert trained == named or not specs, scale
 
 
 @every_entry

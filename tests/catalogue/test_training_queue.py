@@ -50,6 +50,20 @@ def test_no_time_trains_nothing_and_more_time_goes_on(two, store_folder, tmp_pat
     assert len(list(Store().results())) == before
 
 
+def test_figures_without_their_data_are_named_and_left_out(monkeypatch, store_folder, tmp_path):
+    """All of it is the real catalogue: credit is on no machine that has not fetched it."""
+    monkeypatch.setenv("LAB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("LAB_DATA", raising=False)
+    chosen = {name: entries("simplicity")[name] for name in ("simplicity/fig5", "simplicity/fig15")}
+    monkeypatch.setattr(training_queue, "entries", lambda paper=None: chosen)
+    said = []
+    left = train_all("overnight", 0, tmp_path / "out", store=Store(), say=said.append)
+    assert {one.entry.name for one in left} == set(chosen)
+    assert said[0].startswith("simplicity/fig5: left out, not here: credit, house_16H")
+    assert said[0].endswith("`lab data fetch credit` gets the first of them")
+    assert said[1].startswith("simplicity/fig15: ") and "0 hours are over" in said[2]
+
+
 def test_what_is_trained_when_time_is_over_stays(two, store_folder, tmp_path):
     train_all(
         "smoke", 5e-4, tmp_path / "out", store=Store(), say=lambda text: None

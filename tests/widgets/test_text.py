@@ -8,9 +8,11 @@ import pytest
 from lab.api import train
 from lab.datasets.pairs import Pair
 from lab.errors import ArgumentError
+from lab.plots.style import BLUE, GREY, colour
 from lab.probes.minimal_pairs import minimal_pairs, reader_of
 from lab.probes.token_losses import continuation, token_losses
 from lab.tasks import Text
+from lab.widgets.language_models import inks
 from lab.widgets.minimal_pairs import DISAGREE, EVERY, EXAMPLE, OWN, PairsExplorer, typed
 from lab.widgets.text import TextExplorer, unseen
 
@@ -45,6 +47,20 @@ def test_every_token_is_as_dark_as_its_loss(runs):
     assert shown[: len(expected)] == pytest.approx(expected, abs=0.006)
     assert len(shown) == 3 * len("Call me Ishmael."), "two models, and their difference"
     assert [line.name for line in explorer.curves.data] == ["GELU", "ReLU"]
+
+
+def test_a_model_has_the_colour_of_its_method(runs):
+    gelu, relu = runs.values()
+    named = {"baseline": gelu, "ours MLP": relu}
+    explorer = TextExplorer(named, "Call me Ishmael.")
+    assert [line.line.color for line in explorer.curves.data] == [colour("baseline"), colour("ours MLP")]
+    explorer.first.value, explorer.second.value = "ours MLP", "baseline"
+    assert [line.line.color for line in explorer.curves.data] == [colour("ours MLP"), colour("baseline")]
+    pairs = PairsExplorer({"softmax attention": gelu, "HYLA": relu}, PAIRS)
+    assert [bar.marker.color for bar in pairs.bars.data] == [colour("softmax"), colour("hyla")]
+    assert inks(["mine", "baseline"]) == [BLUE, GREY] and inks(["mine", "other"]) == [GREY, BLUE]
+    assert inks(["baseline", "ALiBi"]) == [GREY, BLUE], "two of one colour are told apart"
+    assert inks(["ours MLP"] * 2) == [BLUE] * 2, "one model twice"
 
 
 def test_a_text_of_ones_own_is_read_and_gone_on_with(runs):

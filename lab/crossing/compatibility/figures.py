@@ -57,13 +57,10 @@ def summary(table: pd.DataFrame) -> str:
         own = known.get((model, model))
         others = {source: gain for (one, source), gain in known.items() if one == model and source != model}
         best = max(others, key=lambda source: others[source].effect, default=None)
-        told = [] if own is None else [f"its own {_said(own)}"]
-        told += [] if best is None else [f"that of the {best} {_said(others[best])}"]
-        words.append(f"{model}: {', '.join(told) or 'every run diverged'}")
-    return (
-        "Points above the tuned baseline, with the model's own function and with the best of the others:"
-        f" {'; '.join(words)}."
-    )
+        told = [] if own is None else [f"own {_said(own)}"]
+        told += [] if best is None else [f"the {best}'s {_said(others[best])}"]
+        words.append(f"{model} {', '.join(told) or 'every run diverged'}")
+    return f"Points above the tuned baseline, with its own function and the best of the others: {'; '.join(words)}."
 
 
 def _said(gain: Any) -> str:
@@ -108,8 +105,8 @@ ENTRIES = (
         "crossing/compatibility",
         "across the papers",
         "Functions of one paper in the models of the others",
-        "How much better than its own tuned baseline each paper's model is with a function that was learned in each of"
-        " them: a transformer that memorizes, a perceptron on a table, HYLA's φ on fuzzy logic, a small language model",
+        "Each paper's model with a function that was learned in each of them, against its own tuned baseline: a"
+        " transformer that memorizes, a perceptron on a table, HYLA's φ on fuzzy logic, a small language model",
         "no paper has it; the transformers paper finds that functions serve related tasks, and rarely others",
         tasks=TASKS,
         plan=plan,

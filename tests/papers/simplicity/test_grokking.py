@@ -12,6 +12,7 @@ from lab.catalogue.build import figure
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
 from lab.kinds import check_run as check_rows
+from lab.papers.simplicity.grokking import captions
 from lab.papers.simplicity.grokking import figures as grokking_entries
 from lab.papers.simplicity.grokking.figures import VERSIONS
 from lab.papers.simplicity.grokking.plots import reached
@@ -156,6 +157,22 @@ def test_the_step_that_is_told_is_that_of_the_curve():
     assert reached(both) == "96", "two runs have no interval that is narrower than an axis"
     three = pd.concat([both, rows.assign(seed=2, accuracy=(steps - 1) / 100)])
     assert reached(three) == "96 ± 2"  # 95, 96 and 97: 4.3027 / √3
+
+
+def test_a_caption_says_never_of_what_no_run_reaches_and_which_side_of_a_bound_a_ratio_is():
+    steps = np.arange(10, 101, 10)
+    learns = pd.DataFrame({"step": steps, "accuracy": steps / 100, "seed": 0})
+    fails = learns.assign(accuracy=0.5)
+
+    def said(caption, relu, learned):
+        return caption(pd.concat([relu.assign(method=RELU), learned.assign(method=LEARNED)]).assign(task="a+b mod 27"))
+
+    sooner = learns.assign(accuracy=(2 * steps / 100).clip(max=1.0))
+    assert "never" not in said(captions.steps, learns, sooner) + said(captions.speeds, learns, sooner)
+    assert said(captions.steps, fails, fails).endswith(": never with either: a+b (mod 27).")
+    assert said(captions.speeds, fails, fails).endswith(": never with either on 1 operation.")
+    assert said(captions.speeds, fails, sooner).endswith("2.1 at least (ReLU never).")  # 100 steps over 47.5
+    assert said(captions.speeds, sooner, fails).endswith("0.5 at most (learned never).")
 
 
 @every_scale

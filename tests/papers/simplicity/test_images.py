@@ -85,7 +85,7 @@ def test_one_search_serves_every_depth_but_for_layers():
 
 
 def test_sets_that_have_no_data_are_refused_with_a_word(monkeypatch):
-    with pytest.raises(ArgumentError, match="SVHN has no sample for scale laptop; take one of mnist, fashion_mnist"):
+    with pytest.raises(ArgumentError, match="SVHN has no data for scale laptop; take one of mnist, fashion_mnist"):
         images("laptop", "svhn")
     with pytest.raises(ArgumentError, match="'letters'"):
         images("laptop", "letters")

@@ -98,9 +98,9 @@ ENTRIES = (
         "activations/table1",
         "4",
         "GPT-Neo and RoBERTa with nine activations",
-        "Loss on held-out text, accuracy on BLiMP (pairs of sentences, of which one is grammatical), weights and"
-        " training time of small language models that differ in their activation alone; the paper's BLiMP scores are of"
-        " models with 9 million weights (KAN, Kolmogorov–Arnold networks: 11)",
+        "Held-out loss, accuracy on BLiMP (which of two sentences is grammatical), weights and training time of small"
+        " language models that differ in their activation alone (the paper's: 9 million weights, KAN, Kolmogorov–Arnold"
+        " networks, 11)",
         "a learnable GELU is best of RoBERTa's activations on BLiMP; its abstract: activations matter little, KANs do"
         " worse",
         plan=plan_table,

@@ -106,20 +106,24 @@ def _decoded_summary(table: pd.DataFrame) -> str:
 
 def maps_summary(table: pd.DataFrame) -> str:
     """How far neighbours on the maps of the last layer are alike, by colouring and method."""
-    words = []
+    words, titles = [], [method_title(name) for name in table["method"].unique()]
     for colouring, rows in table[table["layer"] == table["layer"].max()].groupby("colouring", sort=False):
-        found = {method: embedding.neighbours(part) for method, part in rows.groupby("method", sort=False)}
+        found = [embedding.neighbours(part) for _, part in rows.groupby("method", sort=False)]
+        known = [alike for alike, _ in found if alike == alike]
+        if not known:
+            continue
         if rows["label"].isna().all():
-            told = [f"{method_title(name)} r = {alike:.2f}" for name, (alike, _) in found.items() if alike == alike]
-            words += [f"by {colouring} (correlation with the neighbours' mean) {', '.join(told)}"] if told else []
+            words.append(f"{colouring} {_each(found, '.2f')} (correlation with the neighbours' mean)")
         else:
-            told = [
-                f"{method_title(name)} {100 * alike:.0f} (chance {100 * chance:.0f})"
-                for name, (alike, chance) in found.items()
-                if alike == alike
-            ]
-            words += [f"by {colouring} (% with the same label) {', '.join(told)}"] if told else []
-    return f"Neighbours on the map of the last layer: {'; '.join(words)}." if words else ""
+            percent = [(100 * alike, 100 * chance) for alike, chance in found]
+            chance = np.nanmean([chance for _, chance in percent])
+            words.append(f"{colouring} {_each(percent, '.0f')} % with the same label (chance {chance:.0f})")
+    return f"Neighbours on the map of the last layer ({', '.join(titles)}): {'; '.join(words)}." if words else ""
+
+
+def _each(found: Sequence[tuple[float, float]], form: str) -> str:
+    """The first number of each pair, – where there is none."""
+    return ", ".join("–" if alike != alike else format(alike, form) for alike, _ in found)
 
 
 def _notes(scale: str) -> list[str]:

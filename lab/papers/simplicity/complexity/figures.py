@@ -232,8 +232,8 @@ ENTRIES = (
         "simplicity/fig30",
         "F",
         "Paths that the total variation is measured on",
-        f"What three tanh(αx) networks answer on the first {SHOWN} of {_HOW}. The total variation adds up the ups and"
-        " downs of a line, after the straight line between its ends is taken away",
+        f"What three tanh(αx) networks answer on the first {SHOWN} of {_HOW}; total variation adds up a"
+        " line's ups and downs, once the straight line between its ends is taken away",
         "a model need not pass through the classes at the ends",
         plan=few,
         measure=followed,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from lab.models.mlp import MLP
 from lab.papers.entry import Entry, Planned
 from lab.papers.simplicity.episodes import episode_result
-from lab.papers.simplicity.grokking import claims, plots
+from lab.papers.simplicity.grokking import captions, claims, plots
 from lab.papers.simplicity.grokking.origin import origin
 from lab.papers.simplicity.grokking.settings import (
     ADDITION,
@@ -24,6 +24,7 @@ from lab.papers.simplicity.grokking.settings import (
     SEEDS,
     WIDTHS,
     grokking,
+    prolonged,
 )
 from lab.run import Run
 from lab.spec import replace
@@ -58,12 +59,12 @@ def _operations(scale: str, seeds: int) -> list[Planned]:
 def _settings(scale: str, seeds: int) -> list[Planned]:
     """Fractions of the table at the width of Figure 11, each with a search of its own, which so never sees its test
     split; and widths at the fraction of Figure 11, with that figure's function."""
-    standard, found = grokking(scale), []
+    standard, found = prolonged(scale), []
     for fraction in FRACTIONS[scale]:
         for width in WIDTHS[scale]:
             if fraction != ADDITION.fraction and width != standard.model.width:
                 continue
-            base = grokking(scale, replace(ADDITION, fraction=fraction))
+            base = prolonged(scale, replace(ADDITION, fraction=fraction))
             base = replace(base, model=replace(base.model, width=width))
             labels = {"task": ADDITION.name, "fraction": fraction, "width": width}
             found += [
@@ -156,60 +157,13 @@ def _notes(scale: str) -> list[str]:
     return [f"{spare:.0f} % of what is not the test split is kept aside, and nothing is decided on it"]
 
 
-def _summary(table: pd.DataFrame) -> str:
-    """Steps to 95 % by task and method, and their ratio with its interval."""
-    words, unreached = [], []
-    for task, rows in table.groupby("task", sort=False):
-        relu, learned = (plots.reached(rows[rows["method"] == method]) for method in (RELU, LEARNED))
-        if relu.startswith("never") and learned.startswith("never"):
-            unreached.append(plots.title(task))
-            continue
-        ratio = claims.faster(rows)
-        interval = f" [{ratio.low:.1f}, {ratio.high:.1f}]" if rows["seed"].nunique() >= plots.FEWEST else ""
-        times = f", {ratio.effect:.1f} times as fast{interval}" if ratio.effect > 0 else ""
-        words.append(f"{plots.title(task)}, learned function {learned}, ReLU {relu}{times}")
-    if unreached:
-        words.append(f"never with either: {', '.join(unreached)}")
-    return f"Step at which test accuracy reaches {100 * LEVEL:.0f} %: {'; '.join(words)}."
-
-
-def _steps_summary(table: pd.DataFrame) -> str:
-    """Mean step and how many get there, by setting and method."""
-    words = []
-    for (fraction, width), rows in table.groupby(["fraction", "width"], sort=False):
-        told = []
-        for method in (RELU, LEARNED):
-            steps = rows.loc[rows["method"] == method, "step"]
-            told.append(
-                f"{method} "
-                + (f"{steps.mean():,.0f}" if steps.notna().any() else "never")
-                + ("" if steps.notna().all() else f" ({steps.notna().sum()} of {len(steps)})")
-            )
-        words.append(f"{100 * fraction:.0f} % of the table, width {width}: {', '.join(told)}")
-    return (
-        f"First step with {100 * LEVEL:.0f} % test accuracy, mean over the seeds that reach it: {'; '.join(words)}."
-        f" Runs end at step {table['last'].max():,}{_fallen(table)}."
-    )
-
-
-def _fallen(table: pd.DataFrame) -> str:
-    """Runs that reached the level, and ended far below it."""
-    back = table[table["step"].notna() & (table["accuracy"] < plots.KEPT)]
-    words = [
-        f"{len(rows)} {'runs' if len(rows) > 1 else 'run'} with {method}, width {width}, at"
-        f" {100 * rows['accuracy'].min():.0f} to {100 * rows['accuracy'].max():.0f} %"
-        for (method, width), rows in back.groupby(["method", "width"], sort=False)
-    ]
-    return f"; of those that get there {', '.join(words)}" if words else ""
-
-
 def _left_out(scale: str) -> list[str]:
     names = [plots.title(task.name) for task in ALL if task not in OPERATIONS[scale]]
     found = [*_notes(scale), f"left out: {', '.join(names)}"] if names else _notes(scale)
     return [*found, "the paper's text names nine of its 22 operations; the others are guessed (lab.tasks.operation)"]
 
 
-_SHARED: dict[str, Any] = {"measure": curves, "functions": functions, "summary": _summary, "notes": _notes}
+_SHARED: dict[str, Any] = {"measure": curves, "functions": functions, "summary": captions.steps, "notes": _notes}
 
 ENTRIES = (
     Entry(
@@ -250,19 +204,19 @@ ENTRIES = (
         "3.5",
         "Steps to 95 % by training data and width",
         "Addition modulo 27: the first step with 95 % test accuracy, against the share of the table that is not the"
-        " test split (a function is learned for each) and against the width of the network (with the function of"
-        " Figure 11)",
+        " test split (a function is learned for each) and against width (the function of Figure 11)",
         "models with learned activations converge faster across a variety of settings",
         plan=_settings,
         measure=steps_to_level,
         plot=plots.fig13,
         tasks=(ADDITION.name,),
-        origin=origin(lambda scale: [ADDITION]),
-        seeds={"smoke": 2, "laptop": 3, "paper": 3},
-        summary=_steps_summary,
+        origin=origin(lambda scale: [ADDITION], setting=prolonged),
+        seeds={"smoke": 2, "laptop": 3, "overnight": 3, "paper": 3},
+        summary=captions.settings,
+        numbers=captions.all_settings,
         notes=_notes,
         claims=claims.FIG13,
-        minutes={"smoke": 0.3, "laptop": 15, "paper": 480},
+        minutes={"smoke": 0.3, "laptop": 15, "overnight": 30, "paper": 480},
     ),
     Entry(
         "simplicity/fig28",
@@ -278,6 +232,6 @@ ENTRIES = (
         origin=origin(OPERATIONS.__getitem__),
         claims=claims.FIG28,
         minutes={"smoke": 0.3, "laptop": 20, "overnight": 30, "paper": 3_000},
-        **(_SHARED | {"notes": _left_out}),
+        **(_SHARED | {"summary": captions.speeds, "numbers": captions.steps, "notes": _left_out}),
     ),
 )

@@ -15,18 +15,19 @@ def origin(
     tasks: Callable[[str], Sequence[Operation]],
     guesses: Sequence[str] = settings.GUESSES,
     more: Callable[[str], Iterable[Field]] = lambda scale: (),
+    setting: Callable[[str, Operation], settings.Grokking] = settings.grokking,
 ) -> Origin:
-    """The simplicity paper, operations of a scale: the settings of `lab.papers.simplicity.grokking.settings`.
+    """The simplicity paper, operations of a scale, with a setting of `lab.papers.simplicity.grokking.settings`.
 
     more: numbers of no operation.
     """
 
     def chosen(names: Sequence[str]) -> Origin:
-        return origin(lambda scale: [task for task in tasks(scale) if task.name in names], guesses, more)
+        return origin(lambda scale: [task for task in tasks(scale) if task.name in names], guesses, more, setting)
 
     def facts(scale: str) -> Iterator[Field]:
         for task in tasks(scale):
-            yield from _fields(scale, task)
+            yield from _fields(scale, task, setting)
         yield from more(scale)
 
     return Origin(
@@ -48,25 +49,24 @@ def _source(task: Operation) -> dict:
     }
 
 
-def _fields(scale: str, task: Operation) -> Iterator[Field]:
+def _fields(scale: str, task: Operation, setting: Callable[[str, Operation], settings.Grokking]) -> Iterator[Field]:
     """App. E.6 for models, App. C for the search; the rest are guesses."""
-    paper = _numbers("paper", task)
-    for name, value in _numbers(scale, task).items():
+    paper = _numbers(setting("paper", task))
+    for name, value in _numbers(setting(scale, task)).items():
         sweep = _SWEEP if name == "rate" and scale in ("laptop", "overnight") else ""
         known = name in _APPENDIX
         source = "paper, App. E.6" if known else "guess, the paper does not say"
         yield Field(name, value, paper[name], sweep or source, sweep, known, task.name)
 
 
-def _numbers(scale: str, task: Operation) -> dict[str, object]:
-    found = settings.grokking(scale, task)
-    search, recipe = found.search, found.recipe
+def _numbers(one: settings.Grokking) -> dict[str, object]:
+    search, recipe = one.search, one.recipe
     return {
-        "width": found.model.width,
+        "width": one.model.width,
         "steps": recipe.steps,
         "rate": recipe.rate,
         "steps averaged": recipe.average,
-        "share that is not the test split": task.fraction,
+        "share that is not the test split": one.task.fraction,
         "initial weights, U(±1/√inputs) times": 1.0,
         "search: width": search.model.width,
         "search: rate": search.inner.rate,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from lab.papers.entry import Entry, Planned
-from lab.papers.simplicity.images import claims, functions, plots
+from lab.papers.simplicity.images import captions, claims, functions, plots
 from lab.papers.simplicity.images.settings import (
     BASE,
     DEPTHS,
@@ -148,7 +148,7 @@ _ACCURACY: dict[str, Any] = {
     "measure": accuracies,
     "tasks": _TASKS,
     "seeds": SEEDS,
-    "summary": plots.summary,
+    "numbers": captions.all_accuracies,
     "notes": _notes,
     "plan": plan,
     "origin": origin(),
@@ -171,8 +171,8 @@ _FUNCTIONS: dict[str, Any] = {
     "notes": _function_notes,
 }
 _SHOWN = (
-    "perceptrons with ReLU and with functions learned from ReLU, from zero, and one for each layer; images to be"
-    " classified, and to be predicted by their class id as a number"
+    "perceptrons with ReLU and functions learned from ReLU, from zero, and one a layer, for classification and for"
+    " regression to the class id"
 )
 _SAME_ONES = "the functions that the search found from ReLU, from zero, and one for each layer"
 
@@ -185,6 +185,7 @@ ENTRIES = (
         "in classification all models perform similarly; in regression learned functions are better, above all those"
         " learned from zero",
         plot=plots.fig2,
+        summary=captions.by_mode,
         claims=claims.FIG2,
         minutes={"smoke": 0.2, "laptop": 17, "overnight": 250, "paper": 300},
         **_ACCURACY,
@@ -231,6 +232,7 @@ ENTRIES = (
         f"Test accuracy by number of hidden layers, of {_SHOWN}",
         "the best number of layers is sometimes different for different functions",
         plot=plots.fig17,
+        summary=captions.best_depths,
         minutes={"smoke": 0.2, "laptop": 17, "overnight": 250, "paper": 300},
         **_ACCURACY,
     ),

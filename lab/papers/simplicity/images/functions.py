@@ -231,9 +231,9 @@ def known_often(x: np.ndarray, density: np.ndarray, share: float = 0.98) -> tupl
 
 def summary(table: pd.DataFrame) -> str:
     """The result in a sentence."""
-    words = []
-    for (name, mode), rows in table[table["chosen"].astype(bool)].groupby(["set", "mode"], sort=False):
-        each = rows.groupby("method", sort=False)["turns"].mean()
-        up = ", ".join(f"{method} " + ("0" if np.isnan(value) else f"{value:.1f}") for method, value in each.items())
-        words.append(f"{TITLES[name]}, {mode}: {up}")
-    return f"How far chosen functions go up and down, in multiples of their range: {'; '.join(words)}."
+    chosen, words = table[table["chosen"].astype(bool)], []
+    methods = chosen["method"].unique()
+    for (name, mode), rows in chosen.groupby(["set", "mode"], sort=False):
+        each = rows.groupby("method")["turns"].mean().fillna(0).map("{:.1f}".format)  # NaN: flat
+        words.append(f"{TITLES[name]}, {mode} {', '.join(each.get(method, '–') for method in methods)}")
+    return f"How far functions go up and down, in multiples of their range ({', '.join(methods)}): {'; '.join(words)}."

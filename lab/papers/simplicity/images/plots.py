@@ -257,24 +257,6 @@ def _diverged_runs(table: pd.DataFrame) -> str:
     return f"Diverged runs (left out): {'; '.join(words)}." if words else ""
 
 
-def summary(table: pd.DataFrame) -> str:
-    """Accuracies in a sentence."""
-    kept, words = retained(table), []
-    for (name, mode), rows in kept.groupby(["set", "mode"], sort=False):
-        each = []
-        for method in _methods(rows):
-            stats = over_seeds(rows[rows["method"] == method].assign(every=0), "every", "accuracy")
-            if len(stats):
-                mean, half = 100 * stats[["mean", "half"]].iloc[0]
-                depth = rows.loc[rows["method"] == method, "layers"].iloc[0]
-                each.append(f"{method} {mean:.1f}" + ("" if np.isnan(half) else f" ± {half:.1f}") + f" ({depth})")
-        words.append(f"{TITLES[name]}, {mode}: {', '.join(each)}")
-    return (
-        f"Test accuracy in percent at the best number of hidden layers on validation data (in brackets):"
-        f" {'; '.join(words)}."
-    )
-
-
 def correlations(table: pd.DataFrame) -> str:
     """Rank correlations in a sentence."""
     rows = table[~table["diverged"].astype(bool)]

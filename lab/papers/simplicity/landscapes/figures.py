@@ -22,10 +22,12 @@ from lab.papers.simplicity.tables.settings import (
     LEARNED,
     NETWORKS,
     PREFACTORS,
+    RELU,
     SEEDS,
     START,
     STARTS,
     TANH,
+    TREES,
     TRIES,
     network,
     origin,
@@ -124,20 +126,35 @@ def _probability(baseline: Baseline) -> Model:
 
 
 def _summary(table: pd.DataFrame) -> str:
-    """Complexity of the solutions and around them, and alignment, by method; mean over seeds."""
+    """Complexity of the solutions and around them, and alignment, of what the paper compares; mean over seeds."""
+    complexity = _by_table(table, (RELU, LEARNED, IAFS), "solution", "ambient")
+    axes = _by_table(table, (RELU, IAFS, TREES), "alignment")
+    what = "Total variation (in brackets: on the random plane; IAFs: input functions)"
+    return f"{what}: {complexity}. Alignment with axes: {axes}."
+
+
+def _numbers(table: pd.DataFrame) -> str:
+    """The same of all models, and functions of the inputs."""
+    every = table["method"].unique()
+    return (
+        "Mean over seeds. Total variation of the probabilities, in brackets its mean over the random plane:"
+        f" {_by_table(table, every, 'solution', 'ambient')}. Alignment with axes (1: every change is along an input):"
+        f" {_by_table(table, every, 'alignment')}.{_identity(table)}"
+    )
+
+
+def _by_table(table: pd.DataFrame, methods: Sequence[str], *parts: str) -> str:
+    """Means of one or two parts on each table, of the methods that have them."""
     words = []
     for name, rows in table.groupby("table", sort=False):
-        here, around, along = (
-            rows[rows["part"] == part].groupby("method", sort=False)["value"].mean()
-            for part in ("solution", "ambient", "alignment")
-        )
-        told = ", ".join(f"{method} {here[method]:.2f} ({around[method]:.2f})" for method in here.index)
-        axes = ", ".join(f"{method} {along[method]:.2f}" for method in along.index)
-        words.append(
-            f"{name}: total variation of the probabilities, in brackets its mean over the random plane,"
-            f" {told}; alignment with axes (1: every change is along an input) {axes}"
-        )
-    return f"Mean over seeds. {'. '.join(words)}.{_identity(table)}"
+        means = rows.groupby(["method", "part"])["value"].mean().unstack()
+        known = means.reindex(index=methods, columns=parts).dropna()
+        told = [
+            f"{method} {first:.2f}" + "".join(f" ({value:.2f})" for value in more)
+            for method, first, *more in known.itertuples()
+        ]
+        words.append(f"{name}, {', '.join(told) or 'every run diverged'}")
+    return "; ".join(words)
 
 
 def _identity(table: pd.DataFrame) -> str:
@@ -172,10 +189,16 @@ def _origin(name: str) -> Origin:
 
 
 _PARTS = (
-    "for each model its function, the loss on the plane of its training, the complexity there and on a random"
-    " plane, and its answers on planes of the input space, each through a training row"
+    "for each model its function, loss and complexity on the plane of its training, complexity on a random plane, and"
+    " its answers around training rows"
 )
-_SHARED: dict[str, Any] = {"measure": measured, "seeds": SEEDS, "summary": _summary, "notes": _notes}
+_SHARED: dict[str, Any] = {
+    "measure": measured,
+    "seeds": SEEDS,
+    "summary": _summary,
+    "numbers": _numbers,
+    "notes": _notes,
+}
 ENTRIES = (
     Entry(
         "simplicity/fig7",

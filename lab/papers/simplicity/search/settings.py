@@ -138,4 +138,4 @@ def origin(names: tuple[str, ...] = (SET,), transfer: bool = False) -> Origin:
             "search: rates of knots": (sorted({one.rate for one in found.restarts}), "paper, App. C: .01 to .2"),
         }
 
-    return image_origin(names, numbers)
+    return image_origin(names, numbers, models)

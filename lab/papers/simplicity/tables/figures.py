@@ -18,14 +18,15 @@ from lab.papers.simplicity.tables.settings import (
     LINEAR,
     NEIGHBOURS,
     NETWORKS,
+    NIGHT_SEEDS,
     PREFACTORS,
     RELU,
-    SEEDS,
     STARTS,
     TANH,
     TREES,
     TRIES,
     network,
+    networks,
     origin,
     tables,
 )
@@ -64,8 +65,9 @@ def settings(scale: str, method: str) -> list[dict]:
     >>> settings("laptop", "linear model")
     [{'start': '', 'layers': 0, 'prefactor': 1.0}]
     """
-    layers = (0,) if method == LINEAR else LAYERS[scale]
-    prefactors = PREFACTORS[scale] if method == TANH else (1.0,)
+    like = networks(scale)
+    layers = (0,) if method == LINEAR else LAYERS[like]
+    prefactors = PREFACTORS[like] if method == TANH else (1.0,)
     starts = {LEARNED: STARTS, IAFS: ("identity",)}.get(method, ("",))
     return [
         {"start": start, "layers": number, "prefactor": prefactor}
@@ -212,7 +214,7 @@ def _only_learned(scale: str, seeds: int) -> list[Planned]:
     return plan(scale, seeds, (RELU, LEARNED))
 
 
-_SHARED: dict[str, Any] = {"tasks": tables("laptop"), "origin": origin(), "seeds": SEEDS}
+_SHARED: dict[str, Any] = {"tasks": tables("laptop"), "origin": origin(), "seeds": NIGHT_SEEDS}
 _NO_BASELINES = origin(without=("values of α", "settings tried for k-NN and trees"))
 _ACCURACY: dict[str, Any] = {"plan": plan, "measure": scored, "summary": _summary, "notes": _notes} | _SHARED
 _COMPLEX: dict[str, Any] = {"measure": measured, "summary": _complexity_summary, "notes": _complexity_notes} | _SHARED
@@ -231,7 +233,7 @@ ENTRIES = (
         " even better performance",
         plot=plots.fig5,
         claims=claims.FIG5,
-        minutes={"smoke": 0.2, "laptop": 10, "paper": 600},
+        minutes={"smoke": 0.2, "laptop": 10, "overnight": 25, "paper": 600},
         **_ACCURACY,
     ),
     Entry(
@@ -242,7 +244,7 @@ ENTRIES = (
         "in almost all cases ReLU is surpassed by TanH with a prefactor, learned functions and learned input functions",
         plot=plots.fig20,
         claims=claims.FIG20,
-        minutes={"smoke": 0.2, "laptop": 10, "paper": 600},
+        minutes={"smoke": 0.2, "laptop": 10, "overnight": 25, "paper": 600},
         **_ACCURACY,
     ),
     Entry(
@@ -260,8 +262,8 @@ ENTRIES = (
         notes=_learned_notes,
         tasks=tables("laptop"),
         origin=_NO_BASELINES,
-        seeds=SEEDS,
-        minutes={"smoke": 0.2, "laptop": 7, "paper": 350},
+        seeds=NIGHT_SEEDS,
+        minutes={"smoke": 0.2, "laptop": 7, "overnight": 25, "paper": 350},
     ),
     Entry(
         "simplicity/fig22",
@@ -273,7 +275,7 @@ ENTRIES = (
         plan=plan,
         plot=complexity_plots.fig22,
         claims=claims.FIG22,
-        minutes={"smoke": 0.2, "laptop": 11, "paper": 600},
+        minutes={"smoke": 0.2, "laptop": 11, "overnight": 25, "paper": 600},
         **(_COMPLEX | {"summary": _fit_summary}),
     ),
     Entry(
@@ -285,7 +287,7 @@ ENTRIES = (
         plan=plan,
         plot=complexity_plots.fig23,
         claims=claims.FIG23,
-        minutes={"smoke": 0.2, "laptop": 11, "paper": 600},
+        minutes={"smoke": 0.2, "laptop": 11, "overnight": 25, "paper": 600},
         **_COMPLEX,
     ),
 )

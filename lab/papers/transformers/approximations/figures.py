@@ -120,11 +120,9 @@ ENTRIES = (
         "transformers/fig12",
         "D and F",
         "Learned functions, made symmetric or smooth",
-        "Left: the MLP non-linearity learned for a task, its symmetrized version (the average with its most similar"
-        " mirror image), and polynomials in its place. Right: what models gain that are trained with each, in mean test"
-        " accuracy over training against the baseline (GELU)",
-        "(of language models) symmetrized functions are worse in almost every case; polynomials of higher degree are"
-        " closer to the learned function and better",
+        "Left: the MLP non-linearity learned for a task, symmetrized (averaged with its most similar mirror image), and"
+        " as polynomials. Right: what models gain with each in mean test accuracy over training, against GELU",
+        "of language models, symmetrized functions are worse in almost every case, polynomials of higher degree better",
         tasks=TASKS,
         plan=plan,
         measure=measure,

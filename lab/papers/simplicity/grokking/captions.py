@@ -1,0 +1,99 @@
+"""What captions of Figures 11, 12, 13 and 28 of the simplicity paper say of first steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lab.papers.claims import Verdict
+from lab.papers.runs import steps_to
+from lab.papers.simplicity.grokking import claims, plots
+from lab.papers.simplicity.grokking.settings import LEARNED, LEVEL, RELU
+from lab.plots.caption import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PERCENT = f"{100 * LEVEL:.0f} %"
+
+
+def steps(table: pd.DataFrame) -> str:
+    """Steps to `LEVEL` by task and method, and their ratio with its interval."""
+    words, unreached = [], []
+    for task, rows in table.groupby("task", sort=False):
+        kinds = [rows[rows["method"] == method] for method in (LEARNED, RELU)]
+        if not any(map(_gets_there, kinds)):
+            unreached.append(plots.title(task))
+            continue
+        learned, relu = map(plots.reached, kinds)
+        ratio = claims.faster(rows)
+        times = f", {_times(ratio, rows)} times as fast" if ratio.effect > 0 else ""
+        words.append(f"{plots.title(task)}, learned function {learned}, ReLU {relu}{times}")
+    if unreached:
+        words.append(f"never with either: {', '.join(unreached)}")
+    return f"Step at which test accuracy reaches {PERCENT}: {'; '.join(words)}."
+
+
+def speeds(table: pd.DataFrame) -> str:
+    """How many times faster the learned function is, by task, and how many tasks no run learns."""
+    words, unreached = [], 0
+    for task, rows in table.groupby("task", sort=False):
+        known = {method: _gets_there(rows[rows["method"] == method]) for method in (RELU, LEARNED)}
+        unreached += not any(known.values())
+        if any(known.values()):
+            never = "" if known[RELU] else f" at least ({RELU} never)"
+            never += "" if known[LEARNED] else " at most (learned never)"
+            words.append(f"{plots.title(task)} {_times(claims.faster(rows), rows)}{never}")
+    words += [f"never with either on {counted(unreached, 'operation')}"] if unreached else []
+    return f"Times as fast to {PERCENT} test accuracy with the learned function: {'; '.join(words)}."
+
+
+def _gets_there(rows: pd.DataFrame) -> bool:
+    """Whether a run of one kind reaches `LEVEL` on test rows."""
+    return bool(np.isfinite(steps_to(rows, LEVEL)).any())
+
+
+def _times(ratio: Verdict, rows: pd.DataFrame) -> str:
+    interval = f" [{ratio.low:.1f}, {ratio.high:.1f}]" if rows["seed"].nunique() >= plots.FEWEST else ""
+    return f"{ratio.effect:.1f}{interval}"
+
+
+def settings(table: pd.DataFrame) -> str:
+    """Mean first step by setting: ReLU, learned."""
+    words = []
+    for fraction, width, rows in _by_setting(table):
+        means = [rows.loc[rows["method"] == method, "step"].mean() for method in (RELU, LEARNED)]
+        told = " and ".join("never" if np.isnan(mean) else f"{mean:,.0f}" for mean in means)
+        words.append(f"{100 * fraction:.0f} %, {width}: {told}")
+    return f"First step with {PERCENT}, {RELU} and {LEARNED}, by share of the table and width: {'; '.join(words)}."
+
+
+def all_settings(table: pd.DataFrame) -> str:
+    """How many runs get there, by setting and method, and those that end far below."""
+    words = []
+    for fraction, width, rows in _by_setting(table):
+        first = {method: rows.loc[rows["method"] == method, "step"] for method in (RELU, LEARNED)}
+        told = ", ".join(f"{method} {one.notna().sum()} of {len(one)}" for method, one in first.items())
+        words.append(f"{100 * fraction:.0f} % of the table, width {width}: {told}")
+    return (
+        f"First steps are means over the seeds that reach {PERCENT}: {'; '.join(words)}. Runs end at step"
+        f" {table['last'].max():,}{_fallen(table)}."
+    )
+
+
+def _by_setting(table: pd.DataFrame) -> Iterator[tuple[float, int, pd.DataFrame]]:
+    for (fraction, width), rows in table.groupby(["fraction", "width"], sort=False):
+        yield fraction, width, rows
+
+
+def _fallen(table: pd.DataFrame) -> str:
+    """Runs that reached the level, and ended far below it."""
+    back = table[table["step"].notna() & (table["accuracy"] < plots.KEPT)]
+    words = [
+        f"{counted(len(rows), 'run')} with {method}, width {width}, at"
+        f" {100 * rows['accuracy'].min():.0f} to {100 * rows['accuracy'].max():.0f} %"
+        for (method, width), rows in back.groupby(["method", "width"], sort=False)
+    ]
+    return f"; of those that get there {', '.join(words)}" if words else ""

@@ -162,10 +162,10 @@ class Comparison:
                 held[name].copy_(value)
         return net.eval()
 
-    def gain_of(self, found: LearnedFunctions) -> dict[str, object]:
+    def gain_of(self, result: LearnedFunctions) -> dict[str, object]:
         """What a function that was searched for gains over the first of the others, as `lab.zoo` lists it: in percent
         points where the first metric is the accuracy, else in its own unit; above 0 is better, of an error, too."""
-        part = as_part(found.spline)
+        part = as_part(result.spline)
         owners = {run.function for run in self.runs if _is(run.spec.model.phi, part, self.store)}
         others = [name for name in self.functions if name not in owners]
         if not owners or not others:

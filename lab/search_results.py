@@ -78,7 +78,7 @@ class LearnedFunctions(Stored, ABC):
 class Measured(Protocol):
     """A comparison that knows what a function gains."""
 
-    def gain_of(self, found: LearnedFunctions) -> dict[str, object]: ...
+    def gain_of(self, result: LearnedFunctions) -> dict[str, object]: ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lab.catalogue import registry
 from lab.catalogue.figure import Figure
 from lab.catalogue.provenance import as_json, collect
-from lab.catalogue.registry import entry
 from lab.catalogue.shipped import (
     best_scale,
     folder_of,
@@ -64,20 +64,19 @@ def figure(
         what it had forgotten stays marked in the store (`lab.store.forced`) until all of it is trained.
     shipped: take results that the store lacks from data/results, if they are there. The provenance says so.
     cluster: a `distributed.Client`, or what `lab figure --cluster` takes; its workers train, and must see the store.
-
-    Raises ArgumentError for a wrong argument, LabError where data are not here or the store cannot be written.
+    Raises ArgumentError for a wrong argument, LabError where data are not here.
 
     >>> figure("transformers/fig6", scale="smoke", progress=False).table.columns.tolist()
     ['task', 'x', 'value', 'density', 'accuracy']
     """
-    (found, scale), store = _checked(name, scale, device, seeds, tasks, cluster), as_store(store)
+    (entry, scale), store = _checked(name, scale, device, seeds, tasks, cluster), as_store(store)
     if shipped and seeds is None and not force and has_results(name, scale):
-        if not trained(found, scale, store):
-            if set(found.tasks) <= set(shipped_tasks(found, scale)):
-                return read(found, scale)
+        if not trained(entry, scale, store):
+            if set(entry.tasks) <= set(shipped_tasks(entry, scale)):
+                return read(entry, scale)
             if progress:
-                _name_shipped(found, scale)
-    return _figure(found, scale, *measured(name, scale, device, seeds, force, store, progress, tasks, cluster))
+                _name_shipped(entry, scale)
+    return _figure(entry, scale, *measured(name, scale, device, seeds, force, store, progress, tasks, cluster))
 
 
 def measured(
@@ -92,15 +91,15 @@ def measured(
     cluster: Client | str | Path | None = None,
 ) -> tuple[pd.DataFrame, dict, dict[str, pd.DataFrame]]:
     """Train what a figure needs and measure it: its table, provenance and further tables; nothing is drawn."""
-    (found, scale), store = _checked(name, scale, device, seeds, tasks, cluster), as_store(store)
-    planned = found.plan(scale, seeds or found.seeds[scale])
+    (entry, scale), store = _checked(name, scale, device, seeds, tasks, cluster), as_store(store)
+    planned = entry.plan(scale, seeds or entry.seeds[scale])
     specs = list(dict.fromkeys(spec for _, spec in planned))
     forced = [*specs, *(search for spec in specs for search in needs(spec))]
     if force and store.force(forced) and progress:
         again = sum(map(store.has, specs))
         print(f"{name}: an interrupted --force goes on; {again} of {len(specs)} runs trained again", file=sys.stderr)
     if progress:
-        _announce(found, scale, len(specs), sum(not store.has(spec) for spec in specs))
+        _announce(entry, scale, len(specs), sum(not store.has(spec) for spec in specs))
     start = time.perf_counter()
     with connected(cluster) as client:
         complete(specs, store, device, progress, cluster=client)
@@ -108,10 +107,10 @@ def measured(
     runs = [(labels, Run(spec, store)) for labels, spec in planned]
     devices = {(run.notes["device"], run.notes["device_name"]) for _, run in runs}  # trained here or elsewhere
     machines = sorted(devices or {("cpu", device_name("cpu"))})
-    table = found.measure(runs, found.examples[scale]) if found.examples else found.measure(runs)
-    extras = {"curves": curves(runs).drop(columns="read").round(4)} if found.curves else {}
-    if found.functions:
-        extras["functions"] = found.functions(runs)
+    table = entry.measure(runs, entry.examples[scale]) if entry.examples else entry.measure(runs)
+    extras = {"curves": curves(runs).drop(columns="read").round(4)} if entry.curves else {}
+    if entry.functions:
+        extras["functions"] = entry.functions(runs)
     facts = collect(
         name,
         scale,
@@ -119,16 +118,16 @@ def measured(
         device_name=", ".join(name for _, name in machines),
         seeds=sorted({spec.seed for spec in specs if not spec.tuning}),
         runs={run.key: f"{run.spec.task_name}, seed {run.spec.seed}" for _, run in runs},
-        data=found.origin.data(scale),
+        data=entry.origin.data(scale),
         seconds=time.perf_counter() - start,
-        hyperparameters=found.origin.hyperparameters(scale),
-        departures=[*found.notes(scale), *found.origin.departures(scale)],
+        hyperparameters=entry.origin.hyperparameters(scale),
+        departures=[*entry.notes(scale), *entry.origin.departures(scale)],
     )
-    facts["guesses"] = list(found.origin.guesses)
+    facts["guesses"] = list(entry.origin.guesses)
     if tasks is not None:
-        facts["tasks"] = list(found.tasks)  # of the entry's, where not all
-    if found.examples:
-        facts["examples"] = found.examples[scale]
+        facts["tasks"] = list(entry.tasks)  # of the entry's, where not all
+    if entry.examples:
+        facts["examples"] = entry.examples[scale]
     facts["searches"] = {key(search): search.task_name for spec in specs for search in needs(spec)}
     facts["training_seconds"] = round(sum({run.key: run.notes["seconds"] for _, run in runs}.values()))
     # of the spline, the code and the processor, by run; what was trained before this was noted has none
@@ -138,47 +137,45 @@ def measured(
     return table, facts, extras
 
 
-def _announce(found: Entry, scale: str, runs: int, missing: int) -> None:
+def _announce(entry: Entry, scale: str, runs: int, missing: int) -> None:
     """Say so before a training that nobody would wait for unprepared."""
-    minutes, place = found.minutes[scale] * missing / max(1, runs), "a GPU" if scale == "paper" else "2 CPU cores"
+    minutes, place = entry.minutes[scale] * missing / max(1, runs), "a GPU" if scale == "paper" else "2 CPU cores"
     if minutes >= LONG:
-        text = (
-            f"{found.name}, scale {scale}: {missing} of {runs} runs have to be trained, about {minutes:.0f} minutes on"
-        )
-        text += f" {place}. You can interrupt: what is trained is kept, and the next call goes on from there."
+        text = f"{entry.name}, scale {scale}: {missing} of {runs} runs have to be trained, about {minutes:.0f} minutes"
+        text += f" on {place}. You can interrupt: what is trained is kept, and the next call goes on from there."
         print(text, file=sys.stderr, flush=True)
 
 
-def _name_shipped(found: Entry, scale: str) -> None:
+def _name_shipped(entry: Entry, scale: str) -> None:
     """Say, before the others are trained, which tasks of an entry have shipped results."""
-    tasks = [task for task in shipped_tasks(found, scale) if task in found.tasks]
+    tasks = [task for task in shipped_tasks(entry, scale) if task in entry.tasks]
     if tasks:
-        text = f"{found.name}, scale {scale}: results of {', '.join(tasks)} alone are shipped;"
-        print(f"{text} lab.figure({found.name!r}, tasks={tasks}) shows these at once", file=sys.stderr, flush=True)
+        text = f"{entry.name}, scale {scale}: results of {', '.join(tasks)} alone are shipped;"
+        print(f"{text} lab.figure({entry.name!r}, tasks={tasks}) shows these at once", file=sys.stderr, flush=True)
 
 
 def chosen(name: str, scale: str, tasks: Sequence[str] | None = None) -> tuple[Entry, str]:
     """The entry, or the part of it that shows these tasks, and the scale that is meant by `scale`."""
-    found = entry(name)
+    entry = registry.entry(name)
     if tasks is not None:
-        found = found.for_tasks([tasks] if isinstance(tasks, str) else tasks)
-    return found, best_scale(found) if scale == BEST else check_scale(scale, found.scales)
+        entry = entry.for_tasks([tasks] if isinstance(tasks, str) else tasks)
+    return entry, best_scale(entry) if scale == BEST else check_scale(scale, entry.scales)
 
 
 def _checked(
     name: str, scale: str, device: str, seeds: int | None, tasks: Sequence[str] | None, cluster: object
 ) -> tuple[Entry, str]:
-    found, scale = chosen(name, scale, tasks)
+    entry, scale = chosen(name, scale, tasks)
     if cluster is None:
         choose_device(device)
     if seeds is not None:
         check_whole("seeds", seeds, 1, MOST_SEEDS)
-    return found, scale
+    return entry, scale
 
 
-def trained(found: Entry, scale: str, store: Store) -> bool:
+def trained(entry: Entry, scale: str, store: Store) -> bool:
     """Whether the store has all runs of an entry; never where there are none to train."""
-    planned = found.plan(scale, found.seeds[scale])
+    planned = entry.plan(scale, entry.seeds[scale])
     return bool(planned) and all(store.has(spec) for _, spec in planned)
 
 
@@ -189,30 +186,30 @@ def ready(name: str, scale: str, store: Store | None = None) -> str:
     >>> ready("hypernetwork/fig6", "laptop"), ready("hypernetwork/fig6", "smoke")
     ('laptop', 'smoke')
     """
-    found, scale = chosen(name, scale)
-    if scale == "smoke" or has_results(name, scale) or trained(found, scale, as_store(store)):
+    entry, scale = chosen(name, scale)
+    if scale == "smoke" or has_results(name, scale) or trained(entry, scale, as_store(store)):
         return scale
     print(
         f"{name} has no results at scale {scale} here yet: what follows is of scale smoke, whose numbers mean nothing;"
-        f" `lab figure {name} --scale {scale}` trains for about {found.minutes[scale]:g} minutes."
+        f" `lab figure {name} --scale {scale}` trains for about {entry.minutes[scale]:g} minutes."
     )
     return "smoke"
 
 
-def read(found: Entry, scale: str) -> Figure:
+def read(entry: Entry, scale: str) -> Figure:
     """A shipped figure, drawn anew from its table; settings and departures are told of the runs that it has."""
-    table = shipped_table(found.name, scale)
-    shown = shipped_tasks(entry(found.name), scale)
-    if set(found.tasks) < set(shown):
-        table = table[table["task"].isin(found.tasks)].reset_index(drop=True)
-    elif len(shown) < len(found.tasks):
-        found = found.for_tasks(shown)
-    beside = [name for name in ("curves", "functions") if has_table(found.name, scale, name)]
-    extras = {name: shipped_table(found.name, scale, name) for name in beside}
-    facts = provenance_of(found.name, scale)
-    if set(facts["runs"]) == {key(spec) for _, spec in found.plan(scale, max(1, len(facts["seeds"])))}:
-        facts |= _settings(found, scale)  # how the same runs are put into words may have been corrected
-    return _figure(found, scale, table, facts, extras)
+    table = shipped_table(entry.name, scale)
+    shown = shipped_tasks(registry.entry(entry.name), scale)
+    if set(entry.tasks) < set(shown):
+        table = table[table["task"].isin(entry.tasks)].reset_index(drop=True)
+    elif len(shown) < len(entry.tasks):
+        entry = entry.for_tasks(shown)
+    beside = [name for name in ("curves", "functions") if has_table(entry.name, scale, name)]
+    extras = {name: shipped_table(entry.name, scale, name) for name in beside}
+    facts = provenance_of(entry.name, scale)
+    if set(facts["runs"]) == {key(spec) for _, spec in entry.plan(scale, max(1, len(facts["seeds"])))}:
+        facts |= _settings(entry, scale)  # how the same runs are put into words may have been corrected
+    return _figure(entry, scale, table, facts, extras)
 
 
 def redraw(name: str, scale: str = "laptop") -> None:
@@ -223,7 +220,7 @@ def redraw(name: str, scale: str = "laptop") -> None:
     """
     folder = folder_of(name, scale)
     with tempfile.TemporaryDirectory() as place:
-        *_, last = read(entry(name), scale).write(place, page=False)
+        *_, last = read(registry.entry(name), scale).write(place, page=False)
         if not isinstance(last, Path):
             raise LabError(last)
         facts = json.loads((Path(place) / "provenance.json").read_text(encoding="utf-8"))
@@ -234,40 +231,40 @@ def redraw(name: str, scale: str = "laptop") -> None:
     pack(folder)
 
 
-def _settings(found: Entry, scale: str) -> dict:
+def _settings(entry: Entry, scale: str) -> dict:
     """What an entry says of the runs of its plan: a function of their settings alone."""
     return {
-        "hyperparameters": json.loads(json.dumps(found.origin.hyperparameters(scale))),
-        "departures": [*found.notes(scale), *found.origin.departures(scale)],
-        "guesses": list(found.origin.guesses),
+        "hyperparameters": json.loads(json.dumps(entry.origin.hyperparameters(scale))),
+        "departures": [*entry.notes(scale), *entry.origin.departures(scale)],
+        "guesses": list(entry.origin.guesses),
     }
 
 
-def _figure(found: Entry, scale: str, table: pd.DataFrame, facts: dict, extras: dict) -> Figure:
-    summary = true_minus(found.summary(table))
-    plot = found.plot(table, extras["functions"]) if found.functions else found.plot(table)
+def _figure(entry: Entry, scale: str, table: pd.DataFrame, facts: dict, extras: dict) -> Figure:
+    summary = true_minus(entry.summary(table))
+    plot = entry.plot(table, extras["functions"]) if entry.functions else entry.plot(table)
     return Figure(
         plot,
         table,
         facts,
-        _caption(found, summary, table, facts),
-        found.name,
+        _caption(entry, summary, table, facts),
+        entry.name,
         scale,
         summary,
         extras,
-        headline=_headline(found, summary),
+        headline=_headline(entry, summary),
     )
 
 
-def _headline(found: Entry, summary: str) -> str:
+def _headline(entry: Entry, summary: str) -> str:
     """Two lines: what the figure shows; its result in a sentence, with what the paper says."""
-    return true_minus(f"{found.shows}.\n{f'{summary} ' if summary else ''}Paper: {found.paper_says}.")
+    return true_minus(f"{entry.shows}.\n{f'{summary} ' if summary else ''}Paper: {entry.paper_says}.")
 
 
-def _caption(found: Entry, summary: str, table: pd.DataFrame, facts: dict) -> str:
+def _caption(entry: Entry, summary: str, table: pd.DataFrame, facts: dict) -> str:
     """What the figure shows, its result in a sentence, further numbers, how it was made, and every departure from the
     paper."""
-    parts = [f"{found.shows}.", summary, f"Paper: {found.paper_says}.", found.numbers(table), _made(found, facts)]
+    parts = [f"{entry.shows}.", summary, f"Paper: {entry.paper_says}.", entry.numbers(table), _made(entry, facts)]
     if EARLIER in facts:
         parts.append(f"These runs have earlier settings than the figure is made with now: {facts[EARLIER]}.")
     departed = f"Departures from the paper: {'; '.join(facts['departures']) or 'none known'}."
@@ -275,7 +272,7 @@ def _caption(found: Entry, summary: str, table: pd.DataFrame, facts: dict) -> st
     return true_minus("\n".join(part for part in [*parts, departed] if part))
 
 
-def _made(found: Entry, facts: dict) -> str:
+def _made(entry: Entry, facts: dict) -> str:
     """Scale, device, seeds, runs, steps, data."""
     words = f"Scale {facts['scale']}, {facts['device_name']}"
     if facts["runs"]:
@@ -285,17 +282,17 @@ def _made(found: Entry, facts: dict) -> str:
         words += f", {seeds}, {counted(len(facts['runs']), 'run')}{searches}."
         lost = len(facts["diverged"])
         words += f" {lost} of them diverged (their loss was no longer finite)." if lost else ""
-        words += f" Steps: {_steps(found, facts['scale'])}."
+        words += f" Steps: {_steps(entry, facts['scale'])}."
     else:
         words += ". Nothing is trained."
     looked = f" Probes looked at {facts['examples']:,} examples." if facts["runs"] and "examples" in facts else ""
     return f"{words}{looked} Data: {'; '.join(dict.fromkeys(source['from'] for source in facts['data']))}."
 
 
-def _steps(found: Entry, scale: str) -> str:
+def _steps(entry: Entry, scale: str) -> str:
     """Steps that are really taken, by task."""
     lengths: dict[str, set[int]] = {}
-    for _, spec in found.plan(scale, 1):
+    for _, spec in entry.plan(scale, 1):
         lengths.setdefault(spec.task_name, set()).add(spec.recipe.last)
-    each = {task: " and ".join(f"{steps:,}" for steps in sorted(found)) for task, found in lengths.items()}
+    each = {task: " and ".join(f"{steps:,}" for steps in sorted(taken)) for task, taken in lengths.items()}
     return ", ".join(f"{task} {steps}" for task, steps in each.items())

@@ -19,29 +19,29 @@ def listing(store: Store | None = None) -> list[dict]:
     "laptop (trained here)" has all its runs in the store.
     """
     store, rows = store or Store(), []
-    for found in entries().values():
-        results = [f"{scale} ({_shipped(found, scale)})" for scale in found.scales if has_results(found.name, scale)]
-        for scale in found.scales:
-            if trained(found, scale, store):
+    for entry in entries().values():
+        results = [f"{scale} ({_shipped(entry, scale)})" for scale in entry.scales if has_results(entry.name, scale)]
+        for scale in entry.scales:
+            if trained(entry, scale, store):
                 results.append(f"{scale} (trained here)")
         rows.append(
             {
-                "name": found.name,
-                "section": found.section,
-                "title": found.title,
-                "shows": found.shows,
-                "paper_says": found.paper_says,
-                "minutes": found.minutes,
+                "name": entry.name,
+                "section": entry.section,
+                "title": entry.title,
+                "shows": entry.shows,
+                "paper_says": entry.paper_says,
+                "minutes": entry.minutes,
                 "results": results,
             }
         )
     return rows
 
 
-def _shipped(found: Entry, scale: str) -> str:
-    tasks = shipped_tasks(found, scale)
-    some = f", {', '.join(tasks)} alone" if len(tasks) < len(found.tasks) else ""
-    return f"shipped{some}{', with earlier settings' if EARLIER in provenance_of(found.name, scale) else ''}"
+def _shipped(entry: Entry, scale: str) -> str:
+    tasks = shipped_tasks(entry, scale)
+    some = f", {', '.join(tasks)} alone" if len(tasks) < len(entry.tasks) else ""
+    return f"shipped{some}{', with earlier settings' if EARLIER in provenance_of(entry.name, scale) else ''}"
 
 
 def stored(store: Store) -> list[dict]:

@@ -30,17 +30,17 @@ each interval covers. Brackets: 95 % intervals, wider where the worst or the bes
 """
 
 
-def as_markdown(found: dict[str, list[dict]]) -> str:
-    """The page; found: as `lab.catalogue.scorecard.score` gives it."""
-    return "\n".join(_lines(found))
+def as_markdown(card: dict[str, list[dict]]) -> str:
+    """The page RESULTS.md. card: what `lab.catalogue.scorecard.score` returned."""
+    return "\n".join(_lines(card))
 
 
-def _lines(found: dict[str, list[dict]]) -> Iterator[str]:
+def _lines(card: dict[str, list[dict]]) -> Iterator[str]:
     yield INTRODUCTION
-    yield f"{total(found['claims'])}"
+    yield f"{total(card['claims'])}"
     titles = {name: one.title for name, one in entries().items()}
     for paper, title in PAPERS.items():
-        rows = [row for row in found["claims"] if row["entry"].startswith(f"{paper}/")]
+        rows = [row for row in card["claims"] if row["entry"].startswith(f"{paper}/")]
         yield f"\n## {title} (`{paper}`)\n\n{total(rows)}"
         for verdict, heading in HEADINGS.items():
             chosen = [row for row in rows if row["verdict"] == verdict]
@@ -48,7 +48,7 @@ def _lines(found: dict[str, list[dict]]) -> Iterator[str]:
                 yield f"\n### {heading}\n"
             for row in chosen:
                 yield _item(row, titles[row["entry"]])
-        numbers = [row for row in found["numbers"] if row["entry"].startswith(f"{paper}/") and row["measured"]]
+        numbers = [row for row in card["numbers"] if row["entry"].startswith(f"{paper}/") and row["measured"]]
         if numbers:
             yield "\n### Beside the printed numbers\n"
             yield from (f"- {described(row)}" for row in numbers)

@@ -48,20 +48,20 @@ def rows(scale: str = "paper", times: StepTimes | None = None, names: Sequence[s
     check_scale(scale, ("smoke", "laptop", "overnight", "paper"))
     times, planned = times or recorded(), _planned(scale)
     chosen = [(entry, specs) for entry, specs in planned if names is None or entry.name in names]
-    found = [_row(entry.name, specs, entry.minutes[scale], times) for entry, specs in chosen]
+    table = [_row(entry.name, specs, entry.minutes[scale], times) for entry, specs in chosen]
     if names is None:
         together = list(dict.fromkeys(spec for _, specs in planned for spec in specs))
-        found.append(_row("all together", together, sum(entry.minutes[scale] for entry, _ in planned), times))
-    return found
+        table.append(_row("all together", together, sum(entry.minutes[scale] for entry, _ in planned), times))
+    return table
 
 
-def text(found: Iterable[Row], times: StepTimes) -> str:
+def text(rows: Iterable[Row], times: StepTimes) -> str:
     """The table, in Markdown."""
     names = ["entry", "runs", "searches", "GPU-minutes, guessed", "CPU-hours"]
     names += [f"hours, {count} worker{'s' if count > 1 else ''}" for count in WORKERS]
     names += ["longest chain, hours", "results, GB", "checkpoints, GB"]
     lines = [f"| {' | '.join(names)} |", "|" + "---|" * len(names)]
-    for row in found:
+    for row in rows:
         mark = " *" if row.guessed else ""
         hours = [f"{one.lasts / HOUR:.3g}" for one in row.spreads]
         cells = [f"`{row.name}`{mark}", str(row.runs), str(row.searches), f"{row.gpu_minutes:g}"]

@@ -60,20 +60,20 @@ def score(scale: str | None = None, results: str | Path = RESULTS) -> dict[str, 
     if not folder.is_dir():
         said = shortened(str(folder))
         raise ArgumentError(f"--results {said}: no such folder; name one that `lab figure` wrote into, such as out")
-    found: dict[str, list[dict]] = {"claims": [], "numbers": []}
+    card: dict[str, list[dict]] = {"claims": [], "numbers": []}
     for entry in entries().values():
         if entry.claims or entry.printed:
             where, tables = _tables(entry, scale, folder)
             table = tables.get("table")
             try:
-                found["claims"] += [_claim(entry, claim, where, tables) for claim in entry.claims]
-                found["numbers"] += [_numbers(entry, where, table)] if entry.printed else []
+                card["claims"] += [_claim(entry, claim, where, tables) for claim in entry.claims]
+                card["numbers"] += [_numbers(entry, where, table)] if entry.printed else []
             except (LookupError, ValueError, TypeError) as error:  # of a table of other columns
                 raise LabError(
                     f"{find(folder / entry.name / str(where))} does not fit {entry.name} ({error!r}); "
                     f"make it again: lab figure {entry.name} --scale {where}"
                 ) from error
-    return found
+    return card
 
 
 def _tables(entry: Entry, scale: str | None, folder: Path) -> tuple[str, dict[str, pd.DataFrame]]:
@@ -88,17 +88,17 @@ def _tables(entry: Entry, scale: str | None, folder: Path) -> tuple[str, dict[st
 
 def _claim(entry: Entry, claim: Claim, scale: str, tables: dict[str, pd.DataFrame]) -> dict:
     table = tables.get("functions" if claim.of_functions else "table")
-    found = absent(NOT_HERE) if table is None else claim.verdict(table, scale)
-    open_ = found.word in (UNDECIDED, ABSENT)
+    verdict = absent(NOT_HERE) if table is None else claim.verdict(table, scale)
+    open_ = verdict.word in (UNDECIDED, ABSENT)
     row = {
         "id": f"{entry.name}/{claim.name}",
         "entry": entry.name,
         "claim": claim.says,
         "scale": scale,
-        "verdict": found.word,
-        "reason": found.reason,
+        "verdict": verdict.word,
+        "reason": verdict.reason,
     }
-    row |= {name: getattr(found, name) for name in MEASURED}
+    row |= {name: getattr(verdict, name) for name in MEASURED}
     return row | {"decides": claim.decides if open_ else "", "hours": claim.hours if open_ else nan}
 
 
@@ -112,9 +112,9 @@ def _numbers(entry: Entry, scale: str, table: pd.DataFrame | None) -> dict:
     return row | {"measured": True} | agreement(cells).to_dict()
 
 
-def as_json(found: dict[str, list[dict]]) -> str:
+def as_json(card: dict[str, list[dict]]) -> str:
     """The rows as JSON; what is not finite (an open end, a missing interval) is null."""
-    plain = {kind: [{name: _plain(row[name]) for name in row} for row in rows] for kind, rows in found.items()}
+    plain = {kind: [{name: _plain(row[name]) for name in row} for row in rows] for kind, rows in card.items()}
     return json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False)
 
 
@@ -122,18 +122,18 @@ def _plain(value: object) -> object:
     return None if isinstance(value, float) and not isfinite(value) else value
 
 
-def as_text(found: dict[str, list[dict]]) -> str:
+def as_text(card: dict[str, list[dict]]) -> str:
     """The rows to be read: verdict, id, claim; below, what was measured, why it does not count, what would decide."""
     lines, room = [], " " * (max(map(len, (HOLDS, FAILS, UNDECIDED, ABSENT))) + 2)
-    for row in found["claims"]:
+    for row in card["claims"]:
         told = textwrap.wrap(f"{row['id']}, {row['scale']}: {row['claim']}", WIDTH - len(room))
         for words in (measured(row), row["reason"] and f"not measured: {row['reason']}", _decides(row)):
             told += textwrap.wrap(words, WIDTH - len(room))
         lines += [(row["verdict"].ljust(len(room)) if not number else room) + line for number, line in enumerate(told)]
     lines.append("")
-    for row in found["numbers"]:
+    for row in card["numbers"]:
         lines += textwrap.wrap(described(row), WIDTH, subsequent_indent="  ")
-    return "\n".join([*lines, "", total(found["claims"]), LEGEND])
+    return "\n".join([*lines, "", total(card["claims"]), LEGEND])
 
 
 def measured(row: dict, covers: bool = True) -> str:

@@ -85,10 +85,10 @@ class StepTimes:
         return row
 
 
-def recorded(found: Iterable[Entry] | None = None) -> StepTimes:
+def recorded(entries_read: Iterable[Entry] | None = None) -> StepTimes:
     """From the results that are shipped, as far as they have the runs that the entries plan now."""
     records = []
-    for entry in found or entries().values():
+    for entry in entries_read or entries().values():
         for scale in SCALES:
             if scale not in entry.scales or not has_results(entry.name, scale):
                 continue

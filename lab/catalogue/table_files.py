@@ -27,13 +27,13 @@ def contents(tables: Mapping[str, pd.DataFrame]) -> dict[str, bytes]:
     return {name: table.to_csv(index=False).encode() for name, table in tables.items()}
 
 
-def digests(found: Mapping[str, bytes]) -> dict[str, str]:
+def digests(tables: Mapping[str, bytes]) -> dict[str, str]:
     """SHA-256 of each table's CSV, by the table's name: `tables` of a provenance.
 
     >>> digests({"table": b"seed"})["table"][:8]
     '19b25856'
     """
-    return {name: sha256(content).hexdigest() for name, content in found.items()}
+    return {name: sha256(content).hexdigest() for name, content in tables.items()}
 
 
 def find(folder: Path, name: str = "table") -> Path | None:

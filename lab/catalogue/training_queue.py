@@ -115,14 +115,14 @@ def train_all(
     return left
 
 
-def absent_data(found: Entry, scale: str) -> list[str]:
+def absent_data(entry: Entry, scale: str) -> list[str]:
     """The data sets that a figure trains on and that are not here.
 
     >>> from lab.catalogue.registry import entry
     >>> absent_data(entry("simplicity/fig5"), "laptop")
     []
     """
-    names = [source["name"] for source in found.origin.data(scale)]
+    names = [source["name"] for source in entry.origin.data(scale)]
     return [name for name in names if name in datasets.CATALOGUE and not datasets.find(name)]
 
 

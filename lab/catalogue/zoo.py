@@ -21,22 +21,22 @@ if TYPE_CHECKING:
     from lab.search_results import EpisodeResult, SearchResult
 
 
-def publish(found: SearchResult | EpisodeResult, folder: Path, name: str = "") -> list[Path]:
+def publish(result: SearchResult | EpisodeResult, folder: Path, name: str = "") -> list[Path]:
     """Write what a search found, with its provenance, in the zoo's format; return the files.
 
     name: of the file; default: the task's, which for a table may be no name of a file. Of a search by episodes it is
     the winner's function, or functions where it learned several.
     """
-    facts = found.provenance | {"versions": versions(), "task": found.spec.task_name}
+    facts = result.provenance | {"versions": versions(), "task": result.spec.task_name}
     facts["paper"] = "transformers"  # two_loss is that paper's Algorithm 1
-    spec, splines = found.spec, found.splines
+    spec, splines = result.spec, result.splines
     if on_sequences(spec):
         joined, facts["scale"] = "-both", scale_of(spec)
     else:
         joined, facts["scale"] = "", scale_of_table(spec)
         if (winner := facts.get("winner")) is not None:
             facts |= {"paper": "simplicity", "restart": winner}
-    written, task = [], name or found.spec.task_name
+    written, task = [], name or result.spec.task_name
     for part, spline in splines.items():
         part = "mlp" if part == "phi" else part  # the one function of a perceptron
         name = task if part == "mlp" else f"{task}-{part}"

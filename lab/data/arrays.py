@@ -28,14 +28,14 @@ def inputs(X: Any) -> tuple[Tensor | dict[str, Tensor], tuple[str, ...]]:
     return tensor, (note,) if note else ()
 
 
-def count(found: Tensor | Mapping[str, Tensor]) -> int:
+def count(inputs: Tensor | Mapping[str, Tensor]) -> int:
     """N, the number of examples."""
-    return len(found if isinstance(found, Tensor) else next(iter(found.values())))
+    return len(inputs if isinstance(inputs, Tensor) else next(iter(inputs.values())))
 
 
-def check_finite(found: Tensor | Mapping[str, Tensor], name: str) -> None:
+def check_finite(inputs: Tensor | Mapping[str, Tensor], name: str) -> None:
     """Raise ArgumentError where a number is missing or infinite, with the first place."""
-    parts = {name: found} if isinstance(found, Tensor) else {f"{name}[{key!r}]": part for key, part in found.items()}
+    parts = {name: inputs} if isinstance(inputs, Tensor) else {f"{name}[{key!r}]": part for key, part in inputs.items()}
     for said, part in parts.items():
         if part.is_floating_point() and not bool((finite := part.isfinite()).all()):
             bad = (~finite).nonzero()

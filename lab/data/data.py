@@ -274,13 +274,13 @@ def take(inputs: Inputs, index: Tensor) -> Inputs:
     return inputs[index] if isinstance(inputs, Tensor) else {name: part[index] for name, part in inputs.items()}
 
 
-def _divide(given: Mapping[str, Any], found: targets.Targets, groups: Any, seed: int) -> dict[str, Tensor]:
-    labels = found.values.numpy() if found.is_classes and found.values.ndim == 1 else None
+def _divide(given: Mapping[str, Any], answers: targets.Targets, groups: Any, seed: int) -> dict[str, Tensor]:
+    labels = answers.values.numpy() if answers.is_classes and answers.values.ndim == 1 else None
     if groups is not None:
         groups = np.asarray(groups)
-        if groups.shape != (len(found.values),):
-            raise ArgumentError(f"groups has shape {groups.shape}; give one for each of {len(found.values)} rows")
+        if groups.shape != (len(answers.values),):
+            raise ArgumentError(f"groups has shape {groups.shape}; give one for each of {len(answers.values)} rows")
     return {
         name: torch.from_numpy(rows)
-        for name, rows in splits_of.divide(given, len(found.values), labels, groups, seed, found.classes).items()
+        for name, rows in splits_of.divide(given, len(answers.values), labels, groups, seed, answers.classes).items()
     }

@@ -51,8 +51,8 @@ class EpisodeSearch(Work):
 
         notes = run_with_checkpoints(job, store, state, episodes.search, tell)
         store.keep_checkpoint(job.specs, state.state())  # a kill among the runs below must not bring the search back
-        start, found = time.perf_counter(), state.found()
-        listed = selection_runs(spec, found, given)
+        start, learned = time.perf_counter(), state.functions()
+        listed = selection_runs(spec, learned, given)
         wanted, done = [run for runs in listed for run in runs], episodes.steps(spec) - selection_steps(spec)
         while missing := [run for run in wanted if not store.has(run)]:
             ended = False
@@ -66,8 +66,9 @@ class EpisodeSearch(Work):
             stored = [store.load(run) for run in runs]
             results.append([result(run, s[0], s[2]) for run, s in zip(runs, stored, strict=True)])
         winner = best(results)
-        weights = {name: torch.tensor(part.values) for name, part in found[winner].items()}
-        weights |= {f"{n}@{r}": torch.tensor(part.values) for r, parts in enumerate(found) for n, part in parts.items()}
+        weights = {name: torch.tensor(part.values) for name, part in learned[winner].items()}
+        for restart, parts in enumerate(learned):
+            weights |= {f"{name}@{restart}": torch.tensor(part.values) for name, part in parts.items()}
         history = state.arrays() | {"died": state.died, "stopped": state.stopped, "results": np.array(results)}
         notes |= {"winner": winner, "seconds": notes["seconds"] + time.perf_counter() - start}
         store.save(spec, history, weights, notes)
@@ -77,7 +78,7 @@ class EpisodeSearch(Work):
 
 def _tell(report: Tell, done: int, steps: int, words: str = "") -> None:
     """Of the runs that decide, which begin where `done` steps are."""
-    report(done + steps, "trains with what was found")
+    report(done + steps, "trains with the learned functions")
 
 
 @work.register(EpisodeSpec)

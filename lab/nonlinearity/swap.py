@@ -37,7 +37,7 @@ class Place:
     name: str
     parent: nn.Module
     attribute: str
-    found: nn.Module | Callable
+    activation: nn.Module | Callable
 
 
 def swap(
@@ -102,7 +102,7 @@ def swap(
         raise ArgumentError(f"one shared module cannot be on several devices ({devices}); give shared=False")
     for place in places:
         # a function is the same object everywhere, a module is not
-        own = place.found if isinstance(place.found, nn.Module) else place
+        own = place.activation if isinstance(place.activation, nn.Module) else place
         key = None if shared else id(own)
         if key not in fresh:
             fresh[key] = _settled(copy.deepcopy(phi), *homes[place.name]).train(place.parent.training)
@@ -172,25 +172,26 @@ def _matching(model: nn.Module, kinds: tuple[Old, ...]) -> list[Place]:
     functions = [kind for kind in kinds if not isinstance(kind, (type, str))]
     if isinstance(model, classes):
         raise ArgumentError(f"the model itself is a {type(model).__name__}, and nothing holds it: use phi in its place")
-    found: list[Place] = []
+    matches: list[Place] = []
     inside: tuple[str, ...] = ()
     for place in _places(model):
-        chosen = isinstance(place.found, classes) or _one_of(place.found, functions)
-        could = isinstance(place.found, nn.Module) or _one_of(place.found, FUNCTIONS)
+        chosen = isinstance(place.activation, classes) or _one_of(place.activation, functions)
+        could = isinstance(place.activation, nn.Module) or _one_of(place.activation, FUNCTIONS)
         by_name = could and any(fnmatchcase(place.name, pattern) for pattern in patterns)
         if (chosen or by_name) and not place.name.startswith(inside):
             _refuse_layers(place, by_name and not chosen)
-            found.append(place)
+            matches.append(place)
             inside += (f"{place.name}.",)
-    return found
+    return matches
 
 
 def _refuse_layers(place: Place, by_name: bool) -> None:
     """A pattern that is too wide, or a wrong class, must not throw trained weights away."""
-    if isinstance(place.found, nn.Module) and not _known(place.found):
-        if any(by_name or weight.dim() > 1 for weight in place.found.parameters()):
+    if isinstance(place.activation, nn.Module) and not _known(place.activation):
+        if any(by_name or weight.dim() > 1 for weight in place.activation.parameters()):
             raise ArgumentError(
-                f"{place.name} is a {type(place.found).__name__} with weights, not an activation; name activations only"
+                f"{place.name} is a {type(place.activation).__name__} with weights, not an activation; name activations"
+                " only"
             )
 
 
@@ -201,13 +202,13 @@ def _known(module: nn.Module) -> bool:
     return from_torch or home == "transformers.activations" or home.startswith(__package__)
 
 
-def is_activation(found: nn.Module | Callable) -> bool:
+def is_activation(module: nn.Module | Callable) -> bool:
     """The same of functions too, and of a model's own modules that hold nothing and take one input."""
-    if not isinstance(found, nn.Module):
-        return _one_of(found, FUNCTIONS)
-    code, own = getattr(type(found).forward, "__code__", None), not type(found).__module__.startswith("torch.")
-    holds = [*found.children(), *found.parameters(), *found.buffers()]
-    return _known(found) or (own and not holds and code is not None and code.co_argcount == 2)
+    if not isinstance(module, nn.Module):
+        return _one_of(module, FUNCTIONS)
+    code, own = getattr(type(module).forward, "__code__", None), not type(module).__module__.startswith("torch.")
+    holds = [*module.children(), *module.parameters(), *module.buffers()]
+    return _known(module) or (own and not holds and code is not None and code.co_argcount == 2)
 
 
 def _home(model: nn.Module, name: str) -> tuple[torch.device | None, torch.dtype | None]:
@@ -250,8 +251,8 @@ def _what_there_is(model: nn.Module) -> str:
     names: dict[str, list[str]] = {}
     inside: tuple[str, ...] = ()
     for place in _places(model):
-        if is_activation(place.found) and not place.name.startswith(inside):
-            names.setdefault(_kind(place.found), []).append(place.name)
+        if is_activation(place.activation) and not place.name.startswith(inside):
+            names.setdefault(_kind(place.activation), []).append(place.name)
             inside += (f"{place.name}.",)
     if names:
         return f"its activations are {'; '.join(map(_listed, names.keys(), names.values()))}"
@@ -264,10 +265,10 @@ def _what_there_is(model: nn.Module) -> str:
     return "it has no activations"
 
 
-def _kind(found: nn.Module | Callable) -> str:
-    if isinstance(found, nn.Module):
-        return f"{type(found).__module__}.{type(found).__name__}"
-    function = _function(found)
+def _kind(module: nn.Module | Callable) -> str:
+    if isinstance(module, nn.Module):
+        return f"{type(module).__module__}.{type(module).__name__}"
+    function = _function(module)
     assert function is not None  # one of FUNCTIONS
     return f"the function {function.__name__}"
 

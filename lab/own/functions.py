@@ -66,13 +66,13 @@ def parts_of(
 
 
 def _kept(
-    found: SearchResult | EpisodeResult, number: int, model: ModuleSpec, store: Store
+    result: SearchResult | EpisodeResult, number: int, model: ModuleSpec, store: Store
 ) -> ModuleSearch | ModuleEpisodes:
     """A search as the store of this comparison has it: the one that was made is copied there, others are to come."""
-    first = cast("ModuleSearch | ModuleEpisodes", found.spec)
+    first = cast("ModuleSearch | ModuleEpisodes", result.spec)
     spec = _again(replace(first, model=replace(first.model, name=model.name)), number)
     if number == 0 and not store.has(cast(Spec, spec)):
-        store.save(spec, *found._stored)
+        store.save(spec, *result._stored)
     elif first.model.layout != model.layout or first.model.replace != model.replace:
         raise ArgumentError(
             "searches: the function was found in another model than this one, so it cannot be searched for again here; "

@@ -92,71 +92,71 @@ def _bar(side: int, y: float) -> dict:
 
 
 def fill(
-    figure: go.Figure, side: int, found: Landscape, name: str, logarithm: bool, point: tuple[float, float]
+    figure: go.Figure, side: int, landscape: Landscape, name: str, logarithm: bool, point: tuple[float, float]
 ) -> None:
     """Put a measure of a landscape on a side of either picture, and the point that was chosen."""
-    z, (ground, way, model, chosen) = heights(found, name, logarithm), _traces(figure, side)
+    z, (ground, way, model, chosen) = heights(landscape, name, logarithm), _traces(figure, side)
     solid = ground.type == "surface"
-    ground.update(x=found.x, y=found.y, z=z, hovertext=readings(found))
-    names = [{"title": {"text": axis_title(found, number)}} for number in range(2)]
+    ground.update(x=landscape.x, y=landscape.y, z=z, hovertext=readings(landscape))
+    names = [{"title": {"text": axis_title(landscape, number)}} for number in range(2)]
     if solid:
         figure.layout[f"scene{side + 1 if side else ''}"].update(xaxis=names[0], yaxis=names[1])
     else:
-        for kind, axis, title in zip("xy", (found.x, found.y), names, strict=True):
+        for kind, axis, title in zip("xy", (landscape.x, landscape.y), names, strict=True):
             figure.layout[f"{kind}axis{side + 1 if side else ''}"].update(range=[axis[0], axis[-1]], **title)
-    steps = np.empty((0, 2)) if found.trajectory is None else found.trajectory
+    steps = np.empty((0, 2)) if landscape.trajectory is None else landscape.trajectory
     way.visible = len(steps) > 0
-    way.update(_points(found, z, steps, solid))
-    model.update(_points(found, z, np.zeros((1, 2)), solid))
-    chosen.update(_points(found, z, np.array([point]), solid))
+    way.update(_points(landscape, z, steps, solid))
+    model.update(_points(landscape, z, np.zeros((1, 2)), solid))
+    chosen.update(_points(landscape, z, np.array([point]), solid))
     figure.layout.annotations[side].text = f"{name} (log₁₀)" if logarithm else name
 
 
 def choose(
-    figure: go.Figure, side: int, found: Landscape, name: str, logarithm: bool, point: tuple[float, float]
+    figure: go.Figure, side: int, landscape: Landscape, name: str, logarithm: bool, point: tuple[float, float]
 ) -> None:
     """Move the mark of the chosen point."""
     ground, *_, chosen = _traces(figure, side)
-    chosen.update(_points(found, heights(found, name, logarithm), np.array([point]), ground.type == "surface"))
+    chosen.update(_points(landscape, heights(landscape, name, logarithm), np.array([point]), ground.type == "surface"))
 
 
 def _traces(figure: go.Figure, side: int) -> tuple:
     return figure.data[4 * side : 4 * side + 4]
 
 
-def heights(found: Landscape, name: str, logarithm: bool) -> np.ndarray:
+def heights(landscape: Landscape, name: str, logarithm: bool) -> np.ndarray:
     """What is drawn of a measure, (grid, grid); of its logarithm, nothing where it is not above 0."""
-    values = found.values[name]
+    values = landscape.values[name]
     if not logarithm:
         return values
     positive = np.where(values > 0, values, np.nan)
     return np.log10(positive)
 
 
-def readings(found: Landscape) -> list[list[str]]:
+def readings(landscape: Landscape) -> list[list[str]]:
     """For each point of the grid all measures, in words."""
-    names = list(found.values)
+    names = list(landscape.values)
     return [
         [
             "<br>".join(
-                [*(f"{name}: {found.values[name][row, column]:.4g}" for name in names), f"at ({x:.3g}, {y:.3g})"]
+                [*(f"{name}: {landscape.values[name][row, column]:.4g}" for name in names), f"at ({x:.3g}, {y:.3g})"]
             )
-            for column, x in enumerate(found.x)
+            for column, x in enumerate(landscape.x)
         ]
-        for row, y in enumerate(found.y)
+        for row, y in enumerate(landscape.y)
     ]
 
 
-def axis_title(found: Landscape, number: int) -> str:
+def axis_title(landscape: Landscape, number: int) -> str:
     """What a direction is called: shortly, it stands below half a figure."""
-    explained = found.plane.explained
+    explained = landscape.plane.explained
     return f"direction {number + 1}" if explained is None else f"PC {number + 1} ({100 * explained[number]:.0f} %)"
 
 
-def _points(found: Landscape, z: np.ndarray, points: np.ndarray, solid: bool) -> dict:
+def _points(landscape: Landscape, z: np.ndarray, points: np.ndarray, solid: bool) -> dict:
     """Coordinates of marks; on a surface their heights, too, none where they are beside it."""
     where = {"x": points[:, 0], "y": points[:, 1]}
     if solid:
-        height = RegularGridInterpolator((found.y, found.x), z, bounds_error=False)(points[:, ::-1])
+        height = RegularGridInterpolator((landscape.y, landscape.x), z, bounds_error=False)(points[:, ::-1])
         where["z"] = height + LIFT * (np.nanmax(z) - np.nanmin(z))
     return where

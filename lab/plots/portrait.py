@@ -88,13 +88,13 @@ def fill_shape(figure: go.Figure, when: int, shape: Profile) -> None:
     figure.data[SPECTRUM[when]].update(x=frequency, y=amplitudes)
 
 
-def fill_network(figure: go.Figure, when: int, found: Portrait) -> None:
+def fill_network(figure: go.Figure, when: int, portrait: Portrait) -> None:
     """The random network with a function, before (0) or now (1); the plane is of now only."""
-    figure.data[LINE[when]].update(x=found.line.along, y=found.line.values)
+    figure.data[LINE[when]].update(x=portrait.line.along, y=portrait.line.values)
     if when:
-        figure.data[PLANE].z = found.plane.values.astype(np.float32)
+        figure.data[PLANE].z = portrait.plane.values.astype(np.float32)
         # Not as arrays: the page sends those of a heatmap back, and FigureWidget fails on them, unseen and slowly.
-        for axis, at in (("x", found.plane.x), ("y", found.plane.y)):
+        for axis, at in (("x", portrait.plane.x), ("y", portrait.plane.y)):
             figure.data[PLANE].update({f"{axis}0": at[0], f"d{axis}": at[1] - at[0]})
 
 

@@ -40,16 +40,18 @@ def frame(titles: Sequence[str]) -> go.Figure:
     return figure
 
 
-def fill(figure: go.Figure, panel: int, found: Slice2D, output: int, point: np.ndarray, names: tuple[str, str]) -> None:
+def fill(
+    figure: go.Figure, panel: int, slice_: Slice2D, output: int, point: np.ndarray, names: tuple[str, str]
+) -> None:
     """Put a slice into a panel; output: which of several; point (2,): where the training point is; names of the axes.
 
     Shades reach from the lowest to the highest value of the panel, as in the paper: networks do not bound theirs.
     """
-    values = found.values if found.values.ndim == 2 else found.values[..., min(output, found.values.shape[-1] - 1)]
+    values = slice_.values if slice_.values.ndim == 2 else slice_.values[..., min(output, slice_.values.shape[-1] - 1)]
     plane, mark = figure.data[2 * panel : 2 * panel + 2]
-    plane.update(x=found.x, y=found.y, z=values)
+    plane.update(x=slice_.x, y=slice_.y, z=values)
     mark.update(x=point[:1], y=point[1:])
     across, up = (f"{axis}axis{panel + 1 if panel else ''}" for axis in "xy")
-    figure.layout[across].update(title={"text": names[0]}, range=[found.x[0], found.x[-1]])
+    figure.layout[across].update(title={"text": names[0]}, range=[slice_.x[0], slice_.x[-1]])
     first = panel % min(len(figure.data) // 2, COLUMNS) == 0  # of its row; the others go along the same inputs
-    figure.layout[up].update(title={"text": names[1] if first else None}, range=[found.y[0], found.y[-1]])
+    figure.layout[up].update(title={"text": names[1] if first else None}, range=[slice_.y[0], slice_.y[-1]])

@@ -158,7 +158,9 @@ def calling(what: str, hint: str) -> Iterator[None]:
         raise ArgumentError(f"{what} failed ({words}); {hint}") from error
 
 
-def _missing(found: np.ndarray) -> np.ndarray:
-    if found.dtype.kind == "O":
-        return np.array([value is None or value != value for value in found.ravel()], dtype=bool)
-    return np.isnan(found) if found.dtype.kind == "f" else np.isnat(found) if found.dtype.kind in "mM" else np.zeros(1)
+def _missing(values: np.ndarray) -> np.ndarray:
+    if values.dtype.kind == "O":
+        return np.array([value is None or value != value for value in values.ravel()], dtype=bool)
+    if values.dtype.kind in "mM":
+        return np.isnat(values)
+    return np.isnan(values) if values.dtype.kind == "f" else np.zeros(1)

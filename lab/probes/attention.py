@@ -160,30 +160,30 @@ def _of_torch_model(model: nn.Module, inputs: Any, part: slice, run: int, normal
         raise ArgumentError(f"run={run}: {name} has no run axis; leave run at 0")
     if not normalized:
         raise ArgumentError(f"torch.nn.MultiheadAttention in {name} tells no scores before normalization")
-    like, found = next(model.parameters()), list[Tensor]()
+    like, by_layer = next(model.parameters()), list[Tensor]()
     whole = inputs if isinstance(inputs, Mapping) else {"": inputs}
     given = {n: v[part] if isinstance(v, Tensor) and v.ndim and len(v) == number else v for n, v in whole.items()}
     given = {
         n: v.to(like.device, like.dtype if v.is_floating_point() else None) if isinstance(v, Tensor) else v
         for n, v in given.items()
     }
-    with _telling(_attentions(model), found):
+    with _telling(_attentions(model), by_layer):
         if isinstance(model, nn.MultiheadAttention):
             tokens = given[""] if model.batch_first else given[""].transpose(0, 1)
             model(tokens, tokens, tokens)
         else:
             model(given[""]) if "" in given else model(**given)
-    shapes = list(dict.fromkeys(tuple(scores.shape) for scores in found))
+    shapes = list(dict.fromkeys(tuple(scores.shape) for scores in by_layer))
     if len(shapes) > 1 or len(shapes[0]) != 4:
         raise ArgumentError(
             f"the attentions of {name} have scores of shapes {', '.join(map(str, shapes))}; give those of one kind"
             " themselves, (examples, heads, query, key)"
         )
-    return found
+    return by_layer
 
 
 @contextmanager
-def _telling(modules: Sequence[nn.MultiheadAttention], found: list[Tensor]) -> Iterator[None]:
+def _telling(modules: Sequence[nn.MultiheadAttention], by_layer: list[Tensor]) -> Iterator[None]:
     """Whoever calls these modules, what they attend to is noted, head by head."""
 
     def told(own: nn.MultiheadAttention) -> Any:
@@ -194,7 +194,7 @@ def _telling(modules: Sequence[nn.MultiheadAttention], found: list[Tensor]) -> I
             asked.arguments |= {"need_weights": True, "average_attn_weights": False}
             output, scores = type(own).forward(*asked.args, **asked.kwargs)
             assert scores is not None  # they were asked for
-            found.append(scores)
+            by_layer.append(scores)
             return output, (scores.mean(-3) if averaged else scores) if wanted else None
 
         return forward

@@ -136,5 +136,5 @@ def _scale(direction: np.ndarray, own: np.ndarray, shape: tuple[int, ...], norma
     into *= _ratio(np.linalg.norm(model, axis=1, keepdims=True), np.linalg.norm(into, axis=1, keepdims=True))
 
 
-def _ratio(wanted: ArrayLike, found: ArrayLike) -> np.ndarray:
-    return np.asarray(wanted) / np.where(np.asarray(found) > 0, found, 1.0)
+def _ratio(wanted: ArrayLike, norms: ArrayLike) -> np.ndarray:
+    return np.asarray(wanted) / np.where(np.asarray(norms) > 0, norms, 1.0)

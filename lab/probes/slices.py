@@ -134,5 +134,5 @@ def _through(x: Points, first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return np.stack([1 - first - second, first, second], 1) @ corners
 
 
-def _plain(found: np.ndarray) -> np.ndarray:
-    return found[:, 0] if found.shape[1] == 1 else found
+def _plain(outputs: np.ndarray) -> np.ndarray:
+    return outputs[:, 0] if outputs.shape[1] == 1 else outputs

@@ -14,7 +14,7 @@ RESULTS = ("searches", "runs")
 FOLDERS = (*RESULTS, "checkpoints", "forced", "leases")
 
 
-def found_results(store: Path) -> Iterator[Path]:
+def result_folders(store: Path) -> Iterator[Path]:
     """Folders of results, finished or not."""
     for kind in RESULTS:
         for path in objects.below(store / kind):

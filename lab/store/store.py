@@ -147,7 +147,7 @@ class Store(Training):
     def results(self) -> Iterator[Path]:
         """Folders of all results, finished or not."""
         with self._reading():
-            yield from contents.found_results(self.folder)
+            yield from contents.result_folders(self.folder)
 
     def foreign(self) -> list[str]:
         """One line for each thing in the store's folders that this version of the lab has not written."""

@@ -149,7 +149,7 @@ class Episodes:
         found = {name: np.array(v, dtype=float).reshape(-1, runs) for name, v in self.history.items()}
         return found | {"inner_steps": np.array([self.spec.inner_steps(episode) for episode in steps], dtype=np.int64)}
 
-    def found(self) -> list[dict[str, Knots | KnotTable]]:
+    def functions(self) -> list[dict[str, Knots | KnotTable]]:
         """The learned functions of each restart, by their names in `model.parts`."""
         return [self.phi.parts(self.kept, restart) for restart in range(len(self.spec.restarts))]
 

@@ -19,15 +19,15 @@ def selection_steps(spec: EpisodeSpec) -> int:
 
 
 def selection_runs(
-    spec: EpisodeSpec, found: Sequence[Mapping[str, Resolved]], given: Mapping[str, Resolved]
+    spec: EpisodeSpec, learned: Sequence[Mapping[str, Resolved]], given: Mapping[str, Resolved]
 ) -> list[list[RunSpec]]:
     """For each restart, the runs that are trained from scratch with its functions to decide between restarts.
 
-    found: the functions of each restart. given: the other non-linearities of the model.
+    learned: the functions of each restart. given: the other non-linearities of the model.
     """
     wide = spec.model if spec.retrain_width is None else replace(spec.model, width=spec.retrain_width)
     listed = []
-    for parts in found:
+    for parts in learned:
         model = wide.having({**given, **parts})
         listed.append(
             [

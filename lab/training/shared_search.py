@@ -81,9 +81,9 @@ class Shared:
         self.history.restore(tensors)
         self.step, self.search_loss = int(tensors["step"]), tensors["search_loss"].tolist()
 
-    def found(self) -> Mapping[str, Resolved]:
+    def functions(self) -> Mapping[str, Resolved]:
         """The learned functions, by part."""
-        return self.members[0].found()
+        return self.members[0].functions()
 
     def run_notes(self, run: int) -> dict:
         """What else is to be remembered."""

@@ -83,7 +83,7 @@ class TableSearch(Search):
         self.optimizer.rates = [self.recipe.rate / self.spec.model.prefactor] * self.spec.models
         self.knot_optimizer.param_groups[0]["lr"] = self.spec.spline_rate
 
-    def found(self) -> dict[str, Knots | KnotTable]:
+    def functions(self) -> dict[str, Knots | KnotTable]:
         """The learned functions, by their names in `Perceptron.parts`."""
         rows = {name: spline.values.detach().cpu().tolist() for name, spline in self.splines.items()}
         if self.spec.learn == "inputs":

@@ -171,7 +171,7 @@ class Search(Fleet):
                     name: v.clone() if name == "step" else v.to(knots.device, copy=True) for name, v in saved.items()
                 }
 
-    def found(self) -> dict[str, Knots | KnotTable]:
+    def functions(self) -> dict[str, Knots | KnotTable]:
         """The learned functions, by part."""
         return {part: Knots(s.low, s.high, tuple(s.values.detach().cpu().tolist())) for part, s in self.splines.items()}
 

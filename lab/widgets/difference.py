@@ -10,22 +10,22 @@ from lab.probes.contrast import Contrast
 from lab.widgets.problems import CELL, TABLE
 
 
-def difference(found: Contrast, names: list[str], trait: str, sizes: tuple[int, int], layer: int) -> str:
+def difference(result: Contrast, names: list[str], trait: str, sizes: tuple[int, int], layer: int) -> str:
     """What tells A from B, as HTML."""
-    order = np.argsort(-abs(found.share_a - found.share_b), kind="stable")
+    order = np.argsort(-abs(result.share_a - result.share_b), kind="stable")
     rows = [
-        f"<tr><td>{html.escape(names[c])}</td><td {CELL}>{100 * found.share_a[c]:.0f} %</td>"
-        f"<td {CELL}>{100 * found.share_b[c]:.0f} %</td></tr>"
+        f"<tr><td>{html.escape(names[c])}</td><td {CELL}>{100 * result.share_a[c]:.0f} %</td>"
+        f"<td {CELL}>{100 * result.share_b[c]:.0f} %</td></tr>"
         for c in order
-        if found.share_a[c] or found.share_b[c]
+        if result.share_a[c] or result.share_b[c]
     ]
-    best, score = names[found.widest], found.decoding.accuracy
-    shares = [f"{100 * part[found.widest]:.0f} %" for part in (found.share_a, found.share_b)]
-    note = "" if found.unseen else ", of combinations that it learned from: there are too few to keep some back"
+    best, score = names[result.widest], result.decoding.accuracy
+    shares = [f"{100 * part[result.widest]:.0f} %" for part in (result.share_a, result.share_b)]
+    note = "" if result.unseen else ", of combinations that it learned from: there are too few to keep some back"
     numbers = [f"{100 * float(value):.0f} %" for value in (score.value, score.chance, score.shuffled.mean())]
-    count, wider = len(found.gaps), int((found.gaps >= found.gap).sum())
-    low, high = (f"{100 * share:.0f}" for share in np.quantile(found.elsewhere, (0.05, 0.95)))
-    usual = (found.elsewhere >= float(score.value)).mean() > 0.05
+    count, wider = len(result.gaps), int((result.gaps >= result.gap).sum())
+    low, high = (f"{100 * share:.0f}" for share in np.quantile(result.elsewhere, (0.05, 0.95)))
+    usual = (result.elsewhere >= float(score.value)).mean() > 0.05
     return paragraph(
         f"A has {sizes[0]} problems, B {sizes[1]}. The {trait} that separates them: <b>{html.escape(best)}</b>,"
         f" {shares[0]} of A and {shares[1]} of B; {wider} of {count} pairs of other regions of this map, as large and"

@@ -287,8 +287,8 @@ class EditingExplorer(Explorer):
         return edited | {"original": self._phi, "GELU": "gelu"}
 
 
-def _interval(found: Complexity) -> str:
-    return f"{found.value:.3g} (95 % interval {found.low:.3g} to {found.high:.3g})"
+def _interval(complexity: Complexity) -> str:
+    return f"{complexity.value:.3g} (95 % interval {complexity.low:.3g} to {complexity.high:.3g})"
 
 
 def _button(text: str, tooltip: str = "") -> widgets.Button:

@@ -216,14 +216,14 @@ class GrokkingExplorer(Explorer):
             operation_table.fill_answers(self.table, self._shown, said, fleet.step)
         self._last_asked = time.monotonic()
 
-    def _words(self, fleet: Fleet, found: dict[str, np.ndarray]) -> str:
-        test, train = (found[name][:, 0] for name in ("accuracy_test", "accuracy_train"))
+    def _words(self, fleet: Fleet, scores: dict[str, np.ndarray]) -> str:
+        test, train = (scores[name][:, 0] for name in ("accuracy_test", "accuracy_train"))
         step, last = fleet.step, fleet.recipe.last
         text = f"{self._name}: step {step:,} of {last:,}, {clock(step / last, self._clock)};"
         text += f" training {100 * train[-1]:.0f} %, test {100 * test[-1]:.0f} %"
         for values, what in ((train, "training"), (test, "test")):
             if (values >= LEVEL).any():
-                text += f"; {100 * LEVEL:.0f} % in {what} at step {found['steps'][np.argmax(values >= LEVEL)]:,}"
+                text += f"; {100 * LEVEL:.0f} % in {what} at step {scores['steps'][np.argmax(values >= LEVEL)]:,}"
         return text + ("; diverged (its loss was no longer finite)" if fleet.died[0] >= 0 else "")
 
     def _end(self, error: Exception | None) -> None:

@@ -38,7 +38,7 @@ SLICED = ("at the chosen point", "the model itself (star)")
 class LandscapeExplorer(Explorer):
     """Loss and complexity side by side, the training on them; below, the function of the network at the chosen point.
 
-    found: a landscape (`probes.landscape`); other planes and radii are computed in the background, with its model,
+    landscape: what `probes.landscape` returned; other planes and radii are computed in the background, with its model,
     measures and checkpoints. points (N, inputs): data to slice functions at; by default those of its measures. A point
     is chosen with the mouse, the sliders, or as the one nearest to a checkpoint.
 
@@ -52,12 +52,12 @@ class LandscapeExplorer(Explorer):
     forgotten = ("checkpoint",)  # it moves the chosen point, which x and y tell
 
     def __init__(
-        self, found: Landscape, points: Tensor | np.ndarray | None = None, columns: Sequence[str] | None = None
+        self, landscape: Landscape, points: Tensor | np.ndarray | None = None, columns: Sequence[str] | None = None
     ):
         super().__init__()
-        self.found, self._grid = found, len(found.x)
-        asked, names = found.asked, list(found.values)
-        planes = [name for name, (kind, _) in PLANES.items() if kind == "random" or found.trajectory is not None]
+        self.landscape, self._grid = landscape, len(landscape.x)
+        asked, names = landscape.asked, list(landscape.values)
+        planes = [name for name, (kind, _) in PLANES.items() if kind == "random" or landscape.trajectory is not None]
         kind = asked["directions"] if isinstance(asked["directions"], str) else None
         wanted = (kind, asked["normalize"] if kind == "random" else "")
         given = [name for name in planes if PLANES[name] == wanted]
@@ -68,10 +68,10 @@ class LandscapeExplorer(Explorer):
         self.seed = widgets.IntSlider(description="directions", max=max(9, asked["seed"]), style=LABEL)
         self.seed.value = asked["seed"]
         self.seed.tooltip = "other random directions"
-        self._given = found
+        self._given = landscape
         self._thread: threading.Thread | None = None
         self._wanted = self._key
-        self._known = {self._key: found}
+        self._known = {self._key: landscape}
         self.left = widgets.Dropdown(description="left", options=names, value=names[0], style=LABEL)
         self.right = widgets.Dropdown(description="right", options=names, value=names[-1], style=LABEL)
         self.view = widgets.ToggleButtons(options=["contour", "3-D"], style={"button_width": "70px"})
@@ -81,18 +81,18 @@ class LandscapeExplorer(Explorer):
         self.progress = widgets.FloatProgress(max=1.0, layout={"width": "120px", "visibility": "hidden"})
         self.x = widgets.FloatSlider(description="x", style=LABEL, readout_format=".3g")
         self.y = widgets.FloatSlider(description="y", style=LABEL, readout_format=".3g")
-        last = 0 if found.trajectory is None else len(found.trajectory) - 1
+        last = 0 if landscape.trajectory is None else len(landscape.trajectory) - 1
         self.checkpoint = widgets.IntSlider(description="nearest to checkpoint", value=last, max=last, style=LABEL)
-        self.checkpoint.layout.display = "none" if found.trajectory is None else None
+        self.checkpoint.layout.display = "none" if landscape.trajectory is None else None
 
-        points = points_of(found) if points is None else points
+        points = points_of(landscape) if points is None else points
         self._cut: Cut | None = None
         if points is not None and np.ndim(points) == 2 and np.shape(points)[1] > 1:
-            self._model = function_of(found.model)
+            self._model = function_of(landscape.model)
             answer = slice_2d(self._model, np.asarray(points[0], np.float64), (0, 1), 2).values
             self._cut = Cut(points, columns, answer.shape[2] if answer.ndim == 3 else 1)
         self._range()
-        self.map = LandscapeView(land=as_read(found))
+        self.map = LandscapeView(land=as_read(landscape))
         for control, trait in (
             (self.left, "left"),
             (self.right, "right"),
@@ -125,12 +125,12 @@ class LandscapeExplorer(Explorer):
 
     def page(self) -> str:
         """The maps, to be explored without a kernel."""
-        title = f"Landscape: {', '.join(self.found.values)}"
+        title = f"Landscape: {', '.join(self.landscape.values)}"
         return hosted_page(title, self.map, self.code(), self.status.value, self._table(), self._below())
 
     def _table(self) -> dict[str, Sequence]:
-        across, up = (grid.ravel().tolist() for grid in np.meshgrid(self.found.x, self.found.y))
-        return {"x": across, "y": up} | {name: short(z.ravel()) for name, z in self.found.values.items()}
+        across, up = (grid.ravel().tolist() for grid in np.meshgrid(self.landscape.x, self.landscape.y))
+        return {"x": across, "y": up} | {name: short(z.ravel()) for name, z in self.landscape.values.items()}
 
     def _below(self) -> list[dict[str, Any]]:
         """The slices as they stand, as the page reads them."""
@@ -177,8 +177,8 @@ class LandscapeExplorer(Explorer):
 
     def _to_checkpoint(self) -> None:
         with self.quietly():
-            if self.found.trajectory is not None:
-                self.x.value, self.y.value = self.found.trajectory[self.checkpoint.value]
+            if self.landscape.trajectory is not None:
+                self.x.value, self.y.value = self.landscape.trajectory[self.checkpoint.value]
         self._draw_point()
 
     def _ask(self) -> None:
@@ -211,12 +211,12 @@ class LandscapeExplorer(Explorer):
         try:
             for grid in grids:
                 with one_thread():
-                    found = self._given.again(grid=grid, **asked)
+                    landscape = self._given.again(grid=grid, **asked)
                 before += grid**2
                 with self.safely():
                     if self._wanted == key:
-                        self._show(found)
-            self._known[key] = found
+                        self._show(landscape)
+            self._known[key] = landscape
         except _Stale:
             return
         except Exception as error:  # a thread has nobody above it who would see it
@@ -226,16 +226,16 @@ class LandscapeExplorer(Explorer):
             if self._wanted == key:
                 self.progress.layout.visibility = "hidden"
 
-    def _show(self, found: Landscape) -> None:
-        self.found = found
-        self.map.land = as_read(found)
+    def _show(self, landscape: Landscape) -> None:
+        self.landscape = landscape
+        self.map.land = as_read(landscape)
         self._range()
         self._draw()
 
     def _range(self) -> None:
         """Sliders along the axes of this plane; the model is chosen."""
         with self.quietly():
-            for slider, axis in ((self.x, self.found.x), (self.y, self.found.y)):
+            for slider, axis in ((self.x, self.landscape.x), (self.y, self.landscape.y)):
                 slider.min, slider.max = min(slider.min, axis[0]), max(slider.max, axis[-1])  # never crossed
                 slider.value = np.clip(0.0, axis[0], axis[-1])
                 slider.min, slider.max, slider.step = axis[0], axis[-1], (axis[-1] - axis[0]) / STEPS
@@ -258,17 +258,17 @@ class LandscapeExplorer(Explorer):
         if self.surface is not None:
             with self.surface.batch_update():
                 for side, name in zip(SIDES, (self.left.value, self.right.value), strict=True):
-                    draw(self.surface, side, self.found, name, self.logarithm.value, self.point)
+                    draw(self.surface, side, self.landscape, name, self.logarithm.value, self.point)
 
     def _draw_slices(self, itself: bool = True) -> None:
         """What the network at the chosen point answers, and what the model itself does, where there are data."""
         if self._cut is None:
             return
         number, across, up = self._cut.plane
-        networks = [function_of(self.found.at(*self.point)), self._model]
-        found = [slice_2d(one, self._cut.points[number], (across, up), FINE) for one in networks[: 1 + itself]]
+        networks = [function_of(self.landscape.at(*self.point)), self._model]
+        slices = [slice_2d(one, self._cut.points[number], (across, up), FINE) for one in networks[: 1 + itself]]
         with self.slices.batch_update():
-            for panel, slice_ in enumerate(found):
+            for panel, slice_ in enumerate(slices):
                 self._cut.draw(self.slices, panel, slice_)
 
     def _turn(self) -> None:
@@ -280,16 +280,17 @@ class LandscapeExplorer(Explorer):
         self._place.children = [self.surface if self.view.value == "3-D" else self.map]
 
     def _describe(self) -> None:
-        found = self.found
-        itself = ", ".join(f"{name} {value:.4g}" for name, value in found.here.items())
+        landscape = self.landscape
+        itself = ", ".join(f"{name} {value:.4g}" for name, value in landscape.here.items())
         text = f"The model itself (star): {itself}. "
-        if found.checkpoints is not None and found.distance is not None:
-            way = np.linalg.norm(found.checkpoints - found.plane.centre, axis=1).max()
-            text += f"Checkpoints are up to {found.distance.max():.3g} away from this plane, {way:.3g} from the model. "
-        if found.plane.explained is None:
-            text += f"Directions: {found.plane.normalization}."
+        if landscape.checkpoints is not None and landscape.distance is not None:
+            way = np.linalg.norm(landscape.checkpoints - landscape.plane.centre, axis=1).max()
+            away = landscape.distance.max()
+            text += f"Checkpoints are up to {away:.3g} away from this plane, {way:.3g} from the model. "
+        if landscape.plane.explained is None:
+            text += f"Directions: {landscape.plane.normalization}."
         else:
-            text += f"The plane holds {100 * found.plane.explained.sum():.1f} % of the training's variance."
+            text += f"The plane holds {100 * landscape.plane.explained.sum():.1f} % of the training's variance."
         self.say(text)
 
 

@@ -27,20 +27,20 @@ class LandscapeView(PageView):
     colours = traitlets.List(traitlets.Unicode(), list(sequential.Cividis)).tag(sync=True)
 
 
-def as_read(found: Landscape) -> dict[str, Any]:
+def as_read(landscape: Landscape) -> dict[str, Any]:
     """A landscape as the page reads it."""
     return {
-        "x": found.x.tolist(),
-        "y": found.y.tolist(),
-        "values": {name: [short(row) for row in values] for name, values in found.values.items()},
-        "trajectory": [] if found.trajectory is None else [short(point) for point in found.trajectory],
-        "axes": [axis_title(found, number) for number in range(2)],
+        "x": landscape.x.tolist(),
+        "y": landscape.y.tolist(),
+        "values": {name: [short(row) for row in values] for name, values in landscape.values.items()},
+        "trajectory": [] if landscape.trajectory is None else [short(point) for point in landscape.trajectory],
+        "axes": [axis_title(landscape, number) for number in range(2)],
     }
 
 
-def points_of(found: Landscape) -> Any:
+def points_of(landscape: Landscape) -> Any:
     """The data of the measures, where they have any."""
-    for measure in found.measures.values():
+    for measure in landscape.measures.values():
         for name in ("points", "inputs"):
             if hasattr(measure, name):
                 return getattr(measure, name)

@@ -60,11 +60,11 @@ class Cut:
             )
         return self.point.value, self.across.value, self.up.value
 
-    def draw(self, figure: go.Figure, panel: int, found: Slice2D) -> None:
+    def draw(self, figure: go.Figure, panel: int, slice_: Slice2D) -> None:
         """Put a slice along this plane into a panel of its picture."""
         number, across, up = self.plane
         point, names = self.points[number, [across, up]], (self.names[across], self.names[up])
-        fill(figure, panel, found, self.output.value, point, names)
+        fill(figure, panel, slice_, self.output.value, point, names)
 
 
 class SlicesView(PageView):
@@ -159,12 +159,12 @@ class SliceExplorer(Explorer):
         """The panels; perceptrons are sliced there, of other models the planes as they are now are shown."""
         return hosted_page("Slices of models", self.view, self.code(), self.status.value)
 
-    def _given_slice(self, name: str, found: Slice2D) -> dict[str, Any] | None:
+    def _given_slice(self, name: str, slice_: Slice2D) -> dict[str, Any] | None:
         """What the page cannot compute; None of what it can."""
         which = self._sliders[name].index if name in self._sliders else 0
         if self.view.models[list(self._models).index(name)]["networks"][which] is not None:
             return None
-        values = found.values
+        values = slice_.values
         if values.ndim == 3:
             values = values[..., min(self.output.value, values.shape[2] - 1)]
         return {"plane": [*self._cut.plane, which], "z": [short(row) for row in values]}

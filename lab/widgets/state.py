@@ -69,14 +69,14 @@ def put(name: str, control: Any, value: Any) -> None:
             ) from error
 
 
-def _sets(found: Any) -> bool:
-    if isinstance(found, Mapping):
-        return bool(found) and all(map(_sets, found.values()))
-    if isinstance(found, (list, tuple)):
-        return bool(found) and all(map(_sets, found))
-    if not isinstance(found, widgets.DOMWidget) or isinstance(found, TELLING) or not found.has_trait("value"):
+def _sets(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return bool(value) and all(map(_sets, value.values()))
+    if isinstance(value, (list, tuple)):
+        return bool(value) and all(map(_sets, value))
+    if not isinstance(value, widgets.DOMWidget) or isinstance(value, TELLING) or not value.has_trait("value"):
         return False
-    return not isinstance(found.value, bytes)  # a picture, or a curve
+    return not isinstance(value.value, bytes)  # a picture, or a curve
 
 
 def _options(control: Any) -> list:

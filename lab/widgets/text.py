@@ -111,10 +111,10 @@ def unseen(task: Text) -> str:
     return task.vocabulary.decode(tokens)[:SHOWN]
 
 
-def _heat(found: TokenLosses) -> str:
+def _heat(losses: TokenLosses) -> str:
     """The text, each token on its own ground."""
     spans = []
-    for piece, nats, guess in zip(found.pieces, found.nats, found.guesses, strict=True):
+    for piece, nats, guess in zip(losses.pieces, losses.nats, losses.guesses, strict=True):
         share = 0.0 if not isfinite(nats) else min(1.0, nats / WORST)
         words = f"{nats:.2f} nats; most probable: {_visible(guess)}" if isfinite(nats) else "the first: not predicted"
         spans.append(_span(piece, _ground("230, 159, 0", share), words))
@@ -171,16 +171,16 @@ def _frame() -> go.Figure:
     return figure
 
 
-def _running(found: TokenLosses) -> tuple[np.ndarray, np.ndarray]:
+def _running(losses: TokenLosses) -> tuple[np.ndarray, np.ndarray]:
     """Bits a character around each token, over about SMOOTH characters."""
-    places = found.characters.cumsum()
-    bits, letters = np.nan_to_num(found.nats[1:]) / np.log(2), found.characters[1:]
+    places = losses.characters.cumsum()
+    bits, letters = np.nan_to_num(losses.nats[1:]) / np.log(2), losses.characters[1:]
     width = max(1, round(SMOOTH * len(letters) / max(1, letters.sum())))
     ones = np.ones(min(width, len(bits)))
     return places[1:], np.convolve(bits, ones, "same") / np.maximum(1, np.convolve(letters, ones, "same"))
 
 
-def _said(name: str, found: TokenLosses) -> str:
-    words = f"{name}: {found.bits:.2f} bits a character, {100 * found.right:.0f} % of {len(found.tokens) - 1:,} tokens"
-    words += " most probable."
-    return words + (" Its vocabulary lacks a part of the text, which it did not read." if found.altered else "")
+def _said(name: str, losses: TokenLosses) -> str:
+    words = f"{name}: {losses.bits:.2f} bits a character,"
+    words += f" {100 * losses.right:.0f} % of {len(losses.tokens) - 1:,} tokens most probable."
+    return words + (" Its vocabulary lacks a part of the text, which it did not read." if losses.altered else "")

@@ -119,24 +119,24 @@ def bars_frame() -> go.Figure:
     return figure
 
 
-def fill_bars(figure: go.Figure, found: Decoding | str, names: Sequence[str], what: str) -> None:
-    """found: a decoder's scores, or why there are none; names: of its classes; what is decoded."""
+def fill_bars(figure: go.Figure, decoding: Decoding | str, names: Sequence[str], what: str) -> None:
+    """decoding: a decoder's scores, or why there are none; names: of its classes; what is decoded."""
     bar, chance, shuffled = figure.data
-    if isinstance(found, str):
+    if isinstance(decoding, str):
         for trace in figure.data:
             trace.x, trace.y = [], []
-        figure.layout.annotations[0].text = "<br>".join(_lines(found, 44))
+        figure.layout.annotations[0].text = "<br>".join(_lines(decoding, 44))
         figure.layout.title.text = f"Decoding the {what}"
         return
-    score = found.f1
+    score = decoding.f1
     percent = [100 * np.nan_to_num(values) for values in (score.value, score.low, score.high)]
     bar.x, bar.y = percent[0], list(names)
     bar.error_x.array, bar.error_x.arrayminus = percent[2] - percent[0], percent[0] - percent[1]
     for trace, values in ((chance, score.chance), (shuffled, score.shuffled.mean(0))):
         trace.x, trace.y = 100 * values, list(names)
     figure.layout.annotations[0].text = ""
-    several = found.predicted.ndim == 2  # classes do not exclude each other: then few examples have all of them right
-    total, kind = (score, "mean F1") if several else (found.accuracy, "right")
+    several = decoding.predicted.ndim == 2  # classes that do not exclude each other: few examples have all right
+    total, kind = (score, "mean F1") if several else (decoding.accuracy, "right")
     numbers = [f"{100 * np.nanmean(value):.0f} %" for value in (total.value, total.chance, total.shuffled)]
     figure.layout.title.text = (
         f"Decoding the {what} by logistic regression: {numbers[0]} {kind}"

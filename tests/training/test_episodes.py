@@ -132,9 +132,9 @@ MIXED = (Restart(0, 0.05, 9, 2, "noise"), Restart(1, 0.1, 7, 5, "relu"), Restart
 def test_a_restart_alone_and_in_company_agree_wherever_it_stands(learn):
     """So permuting restarts permutes results."""
     settings = {"learn": learn, "model": Perceptron(layers=2, width=6, phi="relu")}
-    together = search(made(restarts=MIXED[::-1], **settings)).found()
+    together = search(made(restarts=MIXED[::-1], **settings)).functions()
     for number, restart in enumerate(MIXED):
-        alone = search(made(restarts=(restart,), **settings)).found()[0]
+        alone = search(made(restarts=(restart,), **settings)).functions()[0]
         for name, part in together[2 - number].items():
             np.testing.assert_allclose(part.values, alone[name].values, rtol=1e-7, atol=1e-10)
 
@@ -148,7 +148,7 @@ def test_a_resumed_search_ends_with_the_same_bits():
     resumed.restore(through_a_file(half.state()))
     assert same(resumed.state(), half.state())
     assert same(search(resumed).state(), whole.state())
-    assert resumed.found() == whole.found() and whole.episode == 6
+    assert resumed.functions() == whole.functions() and whole.episode == 6
 
 
 def test_a_search_learns_what_lowers_the_loss_on_rows_it_held_out():
@@ -167,10 +167,12 @@ def test_a_restart_that_is_no_longer_finite_is_marked_and_leaves_the_others_alon
     state = search(made(wide=False, restarts=(MIXED[0], wild)))
     alone = search(made(wide=False, restarts=MIXED[:1]))
     assert state.died.tolist()[0] == -1 and 0 < state.died[1] < 3 and not np.isfinite(state.last_value[1])
-    np.testing.assert_allclose(state.found()[0]["phi"].values, alone.found()[0]["phi"].values, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(
+        state.functions()[0]["phi"].values, alone.functions()[0]["phi"].values, rtol=1e-4, atol=1e-6
+    )
     loss = state.arrays()["loss"]
     assert np.isnan(loss[state.died[1] :, 1]).all() and np.isfinite(loss[:, 0]).all()
-    assert np.isfinite(state.found()[1]["phi"].values).all(), "the knots of its best episodes are finite"
+    assert np.isfinite(state.functions()[1]["phi"].values).all(), "the knots of its best episodes are finite"
 
 
 def test_a_restart_stops_when_its_loss_gets_no_better():
@@ -230,7 +232,7 @@ def test_input_functions_start_at_the_identity_and_leave_the_network_its_own():
     spec = replace(SPEC, learn="inputs", model=Perceptron(width=6, phi="tanh"), restarts=restarts(1, start="identity"))
     state = Episodes(spec)
     assert type(state.inner_tasks[0].model.phi).__name__ == "Tanh"
-    table = state.found()[0]["inputs"]
+    table = state.functions()[0]["inputs"]
     assert isinstance(table, KnotTable) and len(table.values) == SUM.inputs
     np.testing.assert_allclose(table.values, np.tile(np.linspace(-1.5, 1.5, 9), (10, 1)), atol=1e-7)
 

@@ -86,6 +86,6 @@ def test_what_is_found_is_trained_with(name, tmp_path):
 
 
 def test_a_search_starts_where_it_says_and_names_what_there_is():
-    assert search(Search(spec_of("hyla", start="relu", spline_rate=0.0))).found()["phi"].values[-1] == 4.0
+    assert search(Search(spec_of("hyla", start="relu", spline_rate=0.0))).functions()["phi"].values[-1] == 4.0
     with pytest.raises(ArgumentError, match="name what to search for: phi or mlp or both"):
         Search(spec_of("hyla", learn=("attention",)))

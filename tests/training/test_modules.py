@@ -218,4 +218,4 @@ def test_a_resumed_search_finds_the_same_bits():
     search(half, lambda state: state.step < 5)
     resumed.restore({name: tensor.clone() for name, tensor in half.state().items()})
     search(resumed)
-    assert whole.found() == resumed.found() and whole.search_loss == resumed.search_loss
+    assert whole.functions() == resumed.functions() and whole.search_loss == resumed.search_loss

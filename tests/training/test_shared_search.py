@@ -40,7 +40,7 @@ BOTH = SharedSearch((one(), one("addmod")))
 
 def test_of_one_task_it_is_the_search_of_that_task():
     alone, shared = search(Search(one())), search(Shared(SharedSearch((one(),))))
-    assert shared.found() == alone.found() and shared.search_loss == alone.search_loss
+    assert shared.functions() == alone.functions() and shared.search_loss == alone.search_loss
     for name, values in alone.history.arrays().items():
         np.testing.assert_array_equal(values, shared.history.arrays()[name])
 
@@ -72,7 +72,7 @@ def test_an_interrupted_search_ends_with_the_same_knots():
     rest = Shared(BOTH)
     rest.restore(through_a_file(half.state()))
     whole = search(Shared(BOTH))
-    assert search(rest).found() == whole.found() and rest.search_loss == whole.search_loss
+    assert search(rest).functions() == whole.functions() and rest.search_loss == whole.search_loss
     np.testing.assert_array_equal(rest.history.arrays()["loss"], whole.history.arrays()["loss"])
 
 
@@ -83,7 +83,7 @@ def test_what_is_found_is_kept_and_trained_with_on_each_task(tmp_path):
     ]
     complete(runs, store)
     found = resolve(Learned(BOTH), store)
-    assert isinstance(found, Knots) and found == search(Shared(BOTH)).found()["mlp"]
+    assert isinstance(found, Knots) and found == search(Shared(BOTH)).functions()["mlp"]
     assert all(Run(run, store).accuracy.shape == (2,) for run in runs)
     assert from_json(to_json(runs[1])) == runs[1] and key(BOTH) != key(SharedSearch((one(),)))
 

@@ -56,8 +56,8 @@ def test_what_is_found_is_trained_with(name, tmp_path):
 
 
 def test_an_interrupted_search_ends_with_the_same_knots():
-    whole = search(Search(spec_of("logic"))).found()
+    whole = search(Search(spec_of("logic"))).functions()
     half = search(Search(spec_of("logic")), lambda state: state.step < 3)
     rest = Search(spec_of("logic"))
     rest.restore(through_a_file(half.state()))
-    assert search(rest).found() == whole
+    assert search(rest).functions() == whole

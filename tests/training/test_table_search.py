@@ -68,7 +68,7 @@ def test_a_resumed_search_ends_with_the_same_bits(learn):
     recipe = replace(SPEC.recipe, optimizer="rmsprop", batch=4)
     whole, resumed = search(made(learn, recipe=recipe)), made(learn, recipe=recipe)
     resumed.restore(through_a_file(search(made(learn, recipe=recipe), until(5)).state()))
-    assert same(search(resumed).state(), whole.state()) and resumed.found() == whole.found()
+    assert same(search(resumed).state(), whole.state()) and resumed.functions() == whole.functions()
 
 
 def test_a_search_lowers_its_loss():
@@ -87,7 +87,7 @@ def test_what_was_found_is_stored_and_trained_with(tmp_path, learn):
     engine.complete([run], store, "cpu", 1)
     assert store.verify() == []
     found = SearchResult(spec, store)
-    twin = search(TableSearch(spec)).found()
+    twin = search(TableSearch(spec)).functions()
     for name, spline in found.splines.items():
         part = twin[name]
         assert isinstance(part, KnotTable if learn == "inputs" else Knots)

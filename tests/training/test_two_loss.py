@@ -111,14 +111,14 @@ def test_a_search_bends_the_splines_and_lowers_the_search_loss(learn):
     made = search(search_of(learn=learn, steps=150, rate=0.01, batch=128, every=50))
     loss = made.search_loss
     assert np.mean(loss[-20:]) < np.mean(loss[:20]) - 0.1
-    for part, knots in made.found().items():
+    for part, knots in made.functions().items():
         assert np.abs(np.array(knots.values) - START[part]).max() > 0.05
         assert isinstance(knots, Knots) and (knots.low, knots.high) == (-2.0, 2.0)
-    assert len(loss) == 150 and set(made.found()) == set(learn)
+    assert len(loss) == 150 and set(made.functions()) == set(learn)
 
 
 def test_what_was_found_trains_in_stage_two():
-    found = search(search_of(learn=("mlp", "attention"), stop=5)).found()
+    found = search(search_of(learn=("mlp", "attention"), stop=5)).functions()
     made = fleet((0, 1), parts=[(found["mlp"], found["attention"])] * 2)
     assert made.model.blocks[0].phi.values.tolist() == list(found["mlp"].values)
     assert made.model.blocks[0].attention.phi.values.tolist() == list(found["attention"].values)
@@ -153,7 +153,7 @@ def test_a_resumed_search_ends_with_the_same_bits(learn):
     assert same(resumed.state(), half.state())
     search(resumed)
     assert same(resumed.state(), whole.state())
-    assert resumed.found() == whole.found() and resumed.search_loss == whole.search_loss
+    assert resumed.functions() == whole.functions() and resumed.search_loss == whole.search_loss
 
 
 @pytest.mark.parametrize("value", [INF, NAN])
@@ -197,7 +197,9 @@ def test_after_a_death_the_rest_search_on_as_if_alone():
 def test_a_rate_that_is_far_too_large_marks_every_model_and_ends_in_peace():
     made = search(search_of(rate=1e38))
     assert (made.died > 0).all() and made.step == 20
-    assert np.isnan(made.search_loss[-1]) and all(np.isfinite(knots.values).all() for knots in made.found().values())
+    assert np.isnan(made.search_loss[-1]) and all(
+        np.isfinite(knots.values).all() for knots in made.functions().values()
+    )
 
 
 def test_a_search_gives_the_same_result_in_any_company_of_reports():

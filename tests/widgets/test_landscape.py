@@ -76,11 +76,11 @@ def test_sliders_and_checkpoints_choose_points(explorer):
 def test_other_planes_are_computed_in_the_background(explorer):
     explorer.plane.value = "random, by layer"
     assert explorer.wait(60)
-    assert explorer.found.plane.normalization == "layer-normalized" and "layer-normalized" in explorer.status.value
+    assert explorer.landscape.plane.normalization == "layer-normalized" and "layer-normalized" in explorer.status.value
     expected = found().again(directions="random", normalize="layer")
     np.testing.assert_allclose(drawn(explorer, 0), expected.values["loss"], rtol=1e-6)
     explorer.radius.value = 0.1
-    assert explorer.wait(60) and explorer.found.x[-1] == pytest.approx(0.1) and explorer.x.max == pytest.approx(0.1)
+    assert explorer.wait(60) and explorer.landscape.x[-1] == pytest.approx(0.1) and explorer.x.max == pytest.approx(0.1)
     explorer.seed.value = 2
     assert explorer.wait(60)
     explorer.plane.value, explorer.radius.value = "principal (PCA)", 1.0
@@ -106,13 +106,13 @@ def test_a_newer_wish_ends_the_older_computation():
         explorer.seed.value = 2
     first.join(60)
     assert explorer.wait(60) and not first.is_alive()
-    assert explorer.found.asked["seed"] == 2 and ("random, by neuron", 1.0, 1) not in explorer._known
+    assert explorer.landscape.asked["seed"] == 2 and ("random, by neuron", 1.0, 1) not in explorer._known
 
 
 def test_the_bar_is_full_when_the_finest_landscape_is_there_and_not_before():
     land = probes.landscape(torch.nn.Linear(2, 1), {"size": lambda m: m.weight.norm()}, "random", grid=16)
     explorer, seen = LandscapeExplorer(land), []
-    explorer.progress.observe(lambda change: seen.append((change["new"], len(explorer.found.x))), "value")
+    explorer.progress.observe(lambda change: seen.append((change["new"], len(explorer.landscape.x))), "value")
     explorer.seed.value = 1
     assert explorer.wait(60)
     shares = [share for share, _ in seen]
@@ -155,4 +155,4 @@ def test_directions_of_the_caller_are_offered_as_such():
     assert explorer.plane.value == GIVEN and explorer.radius.value == 0.3 and len(explorer.slices.data) == 4
     assert "principal (PCA)" not in explorer.plane.options
     explorer.radius.value = 1.0
-    assert explorer.wait(60) and explorer.found.x[-1] == pytest.approx(1.0) and explorer.error.value == ""
+    assert explorer.wait(60) and explorer.landscape.x[-1] == pytest.approx(1.0) and explorer.error.value == ""

@@ -39,7 +39,7 @@ def slices(explorer):
 def landscape(explorer):
     explorer.plane.value = "random, by layer"
     assert explorer.wait(60)
-    explorer.x.value, explorer.y.value = explorer.found.x[3], explorer.found.y[6]
+    explorer.x.value, explorer.y.value = explorer.landscape.x[3], explorer.landscape.y[6]
     explorer.left.value, explorer.logarithm.value, explorer._cut.point.value = "complexity", True, 5
 
 

@@ -67,9 +67,9 @@ def summary(table: pd.DataFrame) -> str:
     return f"With the learned φ, points above ReLU: {'; '.join(words)}."
 
 
-def _said(found: Verdict) -> str:
-    low, high = found.estimate.interval(LEVEL)
-    return signed(found.effect) + (f" ± {(high - low) / 2:.1f}" if isfinite(low) else "")
+def _said(verdict: Verdict) -> str:
+    low, high = verdict.estimate.interval(LEVEL)
+    return signed(verdict.effect) + (f" ± {(high - low) / 2:.1f}" if isfinite(low) else "")
 
 
 def _notes(scale: str) -> list[str]:

@@ -64,11 +64,11 @@ def summary(table: pd.DataFrame) -> str:
     )
 
 
-def _said(found: Verdict) -> str:
-    if found.reason:
+def _said(verdict: Verdict) -> str:
+    if verdict.reason:
         return "not learned"
-    low, high = found.estimate.interval(LEVEL)
-    return signed(found.effect) + (f" ± {(high - low) / 2:.1f}" if isfinite(low) else "")
+    low, high = verdict.estimate.interval(LEVEL)
+    return signed(verdict.effect) + (f" ± {(high - low) / 2:.1f}" if isfinite(low) else "")
 
 
 ENTRIES = (

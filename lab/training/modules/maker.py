@@ -94,24 +94,24 @@ def call(net: nn.Module, inputs: Inputs) -> Tensor:
     return answer(net(inputs) if isinstance(inputs, Tensor) else net(**inputs))
 
 
-def answer(found: Any) -> Tensor:
+def answer(output: Any) -> Tensor:
     """The tensor of an answer, as `call` says."""
-    found = getattr(found, "logits", found)
-    if isinstance(found, dict) and "logits" in found:
-        found = found["logits"]
-    if isinstance(found, (tuple, list)) and len(found):
-        found = found[0]
-    if not isinstance(found, Tensor):
-        raise ArgumentError(f"the model gives {shown(found)}; let it give a tensor, or an object with logits")
-    return found
+    output = getattr(output, "logits", output)
+    if isinstance(output, dict) and "logits" in output:
+        output = output["logits"]
+    if isinstance(output, (tuple, list)) and len(output):
+        output = output[0]
+    if not isinstance(output, Tensor):
+        raise ArgumentError(f"the model gives {shown(output)}; let it give a tensor, or an object with logits")
+    return output
 
 
 def _words(kind: Old) -> str:
     return kind if isinstance(kind, str) else f"{kind.__module__}.{getattr(kind, '__qualname__', kind)}"
 
 
-def _check_seeds(found: Maker, net: nn.Module) -> None:
-    first, again, other = (list(made.parameters()) for made in (net, found.new(0), found.new(1)))
+def _check_seeds(maker: Maker, net: nn.Module) -> None:
+    first, again, other = (list(made.parameters()) for made in (net, maker.new(0), maker.new(1)))
     trained = [number for number, weight in enumerate(first) if weight.requires_grad]
     if [weight.shape for weight in first] != [weight.shape for weight in other]:
         raise ArgumentError(

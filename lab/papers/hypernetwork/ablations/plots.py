@@ -61,10 +61,10 @@ def _two_lines(title: str) -> str:
     return f"{title[:cut]}<br>{title[cut + 1 :]}"
 
 
-def _diverged_runs(found: pd.DataFrame) -> str:
+def _diverged_runs(table: pd.DataFrame) -> str:
     lost = [
         f"{method_title(row.method)} ({row.task}): {row.lost} of {row.lost + row.runs}"
-        for row in found.itertuples()
+        for row in table.itertuples()
         if row.lost
     ]
     return f"Diverged runs (left out of means): {'; '.join(lost)}." if lost else ""

@@ -121,9 +121,9 @@ def maps_summary(table: pd.DataFrame) -> str:
     return f"Neighbours on the map of the last layer ({', '.join(titles)}): {'; '.join(words)}." if words else ""
 
 
-def _each(found: Sequence[tuple[float, float]], form: str) -> str:
+def _each(pairs: Sequence[tuple[float, float]], form: str) -> str:
     """The first number of each pair, – where there is none."""
-    return ", ".join("–" if alike != alike else format(alike, form) for alike, _ in found)
+    return ", ".join("–" if alike != alike else format(alike, form) for alike, _ in pairs)
 
 
 def _notes(scale: str) -> list[str]:

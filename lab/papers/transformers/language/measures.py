@@ -92,14 +92,14 @@ def _percent(estimate: Estimate) -> Estimate:
     return Estimate(100 * (ratio.effect - 1), interval, ratio.n, ratio.over, ratio.covers)
 
 
-def over_sizes(found: Iterable[Mapping[str, float]]) -> str:
+def over_sizes(sizes: Iterable[Mapping[str, float]]) -> str:
     """What a caption says of numbers by method, one mapping a size: their range, and at how many they are above 0.
 
     >>> over_sizes([{"ours MLP": 1.12}, {"ours MLP": -0.16}])
     'ours MLP −0.16 to +1.12 (above 0 at 1 of 2 sizes)'
     """
     values: dict[str, list[float]] = {}
-    for one in found:
+    for one in sizes:
         for method, value in one.items():
             if not isnan(value):  # every run of that size diverged
                 values.setdefault(method, []).append(value)

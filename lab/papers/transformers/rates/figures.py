@@ -91,12 +91,12 @@ def summary(table: pd.DataFrame) -> str:
     )
 
 
-def _interval(found: Verdict) -> str:
+def _interval(verdict: Verdict) -> str:
     """A gain with its interval, or why there is none."""
-    if found.reason:
-        return "not learned" if found.reason == claims.NOT_LEARNED else "–"
-    low, high = found.estimate.interval(LEVEL)
-    return signed(found.effect) + (f" [{low:.1f}, {high:.1f}]" if isfinite(low) else "")
+    if verdict.reason:
+        return "not learned" if verdict.reason == claims.NOT_LEARNED else "–"
+    low, high = verdict.estimate.interval(LEVEL)
+    return signed(verdict.effect) + (f" [{low:.1f}, {high:.1f}]" if isfinite(low) else "")
 
 
 ENTRIES = (

@@ -21,15 +21,16 @@ from lab.papers.simplicity.tables.settings import (
     IAFS,
     LEARNED,
     NETWORKS,
+    NIGHT_SEEDS,
     PREFACTORS,
     RELU,
-    SEEDS,
     START,
     STARTS,
     TANH,
     TREES,
     TRIES,
     network,
+    networks,
     origin,
     tables,
 )
@@ -48,7 +49,7 @@ CHECKPOINTS = {"smoke": 2, "laptop": 30, "paper": 50}  # on the way
 def tables_of(scale: str, name: str) -> tuple[str, ...]:
     """The paper's tables of an entry, or their samples, that belong to a scale; where there is none, its last one of
     those that are not a sample."""
-    found, theirs = tables(scale), PAPER_TABLES[name]
+    found, theirs = tables(networks(scale)), PAPER_TABLES[name]
     own = [table for table in found if table.removesuffix("_sample") in theirs]
     whole = [table for table in found if not table.endswith("_sample")]
     return tuple(own) or tuple(whole or found)[:1]
@@ -56,13 +57,13 @@ def tables_of(scale: str, name: str) -> tuple[str, ...]:
 
 def plan(scale: str, seeds: int, names: Sequence[str]) -> list[Planned]:
     """Every network of `DEPTH` layers on each table; TanH with every prefactor, of which `val` chooses."""
-    found = []
+    found, like = [], networks(scale)
     for table in names:
         for method in NETWORKS:
-            prefactors = PREFACTORS[scale] if method == TANH else (1.0,)
+            prefactors = PREFACTORS[like] if method == TANH else (1.0,)
             for prefactor in prefactors:
                 spec = network(scale, table, method, DEPTH, START if method == LEARNED else STARTS[0], prefactor)
-                recipe = replace(spec.recipe, trajectory=max(1, spec.recipe.steps // CHECKPOINTS[scale]))
+                recipe = replace(spec.recipe, trajectory=max(1, spec.recipe.steps // CHECKPOINTS[like]))
                 labels = {
                     "table": table,
                     "method": method,
@@ -89,7 +90,8 @@ def measured(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     """One row a number: table, method, seed, part, number, x, y, value.
 
     part, of every seed: "accuracy" (on `test`, 0 to 1), "course" (total variation, x: step of training), "solution"
-    (that of the weights that were kept), "ambient" (its mean over the random plane), "alignment" (with axes, mean over
+    (that of the weights that were kept), "ambient" (its mean over the random plane; where there are several, radius
+    says how far each reaches), "alignment" (with axes, mean over
     planes of the input space); of the first one: "function" (number: of the input, for IAFs; else 0; x, value),
     "loss" and "complexity" (on the plane of the training, x and y), "way" (of the training in it: x, y, number: the
     checkpoint), "zoom" (complexity on the random plane), "slice" (number: which; log-odds of networks, probabilities of
@@ -173,13 +175,14 @@ def _identity(table: pd.DataFrame) -> str:
 
 def _notes(scale: str) -> list[str]:
     fine = FINE[scale]
+    reach = ", ".join(f"{radius:g}" for radius in (*fine.radii, RADIUS))
     return [
         f"all networks have {DEPTH} hidden layers; α is chosen on val; hidden functions were learned from {START}",
         f"landscapes of {fine.grid} × {fine.grid} networks (paper 50 × 50), loss on {fine.rows:,} training rows,"
         f" complexity on {fine.paths} paths of {fine.samples} points (paper 200 of 100), of probabilities"
         " (paper, by its Figure 30: outputs, capped)",
-        f"the random plane has directions normalized by neuron, and reaches {RADIUS:g} lengths of the weights (the"
-        " paper does not say)",
+        f"the random plane has directions normalized by neuron, and reaches {reach} lengths of the weights (the paper"
+        " does not say)",
         "slices of trees and k-NN are probabilities (paper: regression trees)",
     ]
 
@@ -194,7 +197,7 @@ _PARTS = (
 )
 _SHARED: dict[str, Any] = {
     "measure": measured,
-    "seeds": SEEDS,
+    "seeds": NIGHT_SEEDS,
     "summary": _summary,
     "numbers": _numbers,
     "notes": _notes,
@@ -211,7 +214,7 @@ ENTRIES = (
         plot=plots.fig7,
         tasks=tables_of("laptop", "simplicity/fig7"),
         origin=_origin("simplicity/fig7"),
-        minutes={"smoke": 0.2, "laptop": 3, "paper": 60},
+        minutes={"smoke": 0.2, "laptop": 3, "overnight": 8, "paper": 60},
         **_SHARED,
     ),
     Entry(
@@ -225,7 +228,7 @@ ENTRIES = (
         tasks=tables_of("laptop", "simplicity/fig24"),
         origin=_origin("simplicity/fig24"),
         claims=claims.FIG24,
-        minutes={"smoke": 0.2, "laptop": 6, "paper": 180},
+        minutes={"smoke": 0.2, "laptop": 6, "overnight": 15, "paper": 180},
         **_SHARED,
     ),
 )

@@ -19,7 +19,7 @@ from lab.run import Run
 from lab.spec import Knots, KnotTable
 from lab.tasks.table import TableTask
 
-RADIUS = 0.5  # of the random plane, in lengths of the weights (by neuron)
+RADIUS = 0.5  # of the random plane that is drawn, in lengths of the weights (by neuron)
 AXIS, POINTS = 5.0, 101  # of the picture of a function that has no knots
 SEED = 0  # of directions, paths and slices
 
@@ -27,7 +27,8 @@ SEED = 0  # of directions, paths and slices
 @dataclass(frozen=True)
 class Resolution:
     """How fine measures of a model are. grid: of landscapes; paths, samples: of the total variation; rows: of the loss;
-    slices, cells: that are drawn; planes: over which the alignment with axes is averaged."""
+    slices, cells: that are drawn; planes: over which the alignment with axes is averaged; radii: of random planes that
+    are not drawn."""
 
     grid: int
     paths: int
@@ -36,11 +37,13 @@ class Resolution:
     slices: int
     cells: int
     planes: int
+    radii: tuple[float, ...] = ()
 
 
 FINE = {
     "smoke": Resolution(3, 5, 10, 200, 2, 6, 2),
     "laptop": Resolution(15, 50, 50, 2_000, 3, 28, 20),
+    "overnight": Resolution(15, 50, 50, 2_000, 3, 28, 20, (0.05, 0.1, 0.2)),
     "paper": Resolution(50, 200, 100, 10_000, 4, 60, 50),
 }
 
@@ -74,9 +77,15 @@ def of_network(run: Run, fine: Resolution) -> Iterator[dict]:
     complexity = Variation(train.inputs, train.targets, fine.paths, fine.samples, SEED)
     some = train[: fine.rows]
     loss = Loss(some.inputs, some.targets, lambda p, y: -p.gather(-1, y[..., None]).clamp_min(1e-30).log().mean((1, 2)))
-    zoom = landscape(model, {"zoom": complexity}, "random", None, fine.grid, RADIUS, SEED)
+    planes = {
+        radius: landscape(model, {"zoom": complexity}, "random", None, fine.grid, radius, SEED)
+        for radius in (*fine.radii, RADIUS)
+    }
+    zoom = planes[RADIUS]
     yield as_row("solution", value=zoom.here["zoom"])
-    yield as_row("ambient", value=float(zoom.values["zoom"].mean()))
+    for radius, plane in planes.items():
+        row = as_row("ambient", value=float(plane.values["zoom"].mean()))
+        yield row | ({"radius": radius} if fine.radii else {})
     course = complexity(Double(model).side_by_side(torch.from_numpy(way)))
     assert isinstance(course, Tensor)  # one number a checkpoint
     yield from (as_row("course", x=step, value=value) for step, value in zip(steps, course, strict=True))

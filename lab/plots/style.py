@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
-YELLOW, BLUE, VERMILLION, PURPLE, GREY = "#F0E442", "#0072B2", "#D55E00", "#CC79A7", "#808080"
+BLUE, VERMILLION, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#808080"
 
 # A method has its colour in every figure of the lab. COPY's baseline has ALiBi positions: two names, one colour.
 METHOD_COLOURS = {

@@ -340,15 +340,6 @@ class Notebook:
         plot.element_handle().wait_for_element_state("stable")
         return read()
 
-    def draw_around(self, plot: Locator, corners, subplot: str = "xy"):
-        """Draw a line with the mouse through points (x, y) of a figure's data, as the lasso wants it."""
-        pixels = self._pixels(plot, corners, subplot)
-        self.page.mouse.move(*pixels[0])
-        self.page.mouse.down()
-        for pixel in [*pixels[1:], pixels[0]]:
-            self.page.mouse.move(*pixel, steps=6)
-        self.page.mouse.up()
-
     def screenshot(self, path: Path):
         """The whole notebook as a PNG, however long."""
         size = self.page.viewport_size

@@ -33,11 +33,6 @@ BLIMP: dict[str, dict[str, float]] = {
         "kan": 56.69,
     },
 }
-# Of five seeds of the learnable GELU, from low to high.
-LEARNABLE_GELU_SEEDS = {
-    "gpt_neo": (56.0, 56.3, 57.4, 58.3, 58.7),
-    "roberta": (58.2, 59.0, 59.3, 59.8, 59.8),
-}
 
 
 def beside(table: pd.DataFrame) -> pd.DataFrame:

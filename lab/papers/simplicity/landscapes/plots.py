@@ -66,7 +66,7 @@ def _draw(table: pd.DataFrame, columns: tuple[str, ...]) -> go.Figure:
             )
     figure.update_xaxes(showticklabels=False, ticks="", showgrid=False, mirror=True)
     figure.update_yaxes(showticklabels=False, ticks="", showgrid=False, mirror=True)
-    _spread(figure, len(names), len(parts), len(columns))
+    _spread(figure, len(names), len(parts))
     figure.update_layout(margin_b=18, height=figure.layout.height - 32, showlegend=False)
     for block, name in enumerate(names):
         above(figure, f"<b>{name}</b>", block * len(parts) + 1, 1, size=SIZE + 1)
@@ -215,7 +215,7 @@ def _interval(scale: tuple[float, float]) -> str:
     return f"{10 ** scale[0]:.2g} to {10 ** scale[1]:.2g}"
 
 
-def _spread(figure: go.Figure, blocks: int, lines: int, columns: int) -> None:
+def _spread(figure: go.Figure, blocks: int, lines: int) -> None:
     """Make room above the first row of each table but the first: rows below it move down."""
     inner = blocks * lines * HEIGHT + (blocks * lines - 1) * GAP
     whole = inner + (blocks - 1) * (HEAD + SIZE)

@@ -127,7 +127,7 @@ def _frequencies_vary(functions: pd.DataFrame) -> Verdict:
     return any_of(ratios(groups, pairs, "restarts of one search", above=1.0))
 
 
-_LONGER = "60,000 steps"
+_LONGER = "scale overnight, which has the paper's 60,000 steps"
 FIG11 = (
     Claim(
         "sooner",

@@ -171,7 +171,7 @@ def _together(table: pd.DataFrame) -> Verdict:
     )
 
 
-_WHOLE_SETS = "the whole sets and 5,000 steps, on a GPU"
+_WHOLE_SETS = "the whole sets and 4,000 steps, where ReLU comes near the paper's accuracy (Figure 2 overnight)"
 TABLE1 = (
     Claim(
         "average",
@@ -241,6 +241,7 @@ TABLE4 = (
         lambda table: all_of(_over_relu(table, own=True)),
         baseline_as_printed,
         _WHOLE_SETS,
+        1.5,
     ),
     Claim(
         "transfer",
@@ -248,6 +249,7 @@ TABLE4 = (
         lambda table: any_of(_over_relu(table, own=False)),
         baseline_as_printed,
         _WHOLE_SETS,
+        1.5,
     ),
 )
 FIG19 = (
@@ -257,5 +259,6 @@ FIG19 = (
         _together,
         baseline_as_printed,
         _WHOLE_SETS,
+        1.5,
     ),
 )

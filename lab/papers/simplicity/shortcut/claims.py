@@ -101,7 +101,7 @@ def _case(spectral: bool) -> str:
     return "spectral normalization" if spectral else "no normalization"
 
 
-_CIFAR = "CIFAR-10, which has no open licence and is not shipped"
+_CIFAR = "all of CIFAR-10, of which scale overnight has a part"
 FIG9 = (
     Claim(
         "shortcut",

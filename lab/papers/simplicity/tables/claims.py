@@ -86,7 +86,7 @@ def _inputs_complex(table: pd.DataFrame) -> Verdict:
     return all_of(ratios(wide, _pairs(wide, IAFS), above=1.0))
 
 
-_MORE_TABLES = "tables of the paper that have no open licence"
+_MORE_TABLES = "electricity, pol, MiniBooNE, Higgs, jannis and Bioresponse, which could not be had"
 MORE_SEEDS = "15 seeds and 3 searches"
 LONGER_SEARCHES = "searches for input functions with 400 episodes"
 FIG5 = (
@@ -116,7 +116,7 @@ FIG5 = (
         "Input activation functions perform best of the networks, over tables",
         _inputs_best,
         enough_tables,
-        f"{_MORE_TABLES}; {LONGER_SEARCHES}",
+        _MORE_TABLES,
     ),
 )
 FIG20 = (

@@ -110,6 +110,8 @@ class Comparison:
         Two groups of runs are compared by Welch's t, below six by a pooled variance where nothing speaks against it.
         What has diverged is left out.
         """
+        from lab.plots.functions_compared import NAMES
+
         for name, given in (("a", a), ("b", b)):
             check_choice(name, given, self.functions)
         metric = next(iter(self.data.metrics)) if metric is None else metric
@@ -138,7 +140,9 @@ class Comparison:
         low, high = found.interval(level)
         low, high = (low, high) if sign > 0 else (-high, -low)
         split = self.runs[0].spec.evaluate[0]
-        what = f"{metric} on {split}, {a} minus {b}" + (", mean over training" if at == "mean" else "")
+        what = f"{NAMES.get(metric, metric)} on {split}, {a} minus {b}" + (
+            ", mean over training" if at == "mean" else ""
+        )
         return Difference(sign * found.effect, low, high, found.n, over, found.covers, level, what)
 
     def model(self, function: str, seed: int = 0, search: int = 0) -> nn.Module:

@@ -90,13 +90,13 @@ def numbers(inputs: pd.DataFrame, training: np.ndarray) -> tuple[np.ndarray, lis
     made = ColumnTransformer([("numbers", fill, plain), ("words", code, words)], verbose_feature_names_out=False)
     made.fit(inputs.iloc[training])
     found = made.transform(inputs).astype(np.float32)
-    notes = [f"{len(plain)} columns of numbers, each to mean 0 and standard deviation 1 on the training rows"]
+    notes = [f"{_columns(plain)} of numbers, each to mean 0 and standard deviation 1 on the training rows"]
     if missing := {name: int(count) for name, count in gaps.items() if count}:
         said = ", ".join(f"{name} {count}" for name, count in missing.items())
         notes.append(f"missing numbers filled by the median of the training rows, with a column that says so: {said}")
     if words:
         levels = ", ".join(f"{name} {len(kinds)}" for name, kinds in zip(words, _kinds(made), strict=True))
-        notes.append(f"{len(words)} columns of words, a column for each category (missing is one): {levels}")
+        notes.append(f"{_columns(words)} of words, a column for each category (missing is one): {levels}")
     return found, [str(name) for name in made.get_feature_names_out()], notes
 
 
@@ -123,3 +123,7 @@ def arrays(path: str | Path, target: str) -> tuple[Any, np.ndarray]:
         raise ArgumentError(f"there is no array {shown(target)} among several; there are {listed(list(held), target)}")
     y = held.pop(target)
     return next(iter(held.values())) if len(held) == 1 else held, y
+
+
+def _columns(names: Sequence[object]) -> str:
+    return f"{len(names)} {'column' if len(names) == 1 else 'columns'}"

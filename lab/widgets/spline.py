@@ -13,6 +13,7 @@ from lab.errors import ArgumentError, LabError, absolute_path, shown
 from lab.nonlinearity.named import named
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo, zoo_names
+from lab.plots.caption import true_minus
 from lab.plots.function import OTHERS, fill, frame, look, other, panels, reaching
 from lab.probes.profile import Profile, Received, profile, received
 from lab.widgets.editing import EditingExplorer
@@ -182,7 +183,7 @@ class SplineExplorer(Explorer):
         shape, seen = self.shape, self.received
         inside = f"{len(shape.x)} knots on [{shape.low:g}, {shape.high:g}], linear between them, constant outside. "
         known = f"Inputs: {seen.source}." if seen else "Its inputs are not shown: no model trained with it is at hand."
-        self.say(inside + known)
+        self.say(true_minus(inside) + known)
 
     def _look(self) -> None:
         others = [self.profile(name) for name in self._compared()]

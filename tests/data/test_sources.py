@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 import lab
-from lab.data import Data
+from lab.data import Data, tables
 
 ROWS = 200
 CHANCE = np.random.default_rng(0)
@@ -189,3 +189,9 @@ def test_what_cannot_be_used_is_said_in_one_line(said, tmp_path):
     with pytest.raises(lab.LabError) as error:
         WRONG[said](tmp_path)
     assert said in str(error.value) and "\n" not in str(error.value)
+
+
+def test_one_column_is_not_many():
+    table = pd.DataFrame({"width": [1.0, 2.0, 3.0], "town": ["Bern", "Oslo", "Bern"]})
+    *_, notes = tables.numbers(table, np.arange(3))
+    assert [note.split(",")[0] for note in notes] == ["1 column of numbers", "1 column of words"]

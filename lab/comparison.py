@@ -126,20 +126,20 @@ class Comparison:
                 number: [float(estimates.finite(v).mean()) for v in side if len(estimates.finite(v))]
                 for number, side in enumerate((first, second))
             }
-            found = estimates.compare(means, {"difference": (0, 1)}, "searches and seeds")["difference"]
+            estimate = estimates.compare(means, {"difference": (0, 1)}, "searches and seeds")["difference"]
             over = "searches"
         elif len(first) > 1:
-            found = estimates.nested(first, second[0])
-            over = found.over
+            estimate = estimates.nested(first, second[0])
+            over = estimate.over
         else:
             pair = {0: first[0], 1: second[0]}
-            found = estimates.compare(pair, {"difference": (0, 1)}, self._covers(a, b))["difference"]
+            estimate = estimates.compare(pair, {"difference": (0, 1)}, self._covers(a, b))["difference"]
             over = "seeds"
-        low, high = found.interval(level)
+        low, high = estimate.interval(level)
         low, high = (low, high) if sign > 0 else (-high, -low)
         split = self.runs[0].spec.evaluate[0]
         what = f"{metric} on {split}, {a} minus {b}" + (", mean over training" if at == "mean" else "")
-        return Difference(sign * found.effect, low, high, found.n, over, found.covers, level, what)
+        return Difference(sign * estimate.effect, low, high, estimate.n, over, estimate.covers, level, what)
 
     def model(self, function: str, seed: int = 0, search: int = 0) -> nn.Module:
         """A trained model, as your own function makes it, with the function in its place, in evaluation mode."""

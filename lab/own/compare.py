@@ -73,7 +73,7 @@ def compare(
     """
     check_whole("seeds", seeds, 1, MOST_SEEDS)
     check_whole("searches", searches, 1, MOST_SEEDS)
-    store, (found, spec) = store_of(name, store), known(data, model, replace, name, side_by_side)
+    store, (maker, spec) = store_of(name, store), known(data, model, replace, name, side_by_side)
     recipe, data_spec, metric = recipe_of(steps, rate, **fit), task(data), next(iter(data.metrics.values()))
     for split in ("test", *(["val"] if rates is not None else [])):
         if split not in data.rows:
@@ -112,7 +112,7 @@ def compare(
         for seed in range(seeds)
     ]
     _complete(runs, store, device, progress)
-    return Comparison(data, best, tuple(_notes(runs, store, best, grid, seeds, name)), runs, tuning, store, found)
+    return Comparison(data, best, tuple(_notes(runs, store, best, grid, seeds, name)), runs, tuning, store, maker)
 
 
 def _complete(runs: Sequence[Trained], store: Store, device: str, progress: bool) -> None:

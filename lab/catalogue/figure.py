@@ -45,7 +45,6 @@ body {{ margin: 1rem auto; max-width: 1000px; padding: 0 .5rem; }}
 body {{ background: light-dark(#fff, #16181b); color: light-dark(#222, #e4e4e4); }}
 body {{ font: 14px/1.5 "Open Sans", Helvetica, Arial, sans-serif; }}
 figure {{ margin: 0; }}
-.plot {{ overflow-x: auto; }}
 .plotly-graph-div {{ min-width: {narrowest}px; }}
 figcaption {{ max-width: 50rem; margin-top: .5rem; }}
 {theme}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.plots.panels import LEFT, STEP, grid
-from lab.plots.style import SEQUENCE, faded
+from lab.plots.style import faded, inks_against
 from lab.statistics import INTERVAL, over_seeds
 
 if TYPE_CHECKING:  # imported where a figure is drawn
@@ -28,8 +28,7 @@ def draw(curves: pd.DataFrame, metric: str, split: str) -> go.Figure:
     title = f"{split} {NAMES.get(metric, metric)}" + (" (%)" if percent else "")
     figure = grid(["", ""], columns=2, height=HEIGHT, top=50, left=LEFT, horizontal=62)
     names, reached = list(dict.fromkeys(curves["function"])), [np.empty(0)]
-    for number, name in enumerate(names):
-        ink = SEQUENCE[number % len(SEQUENCE)]
+    for name, ink in inks_against(names).items():
         rows = curves[curves["function"] == name]
         rows = rows.assign(value=(100 if percent else 1) * rows[metric])
         stats = over_seeds(_units(rows), "step", "value")

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 from scipy.interpolate import RegularGridInterpolator
 
-from lab.plots.style import BLACK, SEQUENTIAL, TEMPLATE, VERMILLION
+from lab.plots.style import BLACK, SEQUENTIAL, SIZE, SOLID_INK, TEMPLATE, VERMILLION
 from lab.probes.landscape import Landscape
 
 GROUND, WAY, MODEL, CHOSEN = range(4)  # traces of a side, of the flat picture and of the surfaces
@@ -69,9 +69,10 @@ def surface() -> go.Figure:
             figure.add_scatter3d(mode="markers", name=name, marker=mark, **quiet, **place)
     figure.update_layout(template=TEMPLATE, height=HEIGHT, legend=LEGEND, margin={"t": 60, "l": 0, "r": 0, "b": 60})
     figure.update_annotations(font={"size": 13})
-    figure.update_scenes(
-        aspectmode="cube", camera={"eye": {"x": 1.8, "y": -1.9, "z": 1.1}}, zaxis={"title": {"text": ""}}
-    )
+    figure.update_scenes(aspectmode="cube", camera={"eye": {"x": 1.8, "y": -1.9, "z": 1.1}})
+    lines = {"gridcolor": SOLID_INK, "zerolinecolor": SOLID_INK, "showbackground": False}
+    axis = {"color": SOLID_INK, "title": {"font": {"size": SIZE + 1}}, **lines}
+    figure.update_scenes(xaxis=axis, yaxis=axis, zaxis=axis | {"title": {"text": ""}})
     return figure
 
 

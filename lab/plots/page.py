@@ -15,7 +15,6 @@ NARROWEST = 560
 # how plots and pictures look where the page is dark
 THEME = Path(__file__).with_name("theme.css").read_text(encoding="utf-8")
 CELL = f"""{THEME}
-.jp-OutputArea-child:has(> .jp-RenderedPlotly) {{ overflow-x: auto; }}
 .jp-OutputArea-child > .jp-RenderedPlotly {{ min-width: {NARROWEST}px; overflow: hidden; }}
 """
 

@@ -5,6 +5,7 @@ Colours are those of Okabe and Ito ("Color Universal Design", 2008), which peopl
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isfinite
 from typing import TYPE_CHECKING
 
@@ -94,6 +95,16 @@ METHOD_TITLES = {  # others: as they are
     "softmax_experts": "softmax attention + MoE",
     "linear_experts": "linear attention + MoE",
     "hyla_experts": "HYLA + MoE",
+    "relu": "ReLU",
+    "prelu": "PReLU",
+    "silu": "SiLU",
+    "swish": "Swish",
+    "gelu": "GELU",
+    "learnable_gelu": "learnable GELU",
+    "geglu": "GEGLU",
+    "learnable_geglu": "learnable GEGLU",
+    "kan": "KAN",
+    "kan_3_5": "KAN, 3 and 5",
 }
 # For what has no colour of its own; yellow is left out, it cannot be seen on white.
 SEQUENCE = (BLUE, ORANGE, GREEN, VERMILLION, PURPLE, SKY, BLACK, GREY)
@@ -117,6 +128,7 @@ TASK_TITLES = {  # the paper's spelling, in the order of its matrices
 
 FONT = "Open Sans, Helvetica, Arial, sans-serif"
 INK, GRID = "#222222", "#E4E4E4"
+SOLID_INK = "#7A7A7A"  # of 3-D axes: no style sheet reaches them, so it can be read on a light and on a dark ground
 CELL_INK = "#212121"  # of what stands on shades: where a page is dark, it stays as it is, and INK does not (theme.css)
 SIZE = 12  # of text, in pixels
 
@@ -191,6 +203,32 @@ def methods_of(table: pd.DataFrame) -> list[str]:
 def method_title(method: str) -> str:
     """A method's name as figures spell it."""
     return METHOD_TITLES.get(method, method)
+
+
+def ink_of(name: str) -> str | None:
+    """The colour of the method that a name or a title means; None where it means none.
+
+    >>> ink_of("softmax attention") == colour("softmax"), ink_of("mine")
+    (True, None)
+    """
+    sought = name.casefold()
+    known = METHOD_COLOURS.items()
+    return next((ink for one, ink in known if sought in (one.casefold(), method_title(one).casefold())), None)
+
+
+def inks_against(names: Sequence[str]) -> dict[str, str]:
+    """Colours of functions by name: the first, which the others are compared with, is grey; a known method has its own.
+
+    >>> list(inks_against(["GELU", "square", "learned"]).values()) == [GREY, ORANGE, BLUE]
+    True
+    """
+    found = {names[0]: GREY}
+    for name in names[1:]:
+        if (own := ink_of(name)) is not None and own not in found.values():
+            found[name] = own
+    spare = [ink for ink in SEQUENCE if ink not in found.values()] or list(SEQUENCE)
+    found |= {name: spare[n % len(spare)] for n, name in enumerate(name for name in names if name not in found)}
+    return {name: found[name] for name in names}
 
 
 TEXT_TITLES = {  # of texts, by the name of their data set

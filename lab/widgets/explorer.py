@@ -228,12 +228,17 @@ class Explorer(widgets.VBox):
             self._picture = display({"image/png": BLANK}, metadata=STILL, raw=True, display_id=True)
         return super()._repr_mimebundle_(**kwargs)
 
+    @property
+    def heading(self) -> str:
+        """Of a page: what it is an explorer of."""
+        words = re.sub("(?<=[a-z])(?=[A-Z])", " ", type(self).__name__)  # "LatentExplorer": "Latent Explorer"
+        return words.capitalize()
+
     def page(self) -> str:
         """What is shown, as an HTML page."""
         from lab.widgets.saved import page_of
 
-        words = re.sub("(?<=[a-z])(?=[A-Z])", " ", type(self).__name__)  # "LatentExplorer": "Latent Explorer"
-        return page_of(self, words.capitalize())
+        return page_of(self, self.heading)
 
     def save(self, path: str | Path) -> Path:
         """Write what is shown as one HTML file that anyone can open, without the lab, a server or a network.

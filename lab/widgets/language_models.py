@@ -11,14 +11,12 @@ from lab.catalogue.registry import entry
 from lab.errors import ArgumentError
 from lab.models.methods import method_of
 from lab.models.rotary_hyper import RotaryHyperModel
-from lab.plots.style import BLUE, GREY, METHOD_COLOURS, method_title, task_title
+from lab.plots.style import BLUE, GREY, ink_of, method_title, task_title
 from lab.run import Run, complete
 from lab.spec import Learned, Shaped
 from lab.store import SHIPPED, as_store
 from lab.tasks import Text
 from lab.training.masked import MaskedText
-
-_INKS = {method_title(method).casefold(): ink for method, ink in METHOD_COLOURS.items()}
 
 
 class LanguageModels:
@@ -81,10 +79,10 @@ def inks(names: Sequence[str]) -> list[str]:
     >>> inks(["ours MLP", "baseline"]), inks(["mine", "another"])
     (['#0072B2', '#808080'], ['#808080', '#0072B2'])
     """
-    known = [_INKS.get(name.casefold()) for name in names]
+    known = [ink_of(name) for name in names]
     if names[0] != names[1] and known[0] == known[1]:
         return [GREY, BLUE]
-    spare = BLUE if GREY in known else GREY
+    spare = GREY if BLUE in known else BLUE
     return [ink or spare for ink in known]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from lab.datasets.pairs import Pair, pairs
 from lab.errors import ArgumentError, LabError
-from lab.plots.caption import counted
+from lab.plots.caption import counted, signed
 from lab.plots.panels import grid
 from lab.plots.style import BLUE, GREY
 from lab.probes.minimal_pairs import CONVENTIONS, MinimalPairs, Reader, minimal_pairs, reader_of
@@ -145,19 +145,20 @@ class PairsExplorer(Explorer):
         margins = np.stack([one.good - one.bad, other.good - other.bad])[:, 0]
         shown = self.shown
         rows = [self._row(shown[place], margins[:, place]) for place in places[(page - 1) * PAGE : page * PAGE]]
-        head = "<tr><th>grammatical</th><th>not</th><th>first</th><th>second</th><th>paradigm</th></tr>"
+        head = "<tr><th>grammatical</th><th>not grammatical</th><th>first</th><th>second</th><th>paradigm</th></tr>"
         self.table.value = f'<table class="lab-pairs" style="border-spacing: 8px 2px">{head}{"".join(rows)}</table>'
         agree = 100 * (right[0] == right[1]).mean()
         words = f"{len(places):,} of {counted(right.shape[1], 'pair')}, page {page} of {pages}."
         words += f" The models agree in {agree:.0f} %;"
         words += f" right: {100 * right[0].mean():.1f} and {100 * right[1].mean():.1f} %; ties count as wrong"
         words += f" ({100 * one.tied.mean():.1f} and {100 * other.tied.mean():.1f} %)."
+        words += " Numbers: by how much the first sentence's score is above the second's, for either model."
         left = f"Longer than a model reads, and left out: {self.longer:,}." if self.longer else ""
-        self.say(" ".join(filter(None, [words, left, self.missing])))
+        self.say(" ".join(filter(None, [words, left, self.missing and f"{self.missing}."])))
 
     def _row(self, pair: Pair, margins: np.ndarray) -> str:
         cells = "".join(
-            f'<td style="text-align: right; color: {BLUE if value > 0 else "#B35806"}">{value:+.2f}</td>'
+            f'<td style="text-align: right; color: {BLUE if value > 0 else "#B35806"}">{signed(value, 2)}</td>'
             for value in margins
         )
         words = "".join(f"<td>{html.escape(text)}</td>" for text in (pair.good, pair.bad))

@@ -158,6 +158,12 @@ class ResultExplorer(Explorer):
         self._draw()
         self.watch(self._draw, self.metric)
 
+    @property
+    def heading(self) -> str:
+        """The data of a comparison; else what kind of result it is."""
+        result = self._result
+        return f"Comparison on {result.data.name}" if isinstance(result, Comparison) else type(result).__name__
+
     def _draw(self) -> None:
         figure = self._result.plot(self.metric.value) if self.metric.options else draw(self._result)
         self._place.children = [live(figure, figure.layout.height or HEIGHT)]

@@ -82,8 +82,8 @@ def _setting(control: widgets.Widget) -> tuple[str, str] | None:
     if not name or shown is None or isinstance(control, (widgets.FloatProgress, widgets.IntProgress)):
         return None
     label = getattr(control, "label", None)
-    if isinstance(label, str):  # of a menu, in words
+    if isinstance(label, str) and label:  # of a menu, in words; a slider of choices may have none
         shown = label
     if isinstance(shown, bool):
         shown = "yes" if shown else "no"
-    return name, f"{shown:.4g}" if isinstance(shown, float) else str(shown)
+    return name, f"{shown:.4g}" if isinstance(shown, float) else "; ".join(str(shown).splitlines())

@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 
 import numpy as np
 import pandas as pd
@@ -26,6 +27,8 @@ from lab.widgets.slices import SliceExplorer
 from lab.widgets.spline import SplineExplorer
 from lab.widgets.sraven import SravenExplorer
 from lab.widgets.training import learning_frame
+from tests import notebooks
+from tests.browser.conftest import ARGUMENTS, LONGEST
 from tests.browser.jupyter import UNREAD
 from tests.widgets.landscapes import found
 
@@ -273,6 +276,28 @@ def test_plots_and_pictures_are_light_or_dark_as_the_page_is(offline, tmp_path):
         page.emulate_media(color_scheme="dark")
         assert page.locator(".textpoint text").evaluate_all(INKS) == numbers, "shades stay, and what stands on them"
     assert len(numbers) > 50
+
+
+BAR = """<script>onload = () => { const plot = document.querySelector(".plot");
+document.title = `bar ${plot.offsetHeight - plot.clientHeight}`; }</script>"""
+
+
+def test_a_figure_that_is_wider_than_its_window_has_a_bar_that_can_be_seen(browser, tmp_path):
+    """In another Chromium than `browser`: those that are driven hide all bars."""
+    path = tmp_path / "figure.html"
+    lab.figure("transformers/fig5", scale="laptop").write(tmp_path, images=False)
+    for width, expected in ((500, 9), (900, 0)):
+        path.write_text(path.read_text(encoding="utf-8").removesuffix(BAR) + BAR, encoding="utf-8")
+        command = [
+            notebooks.browser(),
+            "--headless",
+            *ARGUMENTS,
+            f"--window-size={width},900",
+            "--dump-dom",
+            path.as_uri(),
+        ]
+        made = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST, check=True).stdout
+        assert f"<title>bar {expected}</title>" in made
 
 
 NARROW = """<!DOCTYPE html><meta charset="utf-8"><link rel="icon" href="data:,"><style>{style}</style>

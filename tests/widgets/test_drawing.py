@@ -9,6 +9,7 @@ from torch import nn
 
 import lab
 from lab import probes
+from lab.plots.style import GREY
 from lab.probes.cost import cost
 from lab.probes.portrait import portrait
 from lab.widgets.model import ModelExplorer
@@ -99,6 +100,9 @@ def test_a_comparison_is_explored_and_a_model_alone_is_not():
     drawn = explorer._place.children[0].layout
     assert drawn.yaxis.range == drawn.yaxis2.range and drawn.yaxis.range[1] <= 105, "no accuracy is above 100 %"
     assert not drawn.xaxis2.showticklabels, "names are in the legend"
+    inks = {trace.name: trace.line.color for trace in explorer._place.children[0].data if trace.mode == "lines"}
+    assert inks["GELU"] == GREY and inks["ReLU"] not in (GREY, None), "the others are compared with the first"
+    assert f"<h1>Comparison on {data.name}</h1>" in explorer.page()
     explorer.metric.value = "loss"
     assert explorer.error.value == "" and explorer._place.children[0].data[1].y[-1] < 2
     with pytest.raises(lab.ArgumentError, match="a Sequential alone shows nothing; give inputs"):

@@ -33,6 +33,7 @@ def test_the_controls_say_what_is_trained():
     explorer = GrokkingExplorer(scale="smoke")
     expected = grokking("smoke").runs(RELU, 1)[0]
     assert replace(explorer.run_spec, recipe=expected.recipe) == expected
+    assert f"<dt>width: </dt><dd>{expected.model.width}</dd>" in explorer.page(), "a page of it says so, too"
     assert explorer.run_spec.recipe == replace(expected.recipe, every=1), "enough points for a curve"
     explorer.operation.value, explorer.fraction.value, explorer.seed.value = ALL[-1], 60, 3
     explorer.width.value, explorer.steps.value = 16, 7

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from lab import probes
-from lab.plots.landscape import CHOSEN, GROUND
+from lab.plots.landscape import CHOSEN, GROUND, surface
 from lab.probes.calling import function_of
 from lab.widgets import explore
 from lab.widgets.landscape import FINE, GIVEN, LandscapeExplorer
@@ -156,3 +156,19 @@ def test_directions_of_the_caller_are_offered_as_such():
     assert "principal (PCA)" not in explorer.plane.options
     explorer.radius.value = 1.0
     assert explorer.wait(60) and explorer.landscape.x[-1] == pytest.approx(1.0) and explorer.error.value == ""
+
+
+def light(colour):
+    """Relative luminance of #RRGGBB (WCAG 2)."""
+    parts = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722]
+
+
+def test_axes_of_surfaces_can_be_read_where_the_page_is_light_and_where_it_is_dark():
+    """WebGL draws them: what follows the theme elsewhere, a style sheet, does not reach them."""
+    for scene in (surface().layout.scene, surface().layout.scene2):
+        for axis in (scene.xaxis, scene.yaxis, scene.zaxis):
+            assert axis.showbackground is False and axis.gridcolor == axis.color
+            for ground in ("#ffffff", "#16181b", "#111111"):
+                low, high = sorted((light(axis.color), light(ground)))
+                assert (high + 0.05) / (low + 0.05) > 4

@@ -8,6 +8,7 @@ import pytest
 from lab.api import train
 from lab.datasets.pairs import Pair
 from lab.errors import ArgumentError
+from lab.plots.caption import signed
 from lab.plots.style import BLUE, GREY, colour
 from lab.probes.minimal_pairs import minimal_pairs, reader_of
 from lab.probes.token_losses import continuation, token_losses
@@ -100,7 +101,7 @@ def test_pairs_have_the_scores_of_the_probe(runs):
     assert explorer.error.value == ""
     everything = [*PAIRS, *typed(explorer.own.value)]
     found = [minimal_pairs(run.model(), reader_of(run.spec.task), everything, "2023") for run in runs.values()]
-    margins = [f"{one.good[0, 0] - one.bad[0, 0]:+.2f}" for one in found]
+    margins = [signed(one.good[0, 0] - one.bad[0, 0], 2) for one in found]
     first = explorer.table.value.split("<tr>")[2]
     assert "He sees it." in first and all(one in first for one in margins)
     for bar, one in zip(explorer.bars.data, found, strict=True):

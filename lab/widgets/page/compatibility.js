@@ -21,7 +21,7 @@ export function mean(runs) {
 export function render({ model, el }) {
   const box = node("div", { class: "lab-compatibility", "data-lm-suppress-shortcuts": "true",
     style: "display: flex; flex-wrap: wrap; gap: 8px 18px; font: 12px/1.35 sans-serif" }, el);
-  const left = node("div", { style: "flex: 1 1 500px; min-width: 0; overflow-x: auto" }, box);
+  const left = node("div", { class: "lab-sideways", style: "flex: 1 1 500px; min-width: 0" }, box);
   const right = node("div", { style: "flex: 1 1 400px; min-width: 0" }, box);
   const title = node("div", { style: "font-weight: bold; padding: 0 12px" }, right);
   const curves = chart(right, "accuracy by training step, of the chosen cell and of the baseline");

@@ -13,6 +13,7 @@ from typing import Any
 from lab import datasets
 from lab.models.small_language import SmallLanguageModel
 from lab.papers.origin import SILENT, Field, Origin, shipped
+from lab.plots.style import method_title
 from lab.scale import check_scale
 from lab.spec import AdamTrapezoid, RunSpec, replace
 from lab.tasks import Text
@@ -21,18 +22,8 @@ from lab.training.masked import MaskedText
 FAMILIES = {"gpt_neo": "GPT-Neo", "roberta": "RoBERTa"}
 # In the order of the paper; each learnable one with what it is before training.
 FIXED = {"prelu": "relu", "swish": "silu", "learnable_gelu": "gelu", "learnable_geglu": "geglu"}
-TITLES = {
-    "relu": "ReLU",
-    "prelu": "PReLU",
-    "silu": "SiLU",
-    "swish": "Swish",
-    "gelu": "GELU",
-    "learnable_gelu": "learnable GELU",
-    "geglu": "GEGLU",
-    "learnable_geglu": "learnable GEGLU",
-    "kan": "KAN",
-    "kan_3_5": "KAN, 3 and 5",
-}
+_NAMES = ("relu", "prelu", "silu", "swish", "gelu", "learnable_gelu", "geglu", "learnable_geglu", "kan", "kan_3_5")
+TITLES = {name: method_title(name) for name in _NAMES}
 KANS = {"kan": (5, 3), "kan_3_5": (3, 5)}  # intervals of the grid, and order
 METHODS = {
     "smoke": tuple(TITLES),

@@ -190,8 +190,8 @@ class Spline(Arithmetic, nn.Module):
     def symmetrized(self) -> Symmetrized:
         """The average of the function and its most similar mirror image (transformers paper, App. D).
 
-        >>> found = Spline(torch.tensor([-2.0, -1.0, 0.0, 1.0, 3.0]), low=-2.0, high=2.0).symmetrized()
-        >>> found.mirror, found.shift, round(found.correlation, 3), found.spline.values.tolist()
+        >>> result = Spline(torch.tensor([-2.0, -1.0, 0.0, 1.0, 3.0]), low=-2.0, high=2.0).symmetrized()
+        >>> result.mirror, result.shift, round(result.correlation, 3), result.spline.values.tolist()
         ('both', 0.0, 0.933, [-2.5, -1.0, 0.0, 1.0, 2.5])
         """
         _, y = self._numbers()

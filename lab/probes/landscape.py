@@ -87,8 +87,8 @@ def landscape(
     trajectory of three checkpoints or more.
 
     >>> model, size = nn.Linear(2, 1), {"size": lambda model: model.weight.norm()}
-    >>> found = landscape(model, size, "random", grid=3).values["size"]
-    >>> bool(np.isclose(found[1, 1], model.weight.norm().item()))
+    >>> result = landscape(model, size, "random", grid=3).values["size"]
+    >>> bool(np.isclose(result[1, 1], model.weight.norm().item()))
     True
     """
     functions("measures", measures, "{'loss': probes.Loss(inputs, targets)}")

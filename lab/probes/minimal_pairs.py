@@ -156,8 +156,8 @@ def minimal_pairs(model: nn.Module, reader: Reader, pairs: Sequence[Pair], year:
     ...     def forward(self, tokens):
     ...         return torch.zeros(*tokens.shape, 5)
     >>> reader = Reader(lambda text: [len(word) for word in text.split()], start=0)
-    >>> found = minimal_pairs(Same(), reader, [Pair("island", "islands", "a b", "a b c")], "2024")
-    >>> found.mean, found.bad.round(2)
+    >>> result = minimal_pairs(Same(), reader, [Pair("island", "islands", "a b", "a b c")], "2024")
+    >>> result.mean, result.bad.round(2)
     (array([1.]), array([[-4.83]]))
     """
     check_choice("year", year, CONVENTIONS[reader.kind])

@@ -103,14 +103,15 @@ def search(
             task, model, replace, by, seed=seed, device=device, store=store, progress=progress, **settings
         )
     store, seed = as_store(store), check_whole("seed", seed, 0, MOST_SEED)
-    found, words = _of(task, scale), None if learn is None else _words(learn)
+    resolved, words = _of(task, scale), None if learn is None else _words(learn)
     spec: SearchSpec | EpisodeSpec | TwoLossSpec
-    if isinstance(found, Setting):
+    if isinstance(resolved, Setting):
         if by not in (None, "two_loss"):
-            raise ArgumentError(f"by={shown(by)}: {found.task_name} is searched by two_loss; episodes are for tables")
-        spec = dataclasses.replace(found.search(_parts(words or ("mlp",))), seed=seed)
+            name = resolved.task_name
+            raise ArgumentError(f"by={shown(by)}: {name} is searched by two_loss; episodes are for tables")
+        spec = dataclasses.replace(resolved.search(_parts(words or ("mlp",))), seed=seed)
     else:
-        table = found
+        table = resolved
         learned, by = " + ".join(words or ("shared",)), "episodes" if by is None else by
         spec = of_table(table, check_scale(scale)).search(learned, seed, by)
     complete([spec], store, device, progress)
@@ -156,8 +157,8 @@ def train(
     >>> sorted(train("moby_dick", seeds=1, scale="smoke", progress=False).scores)
     ['accuracy_test', 'bits_test', 'loss_test']
     """
-    found = None if isinstance(task, (Logic, Sraven)) else _of(task, scale)
-    table = None if isinstance(found, Setting) else found
+    resolved = None if isinstance(task, (Logic, Sraven)) else _of(task, scale)
+    table = None if isinstance(resolved, Setting) else resolved
     mlp = as_part(("gelu" if table is None else "relu") if mlp is None else mlp, "mlp")
     changes: dict[str, Any] = {}
     if mlp == "softmax":
@@ -177,8 +178,8 @@ def train(
         runs = of_table(table, check_scale(scale)).runs(seeds)
         specs = [dataclasses.replace(run, model=dataclasses.replace(run.model, phi=mlp, **changes)) for run in runs]
     else:
-        assert isinstance(found, Setting)
-        specs = found.runs(seeds, mlp=mlp, attention=as_part(attention, "attention"), **changes)
+        assert isinstance(resolved, Setting)
+        specs = resolved.runs(seeds, mlp=mlp, attention=as_part(attention, "attention"), **changes)
     recipe = _recipe(specs[0].recipe, steps, rate, batch, optimizer)
     specs = [dataclasses.replace(spec, recipe=dataclasses.replace(spec.recipe, **recipe)) for spec in specs]
     complete(specs, store, device, progress)
@@ -225,11 +226,11 @@ def trained(
     if not isinstance(task, str) or task not in ("sraven", "logic"):
         raise ArgumentError(f"task={shown(task)}: give sraven or logic; for any other task there is `lab.train`")
     if task == "sraven":
-        found = sraven(scale, method)
+        setting = sraven(scale, method)
     else:
-        found = logic(scale, method, read_length(check_scale(scale)), READ_HELD_OUT)
+        setting = logic(scale, method, read_length(check_scale(scale)), READ_HELD_OUT)
     store = as_store(store, shipped=SHIPPED)
-    spec = dataclasses.replace(found.runs(1)[0], seed=check_whole("seed", seed, 0, MOST_SEED))
+    spec = dataclasses.replace(setting.runs(1)[0], seed=check_whole("seed", seed, 0, MOST_SEED))
     complete([spec], store, device, progress)
     return Run(spec, store)
 

@@ -65,10 +65,10 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What `lab.compare` gives back.
+    """The result of `lab.compare`, which has an example.
 
-    data: on which it was measured. rates: the learning rate of each function. notes: what is to be known of it, a line
-    each.
+    data: what was measured on. rates: the learning rate of each function. notes: what one should know of it, a line
+        each.
     """
 
     data: Data
@@ -101,14 +101,13 @@ class Comparison:
         return _ends(_curves(self.tuning_runs, self.store))
 
     def difference(self, a: str, b: str, metric: str | None = None, at: str = "end", level: float = 0.95) -> Difference:
-        """How much more a function scores than another, on `test`.
+        """How much more function a scores than function b, on `test`, with its interval: a `Difference`.
 
-        a, b: names of functions. metric: of the data's metrics (the first one), or "loss". at: the "end" of training or
-            its "mean". level: of the interval. It covers searches and seeds where a function was searched for several
-            times, else seeds.
+        metric: one of the data's metrics (default: the first), or "loss". at: "end" of training, or "mean" over it.
+        level: of the interval. It covers searches and seeds if a function was searched for several times, else seeds.
 
-        Two groups of runs are compared by Welch's t, below six by a pooled variance where nothing speaks against it.
-        What has diverged is left out.
+        Two groups of runs are compared by Welch's t; with fewer than six runs by a pooled variance, unless the
+        variances differ. Diverged runs are left out. Raises ArgumentError for a name that was not compared.
         """
         from lab.plots.functions_compared import NAMES
 
@@ -128,25 +127,26 @@ class Comparison:
                 number: [float(estimates.finite(v).mean()) for v in side if len(estimates.finite(v))]
                 for number, side in enumerate((first, second))
             }
-            found = estimates.compare(means, {"difference": (0, 1)}, "searches and seeds")["difference"]
+            estimate = estimates.compare(means, {"difference": (0, 1)}, "searches and seeds")["difference"]
             over = "searches"
         elif len(first) > 1:
-            found = estimates.nested(first, second[0])
-            over = found.over
+            estimate = estimates.nested(first, second[0])
+            over = estimate.over
         else:
             pair = {0: first[0], 1: second[0]}
-            found = estimates.compare(pair, {"difference": (0, 1)}, self._covers(a, b))["difference"]
+            estimate = estimates.compare(pair, {"difference": (0, 1)}, self._covers(a, b))["difference"]
             over = "seeds"
-        low, high = found.interval(level)
+        low, high = estimate.interval(level)
         low, high = (low, high) if sign > 0 else (-high, -low)
         split = self.runs[0].spec.evaluate[0]
-        what = f"{NAMES.get(metric, metric)} on {split}, {a} minus {b}" + (
-            ", mean over training" if at == "mean" else ""
-        )
-        return Difference(sign * found.effect, low, high, found.n, over, found.covers, level, what)
+        suffix = ", mean over training" if at == "mean" else ""
+        what = f"{NAMES.get(metric, metric)} on {split}, {a} minus {b}{suffix}"
+        return Difference(sign * estimate.effect, low, high, estimate.n, over, estimate.covers, level, what)
 
     def model(self, function: str, seed: int = 0, search: int = 0) -> nn.Module:
-        """A trained model, as your own function makes it, with the function in its place, in evaluation mode."""
+        """A trained model in evaluation mode, built by your own function, with the learned or given function in its
+        place.
+        """
         check_choice("function", function, self.functions)
         of_function = [run for run in self.runs if run.function == function]
         found = [run for run in of_function if run.search == search and run.spec.seed == seed]

@@ -83,7 +83,7 @@ def language(scale: str) -> Place:
     (base,) = activations.runs(check_scale(scale), "gpt_neo", "gelu", 1)
     if scale == "laptop":
         base = replace(base, recipe=replace(base.recipe, steps=300, every=300))
-    found = SearchSpec(
+    search = SearchSpec(
         base.task,
         replace(base.model, activation="identity"),  # any function in the place that is learned
         base.recipe,
@@ -95,7 +95,7 @@ def language(scale: str) -> Place:
         start="gelu",
     )
     rate = base.recipe.rate
-    return Place("language model", base, "activation", Learned(found, "activation"), (rate,))
+    return Place("language model", base, "activation", Learned(search, "activation"), (rate,))
 
 
 PLACES: tuple[Callable[[str], Place], ...] = (transformer, table, hyla, language)

@@ -85,15 +85,15 @@ class Data:
         check_type("name", name, str, "a name, such as 'digits'")
         check_whole("seed", seed, 0)
         inputs, notes = arrays.inputs(X)
-        found = targets.targets(y, kind)
+        answers = targets.targets(y, kind)
         count = arrays.count(inputs)
-        if len(found.values) != count:
-            raise ArgumentError(f"X has {count} rows and y {len(found.values)}; give one target a row")
+        if len(answers.values) != count:
+            raise ArgumentError(f"X has {count} rows and y {len(answers.values)}; give one target a row")
         arrays.check_finite(inputs, "X")
         given = DEFAULT_SPLITS if splits is None else splits
-        rows = _divide(given, found, groups, seed)
-        measured = measures.chosen(found.is_classes, loss, metrics)
-        return cls(name, inputs, found.values, rows, found.classes, *measured, (*notes, *found.notes))
+        rows = _divide(given, answers, groups, seed)
+        measured = measures.chosen(answers.is_classes, loss, metrics)
+        return cls(name, inputs, answers.values, rows, answers.classes, *measured, (*notes, *answers.notes))
 
     @classmethod
     def read(
@@ -134,18 +134,18 @@ class Data:
         drop = [drop] if isinstance(drop, str) else list(drop)
         inputs, y, notes = tables.divided(table, target, [*drop, *([groups] if groups else [])])
         owners = None if groups is None else table[table[target].notna()][groups].to_numpy()
-        found = targets.targets(y, kind)
-        rows = _divide(given, found, owners, check_whole("seed", seed, 0))
+        answers = targets.targets(y, kind)
+        rows = _divide(given, answers, owners, check_whole("seed", seed, 0))
         if "train" not in rows:
             raise ArgumentError(f"splits={shown(given)} leave no rows to train on; give smaller ones")
         training = rows["train"].numpy()
         X, columns, said = tables.numbers(inputs, training)
-        values = found.values
-        if not found.is_classes:
+        values = answers.values
+        if not answers.is_classes:
             mean, scale = values[training].mean(), values[training].std()
             values = (values - mean) / scale
             notes.append(f"{target} was shifted by {float(mean):g} and divided by {float(scale):g}")
-        chosen = measures.chosen(found.is_classes, measured.pop("loss", None), measured.pop("metrics", None))
+        chosen = measures.chosen(answers.is_classes, measured.pop("loss", None), measured.pop("metrics", None))
         if measured:
             raise TypeError(f"unexpected argument {next(iter(measured))!r}")
         inputs_known = torch.from_numpy(X)
@@ -155,9 +155,9 @@ class Data:
             inputs_known,
             values,
             rows,
-            found.classes,
+            answers.classes,
             *chosen,
-            (*notes, *said, *found.notes),
+            (*notes, *said, *answers.notes),
             tuple(columns),
         )
 

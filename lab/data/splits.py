@@ -59,21 +59,21 @@ def _drawn(
 ) -> dict[str, np.ndarray]:
     from sklearn.model_selection import train_test_split
 
-    found, left = {}, free
+    splits, left = {}, free
     if labels is not None:
         _check_classes(labels[free], sizes, classes)
     for number, (name, size) in enumerate(sizes.items()):
         if size == len(left):
-            found[name], left = left, left[:0]
+            splits[name], left = left, left[:0]
             continue
         own = None if labels is None else labels[left]
         try:
-            left, found[name] = train_test_split(left, test_size=size, random_state=(seed + number), stratify=own)
+            left, splits[name] = train_test_split(left, test_size=size, random_state=(seed + number), stratify=own)
         except ValueError as error:
             raise ArgumentError(
                 f"split {name!r} of {size} rows cannot have every class ({shortened(str(error))}); give more rows to it"
             ) from error
-    return found | ({TRAIN: left} if TRAIN not in sizes and len(left) else {})
+    return splits | ({TRAIN: left} if TRAIN not in sizes and len(left) else {})
 
 
 def _check_classes(labels: np.ndarray, sizes: Mapping[str, int], classes: Sequence[str]) -> None:
@@ -91,21 +91,21 @@ def _check_classes(labels: np.ndarray, sizes: Mapping[str, int], classes: Sequen
 def _grouped(shares: Mapping[str, float], free: np.ndarray, groups: np.ndarray, seed: int) -> dict[str, np.ndarray]:
     from sklearn.model_selection import GroupShuffleSplit
 
-    found, left, rest = {}, free, 1.0
+    splits, left, rest = {}, free, 1.0
     needed = len(shares) + (TRAIN not in shares)
     if (there := len(np.unique(groups[free]))) < needed:
         raise ArgumentError(f"groups has {there} groups, fewer than the {needed} splits; give more")
     for number, (name, share) in enumerate(shares.items()):
         if share >= rest - 1e-9:
-            found[name], left = left, left[:0]
+            splits[name], left = left, left[:0]
             continue
         try:
             cut = GroupShuffleSplit(n_splits=1, test_size=share / rest, random_state=seed + number)
             keep, out = next(cut.split(left, groups=groups[left]))
         except ValueError as error:
             raise ArgumentError(f"split {name!r} gets no whole group ({shortened(str(error))})") from error
-        found[name], left, rest = left[out], left[keep], rest - share
-    return found | ({TRAIN: left} if TRAIN not in shares and len(left) else {})
+        splits[name], left, rest = left[out], left[keep], rest - share
+    return splits | ({TRAIN: left} if TRAIN not in shares and len(left) else {})
 
 
 def _rows(name: str, part: Any, count: int) -> np.ndarray:

@@ -119,8 +119,8 @@ class Shape(metaclass=ABCMeta):
         it is straight, and frozen.
 
         >>> from lab.nonlinearity.spline import Spline
-        >>> found = Spline.from_function(torch.sin, low=-3.0, high=3.0, knots=301).simplified(0.01)
-        >>> len(found.kept) < 30, found.error <= 0.01
+        >>> result = Spline.from_function(torch.sin, low=-3.0, high=3.0, knots=301).simplified(0.01)
+        >>> len(result.kept) < 30, result.error <= 0.01
         (True, True)
         """
         x, y = self._numbers()

@@ -85,7 +85,7 @@ class Spline(Arithmetic, nn.Module):
 
     @classmethod
     def zeros(cls, knots: int = 361, low: float = -20.0, high: float = 20.0, learnable: bool = True) -> Spline:
-        """The zero function, where the paper's search starts.
+        """The zero function, from which searches start (transformers paper, Algorithm 1).
 
         >>> Spline.zeros(knots=361).spacing * 9
         1.0
@@ -151,8 +151,8 @@ class Spline(Arithmetic, nn.Module):
     def save(self, path: str | Path, provenance: dict | None = None) -> None:
         """Write the function as JSON: low, high, values and their type, with a schema version and a checksum.
 
-        The text says the numbers exactly. provenance: facts about it that JSON can say, kept beside it.
-        Raises LabError where it cannot write.
+        Every value is kept exactly. provenance: facts to keep with the function, as JSON can say them. Raises
+        ArgumentError for a path that cannot be, LabError where it cannot write.
         """
         path = check_path("path", path)
         if provenance is not None:
@@ -188,10 +188,10 @@ class Spline(Arithmetic, nn.Module):
         return float(x[0]), float(x[-1])
 
     def symmetrized(self) -> Symmetrized:
-        """The average of the function and its most similar mirror image, with how it was found (paper, App. D).
+        """The average of the function and its most similar mirror image (transformers paper, App. D).
 
-        >>> found = Spline(torch.tensor([-2.0, -1.0, 0.0, 1.0, 3.0]), low=-2.0, high=2.0).symmetrized()
-        >>> found.mirror, found.shift, round(found.correlation, 3), found.spline.values.tolist()
+        >>> result = Spline(torch.tensor([-2.0, -1.0, 0.0, 1.0, 3.0]), low=-2.0, high=2.0).symmetrized()
+        >>> result.mirror, result.shift, round(result.correlation, 3), result.spline.values.tolist()
         ('both', 0.0, 0.933, [-2.5, -1.0, 0.0, 1.0, 2.5])
         """
         _, y = self._numbers()
@@ -199,10 +199,11 @@ class Spline(Arithmetic, nn.Module):
         return Symmetrized(self._like(values), mirror, shift * self.spacing, correlation, self.low, self.high)
 
     def polynomial(self, degree: int = 18) -> Polynomial:
-        """The polynomial that is nearest at the knots where the function is not zero, constant beyond (paper, App. F).
+        """The least-squares polynomial at the knots where the function is not zero (transformers paper, App. F).
 
-        A module for any model; it states its largest and its RMS error. Above degree 18 float32 has too few digits for
-        it: see `chebyshev`.
+        Beyond them it is constant. It is a module for any model, and states its largest error and its RMS error. Above
+        degree 18, float32 has too few digits for it: take `chebyshev`. Raises ArgumentError for several functions
+        (runs, knots).
 
         >>> wave = Spline.from_function(torch.sin, low=-3.0, high=3.0, knots=61)
         >>> [round(wave.polynomial(degree).rms_error, 4) for degree in (1, 3, 5)]
@@ -211,9 +212,10 @@ class Spline(Arithmetic, nn.Module):
         return least_squares(*self._numbers(), degree)
 
     def chebyshev(self, degree: int = 18) -> Polynomial:
-        """The Chebyshev series of the function where it is not zero, cut off at a degree, constant beyond (App. F).
+        """The Chebyshev series, up to a degree, of the function where it is not zero (transformers paper, App. F).
 
-        A module for any model; it states its largest and its RMS error. Sound at every degree.
+        Beyond, it is constant. It is a module for any model, states its largest error and its RMS error, and is
+        accurate at every degree. Raises ArgumentError for several functions (runs, knots).
 
         >>> wave = Spline.from_function(torch.sin, low=-3.0, high=3.0, knots=61)
         >>> [round(wave.chebyshev(degree).rms_error, 4) for degree in (1, 3, 5)]
@@ -222,9 +224,10 @@ class Spline(Arithmetic, nn.Module):
         return chebyshev_series(*self._numbers(), degree)
 
     def smoothed(self, bandwidth: float) -> Spline:
-        """The function averaged with Gaussian weights; one function a run stays so. Its ends go on as constants.
+        """The function averaged with Gaussian weights; each of several functions (runs, knots) by itself.
 
-        bandwidth: standard deviation of the weights, in units of x, from 0 (changes nothing) to the whole range.
+        bandwidth: standard deviation of the weights, in units of x, from 0 (changes nothing) to the whole range. Beyond
+        its ends, the function counts as constant. Raises ArgumentError for another bandwidth.
 
         >>> hat = Spline(torch.tensor([0.0, 1.0, 0.0]), low=-1.0, high=1.0)
         >>> [round(value, 3) for value in hat.smoothed(0.5).values.tolist()]

@@ -50,31 +50,30 @@ def swap(
     per_channel: bool | int = False,
     scaled: bool = False,
 ) -> list[str]:
-    """Put `phi` in the place of a model's activations, in the model itself; return the names of what was replaced.
+    """Replace a model's activations by `phi`, in the model itself; return the names of what was replaced.
 
-    model: any module that is called as it is: from torch, from Hugging Face, your own.
-    old: what to replace: a class (`torch.nn.GELU`; subclasses count), a pattern of qualified names, "*" standing for
-        anything ("*.mlp.act"), a function that modules keep as an attribute (`torch.nn.functional.relu`), or a tuple
-        of these.
-    phi: a `Spline`, any module that maps a tensor to its own shape, a name ("relu") or a name in the zoo. What goes
-        into the model are copies: `phi` itself neither moves nor learns. Take the learned one from the model:
-        `model.get_submodule(names[0])`.
-    learnable: whether its parameters get gradients; None leaves that as it is in `phi` (splines are frozen by default).
-    shared: False gives each place a copy of its own; as long as they are frozen that is one function. True puts
-        one module in all places, so that what learns is one function for all layers, as in the papers. Places that
-        held one and the same module before hold one and the same after, in both cases.
-    per_channel: gives each channel of a place a function of its own, which begins as `phi`, a Spline. True: channels
-        are axis 1, as of images (B, C, H, W) and rows (B, C); or the number of their axis, -1 for tokens (B, T, C).
-        How many there are shows at the first call: make it before an optimizer.
-    scaled: gives each function a scale of its input that learns with it, as `ScaledSpline` says.
+    model: any torch module: from torch, from Hugging Face, your own.
+    old: what to replace: a class (`torch.nn.GELU`; subclasses count), a pattern of qualified names, where "*" stands
+        for anything ("*.mlp.act"), a function that modules keep as an attribute (`torch.nn.functional.relu`), or a
+        tuple of these.
+    phi: a `Spline`, any module that maps a tensor to its own shape, a name ("relu") or a name in the zoo. The model
+        gets copies: `phi` itself neither moves nor learns. The function that learns is `model.get_submodule(names[0])`.
+    learnable: whether its parameters get gradients. None: as in `phi` (splines are frozen by default).
+    shared: False: each place has its own copy. True: one module is in all places, so that one function is learned for
+        all layers, as in the papers. Places that shared a module before share one afterwards, in both cases.
+    per_channel: each channel of a place gets its own function, which starts as `phi`, a Spline. True: channels are axis
+        1, as of images (B, C, H, W) and rows (B, C); or the number of their axis, -1 for tokens (B, T, C). The first
+        call finds out how many there are: make it before an optimizer.
+    scaled: each function gets a scale of its input that is learned with it (`ScaledSpline`).
 
-    Copies go to the device of the layers around them. The values of splines are at least float32 there, because a
-    bfloat16 table would round them; other modules take the dtype of these layers.
-    The function is in `model.state_dict()`: to load a saved model, build it, swap, `load_state_dict`. The library
-    transformers does not know of it: `from_pretrained` builds the activation that the configuration names, and the
-    function is gone. `lab.save_swapped(model, folder)` and `lab.load_swapped(GPT2LMHeadModel, folder)` keep it.
+    Copies go to the device of the layers around them. Values of splines are at least float32 there, because bfloat16
+    would round them; other modules take the dtype of these layers.
 
-    Raises ArgumentError where nothing fits, and says what the model has. Transformers paper, App. F.
+    The function is in `model.state_dict()`: to load a saved model, build it, swap, `load_state_dict`. The
+    `from_pretrained` of transformers does not know it, and builds the activation that the configuration names instead:
+    use `lab.save_swapped(model, folder)` and `lab.load_swapped(GPT2LMHeadModel, folder)`.
+
+    Raises ArgumentError where nothing fits, and names the activations that the model has. Transformers paper, App. F.
 
     >>> model = nn.Sequential(nn.Linear(1, 8), nn.GELU(), nn.Linear(8, 1))
     >>> swap(model, nn.GELU, "transformers/memorize")

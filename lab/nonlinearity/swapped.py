@@ -25,9 +25,10 @@ def save_swapped(model: nn.Module, folder: str | Path) -> Path:
     """Write a model after `lab.swap` to a folder, for `load_swapped`: its functions and their places, its weights, and
     of a Hugging Face model its configuration. Returns the folder.
 
-    The library's own `save_pretrained` and `from_pretrained` lose the function: the configuration names the old
-    activation, and that is built. What is shared or tied stays so. Functions are those of the lab (`lab.Spline`,
-    polynomials) and named ones ("relu") that `lab.swap` put there.
+    A library's own `save_pretrained` and `from_pretrained` lose the function: the configuration names the old
+    activation, and that is built. Shared and tied parts stay so. Functions can be those of the lab (`lab.Spline`,
+    polynomials) and named ones ("relu"). Raises ArgumentError for other functions, LabError where the folder cannot be
+    written.
 
     >>> import tempfile
     >>> from lab.nonlinearity.swap import swap

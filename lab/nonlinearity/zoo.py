@@ -48,7 +48,7 @@ def zoo(name: str, folder: str | Path | None = None) -> Spline:
 
 def zoo_files(folder: str | Path | None = None) -> dict[str, Path]:
     """Files by name, in the order of `zoo_names`."""
-    found, own = _named(SHIPPED, ("*/*.json",)), None
+    files, own = _named(SHIPPED, ("*/*.json",)), None
     if folder is not None:
         own = absolute_path("folder", folder)
         if not own.is_dir():
@@ -61,8 +61,8 @@ def zoo_files(folder: str | Path | None = None) -> dict[str, Path]:
                 raise
             own = None  # a store that cannot be had hides no shipped function
     if own is not None and own.is_dir():
-        found |= {f"{MINE}/{name}": path for name, path in _named(own, ("*.json", "*/*.json")).items()}
-    return found
+        files |= {f"{MINE}/{name}": path for name, path in _named(own, ("*.json", "*/*.json")).items()}
+    return files
 
 
 def own_folder() -> Path:

@@ -42,25 +42,28 @@ def compare(
     per_channel: bool | int = False,
     **fit: Any,
 ) -> Comparison:
-    """Train your own model from scratch with each of several functions, and say what differs.
+    """Train your own model from scratch with each of several functions, and measure the differences.
 
-    data: a `lab.Data`. Models train on `train` and `search`, and are reported on `test`.
+    data: a `lab.Data`. Models train on `train` and `search`, and are measured on `test`.
     model: a function of a seed that returns a `torch.nn.Module`; your code, unchanged.
-    replace: what the functions take the place of: a class (`torch.nn.GELU`), a pattern of names ("*.act"), as for
-        `lab.swap`.
-    functions: by name a module, a `Spline`, what `lab.search` found, a name ("relu", "mine/digits-cnn"), or None: the
+    replace: what the functions replace: a class (`torch.nn.GELU`) or a pattern of names ("*.act"), as for `lab.swap`.
+    functions: by name a module, a `Spline`, a result of `lab.search`, a name ("relu", "mine/digits-cnn"), or None: the
         model as it is.
-    seeds: runs a function. searches: how often a function that `lab.search` found is searched for anew, with other
-        seeds; each of them gets `seeds` runs, and an interval then covers searches, too.
-    rates: learning rates to choose from, on `val` and seeds of their own, each function alike; else all have `rate`.
+    seeds: runs for each function. searches: how often a function from `lab.search` is searched for again, with other
+        seeds; each of these functions gets `seeds` runs, and an interval then covers searches, too.
+    rates: learning rates to choose from, for each function by itself, on `val` and with `tuning_seeds` seeds that are
+        not reported. None: all have `rate`.
     steps, rate, batch (128; None: all examples), optimizer ("adam", "adamw", "sgd"), schedule ("trapezoid", "cosine",
         "constant"), decay, momentum, warmup, cooldown, precision ("float32", "bfloat16"), every: of training.
-    name: of your model. With it results are kept in the store, and a killed call goes on where it was. Their identity
-        is the data's content, the names and shapes of parameters, these settings and the name; the code of `model` is
-        not part of it, so that what has changed there needs another name.
-    side_by_side: "vmap" or "loop"; default: what is faster, of those that give the same.
-    per_channel: makes of each spline that learns (`lab.Spline(values, learnable=True)`) one a channel, as `lab.swap`
+    name: of your model. With a name, results are kept in the store, and a killed call, repeated, continues. A result is
+        known by the data's content, the names and shapes of parameters, these settings and the name. The code of
+        `model` is not part of it: when it changes, give another name.
+    side_by_side: "vmap" or "loop"; default: the faster one, if both give the same.
+    per_channel: makes of each spline that learns (`lab.Spline(values, learnable=True)`) one per channel, as `lab.swap`
         does: True, or the number of the channels' axis. Every model learns its own.
+
+    Returns a `Comparison`: `.table`, `.difference(a, b)`, `.plot()`. Raises ArgumentError for a wrong argument, and for
+    a model that fails on the data.
 
     >>> import lab, torch
     >>> from torch import nn
@@ -73,7 +76,7 @@ def compare(
     """
     check_whole("seeds", seeds, 1, MOST_SEEDS)
     check_whole("searches", searches, 1, MOST_SEEDS)
-    store, (found, spec) = store_of(name, store), known(data, model, replace, name, side_by_side)
+    store, (maker, spec) = store_of(name, store), known(data, model, replace, name, side_by_side)
     recipe, data_spec, metric = recipe_of(steps, rate, **fit), task(data), next(iter(data.metrics.values()))
     for split in ("test", *(["val"] if rates is not None else [])):
         if split not in data.rows:
@@ -112,7 +115,7 @@ def compare(
         for seed in range(seeds)
     ]
     _complete(runs, store, device, progress)
-    return Comparison(data, best, tuple(_notes(runs, store, best, grid, seeds, name)), runs, tuning, store, found)
+    return Comparison(data, best, tuple(_notes(runs, store, best, grid, seeds, name)), runs, tuning, store, maker)
 
 
 def _complete(runs: Sequence[Trained], store: Store, device: str, progress: bool) -> None:

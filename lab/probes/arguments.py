@@ -28,12 +28,12 @@ def array(name: str, values: object, expected: str) -> np.ndarray:
         if isinstance(values, Tensor):
             half = values.dtype in (torch.bfloat16, torch.float16)  # numpy does not know the first, few do the second
             return (values.detach().float() if half else values.detach()).cpu().numpy()
-        found = np.asarray(values)
+        converted = np.asarray(values)
     except (TypeError, ValueError, RuntimeError) as error:
         raise ArgumentError(f"{words} (it makes no array: {shortened(str(error), SAID)})") from error
-    if found.dtype == object and not found.ndim:
+    if converted.dtype == object and not converted.ndim:
         raise ArgumentError(words)
-    return found
+    return converted
 
 
 def numbers(name: str, values: object, expected: str) -> np.ndarray:
@@ -42,12 +42,12 @@ def numbers(name: str, values: object, expected: str) -> np.ndarray:
     >>> numbers("points", [[1, 2]], "numbers of shape (points, inputs)")
     array([[1., 2.]])
     """
-    found = array(name, values, expected)
-    if found.dtype.kind == "c":
-        raise ArgumentError(f"{name} is {described(found)}; give real numbers: its .real, or its absolute value")
-    if found.dtype.kind not in "fiub" or not found.size:
-        raise ArgumentError(f"{name} is {described(found)}; give {expected}")
-    return found.astype(np.float64)
+    numeric = array(name, values, expected)
+    if numeric.dtype.kind == "c":
+        raise ArgumentError(f"{name} is {described(numeric)}; give real numbers: its .real, or its absolute value")
+    if numeric.dtype.kind not in "fiub" or not numeric.size:
+        raise ArgumentError(f"{name} is {described(numeric)}; give {expected}")
+    return numeric.astype(np.float64)
 
 
 def finite(name: str, values: object, expected: str) -> np.ndarray:
@@ -56,10 +56,10 @@ def finite(name: str, values: object, expected: str) -> np.ndarray:
     >>> finite("points", [[1, 2]], "numbers of shape (points, inputs)").shape
     (1, 2)
     """
-    found = numbers(name, values, expected)
-    if lost := int((~np.isfinite(found)).sum()):
-        raise ArgumentError(f"{name} has numbers that are not finite, {lost} of {found.size}; give finite ones")
-    return found
+    numeric = numbers(name, values, expected)
+    if lost := int((~np.isfinite(numeric)).sum()):
+        raise ArgumentError(f"{name} has numbers that are not finite, {lost} of {numeric.size}; give finite ones")
+    return numeric
 
 
 def labels(name: str, values: object, count: int, columns: str = "") -> np.ndarray:
@@ -71,18 +71,18 @@ def labels(name: str, values: object, count: int, columns: str = "") -> np.ndarr
     ['a', 'b']
     """
     shapes = f"({count},)" + (f" or ({count}, {columns})" if columns else "")
-    found = array(name, values, f"one for each of {count} examples, {shapes}")
-    if found.shape[:1] != (count,) or found.ndim > 1 + bool(columns) or not found.size:
-        raise ArgumentError(f"{name} have shape {found.shape}; give one for each of {count} examples, {shapes}")
-    if found.dtype.kind == "c":
+    names = array(name, values, f"one for each of {count} examples, {shapes}")
+    if names.shape[:1] != (count,) or names.ndim > 1 + bool(columns) or not names.size:
+        raise ArgumentError(f"{name} have shape {names.shape}; give one for each of {count} examples, {shapes}")
+    if names.dtype.kind == "c":
         raise ArgumentError(f"{name} are complex numbers; give whole numbers or text")
-    if lost := int(_missing(found).sum()):
-        raise ArgumentError(f"{lost} of {found.size} {name} are missing (NaN or None); leave these examples out")
+    if lost := int(_missing(names).sum()):
+        raise ArgumentError(f"{lost} of {names.size} {name} are missing (NaN or None); leave these examples out")
     try:
-        np.unique(found)
+        np.unique(names)
     except TypeError as error:
         raise ArgumentError(f"{name} mix types that have no order; give all as numbers or all as text") from error
-    return found
+    return names
 
 
 def mask(name: str, values: object, count: int) -> np.ndarray:
@@ -91,10 +91,10 @@ def mask(name: str, values: object, count: int) -> np.ndarray:
     >>> mask("train", [True, False], 2).tolist()
     [True, False]
     """
-    found = array(name, values, f"bool ({count},)")
-    if found.dtype != bool or found.shape != (count,) or not found.any():
-        raise ArgumentError(f"{name} is {found.dtype} of shape {found.shape}; give bool ({count},), some True")
-    return found
+    members = array(name, values, f"bool ({count},)")
+    if members.dtype != bool or members.shape != (count,) or not members.any():
+        raise ArgumentError(f"{name} is {members.dtype} of shape {members.shape}; give bool ({count},), some True")
+    return members
 
 
 def module(name: str, value: object) -> nn.Module:

@@ -71,8 +71,8 @@ def contrast(
     >>> rng = np.random.default_rng(0)
     >>> rule, other = rng.integers(4, size=(2, 400))
     >>> codes = np.eye(4)[rule] + rng.normal(size=(400, 4)) / 20  # head h fires for rule h
-    >>> found = contrast(codes, *(np.flatnonzero(rule == r) for r in (0, 2)), np.eye(4)[rule] == 1, other)
-    >>> found.share_a.tolist(), found.share_b.tolist(), float(found.decoding.accuracy.value), found.unseen
+    >>> result = contrast(codes, *(np.flatnonzero(rule == r) for r in (0, 2)), np.eye(4)[rule] == 1, other)
+    >>> result.share_a.tolist(), result.share_b.tolist(), float(result.decoding.accuracy.value), result.unseen
     ([1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], 1.0, True)
     """
     codes = as_codes(codes)

@@ -48,8 +48,8 @@ def cost(
     elements: of the input, normal numbers with standard deviation `spread`. repeats: rounds; in each, every function is
     called once. Two rounds before these are not counted: kernels are built, memory is got.
 
-    >>> found = cost({"relu": torch.relu, "exp": torch.exp}, elements=1000, repeats=3)
-    >>> found.names, found.seconds.shape, bool((found.seconds > 0).all())
+    >>> result = cost({"relu": torch.relu, "exp": torch.exp}, elements=1000, repeats=3)
+    >>> result.names, result.seconds.shape, bool((result.seconds > 0).all())
     (('relu', 'exp'), (2, 3), True)
     """
     named_functions("functions", functions, "{'GELU': torch.nn.GELU()}")

@@ -80,8 +80,8 @@ def decode(
     >>> rng = np.random.default_rng(0)
     >>> rule, other = rng.integers(4, size=(2, 2000))
     >>> planted = np.eye(4)[rule] + rng.normal(size=(2000, 4)) / 20  # head h fires for rule h
-    >>> found = decode(planted, rule, groups=np.stack([rule, other], axis=1))
-    >>> found.f1.value.tolist(), bool(found.accuracy.shuffled.mean() < 0.5)
+    >>> result = decode(planted, rule, groups=np.stack([rule, other], axis=1))
+    >>> result.f1.value.tolist(), bool(result.accuracy.shuffled.mean() < 0.5)
     ([1.0, 1.0, 1.0, 1.0], True)
     >>> noise = decode(rng.normal(size=(2000, 4)), rule, groups=rng.integers(100, size=2000))
     >>> bool(noise.accuracy.low < noise.accuracy.chance)

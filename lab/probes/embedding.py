@@ -51,8 +51,8 @@ def embed(
     Raises ArgumentError for codes that are not finite or all the same, and for fewer than 2 × neighbours + 1.
 
     >>> codes = np.repeat(np.eye(3, 8), 40, axis=0) + np.random.default_rng(0).normal(size=(120, 8)) / 50
-    >>> found = embed(codes, "pca")  # three planted clusters
-    >>> found.points.shape, found.trustworthiness > 0.8
+    >>> result = embed(codes, "pca")  # three planted clusters
+    >>> result.points.shape, result.trustworthiness > 0.8
     ((120, 2), True)
     """
     codes, seed = as_codes(codes), check_whole("seed", seed, 0, most=2**32 - 1)

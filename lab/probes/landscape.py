@@ -87,8 +87,8 @@ def landscape(
     trajectory of three checkpoints or more.
 
     >>> model, size = nn.Linear(2, 1), {"size": lambda model: model.weight.norm()}
-    >>> found = landscape(model, size, "random", grid=3).values["size"]
-    >>> bool(np.isclose(found[1, 1], model.weight.norm().item()))
+    >>> result = landscape(model, size, "random", grid=3).values["size"]
+    >>> bool(np.isclose(result[1, 1], model.weight.norm().item()))
     True
     """
     functions("measures", measures, "{'loss': probes.Loss(inputs, targets)}")
@@ -113,7 +113,7 @@ def landscape(
         beside = stacked(model) and all(answer.shape == (1,) for answer in answers.values())
         beside = beside and _agree(double, torch.addmm(centre, where[[0, -1]], along), measures)
         chunk = _chunk(chunk, len(centre)) if beside else 1
-        found = {name: np.empty(len(where)) for name in measures}
+        heights = {name: np.empty(len(where)) for name in measures}
         for start in range(0, len(where), chunk):
             part = where[start : start + chunk]
             points = torch.addmm(centre, part, along)
@@ -122,12 +122,12 @@ def landscape(
                 answer = _answer(name, measure, at)
                 if answer.size != len(part):
                     raise ArgumentError(f"measure {name!r} gave shape {answer.shape} for {len(part)} models")
-                found[name][start : start + chunk] = answer.reshape(-1)
+                heights[name][start : start + chunk] = answer.reshape(-1)
             if progress is not None:
                 progress(start + len(part), len(where))
         kept = double.at(centre)
     coordinates, distance = (None, None) if checkpoints is None else plane.project(checkpoints)
-    values = {name: numbers.reshape(len(y), len(x)) for name, numbers in found.items()}
+    values = {name: numbers.reshape(len(y), len(x)) for name, numbers in heights.items()}
     asked: dict[str, Any] = {"directions": directions, "radius": radius, "seed": seed, "normalize": normalize}
     here = {name: float(answer.reshape(())) for name, answer in answers.items()}
     return Landscape(x, y, values, here, plane, coordinates, distance, chunk, kept, dict(measures), checkpoints, asked)

@@ -156,8 +156,8 @@ def minimal_pairs(model: nn.Module, reader: Reader, pairs: Sequence[Pair], year:
     ...     def forward(self, tokens):
     ...         return torch.zeros(*tokens.shape, 5)
     >>> reader = Reader(lambda text: [len(word) for word in text.split()], start=0)
-    >>> found = minimal_pairs(Same(), reader, [Pair("island", "islands", "a b", "a b c")], "2024")
-    >>> found.mean, found.bad.round(2)
+    >>> result = minimal_pairs(Same(), reader, [Pair("island", "islands", "a b", "a b c")], "2024")
+    >>> result.mean, result.bad.round(2)
     (array([1.]), array([[-4.83]]))
     """
     check_choice("year", year, CONVENTIONS[reader.kind])
@@ -181,7 +181,7 @@ def sentence_scores(
     """Scores (R, N) of sentences as tokens, those of one length read together, so that nothing is padded."""
     device = next((p.device for p in model.parameters()), torch.device("cpu"))
     runs, training = getattr(model, "runs", None), model.training
-    found = np.zeros((runs or 1, len(rows)))
+    scores = np.zeros((runs or 1, len(rows)))
     lengths = np.array([len(_around(row, reader, convention)) for row in rows])
     if lengths.max() > reader.length:
         raise ArgumentError(f"a sentence has {lengths.max()} tokens, the model reads {reader.length}; train with more")
@@ -194,10 +194,10 @@ def sentence_scores(
             for own in np.split(places, range(size, len(places), size)):
                 whole = [_around(rows[i], reader, convention) for i in own]
                 batch = torch.tensor(whole, device=device, dtype=torch.long).view(len(own), -1)
-                found[:, own] = _scores(model, batch, reader, convention, runs).cpu().numpy()
+                scores[:, own] = _scores(model, batch, reader, convention, runs).cpu().numpy()
     finally:
         model.train(training)
-    return found
+    return scores
 
 
 def _tokens(text: str, reader: Reader, convention: Convention) -> tuple[int, ...]:

@@ -43,8 +43,8 @@ def portrait(phi: nn.Module, seed: int = 0, scale: float = 1.0, grid: int = 100,
     seed, scale: of the weights, as for `lab.models.mlp.MLP`; grid: points along a side of the plane; samples: of the
     line. The points at which inputs are looked at are the same for every seed.
 
-    >>> found = portrait(nn.Identity(), samples=3)  # a linear network: half-way is the mean of the ends
-    >>> bool(np.isclose(found.line.values[1], found.line.values[[0, 2]].mean(), atol=1e-5))
+    >>> result = portrait(nn.Identity(), samples=3)  # a linear network: half-way is the mean of the ends
+    >>> bool(np.isclose(result.line.values[1], result.line.values[[0, 2]].mean(), atol=1e-5))
     True
     """
     network = random_network(phi, seed, scale)

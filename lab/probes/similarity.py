@@ -41,8 +41,8 @@ def code_similarity(codes: Any, labels: Any) -> CodeSimilarity:
 
     codes: (examples, heads). labels: (examples,), of any type. Raises ArgumentError for other shapes or missing labels.
 
-    >>> found = code_similarity([[1.0, 0.0], [3.0, 0.0], [0.0, 2.0], [0.0, -2.0]], ["a", "a", "b", "b"])
-    >>> found.similarity.tolist(), found.pairs.tolist()
+    >>> result = code_similarity([[1.0, 0.0], [3.0, 0.0], [0.0, 2.0], [0.0, -2.0]], ["a", "a", "b", "b"])
+    >>> result.similarity.tolist(), result.pairs.tolist()
     ([[1.0, 0.0], [0.0, 0.0]], [[1.0, 0.0], [0.0, -1.0]])
     """
     codes = as_codes(codes)

@@ -61,8 +61,8 @@ def token_losses(model: nn.Module, task: Text, text: str, run: int = 0) -> Token
     >>> class Same(nn.Module):  # all tokens are equally probable
     ...     def forward(self, tokens):
     ...         return torch.zeros(*tokens.shape, 57)
-    >>> found = token_losses(Same(), Text("moby_dick", context=8), "Call me Ishmael.")
-    >>> round(found.loss, 3), round(found.bits, 3), found.pieces[:4]
+    >>> result = token_losses(Same(), Text("moby_dick", context=8), "Call me Ishmael.")
+    >>> round(result.loss, 3), round(result.bits, 3), result.pieces[:4]
     (4.043, 5.833, ('C', 'a', 'l', 'l'))
     """
     run = _check(model, task, run)

@@ -35,8 +35,8 @@ def wave(x: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None) -> Wav
     paper says of functions that they are sine-like by eye (simplicity paper, Fig. 12); this is our measure of it.
 
     >>> x = np.linspace(-2, 2, 101)
-    >>> found = wave(x, np.sin(2 * np.pi * 1.5 * x + 0.4) + 0.3 * x)
-    >>> round(found.frequency, 2), round(found.explained, 2)
+    >>> result = wave(x, np.sin(2 * np.pi * 1.5 * x + 0.4) + 0.3 * x)
+    >>> round(result.frequency, 2), round(result.explained, 2)
     (1.5, 1.0)
     """
     expected = "one row of numbers, (points,)"

@@ -53,18 +53,18 @@ def history(model: nn.Module, checkpoints: object) -> np.ndarray:
     expected = f"(checkpoints, {sum(p.numel() for p in wanted.values())}), one vector of weights a checkpoint"
     if isinstance(checkpoints, (list, tuple)):  # of tensors, maybe on a GPU
         checkpoints = [numbers("trajectory", one, expected).tolist() for one in checkpoints]
-    found = numbers("trajectory", checkpoints, expected)
-    if found.ndim == 3 and found.shape[1] == 1:
-        found = found[:, 0]
+    vectors = numbers("trajectory", checkpoints, expected)
+    if vectors.ndim == 3 and vectors.shape[1] == 1:
+        vectors = vectors[:, 0]
     trained = np.concatenate([np.full(p.numel(), name in wanted) for name, p in model.named_parameters()])
-    if found.ndim != 2 or not len(found) or found.shape[1] not in (len(trained), trained.sum()):
+    if vectors.ndim != 2 or not len(vectors) or vectors.shape[1] not in (len(trained), trained.sum()):
         raise ArgumentError(
-            f"the trajectory has shape {found.shape}; give (checkpoints, {trained.sum()}), one vector of the model's "
+            f"the trajectory has shape {vectors.shape}; give (checkpoints, {trained.sum()}), one vector of the model's "
             "weights a checkpoint (torch.nn.utils.parameters_to_vector)"
         )
-    if not np.isfinite(found).all():
+    if not np.isfinite(vectors).all():
         raise ArgumentError("the trajectory has weights that are not finite; leave these checkpoints out")
-    return found if found.shape[1] == trained.sum() else found[:, trained]
+    return vectors if vectors.shape[1] == trained.sum() else vectors[:, trained]
 
 
 def runs_of(model: nn.Module) -> int | None:

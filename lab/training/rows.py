@@ -87,7 +87,7 @@ class TableData:
     @torch.no_grad()
     def scores(self, model: nn.Module) -> dict[str, np.ndarray]:
         """<score>_<split> (R,), for every split that is followed: the accuracy, 0 to 1, and the loss by its name."""
-        found: dict[str, np.ndarray] = {}
+        scores: dict[str, np.ndarray] = {}
         for split, rows in self.followed.items():
             sums: dict[str, Tensor] = {}
             for start in range(0, len(rows), self.chunk):
@@ -97,8 +97,8 @@ class TableData:
                 sums = {name: count * value + sums.get(name, 0.0) for name, value in new.items()}
             means = {name: value / len(rows) for name, value in sums.items()}
             known = self.task.of_split(means, rows.targets)
-            found |= {f"{name}_{split}": value.cpu().numpy() for name, value in known.items()}
-        return found
+            scores |= {f"{name}_{split}": value.cpu().numpy() for name, value in known.items()}
+        return scores
 
 
 def followed(spec: RunSpec) -> list[str]:

@@ -66,7 +66,7 @@ class StreamData:
     @torch.no_grad()
     def scores(self, model: nn.Module) -> dict[str, np.ndarray]:
         """<score>_<split> (R,), for every split that is followed and every score of the task."""
-        found = {}
+        scores = {}
         for split in self.splits:
             size, left = min(CHUNK, -(-self.examples // BLOCK)), self.examples  # no draw for nothing
             sums: dict[str, Tensor] = {}
@@ -77,8 +77,8 @@ class StreamData:
                 sums = {name: value + sums.get(name, 0.0) for name, value in new.items()}
                 left, number = left - size, number + 1
             for name, value in self.task.summary(sums).items():
-                found[f"{name}_{split}"] = value.cpu().double().numpy()
-        return found
+                scores[f"{name}_{split}"] = value.cpu().double().numpy()
+        return scores
 
     def _streams(self, split: str, batch: int, purpose: str = "batches") -> list[Stream]:
         """One a task, in the order of the runs: runs of one task that stand together are drawn together."""

@@ -187,10 +187,10 @@ class GrokkingExplorer(Explorer):
 
     def _report(self, number: int, fleet: Fleet) -> None:
         """Called from the training thread."""
-        found, now = fleet.history.arrays(), time.monotonic()
+        history, now = fleet.history.arrays(), time.monotonic()
         names = ("accuracy_test", "accuracy_train")
-        seen = len(found["steps"])
-        test = found["accuracy_test"][:, 0]
+        seen = len(history["steps"])
+        test = history["accuracy_test"][:, 0]
         solved = bool(seen and test[-1] >= self._ends)
         last = solved or fleet.over or self._halted
         if not last and now - self._drawn < DRAW:
@@ -200,9 +200,9 @@ class GrokkingExplorer(Explorer):
             if seen > len(self._lines[0].x):
                 with self.curves.batch_update():
                     for line, name in zip(self._lines, names, strict=True):
-                        line.x, line.y = found["steps"], 100 * found[name][:, 0]
+                        line.x, line.y = history["steps"], 100 * history[name][:, 0]
             self.progress.value = fleet.step / fleet.recipe.last
-            self.say(self._words(fleet, found) if seen else f"{self._name}: the training begins")
+            self.say(self._words(fleet, history) if seen else f"{self._name}: the training begins")
         if last or now - self._last_asked >= ASK:
             self._ask(fleet)
         if solved and self._live is not None:

@@ -118,20 +118,20 @@ class SravenExplorer(Explorer):
     def _new(self) -> None:
         """Another problem."""
         task = self.task
-        found = solvers(task, self._scale, self._store, self._runs)
-        run = found.get(self.model.value) or next(iter(found.values()), None)
+        models = solvers(task, self._scale, self._store, self._runs)
+        run = models.get(self.model.value) or next(iter(models.values()), None)
         combinations = self._combinations(task, run)  # may find none, so before anything changes
         generator = torch.Generator().manual_seed(self.number.value)
         rules = combinations[torch.randint(len(combinations), (1,), generator=generator)]
-        self.problem, self._shown, self._solvers, self._open = task.make(rules, generator), task, found, True
+        self.problem, self._shown, self._solvers, self._open = task.make(rules, generator), task, models, True
         self._ambiguous = bool(ambiguous(task, self.problem.latents["panels"]))
         with self.quietly():
-            names = list(found)
+            names = list(models)
             if tuple(names) != tuple(self.model.options):
                 self.model.options = names
                 self.model.disabled = not names
             if run is not None:
-                self.model.value = names[list(found.values()).index(run)]
+                self.model.value = names[list(models.values()).index(run)]
             letters = [chr(ord("A") + place) for place in range(task.features)]
             self.choice.ask(letters, [dial(value, task.values) for value in range(task.values)])
         self._draw()

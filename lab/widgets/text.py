@@ -80,18 +80,18 @@ class TextExplorer(Explorer):
         return token_losses(self.models.model(name), self.models.task(name), self.text.value)
 
     def _read(self) -> None:
-        found = {name: self.losses(name) for name in self.chosen}
-        parts = [_block(name, _heat(losses)) for name, losses in found.items()]
-        if len(found) == 2 and (helped := _difference(*found.values())) is not None:
+        losses_by_name = {name: self.losses(name) for name in self.chosen}
+        parts = [_block(name, _heat(losses)) for name, losses in losses_by_name.items()]
+        if len(losses_by_name) == 2 and (helped := _difference(*losses_by_name.values())) is not None:
             parts.append(_block("expected more by the second model: blue; less: brown", helped))
         self.heat.value = f'<div class="lab-text">{"".join(parts)}</div>'
         with self.curves.batch_update():
             ways = inks((self.first.value, self.second.value))
-            for line, name, ink in zip(self.curves.data, (*found, *[None] * 2), ways, strict=False):
-                known = found.get(name) if name else None
+            for line, name, ink in zip(self.curves.data, (*losses_by_name, *[None] * 2), ways, strict=False):
+                known = losses_by_name.get(name) if name else None
                 line.x, line.y = _running(known) if known else ([], [])
                 line.name, line.showlegend, line.line.color = name or "", known is not None, ink
-        self.say(" ".join(_said(name, losses) for name, losses in found.items()))
+        self.say(" ".join(_said(name, losses) for name, losses in losses_by_name.items()))
 
     def _go_on(self) -> None:
         settings = {"count": self.count.value, "temperature": self.temperature.value, "seed": self.seed.value}

@@ -45,12 +45,12 @@ def _fields(task: str, scale: str) -> Iterator[Field]:
 
 
 def _numbers(task: str, scale: str) -> dict[str, object]:
-    found: HyperSetting = getattr(settings, task)(scale)
-    model, recipe = found.model, found.recipe
+    setting: HyperSetting = getattr(settings, task)(scale)
+    model, recipe = setting.model, setting.recipe
     own = {"variables": "variables", "terms": "terms", "length": "length", "held out": "held_out"}
     if task == "sraven":
         own = {"features": "features", "values": "values", "held out": "held_out"}
-    fields = {name: getattr(found.task, field) for name, field in own.items()} | {
+    fields = {name: getattr(setting.task, field) for name, field in own.items()} | {
         "layers": model.layers,
         "heads": model.heads,
         "width": model.width,
@@ -62,8 +62,8 @@ def _numbers(task: str, scale: str) -> dict[str, object]:
         "examples an evaluation": recipe.examples,
     }
     if scale == "paper":
-        fields |= {"peak rate": list(found.rates), "weight decay": list(found.decays)}
-        fields["warm-up steps"] = list(found.warmups)
+        fields |= {"peak rate": list(setting.rates), "weight decay": list(setting.decays)}
+        fields["warm-up steps"] = list(setting.warmups)
     else:
         fields |= {"peak rate": recipe.rate, "weight decay": recipe.decay, "warm-up steps": recipe.warmup}
     return fields

@@ -58,28 +58,28 @@ class TableSetting:
             raise ArgumentError(f"learn={shown(learn)}: for a table give {', '.join(LEARN[:-1])} or {LEARN[-1]}")
         if by not in SEARCHES:
             raise ArgumentError(f"by={shown(by)}: give {' or '.join(SEARCHES)}")
-        found = replace(self.base, learn=learn)
+        spec = replace(self.base, learn=learn)
         if learn == "inputs" and self.inputs is not None:
-            found = self.inputs
+            spec = self.inputs
         elif learn == "inputs":  # from the identity, on the range of the data (Section 3.3); hidden layers have ReLU
-            of = replace(found.model, inputs="identity")
-            restarts = tuple(replace(restart, start="identity") for restart in found.restarts)
-            found = replace(found, model=of, restarts=tuple(dict.fromkeys(restarts)), low=-1.0, high=1.0)
-        found = replace(found, restarts=tuple(replace(r, seed=r.seed + APART * seed) for r in found.restarts))
+            of = replace(spec.model, inputs="identity")
+            restarts = tuple(replace(restart, start="identity") for restart in spec.restarts)
+            spec = replace(spec, model=of, restarts=tuple(dict.fromkeys(restarts)), low=-1.0, high=1.0)
+        spec = replace(spec, restarts=tuple(replace(r, seed=r.seed + APART * seed) for r in spec.restarts))
         if by == EPISODES:
-            return found
-        first = next((r for r in found.restarts if r.start != "relu"), found.restarts[0])
+            return spec
+        first = next((r for r in spec.restarts if r.start != "relu"), spec.restarts[0])
         return TwoLossSpec(
-            found.tasks[0],
-            found.model,
-            replace(found.inner, steps=_STEPS[self.scale]),
+            spec.tasks[0],
+            spec.model,
+            replace(spec.inner, steps=_STEPS[self.scale]),
             learn,
-            low=found.low,
-            high=found.high,
+            low=spec.low,
+            high=spec.high,
             knots=first.knots,
             spline_rate=_KNOT_RATE,
             start=first.start,
-            pool=found.pool,
+            pool=spec.pool,
             seed=seed,
         )
 

@@ -87,7 +87,7 @@ class DataOfRuns:
     @torch.no_grad()
     def scores(self, model: nn.Module) -> dict[str, np.ndarray]:
         """<score>_<split> (R,) of models in evaluation mode: every metric, and the loss."""
-        training, found = model.training, {}
+        training, scores = model.training, {}
         model.eval()
         for split, rows in self.followed.items():
             inputs, targets = take(self.data.inputs, rows), self.data.targets[rows].to(self.device)
@@ -100,10 +100,10 @@ class DataOfRuns:
             outputs = torch.cat(parts, 1)
             wide = _wide(targets, len(self.seeds))
             for name, metric in self.data.metrics.items():
-                found[f"{name}_{split}"] = measures.scores(metric, outputs, targets).cpu().numpy()
-            found[f"loss_{split}"] = measures.losses(self.data.loss, outputs, wide).double().cpu().numpy()
+                scores[f"{name}_{split}"] = measures.scores(metric, outputs, targets).cpu().numpy()
+            scores[f"loss_{split}"] = measures.losses(self.data.loss, outputs, wide).double().cpu().numpy()
         model.train(training)
-        return found
+        return scores
 
 
 @sizes.register(DataSpec)

@@ -132,7 +132,7 @@ def _check_call(net: nn.Module, data: Data, rows: Tensor) -> None:
         index = rows[:count]
         try:
             with torch.no_grad():
-                found = call(deepcopy(net).eval(), take(data.inputs, index))
+                output = call(deepcopy(net).eval(), take(data.inputs, index))
         except LabError:
             raise
         except Exception as error:
@@ -142,7 +142,7 @@ def _check_call(net: nn.Module, data: Data, rows: Tensor) -> None:
                 f"the model fails on {given} with {type(error).__name__} ({shortened(str(error), SAID)}); give X in "
                 "the shape and type that it reads"
             ) from error
-        shapes.append(tuple(found.shape))
+        shapes.append(tuple(output.shape))
         if shapes[-1][:1] != (len(index),):
             raise ArgumentError(
                 f"the model gives shape {shapes[-1]} for {len(index)} examples; let the first axis be the examples"
@@ -153,8 +153,8 @@ def _check_call(net: nn.Module, data: Data, rows: Tensor) -> None:
         )
     targets = data.targets[rows[: shapes[1][0]]]
     if data.is_classification and data.loss == "cross_entropy":
-        outputs = measures.class_last(found[None], targets[None]).shape[-1]
+        outputs = measures.class_last(output[None], targets[None]).shape[-1]
         if outputs < (highest := int(data.targets.max()) + 1):
             raise ArgumentError(f"the model gives {outputs} logits for {highest} classes; give it {highest} outputs")
-    if not bool(measures.losses(data.loss, found[None], targets[None]).isfinite().all()):
+    if not bool(measures.losses(data.loss, output[None], targets[None]).isfinite().all()):
         raise ArgumentError("the loss of model(0) on three examples is not finite; look at its outputs")

@@ -118,19 +118,19 @@ class SideBySide(nn.Module):
     def _why_no_vmap(self, inputs: Inputs, loss: Callable[[Tensor], Tensor]) -> str:
         """Why a loop is needed; nothing where vmap gives the same outputs, gradients and buffers."""
         before = [buffer.clone() for buffer in self.net.buffers()]
-        found: dict[str, list[Tensor]] = {}
+        by_way: dict[str, list[Tensor]] = {}
         try:
             for self.way in WAYS:
                 self._restore(before)
-                found[self.way] = self._gradients(inputs, loss) + [b.clone() for b in self.net.buffers()]
+                by_way[self.way] = self._gradients(inputs, loss) + [b.clone() for b in self.net.buffers()]
         except Exception as error:
             if self.way == "loop":
                 raise
             return f"vmap fails with {type(error).__name__} ({shortened(str(error).split('.')[0], 100)})"
         finally:
             self._restore(before)
-        largest = max(float(tensor.double().abs().max()) for tensor in found["loop"] if tensor.numel())
-        for one, other in zip(*found.values(), strict=True):
+        largest = max(float(tensor.double().abs().max()) for tensor in by_way["loop"] if tensor.numel())
+        for one, other in zip(*by_way.values(), strict=True):
             # a bias before a norm has a gradient of nothing but rounding: so it is seen beside the largest, too
             most = max(float(other.double().abs().max()), TOLERANCE * largest) if other.numel() else 0.0
             if not bool((one.double() - other.double()).abs().le(TOLERANCE * most).all()):

@@ -34,7 +34,7 @@ SCORES = {"logic": "r2_paper", "sraven": "accuracy"}
 
 def plan(scale: str, seeds: int) -> list[Planned]:
     """Runs of every method on each task; at paper scale, of every point of the grid."""
-    found = []
+    planned = []
     for task in TASKS[scale]:
         for method in METHODS:
             if task == "logic":
@@ -44,8 +44,8 @@ def plan(scale: str, seeds: int) -> list[Planned]:
             for spec in setting.grid(seeds) if scale == "paper" else setting.runs(seeds):
                 point = {name: getattr(spec.recipe, name) for name in POINT}
                 tokens = LENGTH[scale] if task == "logic" else float("nan")
-                found.append(({"task": task, "method": method, "tokens": tokens} | point, spec))
-    return found
+                planned.append(({"task": task, "method": method, "tokens": tokens} | point, spec))
+    return planned
 
 
 def measure(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:

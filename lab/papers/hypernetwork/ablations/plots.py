@@ -21,9 +21,9 @@ LOWEST = -40  # percent: the axis goes no lower, the digits do
 
 def table_a1(table: pd.DataFrame) -> go.Figure:
     """A panel a task, a row a method: mean and standard error, ours and the paper's. table: as for `means`."""
-    found = means(table)
+    means_by_cell = means(table)
     panels, ends = [], []
-    for task, rows in found.groupby("task", sort=False):
+    for task, rows in means_by_cell.groupby("task", sort=False):
         tokens = table.loc[table["task"] == task, "tokens"].iloc[0]
         lengths = f"<br>here {tokens:.0f} tokens, printed {PRINTED_AT}" if tokens == tokens else ""
         rows = rows.assign(name=[_two_lines(method_title(name)) for name in rows["method"]])
@@ -37,7 +37,7 @@ def table_a1(table: pd.DataFrame) -> go.Figure:
         "one seed only, so ours have no interval."
         if single
         else "whiskers and ±: one standard error, as in the paper.",
-        _diverged_runs(found),
+        _diverged_runs(means_by_cell),
     )
     return figure
 

@@ -89,11 +89,11 @@ def table4(table: pd.DataFrame) -> go.Figure:
     """A row a function, a column a set; colours are gains over ReLU. table: as for `means`."""
     import plotly.graph_objects as go
 
-    found = means(table)
-    sources, targets = list(found["source"].unique()), list(found["target"].unique())
-    cells = found.pivot(index="source", columns="target", values="gain").loc[sources, targets]
+    gains = means(table)
+    sources, targets = list(gains["source"].unique()), list(gains["target"].unique())
+    cells = gains.pivot(index="source", columns="target", values="gain").loc[sources, targets]
     text = [
-        [_cell(found[(found["source"] == source) & (found["target"] == target)].iloc[0]) for target in targets]
+        [_cell(gains[(gains["source"] == source) & (gains["target"] == target)].iloc[0]) for target in targets]
         for source in sources
     ]
     figure = grid([""], 1, ROW * len(sources), top=34, left=104)
@@ -132,10 +132,10 @@ def table4(table: pd.DataFrame) -> go.Figure:
         autorange="reversed",
     )
     figure.update_layout(height=figure.layout.height + 24, margin={"b": BOTTOM + 24})
-    lost = [f"{learned_on(row.source)}, {TITLES[row.target]}: {row.lost}" for row in found.itertuples() if row.lost]
+    lost = [f"{learned_on(row.source)}, {TITLES[row.target]}: {row.lost}" for row in gains.itertuples() if row.lost]
     spread = (
         " ± half the width of its 95 % interval (Student's t)"
-        if found["runs"].max() > 1
+        if gains["runs"].max() > 1
         else " (one seed, no interval)"
     )
     set_reading(

@@ -57,7 +57,7 @@ def tables_of(scale: str, name: str) -> tuple[str, ...]:
 
 def plan(scale: str, seeds: int, names: Sequence[str]) -> list[Planned]:
     """Every network of `DEPTH` layers on each table; TanH with every prefactor, of which `val` chooses."""
-    found, like = [], networks(scale)
+    planned, like = [], networks(scale)
     for table in names:
         for method in NETWORKS:
             prefactors = PREFACTORS[like] if method == TANH else (1.0,)
@@ -72,8 +72,8 @@ def plan(scale: str, seeds: int, names: Sequence[str]) -> list[Planned]:
                     "prefactor": prefactor,
                     "scale": scale,
                 }
-                found += [(labels, replace(spec, recipe=recipe, seed=seed)) for seed in range(seeds)]
-    return found
+                planned += [(labels, replace(spec, recipe=recipe, seed=seed)) for seed in range(seeds)]
+    return planned
 
 
 def plan_fig7(scale: str, seeds: int) -> list[Planned]:

@@ -126,11 +126,11 @@ def _functions(run: Run) -> Iterator[dict]:
 def in_input_space(task: TableTask, f: Model, fine: Resolution, first: bool) -> Iterator[dict]:
     """A function (N, D) → (N,) over planes of the input space, the same for all models of a table: through a random
     training row along two random inputs (App. E.4)."""
-    inputs, rng, found = task.split()["train"].inputs, np.random.default_rng(SEED), []
+    inputs, rng, measured = task.split()["train"].inputs, np.random.default_rng(SEED), []
     for number in range(max(fine.planes, fine.slices)):
         row, dims = int(rng.integers(len(inputs))), tuple(rng.choice(task.inputs, 2, replace=False).tolist())
         one = slice_2d(f, inputs[row], dims, fine.cells)
-        found.append(alignment(one))
+        measured.append(alignment(one))
         if first and number < fine.slices:
             yield as_row("point", number, *inputs[row, list(dims)].tolist())
             yield from (
@@ -138,5 +138,5 @@ def in_input_space(task: TableTask, f: Model, fine: Resolution, first: bool) -> 
                 for j, y in enumerate(one.y)
                 for i, x in enumerate(one.x)
             )
-    known = [value for value in found if np.isfinite(value)]
+    known = [value for value in measured if np.isfinite(value)]
     yield as_row("alignment", value=float(np.mean(known)) if known else np.nan)

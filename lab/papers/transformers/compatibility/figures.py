@@ -25,18 +25,18 @@ def plan(scale: str, seeds: int, parts: Sequence[str]) -> list[Planned]:
 
     Cells off the diagonal stop at the step that the matrix reads; the others are runs of figure 10, read at that step.
     """
-    found = []
+    planned = []
     for task in tasks.NAMES:
         target = setting(task, scale)
         for part in parts:
             labels = {"part": part, "task": task, "read": target.read}
-            found += [(labels | {"architecture": "baseline"}, spec) for spec in target.runs(seeds)]
+            planned += [(labels | {"architecture": "baseline"}, spec) for spec in target.runs(seeds)]
             for source in tasks.NAMES:
                 search = setting(source, scale).search(PARTS[part])
                 whole = source == task and part != "attention"
                 specs = target.runs(seeds, search, short=not whole)
-                found += [(labels | {"architecture": source}, spec) for spec in specs]
-    return found
+                planned += [(labels | {"architecture": source}, spec) for spec in specs]
+    return planned
 
 
 def measure(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:

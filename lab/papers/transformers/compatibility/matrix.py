@@ -57,9 +57,9 @@ def delta(table: pd.DataFrame) -> pd.DataFrame:
         for task in _ordered(set(present["task"])):
             seeds = present.loc[present["task"] == task, "seed"]
             pairs = 100 * (runs[architecture] - runs[BASELINE]).loc[task].loc[seeds].to_numpy(float)
-            found = pairs[np.isfinite(pairs)].round(9)  # equal accuracies differ by 0, not by float64 rounding
-            mean, half = (found.mean().round(9), half_width(found)) if len(found) else (np.nan, np.nan)
-            error = found.std(ddof=1) / np.sqrt(len(found)) if len(found) > 1 else np.nan
+            gains = pairs[np.isfinite(pairs)].round(9)  # equal accuracies differ by 0, not by float64 rounding
+            mean, half = (gains.mean().round(9), half_width(gains)) if len(gains) else (np.nan, np.nan)
+            error = gains.std(ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else np.nan
             rows.append(
                 {
                     "architecture": architecture,
@@ -68,8 +68,8 @@ def delta(table: pd.DataFrame) -> pd.DataFrame:
                     "error": error,
                     "low": mean - half,
                     "high": mean + half,
-                    "seeds": len(found),
-                    "lost": len(pairs) - len(found),
+                    "seeds": len(gains),
+                    "lost": len(pairs) - len(gains),
                 }
             )
     return pd.DataFrame(rows)

@@ -118,8 +118,8 @@ def _draw_gain(figure: go.Figure, losses: dict[str, pd.DataFrame], row: int) -> 
     if not {BASELINE, MLP} <= set(losses):
         return
     x, ink = losses[BASELINE].index.to_numpy(), colour(MLP)
-    found = [compare_one({kind: losses[kind].loc[step] for kind in (BASELINE, MLP)}, BASELINE, MLP) for step in x]
-    ends = np.array([one.interval(LEVEL) for one in found])
+    gains = [compare_one({kind: losses[kind].loc[step] for kind in (BASELINE, MLP)}, BASELINE, MLP) for step in x]
+    ends = np.array([one.interval(LEVEL) for one in gains])
     mark = {"mode": "lines", "showlegend": False, "row": row, "col": 2}
     if np.isfinite(ends).any():
         figure.add_scatter(
@@ -134,7 +134,7 @@ def _draw_gain(figure: go.Figure, losses: dict[str, pd.DataFrame], row: int) -> 
         )
     figure.add_scatter(
         x=x,
-        y=[one.effect for one in found],
+        y=[one.effect for one in gains],
         line={"color": ink, "width": 2.2},
         name="gain",
         hovertemplate="step %{x}: %{y:.3f}",

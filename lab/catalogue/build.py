@@ -215,7 +215,8 @@ def read(entry: Entry, scale: str) -> Figure:
 def redraw(name: str, scale: str = "laptop") -> None:
     """Write the image, the plot and the provenance of a shipped figure anew, from its tables, and pack it.
 
-    The tables stay as they are, and so do their digests. Raises LabError where no image can be made, or a table is not
+    An image is shipped of the largest scale alone: images are most of what is downloaded first. The tables stay as they
+    are, and so do their digests. Raises LabError where no image can be made, or a table is not
     the one that the provenance tells of.
     """
     folder = folder_of(name, scale)
@@ -225,8 +226,9 @@ def redraw(name: str, scale: str = "laptop") -> None:
             raise LabError(last)
         facts = json.loads((Path(place) / "provenance.json").read_text(encoding="utf-8"))
         facts["tables"] = digests_of(folder)  # of the files here: a number that was read may be written otherwise
-        for file in ("figure.json", "figure.png"):
-            shutil.copyfile(Path(place) / file, folder / file)
+        shutil.copyfile(Path(place) / "figure.json", folder / "figure.json")
+        if scale == best_scale(registry.entry(name)):
+            shutil.copyfile(Path(place) / "figure.png", folder / "figure.png")
     (folder / "provenance.json").write_bytes(as_json(facts))
     pack(folder)
 

@@ -156,7 +156,8 @@ def main(
     out.mkdir(parents=True, exist_ok=True)
     if archive is not None and archive.is_file() and not any(out.iterdir()):
         with tarfile.open(archive) as file:
-            file.extractall(out, filter="data")
+            file.extraction_filter = getattr(tarfile, "data_filter", None)  # Python before 3.11.4 has none
+            file.extractall(out)
     worker = Worker()
     try:
         for part in parts(work, out, each, seeds, only or []):

@@ -213,10 +213,9 @@ def read(entry: Entry, scale: str) -> Figure:
 
 
 def redraw(name: str, scale: str = "laptop") -> None:
-    """Write the image, the plot and the provenance of a shipped figure anew, from its tables, and pack it.
+    """Write the image (of the largest scale alone), the plot and the provenance of a shipped figure anew, and pack it.
 
-    An image is shipped of the largest scale alone: images are most of what is downloaded first. The tables stay as they
-    are, and so do their digests. Raises LabError where no image can be made, or a table is not
+    The tables stay as they are, and so do their digests. Raises LabError where no image can be made, or a table is not
     the one that the provenance tells of.
     """
     folder = folder_of(name, scale)

@@ -279,7 +279,7 @@ GRID = {
             },
         },
     ),
-    probes.alignment: ({"found": SLICE}, {"found": {"None": None, "array": X, "text": "slice", "line": HAT}}),
+    probes.alignment: ({"plane": SLICE}, {"plane": {"None": None, "array": X, "text": "slice", "line": HAT}}),
     probes.landscape: (
         {"model": NET, "measures": {"loss": probes.Loss(X, LABELS)}, "directions": "random", "grid": 2},
         {

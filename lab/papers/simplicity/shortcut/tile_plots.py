@@ -167,8 +167,9 @@ def draw_bound(
     rows = table[table["method"] == ALONE[tile]]
     if rows.empty:
         return
-    value = 100 * stopped(rows, "val")[tile].mean()
-    ends = ([value] * 2, [0, 100]) if BOUNDS[tile][0] == "v" else ([0, 100], [value] * 2)
+    value, (other,) = 100 * stopped(rows, "val")[tile].mean(), set(TILES) - {tile}
+    across = [0, 100 * table[other].max()]  # as far as there is something to see
+    ends = ([value] * 2, across) if BOUNDS[tile][0] == "v" else (across, [value] * 2)
     figure.add_scatter(
         x=ends[0],
         y=ends[1],

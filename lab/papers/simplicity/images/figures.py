@@ -187,7 +187,7 @@ ENTRIES = (
         plot=plots.fig2,
         summary=captions.by_mode,
         claims=claims.FIG2,
-        minutes={"smoke": 0.2, "laptop": 17, "overnight": 250, "paper": 300},
+        minutes={"smoke": 0.2, "laptop": 17, "overnight": 50, "paper": 300},
         **_ACCURACY,
     ),
     Entry(
@@ -198,7 +198,7 @@ ENTRIES = (
         "for classification, from a ReLU, a function like GELU, and from zero a wavelet; for regression irregular ones",
         plan=_first_learned,
         origin=origin(FIRST),
-        minutes={"smoke": 0.1, "laptop": 5, "overnight": 30, "paper": 100},
+        minutes={"smoke": 0.1, "laptop": 5, "overnight": 8, "paper": 100},
         **_FUNCTIONS,
     ),
     Entry(
@@ -210,7 +210,7 @@ ENTRIES = (
         plan=_first,
         plot=plots.fig4,
         origin=origin(FIRST),
-        minutes={"smoke": 0.1, "laptop": 9, "overnight": 130, "paper": 150},
+        minutes={"smoke": 0.1, "laptop": 9, "overnight": 25, "paper": 150},
         **_MARKERS,
     ),
     Entry(
@@ -221,7 +221,7 @@ ENTRIES = (
         "those learned for regression contain more irregularities",
         plan=learned,
         origin=origin(),
-        minutes={"smoke": 0.2, "laptop": 9, "overnight": 60, "paper": 200},
+        minutes={"smoke": 0.2, "laptop": 9, "overnight": 16, "paper": 200},
         claims=claims.FIG16,
         **_FUNCTIONS,
     ),
@@ -233,7 +233,7 @@ ENTRIES = (
         "the best number of layers is sometimes different for different functions",
         plot=plots.fig17,
         summary=captions.best_depths,
-        minutes={"smoke": 0.2, "laptop": 17, "overnight": 250, "paper": 300},
+        minutes={"smoke": 0.2, "laptop": 17, "overnight": 50, "paper": 300},
         **_ACCURACY,
     ),
     Entry(
@@ -245,7 +245,7 @@ ENTRIES = (
         plan=plan,
         plot=plots.fig18,
         origin=origin(),
-        minutes={"smoke": 0.3, "laptop": 18, "overnight": 250, "paper": 300},
+        minutes={"smoke": 0.3, "laptop": 18, "overnight": 50, "paper": 300},
         claims=claims.FIG18,
         **_MARKERS,
     ),

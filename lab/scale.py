@@ -22,3 +22,12 @@ def check_scale(scale: str, known: Collection[str] = COMMON) -> str:
     'laptop'
     """
     return check_choice("scale", scale, known)
+
+
+def model_scale(scale: str) -> str:
+    """The scale whose models a scale has: a night trains a laptop's models, longer, on more data or from more seeds.
+
+    >>> model_scale("overnight"), model_scale("paper")
+    ('laptop', 'paper')
+    """
+    return "laptop" if check_scale(scale, SCALES) == "overnight" else scale

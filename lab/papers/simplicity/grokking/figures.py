@@ -27,6 +27,7 @@ from lab.papers.simplicity.grokking.settings import (
     prolonged,
 )
 from lab.run import Run
+from lab.scale import model_scale
 from lab.spec import replace
 from lab.tasks import Operation
 from lab.tasks.operation import ALL
@@ -60,8 +61,8 @@ def _settings(scale: str, seeds: int) -> list[Planned]:
     """Fractions of the table at the width of Figure 11, each with a search of its own, which so never sees its test
     split; and widths at the fraction of Figure 11, with that figure's function."""
     standard, found = prolonged(scale), []
-    for fraction in FRACTIONS[scale]:
-        for width in WIDTHS[scale]:
+    for fraction in FRACTIONS[model_scale(scale)]:
+        for width in WIDTHS[model_scale(scale)]:
             if fraction != ADDITION.fraction and width != standard.model.width:
                 continue
             base = prolonged(scale, replace(ADDITION, fraction=fraction))

@@ -19,10 +19,8 @@ MODULI = (13, 27, 29, 41)  # Figure 12
 # Figure 11; the paper does not say how many. Overnight is laptop with more of them.
 SEEDS = {"smoke": 2, "laptop": 6, "overnight": 16, "paper": 6}
 # Figure 13, with the ends of the paper's axes; what laptop has is what trains in 15 minutes
-_LAPTOP = ("laptop", "overnight")
-FRACTIONS = {"smoke": (0.4, 0.8), "paper": (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)}
-FRACTIONS |= dict.fromkeys(_LAPTOP, (0.4, 0.6, 0.8, 0.95))
-WIDTHS = {"smoke": (8, 16), "paper": (64, 256, 512, 768)} | dict.fromkeys(_LAPTOP, (64, 256, 512))
+FRACTIONS = {"smoke": (0.4, 0.8), "laptop": (0.4, 0.6, 0.8, 0.95), "paper": (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)}
+WIDTHS = {"smoke": (8, 16), "laptop": (64, 256, 512), "paper": (64, 256, 512, 768)}
 # Figure 28; at laptop scale those modulo 27, for the sake of time
 OPERATIONS = {"smoke": (ALL[0], ALL[2]), "laptop": ALL[:8], "overnight": ALL[:8], "paper": ALL}
 LEVEL = 0.95  # test accuracy that counts as solved (Figure 13)

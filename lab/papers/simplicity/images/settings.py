@@ -15,7 +15,7 @@ from typing import Any
 from lab import datasets
 from lab.errors import ArgumentError
 from lab.papers.origin import Field, Origin, compared
-from lab.scale import SCALES, check_scale
+from lab.scale import SCALES, check_scale, model_scale
 from lab.spec import ConstantRate, EpisodeSpec, Learned, Part, Perceptron, Restart, RunSpec, replace
 from lab.tasks import Images
 
@@ -51,15 +51,6 @@ _RECIPES = {
     "laptop": ConstantRate(steps=0, rate=RATE, batch=512, optimizer="adam"),
     "paper": ConstantRate(steps=0, rate=RATE, batch=4_096, optimizer="adam"),
 }
-
-
-def models(scale: str) -> str:
-    """The scale whose models a scale has, and whose inner loops: those of a night are a laptop's.
-
-    >>> models("overnight"), models("paper")
-    ('laptop', 'paper')
-    """
-    return "laptop" if scale == "overnight" else scale
 
 
 def data_of(scale: str, name: str) -> str | None:
@@ -130,7 +121,7 @@ def images(scale: str = "laptop", name: str = "mnist", mode: str = CLASSIFICATIO
     if source is None:
         raise ArgumentError(f"{TITLES[name]} has no data for scale {scale}; take one of {', '.join(present(scale))}")
     task = Images(source, target=TARGETS[mode])
-    of = models(scale)
+    of = model_scale(scale)
     model = Perceptron(BASE[scale], WIDTHS[of], residual=True)
     steps = _STEPS[scale][list(TARGETS).index(mode)]
     recipe = replace(_RECIPES[of], steps=steps, rate=_MORE.get((scale, name, mode), RATE))
@@ -234,7 +225,7 @@ def _values(restarts: dict, name: str) -> list:
 def origin(
     names: tuple[str, ...] = SETS,
     numbers: Callable[[str], dict[str, tuple[object, str]]] = _fields,
-    data_scale: Callable[[str], str] = str,
+    data_scale: Callable[[str], str] = lambda scale: scale,
 ) -> Origin:
     """Of the entries on image sets. names: of the paper's sets that the figure shows. numbers: of another setting.
     data_scale: the scale whose data a scale trains on.

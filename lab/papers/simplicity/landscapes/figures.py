@@ -21,21 +21,21 @@ from lab.papers.simplicity.tables.settings import (
     IAFS,
     LEARNED,
     NETWORKS,
-    NIGHT_SEEDS,
     PREFACTORS,
     RELU,
+    SEEDS,
     START,
     STARTS,
     TANH,
     TREES,
     TRIES,
     network,
-    networks,
     origin,
     tables,
 )
 from lab.probes.calling import Model
 from lab.run import Run
+from lab.scale import model_scale
 from lab.spec import replace
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ CHECKPOINTS = {"smoke": 2, "laptop": 30, "paper": 50}  # on the way
 def tables_of(scale: str, name: str) -> tuple[str, ...]:
     """The paper's tables of an entry, or their samples, that belong to a scale; where there is none, its last one of
     those that are not a sample."""
-    found, theirs = tables(networks(scale)), PAPER_TABLES[name]
+    found, theirs = tables(model_scale(scale)), PAPER_TABLES[name]
     own = [table for table in found if table.removesuffix("_sample") in theirs]
     whole = [table for table in found if not table.endswith("_sample")]
     return tuple(own) or tuple(whole or found)[:1]
@@ -57,7 +57,7 @@ def tables_of(scale: str, name: str) -> tuple[str, ...]:
 
 def plan(scale: str, seeds: int, names: Sequence[str]) -> list[Planned]:
     """Every network of `DEPTH` layers on each table; TanH with every prefactor, of which `val` chooses."""
-    planned, like = [], networks(scale)
+    planned, like = [], model_scale(scale)
     for table in names:
         for method in NETWORKS:
             prefactors = PREFACTORS[like] if method == TANH else (1.0,)
@@ -197,7 +197,7 @@ _PARTS = (
 )
 _SHARED: dict[str, Any] = {
     "measure": measured,
-    "seeds": NIGHT_SEEDS,
+    "seeds": SEEDS,
     "summary": _summary,
     "numbers": _numbers,
     "notes": _notes,

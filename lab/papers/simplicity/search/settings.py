@@ -16,11 +16,10 @@ from lab.papers.simplicity.images.settings import (
     TITLES,
     Setting,
     images,
-    models,
     present,
 )
 from lab.papers.simplicity.images.settings import origin as image_origin
-from lab.scale import check_scale
+from lab.scale import check_scale, model_scale
 from lab.spec import EpisodeSpec, InterpolatedSpec, Learned, Part, Restart, RunSpec, replace
 
 SET, LAYERS = "fashion_mnist", 1  # App. D
@@ -48,7 +47,7 @@ def ablated() -> str:
 
 def setting(scale: str) -> Setting:
     """The models of App. D: a night has more searches and seeds of a laptop's."""
-    return images(models(scale), SET, REGRESSION)
+    return images(model_scale(scale), SET, REGRESSION)
 
 
 def search(scale: str, interpolation: str = LINEAR, objective: str = "val", number: int = 0) -> EpisodeSpec:
@@ -60,7 +59,7 @@ def search(scale: str, interpolation: str = LINEAR, objective: str = "val", numb
     >>> search("laptop", "cubic").interpolation, [r.start for r in search("laptop", objective="train").restarts]
     ('cubic', ['relu', 'relu', 'zero', 'zero'])
     """
-    found = _with(setting(scale).base, scale, LAYERS, _RATES[models(scale)], number, objective=objective)
+    found = _with(setting(scale).base, scale, LAYERS, _RATES[model_scale(scale)], number, objective=objective)
     if interpolation == LINEAR:
         return found
     same = {field.name: getattr(found, field.name) for field in fields(found)}
@@ -72,13 +71,14 @@ def _with(
 ) -> EpisodeSpec:
     """A search of the image figures with another depth, and restarts from ReLU and from zero at each of the rates."""
     pairs = [(start, rate) for start in ("relu", "zero") for rate in rates]
-    knots, window = _KNOTS[models(scale)]
+    knots, window = _KNOTS[model_scale(scale)]
     seeds = range(number * len(pairs), (number + 1) * len(pairs))
     restarts = tuple(
         Restart(seed, rate, knots, window, start) for seed, (start, rate) in zip(seeds, pairs, strict=True)
     )
     model = replace(base.model, layers=layers)
-    return replace(base, model=model, restarts=restarts, episodes=min(base.episodes, _MOST[models(scale)]), **changes)
+    episodes = min(base.episodes, _MOST[model_scale(scale)])
+    return replace(base, model=model, restarts=restarts, episodes=episodes, **changes)
 
 
 def relu(scale: str, seeds: int) -> list[RunSpec]:
@@ -100,7 +100,7 @@ def shared_search(scale: str, source: str) -> EpisodeSpec:
     """
     sets = present(check_scale(scale)) if source == ALL else (source,)
     found = [images(scale, name, REGRESSION) for name in sets]
-    base, tasks = _with(found[0].base, scale, DEEP, _RATES[models(scale)][:1]), tuple(one.task for one in found)
+    base, tasks = _with(found[0].base, scale, DEEP, _RATES[model_scale(scale)][:1]), tuple(one.task for one in found)
     return replace(base, task=tasks if len(tasks) > 1 else tasks[0], episodes=base.episodes * len(tasks))
 
 
@@ -115,7 +115,7 @@ def origin(names: tuple[str, ...] = (SET,), transfer: bool = False) -> Origin:
     """Of entries that train with these settings. transfer: those of App. E.3, else those of App. D."""
 
     def numbers(scale: str) -> dict[str, tuple[object, str]]:
-        of = models(scale)
+        of = model_scale(scale)
         one = images(of, names[0], REGRESSION)
         found = shared_search(scale, names[0]) if transfer else search(scale)
         rates = sorted({images(of, name, REGRESSION).recipe.rate for name in present(of, names)})
@@ -138,4 +138,4 @@ def origin(names: tuple[str, ...] = (SET,), transfer: bool = False) -> Origin:
             "search: rates of knots": (sorted({one.rate for one in found.restarts}), "paper, App. C: .01 to .2"),
         }
 
-    return image_origin(names, numbers, models)
+    return image_origin(names, numbers, model_scale)

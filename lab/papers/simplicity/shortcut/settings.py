@@ -15,7 +15,7 @@ from typing import NamedTuple
 from lab import datasets
 from lab.papers.origin import Field, Origin, shipped
 from lab.papers.simplicity.episodes import numbers_of
-from lab.scale import SCALES, check_scale
+from lab.scale import SCALES, check_scale, model_scale
 from lab.spec import ConstantRate, EpisodeSpec, Learned, Part, Perceptron, Restart, RunSpec, replace
 from lab.tasks import Collage, SingleTileCollage
 from lab.tasks.collage import TILES
@@ -91,7 +91,7 @@ def shortcut(scale: str = "laptop", spectral: bool = True, task: Collage = CIFAR
     """
     if check_scale(scale, SCALES) != "paper":
         task = CIFAR_PART if scale == "overnight" else SHIPPED
-    like = "laptop" if scale == "overnight" else scale
+    like = model_scale(scale)
     return Shortcut(task, Perceptron(width=8 if scale == "smoke" else 32, spectral=spectral), _RECIPES[like], like)
 
 

@@ -86,7 +86,7 @@ def _inputs_complex(table: pd.DataFrame) -> Verdict:
     return all_of(ratios(wide, _pairs(wide, IAFS), above=1.0))
 
 
-_MORE_TABLES = "electricity, pol, MiniBooNE, Higgs, jannis and Bioresponse, which could not be had"
+_MORE_TABLES = "electricity, pol, MiniBooNE, Higgs, jannis and Bioresponse, which were not available"
 MORE_SEEDS = "15 seeds and 3 searches"
 LONGER_SEARCHES = "searches for input functions with 400 episodes"
 FIG5 = (

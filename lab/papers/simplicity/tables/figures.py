@@ -18,21 +18,21 @@ from lab.papers.simplicity.tables.settings import (
     LINEAR,
     NEIGHBOURS,
     NETWORKS,
-    NIGHT_SEEDS,
     PREFACTORS,
     RELU,
+    SEEDS,
     STARTS,
     TANH,
     TREES,
     TRIES,
     network,
-    networks,
     origin,
     tables,
 )
 from lab.probes import total_variation
 from lab.probes.calling import Model, function_of
 from lab.run import Run
+from lab.scale import model_scale
 from lab.tasks import Tabular
 from lab.tasks.table import TableTask
 
@@ -65,7 +65,7 @@ def settings(scale: str, method: str) -> list[dict]:
     >>> settings("laptop", "linear model")
     [{'start': '', 'layers': 0, 'prefactor': 1.0}]
     """
-    like = networks(scale)
+    like = model_scale(scale)
     layers = (0,) if method == LINEAR else LAYERS[like]
     prefactors = PREFACTORS[like] if method == TANH else (1.0,)
     starts = {LEARNED: STARTS, IAFS: ("identity",)}.get(method, ("",))
@@ -216,7 +216,7 @@ def _only_learned(scale: str, seeds: int) -> list[Planned]:
     return plan(scale, seeds, (RELU, LEARNED))
 
 
-_SHARED: dict[str, Any] = {"tasks": tables("laptop"), "origin": origin(), "seeds": NIGHT_SEEDS}
+_SHARED: dict[str, Any] = {"tasks": tables("laptop"), "origin": origin(), "seeds": SEEDS}
 _NO_BASELINES = origin(without=("values of α", "settings tried for k-NN and trees"))
 _ACCURACY: dict[str, Any] = {"plan": plan, "measure": scored, "summary": _summary, "notes": _notes} | _SHARED
 _COMPLEX: dict[str, Any] = {"measure": measured, "summary": _complexity_summary, "notes": _complexity_notes} | _SHARED
@@ -264,7 +264,7 @@ ENTRIES = (
         notes=_learned_notes,
         tasks=tables("laptop"),
         origin=_NO_BASELINES,
-        seeds=NIGHT_SEEDS,
+        seeds=SEEDS,
         minutes={"smoke": 0.2, "laptop": 7, "overnight": 25, "paper": 350},
     ),
     Entry(

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from lab import datasets
 from lab.papers.origin import Origin, beside_scale, compared, shipped
 from lab.papers.simplicity.complexity.settings import RATE, RATE_FROM
-from lab.scale import SCALES, check_scale
+from lab.scale import SCALES, check_scale, model_scale
 from lab.spec import ConstantRate, EpisodeSpec, Learned, Perceptron, Restart, RunSpec, replace
 from lab.tasks import Tabular
 
@@ -25,8 +25,7 @@ STARTS = ("relu", "zero")  # of the searches for "learned" (App. C)
 # Of the function that is looked at one by one. On `val` of covertype_sample (600 steps, 3 seeds) .814 against .804 from
 # ReLU; ReLU itself .796.
 START = "zero"
-SEEDS = {"smoke": 2, "laptop": 3, "paper": 3}
-NIGHT_SEEDS = SEEDS | {"overnight": 5}  # of figures that a night has, too
+SEEDS = {"smoke": 2, "laptop": 3, "overnight": 5, "paper": 3}
 LAYERS = {"smoke": (1, 2), "laptop": (1, 2, 3), "paper": (1, 2, 3, 4)}  # the best on `val` counts
 WIDTHS = {"smoke": (4, 8), "laptop": (16, 64, 256), "paper": (32, 64, 128, 256, 512)}  # of Figures 8 and 21
 # The paper tunes α in [.01, 8], and does not say with how many values.
@@ -95,11 +94,6 @@ def absent(names: Sequence[str]) -> list[str]:
     return [name for name in datasets.BENCHMARK if name not in names and f"{name}_sample" not in names]
 
 
-def networks(scale: str) -> str:
-    """The scale whose networks a scale has: those of a night are a laptop's."""
-    return "laptop" if check_scale(scale, SCALES) == "overnight" else scale
-
-
 def network(
     scale: str = "laptop",
     table: str = "MagicTelescope",
@@ -118,7 +112,7 @@ def network(
     >>> network(method=IAFS).model.inputs.search.learn
     'inputs'
     """
-    like = networks(scale)
+    like = model_scale(scale)
     own = _WIDTH[like] if width is None else width
     model = Perceptron(0 if method == LINEAR else layers, own)
     if method == TANH:
@@ -136,7 +130,7 @@ def search(scale: str, table: str, start: str, layers: int = _DEPTH) -> EpisodeS
     >>> search("laptop", "MagicTelescope", "zero", layers=3) == search("laptop", "MagicTelescope", "zero", layers=1)
     True
     """
-    inputs, like = start == "identity", networks(scale)
+    inputs, like = start == "identity", model_scale(scale)
     recipe = _RECIPE[like]
     reach, depth = _DATA_REACH if inputs else _REACH, layers if scale == "paper" else _DEPTH
     rates, knots = (_INPUT_RATES, _INPUT_KNOTS) if inputs else (_RATES, _KNOTS)
@@ -202,7 +196,7 @@ def _other_tables(names: Sequence[str], theirs: Sequence[str]) -> list[str]:
 
 
 def _fields(scale: str) -> dict[str, tuple[object, str]]:
-    like, run, found = networks(scale), network(scale), search(scale, "MagicTelescope", "zero")
+    like, run, found = model_scale(scale), network(scale), search(scale, "MagicTelescope", "zero")
     rates = sorted({restart.rate for restart in found.restarts})
     theirs, search_theirs = "paper, App. E.4", "paper, App. C"
     return {

@@ -69,11 +69,11 @@ class Entry:
         >>> len(entry("transformers/fig10").for_tasks(["add", "mano"]).plan("smoke", 1))
         6
         """
-        for task in tasks:
-            check_choice("task", task, self.tasks)
         restricted = self.origin.for_tasks
         if restricted is None or len(self.tasks) < 2:
             raise ArgumentError(f"{self.name} cannot be restricted to tasks; make it without naming any")
+        for task in tasks:
+            check_choice("task", task, self.tasks)
         chosen = tuple(task for task in self.tasks if task in tasks)
         if not chosen:
             raise ArgumentError(f"tasks={list(tasks)}: give one or more of {listed(self.tasks)}")

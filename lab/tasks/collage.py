@@ -1,4 +1,4 @@
-"""Collages: an easy image beside a hard one, to see which of the two a model goes by (simplicity paper, 3.4 and E.5).
+"""Collages: an easy image beside a hard one, to see which of the two a model relies on (simplicity paper, 3.4 and E.5).
 
 In `train`, `val` and `test` both tiles have the same class, and the label is that class: the data are ambiguous. In
 `…_easy` only the easy tile tells the label, and the other tile's class is random; in `…_hard` the other way round.

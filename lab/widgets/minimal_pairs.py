@@ -43,7 +43,8 @@ class PairsExplorer(Explorer):
     number: the model finds the grammatical sentence more probable, by so much. Type pairs of your own below.
 
     runs: trained on texts, masked or not, by name or not. pairs: which to read; default: some of each paradigm of
-    BLiMP; where BLiMP is not here, those that are typed. year: of the conventions of `lab.probes.minimal_pairs`.
+    BLiMP; where BLiMP is not here, those that are typed. year: of the BabyLM evaluation whose rules for scores are used
+    (`lab.probes.minimal_pairs.CONVENTIONS`).
     """
 
     def __init__(
@@ -60,8 +61,8 @@ class PairsExplorer(Explorer):
         self.second = widgets.Dropdown(
             description="second model", options=names, value=names[-1], style=LABEL, layout=wide
         )
-        self.year = widgets.Dropdown(description="conventions of", options=list(CONVENTIONS["causal"]), style=LABEL)
-        self.year.value = year
+        years = [(f"as BabyLM's evaluation of {name}", name) for name in CONVENTIONS["causal"]]
+        self.year = widgets.Dropdown(description="scores", options=years, value=year, style=LABEL, layout=wide)
         self.phenomenon = widgets.Dropdown(description="phenomenon", options=self._phenomena(), style=LABEL)
         self.show_only = widgets.Dropdown(description="pairs", options=FILTERS, style=LABEL)
         self.page_number = widgets.IntText(description="page", value=1, style=LABEL, layout={"width": "9em"})

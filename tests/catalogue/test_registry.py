@@ -215,6 +215,19 @@ def test_the_list_knows_what_is_trained_here_and_what_is_shipped(store_folder, t
 SHIPPED = sorted(path.parent for path in RESULTS.glob("*/*/*/provenance.json"))
 
 
+@pytest.mark.parametrize(
+    ("name", "task", "message"),
+    [
+        ("simplicity/fig5", "credit", "simplicity/fig5 cannot be restricted to tasks; make it without naming any"),
+        ("hypernetwork/fig2b", "fuzzy", "hypernetwork/fig2b cannot be restricted to tasks"),
+        ("transformers/fig10", "mono", "unknown task 'mono'.*mano"),
+    ],
+)
+def test_tasks_are_refused_with_what_to_do(name, task, message):
+    with pytest.raises(ArgumentError, match=message):  # a name that another scale knows would not help, either
+        entry(name).for_tasks([task])
+
+
 @pytest.mark.parametrize("folder", SHIPPED, ids=lambda folder: "/".join(folder.parts[-3:]))
 def test_shipped_results_are_complete_and_belong_to_the_settings(folder):
     name, scale = "/".join(folder.parts[-3:-1]), folder.name

@@ -13,7 +13,7 @@ from lab.papers.simplicity.grokking.settings import LEARNED, LEVEL, RELU
 from lab.plots.caption import set_reading
 from lab.plots.operation_table import operation_title as title
 from lab.plots.panels import FULL, above, grid, name_axes, place
-from lab.plots.style import GREY, METHOD_SYMBOLS, ORANGE, SIZE, colour, faded, method_title
+from lab.plots.style import GREY, INK, METHOD_SYMBOLS, ORANGE, SIZE, colour, faded, method_title
 from lab.statistics import diverged, half_width
 
 if TYPE_CHECKING:  # imported where a figure is drawn
@@ -25,7 +25,7 @@ FASTER = (
     "Times as fast: ratio of geometric means; a run that does not get there counts with its last step. Brackets: 95 %"
     " interval over seeds."
 )
-KEPT = 0.9  # test accuracy at the end, below which a run has lost again what it had reached
+STILL_SOLVED = 0.9  # test accuracy at the end, below which a run counts as overfitted after all
 FEWEST = 3  # runs that an interval is told of: that of two is wider than any axis
 
 
@@ -107,7 +107,7 @@ def fig13(table: pd.DataFrame) -> go.Figure:
                 **look,
             )
             symbol = METHOD_SYMBOLS[method]
-            symbols = [symbol if end >= KEPT else f"{symbol}-open" for end in rows["accuracy"]]
+            symbols = [symbol if end >= STILL_SOLVED else f"{symbol}-open" for end in rows["accuracy"]]
             figure.add_scatter(
                 x=rows["x"],
                 y=rows["step"],
@@ -128,6 +128,15 @@ def fig13(table: pd.DataFrame) -> go.Figure:
                 **look | {"hovertemplate": "%{x}: not by the last step"},
             )
         figure.update_xaxes(tickvals=sorted(part["x"].unique()), **at)
+    below = table["step"].notna() & (table["accuracy"] < STILL_SOLVED)
+    marks = (
+        ("not by the last step", "x-thin", table["step"].isna()),
+        (f"ends below {100 * STILL_SOLVED:.0f} %", "square", below),
+    )
+    for name, symbol, rows in marks:
+        if rows.any():
+            mark = {"color": INK, "size": 8, "symbol": f"{symbol}-open"}
+            figure.add_scatter(x=[None], y=[None], mode="markers", name=name, marker=mark, hoverinfo="skip")
     figure.add_hline(y=top, line={"color": GREY, "dash": "dot", "width": 1})
     figure.update_yaxes(range=(0, 1.12 * top))
     figure.update_xaxes(title_text="table that is not the test split (%)", col=1)
@@ -137,7 +146,7 @@ def fig13(table: pd.DataFrame) -> go.Figure:
         figure,
         f"One point a run; the line is their mean, where all get there. Left: width {common['width']};"
         f" right: {100 * common['fraction']:.0f} % of the table. Above the dotted line, the last step (×): runs"
-        f" that never get there. Hollow: runs that get there and end below {100 * KEPT:.0f} %.",
+        f" that never get there. Hollow: runs that get there and end below {100 * STILL_SOLVED:.0f} %.",
     )
     return figure
 

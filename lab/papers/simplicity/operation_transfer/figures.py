@@ -77,7 +77,9 @@ def fig14(table: pd.DataFrame) -> go.Figure:
                 line={"color": VERMILLION, "width": 2},
             )
     inner = ROW * (len(y) + 1)
-    bar = colour_bar("share of the best speed or accuracy of the row (%)", -(LABELS + 24) / inner, (0, 25, 50, 75, 100))
+    bar = colour_bar(
+        "share of the best accuracy of the row; *: of the best speed (%)", -(LABELS + 24) / inner, (0, 25, 50, 75, 100)
+    )
     margin = {"l": 158, "r": 14, "t": 14, "b": LABELS + BELOW}
     plain = {"showgrid": False, "showline": False, "ticks": ""}
     figure.update_layout(

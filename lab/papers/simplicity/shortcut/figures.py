@@ -161,7 +161,7 @@ def _notes(task: Collage) -> Callable[[str], list[str]]:
         found = []
         if shortcut(scale, task=task).task == SHIPPED:
             found.append(
-                f"{tile_plots.names_of(SHIPPED.name)['easy']} is called the easy tile because ReLU goes by it"
+                f"{tile_plots.names_of(SHIPPED.name)['easy']} is called the easy tile because ReLU relies on it"
                 " (chosen on validation data)"
             )
             if task == SVHN:
@@ -186,8 +186,8 @@ ENTRIES = (
         "Shortcut learning: functions that steer to one tile or the other",
         "Collages of two images that both tell the label in training; test accuracy where only one of them does, with"
         " ReLU and with functions learned for either tile, at early stopping and over training",
-        "either learned function steers learning towards its tile; ReLU goes by the simple one alone, and is at chance"
-        " (10 %) on the other",
+        "either learned function steers learning towards its tile; ReLU relies on the simple one alone, and is at"
+        " chance (10 %) on the other",
         plan=planned(CIFAR),
         plot=plots.fig9,
         tasks=(SHIPPED.name, CIFAR_PART.name, CIFAR.name),

@@ -20,7 +20,7 @@ from lab.spec import ConstantRate, EpisodeSpec, Learned, Part, Perceptron, Resta
 from lab.tasks import Collage, SingleTileCollage
 from lab.tasks.collage import TILES
 
-# "easy" is the tile that ReLU goes by. MNIST and Fashion-MNIST: Fashion-MNIST, .45 against .40 on the two unambiguous
+# "easy" is the tile that ReLU relies on. MNIST and Fashion-MNIST: Fashion-MNIST, .45 against .40 on the two unambiguous
 # validation sets after 400 steps (seed 0, the laptop setting without spectral normalization).
 SHIPPED = Collage("fashion_mnist_sample", "mnist_sample")
 CIFAR_PART = Collage("mnist_sample", "cifar10_4k1k")

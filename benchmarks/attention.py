@@ -39,14 +39,14 @@ class Alive(TorchDispatchMode):
         self.now, self.most, self._sizes = 0, 0, {}
 
     def __torch_dispatch__(self, function, types, given=(), named=None):
-        found = function(*given, **(named or {}))
-        for leaf in tree_leaves(found):
+        result = function(*given, **(named or {}))
+        for leaf in tree_leaves(result):
             if isinstance(leaf, Tensor) and (key := (storage := leaf.untyped_storage())._cdata) not in self._sizes:
                 self._sizes[key] = storage.nbytes()
                 self.now += storage.nbytes()
                 self.most = max(self.most, self.now)
                 weakref.finalize(storage, self._freed, key)
-        return found
+        return result
 
     def _freed(self, key: int) -> None:
         self.now -= self._sizes.pop(key, 0)

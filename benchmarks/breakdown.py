@@ -84,20 +84,20 @@ def kind(event: FunctionEvent) -> str:
 
 def alike(events: list[FunctionEvent]) -> dict[tuple, list[float]]:
     """Seconds of their own, of calls of one operator on one shape that count as one thing."""
-    found: dict[tuple, list[float]] = {}
+    times: dict[tuple, list[float]] = {}
     for event in events:
-        found.setdefault((kind(event), event.name, str(event.input_shapes)), []).append(event.self_cpu_time_total / 1e6)
-    return found
+        times.setdefault((kind(event), event.name, str(event.input_shapes)), []).append(event.self_cpu_time_total / 1e6)
+    return times
 
 
 def products(events: list[FunctionEvent]) -> Counter[tuple]:
     """How often which product was taken: (runs, n, k, m)."""
-    found: Counter[tuple] = Counter()
+    counts: Counter[tuple] = Counter()
     for event in events:
         if event.name.startswith(KINDS["products"]):
             one, other = [shape for shape in event.input_shapes if len(shape) > 1][-2:]
-            found[math.prod(one[:-2]), one[-2], one[-1], other[-1]] += 1
-    return found
+            counts[math.prod(one[:-2]), one[-2], one[-1], other[-1]] += 1
+    return counts
 
 
 def rate(shapes: Counter[tuple]) -> float:
@@ -126,22 +126,22 @@ def measure(family: Family) -> dict[str, float]:
     fleet.batch = labelled(fleet.batch, "data")  # type: ignore[method-assign]
     for owner, names, part in (
         (fleet.optimizer, ("step", "zero_grad", "set_rates"), "optimizer"),
-        (fleet, ("watch", "freeze", "moved"), "book-keeping"),
+        (fleet, ("watch", "freeze", "note_step"), "book-keeping"),
     ):
         for name in names:
             setattr(owner, name, labelled(getattr(owner, name), part))
     ours.steps(2)
-    with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as found:
+    with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as profiler:
         total = count * spent(ours, count)
-    events, row = list(found.events() or []), dict.fromkeys(COLUMNS, 0.0)
+    events, row = list(profiler.events() or []), dict.fromkeys(COLUMNS, 0.0)
     for (what, *_), times in alike(events).items():
         row[what] += len(times) * float(np.quantile(times, UNDISTURBED)) / total
     row["Python, dispatch"] += 1 - sum(row.values())
     shapes = products(events)
-    own = sum(2.0 * often * math.prod(shape) for shape, often in shapes.items()) / (row["products"] * total)
+    speed = sum(2.0 * often * math.prod(shape) for shape, often in shapes.items()) / (row["products"] * total)
     large = rate(Counter({(1, SIZE, SIZE, SIZE): 20}))
     alone = rate(shapes)
-    row |= {"ms": 1e3 * step, "within": own / large, "alone": alone / large}
+    row |= {"ms": 1e3 * step, "within": speed / large, "alone": alone / large}
     return row | {"evaluation": evaluation(family, step)}
 
 

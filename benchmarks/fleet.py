@@ -129,8 +129,8 @@ def main() -> None:
                 times[size].append(seconds(fleet))
         alone = statistics.median(times[1])
         for size in SIZES:
-            own = statistics.median(times[size])
-            print(f"{task:10} {width:5} {batch:5} {size:5} {1e3 * own:16.3f} {own / alone:16.2f}")
+            median = statistics.median(times[size])
+            print(f"{task:10} {width:5} {batch:5} {size:5} {1e3 * median:16.3f} {median / alone:16.2f}")
     perceptrons()
 
 

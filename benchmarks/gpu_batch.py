@@ -61,25 +61,25 @@ class Part:
 
 def parts(work: Work, out: Path, each: float, seeds: int | None, only: list[str]) -> list[Part]:
     """All of the work, in its order."""
-    found = [
+    queue = [
         Part(name, out / f"{name}.json", write_measure, (name, work, out / f"{name}.json"), work.limit)
         for name in measures(work)
         if not only
     ]
     if not only:
-        found.append(Part("spline", out / "spline.md", write_spline, (out,), work.limit))
+        queue.append(Part("spline", out / "spline.md", write_spline, (out,), work.limit))
     for name in only or [one.entry.name for one in waiting("paper", Store(out / "nothing is trained"))]:
         folder = out / name / work.scale
-        found.append(Part(name, folder / "provenance.json", write_figure, (name, work, folder, seeds), each))
-    return found
+        queue.append(Part(name, folder / "provenance.json", write_figure, (name, work, folder, seeds), each))
+    return queue
 
 
 def write_measure(name: str, work: Work, path: Path) -> str:
     """Measure, and keep it."""
     call, arguments = measures(work)[name]
-    found = call(*arguments)
-    path.write_text(json.dumps(found, indent=1))
-    return shortened(json.dumps(found), 400)
+    result = call(*arguments)
+    path.write_text(json.dumps(result, indent=1))
+    return shortened(json.dumps(result), 400)
 
 
 def write_spline(out: Path) -> str:

@@ -67,12 +67,12 @@ DRY_RUN = Work(
 
 def measures(work: Work) -> dict[str, tuple[Callable, tuple]]:
     """By name a function and its arguments, in the order of value; each gives what JSON can hold."""
-    found: dict[str, tuple[Callable, tuple]] = {"kernel": (kernel, (work,)), "agreement": (agreement, (work,))}
-    found |= {f"fleet_{width}": (fleet, (work, width)) for width in work.widths}
-    found |= {f"steps_{runs}": (steps, (work, runs)) for runs in (1, work.runs)}
+    calls: dict[str, tuple[Callable, tuple]] = {"kernel": (kernel, (work,)), "agreement": (agreement, (work,))}
+    calls |= {f"fleet_{width}": (fleet, (work, width)) for width in work.widths}
+    calls |= {f"steps_{runs}": (steps, (work, runs)) for runs in (1, work.runs)}
     for exponent in work.exponents:
-        found |= {f"spline_{exponent}_{name}": (spline, (work, exponent, name)) for name in ("float32", "bfloat16")}
-    return found
+        calls |= {f"spline_{exponent}_{name}": (spline, (work, exponent, name)) for name in ("float32", "bfloat16")}
+    return calls
 
 
 def agreement(work: Work) -> dict:

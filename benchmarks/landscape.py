@@ -83,7 +83,7 @@ def measure(sizes: tuple[int, ...], grid: int, rounds: int, chunk: int | None, d
         for name, call in todo.items():
             times[name].append(seconds(call, device))
     np.testing.assert_allclose(made[0].values["variation"], made[1].values["variation"], rtol=1e-3)
-    median = {name: float(np.median(found)) for name, found in times.items()}
+    median = {name: float(np.median(values)) for name, values in times.items()}
     # it evaluates five models more than the grid has: the model itself, and to see that runs side by side agree
     share = np.median(np.divide(times["products"], times["landscape"]))
     ratio = np.median(np.divide(times["loop"], times["landscape"]))

@@ -57,24 +57,24 @@ def measure(layers: int, task: Text, batch: int, rounds: int, device: str) -> di
     """The row of one depth, by contestant."""
     fleets = {name: fleet(name, layers, task, batch, device) for name in parts()}
     work = products(fleets["GELU"])
-    times, found = interleaved(fleets, rounds, STEPS), {}
+    times, row = interleaved(fleets, rounds, STEPS), {}
     for name in fleets:
         ratio, spread = times.ratio(name, "GELU")
         tokens = batch * task.context / float(np.median(times.seconds[name]))
-        own = {"ratio": ratio, "spread": spread, "tokens": tokens, "share": times.share(name, work)}
-        found[name] = own
-        said = f"{own['tokens']:,.0f} tokens/s, {own['share']:.2f} of the machine's rate"
-        print(f"{layers:3} layers {name:11} {ratio:6.3f} ± {own['spread']:.3f} × GELU, {said}", flush=True)
-    return found
+        cell = {"ratio": ratio, "spread": spread, "tokens": tokens, "share": times.share(name, work)}
+        row[name] = cell
+        said = f"{cell['tokens']:,.0f} tokens/s, {cell['share']:.2f} of the machine's rate"
+        print(f"{layers:3} layers {name:11} {ratio:6.3f} ± {cell['spread']:.3f} × GELU, {said}", flush=True)
+    return row
 
 
-def table(found: dict[int, dict[str, dict[str, float]]], device: str) -> str:
+def table(rows: dict[int, dict[str, dict[str, float]]], device: str) -> str:
     """As Markdown."""
     names = list(parts())
     when = f"{date.today():%-d %B %Y}, torch {torch.__version__}"
     lines = [f"{machine()}; {device}, threads: {torch.get_num_threads()}. {when}.", ""]
     lines += heading(["layers", *names])
-    for layers, row in found.items():
+    for layers, row in rows.items():
         cells = [f"{o['ratio']:.3f} ± {o['spread']:.3f} ({o['tokens']:,.0f}; {o['share']:.2f})" for o in row.values()]
         lines.append(f"| {layers} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
@@ -93,8 +93,8 @@ def main() -> None:
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
     task = Text(given.corpus, context=given.context)
-    found = {n: measure(n, task, given.batch, given.rounds, given.device) for n in given.layers}
-    publish(table(found, given.device), given.write, "language")
+    rows = {n: measure(n, task, given.batch, given.rounds, given.device) for n in given.layers}
+    publish(table(rows, given.device), given.write, "language")
 
 
 if __name__ == "__main__":

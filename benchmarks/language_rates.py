@@ -67,11 +67,11 @@ def _last(run: Run) -> float:
     return float("inf") if run.diverged else float(run.score("loss", "val")[-1])
 
 
-def row(base: Setting, method: str, found: Losses, rates: Sequence[float]) -> str:
+def row(base: Setting, method: str, loss: Losses, rates: Sequence[float]) -> str:
     """A line of the table; the lowest loss is bold."""
-    lowest = min(found.values())
+    lowest = min(loss.values())
     cells = [
-        "–" if rate not in found else f"**{found[rate]:.3f}**" if found[rate] == lowest else f"{found[rate]:.3f}"
+        "–" if rate not in loss else f"**{loss[rate]:.3f}**" if loss[rate] == lowest else f"{loss[rate]:.3f}"
         for rate in rates
     ]
     seeds = " and ".join(map(str, seeds_of(base)))

@@ -35,31 +35,29 @@ def gains(task: str, searches: int, seeds: int, scale: str) -> np.ndarray:
 
     All searches are compared with the same baseline runs.
     """
-    found, store = setting(task, scale), Store()
-    own = found.search()
-    each = [found.runs(seeds, replace(own, seed=own.seed + number)) for number in range(searches)]
-    complete([run for runs in (found.runs(seeds), *each) for run in runs], store, progress=sys.stderr.isatty())
-    before, *after = (
-        np.array([Run(run, store).accuracy.mean() for run in runs]) for runs in (found.runs(seeds), *each)
-    )
+    base, store = setting(task, scale), Store()
+    search = base.search()
+    each = [base.runs(seeds, replace(search, seed=search.seed + number)) for number in range(searches)]
+    complete([run for runs in (base.runs(seeds), *each) for run in runs], store, progress=sys.stderr.isatty())
+    before, *after = (np.array([Run(run, store).accuracy.mean() for run in runs]) for runs in (base.runs(seeds), *each))
     return 100 * (np.array(after) - before)
 
 
-def interval(found: np.ndarray, seed: int = 0) -> tuple[float, float]:
+def interval(values: np.ndarray, seed: int = 0) -> tuple[float, float]:
     """95 % bootstrap interval of the mean of `gains`: searches are drawn anew, and seeds, the same for all of them,
     because searches share the baseline runs and so rise and fall together with a seed."""
     rng = np.random.default_rng(seed)
-    rows, columns = (rng.integers(size, size=(RESAMPLES, size)) for size in found.shape)
-    drawn = found[rows[:, :, None], columns[:, None, :]].mean((1, 2))
+    rows, columns = (rng.integers(size, size=(RESAMPLES, size)) for size in values.shape)
+    drawn = values[rows[:, :, None], columns[:, None, :]].mean((1, 2))
     low, high = np.percentile(drawn, (2.5, 97.5))
     return float(low), float(high)
 
 
-def row(task: str, found: np.ndarray) -> str:
+def row(task: str, values: np.ndarray) -> str:
     """A line of the table."""
-    own, (low, high) = found.mean(1), interval(found)
-    told = " | ".join(f"{gain:+.1f} ± {half_width(seeds):.1f}" for gain, seeds in zip(own, found, strict=True))
-    return f"| {task_title(task)} | {told} | {own.mean():+.1f} [{low:+.1f}, {high:+.1f}] |"
+    means, (low, high) = values.mean(1), interval(values)
+    cells = " | ".join(f"{gain:+.1f} ± {half_width(seeds):.1f}" for gain, seeds in zip(means, values, strict=True))
+    return f"| {task_title(task)} | {cells} | {means.mean():+.1f} [{low:+.1f}, {high:+.1f}] |"
 
 
 def main() -> None:

@@ -43,14 +43,14 @@ FIRST_SEED = 500_000  # of the models that measure a function; searches have see
 
 def tables() -> list[Data]:
     """Two of classes and one of values, with columns of mean 0 and standard deviation 1."""
-    found = []
+    data_sets = []
     sets = {
         name: getattr(datasets, f"load_{name}")(return_X_y=True) for name in ("digits", "breast_cancer", "diabetes")
     }
     for name, (X, y) in sets.items():
         y = ((y - y.mean()) / y.std()).astype(np.float32) if y.dtype.kind == "f" else y
-        found.append(Data.from_arrays(StandardScaler().fit_transform(X), y, name, SPLITS))
-    return found
+        data_sets.append(Data.from_arrays(StandardScaler().fit_transform(X), y, name, SPLITS))
+    return data_sets
 
 
 def maker_of(data: Data) -> Callable[[int], nn.Module]:
@@ -68,8 +68,8 @@ def maker_of(data: Data) -> Callable[[int], nn.Module]:
 def scores(runs: Sequence[RunSpec], metric: str, store: Store) -> np.ndarray:
     """(runs, 2): in percent on `val`, at the end and as a mean over training; 0 where a run diverged."""
     read = [Run(run, store) for run in runs]
-    found = [(0.0, 0.0) if r.diverged else (r.score(metric, "val")[-1], r.score(metric, "val").mean()) for r in read]
-    return 100 * np.array(found)
+    pairs = [(0.0, 0.0) if r.diverged else (r.score(metric, "val")[-1], r.score(metric, "val").mean()) for r in read]
+    return 100 * np.array(pairs)
 
 
 def measure(data: Data, store: Store) -> tuple[float, dict[tuple[str, float], np.ndarray]]:
@@ -105,9 +105,9 @@ def measure(data: Data, store: Store) -> tuple[float, dict[tuple[str, float], np
     }
 
 
-def table(found: dict[str, tuple[float, dict[tuple[str, float], np.ndarray]]]) -> str:
+def table(results: dict[str, tuple[float, dict[tuple[str, float], np.ndarray]]]) -> str:
     """The table as Markdown."""
-    rates = ", ".join(f"{name} {rate:g}" for name, (rate, _) in found.items())
+    rates = ", ".join(f"{name} {rate:g}" for name, (rate, _) in results.items())
     lines = [
         f"{machine()}, one thread. {date.today():%d %B %Y}, torch {torch.__version__}.",
         "",
@@ -115,10 +115,10 @@ def table(found: dict[str, tuple[float, dict[tuple[str, float], np.ndarray]]]) -
         "interval over the searches of all data sets: accuracy (digits, breast_cancer) or R² (diabetes) at "
         f"the end of {STEPS} steps, and as a mean over training. Rates of the weights, GELU's best on `val`: {rates}.",
         "",
-        *heading(["start", "knot rate", *found, "all, at the end", "all, over training"]),
+        *heading(["start", "knot rate", *results, "all, at the end", "all, over training"]),
     ]
-    for start, knot_rate in next(iter(found.values()))[1]:
-        each = [gains[start, knot_rate] for _, gains in found.values()]
+    for start, knot_rate in next(iter(results.values()))[1]:
+        each = [gains[start, knot_rate] for _, gains in results.values()]
         ends = " | ".join(f"{gains[:, 0].mean():+.1f}" for gains in each)
         joined = np.concatenate(each)
         whole = " | ".join(f"{values.mean():+.2f} ± {half_width(values):.2f}" for values in joined.T)

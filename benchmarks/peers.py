@@ -34,7 +34,7 @@ ROUNDS = 15
 def activations() -> dict[str, nn.Module]:
     """By name: functions of images (batch, CHANNELS, SIDE, SIDE)."""
     one = Spline.from_function(nn.LeakyReLU(), -RANGE, RANGE, KNOTS, learnable=True)
-    found: dict[str, nn.Module] = {
+    modules: dict[str, nn.Module] = {
         "GELU": nn.GELU(),
         "PReLU, one a channel": nn.PReLU(CHANNELS),
         "lab.Spline, one for all": one,
@@ -44,22 +44,22 @@ def activations() -> dict[str, nn.Module]:
         from deepsplines.ds_modules import DeepBSpline
 
         theirs = DeepBSpline("conv", CHANNELS, size=KNOTS, range_=RANGE, init="leaky_relu", save_memory=False)
-        found["DeepSplines DeepBSpline, one a channel"] = theirs
+        modules["DeepSplines DeepBSpline, one a channel"] = theirs
     except ImportError as error:
         print(f"DeepSplines is not here ({error})")
     try:
         from rational.torch import Rational
 
-        found["rational-activations, one for all"] = Rational(cuda=False)
+        modules["rational-activations, one for all"] = Rational(cuda=False)
     except ImportError as error:
         print(f"rational-activations is not here ({error})")
-    return found
+    return modules
 
 
 def layers() -> dict[str, nn.Module]:
     """By name: layers from CHANNELS to CHANNELS numbers."""
     spline = ChannelSpline(torch.zeros(CHANNELS, KNOTS), -RANGE, RANGE, learnable=True)
-    found: dict[str, nn.Module] = {
+    modules: dict[str, nn.Module] = {
         "Linear, GELU": nn.Sequential(nn.Linear(CHANNELS, CHANNELS), nn.GELU()),
         "Linear, lab ChannelSpline": nn.Sequential(nn.Linear(CHANNELS, CHANNELS), spline),
         "lab KANLinear": KANLinear(CHANNELS, CHANNELS),
@@ -67,28 +67,28 @@ def layers() -> dict[str, nn.Module]:
     package = find_spec("ikan")
     if package is None or package.origin is None:
         print("ikan is not here")
-        return found
+        return modules
     # its __init__ asks for packages that this one module does not need
     spec = spec_from_file_location("ikan_kan", Path(package.origin).with_name("KAN.py"))
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
-    found["efficient-kan's KANLinear (ikan)"] = module.KANLinear(CHANNELS, CHANNELS)
-    return found
+    modules["efficient-kan's KANLinear (ikan)"] = module.KANLinear(CHANNELS, CHANNELS)
+    return modules
 
 
-def check(found: dict[str, nn.Module], x: Tensor) -> None:
+def check(modules: dict[str, nn.Module], x: Tensor) -> None:
     """What is timed is one function: within the range, the lab's spline and DeepSplines' are the leaky ReLU."""
     inside = x.clamp(-0.9 * RANGE, 0.9 * RANGE)
-    for name, module in found.items():
+    for name, module in modules.items():
         if "Spline" in name:
             torch.testing.assert_close(module(inside), nn.functional.leaky_relu(inside), atol=1e-4, rtol=1e-4)
 
 
-def measured(found: dict[str, Callable], x: Tensor, rounds: int) -> dict[str, np.ndarray]:
+def measured(modules: dict[str, Callable], x: Tensor, rounds: int) -> dict[str, np.ndarray]:
     """Seconds of each round by name, forward and backward."""
-    seconds: dict[str, list[float]] = {name: [] for name in found}
+    seconds: dict[str, list[float]] = {name: [] for name in modules}
     for number in range(rounds + 2):  # two warm up
-        for name, module in found.items():
+        for name, module in modules.items():
             given = x.detach().requires_grad_()
             _wait(x)
             start = time.perf_counter()
@@ -115,15 +115,15 @@ def main() -> None:
     torch.set_num_threads(1)
     print(machine())
     generator = torch.Generator().manual_seed(0)
-    for what, found, shape in (
+    for what, modules, shape in (
         ("images", activations(), (asked.batch, CHANNELS, SIDE, SIDE)),
         ("layers on rows", layers(), (64 * asked.batch, CHANNELS)),
     ):
         x = torch.randn(shape, generator=generator).to(asked.device)
-        found = {name: module.to(asked.device) for name, module in found.items()}
+        modules = {name: module.to(asked.device) for name, module in modules.items()}
         if what == "images":
-            check(found, x)
-        seconds = measured(found, x, asked.rounds)
+            check(modules, x)
+        seconds = measured(modules, x, asked.rounds)
         first = np.median(next(iter(seconds.values())))
         for name, values in seconds.items():
             low, middle, high = 1000 * np.percentile(values, (25, 50, 75))

@@ -56,9 +56,9 @@ def prepared(race: str) -> dict:
     return json.loads(subprocess.run(command, input=asked, stdout=subprocess.PIPE, text=True, check=True).stdout)
 
 
-def scores(race: str, phi: torch.nn.Module, found: dict, rates: tuple[float, ...]) -> Tensor:
+def scores(race: str, phi: torch.nn.Module, state: dict, rates: tuple[float, ...]) -> Tensor:
     """Validation accuracy, averaged over training and seeds, of each rate, (rates,)."""
-    runs, rate = found["runs"], torch.tensor(rates).repeat_interleave(len(SEEDS))[:, None, None]
+    runs, rate = state["runs"], torch.tensor(rates).repeat_interleave(len(SEEDS))[:, None, None]
 
     def stacked(values: list) -> Tensor:
         return torch.tensor(values).repeat(len(rates), *[1] * (torch.tensor(values).ndim - 1))
@@ -68,7 +68,7 @@ def scores(race: str, phi: torch.nn.Module, found: dict, rates: tuple[float, ...
         points = stacked([run[split]["points"] for run in runs])
         return points.view(len(points), -1, width).float(), stacked([run[split]["labels"] for run in runs])
 
-    (x, labels), (kept, answers) = rows("train"), rows("test")
+    (x, labels), (test_x, answers) = rows("train"), rows("test")
     targets = torch.nn.functional.one_hot(labels, runs[0]["outputs"]).float()
     weights = []
     for number, layer in enumerate(runs[0]["layers"]):
@@ -87,16 +87,16 @@ def scores(race: str, phi: torch.nn.Module, found: dict, rates: tuple[float, ...
         loss = (network(x) - targets).square().mean((1, 2)).sum()
         for weight, slope in zip(weights, torch.autograd.grad(loss, weights), strict=True):
             weight.data -= rate * slope
-        if step % found["every"] == 0:
+        if step % state["every"] == 0:
             with torch.no_grad():
-                right.append((network(kept).argmax(-1) == answers).float().mean(1))
+                right.append((network(test_x).argmax(-1) == answers).float().mean(1))
     return torch.stack(right).mean(0).view(len(rates), len(SEEDS)).mean(1)
 
 
 def tuned(race: str, wanted: str | None = None) -> dict[str, float]:
     """The best rate of each function, by name; or of one alone."""
-    found, rates = prepared(race), TRIED.get(race, OTHERS)
-    curves = {f["name"]: f for f in offered()} | found["functions"]
+    state, rates = prepared(race), TRIED.get(race, OTHERS)
+    curves = {f["name"]: f for f in offered()} | state["functions"]
     functions: dict[str, torch.nn.Module] = {
         name: Spline(torch.tensor(f["values"]), f["low"], f["high"]) for name, f in curves.items()
     }
@@ -105,11 +105,11 @@ def tuned(race: str, wanted: str | None = None) -> dict[str, float]:
     if wanted is not None and wanted not in functions:
         raise SystemExit(f"--function {wanted}: there is none; known: {', '.join(functions)}")
     for name in functions if wanted is None else [wanted]:
-        reached = scores(race, functions[name], found, rates)
-        told = ", ".join(f"{rate:g}: {100 * score:.1f} %" for rate, score in zip(rates, reached.tolist(), strict=True))
-        print(f"{race}, {name}: {told}", file=sys.stderr, flush=True)
+        reached = scores(race, functions[name], state, rates)
+        words = ", ".join(f"{rate:g}: {100 * score:.1f} %" for rate, score in zip(rates, reached.tolist(), strict=True))
+        print(f"{race}, {name}: {words}", file=sys.stderr, flush=True)
         number = int(reached.argmax())
-        if reached[number] < 1.2 / found["runs"][0]["outputs"]:  # about chance: that decides nothing
+        if reached[number] < 1.2 / state["runs"][0]["outputs"]:  # about chance: that decides nothing
             print(f"{race}, {name}: it learns with none of these rates; the page uses ReLU's", file=sys.stderr)
             continue
         if number in (0, len(rates) - 1):

@@ -41,22 +41,22 @@ def seconds(specs: list, store: Store) -> float:
 def accuracies(runs: list, store: Store) -> np.ndarray:
     """(runs, 2): accuracy on the test split in percent, of the weights that were kept, and the mean of all evaluations,
     which is higher the sooner a model is right; NaN for a run that diverged."""
-    read, found = [Run(spec, store) for spec in runs], np.full((len(runs), 2), np.nan)
-    for row, run in zip(found, read, strict=True):
+    read, accuracy = [Run(spec, store) for spec in runs], np.full((len(runs), 2), np.nan)
+    for row, run in zip(accuracy, read, strict=True):
         if not run.diverged:
             test = 100 * run.accuracy_on("test")
             row[:] = test[run.steps == run.notes["kept"]].item(), test.mean()
-    return found
+    return accuracy
 
 
 def measure(name: str, scale: str, seeds: int, store: Store) -> list[dict]:
     """Rows of a task: with ReLU, and by each search."""
-    found, rows = of_table(table_named(name), scale), []
+    setting, rows = of_table(table_named(name), scale), []
     for by in (None, *SEARCHES):
-        search = None if by is None else found.search(by=by)
+        search = None if by is None else setting.search(by=by)
         cost = 0.0 if search is None else seconds([search], store)
         phi = "relu" if search is None else Learned(search, "phi")
-        runs = [replace(run, model=replace(run.model, phi=phi)) for run in found.runs(seeds)]
+        runs = [replace(run, model=replace(run.model, phi=phi)) for run in setting.runs(seeds)]
         seconds(runs, store)
         rows.append({"task": name, "by": by or "ReLU, no search", "cost": cost, "accuracy": accuracies(runs, store)})
         print(row(rows[-1], rows), file=sys.stderr, flush=True)
@@ -67,8 +67,8 @@ def row(one: dict, rows: list[dict]) -> str:
     """A line of the table."""
     values = one["accuracy"][np.isfinite(one["accuracy"]).all(1)]
     means = [f"{value.mean():.1f} ± {half_width(value):.1f}" if len(value) else "–" for value in values.T]
-    lost = len(one["accuracy"]) - len(values)
-    means[0] += f" ({lost} of {len(one['accuracy'])} diverged)" if lost else ""
+    diverged = len(one["accuracy"]) - len(values)
+    means[0] += f" ({diverged} of {len(one['accuracy'])} diverged)" if diverged else ""
     full = next((r["cost"] for r in rows if r["task"] == one["task"] and r["by"] == SEARCHES[0]), 0.0)
     share = f"{one['cost'] / full:.2f}" if full and one["cost"] else "–"
     cost = f"{one['cost']:.1f}" if one["cost"] else "–"

@@ -94,13 +94,13 @@ def peers_of(device: str) -> dict[str, tuple[Callable, tuple[Tensor, ...]]]:
         return lambda x: module(x.view(-1, *shape)).reshape(-1)
 
     images, rows = (peers.CHANNELS, peers.SIDE, peers.SIDE), (peers.CHANNELS,)
-    found = {}
+    learners = {}
     for shape, modules in ((images, peers.activations()), (rows, peers.layers())):
         for name, module in modules.items():
             module.to(device)
             if learned := tuple(module.parameters()):  # GELU is here already
-                found[name] = on(module, *shape), tuple(part for part in learned if part.requires_grad)
-    return found
+                learners[name] = on(module, *shape), tuple(part for part in learned if part.requires_grad)
+    return learners
 
 
 def contestants(device: str) -> dict[str, tuple[Callable, Tensor | None]]:
@@ -197,9 +197,9 @@ def measure(
             times[key].append(seconds(call, device, repeat, clock))
     size, copy = count * x.element_size(), np.median(times["copy", "forward"])
     rows = []
-    for (name, what), found in times.items():
-        low, middle, high = np.quantile(found, (0.25, 0.5, 0.75))
-        moved = (2 if what == "forward" else 5) * size / middle
+    for (name, what), samples in times.items():
+        low, middle, high = np.quantile(samples, (0.25, 0.5, 0.75))
+        bandwidth = (2 if what == "forward" else 5) * size / middle
         rows.append(
             {
                 "device": device,
@@ -210,9 +210,9 @@ def measure(
                 "what": what,
                 "ms": 1e3 * middle,
                 "spread": 5e2 * (high - low),
-                "rounds": len(found),
+                "rounds": len(samples),
                 "GELU": middle / np.median(times.get(("GELU", what), [np.nan])),
-                "of copy": moved / (2 * size / copy),
+                "of copy": bandwidth / (2 * size / copy),
             }
         )
     return rows

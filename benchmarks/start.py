@@ -35,7 +35,7 @@ def measure(figure: str) -> list[tuple[float, float]]:
     """Seconds of the clock and of the processor, of each cell in a fresh kernel."""
     manager, client = start_new_kernel(kernel_name="python3")
     try:
-        found = []
+        times = []
         for code, _ in CELLS.values():
             cell = MEASURED.format(code=code.format(figure=figure))
             content = client.execute_interactive(
@@ -44,8 +44,8 @@ def measure(figure: str) -> list[tuple[float, float]]:
             if content["status"] != "ok":
                 raise SystemExit(f"{code}: {content['ename']}: {content['evalue']}")
             clock, processor = ast.literal_eval(content["user_expressions"]["took"]["data"]["text/plain"])
-            found.append((clock, processor))
-        return found
+            times.append((clock, processor))
+        return times
     finally:
         client.stop_channels()
         manager.shutdown_kernel(now=True)
@@ -61,7 +61,7 @@ def main() -> None:
     lines = [f"{machine()}; {given.figure}. {date.today():%-d %B %Y}, torch {torch.__version__}.", ""]
     lines += heading(["cell of a fresh kernel", "to stay below", "CPU seconds", "by the clock"])
     for number, (name, (_, most)) in enumerate(CELLS.items()):
-        clock, processor = (statistics.median(found[number][i] for found in rounds) for i in range(2))
+        clock, processor = (statistics.median(run[number][i] for run in rounds) for i in range(2))
         lines.append(f"| {name} | {most:g} s | {processor:.1f} | {clock:.1f} |")
     publish("\n".join(lines), given.write, "start")
 

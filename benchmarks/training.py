@@ -227,13 +227,13 @@ def evaluation(family: Family, step: float) -> float:
     fleet = fleet_of(runs, [family.parts] * len(runs))
     fleet.recipe = replace(fleet.recipe, stop=1)
     batch = fleet.batch(0)
-    fleet.moved(batch.loss(batch.outputs(fleet.model)).detach())
+    fleet.note_step(batch.loss(batch.outputs(fleet.model)).detach())
     start = time.process_time()
     fleet.measure()
     return (time.process_time() - start) / (family.evaluated.recipe.every * step)
 
 
-def beside(name: str, processes: int, seconds: float) -> float:
+def parallel_rate(name: str, processes: int, seconds: float) -> float:
     """Examples a second of ours, in several processes that train at the same time."""
     begin = time.time() + 12.0 + 6.0 * processes  # when all of them are warm
     words = [sys.executable, __file__, "--alone", name, str(begin), str(seconds)]
@@ -286,7 +286,7 @@ def main() -> None:
         rows[name] = measure(name, known[name], given.rounds, given.seconds, not given.without_compile)
         one, two = [float("nan")] * 2
         if not given.without_processes:
-            one, two = (beside(name, count, 4 * given.seconds) for count in (1, 2))
+            one, two = (parallel_rate(name, count, 4 * given.seconds) for count in (1, 2))
         rows[name]["two"] = two / one
     publish(table(rows, known), given.write, "training")
 

@@ -149,17 +149,17 @@ class Comparison:
         """
         check_choice("function", function, self.functions)
         of_function = [run for run in self.runs if run.function == function]
-        found = [run for run in of_function if run.search == search and run.spec.seed == seed]
-        if not found:
+        matches = [run for run in of_function if run.search == search and run.spec.seed == seed]
+        if not matches:
             check_whole("seed", seed, 0)
             there = f"seeds {listed([str(s) for s in dict.fromkeys(run.spec.seed for run in of_function)])}"
             raise ArgumentError(
                 f"no run of {function} with seed={shown(seed)}, search={shown(search)}; there are {there}"
             )
-        net, part = self.maker.new(seed), found[0].spec.model.phi
+        net, part = self.maker.new(seed), matches[0].spec.model.phi
         if part != UNCHANGED:
             self.maker.put(net, as_module(resolve(part, self.store)))
-        _, weights, _ = self.store.load(found[0].spec)
+        _, weights, _ = self.store.load(matches[0].spec)
         held = {**dict(net.named_parameters()), **dict(net.named_buffers())}
         with torch.no_grad():
             for name, value in weights.items():

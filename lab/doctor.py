@@ -36,14 +36,14 @@ def examine() -> dict[str, str]:
     True
     """
     device = choose_device("auto")
-    found = {"python": platform.python_version(), "torch": str(torch.__version__)}
-    found |= {name: _version(name) for name in PACKAGES}
-    found["device"] = f"{device} ({device_name(device)})"
-    found["spline kernel"] = _or_error(op.describe)
-    found["browser"] = browser() or "none found: figures come without PNG and SVG; install Chromium or Chrome"
-    found["zoo"] = _or_error(lambda: f"{len(zoo_names())} learned functions")
-    found["data"] = _or_error(_data)
-    return found | _store()
+    findings = {"python": platform.python_version(), "torch": str(torch.__version__)}
+    findings |= {name: _version(name) for name in PACKAGES}
+    findings["device"] = f"{device} ({device_name(device)})"
+    findings["spline kernel"] = _or_error(op.describe)
+    findings["browser"] = browser() or "none found: figures come without PNG and SVG; install Chromium or Chrome"
+    findings["zoo"] = _or_error(lambda: f"{len(zoo_names())} learned functions")
+    findings["data"] = _or_error(_data)
+    return findings | _store()
 
 
 def browser() -> str | None:
@@ -75,14 +75,14 @@ def _store() -> dict[str, str]:
     except LabError as error:  # LAB_STORE can be no folder
         return {"store": "none", "store health": str(error)}
     try:
-        found = {"store": f"{sum(1 for _ in store.results())} results in {store.folder}"}
+        findings = {"store": f"{sum(1 for _ in store.results())} results in {store.folder}"}
         damaged, foreign = store.verify(), store.foreign()
     except LabError as error:  # what is wrong is what a doctor is asked for
         return {"store": str(store.folder), "store health": str(error)}
     more = [f"and {len(damaged) - 3} more: see `lab store verify`"] if len(damaged) > 3 else []
     health = [*damaged[:3], *more] or ["every result is as it was written"]
     health += [f"{len(foreign)} things there are not the lab's: see `lab store verify`"] if foreign else []
-    return found | {"store health": "; ".join(health)}
+    return findings | {"store health": "; ".join(health)}
 
 
 def _version(package: str) -> str:

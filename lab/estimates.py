@@ -157,10 +157,10 @@ def proportion(hits: int, n: int, over: str) -> Estimate:
 
     if not n:
         return missing(over)
-    found = binomtest(hits, n)
+    test = binomtest(hits, n)
 
     def interval(level: float) -> tuple[float, float]:
-        low, high = found.proportion_ci(level)
+        low, high = test.proportion_ci(level)
         return low, high
 
     return Estimate(hits / n, interval, n, over, over)

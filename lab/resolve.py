@@ -17,8 +17,8 @@ def resolve(part: Part, store: Store) -> Resolved: ...
 def resolve(part: Part, store: Store) -> Resolved:
     """A non-linearity with its values: what a search found is read from the store."""
     if isinstance(part, Shaped):
-        found = resolve(part.of, store)
-        return reshape(cast(Knots, found), part.shape, part.degree)  # others have no shape of their own
+        base = resolve(part.of, store)
+        return reshape(cast(Knots, base), part.shape, part.degree)  # others have no shape of their own
     if not isinstance(part, Learned):
         return part
     _, weights, _ = store.load(part.search)

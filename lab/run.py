@@ -104,8 +104,8 @@ class Run(Stored):
     @property
     def diverged(self) -> tuple[int, float] | None:
         """Step and value of the first loss that was not finite, or None."""
-        found = self._stored[2]["diverged"]
-        return None if found is None else (found[0], float(found[1]))
+        note = self._stored[2]["diverged"]
+        return None if note is None else (note[0], float(note[1]))
 
     @property
     def notes(self) -> dict:
@@ -174,14 +174,14 @@ class Runs(Sequence[Run]):
     @property
     def accuracy(self) -> np.ndarray:
         """Accuracy by run and step, (R, T), 0 to 1."""
-        return self._beside([run.accuracy for run in self])
+        return self._table([run.accuracy for run in self])
 
     @property
     def scores(self) -> dict[str, np.ndarray]:
         """Every score by run and step, (R, T), by <score>_<split>."""
-        return {name: self._beside([run.scores[name] for run in self]) for name in self[0].scores}
+        return {name: self._table([run.scores[name] for run in self]) for name in self[0].scores}
 
-    def _beside(self, scores: list[np.ndarray]) -> np.ndarray:
+    def _table(self, scores: list[np.ndarray]) -> np.ndarray:
         if len(lengths := sorted({len(of_run) for of_run in scores})) != 1:
             said = f"runs of {lengths[0]} to {lengths[-1]} evaluations have" if lengths else "no runs have"
             raise ArgumentError(f"{said} no table of runs × steps; look at single ones, as in runs[0].accuracy")

@@ -69,10 +69,10 @@ class LearnedFunctions(Stored, ABC):
         about = self.provenance | {"versions": versions(), "task": self.spec.task_name, "paper": paper}
         written = {}
         for part, spline in self.splines.items():
-            own = name if len(self.splines) == 1 else f"{name}-{part}"
+            full_name = name if len(self.splines) == 1 else f"{name}-{part}"
             where = getattr(self.spec.model, "replace", None) or part
-            written[own] = (spline, about | {"part": where} | gain | facts)
-        return [keep(own, spline, notes, folder) for own, (spline, notes) in written.items()]
+            written[full_name] = (spline, about | {"part": where} | gain | facts)
+        return [keep(full_name, spline, notes, folder) for full_name, (spline, notes) in written.items()]
 
 
 class Measured(Protocol):
@@ -101,9 +101,9 @@ class SearchResult(LearnedFunctions):
     @cached_property
     def splines(self) -> dict[str, Spline]:
         """The learned functions by part: "mlp", "attention"; of perceptrons "phi", or "phi0", "phi1", …; "inputs"."""
-        found = self._stored[1]  # a file has no order
-        parts = sorted(found, key=lambda part: (part != "mlp", part))
-        splines = {part: Spline(found[part], self.spec.low, self.spec.high) for part in parts}
+        knots = self._stored[1]  # a file has no order
+        parts = sorted(knots, key=lambda part: (part != "mlp", part))
+        splines = {part: Spline(knots[part], self.spec.low, self.spec.high) for part in parts}
         _searches.update(dict.fromkeys(splines.values(), self))
         return splines
 
@@ -155,8 +155,8 @@ class EpisodeResult(LearnedFunctions):
         if restart is not None:
             check_whole("restart", restart, 0, len(self.spec.restarts) - 1)
         end = f"@{self.winner if restart is None else restart}"
-        found = {n.removesuffix(end): values for n, values in self._stored[1].items() if n.endswith(end)}
-        return {name: Spline(found[name], self.spec.low, self.spec.high) for name in sorted(found)}
+        knots = {n.removesuffix(end): values for n, values in self._stored[1].items() if n.endswith(end)}
+        return {name: Spline(knots[name], self.spec.low, self.spec.high) for name in sorted(knots)}
 
     @property
     def results(self) -> np.ndarray:

@@ -15,10 +15,10 @@ PACKAGES = ("torch", "numpy", "pandas", "plotly")
 
 def versions() -> dict[str, str]:
     """Versions of what makes numbers and drawing: lab (with its commit), Python, torch, numpy, pandas, plotly."""
-    found = {"lab": _version("lab-nonlinearities"), "python": platform.python_version()}
+    result = {"lab": _version("lab-nonlinearities"), "python": platform.python_version()}
     if commit := lab_commit():
-        found["lab_commit"] = commit
-    return found | {name: _version(name) for name in PACKAGES}
+        result["lab_commit"] = commit
+    return result | {name: _version(name) for name in PACKAGES}
 
 
 def lab_commit() -> str | None:

@@ -204,8 +204,8 @@ def read(entry: Entry, scale: str) -> Figure:
         table = table[table["task"].isin(entry.tasks)].reset_index(drop=True)
     elif len(shown) < len(entry.tasks):
         entry = entry.for_tasks(shown)
-    beside = [name for name in ("curves", "functions") if has_table(entry.name, scale, name)]
-    extras = {name: shipped_table(entry.name, scale, name) for name in beside}
+    tables = [name for name in ("curves", "functions") if has_table(entry.name, scale, name)]
+    extras = {name: shipped_table(entry.name, scale, name) for name in tables}
     facts = provenance_of(entry.name, scale)
     if set(facts["runs"]) == {key(spec) for _, spec in entry.plan(scale, max(1, len(facts["seeds"])))}:
         facts |= _settings(entry, scale)  # how the same runs are put into words may have been corrected
@@ -281,8 +281,8 @@ def _made(entry: Entry, facts: dict) -> str:
         first, last = facts["seeds"][0], facts["seeds"][-1]
         seeds = f"seeds {first} to {last}" if last > first else f"seed {first}"
         words += f", {seeds}, {counted(len(facts['runs']), 'run')}{searches}."
-        lost = len(facts["diverged"])
-        words += f" {lost} of them diverged (their loss was no longer finite)." if lost else ""
+        diverged = len(facts["diverged"])
+        words += f" {diverged} of them diverged (their loss was no longer finite)." if diverged else ""
         words += f" Steps: {_steps(entry, facts['scale'])}."
     else:
         words += ". Nothing is trained."

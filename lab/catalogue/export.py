@@ -51,8 +51,8 @@ def images(figure_json: str, scale: float = 2.0, seconds: float = SECONDS) -> di
             said = errors.read().decode(errors="replace").strip().splitlines()
         if code or not all(target.is_file() for target in targets):
             raise NoImages(said[-1] if said else f"exit code {code}")
-        found = {kind: target.read_bytes() for kind, target in zip(FORMATS, targets, strict=True)}
-        return found | {"png": with_palette(found["png"])}
+        pictures = {kind: target.read_bytes() for kind, target in zip(FORMATS, targets, strict=True)}
+        return pictures | {"png": with_palette(pictures["png"])}
 
 
 def with_palette(png: bytes) -> bytes:

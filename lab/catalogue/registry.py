@@ -26,10 +26,10 @@ def entries(paper: str | None = None) -> dict[str, Entry]:
     ['transformers/fig2', 'transformers/rates', 'transformers/fig3']
     """
     if paper is None:
-        return {name: found for paper in PAPERS for name, found in entries(paper).items()}
+        return {name: entry for paper in PAPERS for name, entry in entries(paper).items()}
     of = package(paper)
-    found = [entry for name in import_module(of).MODULES for entry in import_module(f"{of}.{name}.figures").ENTRIES]
-    return {entry.name: entry for entry in sorted(found, key=lambda entry: entry.order)}
+    unordered = [entry for name in import_module(of).MODULES for entry in import_module(f"{of}.{name}.figures").ENTRIES]
+    return {entry.name: entry for entry in sorted(unordered, key=lambda entry: entry.order)}
 
 
 def entry(name: str) -> Entry:

@@ -80,14 +80,14 @@ def text(rows: Iterable[Row], times: StepTimes) -> str:
 
 def _planned(scale: str) -> list[tuple[Entry, list[Any]]]:
     """The specs of each entry, searches first."""
-    found = []
+    plans = []
     for entry in entries().values():
         if scale in entry.scales:
             specs = list(dict.fromkeys(spec for _, spec in entry.plan(scale, entry.seeds[scale])))
             every = list(dict.fromkeys([*(search for spec in specs for search in _below(spec)), *specs]))
             if every:
-                found.append((entry, every))
-    return found
+                plans.append((entry, every))
+    return plans
 
 
 def _below(spec: Any) -> list[Any]:

@@ -126,10 +126,10 @@ def as_text(card: dict[str, list[dict]]) -> str:
     """The rows to be read: verdict, id, claim; below, what was measured, why it does not count, what would decide."""
     lines, room = [], " " * (max(map(len, (HOLDS, FAILS, UNDECIDED, ABSENT))) + 2)
     for row in card["claims"]:
-        told = textwrap.wrap(f"{row['id']}, {row['scale']}: {row['claim']}", WIDTH - len(room))
+        block = textwrap.wrap(f"{row['id']}, {row['scale']}: {row['claim']}", WIDTH - len(room))
         for words in (measured(row), row["reason"] and f"not measured: {row['reason']}", _decides(row)):
-            told += textwrap.wrap(words, WIDTH - len(room))
-        lines += [(row["verdict"].ljust(len(room)) if not number else room) + line for number, line in enumerate(told)]
+            block += textwrap.wrap(words, WIDTH - len(room))
+        lines += [(row["verdict"].ljust(len(room)) if not number else room) + line for number, line in enumerate(block)]
     lines.append("")
     for row in card["numbers"]:
         lines += textwrap.wrap(described(row), WIDTH, subsequent_indent="  ")
@@ -171,8 +171,8 @@ def described(row: dict) -> str:
 
 def total(rows: list[dict]) -> str:
     counts = {word: sum(row["verdict"] == word for row in rows) for word in (HOLDS, FAILS, UNDECIDED, ABSENT)}
-    told = ", ".join(f"{word} {count}" for word, count in counts.items())
-    return f"{len(rows)} claims: {told}."
+    verdicts = ", ".join(f"{word} {count}" for word, count in counts.items())
+    return f"{len(rows)} claims: {verdicts}."
 
 
 def _number(value: float) -> str:

@@ -28,11 +28,11 @@ def has_results(name: str, scale: str) -> bool:
     return (folder_of(name, scale) / "provenance.json").is_file()
 
 
-def shipped_tasks(found: Entry, scale: str) -> tuple[str, ...]:
+def shipped_tasks(entry: Entry, scale: str) -> tuple[str, ...]:
     """The tasks of an entry that its shipped results show: all of them, or those that its provenance names."""
-    if not has_results(found.name, scale):
+    if not has_results(entry.name, scale):
         return ()
-    return tuple(provenance_of(found.name, scale).get("tasks", found.tasks))
+    return tuple(provenance_of(entry.name, scale).get("tasks", entry.tasks))
 
 
 def provenance_of(name: str, scale: str) -> dict:
@@ -43,14 +43,14 @@ def provenance_of(name: str, scale: str) -> dict:
         raise LabError(f"shipped results cannot be read ({error}); bring them back, or train with --force") from error
 
 
-def best_scale(found: Entry) -> str:
+def best_scale(entry: Entry) -> str:
     """The largest scale at which results of all tasks of an entry are shipped; laptop where there is none.
 
     >>> from lab.catalogue.registry import entry
     >>> best_scale(entry("transformers/fig6"))
     'laptop'
     """
-    whole = [scale for scale in found.scales if set(found.tasks) <= set(shipped_tasks(found, scale))]
+    whole = [scale for scale in entry.scales if set(entry.tasks) <= set(shipped_tasks(entry, scale))]
     return whole[-1] if whole and whole[-1] != "smoke" else "laptop"
 
 
@@ -78,12 +78,12 @@ def shipped_functions(scale: str = "laptop") -> dict[str, Spline]:
     """
     import torch
 
-    found: dict[str, Spline] = {}
+    splines: dict[str, Spline] = {}
     for name in ("simplicity/fig11", "simplicity/fig12", "simplicity/fig28"):
         if not has_table(name, scale, "functions"):
             continue
         functions = shipped_table(name, scale, "functions")
         for task, rows in functions[functions["chosen"].astype(bool)].groupby("task", sort=False):
             x, values = rows["x"].to_numpy(), torch.tensor(rows["value"].to_numpy(), dtype=torch.float32)
-            found.setdefault(task, Spline(values, float(x[0]), float(x[-1])))
-    return found
+            splines.setdefault(task, Spline(values, float(x[0]), float(x[-1])))
+    return splines

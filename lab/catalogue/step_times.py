@@ -58,8 +58,8 @@ class StepTimes:
                 rows[:, 2 * i] = 0.0
         size = np.abs(rows).max(0, initial=0.0)
         size[size == 0] = 1.0
-        found, _ = nnls(rows / size, np.ones(len(rows)))
-        values = found / size
+        solution, _ = nnls(rows / size, np.ones(len(rows)))
+        values = solution / size
         return {name: (float(values[2 * i]), float(values[2 * i + 1])) for i, name in enumerate(names)}
 
     @cached_property
@@ -179,4 +179,4 @@ def missing_data(specs: Iterable[Any]) -> bool:
 def _tasks(spec: Any) -> list[tuple[Any, Any]]:
     """The searches or the run that a spec is, each with its task; of a search by episodes, the first one."""
     several = [spec.pretrained] if isinstance(spec, FineTuning) else getattr(spec, "searches", (spec,))
-    return [(own, own.tasks[0] if hasattr(own, "tasks") else own.task) for own in several]
+    return [(single, single.tasks[0] if hasattr(single, "tasks") else single.task) for single in several]

@@ -58,7 +58,7 @@ def waiting(scale: str, store: Store, papers: Iterable[str] = ()) -> list[Waitin
     check_scale(scale, SCALES)
     rows = score()["claims"]
     open_claims = [row["entry"] for row in rows if row["verdict"] in (UNDECIDED, ABSENT)]
-    found = []
+    queue = []
     for paper in papers or [""]:
         for entry in entries(paper or None).values():
             if scale not in entry.scales:
@@ -67,8 +67,8 @@ def waiting(scale: str, store: Store, papers: Iterable[str] = ()) -> list[Waitin
             missing = sum(not store.has(spec) for spec in specs)
             if missing:
                 minutes = entry.minutes[scale] * missing / len(specs)
-                found.append(Waiting(entry, len(specs), missing, minutes, open_claims.count(entry.name)))
-    return sorted(found, key=lambda one: (-one.worth, one.minutes))
+                queue.append(Waiting(entry, len(specs), missing, minutes, open_claims.count(entry.name)))
+    return sorted(queue, key=lambda one: (-one.worth, one.minutes))
 
 
 def train_all(

@@ -65,11 +65,11 @@ def gain(phi: Spline, plain: dict, store: Store | None = None) -> dict:
     if not isinstance(spec, Search):
         raise ValueError(f"its spec is a {type(spec).__name__}, and not one of a search")
     shipped = [(where, *_compared(*tables)) for where, *tables in _shipped(key(spec), spec)]
-    found = shipped or [("store", *_compared(*tables)) for tables in _stored(phi, spec, store or Store())]
-    found = [(where, estimate, steps) for where, estimate, steps in found if estimate.n]
-    if not found:
+    measurements = shipped or [("store", *_compared(*tables)) for tables in _stored(phi, spec, store or Store())]
+    measurements = [(where, estimate, steps) for where, estimate, steps in measurements if estimate.n]
+    if not measurements:
         return NOTHING
-    where, estimate, steps = max(found, key=lambda row: (row[2], row[1].n))
+    where, estimate, steps = max(measurements, key=lambda row: (row[2], row[1].n))
     low, high = estimate.interval(LEVEL)
     numbers = {"gain": estimate.effect, "low": low, "high": high}
     rounded = {name: round(value, 1) + 0.0 for name, value in numbers.items()}  # + 0: no -0.0

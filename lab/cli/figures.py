@@ -89,6 +89,6 @@ class Scorecard:
         from lab.catalogue.results_page import as_markdown
         from lab.catalogue.shipped import RESULTS
 
-        found = scorecard.score(self.scale, self.results or RESULTS)
+        card = scorecard.score(self.scale, self.results or RESULTS)
         write = scorecard.as_json if self.json else as_markdown if self.markdown else scorecard.as_text
-        print(write(found))
+        print(write(card))

@@ -112,9 +112,11 @@ class Doctor:
         """Print the findings."""
         from lab.doctor import examine
 
-        found = examine()
+        findings = examine()
         print(
-            json.dumps(found, indent=1) if self.json else "\n".join(f"{name:16} {text}" for name, text in found.items())
+            json.dumps(findings, indent=1)
+            if self.json
+            else "\n".join(f"{name:16} {text}" for name, text in findings.items())
         )
 
 

@@ -50,8 +50,8 @@ class Search:
         from lab.catalogue.zoo import publish
 
         out = writable(self.out or environment.folder("LAB_ZOO") or Path("out/zoo"))
-        found = search(self.task, self.scale, self.learn, self.seed, self.device, by=self.by)
-        for path in publish(found, out, re.sub(r"[^\w+^-]+", "-", self.task)):
+        result = search(self.task, self.scale, self.learn, self.seed, self.device, by=self.by)
+        for path in publish(result, out, re.sub(r"[^\w+^-]+", "-", self.task)):
             print(path)
 
 

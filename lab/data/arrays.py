@@ -55,23 +55,23 @@ def array(values: Any, name: str) -> np.ndarray:
     if values is None or isinstance(values, (str, bytes, Mapping)):
         raise ArgumentError(f"{name}={shown(values)}: give an array with one row an example")
     try:
-        found = np.asarray(values)
+        result = np.asarray(values)
     except (TypeError, ValueError, RuntimeError) as error:
         raise ArgumentError(f"{name} makes no array ({shortened(str(error))}); give rows of one length") from error
-    if not found.ndim or not found.size:
-        raise ArgumentError(f"{name} has shape {found.shape}; give an array with one row an example")
-    return found
+    if not result.ndim or not result.size:
+        raise ArgumentError(f"{name} has shape {result.shape}; give an array with one row an example")
+    return result
 
 
 def _tensor(values: Any, name: str) -> tuple[Tensor, str]:
-    found = array(values, name)
-    if found.dtype.kind not in "fiub":
-        kind = "words" if found.dtype.kind in "OUS" else str(found.dtype)
+    content = array(values, name)
+    if content.dtype.kind not in "fiub":
+        kind = "words" if content.dtype.kind in "OUS" else str(content.dtype)
         raise ArgumentError(f"{name} holds {kind}; give numbers (lab.Data.read makes numbers of a table's categories)")
-    if found.dtype == np.uint8:
-        return torch.from_numpy(found.astype(np.float32) / 255), "bytes were divided by 255"
-    if found.dtype.kind in "fb":
-        return torch.from_numpy(np.array(found, dtype=np.float32, order="C")), ""
-    if found.dtype.kind == "u" and found.max(initial=0) > np.iinfo(np.int64).max:
+    if content.dtype == np.uint8:
+        return torch.from_numpy(content.astype(np.float32) / 255), "bytes were divided by 255"
+    if content.dtype.kind in "fb":
+        return torch.from_numpy(np.array(content, dtype=np.float32, order="C")), ""
+    if content.dtype.kind == "u" and content.max(initial=0) > np.iinfo(np.int64).max:
         raise ArgumentError(f"{name} holds whole numbers above 2^63; give smaller ones")
-    return torch.from_numpy(np.array(found, dtype=np.int64, order="C")), "whole numbers stayed whole, as tokens are"
+    return torch.from_numpy(np.array(content, dtype=np.int64, order="C")), "whole numbers stayed whole, as tokens are"

@@ -187,21 +187,21 @@ class Data:
         if not parts:
             X, y = sources.examples(dataset, inputs, target)
             return cls.from_arrays(X, y, name, splits, seed, **given)
-        found = {split: sources.examples(part, inputs, target) for split, part in parts.items()}
-        counts = {split: len(y) for split, (_, y) in found.items()}
-        joined = [X for X, _ in found.values()]
+        examples = {split: sources.examples(part, inputs, target) for split, part in parts.items()}
+        counts = {split: len(y) for split, (_, y) in examples.items()}
+        joined = [X for X, _ in examples.values()]
         X = (
             {key: np.concatenate([part[key] for part in joined]) for key in joined[0]}
             if isinstance(joined[0], dict)
             else np.concatenate(joined)
         )
-        y, start, own = np.concatenate([y for _, y in found.values()]), 0, dict[str, Any]()
+        y, start, indices = np.concatenate([y for _, y in examples.values()]), 0, dict[str, Any]()
         for split, count in counts.items():
             if split != "train":
-                own[split] = np.arange(start, start + count)
+                indices[split] = np.arange(start, start + count)
             start += count
-        shares = {key: share for key, share in (splits or DEFAULT_SPLITS).items() if key not in own}
-        return cls.from_arrays(X, y, name, own | shares, seed, **given)
+        shares = {key: share for key, share in (splits or DEFAULT_SPLITS).items() if key not in indices}
+        return cls.from_arrays(X, y, name, indices | shares, seed, **given)
 
     @classmethod
     def from_text(
@@ -251,15 +251,15 @@ class Data:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of inputs, targets, splits and measures: what the data set is, whatever it is called."""
-        found = hashlib.sha256()
+        hasher = hashlib.sha256()
         parts = {"inputs": self.inputs} if isinstance(self.inputs, Tensor) else dict(self.inputs)
         splits = {f"split {name}": rows for name, rows in self.rows.items()}
         for name, tensor in sorted({**parts, "targets": self.targets, **splits}.items()):
-            found.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
-            found.update(tensor.contiguous().numpy().tobytes())
+            hasher.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+            hasher.update(tensor.contiguous().numpy().tobytes())
         said = [measures.named(self.loss), *(f"{name} {measures.named(m)}" for name, m in self.metrics.items())]
-        found.update("\n".join([*said, *self.classes]).encode())
-        return found.hexdigest()
+        hasher.update("\n".join([*said, *self.classes]).encode())
+        return hasher.hexdigest()
 
     def __repr__(self) -> str:
         parts = {"": self.inputs} if isinstance(self.inputs, Tensor) else self.inputs

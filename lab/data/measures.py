@@ -64,8 +64,8 @@ def losses(loss: str | Function, outputs: Tensor, targets: Tensor) -> Tensor:
     tensor([2.])
     """
     if callable(loss):
-        found = [_number(loss(out, target), "the loss") for out, target in zip(outputs, targets, strict=True)]
-        return torch.stack(found)
+        numbers = [_number(loss(out, target), "the loss") for out, target in zip(outputs, targets, strict=True)]
+        return torch.stack(numbers)
     if loss == "cross_entropy":
         logits, ids = class_last(outputs, targets), targets
         nats = F.cross_entropy(at_least_float32(logits.flatten(0, -2)), ids.flatten(), reduction="none")
@@ -98,9 +98,9 @@ def class_last(outputs: Tensor, targets: Tensor) -> Tensor:
     if outputs.shape[:-1] == targets.shape:
         return outputs
     if outputs.ndim == targets.ndim + 1 and outputs.shape[:2] == targets.shape[:2]:
-        moved = outputs.movedim(2, -1)
-        if moved.shape[:-1] == targets.shape:
-            return moved
+        logits = outputs.movedim(2, -1)
+        if logits.shape[:-1] == targets.shape:
+            return logits
     raise ArgumentError(_misfit(outputs, targets, "logits of shape (batch, classes)"))
 
 
@@ -120,8 +120,8 @@ def _misfit(outputs: Tensor, targets: Tensor, wanted: str) -> str:
     )
 
 
-def _number(found: Any, what: str) -> Tensor:
-    found = torch.as_tensor(found)
-    if found.numel() != 1:
-        raise ArgumentError(f"{what} gives shape {tuple(found.shape)}; give one number, the mean over the batch")
-    return found.reshape(())
+def _number(value: Any, what: str) -> Tensor:
+    value = torch.as_tensor(value)
+    if value.numel() != 1:
+        raise ArgumentError(f"{what} gives shape {tuple(value.shape)}; give one number, the mean over the batch")
+    return value.reshape(())

@@ -36,10 +36,10 @@ def parts_of(dataset: Any) -> dict[str, Any]:
     """The splits that a data set brings along, by the lab's names; none where it is one."""
     if not isinstance(dataset, Mapping):
         return {}
-    found = {SPLITS[str(name)]: part for name, part in dataset.items() if str(name) in SPLITS}
-    if "train" not in found:
+    parts = {SPLITS[str(name)]: part for name, part in dataset.items() if str(name) in SPLITS}
+    if "train" not in parts:
         raise ArgumentError(f"the data set has the splits {listed(list(map(str, dataset)))}; give one with 'train'")
-    return found
+    return parts
 
 
 def windows(text: str, tokens: str, context: int) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
@@ -93,9 +93,9 @@ def _named(rows: list, inputs: str | Sequence[str] | None, target: str | None) -
         chosen = [name for name in names if name != target and not isinstance(rows[0][name], str)]
     if not chosen or not set(chosen) <= set(names):
         raise ArgumentError(f"inputs={shown(inputs)}: examples have {listed(names)}; name those that the model reads")
-    found = {name: _stacked([row[name] for row in rows], name) for name in chosen}
+    columns = {name: _stacked([row[name] for row in rows], name) for name in chosen}
     y = _stacked([row[target] for row in rows], target)
-    return next(iter(found.values())) if isinstance(inputs, str) or len(found) == 1 else found, y
+    return next(iter(columns.values())) if isinstance(inputs, str) or len(columns) == 1 else columns, y
 
 
 def _stacked(values: list, name: str) -> np.ndarray:

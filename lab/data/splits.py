@@ -42,16 +42,16 @@ def divide(
     if sum(sizes.values()) > len(free):
         raise ArgumentError(f"splits of {_said(sizes)} need more rows than the {len(free)} there are; give fewer")
     if groups is not None:
-        found = _grouped({name: size / len(free) for name, size in sizes.items()}, free, groups, seed)
+        splits = _grouped({name: size / len(free) for name, size in sizes.items()}, free, groups, seed)
     else:
-        found = _drawn(sizes, free, labels, seed, classes)
-    found = {name: fixed.get(name, found.get(name, np.array([], int))) for name in given} | {
-        name: rows for name, rows in found.items() if name not in given
+        splits = _drawn(sizes, free, labels, seed, classes)
+    splits = {name: fixed.get(name, splits.get(name, np.array([], int))) for name in given} | {
+        name: rows for name, rows in splits.items() if name not in given
     }
-    if not all(len(rows) for rows in found.values()):
-        empty = next(name for name, rows in found.items() if not len(rows))
+    if not all(len(rows) for rows in splits.values()):
+        empty = next(name for name, rows in splits.items() if not len(rows))
         raise ArgumentError(f"split {empty!r} would have no row of {count}; give more rows, or another share")
-    return {name: np.sort(rows).astype(np.int64) for name, rows in found.items()}
+    return {name: np.sort(rows).astype(np.int64) for name, rows in splits.items()}
 
 
 def _drawn(
@@ -66,9 +66,9 @@ def _drawn(
         if size == len(left):
             splits[name], left = left, left[:0]
             continue
-        own = None if labels is None else labels[left]
+        strata = None if labels is None else labels[left]
         try:
-            left, splits[name] = train_test_split(left, test_size=size, random_state=(seed + number), stratify=own)
+            left, splits[name] = train_test_split(left, test_size=size, random_state=(seed + number), stratify=strata)
         except ValueError as error:
             raise ArgumentError(
                 f"split {name!r} of {size} rows cannot have every class ({shortened(str(error))}); give more rows to it"
@@ -109,14 +109,14 @@ def _grouped(shares: Mapping[str, float], free: np.ndarray, groups: np.ndarray, 
 
 
 def _rows(name: str, part: Any, count: int) -> np.ndarray:
-    found = np.asarray(part)
-    if found.dtype == bool and found.shape == (count,):
-        return np.flatnonzero(found)
-    if found.ndim != 1 or found.dtype.kind not in "iu" or not found.size:
+    rows = np.asarray(part)
+    if rows.dtype == bool and rows.shape == (count,):
+        return np.flatnonzero(rows)
+    if rows.ndim != 1 or rows.dtype.kind not in "iu" or not rows.size:
         raise ArgumentError(f"splits[{name!r}]={shown(part)}: give a share, a number of rows, their indices or a mask")
-    if found.min() < 0 or found.max() >= count or len(np.unique(found)) != len(found):
+    if rows.min() < 0 or rows.max() >= count or len(np.unique(rows)) != len(rows):
         raise ArgumentError(f"splits[{name!r}]: give each row once, from 0 to {count - 1}")
-    return found.astype(np.int64)
+    return rows.astype(np.int64)
 
 
 def _size(name: str, part: Any, count: int) -> int:

@@ -43,8 +43,8 @@ def divided(table: pd.DataFrame, target: str, drop: Sequence[str]) -> tuple[pd.D
         if name not in columns:
             raise ArgumentError(f"there is no column {shown(name)}; there are {listed(columns, name)}")
     notes, known = [], table[target].notna()
-    if lost := int((~known).sum()):
-        notes.append(f"{lost} rows without {target} were left out")
+    if missing := int((~known).sum()):
+        notes.append(f"{missing} rows without {target} were left out")
     table = table[known].reset_index(drop=True)
     inputs, words = table.drop(columns=[target, *drop]), []
     for name in inputs:
@@ -89,7 +89,7 @@ def numbers(inputs: pd.DataFrame, training: np.ndarray) -> tuple[np.ndarray, lis
     code = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     made = ColumnTransformer([("numbers", fill, plain), ("words", code, words)], verbose_feature_names_out=False)
     made.fit(inputs.iloc[training])
-    found = made.transform(inputs).astype(np.float32)
+    matrix = made.transform(inputs).astype(np.float32)
     notes = [f"{_columns(plain)} of numbers, each to mean 0 and standard deviation 1 on the training rows"]
     if missing := {name: int(count) for name, count in gaps.items() if count}:
         said = ", ".join(f"{name} {count}" for name, count in missing.items())
@@ -97,7 +97,7 @@ def numbers(inputs: pd.DataFrame, training: np.ndarray) -> tuple[np.ndarray, lis
     if words:
         levels = ", ".join(f"{name} {len(kinds)}" for name, kinds in zip(words, _kinds(made), strict=True))
         notes.append(f"{_columns(words)} of words, a column for each category (missing is one): {levels}")
-    return found, [str(name) for name in made.get_feature_names_out()], notes
+    return matrix, [str(name) for name in made.get_feature_names_out()], notes
 
 
 def _kinds(made: Any) -> list[np.ndarray]:
@@ -113,8 +113,8 @@ def _is_number(column: pd.Series) -> bool:
 def arrays(path: str | Path, target: str) -> tuple[Any, np.ndarray]:
     """Inputs and target of an .npz file: one more array, or several by name."""
     try:
-        with np.load(check_path("path", path), allow_pickle=False) as found:
-            held = {name: found[name] for name in found.files}
+        with np.load(check_path("path", path), allow_pickle=False) as archive:
+            held = {name: archive[name] for name in archive.files}
     except FileNotFoundError as error:
         raise LabError(f"there is no file {path}; give the path of an .npz") from error
     except (OSError, ValueError) as error:

@@ -75,7 +75,7 @@ def find(name: str) -> Path | None:
     """The file or folder that the set would be read from, without reading it; None if it is not here."""
     known = entry(name)
     try:
-        for path in (_shipped(name), _kept(known)):
+        for path in (_shipped(name), _cache_path(known)):
             if path.is_file():
                 return path
         if known.installed:
@@ -108,11 +108,11 @@ def load(name: str) -> Data:
 def _load(name: str, path: Path, changed: int) -> Data:
     if path == _shipped(name):
         return _whole(name, path, f"`git checkout data/samples/{path.name}` restores it")
-    if path == _kept(known := entry(name)):
+    if path == _cache_path(known := entry(name)):
         return _whole(name, path, f"remove it, and `lab data fetch {name}` gets it again")
     if known.installed:
         return _accept(known, known.installed.read(), known.installed.describe())
-    return _own(name)
+    return _from_folder(name)
 
 
 def digest(name: str) -> str:
@@ -122,7 +122,7 @@ def digest(name: str) -> str:
     True
     """
     known = entry(name)
-    if find(name) == _kept(known) and (said := cache.digest(_kept(known))):
+    if find(name) == _cache_path(known) and (said := cache.digest(_cache_path(known))):
         return said
     return known.digest if known.digest and find(name) else load(name).digest
 
@@ -176,7 +176,7 @@ def listing() -> list[dict]:
         path = find(name)
         places = (known.installed,) if known.installed else known.sources
         sources = [source.describe() for source in places] or [f"a part of {known.sample_of}"]
-        digest = known.digest or (cache.digest(path) if path == _kept(known) else None)
+        digest = known.digest or (cache.digest(path) if path == _cache_path(known) else None)
         rows.append(
             {
                 "name": name,
@@ -207,20 +207,20 @@ def _whole(name: str, path: Path, remedy: str) -> Data:
     """What is shipped or was kept, compared with the catalogue and with the digest that it had."""
     known = entry(name)
     try:
-        arrays, origin, kept = cache.read(path, known.shape.bytes)
-        found, wanted = convert.digest(arrays), known.digest or kept
+        arrays, origin, stored_digest = cache.read(path, known.shape.bytes)
+        sha256, expected = convert.digest(arrays), known.digest or stored_digest
         wrong = known.shape.misfit(arrays)
     except Exception as error:  # whatever numpy and zipfile raise at a damaged file
         raise LabError(f"{path} is damaged and cannot be read ({short(error)}); {remedy}") from error
-    if found != wanted:
-        said = f"not {wanted[:12]}…" if wanted else "and nothing says which one it had"
-        raise LabError(f"{path} is damaged: its content has SHA-256 {found[:12]}…, {said}; {remedy}")
+    if sha256 != expected:
+        said = f"not {expected[:12]}…" if expected else "and nothing says which one it had"
+        raise LabError(f"{path} is damaged: its content has SHA-256 {sha256[:12]}…, {said}; {remedy}")
     if wrong:
         raise LabError(f"{path} is not {name}: {wrong}; {remedy}")
-    return _data(name, arrays, found, "shipped sample" if path == _shipped(name) else origin)
+    return _data(name, arrays, sha256, "shipped sample" if path == _shipped(name) else origin)
 
 
-def _own(name: str) -> Data:
+def _from_folder(name: str) -> Data:
     """The first file in LAB_DATA that fits. Kept only where its digest is the catalogue's: else it stays the user's."""
     known, refused = entry(name), []
     for place, read in candidates(known):
@@ -230,34 +230,34 @@ def _own(name: str) -> Data:
         except Exception as error:  # whatever numpy, pandas, scipy and the readers of archives raise at other files
             refused.append(f"{place} cannot be read ({short(error)})")
             continue
-        found, origin = convert.digest(arrays), f"{place.name} in the folder LAB_DATA"
+        sha256, origin = convert.digest(arrays), f"{place.name} in the folder LAB_DATA"
         if wrong:
             refused.append(f"{place} is another data set: {wrong}")
         elif known.digest is None:
-            return _data(name, arrays, found, origin)
-        elif known.digest == found:
-            cache.keep(_kept(known), arrays, origin)
-            return _data(name, arrays, found, origin)
+            return _data(name, arrays, sha256, origin)
+        elif known.digest == sha256:
+            cache.keep(_cache_path(known), arrays, origin)
+            return _data(name, arrays, sha256, origin)
         else:
-            refused.append(f"{place} is another data set (SHA-256 {found[:12]}…, not {known.digest[:12]}…)")
+            refused.append(f"{place} is another data set (SHA-256 {sha256[:12]}…, not {known.digest[:12]}…)")
     raise MissingError(f"{name} is not here: {'; '.join(refused)}; {_advice(known)}")
 
 
 def _accept(known: Dataset, arrays: convert.Arrays, origin: str) -> Data:
-    found = convert.digest(arrays)
-    if known.digest not in (None, found):
-        raise SourceError(f"{origin} gave other data (SHA-256 {found[:12]}…, not {known.digest[:12]}…)")
+    sha256 = convert.digest(arrays)
+    if known.digest not in (None, sha256):
+        raise SourceError(f"{origin} gave other data (SHA-256 {sha256[:12]}…, not {known.digest[:12]}…)")
     if wrong := known.shape.misfit(arrays):
         raise SourceError(f"{origin} gave other data: {wrong}")
-    cache.keep(_kept(known), arrays, origin)
-    return _data(known.name, arrays, found, origin)
+    cache.keep(_cache_path(known), arrays, origin)
+    return _data(known.name, arrays, sha256, origin)
 
 
 def _shipped(name: str) -> Path:
     return SHIPPED / f"{name}.npz"
 
 
-def _kept(known: Dataset) -> Path:
+def _cache_path(known: Dataset) -> Path:
     """Where it is kept once it was read; of what comes with the interpreter, for each version."""
     return cache.path(f"{known.name}-{known.installed.version}" if known.installed else known.name)
 

@@ -65,7 +65,7 @@ PHENOMENA: Mapping[str, tuple[str, ...]] = {
         *("regular_plural_subject_verb_agreement_1", "regular_plural_subject_verb_agreement_2"),
     ),
 }
-PARADIGMS = tuple(sorted(paradigm for own in PHENOMENA.values() for paradigm in own))
+PARADIGMS = tuple(sorted(paradigm for paradigms in PHENOMENA.values() for paradigm in paradigms))
 FILES = tuple(f"{paradigm}.jsonl" for paradigm in PARADIGMS)
 PAIRS = 1_000  # of each paradigm
 
@@ -95,7 +95,7 @@ class PairsShape(TextShape):
 
 def read(files: Files) -> Arrays:
     """The publisher's files, one a paradigm, each line a JSON object."""
-    phenomenon = {paradigm: name for name, own in PHENOMENA.items() for paradigm in own}
+    phenomenon = {paradigm: name for name, paradigms in PHENOMENA.items() for paradigm in paradigms}
     lines = []
     for paradigm, file in zip(PARADIGMS, FILES, strict=True):
         for number, line in enumerate(files[file].decode().splitlines()):

@@ -44,23 +44,23 @@ def keep(target: Path, arrays: convert.Arrays, origin: str) -> None:
     write(target, dict(arrays) | notes)
 
 
-def read(kept: Path, most: int) -> tuple[convert.Arrays, str, str | None]:
+def read(archive: Path, most: int) -> tuple[convert.Arrays, str, str | None]:
     """Arrays, origin and digest of a file as they were kept; the digest is None in a file without one.
 
     Raises what numpy and zipfile raise at a damaged file. most: bytes of all arrays.
     """
-    if kept.stat().st_size > most:
+    if archive.stat().st_size > most:
         raise ValueError("it is larger than the set can be")
-    arrays = convert.npz({kept.name: kept.read_bytes()}, most)
+    arrays = convert.npz({archive.name: archive.read_bytes()}, most)
     notes = {note: str(arrays[note]) for note in NOTES if note in arrays}
     data = {key: array for key, array in arrays.items() if key not in NOTES}
     return data, notes.get("origin", "fetched before"), notes.get("digest")
 
 
-def digest(kept: Path) -> str | None:
+def digest(archive: Path) -> str | None:
     """The digest that a kept set has as it says itself; None where none can be read."""
     try:
-        with kept.open("rb") as file, np.load(file, allow_pickle=False) as arrays:  # of a path, numpy leaves it open
+        with archive.open("rb") as file, np.load(file, allow_pickle=False) as arrays:  # of a path, numpy leaves it open
             return str(arrays["digest"])
     except Exception:  # whatever numpy and zipfile raise at a damaged file: `lab data verify` names the damage
         return None

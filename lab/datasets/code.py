@@ -37,8 +37,8 @@ def without_java_comments(source: str) -> str:
     >>> without_java_comments('/** Doubles. */\\nint f(int x) { return 2 * x; } // "twice"\\nString s = "//";')
     'int f(int x) { return 2 * x; }\\nString s = "//";'
     """
-    kept = _JAVA.sub(lambda match: " " if match[1] else match[0], source)
-    return "\n".join(line.rstrip() for line in kept.splitlines() if line.strip())
+    code = _JAVA.sub(lambda match: " " if match[1] else match[0], source)
+    return "\n".join(line.rstrip() for line in code.splitlines() if line.strip())
 
 
 Place = tuple[int, int]  # line, counted from 1, and column

@@ -27,12 +27,12 @@ def digest(arrays: Arrays) -> str:
     >>> digest({"a": np.zeros(2)}) == digest({"a": np.zeros(2), "columns": np.array(["x"])})
     True
     """
-    found = hashlib.sha256()
+    hasher = hashlib.sha256()
     for name in sorted(set(arrays) - set(NOTES)):
         array = np.ascontiguousarray(arrays[name])
         little = array.astype(array.dtype.newbyteorder("<"), copy=False)
-        found.update(f"{name} {little.dtype.str} {little.shape}\n".encode() + little.tobytes())
-    return found.hexdigest()
+        hasher.update(f"{name} {little.dtype.str} {little.shape}\n".encode() + little.tobytes())
+    return hasher.hexdigest()
 
 
 def idx_images(files: Files) -> Arrays:
@@ -53,28 +53,28 @@ def idx(content: bytes) -> np.ndarray:
 
 def cifar_images(files: Files) -> Arrays:
     """CIFAR-10, the binary version: rows of a label and 3 × 32 × 32 bytes, in five batches and one for testing."""
-    found = {}
+    arrays = {}
     with tarfile.open(fileobj=io.BytesIO(files["cifar-10-binary.tar"])) as archive:
         members = {member.name.split("/")[-1]: member for member in archive.getmembers()}
         for part, names in {"train": [f"data_batch_{i}.bin" for i in range(1, 6)], "test": ["test_batch.bin"]}.items():
             opened = (cast(IO[bytes], archive.extractfile(members[name])) for name in names)
             content = b"".join(file.read() for file in opened)
             rows = np.frombuffer(content, np.uint8).reshape(-1, 3073)
-            found[f"{part}_images"] = np.ascontiguousarray(rows[:, 1:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))
-            found[f"{part}_labels"] = rows[:, 0].copy()
-    return found
+            arrays[f"{part}_images"] = np.ascontiguousarray(rows[:, 1:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))
+            arrays[f"{part}_labels"] = rows[:, 0].copy()
+    return arrays
 
 
 def svhn_images(files: Files) -> Arrays:
     """SVHN, cropped digits: MATLAB files with X (32, 32, 3, N) and y (N, 1), where 10 stands for the digit 0."""
     from scipy.io import loadmat
 
-    found = {}
+    arrays = {}
     for part in ("train", "test"):
         content = loadmat(io.BytesIO(files[f"{part}_32x32.mat"]))
-        found[f"{part}_images"] = np.ascontiguousarray(content["X"].transpose(3, 0, 1, 2))
-        found[f"{part}_labels"] = (content["y"].ravel() % 10).astype(np.uint8)
-    return found
+        arrays[f"{part}_images"] = np.ascontiguousarray(content["X"].transpose(3, 0, 1, 2))
+        arrays[f"{part}_labels"] = (content["y"].ravel() % 10).astype(np.uint8)
+    return arrays
 
 
 def npz(files: Files, most: int) -> Arrays:

@@ -38,7 +38,7 @@ class Dataset:
     @property
     def files(self) -> tuple[tuple[str, ...], ...]:
         """Sets of files, any of which satisfies it in the folder that LAB_DATA names (compressed with gzip or not)."""
-        own: tuple[tuple[str, ...], ...] = ((f"{self.name}.npz",),)
+        sets: tuple[tuple[str, ...], ...] = ((f"{self.name}.npz",),)
         if self.kind == "text":
-            own = ((f"{self.name}.txt",), *own)
-        return own + tuple(dict.fromkeys(source.members for source in self.sources if source.members))
+            sets = ((f"{self.name}.txt",), *sets)
+        return sets + tuple(dict.fromkeys(source.members for source in self.sources if source.members))

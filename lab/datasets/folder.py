@@ -64,8 +64,8 @@ def _check_parquet(path: Path, most: int) -> None:
     """Raise ValueError where a Parquet file unpacks to more than `most` bytes: a column of one value takes none."""
     from pyarrow.parquet import read_metadata
 
-    found = read_metadata(path)
-    if (size := 8 * found.num_rows * found.num_columns) > most:
+    metadata = read_metadata(path)
+    if (size := 8 * metadata.num_rows * metadata.num_columns) > most:
         raise ValueError(f"it unpacks to {size / 1e6:,.0f} MB, more than the {most / 1e6:,.0f} MB that it can need")
 
 

@@ -81,8 +81,8 @@ class SentencesShape(TextShape):
         bad = next((i for i, line in enumerate(lines) if len(line) != 4 or line[1] not in "01"), None)
         if bad is not None:
             return f"line {bad + 1:,} is no labelled sentence"
-        found = tuple(sum(line[0] == part for line in lines) for part in PARQUET)
-        return "" if found == self.counts else f"{found[0]:,} + {found[1]:,} examples, not {self}"
+        counts = tuple(sum(line[0] == part for line in lines) for part in PARQUET)
+        return "" if counts == self.counts else f"{counts[0]:,} + {counts[1]:,} examples, not {self}"
 
 
 def of_hub(files: Files, task: GlueTask) -> Arrays:
@@ -120,8 +120,8 @@ def _tables(task: GlueTask) -> tuple[str, str]:
 
 
 def _lines(part: str, labels: Iterable[int], sentences: Iterable[tuple[str, ...]]) -> Iterator[str]:
-    for label, own in zip(labels, sentences, strict=True):
-        first, second = (" ".join(text.split()) for text in (*own, "")[:2])
+    for label, texts in zip(labels, sentences, strict=True):
+        first, second = (" ".join(text.split()) for text in (*texts, "")[:2])
         yield f"{part}\t{label}\t{first}\t{second}\n"
 
 

@@ -38,12 +38,12 @@ def package_file(package: str, version: str, sha256: str, folder: Path) -> Path:
                 raise SourceError(f"{plain_address(place)} {said}")
             for address in fitting:
                 content, _ = read(address, LARGEST, certificates)
-                found = hashlib.sha256(content).hexdigest()
-                if found == sha256:
+                digest = hashlib.sha256(content).hexdigest()
+                if digest == sha256:
                     path = folder / _name(address)
                     path.write_bytes(content)
                     return path
-                tried.append(f"{plain_address(address)} has SHA-256 {found[:12]}…, not {sha256[:12]}…: not used")
+                tried.append(f"{plain_address(address)} has SHA-256 {digest[:12]}…, not {sha256[:12]}…: not used")
         except SourceError as error:
             tried.append(str(error))
     raise SourceError("; ".join(tried) or "pip is configured to use no index")
@@ -56,13 +56,13 @@ def configuration() -> dict[str, str]:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
         return {}
-    found: dict[str, dict[str, str]] = {section: {} for section in SECTIONS}
+    sections: dict[str, dict[str, str]] = {section: {} for section in SECTIONS}
     for line in done.stdout.splitlines() if done.returncode == 0 else ():
         key, _, value = line.partition("=")
         section, _, name = key.partition(".")
-        if section in found:
-            found[section][name] = str(ast.literal_eval(value))
-    return {name: value for section in SECTIONS for name, value in found[section].items()}
+        if section in sections:
+            sections[section][name] = str(ast.literal_eval(value))
+    return {name: value for section in SECTIONS for name, value in sections[section].items()}
 
 
 def places(package: str, options: dict[str, str]) -> list[str]:
@@ -132,10 +132,10 @@ def _is(file: str, package: str, version: str) -> bool:
     from packaging.version import Version
 
     try:
-        name, found = (parse_wheel_filename if file.endswith(".whl") else parse_sdist_filename)(file)[:2]
+        name, release = (parse_wheel_filename if file.endswith(".whl") else parse_sdist_filename)(file)[:2]
     except (InvalidSdistFilename, InvalidWheelFilename, ValueError):
         return False
-    return name == canonicalize_name(package) and found == Version(version)
+    return name == canonicalize_name(package) and release == Version(version)
 
 
 def _local(address: str) -> Path | None:

@@ -22,12 +22,14 @@ def pairs(each: int | None = None) -> list[Pair]:
 
     Raises MissingError, with what to do, where BLiMP is not here.
     """
-    found = [Pair(*line.split("\t")) for line in datasets.load("blimp").arrays["text"].tobytes().decode().splitlines()]
+    all_pairs = [
+        Pair(*line.split("\t")) for line in datasets.load("blimp").arrays["text"].tobytes().decode().splitlines()
+    ]
     if each is None:
-        return found
+        return all_pairs
     count = dict.fromkeys(PARADIGMS, 0)
     chosen = []
-    for pair in found:
+    for pair in all_pairs:
         count[pair.paradigm] += 1
         if count[pair.paradigm] <= each:
             chosen.append(pair)

@@ -34,12 +34,12 @@ def take(name: str, whole: Data) -> convert.Arrays:
         rows = np.sort(np.concatenate([of[_rows(random, len(of), ROWS // 2)] for of in classes])).astype(np.int32)
         columns = {"columns": whole.arrays["columns"]} if "columns" in whole.arrays else {}
         return {key: whole.arrays[key][rows] for key in ("inputs", "labels")} | columns | {"rows": rows}
-    found: dict[str, np.ndarray] = {}
+    arrays: dict[str, np.ndarray] = {}
     for part, count in IMAGES.items():
         rows = _rows(random, len(whole.arrays[f"{part}_images"]), count)
-        found |= {f"{part}_{what}": whole.arrays[f"{part}_{what}"][rows] for what in ("images", "labels")}
-        found[f"{part}_rows"] = rows
-    return found
+        arrays |= {f"{part}_{what}": whole.arrays[f"{part}_{what}"][rows] for what in ("images", "labels")}
+        arrays[f"{part}_rows"] = rows
+    return arrays
 
 
 def _rows(random: np.random.Generator, total: int, count: int) -> np.ndarray:

@@ -22,4 +22,4 @@ def labelled(task: str, part: str) -> list[Labelled]:
     check_choice("task", task, TASKS)
     check_choice("part", part, ("train", "val"))
     lines = (line.split("\t") for line in datasets.load(task).arrays["text"].tobytes().decode().splitlines())
-    return [Labelled(int(label), first, second) for own, label, first, second in lines if own == part]
+    return [Labelled(int(label), first, second) for split, label, first, second in lines if split == part]

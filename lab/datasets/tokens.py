@@ -69,7 +69,7 @@ def _tokenized(corpus: str, digest: str, kind: str, least: int) -> Tokens:
 
 def _read(folder: Path, kind: str) -> Tokens:
     said = json.loads((folder / "tokens.json").read_text(encoding="utf-8"))
-    segments = {split: [(int(a), int(b)) for a, b in found] for split, found in said["segments"].items()}
+    segments = {split: [(int(a), int(b)) for a, b in pairs] for split, pairs in said["segments"].items()}
     vocabulary = _restored(kind, said)
     return Tokens(shards.mapped(folder / "tokens.bin"), segments, vocabulary, said["kept"])
 
@@ -91,18 +91,18 @@ def _make(corpus: str, kind: str, least: int, folder: Path) -> None:
     encoded = [text if isinstance(text, np.ndarray) else known.encode(text).astype(size) for _, text in pieces]
     if ready and (highest := max(int(part.max()) for part in encoded)) >= len(known):
         raise ArgumentError(f"{corpus} has token {highest:,}; GPT-2 has {len(known):,}: it is of another encoding")
-    seen = [part for (split, _), part in zip(pieces, encoded, strict=True) if split in TRAINING]
-    frequent = vocabulary.count(seen, len(known)) >= least
+    training_parts = [part for (split, _), part in zip(pieces, encoded, strict=True) if split in TRAINING]
+    frequent = vocabulary.count(training_parts, len(known)) >= least
     less = known.only(frequent)
     places = np.cumsum(frequent) - 1  # of what is kept
-    kept = [places[part[frequent[part]]] for part in encoded]
-    said |= {"kept": sum(map(len, kept)) / max(1, sum(map(len, encoded))), "numbers": less.kept.tolist()}
-    ends = np.cumsum([0, *map(len, kept)]).tolist()
+    tokens = [places[part[frequent[part]]] for part in encoded]
+    said |= {"kept": sum(map(len, tokens)) / max(1, sum(map(len, encoded))), "numbers": less.kept.tolist()}
+    ends = np.cumsum([0, *map(len, tokens)]).tolist()
     said["segments"] = segments([split for split, _ in pieces], ends)
     with cache.unfinished(cache.folder()) as temporary:
         made = temporary / "made"
         made.mkdir()
-        shards.write(made / "tokens.bin", kept)
+        shards.write(made / "tokens.bin", tokens)
         (made / "tokens.json").write_text(json.dumps(said), encoding="utf-8")
         folder.parent.mkdir(exist_ok=True)
         try:
@@ -126,10 +126,10 @@ def split_pieces(arrays: datasets.convert.Arrays) -> list[tuple[str, str | np.nd
         cut = pieces(arrays["text"], PIECES)
         return [(ROLES.get(number % 20, "train"), text) for number, text in enumerate(cut)]
     cut = pieces(arrays["train"], PIECES)
-    found = [("search" if number % 10 == 3 else "train", text) for number, text in enumerate(cut)]
+    training = [("search" if number % 10 == 3 else "train", text) for number, text in enumerate(cut)]
     if "test" in arrays:
-        return found + [(part, pieces(arrays[part], 1)[0]) for part in ("val", "test")]
-    return found + list(zip(("val", "test"), pieces(arrays["val"], 2), strict=True))
+        return training + [(part, pieces(arrays[part], 1)[0]) for part in ("val", "test")]
+    return training + list(zip(("val", "test"), pieces(arrays["val"], 2), strict=True))
 
 
 def pieces(part: np.ndarray, count: int) -> list[str | np.ndarray]:
@@ -162,15 +162,15 @@ def segments(splits: Sequence[str], ends: Sequence[int]) -> dict[str, list[Segme
     >>> segments(["train", "search", "val", "train"], [0, 10, 20, 30, 40])["training"]
     [(0, 20), (30, 40)]
     """
-    found: dict[str, list[Segment]] = {split: [] for split in (*SPLITS, "training")}
+    by_split: dict[str, list[Segment]] = {split: [] for split in (*SPLITS, "training")}
     for split, start, end in zip(splits, ends[:-1], ends[1:], strict=True):
         for name in (split, "training") if split in TRAINING else (split,):
-            own = found[name]
-            if own and own[-1][1] == start:
-                own[-1] = (own[-1][0], end)
+            spans = by_split[name]
+            if spans and spans[-1][1] == start:
+                spans[-1] = (spans[-1][0], end)
             else:
-                own.append((start, end))
-    return found
+                spans.append((start, end))
+    return by_split
 
 
 class Windows:
@@ -200,11 +200,11 @@ class Windows:
 
 def windows_of(tokens: Tokens, split: str, length: int, corpus: str) -> Windows:
     """The windows of a split; ArgumentError where it has none of that length."""
-    found = Windows(tokens.stream, tokens.segments[split], length)
-    if not len(found):
+    windows = Windows(tokens.stream, tokens.segments[split], length)
+    if not len(windows):
         longest = max((end - start for start, end in tokens.segments[split]), default=0)
         raise ArgumentError(
             f"{corpus}: pieces of {split!r} have at most {longest:,} tokens, and {length:,} are needed; give a smaller"
             " context, or more text"
         )
-    return found
+    return windows

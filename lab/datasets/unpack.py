@@ -33,10 +33,10 @@ def members(archive: Path, paths: tuple[str, ...], most: int) -> list[bytes]:
 
     Raises ValueError where one is absent, or has more than `most` bytes.
     """
-    found = _read(archive, paths, most, len(paths))
-    if absent := [path for path in paths if path not in found]:
+    contents = _read(archive, paths, most, len(paths))
+    if absent := [path for path in paths if path not in contents]:
         raise ValueError(f"no file {absent[0]} in {archive.name}")
-    return [found[path] for path in paths]
+    return [contents[path] for path in paths]
 
 
 def matching(archive: Path, pattern: str, most: int) -> Files:
@@ -44,10 +44,10 @@ def matching(archive: Path, pattern: str, most: int) -> Files:
 
     Raises ValueError where there are none, or one has more than `most` bytes.
     """
-    found = {Path(path).name: content for path, content in sorted(_read(archive, (pattern,), most).items())}
-    if not found:
+    files = {Path(path).name: content for path, content in sorted(_read(archive, (pattern,), most).items())}
+    if not files:
         raise ValueError(f"no file {pattern} in {archive.name}")
-    return found
+    return files
 
 
 def check_zip(content: bytes, most: int) -> None:
@@ -77,23 +77,23 @@ def _fits(path: str, patterns: tuple[str, ...]) -> bool:
 
 
 def _of_zip(archive: Path, patterns: tuple[str, ...], most: int) -> dict[str, bytes]:
-    found = {}
+    contents = {}
     with zipfile.ZipFile(archive) as opened:
         for path in (name for name in opened.namelist() if _fits(name, patterns)):
             with opened.open(path) as file:
-                found[path] = _bounded(file, path, most)
-    return found
+                contents[path] = _bounded(file, path, most)
+    return contents
 
 
 def _of_tar(file, patterns: tuple[str, ...], most: int, count: int | None) -> dict[str, bytes]:
-    found = {}
+    contents = {}
     with tarfile.open(fileobj=file, mode="r|*") as opened:
         for member in opened:
             if member.isfile() and _fits(member.name, patterns):
-                found[member.name] = _bounded(opened.extractfile(member), member.name, most)
-            if len(found) == count:
+                contents[member.name] = _bounded(opened.extractfile(member), member.name, most)
+            if len(contents) == count:
                 break
-    return found
+    return contents
 
 
 def _gunzip(content: bytes, name: str, most: int) -> bytes:

@@ -53,8 +53,8 @@ class Vocabulary:
     def encode(self, text: str) -> np.ndarray:
         """Its tokens, (N,) int64. What the vocabulary does not have is left out."""
         numbers = self.split(text)
-        found = self._places[numbers[numbers < len(self._places)]]
-        return found[found >= 0]
+        places = self._places[numbers[numbers < len(self._places)]]
+        return places[places >= 0]
 
     def decode(self, tokens: Iterable[int]) -> str:
         """The text of tokens."""
@@ -172,7 +172,7 @@ def _tokenizers():
 
 def count(parts: Sequence[np.ndarray], size: int) -> np.ndarray:
     """How often each of `size` tokens occurs in parts of a text, (size,)."""
-    found = np.zeros(size, np.int64)
+    counts = np.zeros(size, np.int64)
     for part in parts:
-        found += np.bincount(part, minlength=size)
-    return found
+        counts += np.bincount(part, minlength=size)
+    return counts

@@ -151,14 +151,14 @@ def index(cards: Sequence[Card], claims: Sequence[dict], notebooks: Sequence[str
         (f"{sum(row['verdict'] == HOLDS for row in claims)}", "of them hold here"),
         (f"{len(zoo_names())}", "learned functions to look at and change"),
     )
-    told = "".join(f"<li><b>{number}</b>{words}</li>" for number, words in facts)
+    items = "".join(f"<li><b>{number}</b>{words}</li>" for number, words in facts)
     return whole(
         "The lab: what a non-linearity does to a network",
         f"""<div class="hero"><h1>Learn the activation function, too</h1>
 <p class="lead">Between the linear maps of a neural network stands a function of one number, nearly always ReLU or GELU.
 Here it is learned for a task. Watch: two networks begin with the same weights, and learn to add modulo 27.</p>
 <div class="stage">{modules.part("playground.js", playground_state() | {"autoplay": True})}</div>
-<ul class="facts">{told}</ul></div>
+<ul class="facts">{items}</ul></div>
 <h2 id="scorecard">Do the papers' claims hold here?</h2>
 {verdict_bar(claims)}
 <p><a href="scorecard.html">Every claim with its number</a></p>

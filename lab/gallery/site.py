@@ -65,8 +65,8 @@ def _write(out: Path, results: Path) -> list[Path]:
     notebooks, of_figure = notebook_pages(NOTEBOOKS, sources, pictures)
     cards = []
     for entry, scale in shown:
-        own = [row for row in claims if row["entry"] == entry.name]
-        cards.append(pages.Card(entry, scale, own, of_figure.get(entry.name), pictures[entry.name]))
+        entry_claims = [row for row in claims if row["entry"] == entry.name]
+        cards.append(pages.Card(entry, scale, entry_claims, of_figure.get(entry.name), pictures[entry.name]))
     put("index.html", pages.index(cards, claims, sorted(notebooks)))
     for card in cards:
         _copy(card.entry, card.scale, out)

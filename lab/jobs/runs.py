@@ -103,7 +103,11 @@ def save(store: Store, fleet: Fleet, notes: dict) -> None:
     for run, spec in enumerate(fleet.specs):
         history = {name: array if name == "steps" else array[:, run] for name, array in arrays.items()}
         diverged = None if fleet.died[run] < 0 else [int(fleet.died[run]), repr(float(fleet.last_value[run]))]
-        own = notes | {"seconds": notes["seconds"] / len(fleet.specs), "fleet": len(fleet.specs), "diverged": diverged}
-        own |= fleet.run_notes(run)
+        run_notes = notes | {
+            "seconds": notes["seconds"] / len(fleet.specs),
+            "fleet": len(fleet.specs),
+            "diverged": diverged,
+        }
+        run_notes |= fleet.run_notes(run)
         if not store.has(spec):
-            store.save(spec, history, fleet.run_weights(run), own)
+            store.save(spec, history, fleet.run_weights(run), run_notes)

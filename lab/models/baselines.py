@@ -103,9 +103,9 @@ def _outputs(estimator: Any, task: TableTask, x: Tensor) -> Tensor:
     rows = x.detach().cpu().numpy()
     if not task.classification:
         return torch.from_numpy(np.asarray(estimator.predict(rows), dtype=np.float32))[:, None]
-    found = torch.zeros(len(rows), task.classes)  # a class that no training row has keeps probability 0
-    found[:, torch.from_numpy(estimator.classes_)] = torch.from_numpy(estimator.predict_proba(rows)).float()
-    return found
+    probabilities = torch.zeros(len(rows), task.classes)  # a class that no training row has keeps probability 0
+    probabilities[:, torch.from_numpy(estimator.classes_)] = torch.from_numpy(estimator.predict_proba(rows)).float()
+    return probabilities
 
 
 def _accuracy(estimator: Any, task: TableTask, split: TableSplit) -> float:

@@ -108,11 +108,11 @@ class HyperTransformer(nn.Module):
 
         inputs (R, B, T, D). normalized=False: before normalization, with the relative bias and without a mask.
         """
-        x, found = self._embed(inputs), []
+        x, scores = self._embed(inputs), []
         for block in cast(Iterable[Block], self.blocks):
-            found.append(block.attention.scores(block.norm1(x), normalized))
+            scores.append(block.attention.scores(block.norm1(x), normalized))
             x = block(x)
-        return found
+        return scores
 
     def _embed(self, inputs: Tensor) -> Tensor:
         return self.embedding(inputs.to(self.embedding.weight.dtype))

@@ -58,7 +58,9 @@ def names_of(model: HyperModel | RotaryHyperModel) -> tuple[str, ...]:
     """
     every = isinstance(model, HyperModel)
     return tuple(
-        name for name, own in METHODS.items() if every or ("experts" not in own and own.get("network") != "deep")
+        name
+        for name, settings in METHODS.items()
+        if every or ("experts" not in settings and settings.get("network") != "deep")
     )
 
 

@@ -108,12 +108,12 @@ def in_chunks(
         a = q @ k.mT
         return mix(normalize(a, normalization, _after(k.shape[-2] - q.shape[-2], a)), v, network, phi)
 
-    found = []
+    chunks = []
     for start in range(0, tokens, rows):
         end = min(start + rows, tokens)
-        own = (q[..., start:end, :], k[..., :end, :], v[..., :end, :])
-        found.append(checkpoint(part, *own, use_reentrant=False) if torch.is_grad_enabled() else part(*own))
-    return found[0] if len(found) == 1 else torch.cat(found, 2)
+        tensors = (q[..., start:end, :], k[..., :end, :], v[..., :end, :])
+        chunks.append(checkpoint(part, *tensors, use_reentrant=False) if torch.is_grad_enabled() else part(*tensors))
+    return chunks[0] if len(chunks) == 1 else torch.cat(chunks, 2)
 
 
 def _after(first: int, a: Tensor) -> Tensor:

@@ -112,11 +112,11 @@ class RotaryHyperTransformer(nn.Module):
 
     def attention_scores(self, tokens: Tensor, normalized: bool = True) -> list[Tensor]:
         """The latent codes of every query and key, a tensor (R, B, heads, query, key) for each layer."""
-        x, found = self.embedding(tokens), []
+        x, scores = self.embedding(tokens), []
         for block in cast(Iterable[Block], self.blocks):
-            found.append(block.attention.scores(block.norm1(x), normalized))
+            scores.append(block.attention.scores(block.norm1(x), normalized))
             x = block(x)
-        return found
+        return scores
 
 
 def initialize(model: nn.Module, seeds: Sequence[int]) -> None:

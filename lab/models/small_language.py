@@ -76,8 +76,8 @@ class SmallLanguageModel:
     @property
     def parts(self) -> dict[str, Part]:
         """Its non-linearities by name; none where it is one of the paper's, which has its weights in the model."""
-        own = isinstance(self.activation, str) and self.activation in (*ACTIVATIONS, KAN)
-        return {} if own else {"activation": self.activation}
+        in_model = isinstance(self.activation, str) and self.activation in (*ACTIVATIONS, KAN)
+        return {} if in_model else {"activation": self.activation}
 
     @property
     def hidden(self) -> int:
@@ -211,14 +211,14 @@ def learned(model: Stacked) -> list[dict[str, Tensor]]:
     of both layers, e.g. "up.coefficients". Empty dicts where an activation has no parameters.
     """
     inner = cast("GPTNeo | Roberta", model.model)
-    found = []
+    layers = []
     for (first, up), (second, down) in inner.feed_forward:
-        own: dict[str, Tensor] = {}
+        parameters: dict[str, Tensor] = {}
         for name, module in (("", _activation(first)), ("up.", getattr(first, up)), ("down.", getattr(second, down))):
             if isinstance(module, (PReLU, Swish, ScaledGELU, ScaledGEGLU, KANLinear)):
-                own |= {f"{name}{key}": value.detach() for key, value in module.named_parameters()}
-        found.append(own)
-    return found
+                parameters |= {f"{name}{key}": value.detach() for key, value in module.named_parameters()}
+        layers.append(parameters)
+    return layers
 
 
 def _activation(home: nn.Module) -> nn.Module:

@@ -73,11 +73,11 @@ class Attention(nn.Module):
         for name, part in zip(("cosine", "sine"), rotary_angles(length, spec.width // spec.heads), strict=True):
             self.register_buffer(name, part.float(), persistent=False)
 
-    def forward(self, x: Tensor, seen: Tensor | None) -> Tensor:
-        """seen (T, T): True where a query (row) sees a key; None: all up to its own."""
+    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """mask (T, T): True where a query (row) sees a key; None: all up to its own."""
         v = self._split(self.value(x)).flatten(0, 1)
         q, k = (self._turned(part(x)).flatten(0, 1).to(v.dtype) for part in (self.query, self.key))
-        z = F.scaled_dot_product_attention(q, k, v, attn_mask=seen, is_causal=seen is None)
+        z = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=mask is None)
         return self.out(z.unflatten(0, x.shape[:2]).transpose(2, 3).flatten(3))
 
     def _split(self, x: Tensor) -> Tensor:
@@ -99,10 +99,10 @@ class Block(nn.Module):
         self.down = Linear(runs, 4 * spec.width, spec.width, bias=False)
         self.mix = nn.Parameter(torch.empty(runs, 2))  # of the stream and of the embedding
 
-    def forward(self, x: Tensor, embedded: Tensor, seen: Tensor | None) -> Tensor:
+    def forward(self, x: Tensor, embedded: Tensor, mask: Tensor | None) -> Tensor:
         """x, embedded (R, B, T, C) → the same shape."""
         x = of_run(self.mix[:, 0], x) * x + of_run(self.mix[:, 1], x) * embedded
-        x = x + self.attention(norm(x), seen)
+        x = x + self.attention(norm(x), mask)
         return x + self.down(self.phi(self.up(norm(x))))
 
 
@@ -142,18 +142,18 @@ class SpeedrunTransformer(nn.Module):
 
     def _stream(self, tokens: Tensor) -> Tensor:
         embedded = norm(self.embedding(tokens))
-        x, seen, kept = embedded, self._seen(tokens), []
+        x, mask, outputs = embedded, self._mask(tokens), []
         blocks = list(cast(Iterable[Block], self.blocks))
         for block in blocks[: len(blocks) // 2]:
-            x = block(x, embedded, seen)
-            kept.append(x)
+            x = block(x, embedded, mask)
+            outputs.append(x)
         for number, block in enumerate(blocks[len(blocks) // 2 :]):
-            if kept:
-                x = x + of_run(self.skips[:, number], x) * kept.pop()
-            x = block(x, embedded, seen)
+            if outputs:
+                x = x + of_run(self.skips[:, number], x) * outputs.pop()
+            x = block(x, embedded, mask)
         return x
 
-    def _seen(self, tokens: Tensor) -> Tensor | None:
+    def _mask(self, tokens: Tensor) -> Tensor | None:
         """Which keys a query sees, where that is less than all up to its own."""
         length = tokens.shape[-1]
         if length <= BLOCK * self.window:

@@ -30,12 +30,12 @@ class Stacked(nn.Module):
         each = isinstance(phi, Spline) and phi.values.dim() == 2
         self.common: frozenset[int] = frozenset() if each else frozenset(of_phi)  # what all runs share, by identity
         stacked: dict[int, nn.Parameter] = {}
-        for own in zip(*(model.parameters() for model in models), strict=True):
-            if id(own[0]) in of_phi:
-                stacked[id(own[0])] = own[0]
+        for copies in zip(*(model.parameters() for model in models), strict=True):
+            if id(copies[0]) in of_phi:
+                stacked[id(copies[0])] = copies[0]
             else:
-                whole = torch.stack([part.detach() for part in own])
-                stacked[id(own[0])] = nn.Parameter(whole, requires_grad=own[0].requires_grad)
+                whole = torch.stack([part.detach() for part in copies])
+                stacked[id(copies[0])] = nn.Parameter(whole, requires_grad=copies[0].requires_grad)
         for module in self.model.modules():
             for name, parameter in module._parameters.items():
                 if parameter is not None:
@@ -44,7 +44,7 @@ class Stacked(nn.Module):
     def forward(self, *given: Tensor | None) -> Tensor:
         """What each run's model gives for its part of the inputs; None stays None."""
         # each module once: a swap does not restore what it finds twice, as it would with `tie_weights`
-        own = {
+        parameters = {
             f"{home}.{name}" if home else name: parameter.unbind()
             for home, module in self.model.named_modules()
             for name, parameter in module._parameters.items()
@@ -54,7 +54,7 @@ class Stacked(nn.Module):
             [
                 functional_call(
                     self.model,
-                    {name: parts[run] for name, parts in own.items()},
+                    {name: parts[run] for name, parts in parameters.items()},
                     tuple(None if part is None else part[run] for part in given),
                     tie_weights=False,
                 )

@@ -124,11 +124,11 @@ class Transformer(nn.Module):
 
         tokens (R, B, T). normalized=False: before the softmax, or before kernel values are divided by their sum.
         """
-        x, found = self._embed(tokens), []
+        x, scores = self._embed(tokens), []
         for block in cast(Iterable[Block], self.blocks):
-            found.append(block.scores(x, normalized))
+            scores.append(block.scores(x, normalized))
             x = block(x)
-        return found
+        return scores
 
     def _embed(self, tokens: Tensor) -> Tensor:
         x = self.embedding(tokens)

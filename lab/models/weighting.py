@@ -55,10 +55,10 @@ def before_softmax(name: str, dots: Tensor, width: int, hidden: Tensor, bias: Te
 
 def _deviation(dots: Tensor, hidden: Tensor) -> Tensor:
     """Standard deviation over the keys that are seen, (…, query, 1)."""
-    seen = ~hidden
-    count = seen.sum(-1, keepdim=True)
-    mean = (dots * seen).sum(-1, keepdim=True) / count
-    return (((dots - mean) * seen).square().sum(-1, keepdim=True) / count + EPSILON).sqrt()
+    visible = ~hidden
+    count = visible.sum(-1, keepdim=True)
+    mean = (dots * visible).sum(-1, keepdim=True) / count
+    return (((dots - mean) * visible).square().sum(-1, keepdim=True) / count + EPSILON).sqrt()
 
 
 def _sharpening(scores: Tensor) -> Tensor:

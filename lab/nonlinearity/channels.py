@@ -37,9 +37,9 @@ class ChannelSpline(Spline):
         """φ_c(x), shape and dtype of `x`."""
         _check_axis(x, self.dim, self.channels)
         under = torch._C._are_functorch_transforms_active()
-        moved = x.movedim(self.dim, 0)
-        found = (traced if under else spline)(moved.contiguous(), self.values, self.low, self.high)
-        return found.movedim(0, self.dim)
+        channels_first = x.movedim(self.dim, 0)
+        y = (traced if under else spline)(channels_first.contiguous(), self.values, self.low, self.high)
+        return y.movedim(0, self.dim)
 
     def of_channel(self, channel: int) -> Spline:
         """The function of one channel."""

@@ -108,11 +108,11 @@ def _refuse_foreign(path: Path) -> None:
     """BuildError where another user owns a path or may write to it; root may do everything anyway."""
     if not hasattr(os, "geteuid"):  # no such owners and rights
         return
-    found = path.stat()
-    if found.st_uid not in (os.geteuid(), 0):
+    status = path.stat()
+    if status.st_uid not in (os.geteuid(), 0):
         raise BuildError(
-            f"{path} belongs to another user (number {found.st_uid}) and is not used; remove it, or name "
+            f"{path} belongs to another user (number {status.st_uid}) and is not used; remove it, or name "
             "a cache folder of your own with XDG_CACHE_HOME"
         )
-    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise BuildError(f"others may write to {path}, so it is not used; run `chmod go-w {shlex.quote(str(path))}`")

@@ -48,8 +48,8 @@ class KANLinear(nn.Module):
         noise = torch.rand(self.grid + 1, inputs * outputs, generator=generator, dtype=torch.float64) - 0.5
         inner = knots(self.grid, 0, self.low, self.high)
         solver = torch.linalg.pinv(bases(inner, knots(self.grid, self.order, self.low, self.high), self.order))
-        found = solver @ noise * (NOISE / self.grid)
-        self.coefficients.copy_(found.T.view(outputs, inputs, -1))
+        coefficients = solver @ noise * (NOISE / self.grid)
+        self.coefficients.copy_(coefficients.T.view(outputs, inputs, -1))
 
     def forward(self, x: Tensor) -> Tensor:
         """Every function on its edge, summed over the inputs."""
@@ -76,9 +76,9 @@ def bases(x: Tensor, knots: Tensor, order: int) -> Tensor:
     tensor([[0.7500, 0.2500]])
     """
     x = x[..., None]
-    found = ((x >= knots[:-1]) & (x < knots[1:])).to(x.dtype)
+    basis = ((x >= knots[:-1]) & (x < knots[1:])).to(x.dtype)
     for degree in range(1, order + 1):
         left = (x - knots[: -degree - 1]) / (knots[degree:-1] - knots[: -degree - 1])
         right = (knots[degree + 1 :] - x) / (knots[degree + 1 :] - knots[1:-degree])
-        found = left * found[..., :-1] + right * found[..., 1:]
-    return found
+        basis = left * basis[..., :-1] + right * basis[..., 1:]
+    return basis

@@ -124,10 +124,10 @@ def _install(key: str, kernel) -> dict:
     def slope_backward(grad, x, values, low, high):
         return kernel().slope_backward(grad, x, values, low, high) if x.numel() else torch.zeros_like(values)
 
-    own = {"spline": forward, "spline_backward": backward, "spline_slope_backward": slope_backward}
-    for name, implementation in own.items():
+    implementations = {"spline": forward, "spline_backward": backward, "spline_slope_backward": slope_backward}
+    for name, implementation in implementations.items():
         _library.impl(name, implementation, key)
-    return own
+    return implementations
 
 
 def _plain(tensors) -> bool:

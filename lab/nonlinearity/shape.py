@@ -30,9 +30,9 @@ def limited(values: Tensor, spacing: float, low: float, high: float) -> Tensor:
     """
     steps = values.diff()
     clipped = steps.clamp(low * spacing, high * spacing)
-    kept = torch.cat([torch.zeros_like(values[..., :1]), clipped.cumsum(-1)], -1)
-    moved = kept + (values - kept).mean(-1, keepdim=True)
-    return torch.where((steps == clipped).all(-1, keepdim=True), values, moved)
+    sums = torch.cat([torch.zeros_like(values[..., :1]), clipped.cumsum(-1)], -1)
+    result = sums + (values - sums).mean(-1, keepdim=True)
+    return torch.where((steps == clipped).all(-1, keepdim=True), values, result)
 
 
 LARGEST = 3e38  # slope: what float32 has
@@ -55,7 +55,7 @@ def few_kinks(x: np.ndarray, y: np.ndarray, tolerance: float) -> np.ndarray:
     >>> few_kinks(np.arange(5.0), np.array([0.0, 1.0, 2.0, 1.0, 0.0]), 1e-9).tolist()
     [0, 2, 4]
     """
-    kept, start = [0], 0
+    indices, start = [0], 0
     while start < len(x) - 1:
         # the slopes of lines from here that stay within the tolerance at all knots so far
         gaps = x[start + 1 :] - x[start]
@@ -65,8 +65,8 @@ def few_kinks(x: np.ndarray, y: np.ndarray, tolerance: float) -> np.ndarray:
         slope = rises / gaps
         fits = np.flatnonzero((slope >= least - 1e-15) & (slope <= most + 1e-15))
         start += int(fits[-1]) + 1
-        kept.append(start)
-    return np.array(kept)
+        indices.append(start)
+    return np.array(indices)
 
 
 class Shape(metaclass=ABCMeta):
@@ -124,6 +124,6 @@ class Shape(metaclass=ABCMeta):
         (True, True)
         """
         x, y = self._numbers()
-        kept = few_kinks(x, y, check_number("tolerance", tolerance, 0))
-        values = np.interp(x, x[kept], y[kept])
-        return Simplified(self._like(values), x[kept], float(np.abs(values - y).max()))
+        indices = few_kinks(x, y, check_number("tolerance", tolerance, 0))
+        values = np.interp(x, x[indices], y[indices])
+        return Simplified(self._like(values), x[indices], float(np.abs(values - y).max()))

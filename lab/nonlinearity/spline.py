@@ -170,9 +170,9 @@ class Spline(Arithmetic, nn.Module):
         """The function written by `save`. Raises LabError for a file that is damaged, or of a newer schema."""
         path = check_path("path", path)
         try:
-            found = document.read(path)
-            values = torch.tensor(found["values"], dtype=DTYPES[found.get("dtype", "float32")])
-            return cls(values, found["low"], found["high"], learnable)
+            content = document.read(path)
+            values = torch.tensor(content["values"], dtype=DTYPES[content.get("dtype", "float32")])
+            return cls(values, content["low"], content["high"], learnable)
         except (OSError, LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:  # torch's own, too
             said = getattr(error, "strerror", None) or shortened(str(error))
             raise LabError(f"{path} is not a saved spline ({said}); give a file written by Spline.save") from error

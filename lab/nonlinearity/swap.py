@@ -101,8 +101,8 @@ def swap(
         raise ArgumentError(f"one shared module cannot be on several devices ({devices}); give shared=False")
     for place in places:
         # a function is the same object everywhere, a module is not
-        own = place.activation if isinstance(place.activation, nn.Module) else place
-        key = None if shared else id(own)
+        owner = place.activation if isinstance(place.activation, nn.Module) else place
+        key = None if shared else id(owner)
         if key not in fresh:
             fresh[key] = _settled(copy.deepcopy(phi), *homes[place.name]).train(place.parent.training)
             setattr(fresh[key], MARK, True)  # for `save_swapped`
@@ -205,9 +205,9 @@ def is_activation(module: nn.Module | Callable) -> bool:
     """The same of functions too, and of a model's own modules that hold nothing and take one input."""
     if not isinstance(module, nn.Module):
         return _one_of(module, FUNCTIONS)
-    code, own = getattr(type(module).forward, "__code__", None), not type(module).__module__.startswith("torch.")
+    code, custom = getattr(type(module).forward, "__code__", None), not type(module).__module__.startswith("torch.")
     holds = [*module.children(), *module.parameters(), *module.buffers()]
-    return _known(module) or (own and not holds and code is not None and code.co_argcount == 2)
+    return _known(module) or (custom and not holds and code is not None and code.co_argcount == 2)
 
 
 def _home(model: nn.Module, name: str) -> tuple[torch.device | None, torch.dtype | None]:

@@ -81,17 +81,17 @@ def load_swapped(model: type[nn.Module] | Callable[[], nn.Module] | nn.Module, f
     folder = check_path("folder", folder)
     functions, places = _read(folder)
     model = _built(model, folder)
-    found = []
+    targets = []
     for name, index in places.items():
         home, _, attribute = name.rpartition(".")
         try:
             parent = model.get_submodule(home)
-            found.append(Place(name, parent, attribute, getattr(parent, attribute)))
+            targets.append(Place(name, parent, attribute, getattr(parent, attribute)))
         except AttributeError as error:
             words = f"this {type(model).__name__} has no place {name!r}; build it as the one that was saved"
             raise LabError(words) from error
         setattr(parent, attribute, functions[index].train(parent.training))
-    leave_fused_paths(model, found)
+    leave_fused_paths(model, targets)
     try:
         stored = load_file(folder / WEIGHTS)
         for named_tensors in (model.named_parameters, model.named_buffers):
@@ -136,9 +136,9 @@ def _made(said: dict) -> nn.Module:
         return ChannelSpline(*given, dim=said["dim"]) if "dim" in said else Spline(*given)
     if said["kind"] == "polynomial":
         return Polynomial(said["coefficients"], said["low"], said["high"], said["basis"])
-    found = named(said["name"])
-    setattr(found, MARK, True)
-    return found
+    function = named(said["name"])
+    setattr(function, MARK, True)
+    return function
 
 
 def _read(folder: Path) -> tuple[list[nn.Module], dict[str, int]]:

@@ -56,13 +56,13 @@ def symmetrize(values: np.ndarray) -> tuple[np.ndarray, str, int, float]:
     if energy == 0:
         return values.copy(), MIRRORS[0], 0, 1.0
     images = dict(zip(MIRRORS, (values[::-1], -values, -values[::-1]), strict=True))
-    found = {mirror: _align(values, image, energy) for mirror, image in images.items()}
-    top = max(correlation for _, correlation in found.values())
-    equal = [name for name in MIRRORS if found[name][1] >= top - TIE]
-    mirror = min(equal, key=lambda name: abs(found[name][0]))
-    shift, correlation = found[mirror]
-    moved = images[mirror][np.clip(np.arange(knots) - shift, 0, knots - 1)]
-    return (values + moved) / 2, mirror, shift, min(correlation, 1.0)
+    alignments = {mirror: _align(values, image, energy) for mirror, image in images.items()}
+    top = max(correlation for _, correlation in alignments.values())
+    equal = [name for name in MIRRORS if alignments[name][1] >= top - TIE]
+    mirror = min(equal, key=lambda name: abs(alignments[name][0]))
+    shift, correlation = alignments[mirror]
+    reflection = images[mirror][np.clip(np.arange(knots) - shift, 0, knots - 1)]
+    return (values + reflection) / 2, mirror, shift, min(correlation, 1.0)
 
 
 def _align(values: np.ndarray, image: np.ndarray, energy: float) -> tuple[int, float]:

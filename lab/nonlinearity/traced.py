@@ -47,5 +47,5 @@ class _SideBySide(torch.autograd.Function):
         values = values if of_values is None else values.movedim(of_values, 0)
         if values.dim() - (of_values is not None) == 1:
             return spline(x, values, low, high), 0
-        own = values if of_values is not None else values.expand(info.batch_size, *values.shape)
-        return spline(x.flatten(0, 1), own.flatten(0, 1), low, high).view(x.shape), 0
+        per_model = values if of_values is not None else values.expand(info.batch_size, *values.shape)
+        return spline(x.flatten(0, 1), per_model.flatten(0, 1), low, high).view(x.shape), 0

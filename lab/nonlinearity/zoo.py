@@ -48,20 +48,20 @@ def zoo(name: str, folder: str | Path | None = None) -> Spline:
 
 def zoo_files(folder: str | Path | None = None) -> dict[str, Path]:
     """Files by name, in the order of `zoo_names`."""
-    files, own = _named(SHIPPED, ("*/*.json",)), None
+    files, user_folder = _named(SHIPPED, ("*/*.json",)), None
     if folder is not None:
-        own = absolute_path("folder", folder)
-        if not own.is_dir():
+        user_folder = absolute_path("folder", folder)
+        if not user_folder.is_dir():
             raise ArgumentError(f"folder={str(folder)!r} is no folder; `lab search TASK --out {folder}` makes it a zoo")
     else:
         try:
-            own = own_folder()
+            user_folder = own_folder()
         except LabError:
             if environment.folder("LAB_ZOO"):
                 raise
-            own = None  # a store that cannot be had hides no shipped function
-    if own is not None and own.is_dir():
-        files |= {f"{MINE}/{name}": path for name, path in _named(own, ("*.json", "*/*.json")).items()}
+            user_folder = None  # a store that cannot be had hides no shipped function
+    if user_folder is not None and user_folder.is_dir():
+        files |= {f"{MINE}/{name}": path for name, path in _named(user_folder, ("*.json", "*/*.json")).items()}
     return files
 
 

@@ -137,9 +137,9 @@ def _notes(
     ends = [key for key, rate in best.items() if len(grid) > 1 and rate in (min(grid), max(grid))]
     if ends:
         notes.append(f"the best rate of {', '.join(ends)} is at an end of the grid: widen it")
-    lost = sum(Run(run.spec, store).diverged is not None for run in runs)
-    if lost:
-        notes.append(f"{lost} of {len(runs)} runs diverged and are left out; try lower rates")
+    diverged = sum(Run(run.spec, store).diverged is not None for run in runs)
+    if diverged:
+        notes.append(f"{diverged} of {len(runs)} runs diverged and are left out; try lower rates")
     if seeds == 1:
         notes.append("one seed has no interval: give seeds=6")
     return notes + ([UNKNOWN] if name else [])

@@ -45,7 +45,7 @@ def parts_of(
     if isinstance(given, Spline) and searches > 1:
         given = search_of(given) or given
     if isinstance(given, (SearchResult, EpisodeResult)) and isinstance(given.spec, (ModuleSearch, ModuleEpisodes)):
-        return [Learned(_kept(given, number, model, store), "phi") for number in range(searches)]
+        return [Learned(_stored_search(given, number, model, store), "phi") for number in range(searches)]
     if isinstance(given, (SearchResult, EpisodeResult)):
         given = given.spline
     if given is None:
@@ -65,7 +65,7 @@ def parts_of(
     return [_function(given)]
 
 
-def _kept(
+def _stored_search(
     result: SearchResult | EpisodeResult, number: int, model: ModuleSpec, store: Store
 ) -> ModuleSearch | ModuleEpisodes:
     """A search as the store of this comparison has it: the one that was made is copied there, others are to come."""

@@ -43,9 +43,9 @@ def known(data: Data, model: Make, replace: Replaced, name: str | None, way: str
     check_type("data", data, Data, "a lab.Data, as lab.Data.from_arrays(X, y)")
     if way is not None:
         check_choice("side_by_side", way, WAYS)
-    found, spec = maker(model, replace, data, name or "", way)
-    remember((spec.name, spec.layout, spec.replace), found)
-    return found, spec
+    model_maker, spec = maker(model, replace, data, name or "", way)
+    remember((spec.name, spec.layout, spec.replace), model_maker)
+    return model_maker, spec
 
 
 def task(data: Data) -> DataSpec:

@@ -102,8 +102,8 @@ def by_class(table: pd.DataFrame, score: str = "F1", what: str = "term") -> go.F
         row, column = place(number, 1)
         rows = table[table["layer"] == layer]
         for method, step in zip(methods, steps, strict=True):
-            own = rows[rows["method"] == method]
-            stats = 100 * over_seeds(own, "label", "value")[["mean", "half"]].reindex(labels)
+            method_rows = rows[rows["method"] == method]
+            stats = 100 * over_seeds(method_rows, "label", "value")[["mean", "half"]].reindex(labels)
             figure.add_scatter(
                 x=np.arange(len(labels)) + step,
                 y=stats["mean"],

@@ -62,10 +62,10 @@ def maps(table: pd.DataFrame, height: int = 165) -> go.Figure:
 
 def layers(table: pd.DataFrame, height: int = 125) -> go.Figure:
     """All layers of one method, however many: a panel each, four a row, once for each colouring. table: as `maps`."""
-    found = sorted(table["layer"].unique())
-    columns = max(count for count in (1, 2, 3, 4) if len(found) % count == 0)  # a colouring begins a row
+    depths = sorted(table["layer"].unique())
+    columns = max(count for count in (1, 2, 3, 4) if len(depths) % count == 0)  # a colouring begins a row
     colourings = list(table["colouring"].unique())
-    panels = [(table["method"].iloc[0], layer, colouring) for colouring in colourings for layer in found]
+    panels = [(table["method"].iloc[0], layer, colouring) for colouring in colourings for layer in depths]
     titles = [f"layer {layer + 1}" for _, layer, _ in panels]
     figure = _drawn(table, panels, titles, columns, height, gap=34)
     for number, (_, _, colouring) in enumerate(panels[::columns], 1):
@@ -82,7 +82,7 @@ def _drawn(
     names: dict[tuple[str, str], list[str]] = {mark: [] for mark in shown.values()}
     for label, mark in shown.items():
         names[mark].append(label)
-    entries = [OTHERS if mark[0] == OTHER_INK else found[0] for mark, found in names.items()]
+    entries = [OTHERS if mark[0] == OTHER_INK else labels[0] for mark, labels in names.items()]
     widest = 34 + 7 * max(map(len, entries), default=0)  # px of an entry
     lines = -(-len(entries) * widest // 560) if entries else 0
     figure = grid(titles, columns, height, gap=gap, top=34 + ROW * lines, left=72, horizontal=14)
@@ -144,9 +144,9 @@ def looks(table: pd.DataFrame) -> dict[str, tuple[str, str]]:
     beyond the colours there are, the rarest, are all light grey. Colourings that have labels in common share a look."""
     groups: list[set[str]] = []
     for _, rows in table.dropna(subset=["label"]).groupby("colouring", sort=False):
-        found = set(rows["label"])
-        common = [group for group in groups if group & found]
-        groups = [group for group in groups if not group & found] + [found.union(*common)]
+        labels = set(rows["label"])
+        common = [group for group in groups if group & labels]
+        groups = [group for group in groups if not group & labels] + [labels.union(*common)]
     marks: dict[str, tuple[str, str]] = {}
     for number, group in enumerate(groups):
         counts = table.loc[table["label"].isin(group), "label"].value_counts()

@@ -56,15 +56,15 @@ def other(name: str, number: int) -> go.Scatter:
     return go.Scatter(name=name, line=line, mode="lines", visible=False, hovertemplate=HOVER)
 
 
-def fill(figure: go.Figure, name: str, shape: Profile, seen: Received | None, reach: float) -> None:
+def fill(figure: go.Figure, name: str, shape: Profile, inputs: Received | None, reach: float) -> None:
     """Put a function and its inputs into the figure; `reach`: how far from the middle the constant ends are drawn."""
     x, y = reaching(shape, reach)
     figure.data[PHI].update(x=shape.x, y=shape.y, name=name)
     # None lifts the pen between the two ends
     figure.data[ENDS].update(x=[x[0], x[1], None, x[-2], x[-1]], y=[y[0], y[1], None, y[-2], y[-1]])
     figure.data[SLOPE].update(x=shape.x, y=np.append(shape.slope, 0.0))
-    if seen is not None:
-        figure.data[INPUTS].update(x=seen.x, y=100 * seen.share, width=seen.x[1] - seen.x[0])
+    if inputs is not None:
+        figure.data[INPUTS].update(x=inputs.x, y=100 * inputs.share, width=inputs.x[1] - inputs.x[0])
     for edge, at in zip(figure.layout.shapes, (shape.low, shape.high), strict=True):
         edge.update(x0=at, x1=at)
 

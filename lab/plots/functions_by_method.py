@@ -13,10 +13,10 @@ if TYPE_CHECKING:  # imported where a figure is drawn
 
 def draw(figure: go.Figure, rows: pd.DataFrame, at: tuple[int, int], legend: bool = False) -> None:
     """rows: method, x, value. at: row and column of the panel. legend: whether these lines stand for their methods."""
-    for method, own in rows.groupby("method", sort=False):
+    for method, curve in rows.groupby("method", sort=False):
         figure.add_scatter(
-            x=own["x"],
-            y=own["value"],
+            x=curve["x"],
+            y=curve["value"],
             mode="lines",
             line={"color": colour(str(method)), "width": 2},
             name=method_title(str(method)),

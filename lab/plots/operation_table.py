@@ -40,9 +40,9 @@ def codes(task: Operation, answers: np.ndarray | None, seed: int = 0) -> np.ndar
     if answers is None:
         return np.zeros((n, n), np.int8)
     train = task.split(seed)["train"].latents
-    seen = np.zeros((n, n), bool)
-    seen[train["a"].numpy(), train["b"].numpy()] = True
-    return (1 + (answers == task.table().numpy()) + 2 * seen).astype(np.int8)
+    in_training = np.zeros((n, n), bool)
+    in_training[train["a"].numpy(), train["b"].numpy()] = True
+    return (1 + (answers == task.table().numpy()) + 2 * in_training).astype(np.int8)
 
 
 def every_pair(task: Operation) -> torch.Tensor:

@@ -36,17 +36,17 @@ def matrices(table: pd.DataFrame, what: str = "rule") -> go.Figure:
     columns = min(len(methods), 3)
     for number, method in enumerate(methods):
         row, column = place(number, columns)
-        own = table[table["method"] == method]
-        groups = own.groupby(["a", "b"], sort=False)
+        method_rows = table[table["method"] == method]
+        groups = method_rows.groupby(["a", "b"], sort=False)
         mean = groups[["similarity", "pairs", "pairs_std"]].mean()
         across = groups["similarity"].std().fillna(0.0)
         z = _square(mean["similarity"], labels)
-        told = np.stack([_square(part, labels) for part in (mean["pairs"], mean["pairs_std"], across)], axis=-1)
+        details = np.stack([_square(part, labels) for part in (mean["pairs"], mean["pairs_std"], across)], axis=-1)
         figure.add_heatmap(
             x=labels,
             y=labels,
             z=z,
-            customdata=told,
+            customdata=details,
             coloraxis="coloraxis",
             xgap=1,
             ygap=1,
@@ -84,9 +84,9 @@ def codes(table: pd.DataFrame, what: str = "rule") -> go.Figure:
     figure = grid(titles, len(methods), height=170, gap=52, top=30, left=110, horizontal=30)
     for number in range(len(titles)):
         row, column = place(number, len(methods))
-        own = table[(table["kind"] == kinds[row - 1]) & (table["method"] == methods[column - 1])]
-        values = own.pivot(index="row", columns="head", values="value").sort_index()
-        labels = own.drop_duplicates("row").set_index("row")["label"].reindex(values.index)
+        panel = table[(table["kind"] == kinds[row - 1]) & (table["method"] == methods[column - 1])]
+        values = panel.pivot(index="row", columns="head", values="value").sort_index()
+        labels = panel.drop_duplicates("row").set_index("row")["label"].reindex(values.index)
         largest = np.abs(values.to_numpy()).max() or 1.0
         figure.add_heatmap(
             x=values.columns + 1,

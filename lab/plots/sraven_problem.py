@@ -59,10 +59,10 @@ def draw(
             if asked and judged and value is not None:
                 parts.append(_verdict(x + RADIUS + 4 + NUMBER, y, value, right[place]))
     size = 3 * width + 2 * GAP + last + 2, 3 * tall + 2 * GAP + 2
-    told = html.escape(f"SRAVEN problem, panels {panels[:2] + [panels[2][:2]]}, answer {answer}")
+    description = html.escape(f"SRAVEN problem, panels {panels[:2] + [panels[2][:2]]}, answer {answer}")
     return (
         f'<svg viewBox="0 0 {size[0]:g} {size[1]:g}" width="{size[0]:g}" {STYLE}'
-        f' style="max-width: 100%; height: auto" aria-label="{told}">{"".join(parts)}</svg>'
+        f' style="max-width: 100%; height: auto" aria-label="{description}">{"".join(parts)}</svg>'
     )
 
 

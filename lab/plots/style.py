@@ -222,13 +222,13 @@ def inks_against(names: Sequence[str]) -> dict[str, str]:
     >>> list(inks_against(["GELU", "square", "learned"]).values()) == [GREY, ORANGE, BLUE]
     True
     """
-    found = {names[0]: GREY}
+    colours = {names[0]: GREY}
     for name in names[1:]:
-        if (own := ink_of(name)) is not None and own not in found.values():
-            found[name] = own
-    spare = [ink for ink in SEQUENCE if ink not in found.values()] or list(SEQUENCE)
-    found |= {name: spare[n % len(spare)] for n, name in enumerate(name for name in names if name not in found)}
-    return {name: found[name] for name in names}
+        if (method_ink := ink_of(name)) is not None and method_ink not in colours.values():
+            colours[name] = method_ink
+    spare = [ink for ink in SEQUENCE if ink not in colours.values()] or list(SEQUENCE)
+    colours |= {name: spare[n % len(spare)] for n, name in enumerate(name for name in names if name not in colours)}
+    return {name: colours[name] for name in names}
 
 
 TEXT_TITLES = {  # of texts, by the name of their data set

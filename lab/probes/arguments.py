@@ -57,8 +57,8 @@ def finite(name: str, values: object, expected: str) -> np.ndarray:
     (1, 2)
     """
     numeric = numbers(name, values, expected)
-    if lost := int((~np.isfinite(numeric)).sum()):
-        raise ArgumentError(f"{name} has numbers that are not finite, {lost} of {numeric.size}; give finite ones")
+    if bad := int((~np.isfinite(numeric)).sum()):
+        raise ArgumentError(f"{name} has numbers that are not finite, {bad} of {numeric.size}; give finite ones")
     return numeric
 
 
@@ -76,8 +76,8 @@ def labels(name: str, values: object, count: int, columns: str = "") -> np.ndarr
         raise ArgumentError(f"{name} have shape {names.shape}; give one for each of {count} examples, {shapes}")
     if names.dtype.kind == "c":
         raise ArgumentError(f"{name} are complex numbers; give whole numbers or text")
-    if lost := int(_missing(names).sum()):
-        raise ArgumentError(f"{lost} of {names.size} {name} are missing (NaN or None); leave these examples out")
+    if missing := int(_missing(names).sum()):
+        raise ArgumentError(f"{missing} of {names.size} {name} are missing (NaN or None); leave these examples out")
     try:
         np.unique(names)
     except TypeError as error:

@@ -186,13 +186,13 @@ def _of_torch_model(model: nn.Module, inputs: Any, part: slice, run: int, normal
 def _telling(modules: Sequence[nn.MultiheadAttention], by_layer: list[Tensor]) -> Iterator[None]:
     """Whoever calls these modules, what they attend to is noted, head by head."""
 
-    def told(own: nn.MultiheadAttention) -> Any:
+    def recorder(layer: nn.MultiheadAttention) -> Any:
         def forward(*args: Any, **kwargs: Any) -> Any:
-            asked = inspect.signature(type(own).forward).bind(own, *args, **kwargs)
+            asked = inspect.signature(type(layer).forward).bind(layer, *args, **kwargs)
             wanted = asked.arguments.get("need_weights", True)
             averaged = asked.arguments.get("average_attn_weights", True)
             asked.arguments |= {"need_weights": True, "average_attn_weights": False}
-            output, scores = type(own).forward(*asked.args, **asked.kwargs)
+            output, scores = type(layer).forward(*asked.args, **asked.kwargs)
             assert scores is not None  # they were asked for
             by_layer.append(scores)
             return output, (scores.mean(-3) if averaged else scores) if wanted else None
@@ -203,7 +203,7 @@ def _telling(modules: Sequence[nn.MultiheadAttention], by_layer: list[Tensor]) -
     torch.backends.mha.set_fastpath_enabled(False)  # torch's layers would not call their attention
     try:
         for module in modules:
-            module.__dict__["forward"] = told(module)
+            module.__dict__["forward"] = recorder(module)
         yield
     finally:
         torch.backends.mha.set_fastpath_enabled(fast)

@@ -31,10 +31,10 @@ def values(f: Model, points: np.ndarray, like: object, shape: tuple[int, ...] = 
     parts = [points[start : start + BATCH] for start in range(0, len(points), BATCH)]
     parts = [part.reshape(-1, *shape) if shape else part for part in parts]
     with torch.no_grad(), calling(f"the model, on {described(parts[0])},", advice(f)):
-        found = np.concatenate([_array(f(_given(f, part, like)), len(part)) for part in parts])
-    if lost := int((~np.isfinite(found)).any(1).sum()):
-        raise ArgumentError(f"the function is not finite at {lost} of {len(found)} points; give a model that is")
-    return found
+        outputs = np.concatenate([_array(f(_given(f, part, like)), len(part)) for part in parts])
+    if bad := int((~np.isfinite(outputs)).any(1).sum()):
+        raise ArgumentError(f"the function is not finite at {bad} of {len(outputs)} points; give a model that is")
+    return outputs
 
 
 class Alone(nn.Module):
@@ -79,10 +79,10 @@ def function_of(model: object) -> Model:
 def coordinates(points: object, dimensions: int, name: str) -> np.ndarray:
     """Points as a float64 array with this number of dimensions, each number finite."""
     shape = ("(inputs,)", "(points, inputs)")[dimensions - 1]
-    found = finite(name, points, f"numbers of shape {shape}")
-    if found.ndim != dimensions:
-        raise ArgumentError(f"{name} has shape {found.shape}; give numbers of shape {shape}")
-    return found
+    numeric = finite(name, points, f"numbers of shape {shape}")
+    if numeric.ndim != dimensions:
+        raise ArgumentError(f"{name} has shape {numeric.shape}; give numbers of shape {shape}")
+    return numeric
 
 
 def rows(points: object, name: str, single: bool = False) -> tuple[np.ndarray, tuple[int, ...]]:
@@ -93,11 +93,11 @@ def rows(points: object, name: str, single: bool = False) -> tuple[np.ndarray, t
     ((5, 4), (1, 2, 2))
     """
     expected = "numbers of shape (inputs,)" if single else "numbers of shape (points, inputs)"
-    found = finite(name, points, expected)
-    shape = found.shape if single else found.shape[1:]
+    numeric = finite(name, points, expected)
+    shape = numeric.shape if single else numeric.shape[1:]
     if not shape:
-        raise ArgumentError(f"{name} has shape {found.shape}; give {expected}")
-    return found.reshape(-1) if single else found.reshape(len(found), -1), shape if len(shape) > 1 else ()
+        raise ArgumentError(f"{name} has shape {numeric.shape}; give {expected}")
+    return numeric.reshape(-1) if single else numeric.reshape(len(numeric), -1), shape if len(shape) > 1 else ()
 
 
 def advice(f: Model) -> str:
@@ -120,11 +120,11 @@ def _given(f: Model, points: np.ndarray, like: object) -> Points:
 
 def _array(answer: object, count: int) -> np.ndarray:
     wanted = f"one row of numbers for each of {count} points, ({count},) or ({count}, outputs)"
-    found = array("the function's answer", getattr(answer, "logits", answer), wanted)
-    if not found.ndim or len(found) != count or not found.size:
-        raise ArgumentError(f"the function gave shape {found.shape} for {count} points; it must be {wanted}")
-    if found.dtype.kind not in "fiub":
-        raise ArgumentError(f"the function gave {found.dtype}; give one of real numbers, as the absolute value")
-    if not np.issubdtype(found.dtype, np.floating):
-        found = found.astype(np.float64)  # classes of a classifier, True and False
-    return found.reshape(count, -1)
+    outputs = array("the function's answer", getattr(answer, "logits", answer), wanted)
+    if not outputs.ndim or len(outputs) != count or not outputs.size:
+        raise ArgumentError(f"the function gave shape {outputs.shape} for {count} points; it must be {wanted}")
+    if outputs.dtype.kind not in "fiub":
+        raise ArgumentError(f"the function gave {outputs.dtype}; give one of real numbers, as the absolute value")
+    if not np.issubdtype(outputs.dtype, np.floating):
+        outputs = outputs.astype(np.float64)  # classes of a classifier, True and False
+    return outputs.reshape(count, -1)

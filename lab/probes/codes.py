@@ -90,10 +90,10 @@ def latent_codes(
     >>> latent_codes(model, torch.ones(3, 4, dtype=torch.long), query=[1, 2, 3], key=0).codes[:, 0].round(3).tolist()
     [0.5, 0.3330000042915344, 0.25]
     """
-    found = codes_by_layer(model, inputs, query, key, run=run, normalized=normalized, batch=batch)
-    if check_whole("layer", layer, -len(found)) >= len(found):
-        raise ArgumentError(f"layer={layer}: there are {len(found)} layers; choose {-len(found)}..{len(found) - 1}")
-    return found[layer]
+    layers = codes_by_layer(model, inputs, query, key, run=run, normalized=normalized, batch=batch)
+    if check_whole("layer", layer, -len(layers)) >= len(layers):
+        raise ArgumentError(f"layer={layer}: there are {len(layers)} layers; choose {-len(layers)}..{len(layers) - 1}")
+    return layers[layer]
 
 
 def codes_by_layer(
@@ -146,13 +146,15 @@ def codes_by_layer(
 def as_codes(codes: Any) -> np.ndarray:
     """Codes as float64 (examples, heads), if all of them are numbers."""
     expected = "numbers of shape (examples, heads)"
-    found = numbers("codes", codes, expected)
-    if found.ndim != 2:
-        raise ArgumentError(f"codes have shape {found.shape}; give {expected}")
-    bad = int((~np.isfinite(found)).any(1).sum())
+    numeric = numbers("codes", codes, expected)
+    if numeric.ndim != 2:
+        raise ArgumentError(f"codes have shape {numeric.shape}; give {expected}")
+    bad = int((~np.isfinite(numeric)).any(1).sum())
     if bad:
-        raise ArgumentError(f"{bad} of {len(found)} codes are not finite; leave them out (a diverged run, hidden keys)")
-    return found
+        raise ArgumentError(
+            f"{bad} of {len(numeric)} codes are not finite; leave them out (a diverged run, hidden keys)"
+        )
+    return numeric
 
 
 def _places(query: Tokens, key: Tokens, examples: int, sizes: Sequence[int]) -> list[Tensor]:

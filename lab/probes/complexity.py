@@ -115,9 +115,9 @@ def variations(course: np.ndarray) -> np.ndarray:
 
 def frequencies(course: np.ndarray) -> np.ndarray:
     """The mean frequency of each path of functions (…, paths, samples), in cycles a path: (…, paths)."""
-    found = spectrum(course)
-    total = found.sum(-1)
-    return found @ np.arange(1.0, found.shape[-1] + 1) / 2 / np.where(total > 0, total, 1.0)
+    power = spectrum(course)
+    total = power.sum(-1)
+    return power @ np.arange(1.0, power.shape[-1] + 1) / 2 / np.where(total > 0, total, 1.0)
 
 
 def _complexity(

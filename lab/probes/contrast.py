@@ -87,12 +87,12 @@ def contrast(
     if len(np.intersect1d(a, b)):
         raise ArgumentError(f"A and B have {len(np.intersect1d(a, b))} examples in common; choose groups apart")
     share_a, share_b = (traits[part].mean(0) for part in (a, b))
-    found, unseen = _decoded(codes, a, b, groups, seed, shuffles)
+    decoding, unseen = _decoded(codes, a, b, groups, seed, shuffles)
     others = [] if points is None else regions(points, a, b, REGIONS, seed)
     elsewhere = [float(_decoded(codes, *pair, groups, seed, 1)[0].accuracy.value) for pair in others]
     gaps = [float(np.abs(np.subtract(*(traits[part].mean(0) for part in pair))).max()) for pair in others]
     widest = int(np.abs(share_a - share_b).argmax())
-    return Contrast(share_a, share_b, widest, found, unseen, np.array(elsewhere), np.array(gaps))
+    return Contrast(share_a, share_b, widest, decoding, unseen, np.array(elsewhere), np.array(gaps))
 
 
 def regions(points: Any, a: Any, b: Any, count: int, seed: int = 0) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -111,13 +111,13 @@ def regions(points: Any, a: Any, b: Any, count: int, seed: int = 0) -> list[tupl
     centres = rng.integers(len(points), size=(TRIES * count, 2))
     centres = centres[centres[:, 0] != centres[:, 1]]
     distances = np.linalg.norm(points[centres[:, 0]] - points[centres[:, 1]], axis=1)
-    found = []
+    pairs = []
     for pair in centres[np.argsort(np.abs(distances - apart), kind="stable")][:count]:
         away = np.linalg.norm(points[:, None] - points[pair], axis=2)
         near = np.argsort(away.min(1), kind="stable")[: sum(sizes)]
         near = near[np.argsort(away[near, 0] - away[near, 1], kind="stable")]
-        found.append((np.sort(near[: sizes[0]]), np.sort(near[sizes[0] :])))
-    return found
+        pairs.append((np.sort(near[: sizes[0]]), np.sort(near[sizes[0] :])))
+    return pairs
 
 
 def _decoded(
@@ -134,7 +134,7 @@ def _decoded(
 def _indices(name: str, values: Any, examples: int) -> np.ndarray:
     """Numbers of examples, each once, in order."""
     expected = f"indices of examples, whole numbers from 0 to {examples - 1}"
-    found = arguments.array(name, values, expected)
-    if found.dtype.kind not in "iu" or found.ndim != 1 or not found.size or found.min() < 0 or found.max() >= examples:
-        raise ArgumentError(f"{name} is {arguments.described(found)}; give {expected}")
-    return np.unique(found)
+    rows = arguments.array(name, values, expected)
+    if rows.dtype.kind not in "iu" or rows.ndim != 1 or not rows.size or rows.min() < 0 or rows.max() >= examples:
+        raise ArgumentError(f"{name} is {arguments.described(rows)}; give {expected}")
+    return np.unique(rows)

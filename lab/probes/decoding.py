@@ -189,8 +189,8 @@ def _answers(x: np.ndarray, truth: np.ndarray, tests: np.ndarray, several: bool,
     decoder = LogisticRegression(max_iter=ITERATIONS, class_weight="balanced" if balanced else None)
     if several:
         return MultiOutputClassifier(decoder).fit(x, truth).predict(tests)
-    found = decoder.fit(x, truth.argmax(1)).predict(tests)
-    return np.arange(truth.shape[1]) == found[:, None]
+    predictions = decoder.fit(x, truth.argmax(1)).predict(tests)
+    return np.arange(truth.shape[1]) == predictions[:, None]
 
 
 def _deal(truth: np.ndarray, group: np.ndarray, rng: np.random.Generator) -> np.ndarray:

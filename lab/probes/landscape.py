@@ -110,27 +110,29 @@ def landscape(
         if wrong := {name: answer.shape for name, answer in answers.items() if answer.size != 1}:
             raise ArgumentError(f"measures gave shapes {wrong}; a measure must give one number a model")
         where = torch.from_numpy(np.stack([np.tile(x, len(y)), np.repeat(y, len(x))], 1)).to(device)
-        beside = stacked(model) and all(answer.shape == (1,) for answer in answers.values())
-        beside = beside and _agree(double, torch.addmm(centre, where[[0, -1]], along), measures)
-        chunk = _chunk(chunk, len(centre)) if beside else 1
+        parallel = stacked(model) and all(answer.shape == (1,) for answer in answers.values())
+        parallel = parallel and _agree(double, torch.addmm(centre, where[[0, -1]], along), measures)
+        chunk = _chunk(chunk, len(centre)) if parallel else 1
         heights = {name: np.empty(len(where)) for name in measures}
         for start in range(0, len(where), chunk):
             part = where[start : start + chunk]
             points = torch.addmm(centre, part, along)
             for name, measure in measures.items():
-                at = double.side_by_side(points) if beside else double.at(points[0])
+                at = double.side_by_side(points) if parallel else double.at(points[0])
                 answer = _answer(name, measure, at)
                 if answer.size != len(part):
                     raise ArgumentError(f"measure {name!r} gave shape {answer.shape} for {len(part)} models")
                 heights[name][start : start + chunk] = answer.reshape(-1)
             if progress is not None:
                 progress(start + len(part), len(where))
-        kept = double.at(centre)
+        centre_model = double.at(centre)
     coordinates, distance = (None, None) if checkpoints is None else plane.project(checkpoints)
     values = {name: numbers.reshape(len(y), len(x)) for name, numbers in heights.items()}
     asked: dict[str, Any] = {"directions": directions, "radius": radius, "seed": seed, "normalize": normalize}
     here = {name: float(answer.reshape(())) for name, answer in answers.items()}
-    return Landscape(x, y, values, here, plane, coordinates, distance, chunk, kept, dict(measures), checkpoints, asked)
+    return Landscape(
+        x, y, values, here, plane, coordinates, distance, chunk, centre_model, dict(measures), checkpoints, asked
+    )
 
 
 def _plane(model: nn.Module, directions: object, checkpoints: np.ndarray | None, normalize: str, seed: int) -> Plane:
@@ -167,7 +169,7 @@ def _answer(name: str, measure: Measure, model: nn.Module) -> np.ndarray:
     expected = "a function that gives one number a model"
     with calling(f"measure {name!r}", expected.replace("a function", "give one")):
         answer = measure(model)
-    found = array(f"the answer of measure {name!r}", answer, expected)
-    if found.dtype.kind not in "fiub":
-        raise ArgumentError(f"measure {name!r} gave {described(found)}; give {expected}")
-    return found.astype(np.float64)
+    values = array(f"the answer of measure {name!r}", answer, expected)
+    if values.dtype.kind not in "fiub":
+        raise ArgumentError(f"measure {name!r} gave {described(values)}; give {expected}")
+    return values.astype(np.float64)

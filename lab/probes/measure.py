@@ -59,8 +59,8 @@ class Variation:
         with torch.no_grad(), np.errstate(invalid="ignore", over="ignore"):
             course = self._drawn.course(values, max(self.samples, ROWS // (runs or 1)))
             finite = np.isfinite(course).all((1, 2))
-            found = np.where(finite, self._each(np.where(finite[:, None, None], course, 0)).mean(1), np.nan)
-        return torch.from_numpy(found) if runs else float(found[0])
+            means = np.where(finite, self._each(np.where(finite[:, None, None], course, 0)).mean(1), np.nan)
+        return torch.from_numpy(means) if runs else float(means[0])
 
     @cached_property
     def _drawn(self) -> Paths:

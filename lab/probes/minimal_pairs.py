@@ -191,10 +191,10 @@ def sentence_scores(
             places = np.flatnonzero(lengths == length)
             copies = 1 if reader.mask is None else length
             size = max(1, TOKENS // (length * copies * (runs or 1)))
-            for own in np.split(places, range(size, len(places), size)):
-                whole = [_around(rows[i], reader, convention) for i in own]
-                batch = torch.tensor(whole, device=device, dtype=torch.long).view(len(own), -1)
-                scores[:, own] = _scores(model, batch, reader, convention, runs).cpu().numpy()
+            for chunk in np.split(places, range(size, len(places), size)):
+                whole = [_around(rows[i], reader, convention) for i in chunk]
+                batch = torch.tensor(whole, device=device, dtype=torch.long).view(len(chunk), -1)
+                scores[:, chunk] = _scores(model, batch, reader, convention, runs).cpu().numpy()
     finally:
         model.train(training)
     return scores
@@ -230,8 +230,8 @@ def _scores(model: nn.Module, rows: Tensor, reader: Reader, convention: Conventi
     else:
         hidden = rows[:, None].repeat(1, len(place), 1)  # each with one token hidden
         hidden[:, torch.arange(len(place)), place] = reader.mask
-        own = place.repeat(len(rows))[:, None]
-        logs = _logs(model, hidden.flatten(0, 1), own, runs)[:, :, 0].unflatten(1, (len(rows), len(place)))
+        positions = place.repeat(len(rows))[:, None]
+        logs = _logs(model, hidden.flatten(0, 1), positions, runs)[:, :, 0].unflatten(1, (len(rows), len(place)))
     wanted = rows[:, first:end].expand(len(logs), -1, -1)[..., None]
     each = logs.gather(-1, wanted)[..., 0].double() / log(convention.base)
     return each.mean(-1) if convention.mean else each.sum(-1)
@@ -242,7 +242,7 @@ def _logs(model: nn.Module, tokens: Tensor, positions: Tensor, runs: int | None)
     if runs is not None:
         logits = model(*(part.expand(runs, -1, -1) for part in (tokens, positions)))
     else:
-        found = model(tokens)
-        whole = getattr(found, "logits", found)
+        output = model(tokens)
+        whole = getattr(output, "logits", output)
         logits = whole.gather(1, positions[..., None].expand(-1, -1, whole.shape[-1]))[None]
     return logits.float().log_softmax(-1)

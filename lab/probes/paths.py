@@ -39,15 +39,15 @@ class Paths:
 
         together: points that it is given at once, at most; one path at least.
         """
-        paths, found = max(1, together // self.samples), []
+        paths, blocks = max(1, together // self.samples), []
         for first in range(0, len(self.start), paths):
             part = slice(first, first + paths)
             answer = values(self.points(part))
             answer = answer.reshape(*answer.shape[:-2], -1, self.samples, answer.shape[-1])
             output = (self.which[part] * answer.shape[-1]).astype(int)
             output = output.reshape(*[1] * (answer.ndim - 3), -1, 1, 1)
-            found.append(np.take_along_axis(answer, output, axis=-1)[..., 0])
-        return np.concatenate(found, axis=-2)
+            blocks.append(np.take_along_axis(answer, output, axis=-1)[..., 0])
+        return np.concatenate(blocks, axis=-2)
 
 
 def draw(
@@ -81,5 +81,5 @@ def _ends(
     others = count - sizes[label]  # for each point, the number of points with other labels
     first = generator.choice(count, size=paths, p=others / others.sum())
     step = (generator.random(paths) * others[first]).astype(int)
-    own = label[first]
-    return first, order[(before[own] + sizes[own] + step) % count]  # beyond its own label, around the end
+    group = label[first]
+    return first, order[(before[group] + sizes[group] + step) % count]  # beyond its own label, around the end

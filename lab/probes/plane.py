@@ -73,8 +73,8 @@ def principal(model: nn.Module, trajectory: np.ndarray) -> Plane:
     if sizes[1] <= 1e-12 * sizes[0] or sizes[0] == 0:
         raise ArgumentError("the trajectory lies on a line; keep more checkpoints, or give directions='random'")
     directions = directions[:2] * np.where((trajectory[-1] - trajectory[0]) @ directions[:2].T < 0, -1, 1)[:, None]
-    seen = np.vstack([(trajectory - centre) @ directions.T, np.zeros((1, 2))])
-    low, high = seen.min(0), seen.max(0)
+    projections = np.vstack([(trajectory - centre) @ directions.T, np.zeros((1, 2))])
+    low, high = projections.min(0), projections.max(0)
     margin = MARGIN * (high - low)
     explained = sizes[:2] ** 2 / (sizes**2).sum()
     return Plane(centre, directions, "length 1", explained, low - margin, high + margin)
@@ -123,16 +123,16 @@ def given(model: nn.Module, directions: Sequence[object]) -> Plane:
     return Plane(centre, both, "as given", None, -np.ones(2), np.ones(2))
 
 
-def _scale(direction: np.ndarray, own: np.ndarray, shape: tuple[int, ...], normalize: str, stacked: bool) -> None:
+def _scale(direction: np.ndarray, weight: np.ndarray, shape: tuple[int, ...], normalize: str, stacked: bool) -> None:
     """Make a parameter's part of a direction, or that of each of its neurons, as long as the parameter is."""
     inner = shape[1:] if stacked else shape
     vector = sum(size > 1 for size in inner) < 2
     if normalize == "layer" or vector:
-        direction *= _ratio(np.linalg.norm(own), np.linalg.norm(direction))
+        direction *= _ratio(np.linalg.norm(weight), np.linalg.norm(direction))
         return
     # torch's layers keep the weights into a neuron in the rows, those with a run axis in the columns
     neurons = (lambda a: a.reshape(-1, inner[-1]).T) if stacked else (lambda a: a.reshape(inner[0], -1))
-    into, model = neurons(direction), neurons(own)  # views
+    into, model = neurons(direction), neurons(weight)  # views
     into *= _ratio(np.linalg.norm(model, axis=1, keepdims=True), np.linalg.norm(into, axis=1, keepdims=True))
 
 

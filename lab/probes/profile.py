@@ -39,8 +39,8 @@ class Profile:
 
     def heights(self, low: float, high: float) -> tuple[float, float]:
         """Smallest and largest value on [low, high]."""
-        seen = np.append(self.y[(self.x >= low) & (self.x <= high)], np.interp([low, high], self.x, self.y))
-        return float(seen.min()), float(seen.max())
+        values = np.append(self.y[(self.x >= low) & (self.x <= high)], np.interp([low, high], self.x, self.y))
+        return float(values.min()), float(values.max())
 
     def support(self, share: float = 0.01) -> tuple[float, float]:
         """Where the function is busy: the smallest interval outside which it stays within `share` of its whole
@@ -125,10 +125,10 @@ def received(inputs: Tensor | np.ndarray, shape: Profile, source: str = "the inp
     """
     if not isinstance(shape, Profile):
         raise ArgumentError(f"shape is {described(shape)}; give what probes.profile.profile returned")
-    found = counts(inputs, shape.low, shape.high, len(shape.x))
-    if not found.sum():
+    frequencies = counts(inputs, shape.low, shape.high, len(shape.x))
+    if not frequencies.sum():
         raise ArgumentError("no inputs were given; give a tensor with at least one")
-    return Received(shape.x, found / found.sum(), source)
+    return Received(shape.x, frequencies / frequencies.sum(), source)
 
 
 def _check_range(low: float, high: float) -> None:

@@ -42,7 +42,7 @@ def scored(
     """
     group = np.unique(group, return_inverse=True)[1]
     per_group = _sums(answers, truth, group)
-    again = zip(*(_read(_sums(found, truth, group).sum(0)) for found in shuffled), strict=True)
+    again = zip(*(_read(_sums(guesses, truth, group).sum(0)) for guesses in shuffled), strict=True)
     low, high = _bootstrap(per_group, resamples, rng)
     parts = zip(_read(per_group.sum(0)), low, high, _chance(truth), map(np.stack, again), strict=True)
     whole, accuracy, f1 = (Score(*score) for score in parts)

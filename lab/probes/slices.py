@@ -55,8 +55,8 @@ def slice_1d(f: Model, a: Points, b: Points, samples: int = 100) -> Slice1D:
         sizes = (f"shape {one}" if one else f"{len(row)} inputs" for one, row in ((shape, start), (other, end)))
         raise ArgumentError("a has {} and b has {}; give two points of one space".format(*sizes))
     along = np.linspace(0.0, 1.0, check_whole("samples", samples, 2))
-    found = values(f, (1 - along)[:, None] * start + along[:, None] * end, a, shape)
-    return Slice1D(along, _plain(found))
+    outputs = values(f, (1 - along)[:, None] * start + along[:, None] * end, a, shape)
+    return Slice1D(along, _plain(outputs))
 
 
 def slice_2d(
@@ -88,8 +88,8 @@ def slice_2d(
     axis = np.linspace(low, high, check_whole("grid", grid, 2))
     first, second = np.tile(axis, grid), np.repeat(axis, grid)
     points = _through(x, first, second) if dims is None else _along(x, dims, first, second)
-    found = _plain(values(f, points, x))
-    return Slice2D(axis, axis, found.reshape(grid, grid, *found.shape[1:]))
+    outputs = _plain(values(f, points, x))
+    return Slice2D(axis, axis, outputs.reshape(grid, grid, *outputs.shape[1:]))
 
 
 def alignment(plane: Slice2D) -> float:

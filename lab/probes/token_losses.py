@@ -127,13 +127,13 @@ def _check(model: nn.Module, task: Text, run: int) -> int:
 
 def _windows(tokens: int, context: int) -> list[tuple[int, int, int]]:
     """Where windows of a text start, and which tokens each predicts: from, to (exclusive)."""
-    found, first = [], 1
+    windows, first = [], 1
     while first < tokens:
         start = max(0, first - 1 - context // 2) if first > 1 else 0
         last = min(tokens, start + context + 1)
-        found.append((start, first, last))
+        windows.append((start, first, last))
         first = last
-    return found
+    return windows
 
 
 def _logits(model: nn.Module, tokens: Tensor, run: int) -> Tensor:

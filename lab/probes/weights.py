@@ -23,15 +23,15 @@ def weights(model: nn.Module) -> dict[str, nn.Parameter]:
     ['0.weight', '0.bias']
     """
     named = dict(module("model", model).named_parameters())
-    found = {name: parameter for name, parameter in named.items() if parameter.requires_grad}
-    if not found:
+    parameters = {name: parameter for name, parameter in named.items() if parameter.requires_grad}
+    if not parameters:
         functions = {id(part.values) for part in model.modules() if isinstance(part, Spline)}
-        found = {name: parameter for name, parameter in named.items() if id(parameter) not in functions}
-    if not found:
+        parameters = {name: parameter for name, parameter in named.items() if id(parameter) not in functions}
+    if not parameters:
         raise ArgumentError(f"{type(model).__name__} has no weights; give a model with parameters")
-    if lost := [name for name, parameter in found.items() if not parameter.isfinite().all()]:
-        raise ArgumentError(f"weights {', '.join(lost)} are not finite; give a model that did not diverge")
-    return found
+    if bad := [name for name, parameter in parameters.items() if not parameter.isfinite().all()]:
+        raise ArgumentError(f"weights {', '.join(bad)} are not finite; give a model that did not diverge")
+    return parameters
 
 
 def flat(model: nn.Module) -> np.ndarray:
@@ -77,8 +77,8 @@ def runs_of(model: nn.Module) -> int | None:
     >>> runs_of(nn.Linear(3, 2)) is None
     True
     """
-    found = _runs(model)
-    return found.pop() if len(found) == 1 else None
+    counts = _runs(model)
+    return counts.pop() if len(counts) == 1 else None
 
 
 def stacked(model: nn.Module) -> bool:
@@ -100,8 +100,8 @@ def _runs(part: nn.Module) -> set[int | None]:
         return {runs}
     if isinstance(part, Spline):  # may be one function for all runs
         return set()
-    own = {None} if any(True for _ in part.parameters(recurse=False)) else set()
-    return own.union(*map(_runs, part.children()))
+    direct = {None} if any(True for _ in part.parameters(recurse=False)) else set()
+    return direct.union(*map(_runs, part.children()))
 
 
 class Double:

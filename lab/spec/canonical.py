@@ -83,9 +83,9 @@ def _version(spec: object) -> str:
 def _plain(value: object, kind: str = "") -> object:
     """What JSON can say of a value; `kind` is the annotation of the field it stands in."""
     if is_dataclass(value):
-        kept = [f for f in fields(value) if "since" not in f.metadata or getattr(value, f.name) != f.default]
+        members = [f for f in fields(value) if "since" not in f.metadata or getattr(value, f.name) != f.default]
         name = NAMES.get(type(value), type(value).__name__)
-        return {"type": name} | {f.name: _plain(getattr(value, f.name), str(f.type)) for f in kept}
+        return {"type": name} | {f.name: _plain(getattr(value, f.name), str(f.type)) for f in members}
     if isinstance(value, (tuple, list)):
         return [_plain(item, kind) for item in value]
     if "float" in kind and isinstance(value, (int, float)):

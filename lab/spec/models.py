@@ -105,12 +105,12 @@ class Perceptron:
     @property
     def parts(self) -> dict[str, Part]:
         """Its non-linearities by name: "phi", or "phi0", "phi1", … of the layers; and "inputs", where it has some."""
-        own: dict[str, Part]
+        functions: dict[str, Part]
         if isinstance(self.phi, tuple):
-            own = {f"phi{layer}": part for layer, part in enumerate(self.phi)}
+            functions = {f"phi{layer}": part for layer, part in enumerate(self.phi)}
         else:
-            own = {"phi": self.phi}
-        return own | ({} if self.inputs is None else {"inputs": self.inputs})
+            functions = {"phi": self.phi}
+        return functions | ({} if self.inputs is None else {"inputs": self.inputs})
 
     def having(self, parts: Mapping[str, Part]) -> Perceptron:
         """The same with other non-linearities, by the names of `parts`.

@@ -105,10 +105,10 @@ def own_table(data: Data) -> OwnTable:
 
 @lru_cache(maxsize=8)
 def _splits(task: OwnTable) -> Mapping[str, TableSplit]:
-    data, found = task.data, {}
+    data, splits = task.data, {}
     for name in REQUIRED_SPLITS:
         rows = data.rows[name]
         if name == "train" and "search" in data.rows:
             rows = torch.cat([rows, data.rows["search"]])
-        found[name] = TableSplit(data.inputs[rows], data.targets[rows], {"row": rows})  # type: ignore[index]
-    return MappingProxyType(found)
+        splits[name] = TableSplit(data.inputs[rows], data.targets[rows], {"row": rows})  # type: ignore[index]
+    return MappingProxyType(splits)

@@ -73,11 +73,11 @@ def check(folder: Path, advice: str) -> tuple[dict[str, bytes], dict]:
             raise damage(f"{name} is unreadable ({error.strerror})") from error
     try:
         done = json.loads(files.pop("done.json"))
-        digests, notes, own = done["files"], done["notes"], done.pop("digest", None)
+        digests, notes, done_digest = done["files"], done["notes"], done.pop("digest", None)
         whole = set(done) == {"files", "notes"} and set(digests) == set(FILES)
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise damage("done.json is damaged") from error
-    if not whole or own not in (_digest(done), None):  # None: written before notes had a digest
+    if not whole or done_digest not in (_digest(done), None):  # None: written before notes had a digest
         raise damage("done.json is damaged")
     for name, data in files.items():
         if _sha256(data) != digests[name]:
@@ -155,13 +155,13 @@ def _is_of_another_version(folder: Path) -> bool:
         text = (folder / "done.json").read_bytes()
         done = json.loads(text)
         spec = (folder / _stored_as(folder, "spec.json", {"done.json": text})).read_bytes()
-        own, whole = done.pop("digest", None), done["files"]["spec.json"] == _sha256(spec)
+        done_digest, whole = done.pop("digest", None), done["files"]["spec.json"] == _sha256(spec)
         other = set(done) != {"files", "notes"} or set(done["files"]) != set(FILES)
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return False
-    if not whole or own not in (_digest(done), None) or _key(spec) == folder.name:
+    if not whole or done_digest not in (_digest(done), None) or _key(spec) == folder.name:
         return False
-    if (own is not None and other) or any(_name(number, spec) == folder.name for number in VERSIONS):
+    if (done_digest is not None and other) or any(_name(number, spec) == folder.name for number in VERSIONS):
         return True
     try:
         from_json(spec.decode())

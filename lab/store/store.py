@@ -46,7 +46,7 @@ class Store(Training):
             self.folder = (given or environment.folder("LAB_STORE") or _default_folder()).absolute()
             if given:
                 environment.check_no_file(self.folder, f"the store {folder} (LAB_STORE names another)")
-        self.shipped, self._advice = None if shipped is None else _lender_in(shipped), ADVICE
+        self.shipped, self._advice = None if shipped is None else _shipped_store(shipped), ADVICE
 
     @property
     def local_folder(self) -> Path:
@@ -93,7 +93,7 @@ class Store(Training):
         if self.shipped is not None:
             return self
         made = copy.copy(self)
-        made.shipped = _lender_in(shipped)
+        made.shipped = _shipped_store(shipped)
         return made
 
     def home(self, spec: Spec) -> Store:
@@ -220,11 +220,11 @@ def as_store(store: Store | None, shipped: str | Path | None = None) -> Store:
     return check_type("store", store, Store, "a store, such as lab.store.Store(folder), or leave it out")
 
 
-def _lender_in(folder: str | Path) -> Store:
+def _shipped_store(folder: str | Path) -> Store:
     """The store of what came with the lab."""
-    found = Store(folder)
-    found._advice = "it came with the lab: bring it back from where you have the lab from"
-    return found
+    store = Store(folder)
+    store._advice = "it came with the lab: bring it back from where you have the lab from"
+    return store
 
 
 def _default_folder() -> Path:

@@ -43,17 +43,17 @@ def estimate(task: Sraven, problems: int = 4096, seed: int = 0, printed: bool = 
     and F = 4, 8, 16, from 4,096 problems, ± standard error.
 
     >>> for printed in (True, False):
-    ...     found = estimate(Sraven(), problems=4000, printed=printed)
-    ...     print(f"{found.fraction:.4f} ± {found.standard_error:.4f}")
+    ...     result = estimate(Sraven(), problems=4000, printed=printed)
+    ...     print(f"{result.fraction:.4f} ± {result.standard_error:.4f}")
     0.0022 ± 0.0007
     0.2320 ± 0.0067
     """
     everything, generator = replace(task, held_out=0.0), torch.Generator().manual_seed(check_whole("seed", seed, 0))
-    found = 0
+    count = 0
     for start in range(0, check_whole("problems", problems), CHUNK):
         examples = everything.sample("train", min(CHUNK, problems - start), generator, seed=0)
-        found += int(ambiguous(task, examples.latents["panels"], printed).sum())
-    fraction = found / problems
+        count += int(ambiguous(task, examples.latents["panels"], printed).sum())
+    fraction = count / problems
     return Ambiguity(fraction, (fraction * (1 - fraction) / problems) ** 0.5, problems)
 
 

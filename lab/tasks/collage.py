@@ -119,18 +119,18 @@ def tiles(images: np.ndarray) -> Tensor:
 def _split(task: Collage) -> Mapping[str, TableSplit]:
     pools = {"easy": _pools(task.easy), "hard": _pools(task.hard)}
     generator = torch.Generator().manual_seed(0)
-    found = {}
+    splits = {}
     for part in PARTS:
         for predictive in ("both", "easy", "hard"):
             name = part if predictive == "both" else f"{part}_{predictive}"
-            found[name] = _combine(pools["easy"][part], pools["hard"][part], predictive, generator)
-    return MappingProxyType(found)
+            splits[name] = _combine(pools["easy"][part], pools["hard"][part], predictive, generator)
+    return MappingProxyType(splits)
 
 
 @lru_cache(maxsize=6)  # nothing is copied
 def _single_tile(task: SingleTileCollage) -> Mapping[str, TableSplit]:
-    found = _split(Collage(task.easy, task.hard))
-    return MappingProxyType({**found, **{part: found[f"{part}_{task.tile}"] for part in PARTS}})
+    splits = _split(Collage(task.easy, task.hard))
+    return MappingProxyType({**splits, **{part: splits[f"{part}_{task.tile}"] for part in PARTS}})
 
 
 def _pools(source: str) -> dict[str, tuple[Tensor, Tensor]]:
@@ -142,8 +142,8 @@ def _pools(source: str) -> dict[str, tuple[Tensor, Tensor]]:
     }
     parts = held_out(len(both["train"][0]), len(both["test"][0]))
     images, labels = both["train"]
-    found = {name: (images[parts[name]], labels[parts[name]]) for name in ("train", "val")}
-    return found | {"test": both["test"]}
+    splits = {name: (images[parts[name]], labels[parts[name]]) for name in ("train", "val")}
+    return splits | {"test": both["test"]}
 
 
 def _combine(

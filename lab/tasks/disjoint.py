@@ -85,17 +85,17 @@ def draw(
     edges = np.cumsum([0.0, *shares.values()])
     # A little more than needed on average, so that a second round is rare.
     batch = int(1.05 * max(size / shares[name] for name, size in sizes.items())) + 100
-    kept: dict[str, list[Examples]] = {name: [] for name in sizes}
+    chunks: dict[str, list[Examples]] = {name: [] for name in sizes}
     missing = dict(sizes)
     while any(missing.values()):
         proposed = propose(batch)
         owner = np.searchsorted(edges, fraction(proposed.inputs), side="right") - 1
         for position, name in enumerate(shares):
             if missing.get(name):
-                found = np.flatnonzero(owner == position)[: missing[name]]
-                kept[name].append(proposed.take(found))
-                missing[name] -= len(found)
-    return {name: Examples.join(parts) for name, parts in kept.items()}
+                rows = np.flatnonzero(owner == position)[: missing[name]]
+                chunks[name].append(proposed.take(rows))
+                missing[name] -= len(rows)
+    return {name: Examples.join(parts) for name, parts in chunks.items()}
 
 
 def draw_evenly(

@@ -123,5 +123,5 @@ def _split(task: Images) -> Mapping[str, TableSplit]:
         targets = labels if task.classification else class_ids(labels, CLASSES)
         whole[part] = TableSplit(scaled(cropped(arrays[f"{part}_images"], task._crops())), targets, {"label": labels})
     parts = held_out(len(whole["train"]), len(whole["test"]))
-    found = {name: whole["train"][parts[name]] for name in ("train", "val")}
-    return MappingProxyType(found | {"test": whole["test"]})
+    splits = {name: whole["train"][parts[name]] for name in ("train", "val")}
+    return MappingProxyType(splits | {"test": whole["test"]})

@@ -107,10 +107,10 @@ class Logic(StreamTask):
         >>> [len(Logic(held_out=0.3).functions(split)) for split in ("train", "ood", "unseen_terms")]
         [47, 19, 6]
         """
-        found = _functions(self, seed)[known(self, split)]
-        if not len(found):
+        functions = _functions(self, seed)[known(self, split)]
+        if not len(functions):
             raise ArgumentError(f"held_out={self.held_out} holds no function out, so {split!r} is empty; hold out more")
-        return found
+        return functions
 
     def sample(self, split: str, count: int, generator: torch.Generator, seed: int, fixed: str = "") -> Examples:
         """`count` sequences of a split; `seed` decides which functions are held out.
@@ -121,12 +121,12 @@ class Logic(StreamTask):
         if fixed not in ("", "context", "query"):
             raise ArgumentError(f"fixed={fixed!r}: say 'context', 'query', or nothing")
         functions = self.functions(split, seed).to(generator.device)
-        own = fork(generator, split)
-        place: dict[str, Any] = {"generator": own, "device": own.device}
+        rng = fork(generator, split)
+        place: dict[str, Any] = {"generator": rng, "device": rng.device}
         x = torch.rand(check_whole("count", count), self.length, self.variables, **place)
         if fixed:
             points = slice(None, -1) if fixed == "context" else slice(-1, None)
-            x[:, points] = same_for_all(seed, x.shape[1:], own.device)[points]
+            x[:, points] = same_for_all(seed, x.shape[1:], rng.device)[points]
         return self._evaluate(functions[torch.randint(len(functions), (count,), **place)], x)
 
     def make(self, terms: Tensor, x: Tensor) -> Examples:
@@ -232,9 +232,9 @@ class Logic(StreamTask):
 def _functions(task: Logic, seed: int) -> dict[str, Tensor]:
     first_reserved = 2**task.variables - task.reserved
     pool = _combinations(0, first_reserved, task.terms)
-    seen, unseen = hold_out(pool, task.held_out, seed, task.name)
+    training, unseen = hold_out(pool, task.held_out, seed, task.name)
     reserved = _combinations(first_reserved, 2**task.variables, task.terms)
-    return dict.fromkeys(("train", "val", "test"), seen) | {"ood": unseen, "unseen_terms": reserved}
+    return dict.fromkeys(("train", "val", "test"), training) | {"ood": unseen, "unseen_terms": reserved}
 
 
 def _combinations(first: int, last: int, count: int) -> Tensor:

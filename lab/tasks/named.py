@@ -26,12 +26,12 @@ def table_named(name: str) -> TableTask | None:
     ('id', 7, None)
     """
     check_type("name", name, str, "a text, such as 'ab mod 27'")
-    if found := re.fullmatch(r"(.+) mod ([0-9]+)", name):
-        if len(found[2]) > LONGEST:  # Python does not read numbers of thousands of digits
-            raise ArgumentError(f"modulus={shortened(found[2])}: give a whole number, 2 to {MOST}")
-        return Operation(found[1], modulus=int(found[2]))
-    if found := re.fullmatch(rf"(.+) in ({'|'.join(GROUPS)})", name):
-        return Operation(found[1], group=found[2])
+    if match := re.fullmatch(r"(.+) mod ([0-9]+)", name):
+        if len(match[2]) > LONGEST:  # Python does not read numbers of thousands of digits
+            raise ArgumentError(f"modulus={shortened(match[2])}: give a whole number, 2 to {MOST}")
+        return Operation(match[1], modulus=int(match[2]))
+    if match := re.fullmatch(rf"(.+) in ({'|'.join(GROUPS)})", name):
+        return Operation(match[1], group=match[2])
     source = name.removesuffix(AS_NUMBERS)
     kind = datasets.CATALOGUE[source].kind if source in datasets.CATALOGUE else None
     if kind == "images":

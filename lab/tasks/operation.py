@@ -120,9 +120,9 @@ class Operation(TableTask):
 
     def _sizes(self) -> dict[str, int]:
         rows = self.classes**2
-        seen = round(rows * self.fraction)
-        val = round(seen * self.held_out)
-        return {"test": rows - seen, "val": val, "train": seen - val}
+        pool = round(rows * self.fraction)
+        val = round(pool * self.held_out)
+        return {"test": rows - pool, "val": val, "train": pool - val}
 
     def show(self, split: TableSplit, i: int) -> str:
         """Row i as text: operands and result; permutations as the images of 0, 1, 2, …"""

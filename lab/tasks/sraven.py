@@ -136,17 +136,17 @@ class Sraven(StreamTask):
         >>> [len(Sraven().combinations(split)) for split in ("train", "ood")]
         [248, 82]
         """
-        found = _combinations(self, seed)[known(self, split)]
-        if not len(found):
+        combinations = _combinations(self, seed)[known(self, split)]
+        if not len(combinations):
             raise ArgumentError(f"held_out={self.held_out} holds nothing out, so {split!r} is empty; hold out more")
-        return found
+        return combinations
 
     def sample(self, split: str, count: int, generator: torch.Generator, seed: int) -> Examples:
         """`count` problems of a split; `seed` decides which combinations of rules are held out."""
         combinations = self.combinations(split, seed).to(generator.device)
-        own = fork(generator, split)
-        index = torch.randint(len(combinations), (check_whole("count", count),), generator=own, device=own.device)
-        return self._draw(combinations[index], own)
+        rng = fork(generator, split)
+        index = torch.randint(len(combinations), (check_whole("count", count),), generator=rng, device=rng.device)
+        return self._draw(combinations[index], rng)
 
     def make(self, rules: Tensor, generator: torch.Generator) -> Examples:
         """Problems with rules of your choice: (N, K) int64, indices into `RULES`, in increasing order.
@@ -275,5 +275,5 @@ def _permutations(size: int, device: str) -> Tensor:
 @lru_cache(maxsize=512)  # a fleet asks for its seeds at every block of batches
 def _combinations(task: Sraven, seed: int) -> dict[str, Tensor]:
     everything = torch.tensor(list(combinations_with_replacement(range(len(RULES)), task.features)))
-    seen, unseen = hold_out(everything, task.held_out, seed, task.name)
-    return dict.fromkeys(("train", "val", "test"), seen) | {"ood": unseen}
+    training, unseen = hold_out(everything, task.held_out, seed, task.name)
+    return dict.fromkeys(("train", "val", "test"), training) | {"ood": unseen}

@@ -193,11 +193,11 @@ def hold_out(combinations: Tensor, fraction: float, seed: int, purpose: str) -> 
     rng = np.random.default_rng([check_whole("seed", seed, 0), *purpose.encode()])
     for _ in range(10_000):
         order = torch.from_numpy(rng.permutation(len(combinations)))
-        unseen, seen = (combinations[part.sort().values] for part in (order[:count], order[count:]))
-        if combinations.shape[1] == 1 or len(seen.unique()) == parts:
-            return seen, unseen
+        unseen, training = (combinations[part.sort().values] for part in (order[:count], order[count:]))
+        if combinations.shape[1] == 1 or len(training.unique()) == parts:
+            return training, unseen
     raise ArgumentError(
-        f"held_out={fraction}: the {len(seen)} combinations left for training do not contain all {parts} parts;"
+        f"held_out={fraction}: the {len(training)} combinations left for training do not contain all {parts} parts;"
         " hold out less"
     )
 

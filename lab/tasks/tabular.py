@@ -91,8 +91,8 @@ def scale(training: Tensor, rows: Tensor) -> Tensor:
         raise ArgumentError(f"values that are missing or infinite, in columns {places}; give whole rows")
     low, high = training.double().amin(0), training.double().amax(0)
     span = torch.where(high > low, high - low, torch.inf)
-    moved = (rows.double() - low) / span * 2 - 1
-    return torch.where(high > low, moved, 0.0).float()
+    result = (rows.double() - low) / span * 2 - 1
+    return torch.where(high > low, result, 0.0).float()
 
 
 @lru_cache(maxsize=32)  # 110,000 rows of covertype are 4 MB, of Higgs 11 MB

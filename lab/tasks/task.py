@@ -147,18 +147,18 @@ class Task:
         for number, (row, x) in enumerate(zip(rows, inputs, strict=True)):
             tokens[number, : len(row)] = torch.tensor([ids[word] for word in row])
             output[number, len(x) + 1 : len(row)] = True
-        found = divide(DEFAULT_SPLITS if splits is None else splits, len(rows), seed=check_whole("seed", seed, 0))
-        return cls(name, vocabulary, {key: Split(tokens[at], output[at]) for key, at in found.items()}, metric)
+        indices = divide(DEFAULT_SPLITS if splits is None else splits, len(rows), seed=check_whole("seed", seed, 0))
+        return cls(name, vocabulary, {key: Split(tokens[at], output[at]) for key, at in indices.items()}, metric)
 
     @cached_property
     def digest(self) -> str:
         """SHA-256 of vocabulary, splits and measure: what the task is, whatever it is called."""
-        found = hashlib.sha256(repr((self.vocabulary, self.metric, self.search_in_training, self.held_out)).encode())
+        hasher = hashlib.sha256(repr((self.vocabulary, self.metric, self.search_in_training, self.held_out)).encode())
         for name, split in sorted(self.splits.items()):
             for part in (split.tokens, split.output):
-                found.update(f"{name} {tuple(part.shape)}\n".encode())
-                found.update(part.contiguous().numpy().tobytes())
-        return found.hexdigest()
+                hasher.update(f"{name} {tuple(part.shape)}\n".encode())
+                hasher.update(part.contiguous().numpy().tobytes())
+        return hasher.hexdigest()
 
     @property
     def max_length(self) -> int:

@@ -48,9 +48,9 @@ class DescentFleet(Fleet):
         """Which runs train on, (R,) bool."""
         return (self.died < 0) & (self.stopped < 0)
 
-    def moved(self, loss: Tensor) -> None:
-        """As Fleet.moved; the new weights enter the average and, at its steps, the trajectory."""
-        super().moved(loss if self.living.all() else torch.where(self.alive, loss.detach(), math.nan))
+    def note_step(self, loss: Tensor) -> None:
+        """As Fleet.note_step; the new weights enter the average and, at its steps, the trajectory."""
+        super().note_step(loss if self.living.all() else torch.where(self.alive, loss.detach(), math.nan))
         self.average.add(self.weights)
         if self.recipe.trajectory is not None and self.step % self.recipe.trajectory == 0:
             self.trajectory.append(self._flat())
@@ -122,12 +122,12 @@ class DescentFleet(Fleet):
     @contextmanager
     def _holding(self, flat: Tensor) -> Iterator[None]:
         """The model with other weights, (R, P)."""
-        own = self._flat()
+        previous = self._flat()
         try:
             spread(flat, self.weights)
             yield
         finally:
-            spread(own, self.weights)
+            spread(previous, self.weights)
 
 
 class Average:

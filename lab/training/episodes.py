@@ -101,7 +101,7 @@ class Episodes:
         weights = [weight.requires_grad_() for weight in state[:count]]
         outputs = inner.outputs(weights, outer)
         loss = outer.loss(outputs)
-        adjoint, own = _split(torch.autograd.grad(loss.sum(), [*weights, *self.phi.values]), count)
+        adjoint, gradients = _split(torch.autograd.grad(loss.sum(), [*weights, *self.phi.values]), count)
         adjoint = [*adjoint, *(torch.zeros_like(moment) for moment in state[count:])]
         for step in reversed(range(steps - longest, steps)):  # back through the last steps, one at a time
             within = step >= steps - window  # (R,): a restart whose window has not begun passes nothing further back
@@ -110,9 +110,9 @@ class Episodes:
             after, _ = inner.step(before, count, train(step), step, create_graph=True)
             back = torch.autograd.grad(after, [*before, *self.phi.values], adjoint, materialize_grads=True)
             adjoint, more = _split(back, len(before))
-            own = [a + b for a, b in zip(own, more, strict=True)]
+            gradients = [a + b for a, b in zip(gradients, more, strict=True)]
         accuracy = inner.score(outputs.detach(), outer)
-        return Outcome(loss.detach(), accuracy, training, own)
+        return Outcome(loss.detach(), accuracy, training, gradients)
 
     def learn(self, outcome: Outcome) -> None:
         """Note an outcome; the knots of the restarts that go on take their step."""
@@ -132,13 +132,13 @@ class Episodes:
         rates = torch.tensor([restart.rate for restart in spec.restarts], dtype=slope.dtype, device=self.device)
         rates = rates / slope.clamp_min(1e-30) if spec.normalized else rates
         self.phi.descend(outcome.gradients, rates, self.alive)
-        seen = {
+        record = {
             "loss": loss,
             "accuracy": outcome.accuracy.cpu().numpy(),
             "slope": slope.double().cpu().numpy(),
             "training": outcome.training.double().cpu().numpy(),
         }
-        for name, values in seen.items():
+        for name, values in record.items():
             self.history[name].append(np.where(alive, values, np.nan))
         self.episode += 1
 
@@ -146,8 +146,8 @@ class Episodes:
         """By episode and restart, (E, R): outer loss and accuracy, last inner loss, length of the knots' gradient; and
         inner steps (E,)."""
         runs, steps = len(self.spec.restarts), range(self.episode)
-        found = {name: np.array(v, dtype=float).reshape(-1, runs) for name, v in self.history.items()}
-        return found | {"inner_steps": np.array([self.spec.inner_steps(episode) for episode in steps], dtype=np.int64)}
+        series = {name: np.array(v, dtype=float).reshape(-1, runs) for name, v in self.history.items()}
+        return series | {"inner_steps": np.array([self.spec.inner_steps(episode) for episode in steps], dtype=np.int64)}
 
     def functions(self) -> list[dict[str, Knots | KnotTable]]:
         """The learned functions of each restart, by their names in `model.parts`."""

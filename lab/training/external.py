@@ -42,8 +42,9 @@ def fit(model: nn.Module, task: Task, recipe: AdamTrapezoid, seed: int = 0, spli
     weights = [weight for weight in model.parameters() if weight.requires_grad]
     device, training = next(model.parameters()).device, model.training
     optimizer = torch.optim.Adam(weights, lr=recipe.rate, betas=recipe.betas)
-    data, seen = Data(task.training, device), Data(_first(task.splits[split]), device)
-    whole, order = seen.at(torch.arange(len(seen), device=device)[None]), Order([seed], len(data), recipe.batch)
+    data, evaluation = Data(task.training, device), Data(_first(task.splits[split]), device)
+    whole = evaluation.at(torch.arange(len(evaluation), device=device)[None])
+    order = Order([seed], len(data), recipe.batch)
     rows, diverged = [], False
     for step in range(recipe.last):
         optimizer.param_groups[0]["lr"] = recipe.rate * factor(step, recipe)
@@ -67,9 +68,9 @@ def _first(split: Split) -> Split:
 
 def _logits(model: nn.Module, batch: Batch) -> Tensor:
     """Logits of the output tokens, (1, batch, K, vocabulary)."""
-    found = model(batch.tokens[0])
-    found = getattr(found, "logits", found)
-    return found.gather(1, batch.positions[0, ..., None].expand(-1, -1, found.shape[-1]))[None]
+    output = model(batch.tokens[0])
+    output = getattr(output, "logits", output)
+    return output.gather(1, batch.positions[0, ..., None].expand(-1, -1, output.shape[-1]))[None]
 
 
 @torch.no_grad()

@@ -100,8 +100,8 @@ class Tuner:
 
     def _measure(self) -> None:
         answers = _answers(self.classifier, self._held_out, self.tuning.batch, self._device)
-        accuracy, own = (score(answers, self._truth, kind) for kind in ("accuracy", TASKS[self.task].score))
-        self._scores.append((self._loss / len(self._rows), accuracy, own))
+        accuracy, task_score = (score(answers, self._truth, kind) for kind in ("accuracy", TASKS[self.task].score))
+        self._scores.append((self._loss / len(self._rows), accuracy, task_score))
         if self._best == len(self._scores) - 1:
             self.best = {name: weight.detach().clone() for name, weight in self._trained.items()}
 

@@ -100,7 +100,7 @@ class Fleet:
                     state[name].copy_(torch.where(keep, state[name], 0.0))
         self.optimizer.hold(alive.tolist())
 
-    def moved(self, loss: Tensor) -> None:
+    def note_step(self, loss: Tensor) -> None:
         """Note a step that was taken, from weights that had these losses (R,)."""
         self.history.add(loss)
         self.step += 1
@@ -187,9 +187,9 @@ class History:
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
         """Take up what `arrays` and `pending` gave."""
-        kept = {n.removeprefix("history."): list(v.numpy()) for n, v in tensors.items() if n.startswith("history.")}
-        self.steps, self.loss = [int(step) for step in kept.pop("steps")], kept.pop("loss")
-        self.scores = kept
+        series = {n.removeprefix("history."): list(v.numpy()) for n, v in tensors.items() if n.startswith("history.")}
+        self.steps, self.loss = [int(step) for step in series.pop("steps")], series.pop("loss")
+        self.scores = series
         self._sum, self._count = tensors["pending.sum"].clone(), int(tensors["pending.count"])
 
 

@@ -116,15 +116,15 @@ class InnerTask(ABC):
             loss.device
         )
         new: list[Tensor] = []
-        kept: dict[str, list[Tensor]] = {name: [] for name in names}
+        new_moments: dict[str, list[Tensor]] = {name: [] for name in names}
         with torch.set_grad_enabled(create_graph):
             for i, (weight, gradient) in enumerate(zip(weights, gradients, strict=True)):
-                own = {name: moments[j * count + i] for j, name in enumerate(names)}
-                moved, own = descend(spec.inner.optimizer, weight, gradient, own, step + 1, rates)
-                new.append(moved)
+                memory = {name: moments[j * count + i] for j, name in enumerate(names)}
+                new_weight, memory = descend(spec.inner.optimizer, weight, gradient, memory, step + 1, rates)
+                new.append(new_weight)
                 for name in names:
-                    kept[name].append(own[name])
-        new += [moment for name in names for moment in kept[name]]
+                    new_moments[name].append(memory[name])
+        new += [moment for name in names for moment in new_moments[name]]
         return (new if create_graph else [tensor.detach() for tensor in new]), loss.detach()
 
 

@@ -73,8 +73,8 @@ class Functions:
         """One step of gradient descent for the restarts that are alive, each with its rate (R,)."""
         lives = torch.from_numpy(alive).to(rates.device)
         for members, values, gradient in zip(self._members, self.values, gradients, strict=True):
-            moved = values - rates[members].view(-1, 1, 1) * gradient
-            values.copy_(torch.where(lives[members].view(-1, 1, 1), moved, values))
+            next_values = values - rates[members].view(-1, 1, 1) * gradient
+            values.copy_(torch.where(lives[members].view(-1, 1, 1), next_values, values))
 
     @torch.no_grad()
     def chosen(self, which: np.ndarray, new: Sequence[Tensor], old: Sequence[Tensor]) -> list[Tensor]:
@@ -123,5 +123,5 @@ def learned_names(learn: str, layers: int) -> list[str]:
 
 def with_places(model: Perceptron, learn: str) -> Perceptron:
     """The model with a place, now the identity, for each function that is learned."""
-    kept = {name: part for name, part in model.parts.items() if (learn == "inputs") == name.startswith("phi")}
-    return model.having(kept | dict.fromkeys(learned_names(learn, model.layers), "identity"))
+    parts = {name: part for name, part in model.parts.items() if (learn == "inputs") == name.startswith("phi")}
+    return model.having(parts | dict.fromkeys(learned_names(learn, model.layers), "identity"))

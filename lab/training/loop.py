@@ -24,7 +24,7 @@ def train(fleet: Fleet, report: Callable[[Fleet], bool] | None = None) -> Fleet:
         fleet.freeze()
         optimizer.step()
 
-        fleet.moved(loss)
+        fleet.note_step(loss)
         if fleet.step % recipe.every == 0 or fleet.step == recipe.last:
             fleet.measure()
             if not fleet.living.any():

@@ -62,12 +62,12 @@ class MaskedData:
 
     def at(self, step: int) -> Batch:
         """The training batch of each run at this step."""
-        own = []
+        batches = []
         for seed in self.seeds:
             rng = np.random.default_rng(stream(seed, "masked windows", step))
             windows = self.training.at(rng.integers(len(self.training), size=self.batch))[:, :-1]
-            own.append((windows, *hidden(windows, self.task.mask, self.task.share, rng)))
-        return self._batch(*(np.stack(parts) for parts in zip(*own, strict=True)))
+            batches.append((windows, *hidden(windows, self.task.mask, self.task.share, rng)))
+        return self._batch(*(np.stack(parts) for parts in zip(*batches, strict=True)))
 
     @property
     def columns(self) -> list[str]:
@@ -92,14 +92,14 @@ class MaskedData:
             logits = batch.outputs(model)
             nats += batch.loss(logits).double() * len(chosen)
             hits += batch.hits(logits).double().mean(-1).sum(-1)
-        found = {"loss": nats / count, "accuracy": hits / count}
-        return {f"{score}_{split}": value.cpu().numpy() for score, value in found.items()}
+        scores = {"loss": nats / count, "accuracy": hits / count}
+        return {f"{score}_{split}": value.cpu().numpy() for score, value in scores.items()}
 
-    def _batch(self, windows: np.ndarray, seen: np.ndarray, positions: np.ndarray) -> Batch:
+    def _batch(self, windows: np.ndarray, inputs: np.ndarray, positions: np.ndarray) -> Batch:
         """The tokens, those that the model sees, and where they were chosen: each (R, B, …), or (1, B, …) for all."""
         targets = np.take_along_axis(windows, positions, -1)
         shape = (len(self.seeds), -1, -1)
-        tensors = (torch.from_numpy(part).to(self.device).expand(shape) for part in (seen, positions, targets))
+        tensors = (torch.from_numpy(part).to(self.device).expand(shape) for part in (inputs, positions, targets))
         tokens, places, wanted = tensors
         return Batch(tokens, places, wanted, torch.ones(places.shape, device=self.device))
 
@@ -107,19 +107,19 @@ class MaskedData:
 def hidden(windows: np.ndarray, mask: int, share: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """What a model sees of windows (B, T), and the positions (B, K) of the tokens that were chosen, in order.
 
-    >>> seen, positions = hidden(np.arange(20)[None], 20, 0.15, np.random.default_rng(0))
-    >>> positions.shape, int((seen != np.arange(20)).sum()) <= 3
+    >>> inputs, positions = hidden(np.arange(20)[None], 20, 0.15, np.random.default_rng(0))
+    >>> positions.shape, int((inputs != np.arange(20)).sum()) <= 3
     ((1, 3), True)
     """
     count, length = windows.shape
     chosen = max(1, round(share * length))
     positions = np.sort(rng.permuted(np.tile(np.arange(length), (count, 1)), axis=1)[:, :chosen], axis=1)
     lot = rng.random(positions.shape)
-    own = np.take_along_axis(windows, positions, 1)
-    fresh = np.where(lot < REPLACED, mask, np.where(lot < REPLACED + RANDOM, rng.integers(mask, size=own.shape), own))
-    seen = windows.copy()
-    np.put_along_axis(seen, positions, fresh.astype(windows.dtype), 1)
-    return seen, positions
+    ids = np.take_along_axis(windows, positions, 1)
+    fresh = np.where(lot < REPLACED, mask, np.where(lot < REPLACED + RANDOM, rng.integers(mask, size=ids.shape), ids))
+    inputs = windows.copy()
+    np.put_along_axis(inputs, positions, fresh.astype(windows.dtype), 1)
+    return inputs, positions
 
 
 @sizes.register(MaskedText)

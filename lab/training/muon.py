@@ -56,10 +56,10 @@ class Muon(RunRates):
 
     def set_rates(self, recipes: Sequence[MuonRecipe], step: int) -> None:
         """As `lab.kinds.Optimizer` says. `rates` (R,) are fractions of the recipe's."""
-        own = recipes[0]
-        self.rates = [factor(step, own)] * len(recipes)
-        first, last = own.momentum
-        self.momentum = first + (last - first) * min(1.0, step / max(1, own.rising))
+        recipe = recipes[0]
+        self.rates = [factor(step, recipe)] * len(recipes)
+        first, last = recipe.momentum
+        self.momentum = first + (last - first) * min(1.0, step / max(1, recipe.rising))
 
     @torch.no_grad()
     def step(self) -> None:  # type: ignore[override]  # fleets give no closure
@@ -118,14 +118,14 @@ def orthogonal(x: Tensor) -> Tensor:
 def kinds_of(model: nn.Module) -> list[str]:
     """What each of a model's trainable weights is to Muon, in their order."""
     tables = {id(p) for module in model.modules() if isinstance(module, Embedding) for p in module.parameters()}
-    found = []
+    kinds = []
     for name, weight in model.named_parameters():
         if weight.requires_grad:
             inside = weight.dim() == 3 and name.startswith("blocks.") and name.endswith("weight")
             kind = "matrix" if inside and min(weight.shape[1:]) > 1 else "number"
             head = name.startswith(("unembedding", "head"))
-            found.append("embedding" if id(weight) in tables else "head" if head and weight.dim() == 3 else kind)
-    return found
+            kinds.append("embedding" if id(weight) in tables else "head" if head and weight.dim() == 3 else kind)
+    return kinds
 
 
 @optimizer.register(MuonRecipe)

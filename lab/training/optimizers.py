@@ -28,7 +28,7 @@ def _(recipe: AdamTrapezoid, recipes: Sequence[AdamTrapezoid], model: nn.Module)
 
 @optimizer.register(AdamWCosine)
 def _(recipe: AdamWCosine, recipes: Sequence[AdamWCosine], model: nn.Module) -> RunAdamW:
-    decays = [own.decay for own in recipes]
+    decays = [each.decay for each in recipes]
     return RunAdamW(trainable(model), decays, decaying(model, recipe.decay_tables), recipe.betas)
 
 
@@ -88,13 +88,13 @@ class Fused(torch.optim.Optimizer):
         for numbers in self.alike:
             used = [n for n in numbers if weights[n].grad is not None]  # torch's Adam leaves out the others, too
             state = [self._remembered(weights[n]) for n in used]
-            steps = [own["step"] for own in state]
+            steps = [entry["step"] for entry in state]
             torch._foreach_add_(steps, 1)
             torch._fused_adam_(
                 [targets[n] for n in used],
                 [cast(Tensor, weights[n].grad) for n in used],
-                [own["exp_avg"] for own in state],
-                [own["exp_avg_sq"] for own in state],
+                [entry["exp_avg"] for entry in state],
+                [entry["exp_avg_sq"] for entry in state],
                 [],
                 steps,
                 lr=rate,
@@ -157,12 +157,12 @@ def decaying(model: nn.Module, tables: bool = False) -> list[bool]:
     tables: relative positions and the biases of queries, keys and values as well, as in the reference code.
     """
     norms = {id(p) for module in model.modules() if isinstance(module, Norm) for p in module.parameters()}
-    found = []
+    flags = []
     for name, parameter in model.named_parameters():
         if parameter.requires_grad:
             exempt = id(parameter) in norms or name.rpartition(".")[2] in ("bias", "relative")
-            found.append(not exempt or (tables and name.endswith(REFERENCE_DECAYS)))
-    return found
+            flags.append(not exempt or (tables and name.endswith(REFERENCE_DECAYS)))
+    return flags
 
 
 class RunAdamW(RunRates, Fused):

@@ -18,8 +18,8 @@ def restored(spec: RunSpec, store: Store, stored: dict[str, Tensor] | None = Non
     model = model_of([spec], modules)
     weights = {name: weight for name, weight in stored.items() if name != "trajectory"}
     absent, unexpected = model.load_state_dict(weights, strict=False)
-    own = {name for name, _ in model.named_parameters()}  # tied weights under their first name
-    missing = [name for name in absent if name in own and "phi" not in name.split(".")]
+    names = {name for name, _ in model.named_parameters()}  # tied weights under their first name
+    missing = [name for name in absent if name in names and "phi" not in name.split(".")]
     if unexpected or missing:
         raise ValueError(
             f"run {key(spec)}: its weights do not fit its spec (missing {missing}, unexpected {unexpected})"

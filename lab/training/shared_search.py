@@ -50,10 +50,10 @@ class Shared:
             member.set_rates(step)
         self.members[0].knot_optimizer.zero_grad()
         losses = [member.gradients(step) for member in self.members]
-        for member, own in zip(self.members, losses, strict=True):
+        for member, pair in zip(self.members, losses, strict=True):
             member.freeze()
             member.optimizer.step()
-            member.note(step, *own)
+            member.note(step, *pair)
         self.members[0].knot_optimizer.step()
         self.history.add(torch.cat([weights.detach() for weights, _ in losses]))
         self.search_loss.append(float(np.nanmean([member.search_loss[-1] for member in self.members])))
@@ -67,17 +67,17 @@ class Shared:
         tensors["search_loss"] = torch.tensor(self.search_loss, dtype=torch.float64)
         tensors |= {f"history.{name}": torch.from_numpy(array) for name, array in self.history.arrays().items()}
         for number, member in enumerate(self.members):
-            own = {name: t for name, t in member.state().items() if not number or not name.startswith("knot")}
-            tensors |= {f"task {number}.{name}": tensor for name, tensor in own.items()}
+            member_state = {name: t for name, t in member.state().items() if not number or not name.startswith("knot")}
+            tensors |= {f"task {number}.{name}": tensor for name, tensor in member_state.items()}
         return tensors
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
         """Take up the state that `state` gave."""
         for number, member in enumerate(self.members):
-            own: dict[str, Tensor] = {}
+            member_state: dict[str, Tensor] = {}
             for mark in ("task 0.knot", f"task {number}."):  # knots, and what their optimizer remembers, are shared
-                own |= {name.partition(".")[2]: t for name, t in tensors.items() if name.startswith(mark)}
-            member.restore(own)
+                member_state |= {name.partition(".")[2]: t for name, t in tensors.items() if name.startswith(mark)}
+            member.restore(member_state)
         self.history.restore(tensors)
         self.step, self.search_loss = int(tensors["step"]), tensors["search_loss"].tolist()
 

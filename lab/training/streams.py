@@ -60,8 +60,8 @@ class StreamData:
     def divide(self, seed: int) -> Callable[[int], StreamBatch]:
         """For a search: gives batches that no weights see, without dropout; each model's are of its own functions or
         rules, those that it trains on. `seed` decides nothing: the models' seeds are of one search alone."""
-        own = self._streams("train", self.specs[0].recipe.batch, "search batches")
-        return lambda step: StreamBatch(self.task, _side_by_side(own, step), None)
+        streams = self._streams("train", self.specs[0].recipe.batch, "search batches")
+        return lambda step: StreamBatch(self.task, _side_by_side(streams, step), None)
 
     @torch.no_grad()
     def scores(self, model: nn.Module) -> dict[str, np.ndarray]:

@@ -50,11 +50,11 @@ class TableSearch(Search):
 
     def learned(self) -> dict[str, Spline]:
         """As Search.learned."""
-        found: dict[str, Spline] = {}
+        functions: dict[str, Spline] = {}
         for name in learned_names(self.spec.learn, self.spec.model.layers):
             part = self.model.inputs if name == "inputs" else self.model.function(int(name[3:] or 0))
-            found[name] = part.phi if isinstance(part, InputFunctions) else cast(Spline, part)
-        return found
+            functions[name] = part.phi if isinstance(part, InputFunctions) else cast(Spline, part)
+        return functions
 
     def divide(self) -> None:
         """The rows of the pool in an order of the search's seed: the first are for the knots, the rest for weights."""

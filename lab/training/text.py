@@ -97,12 +97,12 @@ class TextData:
             nats = nats + batch.nats(logits).double().sum((1, 2))
             hits = hits + (logits.argmax(-1) == batch.targets)[..., length // 2 :].double().sum((1, 2))
             letters += int(weights[batch.targets[0]].sum())
-        found = {
+        scores = {
             "loss": nats / (count * length),
             "bits": nats / (log(2) * max(1, letters)),
             "accuracy": hits / (count * (length - length // 2)),
         }
-        return {f"{score}_{split}": value.cpu().numpy() for score, value in found.items()}
+        return {f"{score}_{split}": value.cpu().numpy() for score, value in scores.items()}
 
     def _draw(self, windows: Windows, seed: int) -> np.ndarray:
         """One batch, (B, T + 1)."""

@@ -91,8 +91,8 @@ class CompatibilityExplorer(Explorer):
     def _table(self) -> dict[str, list]:
         cells = pd.concat([cells.assign(part=part) for part, cells in self._deltas.items()])
         names = ["part", "architecture", "task", "delta", "low", "high", "seeds"]
-        found: dict[str, list] = cells[names].astype(object).where(cells[names].notna(), None).to_dict("list")
-        return found
+        columns: dict[str, list] = cells[names].astype(object).where(cells[names].notna(), None).to_dict("list")
+        return columns
 
     def _part(self, part: str) -> dict[str, Any]:
         """One matrix as the page reads it."""

@@ -179,9 +179,9 @@ class EditingExplorer(Explorer):
         middle, half = (self._phi.high + self._phi.low) / 2, self.window.value
         return [middle - half, middle + half]
 
-    def _density(self, seen: Portrait) -> bytes:
+    def _density(self, usage: Portrait) -> bytes:
         """How often the network uses each knot, as the page reads it."""
-        return as_bytes(counts(seen.received, self._phi.low, self._phi.high, len(self._phi.values)))
+        return as_bytes(counts(usage.received, self._phi.low, self._phi.high, len(self._phi.values)))
 
     def _look(self) -> None:
         self.editor.window = self._shown
@@ -245,10 +245,10 @@ class EditingExplorer(Explorer):
             self.editor.value = as_bytes(state.values)  # which is watched
 
     def _symmetrize(self) -> None:
-        found = self.spline.symmetrized()
-        mirror = {"x": "along x", "y": "along y", "both": "along both axes"}[found.mirror]
-        deed = f"the average with its image mirrored {mirror} (shift {found.shift:.2g}, correlation"
-        self._put(found.spline, f"{deed} {found.correlation:.2f})")
+        symmetry = self.spline.symmetrized()
+        mirror = {"x": "along x", "y": "along y", "both": "along both axes"}[symmetry.mirror]
+        deed = f"the average with its image mirrored {mirror} (shift {symmetry.shift:.2g}, correlation"
+        self._put(symmetry.spline, f"{deed} {symmetry.correlation:.2f})")
 
     def _slide(self, slider: widgets.SelectionSlider) -> None:
         """A slider acts on the function from before it was moved, however far and often it is moved."""
@@ -268,11 +268,11 @@ class EditingExplorer(Explorer):
         (self._history.add if first else self._history.replace)(state)
         self._set(state)
 
-    def _release(self, moved: widgets.SelectionSlider | None = None) -> None:
+    def _release(self, active: widgets.SelectionSlider | None = None) -> None:
         """Something else happens to the function: no slider is at work any more, but perhaps the one that is moved."""
         self._base = None
         with self.quietly():
-            for slider in self._sliders.keys() - {moved}:
+            for slider in self._sliders.keys() - {active}:
                 slider.value = 0
 
     def _show_contest(self) -> None:

@@ -13,7 +13,7 @@ from lab.widgets import modules
 from lab.widgets.random_networks import random_networks
 
 
-def described(name: str, shape: Profile, seen: Received | None = None) -> dict:
+def described(name: str, shape: Profile, inputs: Received | None = None) -> dict:
     """A function as the page reads it: name, low, high, values, whether its ends are constant, shares of its inputs."""
     return {
         "name": name,
@@ -21,8 +21,8 @@ def described(name: str, shape: Profile, seen: Received | None = None) -> dict:
         "high": shape.high,
         "values": _short(shape.y),
         "constant": shape.constant,
-        "inputs": None if seen is None else _short(seen.share),
-        "source": "" if seen is None else seen.source,
+        "inputs": None if inputs is None else _short(inputs.share),
+        "source": "" if inputs is None else inputs.source,
     }
 
 
@@ -51,10 +51,10 @@ class FunctionView(anywidget.AnyWidget):
         self.networks = random_networks() if shown else self.networks
         self.random = shown
 
-    def tell(self, name: str, seen: Received | None) -> None:
+    def tell(self, name: str, inputs: Received | None) -> None:
         """The inputs of a function have become known."""
-        if seen is not None and name not in self.inputs:
-            self.inputs = {**self.inputs, name: _short(seen.share)}
+        if inputs is not None and name not in self.inputs:
+            self.inputs = {**self.inputs, name: _short(inputs.share)}
 
 
 def function_page(

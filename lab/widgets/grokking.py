@@ -121,8 +121,8 @@ class GrokkingExplorer(Explorer):
 
     def _part(self, name: str) -> Part:
         """A function of the menu; of the zoo it is read when it is asked for."""
-        found = self._functions[name]
-        return as_part(zoo(name)) if found is None else found
+        part = self._functions[name]
+        return as_part(zoo(name)) if part is None else part
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the training that is under way has ended; whether it has."""
@@ -189,20 +189,20 @@ class GrokkingExplorer(Explorer):
         """Called from the training thread."""
         history, now = fleet.history.arrays(), time.monotonic()
         names = ("accuracy_test", "accuracy_train")
-        seen = len(history["steps"])
+        evaluations = len(history["steps"])
         test = history["accuracy_test"][:, 0]
-        solved = bool(seen and test[-1] >= self._ends)
+        solved = bool(evaluations and test[-1] >= self._ends)
         last = solved or fleet.over or self._halted
         if not last and now - self._drawn < DRAW:
             return
         self._drawn = now
         with self.lock:
-            if seen > len(self._lines[0].x):
+            if evaluations > len(self._lines[0].x):
                 with self.curves.batch_update():
                     for line, name in zip(self._lines, names, strict=True):
                         line.x, line.y = history["steps"], 100 * history[name][:, 0]
             self.progress.value = fleet.step / fleet.recipe.last
-            self.say(self._words(fleet, history) if seen else f"{self._name}: the training begins")
+            self.say(self._words(fleet, history) if evaluations else f"{self._name}: the training begins")
         if last or now - self._last_asked >= ASK:
             self._ask(fleet)
         if solved and self._live is not None:
@@ -237,7 +237,7 @@ class GrokkingExplorer(Explorer):
 def _functions() -> dict[str, Part | None]:
     """What is offered: plain functions; those of the zoo for operations, yours too (None: not read yet); and those of
     shipped results for operations that the zoo has none for."""
-    told = {document.read(path)["provenance"]["task"] for path in (SHIPPED / "simplicity").glob("*.json")}
+    tasks = {document.read(path)["provenance"]["task"] for path in (SHIPPED / "simplicity").glob("*.json")}
     names = [name for name in zoo_names() if name.split("/")[0] in (MINE, "simplicity")]
-    shipped = {f"learned for {task}": as_part(phi) for task, phi in shipped_functions().items() if task not in told}
+    shipped = {f"learned for {task}": as_part(phi) for task, phi in shipped_functions().items() if task not in tasks}
     return PLAIN | dict.fromkeys(names) | shipped

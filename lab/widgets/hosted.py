@@ -37,9 +37,9 @@ class PageView(anywidget.AnyWidget):
         """Every trait of its own, as JSON has it; where one goes with a control, what the control says: without a page
         nothing else keeps them together."""
         common = anywidget.AnyWidget.class_trait_names()  # a widget has a class of its own: its traits are not told so
-        own = [name for name in self.trait_names(sync=True) if name[0] != "_" and name not in common]
-        found = {name: getattr(self, name) for name in own}
-        return found | {trait: getattr(control, _key(control)) for control, trait in self.links}
+        names = [name for name in self.trait_names(sync=True) if name[0] != "_" and name not in common]
+        values = {name: getattr(self, name) for name in names}
+        return values | {trait: getattr(control, _key(control)) for control, trait in self.links}
 
 
 def hosted_page(

@@ -66,7 +66,7 @@ def models_of(name: str, scale: str, by: str = "method", **labels: str | Sequenc
     store = as_store(None, shipped=SHIPPED)
     plan = [one for one in entry(name).plan(scale, 1) if all(_fits(one[0][key], labels[key]) for key in labels)]
     complete([spec for _, spec in plan if store.home(spec) is store], store, progress=False)
-    return {method_title(str(own[by])).replace("_", " "): Run(spec, store.home(spec)) for own, spec in plan}
+    return {method_title(str(row[by])).replace("_", " "): Run(spec, store.home(spec)) for row, spec in plan}
 
 
 def _fits(label: object, wanted: str | Sequence[str]) -> bool:
@@ -89,12 +89,12 @@ def inks(names: Sequence[str]) -> list[str]:
 def name_of(run: Run) -> str:
     """A run in words: its text, what its model has, its seed."""
     model = run.spec.model
-    if isinstance(model, RotaryHyperModel) and (found := method_of(model)):
-        words = method_title(found)
+    if isinstance(model, RotaryHyperModel) and (method := method_of(model)):
+        words = method_title(method)
     else:
         parts = {name: _words(part) for name, part in getattr(model, "parts", {}).items() if part != "softmax"}
-        own = getattr(model, "activation", None)
-        words = ", ".join(parts.values()) or (own if isinstance(own, str) else type(model).__name__)
+        activation = getattr(model, "activation", None)
+        words = ", ".join(parts.values()) or (activation if isinstance(activation, str) else type(model).__name__)
     return f"{task_title(run.spec.task_name)}: {words}, seed {run.spec.seed}"
 
 
@@ -107,10 +107,10 @@ def _words(part: object) -> str:
 
 
 def _named(runs: list[Run]) -> dict[str, Run]:
-    found: dict[str, Run] = {}
+    by_name: dict[str, Run] = {}
     for run in runs:
-        name = name_of(run) if isinstance(run, Run) else str(len(found))
-        while name in found:
+        name = name_of(run) if isinstance(run, Run) else str(len(by_name))
+        while name in by_name:
             name += "′"
-        found[name] = run
-    return found
+        by_name[name] = run
+    return by_name

@@ -84,7 +84,7 @@ class LatentExplorer(Explorer):
             self.map,
             [*self.take.values(), self.clear],
             self.difference,
-            _beside(self.problem, self.bars),
+            _side_by_side(self.problem, self.bars),
         )
         self.watch(self._ask, self.layer, self.query, self.key, self.method, self.perplexity)
         self.watch(self._colour, self.colour)
@@ -237,10 +237,10 @@ class LatentExplorer(Explorer):
     def _bars(self) -> None:
         asked = self._place(), self.colour.value
         if self.reading.has_decoding(*asked):
-            found = self.reading.decoding(*asked)
-            names = [] if isinstance(found, str) else [self.problems.word(label) for label in found.classes]
+            decoding = self.reading.decoding(*asked)
+            names = [] if isinstance(decoding, str) else [self.problems.word(label) for label in decoding.classes]
             with self.bars.batch_update():
-                views.fill_bars(self.bars, found, names, self.problems.decoded(self.colour.value))
+                views.fill_bars(self.bars, decoding, names, self.problems.decoded(self.colour.value))
 
     def _take(self, group: str) -> None:
         if not self.map.selected:
@@ -269,8 +269,8 @@ class LatentExplorer(Explorer):
         self.difference.value = ""  # where there is no comparison, that of others must not stay
         place = self._drawn[0]
         names, (points, _) = self.problems.traits(self.problems.unseen, place[1])[0], self.reading.map(*self._drawn)
-        found = self.reading.contrast(place, a, b, points)
-        self.difference.value = difference(found, names, self.problems.trait, (len(a), len(b)), place[0] + 1)
+        contrast = self.reading.contrast(place, a, b, points)
+        self.difference.value = difference(contrast, names, self.problems.trait, (len(a), len(b)), place[0] + 1)
 
     def _show_problem(self) -> None:
         self.problem.value = f'<div style="line-height: 1.4">{self.problems.show(self.map.chosen)}</div>'
@@ -287,6 +287,6 @@ class LatentExplorer(Explorer):
         self.say(said)
 
 
-def _beside(*parts: widgets.Widget) -> widgets.HBox:
+def _side_by_side(*parts: widgets.Widget) -> widgets.HBox:
     """Next to each other where the page is wide enough, else one below the other."""
     return widgets.HBox([widgets.VBox([part], layout=SIDE) for part in parts], layout={"flex_flow": "row wrap"})

@@ -121,10 +121,10 @@ class LogicExplorer(Explorer):
     def _chosen(self) -> Tensor:
         """The two terms by their numbers, (1, 2), in increasing order."""
         bits = torch.tensor([[toggle.value for toggle in row] for row in self.terms]).long()
-        found = (bits * 2 ** torch.arange(bits.shape[1] - 1, -1, -1)).sum(1).sort().values
-        if found[0] == found[1]:
+        numbers = (bits * 2 ** torch.arange(bits.shape[1] - 1, -1, -1)).sum(1).sort().values
+        if numbers[0] == numbers[1]:
             raise ArgumentError("the two terms are the same; press a variable in one of them")
-        return found[None]
+        return numbers[None]
 
     def _draw(self) -> None:
         self._solvers, before = solvers(self.task, self._scale, self._store), self.model.value
@@ -179,10 +179,10 @@ class LogicExplorer(Explorer):
         error, spread = float(np.square(model - truth).mean()), float(truth.var())
         r2 = f"{1 - error / spread:.2f}".replace("-", "−") if spread > 1e-6 else "none, the function is constant here"
         said = f"{self.model.value}: R² on this plane {r2}, mean squared error {error:.4f}."
-        lines.append(f"{said} {self._seen(self.run, terms)}")
+        lines.append(f"{said} {self._training_note(self.run, terms)}")
         return [*lines, "Dots: the examples in context. In the other variables they lie anywhere, not on the plane."]
 
-    def _seen(self, run: Run, terms: Tensor) -> str:
+    def _training_note(self, run: Run, terms: Tensor) -> str:
         """What the model's training had of this function."""
         spec = run.spec
         for split, words in SPLITS.items():

@@ -102,9 +102,9 @@ class PairsExplorer(Explorer):
         """All pairs that both models can read: those that were given, and those that are typed."""
         everything = [*self.pairs, *typed(self.own.value)]
         readers = [reader_of(self.models.task(name)) for name in dict.fromkeys((self.first.value, self.second.value))]
-        found = [pair for pair in everything if all(fits(pair, reader) for reader in readers)]
-        self.longer = len(everything) - len(found)
-        return found
+        readable = [pair for pair in everything if all(fits(pair, reader) for reader in readers)]
+        self.longer = len(everything) - len(readable)
+        return readable
 
     def scores(self, name: str) -> MinimalPairs:
         """What a model makes of them."""
@@ -119,19 +119,19 @@ class PairsExplorer(Explorer):
         return self._scores[asked]
 
     def _read(self) -> None:
-        found = [self.scores(name) for name in (self.first.value, self.second.value)]
-        names = [name for name in self._phenomena() if name in found[0].phenomena]
+        results = [self.scores(name) for name in (self.first.value, self.second.value)]
+        names = [name for name in self._phenomena() if name in results[0].phenomena]
         with self.bars.batch_update():
             models = self.first.value, self.second.value
-            for bar, one, name, ink in zip(self.bars.data, found, models, inks(models), strict=True):
-                bar.x, bar.y, bar.name = [100 * float(one.phenomena[own][0]) for own in names], names, name
+            for bar, one, name, ink in zip(self.bars.data, results, models, inks(models), strict=True):
+                bar.x, bar.y, bar.name = [100 * float(one.phenomena[kind][0]) for kind in names], names, name
                 bar.marker.color = ink
         self._list()
 
     def _list(self) -> None:
         one, other = self.scores(self.first.value), self.scores(self.second.value)
         right = np.stack([one.right[0], other.right[0]])
-        kept = {
+        selection = {
             ALL: np.ones(right.shape[1], bool),
             DISAGREE: right[0] != right[1],
             FIRST: right[0] & ~right[1],
@@ -139,8 +139,8 @@ class PairsExplorer(Explorer):
             NEITHER: ~right.any(0),
         }[self.show_only.value]
         if self.phenomenon.value != EVERY:
-            kept &= one.phenomenon == self.phenomenon.value
-        places = np.flatnonzero(kept)
+            selection &= one.phenomenon == self.phenomenon.value
+        places = np.flatnonzero(selection)
         pages = max(1, -(-len(places) // PAGE))
         page = min(max(1, self.page_number.value), pages)
         margins = np.stack([one.good - one.bad, other.good - other.bad])[:, 0]
@@ -178,13 +178,13 @@ def typed(text: str) -> list[Pair]:
     >>> typed("He runs. | He run.")[0].bad
     'He run.'
     """
-    found = []
+    result = []
     for line in filter(None, map(str.strip, text.splitlines())):
         good, bar, bad = (part.strip() for part in line.partition("|"))
         if not (good and bar and bad) or "|" in bad:
             raise ArgumentError(f"{line!r} is no pair; write a good sentence | a bad one")
-        found.append(Pair(TYPED, OWN, good, bad))
-    return found
+        result.append(Pair(TYPED, OWN, good, bad))
+    return result
 
 
 def _frame():

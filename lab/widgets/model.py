@@ -93,9 +93,9 @@ class ModelExplorer(Explorer):
 
     def _total_variation(self) -> tuple[go.Figure, str]:
         assert self._points is not None  # else it is not offered
-        found = total_variation(self._model, self._points, self._classes, paths=100)
+        variation = total_variation(self._model, self._points, self._classes, paths=100)
         return draw(
-            found
+            variation
         ), "How far the outputs go up and down on straight paths between two inputs, beyond their ends."
 
     @property
@@ -113,28 +113,30 @@ class ModelExplorer(Explorer):
             given = torch.from_numpy(np.asarray(points))
             return call(model, _read(model, {"": given.reshape(-1, *shape) if shape else given}))
 
-        found = slice_2d(f, corners, grid=GRID["slice"])
-        return draw(found), "Every output on the plane through three inputs: a at (0, 0), b at (1, 0), c at (0, 1)."
+        plane = slice_2d(f, corners, grid=GRID["slice"])
+        return draw(plane), "Every output on the plane through three inputs: a at (0, 0), b at (1, 0), c at (0, 1)."
 
     def _landscape(self) -> tuple[go.Figure, str]:
         assert self._targets is not None  # else it is not offered
         loss = Loss(self._inputs.get("", self._inputs), self._targets, runs=False)
-        found = landscape(self._model, {"loss": loss}, "random", grid=GRID["landscape"])
+        surface = landscape(self._model, {"loss": loss}, "random", grid=GRID["landscape"])
         return draw(
-            found
+            surface
         ), "The loss on these inputs along two random directions of weight space, as long as the weights."
 
     def _inputs_of_activations(self) -> tuple[go.Figure, str]:
-        seen: list[Tensor] = []
+        batches: list[Tensor] = []
         part = self._activations[self.activation.value]
-        handle = part.register_forward_pre_hook(lambda _, given: seen.append(given[0].detach().float().flatten().cpu()))
+        handle = part.register_forward_pre_hook(
+            lambda _, given: batches.append(given[0].detach().float().flatten().cpu())
+        )
         try:
             call(self._model, _read(self._model, self._inputs))
         finally:
             handle.remove()
-        if not seen:
+        if not batches:
             raise ArgumentError(f"{self.activation.value} received nothing: the model does not call it on these inputs")
-        received = torch.cat(seen)
+        received = torch.cat(batches)
         heights, edges = np.histogram(received.numpy(), bins=80)
         middle = (edges[1:] + edges[:-1]) / 2
         figure = go.Figure(go.Bar(x=middle, y=100 * heights / heights.sum(), marker={"color": GREY}))
@@ -185,15 +187,15 @@ def _evaluating(model: nn.Module) -> Iterator[None]:
 def _few(inputs: Any) -> dict[str, Tensor]:
     """The first examples by name; a tensor has the name ""."""
     parts = dict(inputs) if isinstance(inputs, Mapping) else {"": inputs}
-    found = {name: torch.as_tensor(part)[:FEW] for name, part in parts.items()}
-    for name, part in found.items():
-        if part.ndim < 2 and len(found) == 1:
+    examples = {name: torch.as_tensor(part)[:FEW] for name, part in parts.items()}
+    for name, part in examples.items():
+        if part.ndim < 2 and len(examples) == 1:
             raise ArgumentError(
                 f"inputs have shape {tuple(part.shape)}, {part.dtype}; give (N, …) numbers, such as X, or a dictionary"
             )
-        if len(part) != len(next(iter(found.values()))):
+        if len(part) != len(next(iter(examples.values()))):
             raise ArgumentError(f"inputs[{name!r}] has {len(part)} examples; give as many of each")
-    return found
+    return examples
 
 
 def _read(model: nn.Module, inputs: Mapping[str, Tensor]) -> Any:

@@ -53,7 +53,7 @@ def document(title: str, head: str, body: str) -> str:
 @cache
 def source(name: str) -> str:
     """A module with those that it imports inside, as data URLs: a page opened from disk may import no other file."""
-    return IMPORT.sub(lambda found: f'from "{url(found[1])}"', (FOLDER / name).read_text(encoding="utf-8"))
+    return IMPORT.sub(lambda match: f'from "{url(match[1])}"', (FOLDER / name).read_text(encoding="utf-8"))
 
 
 @cache

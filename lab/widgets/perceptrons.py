@@ -24,10 +24,10 @@ def perceptron(model: object) -> dict[str, Any] | None:
     >>> perceptron(nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1)))["phi"]
     'relu'
     """
-    found = _of_mlp(model) if isinstance(model, MLP) else _of_sequence(model)
-    if found is None or sum(weight.numel() for weight, _ in found[0]) > MOST:
+    parts = _of_mlp(model) if isinstance(model, MLP) else _of_sequence(model)
+    if parts is None or sum(weight.numel() for weight, _ in parts[0]) > MOST:
         return None
-    maps, phi, prefactor = found
+    maps, phi, prefactor = parts
     function = _function(phi)
     if function is None:
         return None

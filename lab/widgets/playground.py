@@ -38,5 +38,5 @@ class Playground(anywidget.AnyWidget):
 def offered(functions: Mapping[str, Spline] | None = None) -> list[dict]:
     """Functions as the page reads them: those given, and the learned one that is shipped."""
     learned = {LEARNED: zoo(LEARNED)} if LEARNED in zoo_names() else {}
-    found = [described(name, profile(phi)) for name, phi in {**(functions or {}), **learned}.items()]
-    return [one | {"title": TITLE} if one["name"] == LEARNED else one for one in found]
+    descriptions = [described(name, profile(phi)) for name, phi in {**(functions or {}), **learned}.items()]
+    return [one | {"title": TITLE} if one["name"] == LEARNED else one for one in descriptions]

@@ -157,8 +157,8 @@ class SravenProblems(Problems):
 
     def labels(self, part: Examples, query: int, colouring: str) -> np.ndarray:
         """What a decoder is to say, (N,)."""
-        found = self.colours(part, query)[colouring]
-        return found.astype(int) if found.dtype.kind == "f" else found
+        values = self.colours(part, query)[colouring]
+        return values.astype(int) if values.dtype.kind == "f" else values
 
     def word(self, label: Any) -> str:
         """A class of a decoder in words."""

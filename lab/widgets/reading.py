@@ -31,14 +31,14 @@ class Reading:
         self._maps: dict[tuple[Place, str, float | None], Map] = {}
         self._decodings: dict[tuple[Place, str], Decoding | str] = {}
 
-    def codes(self, place: Place, seen: bool = False) -> np.ndarray:
+    def codes(self, place: Place, training: bool = False) -> np.ndarray:
         """(N, heads)."""
         layer, query, key = place
         if (query, key) not in self._codes:  # of both kinds and all layers at once: passes cost more than codes
             parts = (self.problems.unseen, self.problems.seen)
             both = [codes_by_layer(self._model, part, query, key) for part in parts]
             self._codes[query, key] = [[codes.codes for codes in part] for part in both]
-        return self._codes[query, key][seen][layer]
+        return self._codes[query, key][training][layer]
 
     def has_map(self, place: Place, method: str, perplexity: float | None) -> bool:
         """Whether it is known."""
@@ -73,7 +73,7 @@ class Reading:
 
     def _decode(self, place: Place, colouring: str) -> Decoding | str:
         parts = self.problems.seen, self.problems.unseen
-        codes = np.concatenate([self.codes(place, seen) for seen in (True, False)])
+        codes = np.concatenate([self.codes(place, training) for training in (True, False)])
         if same(codes):
             return "Here all problems have one code: nothing can be read from it."
         labels = np.concatenate([self.problems.labels(part, place[1], colouring) for part in parts])

@@ -195,13 +195,13 @@ class SliceExplorer(Explorer):
         return self._models[name][self._value(name)]
 
     def _draw(self) -> None:
-        found = {name: self.slice(name) for name in self._models}  # an error leaves all panels as they were
+        slices = {name: self.slice(name) for name in self._models}  # an error leaves all panels as they were
         with self.figure.batch_update():
-            for panel, (name, slice_) in enumerate(found.items()):
+            for panel, (name, slice_) in enumerate(slices.items()):
                 self._cut.draw(self.figure, panel, slice_)
                 value = self._value(name)
                 self.figure.layout.annotations[panel].text = name if value is None else f"{name}, α = {value:g}"
-        self.view.given = [self._given_slice(name, found[name]) for name in self._models]
+        self.view.given = [self._given_slice(name, slices[name]) for name in self._models]
         number, across, up = self._cut.plane
         self.say(
             f"Training point {number} (circle), with {self._cut.names[across]} and {self._cut.names[up]} changed. "

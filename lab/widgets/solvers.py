@@ -20,12 +20,12 @@ def solvers(task: Logic | Sraven, scale: str, store: Store, given: Sequence[Run]
     A model that learned on shuffled features can answer SRAVEN problems whose features are not: it is taken for both.
     Of a method, the one that saw most examples, with the lowest seed.
     """
-    found = {run_title(run.spec): run for run in given if run.spec.task in _learned(task)}
+    models = {run_title(run.spec): run for run in given if run.spec.task in _learned(task)}
     for name in FIGURE_METHODS:
         spec = next((spec for kind in _learned(task) for spec in _specs(kind, scale, name) if store.has(spec)), None)
         if spec is not None:
-            found.setdefault(run_title(spec), Run(spec, store))
-    return found
+            models.setdefault(run_title(spec), Run(spec, store))
+    return models
 
 
 def _learned(task: Logic | Sraven) -> list[Logic | Sraven]:

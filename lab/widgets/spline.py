@@ -168,21 +168,23 @@ class SplineExplorer(Explorer):
 
     def _draw(self) -> None:
         """Another function: everything is drawn anew."""
-        shape, seen, reach = self.shape, self.received, self._reach
+        shape, inputs, reach = self.shape, self.received, self._reach
         if self.zoom.max != reach:  # the first function, or one with another range
             with self.zoom.hold_trait_notifications():
                 self.zoom.min, self.zoom.max, self.zoom.step = reach / STEPS, reach, reach / STEPS
                 self.zoom.value = reach / WIDEST
         with self.figure.batch_update():
-            fill(self.figure, self.function.value, shape, seen, reach)
+            fill(self.figure, self.function.value, shape, inputs, reach)
             self._panels()
             self._overlay()
         self._describe()
 
     def _describe(self) -> None:
-        shape, seen = self.shape, self.received
+        shape, inputs = self.shape, self.received
         inside = f"{len(shape.x)} knots on [{shape.low:g}, {shape.high:g}], linear between them, constant outside. "
-        known = f"Inputs: {seen.source}." if seen else "Its inputs are not shown: no model trained with it is at hand."
+        known = (
+            f"Inputs: {inputs.source}." if inputs else "Its inputs are not shown: no model trained with it is at hand."
+        )
         self.say(true_minus(inside) + known)
 
     def _look(self) -> None:
@@ -239,8 +241,8 @@ class SplineExplorer(Explorer):
             self._look()
 
     def _to_support(self) -> None:
-        shape, seen = self.shape, self.received
-        low, high = seen.central() if seen else shape.support()
+        shape, inputs = self.shape, self.received
+        low, high = inputs.central() if inputs else shape.support()
         self.zoom.value = min(1.1 * max(high - self._middle, self._middle - low), self.zoom.max)
 
     def page(self, words: str = "") -> str:
@@ -250,8 +252,8 @@ class SplineExplorer(Explorer):
             self._take()
         names = list(self.others.options)
         shown = [f | {"name": name} for name, f in zip(names, self.view.functions, strict=True)]
-        number, seen = names.index(self.function.value), self.received
-        shown[number] = described(names[number], self.shape, seen)
+        number, inputs = names.index(self.function.value), self.received
+        shown[number] = described(names[number], self.shape, inputs)
         compared = [names.index(name) for name in self._compared()]
         random = self.random.value
         return function_page(shown, number, compared, self.zoom.value, self.slope.value, words=words, random=random)

@@ -142,17 +142,17 @@ class SravenExplorer(Explorer):
         if not allowed.any():
             raise ArgumentError("no rule may appear; tick at least one")
         if self.among.value == ANY:
-            found = replace(task, held_out=0.0).combinations("train")
+            combinations = replace(task, held_out=0.0).combinations("train")
         else:
             trained = run.spec.task if run else task
-            found = trained.combinations(SPLITS[self.among.value], run.spec.seed if run else 0)
-        found = found[allowed[found].all(-1)]
-        if not len(found):
+            combinations = trained.combinations(SPLITS[self.among.value], run.spec.seed if run else 0)
+        combinations = combinations[allowed[combinations].all(-1)]
+        if not len(combinations):
             raise ArgumentError(
                 f"of the combinations that are {self.among.value}, none has these rules alone; tick more rules, or"
                 f" choose {ANY!r}"
             )
-        return found
+        return combinations
 
     def _another_model(self) -> None:
         """Where the model decides which combinations there are, the problem may be another."""
@@ -243,17 +243,17 @@ class SravenExplorer(Explorer):
     def _verdict(self, run: Run, model: list[int]) -> str:
         """What the model answers, and whether its training had this combination of rules."""
         spec, rules = run.spec, self.problem.latents["rules"][0]
-        seen = bool((spec.task.combinations("train", spec.seed) == rules).all(-1).any())
-        trained = "has seen" if seen else "has never seen"
+        familiar = bool((spec.task.combinations("train", spec.seed) == rules).all(-1).any())
+        trained = "has seen" if familiar else "has never seen"
         answer = f"{self.model.value}: {' '.join(map(str, model))}, {self._hits(model)} of {len(model)} right."
         return f"{answer} In training it {trained} this combination of rules."
 
     def _places(self) -> str:
         """Where the features of each rule stand."""
         *before, last = self.problem.latents["permutations"][0].tolist()
-        found = ([column.index(feature) + 1 for column in before] + [place + 1] for place, feature in enumerate(last))
+        places = ([column.index(feature) + 1 for column in before] + [place + 1] for place, feature in enumerate(last))
         return "; ".join(
-            f"{name} {', '.join(map(str, there))}" for name, there in zip(self.choice.rows, found, strict=True)
+            f"{name} {', '.join(map(str, there))}" for name, there in zip(self.choice.rows, places, strict=True)
         )
 
     def _command(self) -> str:

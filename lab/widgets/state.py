@@ -19,7 +19,9 @@ TELLING = (widgets.HTML, widgets.Label, widgets.FloatProgress, widgets.IntProgre
 def controls_of(owner: object) -> dict[str, Any]:
     """What can be set, by the names of its public attributes: controls, lists of them, mappings to them."""
     return {
-        name: found for name, found in vars(owner).items() if name[0] != "_" and name != "children" and _sets(found)
+        name: control
+        for name, control in vars(owner).items()
+        if name[0] != "_" and name != "children" and _sets(control)
     }
 
 

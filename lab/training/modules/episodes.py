@@ -44,8 +44,8 @@ class ModuleInnerTask(InnerTask):
             swap(net, self.maker.old, place, shared=True)
         self.model = SideBySide(nets).to(device)
         self.knots = next(m.values for m in self.model.net.modules() if isinstance(m, Spline))
-        own = self.model.net.named_parameters()
-        self.names = [name for name, weight in own if weight.requires_grad and weight is not self.knots]
+        parameters = self.model.net.named_parameters()
+        self.names = [name for name, weight in parameters if weight.requires_grad and weight is not self.knots]
         held = dict(self.model.net.named_parameters())
         self.places = [held[name] for name in self.names]
         self.noise: Sequence[int] = [restart.seed for restart in spec.restarts]
@@ -61,7 +61,7 @@ class ModuleInnerTask(InnerTask):
         """As `InnerTask.fresh`; dropout has streams of these seeds, too."""
         self.noise = list(seeds)
         made = [dict(self.maker.new(seed).named_parameters()) for seed in seeds]
-        self.drawn = [torch.stack([own[name].detach() for own in made]).to(self.device) for name in self.names]
+        self.drawn = [torch.stack([weights[name].detach() for weights in made]).to(self.device) for name in self.names]
 
     def weights(self) -> list[Tensor]:
         """As `InnerTask.weights`."""

@@ -56,8 +56,8 @@ class ModuleFleet(Fleet):
     def run_weights(self, run: int) -> dict[str, Tensor]:
         """What one run has learned, by the names in the user's module: weights, and buffers."""
         weights = {name: weight for name, weight in self.model.net.named_parameters() if weight.requires_grad}
-        found = weights | dict(self.model.net.named_buffers())
-        return {name: tensor.detach()[run].cpu().clone() for name, tensor in found.items()}
+        tensors = weights | dict(self.model.net.named_buffers())
+        return {name: tensor.detach()[run].cpu().clone() for name, tensor in tensors.items()}
 
     def run_notes(self, run: int) -> dict:
         """How the models were computed, and why."""
@@ -80,8 +80,8 @@ class RunMomentum(RunRates):
             state = self.state[weight]
             if not state:
                 state["exp_avg"] = torch.zeros_like(weight)
-            moved = state["exp_avg"].mul_(self.momentum).add_(weight.grad)
-            weight.addcmul_(rates.view(-1, *[1] * (weight.dim() - 1)), moved, value=-1)
+            velocity = state["exp_avg"].mul_(self.momentum).add_(weight.grad)
+            weight.addcmul_(rates.view(-1, *[1] * (weight.dim() - 1)), velocity, value=-1)
 
 
 @fleet_class.register(Fit)
@@ -94,7 +94,7 @@ def _(recipe: Fit, recipes: Sequence[Fit], model: nn.Module) -> RunAdamW | RunMo
     weights = trainable(model)
     if recipe.optimizer == "sgd":
         return RunMomentum(weights, len(recipes), recipe.momentum)
-    decays = [own.decay if recipe.optimizer == "adamw" else 0.0 for own in recipes]
+    decays = [each.decay if recipe.optimizer == "adamw" else 0.0 for each in recipes]
     return RunAdamW(weights, decays, [weight.dim() > 2 for weight in weights])
 
 

@@ -67,26 +67,26 @@ def maker(make: Any, old: Old | tuple[Old, ...], data: Data, name: str, way: str
         example = f"lambda seed: {make.__name__ if isinstance(make, type) else 'MyNet'}()"
         raise ArgumentError(f"model is {described(make)}; give a function that makes one from a seed: {example}")
     rows = data.rows.get("train", torch.arange(len(data)))
-    found = Maker(make, old, take(data.inputs, rows[:2]), way=way)
-    net = found.new(0)
-    _check_seeds(found, net)
+    trial = Maker(make, old, take(data.inputs, rows[:2]), way=way)
+    net = trial.new(0)
+    _check_seeds(trial, net)
     _check_call(net, data, rows)
     swap(deepcopy(net), old, nn.Identity())  # says what there is, where nothing fits
     count = sum(weight.numel() for weight in net.parameters())
     if not any(weight.requires_grad for weight in net.parameters()):
         raise ArgumentError(f"model(0) is a {type(net).__name__} without weights to train; give one that has some")
     words = ", ".join(_words(kind) for kind in (old if isinstance(old, tuple) else (old,)))
-    return Maker(make, old, found.example, count, way), ModuleSpec(name, layout(net), words)
+    return Maker(make, old, trial.example, count, way), ModuleSpec(name, layout(net), words)
 
 
 def layout(net: nn.Module) -> str:
     """SHA-256 of names, shapes and types of parameters and buffers, and of how the module prints itself."""
-    found = hashlib.sha256(repr(net).encode())
+    hasher = hashlib.sha256(repr(net).encode())
     for kind, tensors in (("weight", net.named_parameters()), ("buffer", net.named_buffers())):
         for name, tensor in tensors:
             said = (kind, name, tuple(tensor.shape), str(tensor.dtype), tensor.requires_grad)
-            found.update(f"{said}\n".encode())
-    return found.hexdigest()
+            hasher.update(f"{said}\n".encode())
+    return hasher.hexdigest()
 
 
 def call(net: nn.Module, inputs: Inputs) -> Tensor:

@@ -52,8 +52,8 @@ class SideBySide(nn.Module):
         """What each model answers to its own inputs. instead: tensors in the place of its parameters, by their id."""
         with torch.autocast(_device(inputs).type, self.dtype) if self.dtype != torch.float32 else nullcontext():
             held = self._held(instead or {})
-            found = self._at_once(held, inputs) if self.way == "vmap" else self._one_by_one(held, inputs, noise)
-        return at_least_float32(found) if found.is_floating_point() else found
+            outputs = self._at_once(held, inputs) if self.way == "vmap" else self._one_by_one(held, inputs, noise)
+        return at_least_float32(outputs) if outputs.is_floating_point() else outputs
 
     def _at_once(self, held: dict[str, Tensor], inputs: Inputs) -> Tensor:
         axes = {name: None if self._is_shared(tensor) else 0 for name, tensor in held.items()}
@@ -62,14 +62,14 @@ class SideBySide(nn.Module):
             return torch.vmap(self._call, in_dims=(axes, 0), randomness="error")(held, inputs)
 
     def _one_by_one(self, held: dict[str, Tensor], inputs: Inputs, noise: Noise | None) -> Tensor:
-        found = []
+        outputs = []
         parts = {id(t): [t] * self.runs if self._is_shared(t) else t.unbind(0) for t in held.values()}
         for run in range(self.runs):
-            own = {name: parts[id(tensor)][run] for name, tensor in held.items()}
+            tensors = {name: parts[id(tensor)][run] for name, tensor in held.items()}
             given = inputs[run] if isinstance(inputs, Tensor) else {name: part[run] for name, part in inputs.items()}
             with _drawing(noise, run, given) if self.training else nullcontext():
-                found.append(self._call(own, given))
-        return torch.stack(found)
+                outputs.append(self._call(tensors, given))
+        return torch.stack(outputs)
 
     def _call(self, held: dict[str, Tensor], inputs: Inputs) -> Tensor:
         args, words = ((inputs,), {}) if isinstance(inputs, Tensor) else ((), dict(inputs))
@@ -80,12 +80,12 @@ class SideBySide(nn.Module):
 
         With torch's own names, and its tying, a module that stands in two places would not be put back.
         """
-        found = {}
+        tensors = {}
         for path, module in self.net.named_modules():
             for name, tensor in [*module._parameters.items(), *module._buffers.items()]:
                 if tensor is not None:
-                    found[f"{path}.{name}" if path else name] = instead.get(id(tensor), tensor)
-        return found
+                    tensors[f"{path}.{name}" if path else name] = instead.get(id(tensor), tensor)
+        return tensors
 
     @property
     def spline(self) -> Spline:
@@ -161,18 +161,18 @@ class SideBySide(nn.Module):
 
 @build.register(ModuleSpec)
 def _(model: ModuleSpec, sizes: Sizes, specs: Sequence[RunSpec], modules: Sequence[nn.Module | None]) -> SideBySide:
-    phi, found = modules[0], remembered(_known_by(model))
-    nets = [found.new(spec.seed) for spec in specs]
+    phi, maker = modules[0], remembered(_known_by(model))
+    nets = [maker.new(spec.seed) for spec in specs]
     if isinstance(phi, Spline) and not phi.values.requires_grad:  # what learns on is each model's own
         net = nets[0]
-        for name in swap(net, found.old, nn.Identity(), shared=True):
+        for name in swap(net, maker.old, nn.Identity(), shared=True):
             home, _, attribute = name.rpartition(".")
             setattr(net.get_submodule(home), attribute, phi)
         made = SideBySide(nets, phi)
     else:
         for net in nets:
             if phi is not None:
-                found.put(net, phi)
+                maker.put(net, phi)
         made = SideBySide(nets)
     made.dtype = getattr(torch, specs[0].recipe.precision)
     return made
@@ -181,8 +181,8 @@ def _(model: ModuleSpec, sizes: Sizes, specs: Sequence[RunSpec], modules: Sequen
 @side_by_side.register(ModuleSpec)
 def _(model: ModuleSpec, spec: RunSpec, device: str) -> int:
     """As many as memory has room for; on a CPU weights alone count, whose work is the same in a loop."""
-    found: Maker = remembered(_known_by(model))
-    return max(1, min(MOST, NUMBERS[device] // max(1, found.parameters)))
+    maker: Maker = remembered(_known_by(model))
+    return max(1, min(MOST, NUMBERS[device] // max(1, maker.parameters)))
 
 
 def _known_by(model: ModuleSpec) -> tuple[str, str, str]:
@@ -196,7 +196,7 @@ def _stack(nets: Sequence[nn.Module], knots: tuple[Tensor, ...]) -> None:
     for name, old in owners[0].items():
         if any(old is shared for shared in knots):
             continue
-        stacked = torch.stack([own[name].detach() for own in owners])
+        stacked = torch.stack([owner[name].detach() for owner in owners])
         fresh[id(old)] = nn.Parameter(stacked, old.requires_grad) if isinstance(old, nn.Parameter) else stacked
     for module in first.modules():
         for name, held in [*module._parameters.items(), *module._buffers.items()]:

@@ -90,7 +90,7 @@ def _by_setting(table: pd.DataFrame) -> Iterator[tuple[float, int, pd.DataFrame]
 
 def _fallen(table: pd.DataFrame) -> str:
     """Runs that reached the level, and ended far below it."""
-    back = table[table["step"].notna() & (table["accuracy"] < plots.KEPT)]
+    back = table[table["step"].notna() & (table["accuracy"] < plots.FLOOR)]
     words = [
         f"{counted(len(rows), 'run')} with {method}, width {width}, at"
         f" {100 * rows['accuracy'].min():.0f} to {100 * rows['accuracy'].max():.0f} %"

@@ -25,7 +25,7 @@ FASTER = (
     "Times as fast: ratio of geometric means; a run that does not get there counts with its last step. Brackets: 95 %"
     " interval over seeds."
 )
-KEPT = 0.9  # test accuracy at the end, below which a run has lost again what it had reached
+FLOOR = 0.9  # test accuracy at the end, below which a run has lost again what it had reached
 FEWEST = 3  # runs that an interval is told of: that of two is wider than any axis
 
 
@@ -107,7 +107,7 @@ def fig13(table: pd.DataFrame) -> go.Figure:
                 **look,
             )
             symbol = METHOD_SYMBOLS[method]
-            symbols = [symbol if end >= KEPT else f"{symbol}-open" for end in rows["accuracy"]]
+            symbols = [symbol if end >= FLOOR else f"{symbol}-open" for end in rows["accuracy"]]
             figure.add_scatter(
                 x=rows["x"],
                 y=rows["step"],
@@ -137,7 +137,7 @@ def fig13(table: pd.DataFrame) -> go.Figure:
         figure,
         f"One point a run; the line is their mean, where all get there. Left: width {common['width']};"
         f" right: {100 * common['fraction']:.0f} % of the table. Above the dotted line, the last step (×): runs"
-        f" that never get there. Hollow: runs that get there and end below {100 * KEPT:.0f} %.",
+        f" that never get there. Hollow: runs that get there and end below {100 * FLOOR:.0f} %.",
     )
     return figure
 

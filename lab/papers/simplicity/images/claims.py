@@ -30,7 +30,7 @@ DEEPEST = 4
 # % with ReLU and 4 hidden layers in regression (Table 4), and the share of it that is enough to compare with
 RELU_PRINTED = {"mnist": 76.7, "fashion_mnist": 73.9, "svhn": 42.9, "cifar10": 16.1}
 NEARLY = 0.75
-MOVED = 0.99  # share of a function's variance that ReLU explains, above which the search has not left it
+NEAR_RELU = 0.99  # share of a function's variance that ReLU explains, above which the search has not left it
 
 
 def retained(table: pd.DataFrame) -> pd.DataFrame:
@@ -160,8 +160,8 @@ def _more_irregular(method: str) -> Callable[[pd.DataFrame], Verdict]:
 def left_relu(table: pd.DataFrame, scale: str) -> str:
     """Functions learned from ReLU for regression that are no longer it."""
     rows = _known(table[table["mode"] == REGRESSION], FROM_RELU)
-    still = rows["relu"] > MOVED
-    return f"{still.sum()} of {len(rows)} functions did not leave ReLU (R² above {MOVED})" if still.any() else ""
+    still = rows["relu"] > NEAR_RELU
+    return f"{still.sum()} of {len(rows)} functions did not leave ReLU (R² above {NEAR_RELU})" if still.any() else ""
 
 
 def can_tell_gelu(table: pd.DataFrame, scale: str) -> str:

@@ -18,7 +18,7 @@ from lab.papers.simplicity.tables.settings import IAFS, LEARNED, RELU, TANH
 if TYPE_CHECKING:
     import pandas as pd
 
-MOVED = 0.99  # share of a function's variance that its start explains, above which it has not left it
+NEAR_IDENTITY = 0.99  # share of a function's variance that its start explains, above which it has not left it
 
 
 def _part(table: pd.DataFrame, part: str, radius: float | None = None) -> pd.DataFrame:
@@ -46,7 +46,7 @@ def left_identity(table: pd.DataFrame, scale: str) -> str:
         name: 1 - float(((rows["value"] - rows["x"]) ** 2).mean() / rows["x"].var(ddof=0))
         for name, rows in functions.groupby("table")
     }
-    still = [f"{name} {share:.3f}" for name, share in near.items() if share > MOVED]
+    still = [f"{name} {share:.3f}" for name, share in near.items() if share > NEAR_IDENTITY]
     return f"input functions did not leave the identity (R² {', '.join(still)})" if still else ""
 
 

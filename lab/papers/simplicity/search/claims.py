@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 NEAR = 1.0  # points within which two kinds of runs do equally well
 SIMILAR = 2.0  # times, within which two standard deviations are "quite similar"
 IDENTICAL = 0.9  # correlation of functions from which on they are "nearly identical"
-MOVED = 0.99  # correlation with ReLU from which on a function has not left it
+NEAR_RELU = 0.99  # correlation with ReLU from which on a function has not left it
 FEWEST = 4  # restarts that found a function of their own, for something to be said of them
 
 
@@ -122,7 +122,7 @@ def left_relu(table: pd.DataFrame) -> np.ndarray:
     """For each restart, whether both functions have left ReLU: two that stay there are alike, however they are made."""
     return np.array(
         [
-            all(not _correlation(one, np.maximum(x, 0)) > MOVED for one in (line, cubic))
+            all(not _correlation(one, np.maximum(x, 0)) > NEAR_RELU for one in (line, cubic))
             for x, line, cubic in _curves(table)
         ]
     )

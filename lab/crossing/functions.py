@@ -28,6 +28,6 @@ def learned_functions(runs: Sequence[tuple[dict, Run]], part: str, names: Sequen
         knots = resolve(known, run.store)
         assert isinstance(knots, Knots), "one function, not one an input"
         x = torch.linspace(knots.low, knots.high, len(knots.values)).tolist()
-        own = dict(zip(names, kind, strict=True))
-        rows[kind] = [own | {"x": a, "value": b} for a, b in zip(x, knots.values, strict=True)]
-    return pd.DataFrame([row for own in rows.values() for row in own]).round({"x": 6, "value": 6})
+        columns = dict(zip(names, kind, strict=True))
+        rows[kind] = [columns | {"x": a, "value": b} for a, b in zip(x, knots.values, strict=True)]
+    return pd.DataFrame([row for kind_rows in rows.values() for row in kind_rows]).round({"x": 6, "value": 6})

@@ -50,24 +50,24 @@ class Place:
     def value(self, run: Run) -> float:
         """The score of a run at its end, or of the evaluation that it kept; on `val` where it was trained for that."""
         values = run.scores[f"{self.score}_{VAL if run.spec.tuning else TEST}"]
-        kept = run.notes.get("kept")
-        return float(values[-1] if kept is None or run.diverged else values[run.steps == kept][0])
+        step = run.notes.get("kept")
+        return float(values[-1] if step is None or run.diverged else values[run.steps == step][0])
 
 
 def transformer(scale: str) -> Place:
     """Key–value pairs, memorized by a transformer (transformers paper, Section 3.1)."""
-    own = setting("memorize", scale)
-    (base,) = own.runs(1, short=True)
-    rates = (own.recipe.rate,) if scale == "smoke" else (0.005, 0.01, 0.02)
-    return Place("transformer", base, "mlp", Learned(own.search()), rates)
+    task_setting = setting("memorize", scale)
+    (base,) = task_setting.runs(1, short=True)
+    rates = (task_setting.recipe.rate,) if scale == "smoke" else (0.005, 0.01, 0.02)
+    return Place("transformer", base, "mlp", Learned(task_setting.search()), rates)
 
 
 def table(scale: str) -> Place:
     """A table, by a perceptron (simplicity paper, Section 3.3); its function is learned by episodes."""
     name = TABLES[scale]
     base = replace(network(scale, name, RELU), evaluate=(TEST,))
-    own, rate = search_table(scale, name, START), base.recipe.rate
-    return Place("perceptron", base, "phi", Learned(own, "phi"), (rate,) if scale == "smoke" else (rate, 3 * rate))
+    search, rate = search_table(scale, name, START), base.recipe.rate
+    return Place("perceptron", base, "phi", Learned(search, "phi"), (rate,) if scale == "smoke" else (rate, 3 * rate))
 
 
 def hyla(scale: str) -> Place:

@@ -70,9 +70,9 @@ def _spearman(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     ranks = [rankdata(side, axis=1, nan_policy="omit") for side in (a, b)]
     x, y = (side - np.nanmean(side, axis=1, keepdims=True) for side in ranks)
     products, squares = np.nansum(x * y, axis=1), np.nansum(x * x, axis=1) * np.nansum(y * y, axis=1)
-    found = np.full(len(a), np.nan)
-    np.divide(products, np.sqrt(squares), out=found, where=squares > 0)
-    return found.clip(-1, 1)
+    correlations = np.full(len(a), np.nan)
+    np.divide(products, np.sqrt(squares), out=correlations, where=squares > 0)
+    return correlations.clip(-1, 1)
 
 
 def _resampled(cells: pd.DataFrame, names: list[str], rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

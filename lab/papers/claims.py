@@ -133,8 +133,8 @@ class Claim:
     def verdict(self, table: pd.DataFrame, scale: str) -> Verdict:
         """Of a table from runs of that scale; what is missing goes before what is measured."""
         missing_here = self.needs(table, scale) if self.needs else ""
-        found = self.measure(table)
-        return replace(found, reason=missing_here) if missing_here else found
+        verdict = self.measure(table)
+        return replace(verdict, reason=missing_here) if missing_here else verdict
 
 
 def all_of(verdicts: Iterable[Verdict]) -> Verdict:
@@ -143,8 +143,8 @@ def all_of(verdicts: Iterable[Verdict]) -> Verdict:
 
     >>> from lab.estimates import mean
     >>> cases = {"a": [1.0, 1.1, 1.2], "b": [-1.0, 0.0, 1.0]}
-    >>> found = all_of(Verdict(mean(values), above=0.0, case=case) for case, values in cases.items())
-    >>> found.case, found.word
+    >>> verdict = all_of(Verdict(mean(values), above=0.0, case=case) for case, values in cases.items())
+    >>> verdict.case, verdict.word
     ('b', 'not decided')
     """
     measured, others = _split(verdicts)

@@ -98,7 +98,7 @@ class Entry:
         """Sorts the entries of a paper: figures before tables, those of the appendix last.
 
         >>> from lab.catalogue.registry import entries
-        >>> [found.order for found in entries("hypernetwork").values()][::10]
+        >>> [entry.order for entry in entries("hypernetwork").values()][::10]
         [('fig', '', 2, 'b'), ('fig', '', 5, 'f'), ('table', 'A', 1, '')]
         """
         if self.place is not None:

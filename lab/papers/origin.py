@@ -81,16 +81,16 @@ class Origin:
 
     def departures(self, scale: str) -> list[str]:
         """How the scale differs from the paper, in words."""
-        found: dict[str, list[str]] = {}  # what is said, and the tasks of which it is said
+        notes: dict[str, list[str]] = {}  # what is said, and the tasks of which it is said
         for task, facts in groupby(self.facts(scale), lambda fact: fact.task if isinstance(fact, Field) else None):
             sentences = [fact if isinstance(fact, str) else self.words(fact) for fact in facts if _in_caption(fact)]
             if task is None:
-                found |= {note: [] for note in sentences}
+                notes |= {note: [] for note in sentences}
             elif sentences:
                 words = ", ".join(sentences)
                 key = words if self.merged or not task else f"{task}: {words}"
-                found.setdefault(key, []).extend([task] if self.merged else [])
-        return [f"{', '.join(tasks)}: {words}" if tasks else words for words, tasks in found.items()]
+                notes.setdefault(key, []).extend([task] if self.merged else [])
+        return [f"{', '.join(tasks)}: {words}" if tasks else words for words, tasks in notes.items()]
 
 
 def _in_caption(fact: Field | str) -> bool:

@@ -37,8 +37,8 @@ def gains(
 
     groups: values by kind, such as the columns of `per_seed`. claimed: `above`, `below`, `unit` of the verdicts.
     """
-    found = compare(groups, pairs, covers)
-    return [Verdict(estimate, case=case, **claimed) for case, estimate in found.items()]
+    estimates = compare(groups, pairs, covers)
+    return [Verdict(estimate, case=case, **claimed) for case, estimate in estimates.items()]
 
 
 def ratios(
@@ -48,8 +48,8 @@ def ratios(
     **claimed,
 ) -> list[Verdict]:
     """The same of logarithms: by how many times the first group of a pair is above the second (geometric means)."""
-    found = compare(logs, pairs, covers)
-    return [Verdict(estimate.exp(), unit="×", case=case, **claimed) for case, estimate in found.items()]
+    estimates = compare(logs, pairs, covers)
+    return [Verdict(estimate.exp(), unit="×", case=case, **claimed) for case, estimate in estimates.items()]
 
 
 def steps_to(table: pd.DataFrame, level: float, value: str = "accuracy") -> pd.Series:
@@ -61,8 +61,8 @@ def steps_to(table: pd.DataFrame, level: float, value: str = "accuracy") -> pd.S
     [15.0]
     """
     runs = table.pivot(index="step", columns="seed", values=value).sort_index()
-    lost = table.groupby("seed")["diverged"].any() if "diverged" in table else {}
-    return runs.apply(lambda run: _first(run, level, bool(lost.get(run.name, False)))).astype(float)
+    diverged = table.groupby("seed")["diverged"].any() if "diverged" in table else {}
+    return runs.apply(lambda run: _first(run, level, bool(diverged.get(run.name, False)))).astype(float)
 
 
 def _first(run: pd.Series, level: float, diverged: bool) -> float:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def _own(table: pd.DataFrame) -> list[Verdict]:
+def _diagonal(table: pd.DataFrame) -> list[Verdict]:
     """What each model gains with the function that was learned in it."""
     known = gains(table)
     cases = [model for model in models_of(table) if (model, model) in known]
@@ -30,11 +30,11 @@ def _others(table: pd.DataFrame) -> list[Verdict]:
 
 
 def _some_own(table: pd.DataFrame) -> Verdict:
-    return any_of(_own(table))
+    return any_of(_diagonal(table))
 
 
 def _every_own(table: pd.DataFrame) -> Verdict:
-    return all_of(_own(table))
+    return all_of(_diagonal(table))
 
 
 def _some_other(table: pd.DataFrame) -> Verdict:

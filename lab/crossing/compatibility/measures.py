@@ -35,10 +35,10 @@ def models_of(table: pd.DataFrame) -> list[str]:
 def gains(table: pd.DataFrame) -> dict[tuple[str, str], Estimate]:
     """By model and function: score minus that of the model's own baseline, in points, both at their best rate."""
     chosen = at_best(table)
-    found: dict[tuple[str, str], Estimate] = {}
+    effects: dict[tuple[str, str], Estimate] = {}
     for model in models_of(table):
         rows = chosen[(chosen["model"] == model) & ~chosen["diverged"].astype(bool)]
-        groups = {kind: [100 * one for one in own["score"]] for kind, own in rows.groupby("function", sort=False)}
+        groups = {kind: [100 * one for one in group["score"]] for kind, group in rows.groupby("function", sort=False)}
         pairs = {str(kind): (kind, BASELINE) for kind in groups if kind != BASELINE and BASELINE in groups}
-        found |= {(model, kind): one for kind, one in compare(groups, pairs, COVERS).items()}
-    return found
+        effects |= {(model, kind): one for kind, one in compare(groups, pairs, COVERS).items()}
+    return effects

@@ -20,13 +20,13 @@ CHANCE = {"logic": 0.0, "sraven": 100 / 8}  # percent: the mean as an answer; on
 def differences(table: pd.DataFrame, split: str, first: str = LEARNED, second: str = RELU) -> list[Verdict]:
     """By task: the score on a split with the one φ minus that with the other, of the same seed, which decides what is
     held out. Not measured where the second learns nothing."""
-    means, found = per_seed(table, ["task", "method"], f"score_{split}"), []
+    means, verdicts = per_seed(table, ["task", "method"], f"score_{split}"), []
     for task in dict.fromkeys(table["task"]):
         gain = mean(means[task][first] - means[task][second], covers="seeds, of one search")
         learned = mean(means[task][second] - CHANCE[task]).interval(LEVEL)[0] > 0
         reason = "" if learned else f"on {TITLES[task][0]}, HYLA with {second} is not above chance"
-        found.append(Verdict(gain, above=0.0, unit=POINTS, case=task, reason=reason))
-    return found
+        verdicts.append(Verdict(gain, above=0.0, unit=POINTS, case=task, reason=reason))
+    return verdicts
 
 
 def _helps(table: pd.DataFrame) -> Verdict:

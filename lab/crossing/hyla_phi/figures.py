@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 def plan(scale: str, seeds: int) -> list[Planned]:
     """Each task with each method; the learned φ is of that task."""
-    found = []
+    runs = []
     for task in TASKS:
         for method, name in METHODS.items():
             run = of_task(task, scale, name)
             if method == LEARNED:
                 run = replace(run, model=replace(run.model, phi=Learned(search_phi(run, scale), "phi")))
-            found += [({"task": task, "method": method}, replace(run, seed=seed)) for seed in range(seeds)]
-    return found
+            runs += [({"task": task, "method": method}, replace(run, seed=seed)) for seed in range(seeds)]
+    return runs
 
 
 def measure(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
@@ -62,8 +62,8 @@ def functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
 
 def summary(table: pd.DataFrame) -> str:
     """By task: what the learned φ gains over ReLU."""
-    seen, unseen = ({v.case: v for v in claims.differences(table, split)} for split in SPLITS)
-    words = [f"{TITLES[task][0]} {_said(seen[task])} (unseen combinations {_said(unseen[task])})" for task in seen]
+    test, ood = ({v.case: v for v in claims.differences(table, split)} for split in SPLITS)
+    words = [f"{TITLES[task][0]} {_said(test[task])} (unseen combinations {_said(ood[task])})" for task in test]
     return f"With the learned φ, points above ReLU: {'; '.join(words)}."
 
 

@@ -27,16 +27,16 @@ def hyla_phi(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     titles = [f"{TITLES[task][0]}, {words}" for task in tasks for words in (*PANELS.values(), "φ")]
     figure = grid(titles, 3, height=150, gap=68, top=64, horizontal=50)
     for number, task in enumerate(tasks):
-        rows, own = table[table["task"] == task], functions[functions["task"] == task]
+        rows, curves = table[table["task"] == task], functions[functions["task"] == task]
         for column, split in enumerate(SPLITS):
             at = place(3 * number + column, 3)
             points.scores(figure, rows, list(METHODS), f"score_{split}", at)
         figure.update_yaxes(title_text=f"{TITLES[task][1]} (%)", row=number + 1, col=1)
         at = place(3 * number + 2, 3)
-        functions_by_method.draw(figure, own, at)
+        functions_by_method.draw(figure, curves, at)
         figure.add_scatter(
-            x=own["x"],
-            y=own["x"].clip(lower=0),
+            x=curves["x"],
+            y=curves["x"].clip(lower=0),
             mode="lines",
             line={"color": "#808080", "dash": "dot", "width": 1.5},
             hoverinfo="skip",

@@ -30,21 +30,21 @@ def logic(scale: str, name: str = "hyla") -> RunSpec:
     >>> logic("laptop").model.phi, logic("laptop").task.length
     ('relu', 16)
     """
-    found = settings.logic(scale, name, length=32 if scale == "paper" else 16)
+    setting = settings.logic(scale, name, length=32 if scale == "paper" else 16)
     if scale == "laptop":
-        model = method(name, replace(found.model, width=64, mlp_width=128))
-        found = replace(found, model=model, recipe=replace(found.recipe, steps=1_000, batch=32, every=250))
-    return RunSpec(found.task, found.model, found.recipe, 0, SPLITS)
+        model = method(name, replace(setting.model, width=64, mlp_width=128))
+        setting = replace(setting, model=model, recipe=replace(setting.recipe, steps=1_000, batch=32, every=250))
+    return RunSpec(setting.task, setting.model, setting.recipe, 0, SPLITS)
 
 
 def sraven(scale: str, name: str = "hyla") -> RunSpec:
     """SRAVEN with a method of `lab.models.methods`."""
-    found = settings.sraven(scale, name, features=4 if scale == "paper" else 1)
+    setting = settings.sraven(scale, name, features=4 if scale == "paper" else 1)
     if scale == "laptop":
-        model = method(name, replace(found.model, layers=2, heads=8, width=64, key_width=32, mlp_width=128))
-        recipe = replace(found.recipe, steps=1_000, batch=64, every=250, warmup=100)
-        found = replace(found, model=model, recipe=recipe)
-    return RunSpec(found.task, found.model, found.recipe, 0, SPLITS)
+        model = method(name, replace(setting.model, layers=2, heads=8, width=64, key_width=32, mlp_width=128))
+        recipe = replace(setting.recipe, steps=1_000, batch=64, every=250, warmup=100)
+        setting = replace(setting, model=model, recipe=recipe)
+    return RunSpec(setting.task, setting.model, setting.recipe, 0, SPLITS)
 
 
 def of_task(task: str, scale: str, name: str = "hyla") -> RunSpec:
@@ -84,8 +84,8 @@ SOURCE = {"from": "generated afresh by lab.tasks from each run's seed"}
 def numbers(task: str, scale: str) -> dict[str, object]:
     """What the models of a task are trained with, by name."""
     run = of_task(task, scale)
-    own = {"tokens": run.task.length} if task == "logic" else {"features": run.task.features}
-    return own | {
+    size = {"tokens": run.task.length} if task == "logic" else {"features": run.task.features}
+    return size | {
         "layers": run.model.layers,
         "heads": run.model.heads,
         "width": run.model.width,

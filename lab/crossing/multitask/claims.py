@@ -17,14 +17,14 @@ ALL = "learned for all"
 
 def differences(table: pd.DataFrame, first: str, second: str) -> list[Verdict]:
     """By task: accuracy over training with the one function minus that with the other."""
-    known, found = learned_tasks(table), []
+    known, verdicts = learned_tasks(table), []
     means = per_seed(table, ["task", "method"])
     for task in dict.fromkeys(table["task"]):
         if task not in known:
-            found.append(absent(NOT_LEARNED, case=task))
+            verdicts.append(absent(NOT_LEARNED, case=task))
         else:
-            found += gains(means[task], {task: (first, second)}, above=0.0, unit=POINTS)
-    return found
+            verdicts += gains(means[task], {task: (first, second)}, above=0.0, unit=POINTS)
+    return verdicts
 
 
 def _helps(table: pd.DataFrame) -> Verdict:

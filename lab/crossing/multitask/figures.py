@@ -25,14 +25,18 @@ if TYPE_CHECKING:
 
 def plan(scale: str, seeds: int) -> list[Planned]:
     """Each task with the baseline, with its own function, and with the one for all."""
-    found, together = [], Learned(shared(scale))
+    pairs, together = [], Learned(shared(scale))
     for task in TASKS[scale]:
-        own = setting(task, scale)
-        methods = {BASELINE: own.runs(seeds), MLP: own.runs(seeds, own.search()), ALL: own.runs(seeds, mlp=together)}
-        found += [
-            ({"task": task, "method": name, "read": own.read}, run) for name, runs in methods.items() for run in runs
+        base = setting(task, scale)
+        methods = {
+            BASELINE: base.runs(seeds),
+            MLP: base.runs(seeds, base.search()),
+            ALL: base.runs(seeds, mlp=together),
+        }
+        pairs += [
+            ({"task": task, "method": name, "read": base.read}, run) for name, runs in methods.items() for run in runs
         ]
-    return found
+    return pairs
 
 
 def measure(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
@@ -56,8 +60,8 @@ def functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
 
 def summary(table: pd.DataFrame) -> str:
     """By task: what either function gains over the baseline."""
-    own, together = ({v.case: v for v in claims.differences(table, one, BASELINE)} for one in (MLP, ALL))
-    words = [f"{task_title(task)} {_said(together[task])} (its own {_said(own[task])})" for task in own]
+    specific, together = ({v.case: v for v in claims.differences(table, one, BASELINE)} for one in (MLP, ALL))
+    words = [f"{task_title(task)} {_said(together[task])} (its own {_said(specific[task])})" for task in specific]
     return (
         "Accuracy over training with one function for all, minus the baseline, in percentage points:"
         f" {'; '.join(words)}."

@@ -22,9 +22,9 @@ MODELS = {"smoke": 2, "laptop": 3, "paper": 8}  # M, for each task
 
 def one_search(task: str, scale: str) -> SearchSpec:
     """A task's part of the shared search: its own search, with as many steps as the others."""
-    own = setting(task, scale)
-    recipe = replace(own.recipe, steps=STEPS[scale], stop=None)
-    return replace(own.search(), recipe=recipe, models=MODELS[scale])
+    base = setting(task, scale)
+    recipe = replace(base.recipe, steps=STEPS[scale], stop=None)
+    return replace(base.search(), recipe=recipe, models=MODELS[scale])
 
 
 def shared(scale: str) -> SharedSearch:

@@ -36,8 +36,8 @@ def paired(
     cases: dict[str, Iterable[float]], unit: str = POINTS, covers: str = "seeds (splits)", **claimed
 ) -> list[Verdict]:
     """A verdict for each case, of differences by seed; their variance is pooled over the cases."""
-    found = estimates.pooled_means(cases, covers)
-    return [Verdict(estimate, unit=unit, case=case, **claimed) for case, estimate in found.items()]
+    means = estimates.pooled_means(cases, covers)
+    return [Verdict(estimate, unit=unit, case=case, **claimed) for case, estimate in means.items()]
 
 
 def hyla_before(means: pd.DataFrame) -> Verdict:

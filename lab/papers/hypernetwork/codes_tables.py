@@ -42,10 +42,10 @@ def layers(run: Run, examples: Examples) -> tuple[Codes, ...]:
 
 def converged(runs: Labelled) -> Labelled:
     """The runs that did not diverge: of the others, no code is a number."""
-    found = [(labels, run) for labels, run in runs if not run.diverged]
-    if not found:
+    survivors = [(labels, run) for labels, run in runs if not run.diverged]
+    if not survivors:
         raise LabError("every run diverged, so there are no codes to read; lower the rate in the settings")
-    return found
+    return survivors
 
 
 def decoded(
@@ -65,7 +65,7 @@ def decoded(
     import pandas as pd
 
     rows = []
-    for told, run in converged(runs):
+    for run_labels, run in converged(runs):
         parts = [sample(run, split, count) for split in ("test", "ood")]
         truth, group = (
             np.concatenate([read(part) for part in parts])
@@ -75,14 +75,14 @@ def decoded(
         for layer, codes in enumerate(zip(*(layers(run, part) for part in parts), strict=True)):
             both = np.concatenate([part.codes for part in codes])
             # one function in six has a term: a decoder that does not weigh classes alike would never say yes
-            found = decode(both, truth, group, SEED, train=train, shuffles=SHUFFLES, balanced=True)
-            score = found.f1 if names else found.accuracy
+            result = decode(both, truth, group, SEED, train=train, shuffles=SHUFFLES, balanced=True)
+            score = result.f1 if names else result.accuracy
             shuffled = score.shuffled.mean(0)
             columns = (score.value, score.low, score.high, score.chance, shuffled)
             for index, values in enumerate(zip(*(np.atleast_1d(column) for column in columns), strict=True)):
                 row = dict(zip(("value", "low", "high", "chance", "shuffled"), map(float, values), strict=True))
-                label = {"label": names(found.classes[index])} if names else {}
-                rows.append(told | {"seed": run.spec.seed, "layer": layer} | label | row)
+                label = {"label": names(result.classes[index])} if names else {}
+                rows.append(run_labels | {"seed": run.spec.seed, "layer": layer} | label | row)
     return pd.DataFrame(rows)
 
 
@@ -92,13 +92,13 @@ def mapped(runs: Labelled, count: int, sample: Sample, colours: Colours, last: b
     import pandas as pd
 
     parts = []
-    for told, run in converged(runs):
+    for run_labels, run in converged(runs):
         examples = sample(run, "ood", count)
-        found = layers(run, examples)
-        for codes in found[-1:] if last else found:
+        by_layer = layers(run, examples)
+        for codes in by_layer[-1:] if last else by_layer:
             points, trust = embedding(codes.codes)
             part = {
-                "method": told["method"],
+                "method": run_labels["method"],
                 "layer": codes.layer,
                 "x": points[:, 0],
                 "y": points[:, 1],
@@ -119,8 +119,8 @@ def embedding(codes: np.ndarray, method: str = "tsne", perplexity: float | None 
     same."""
     if same(codes):
         return np.zeros((len(codes), 2)), float("nan")
-    found = embed(codes, method, SEED, perplexity)
-    return found.points.astype(np.float64), round(found.trustworthiness, 4)  # as they are read from a table
+    result = embed(codes, method, SEED, perplexity)
+    return result.points.astype(np.float64), round(result.trustworthiness, 4)  # as they are read from a table
 
 
 def same(codes: np.ndarray) -> bool:
@@ -137,16 +137,16 @@ def similarities(
     import pandas as pd
 
     rows = []
-    for told, run in converged(runs):
+    for run_labels, run in converged(runs):
         examples = sample(run, "ood", count)
-        found = code_similarity(layers(run, examples)[-1].codes, labels(examples))
-        at = {str(label): number for number, label in enumerate(found.labels)}
+        result = code_similarity(layers(run, examples)[-1].codes, labels(examples))
+        at = {str(label): number for number, label in enumerate(result.labels)}
         for a in filter(at.__contains__, order):
             for b in filter(at.__contains__, order):
                 pair = at[a], at[b]
-                values = found.similarity[pair], found.pairs[pair], found.pairs_std[pair]
+                values = result.similarity[pair], result.pairs[pair], result.pairs_std[pair]
                 numbers = dict(zip(("similarity", "pairs", "pairs_std"), map(float, values), strict=True))
-                rows.append({"method": told["method"], "seed": run.spec.seed, "a": a, "b": b} | numbers)
+                rows.append({"method": run_labels["method"], "seed": run.spec.seed, "a": a, "b": b} | numbers)
     place = {label: number for number, label in enumerate(order)}  # a label that one run lacks keeps its place
     return pd.DataFrame(rows).sort_values(
         ["a", "b"], key=lambda names: names.map(place), kind="stable", ignore_index=True
@@ -166,18 +166,18 @@ def listed(
     import pandas as pd
 
     rows = []
-    for told, run in converged(runs):
-        examples = sample(run, "ood", count)
+    for run_labels, run in converged(runs):
+        method, examples = run_labels["method"], sample(run, "ood", count)
         codes, names = layers(run, examples)[-1].codes, labels(examples)
         present = [name for name in order if (names == name).any()]
         shown = {
             "sample": [(name, code) for name in present for code in codes[names == name][:each]],
             "mean": [(name, codes[names == name].mean(0)) for name in present],
         }
-        for kind, found in shown.items():
+        for kind, entries in shown.items():
             rows += [
-                {"method": told["method"], "kind": kind, "row": row, "label": name, "head": head, "value": float(value)}
-                for row, (name, code) in enumerate(found)
+                {"method": method, "kind": kind, "row": row, "label": name, "head": head, "value": float(value)}
+                for row, (name, code) in enumerate(entries)
                 for head, value in enumerate(code)
             ]
     return pd.DataFrame(rows)

@@ -47,10 +47,10 @@ def _fields(task: str, scale: str) -> Iterator[Field]:
 def _numbers(task: str, scale: str) -> dict[str, object]:
     setting: HyperSetting = getattr(settings, task)(scale)
     model, recipe = setting.model, setting.recipe
-    own = {"variables": "variables", "terms": "terms", "length": "length", "held out": "held_out"}
+    attributes = {"variables": "variables", "terms": "terms", "length": "length", "held out": "held_out"}
     if task == "sraven":
-        own = {"features": "features", "values": "values", "held out": "held_out"}
-    fields = {name: getattr(setting.task, field) for name, field in own.items()} | {
+        attributes = {"features": "features", "values": "values", "held out": "held_out"}
+    fields = {name: getattr(setting.task, field) for name, field in attributes.items()} | {
         "layers": model.layers,
         "heads": model.heads,
         "width": model.width,

@@ -62,8 +62,8 @@ def means(table: pd.DataFrame) -> pd.DataFrame:
     table, rows = table[table["chosen"]], []
     for task in (task for task in PRINTED if task in set(table["task"])):
         for method in (method for method in METHODS if method in set(table["method"])):
-            own = table[(table["task"] == task) & (table["method"] == method)]
-            values = 100 * own["value"].to_numpy(float)
+            part = table[(table["task"] == task) & (table["method"] == method)]
+            values = 100 * part["value"].to_numpy(float)
             values = values[np.isfinite(values)]
             error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
             rows.append(
@@ -73,7 +73,7 @@ def means(table: pd.DataFrame) -> pd.DataFrame:
                     "mean": values.mean() if len(values) else np.nan,
                     "error": error,
                     "runs": len(values),
-                    "lost": int(own["diverged"].astype(bool).sum()),
+                    "lost": int(part["diverged"].astype(bool).sum()),
                     **dict(zip(("paper", "paper_error"), PRINTED[task][method], strict=True)),
                 }
             )

@@ -113,9 +113,10 @@ def of_task(task: Logic | Sraven, scale: str = "laptop", name: str = "softmax") 
     >>> of_task(Sraven(features=2), "laptop", "hyla") == sraven("laptop", "hyla")
     True
     """
-    found = logic(scale, name) if isinstance(task, Logic) else sraven(scale, name)
-    evaluate = tuple(split for split in found.evaluate if split != "ood" or task.held_out)  # empty if none is held out
-    return replace(found, task=task, evaluate=evaluate)
+    setting = logic(scale, name) if isinstance(task, Logic) else sraven(scale, name)
+    # Where nothing is held out, `ood` is empty.
+    evaluate = tuple(split for split in setting.evaluate if split != "ood" or task.held_out)
+    return replace(setting, task=task, evaluate=evaluate)
 
 
 def read_length(scale: str) -> int:

@@ -95,16 +95,16 @@ def of_table(task: TableTask, scale: str = "laptop") -> TableSetting:
     """The setting of a task at a scale.
 
     >>> from lab.tasks import Tabular
-    >>> found = of_table(Tabular("bank-marketing"))
-    >>> found.model.layers, found.search("inputs").restarts[0].start, found.search(by="two_loss").models
+    >>> setting = of_table(Tabular("bank-marketing"))
+    >>> setting.model.layers, setting.search("inputs").restarts[0].start, setting.search(by="two_loss").models
     (2, 'identity', 4)
     """
     if not isinstance(task, KINDS):
         known = ", ".join(kind.__name__ for kind in KINDS)
         raise ArgumentError(f"the task is a {type(task).__name__}; the store knows {known} (lab.tasks)")
     if isinstance(task, Operation):
-        found = grokking(check_scale(scale), task)
-        return TableSetting(scale, found.task, found.model, found.recipe, found.search)
+        source = grokking(check_scale(scale), task)
+        return TableSetting(scale, source.task, source.model, source.recipe, source.search)
     if isinstance(task, OwnTable):
         others = of_table(Tabular(OF_OTHERS), scale)
         assert others.inputs is not None
@@ -144,7 +144,7 @@ def scale_of_table(search: EpisodeSpec | TwoLossSpec | ModuleSearch) -> str | No
         return None
     seed = search.restarts[0].seed // APART if by_episodes(search) else search.seed
     for scale in COMMON:
-        found = of_table(task, scale).search(search.learn, seed, search.by)
-        if found == search:
+        candidate = of_table(task, scale).search(search.learn, seed, search.by)
+        if candidate == search:
             return scale
     return None

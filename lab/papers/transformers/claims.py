@@ -28,8 +28,8 @@ def gain(table: pd.DataFrame, method: str = MLP) -> Estimate:
     kinds = per_seed(table, "method")
     ours = table[table["method"] == method]
     each = [rows for _, rows in ours.groupby("search")] if "search" in table else [ours]
-    found = [per_seed(rows, "method")[method] for rows in each if len(rows)]
-    return estimates.nested(found, kinds[BASELINE] if BASELINE in kinds else [])
+    by_search = [per_seed(rows, "method")[method] for rows in each if len(rows)]
+    return estimates.nested(by_search, kinds[BASELINE] if BASELINE in kinds else [])
 
 
 def over_tasks(values: pd.Series) -> Estimate:

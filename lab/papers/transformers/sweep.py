@@ -38,14 +38,14 @@ def plan(task: str, scale: str) -> list[RunSpec]:
 
 def plan_searches(scale: str) -> list[RunSpec]:
     """Stage II after a search at each rate of the knots, followed on `val`."""
-    found = []
+    specs = []
     for task in SEARCHED:
         base = setting(task, scale)
         for rate in KNOT_RATES[scale]:
             search = replace(base.search(), spline_rate=rate)
             runs = base.runs(1, search)
-            found += [replace(runs[0], seed=seed, evaluate=("val",)) for seed in SEEDS]
-    return found
+            specs += [replace(runs[0], seed=seed, evaluate=("val",)) for seed in SEEDS]
+    return specs
 
 
 def measure(runs: Sequence[Run]) -> pd.DataFrame:

@@ -34,7 +34,7 @@ def by_kind(table: pd.DataFrame, value: str) -> dict[Kind, list[float]]:
     """Values of the runs of each family and method, NaN for a diverged one."""
     values = table[value].astype(float).where(~table["diverged"].astype(bool))
     grouped = values.groupby([table["family"], table["method"]], sort=False)
-    return {(str(family), str(method)): own.tolist() for (family, method), own in grouped}
+    return {(str(family), str(method)): group.tolist() for (family, method), group in grouped}
 
 
 def above_chance(table: pd.DataFrame, scale: str) -> str:

@@ -28,9 +28,9 @@ def summary_functions(table: pd.DataFrame) -> str:
     """Where learned parameters are at the end, by family and activation."""
     words = []
     for family, rows in _alive(table).groupby("family", sort=False):
-        own = rows.groupby("method", sort=False)["value"].quantile(LOW).unstack()
-        told = [f"{TITLES[str(method)]} {low:.2f} to {high:.2f}" for method, (low, high) in own.iterrows()]
-        words.append(f"{FAMILIES[str(family)]}: {', '.join(told)}")
+        quantiles = rows.groupby("method", sort=False)["value"].quantile(LOW).unstack()
+        ranges = [f"{TITLES[str(method)]} {low:.2f} to {high:.2f}" for method, (low, high) in quantiles.iterrows()]
+        words.append(f"{FAMILIES[str(family)]}: {', '.join(ranges)}")
     return (
         f"Nine of ten learned parameters of {'; '.join(words)} (before training: PReLU's slopes .25, the others' β 1)."
     )
@@ -51,8 +51,8 @@ def _blimp(table: pd.DataFrame) -> str:
     if not len(known):
         return "BLiMP is not measured: its sentences were not here (`lab data fetch blimp` gets them)."
     means = known.groupby("family", sort=False)["blimp"].agg(["min", "max"])
-    told = [f"{FAMILIES[str(family)]} {low:.1f} to {high:.1f} %" for family, (low, high) in means.iterrows()]
-    return f"BLiMP, {known['pairs'].max():,} pairs: {', '.join(told)}; ties at most {known['ties'].max():.1f} %."
+    ranges = [f"{FAMILIES[str(family)]} {low:.1f} to {high:.1f} %" for family, (low, high) in means.iterrows()]
+    return f"BLiMP, {known['pairs'].max():,} pairs: {', '.join(ranges)}; ties at most {known['ties'].max():.1f} %."
 
 
 def _alive(table: pd.DataFrame) -> pd.DataFrame:
@@ -110,7 +110,7 @@ ENTRIES = (
         summary=summary_table,
         seeds=SEEDS,
         claims=claims.TABLE1,
-        printed=printed.beside,
+        printed=printed.comparison,
         origin=origin(scored=True),
         notes=notes,
         minutes={"smoke": 0.5, "laptop": 28, "paper": 1_200},

@@ -32,8 +32,8 @@ def fig_functions(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     alive = table[~table["diverged"].astype(bool)]
     for row, method in enumerate(methods):
         for column, family in enumerate(FAMILIES):
-            own = functions[(functions["method"] == method) & (functions["family"] == family)]
-            _draw_functions(figure, own, family, place(row * columns + column, columns), legend=not row)
+            curves = functions[(functions["method"] == method) & (functions["family"] == family)]
+            _draw_functions(figure, curves, family, place(row * columns + column, columns), legend=not row)
         at = place(row * columns + len(FAMILIES), columns)
         _draw_parameters(figure, alive[alive["method"] == method], at, last=method == list(FIXED)[-1])
     figure.update_xaxes(title_text="input", row=len(methods), col=1)
@@ -54,7 +54,7 @@ def _titles(method: str) -> list[str]:
 
 
 def _draw_functions(figure: go.Figure, rows: pd.DataFrame, family: str, at: tuple[int, int], legend: bool) -> None:
-    lines = {line: own.set_index("x")["value"] for line, own in rows.groupby("line")}
+    lines = {line: part.set_index("x")["value"] for line, part in rows.groupby("line")}
     low, middle, high = (lines.get(name) for name in QUANTILES)
     if low is None or middle is None or high is None:
         return  # every run diverged
@@ -100,8 +100,8 @@ def _draw_parameters(figure: go.Figure, rows: pd.DataFrame, at: tuple[int, int],
     if rows.empty:
         return
     for family in FAMILIES:
-        own = rows[rows["family"] == family].groupby("layer")["value"]
-        shares = own.quantile([0.05, 0.25, 0.5, 0.75, 0.95]).unstack()
+        values = rows[rows["family"] == family].groupby("layer")["value"]
+        shares = values.quantile([0.05, 0.25, 0.5, 0.75, 0.95]).unstack()
         figure.add_box(
             x=[f"{FAMILIES[family][0]}{layer + 1}" for layer in shares.index],
             lowerfence=shares[0.05],

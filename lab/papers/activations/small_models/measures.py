@@ -60,8 +60,8 @@ def _blimp(run: Run) -> dict[str, float]:
         chosen = []
     if not chosen:
         return dict.fromkeys(names, nan) | {"pairs": 0}
-    found = minimal_pairs(run.model(), reader_of(run.spec.task), chosen, YEAR)
-    numbers = (found.mean, found.tied.mean(1), *(found.phenomena[name] for name in PHENOMENA))
+    result = minimal_pairs(run.model(), reader_of(run.spec.task), chosen, YEAR)
+    numbers = (result.mean, result.tied.mean(1), *(result.phenomena[name] for name in PHENOMENA))
     return {name: 100 * float(value[0]) for name, value in zip(names, numbers, strict=True)} | {"pairs": len(chosen)}
 
 
@@ -76,8 +76,8 @@ def parameters(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
         | {"diverged": bool(run.diverged)}
         for labels, run in runs
         if labels["method"] in FIXED
-        for layer, own in enumerate(learned(cast(Stacked, run.model())))
-        for name, values in own.items()
+        for layer, tensors in enumerate(learned(cast(Stacked, run.model())))
+        for name, values in tensors.items()
         for channel, value in enumerate(values[0].tolist())
     ]
     return pd.DataFrame(rows).round({"value": 6})
@@ -95,8 +95,8 @@ def functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
         if not run.diverged:
             groups.setdefault((labels["family"], labels["method"]), []).append(_channels(run, x))
     rows = []
-    for (family, method), found in groups.items():
-        every = torch.cat(found)
+    for (family, method), channels in groups.items():
+        every = torch.cat(channels)
         lines = {name: every.quantile(share, 0) for name, share in QUANTILES.items()}
         if method in FIXED:
             lines = {FIXED_LINE: _values(ACTIVATIONS[FIXED[method]](1), x[:, None], FIXED[method])[:, 0]} | lines
@@ -116,12 +116,12 @@ def _channels(run: Run, x: Tensor) -> Tensor:
     layers = learned(cast(Stacked, run.model()))
     if spec.activation in KANS:
         return torch.cat(list(_edges(spec, layers, x)))
-    found = []
-    for own in layers:
+    curves = []
+    for tensors in layers:
         phi = ACTIVATIONS[cast(str, spec.activation)](spec.hidden)
-        phi.load_state_dict({name: value[0] for name, value in own.items()})
-        found.append(_values(phi, x[:, None].expand(-1, spec.hidden), cast(str, spec.activation)).T)
-    return torch.cat(found)
+        phi.load_state_dict({name: value[0] for name, value in tensors.items()})
+        curves.append(_values(phi, x[:, None].expand(-1, spec.hidden), cast(str, spec.activation)).T)
+    return torch.cat(curves)
 
 
 @torch.no_grad()
@@ -132,9 +132,9 @@ def _values(phi: nn.Module, x: Tensor, name: str) -> Tensor:
 def _edges(spec: SmallLanguageModel, layers: Sequence[dict[str, Tensor]], x: Tensor) -> Iterator[Tensor]:
     """Functions of the edges into the hidden units, at most EDGES of each layer, evenly chosen."""
     splines = bases(x, knots(spec.grid, spec.order, -1.0, 1.0).float(), spec.order)  # (points, G)
-    for own in layers:
-        base, scale = (own[f"up.{name}"][0].flatten() for name in ("base", "scale"))
-        coefficients = own["up.coefficients"][0].flatten(0, 1)
+    for tensors in layers:
+        base, scale = (tensors[f"up.{name}"][0].flatten() for name in ("base", "scale"))
+        coefficients = tensors["up.coefficients"][0].flatten(0, 1)
         chosen = torch.linspace(0, len(base) - 1, min(EDGES, len(base))).long()
         spline = (coefficients[chosen] * scale[chosen, None]) @ splines.T
         yield base[chosen, None] * torch.nn.functional.silu(x) + spline

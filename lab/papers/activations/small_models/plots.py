@@ -42,10 +42,10 @@ def table1(table: pd.DataFrame) -> go.Figure:
     more = ["", ""] if read else []
     figure = grid([*titles, *more], len(PANELS), ROW * len(methods), gap=66, top=62, left=112, horizontal=26)
     for row, family in enumerate(FAMILIES):
-        own = alive[alive["family"] == family]
+        rows = alive[alive["family"] == family]
         for number, (column, name) in enumerate(PANELS.items()):
             at = place(row * len(PANELS) + number, len(PANELS))
-            _draw(figure, own, column, methods, COLOURS[family], at)
+            _draw(figure, rows, column, methods, COLOURS[family], at)
             if column == "blimp":
                 _draw_printed(figure, BLIMP[family], methods, at, legend=not row)
                 figure.add_vline(CHANCE, line={"color": GREY, "width": 1, "dash": "dot"}, row=at[0], col=at[1])

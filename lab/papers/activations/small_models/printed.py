@@ -35,14 +35,14 @@ BLIMP: dict[str, dict[str, float]] = {
 }
 
 
-def beside(table: pd.DataFrame) -> pd.DataFrame:
+def comparison(table: pd.DataFrame) -> pd.DataFrame:
     """Architecture, method, ours, theirs: BLiMP in percent."""
     import pandas as pd
 
     ours = table.groupby(["family", "method"])["blimp"].mean()
     rows = [
         {"architecture": family, "method": method, "ours": ours.get((family, method)), "theirs": value}
-        for family, own in BLIMP.items()
-        for method, value in own.items()
+        for family, values in BLIMP.items()
+        for method, value in values.items()
     ]
     return pd.DataFrame(rows).astype({"ours": float})

@@ -82,8 +82,8 @@ def model(scale: str, family: str, method: str) -> SmallLanguageModel:
 
 def runs(scale: str, family: str, method: str, seeds: int) -> list[RunSpec]:
     """One run a seed."""
-    own = model(scale, family, method)
-    return [RunSpec(task(scale, family), own, _RECIPES[scale], seed, ("test",)) for seed in range(seeds)]
+    network = model(scale, family, method)
+    return [RunSpec(task(scale, family), network, _RECIPES[scale], seed, ("test",)) for seed in range(seeds)]
 
 
 NAMES = tuple(dict.fromkeys(task(scale, family).name for scale in TEXTS for family in FAMILIES))

@@ -56,12 +56,12 @@ def measure(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
 
     parts = []
     for task, score in SCORES.items():
-        own = [(labels, run) for labels, run in runs if labels["task"] == task]
-        if own:
+        task_runs = [(labels, run) for labels, run in runs if labels["task"] == task]
+        if task_runs:
             names = {f"{score}_ood": "value", f"{score}_test": "seen", f"{score}_val": "val"}
-            table = finals(own, by=f"{score}_val").rename(columns=names)
-            told = ["task", "method", "tokens", *POINT, "seed", "step", *names.values(), "diverged", "chosen"]
-            parts.append(table[told])
+            table = finals(task_runs, by=f"{score}_val").rename(columns=names)
+            columns = ["task", "method", "tokens", *POINT, "seed", "step", *names.values(), "diverged", "chosen"]
+            parts.append(table[columns])
     return pd.concat(parts, ignore_index=True)
 
 
@@ -88,16 +88,16 @@ def _summary(table: pd.DataFrame) -> str:
 
 
 def _notes(scale: str) -> list[str]:
-    found = []
+    notes = []
     if LENGTH[scale] != LENGTH["paper"]:
-        found.append(f"fuzzy logic: {LENGTH[scale]} tokens (paper {LENGTH['paper']})")
+        notes.append(f"fuzzy logic: {LENGTH[scale]} tokens (paper {LENGTH['paper']})")
     if left := [NAMES[task] for task in PRINTED if task not in TASKS[scale]]:
-        found.append(f"no column of {left[0]}: it would take half an hour more a seed; paper scale has it")
+        notes.append(f"no column of {left[0]}: it would take half an hour more a seed; paper scale has it")
     else:
         _, spec = next(pair for pair in plan(scale, 1) if pair[0]["task"] == "sraven")
         problems = spec.recipe.steps * spec.recipe.batch
-        found += [f"SRAVEN: {problems:,} problems (paper 20 million)"] if scale != "paper" else []
-    return [*found, f"{100 * HELD_OUT:.0f} % of the functions held out"]
+        notes += [f"SRAVEN: {problems:,} problems (paper 20 million)"] if scale != "paper" else []
+    return [*notes, f"{100 * HELD_OUT:.0f} % of the functions held out"]
 
 
 def _origins(scale: str) -> list[Origin]:

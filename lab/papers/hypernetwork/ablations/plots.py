@@ -45,8 +45,8 @@ def table_a1(table: pd.DataFrame) -> go.Figure:
 def other_length(table: pd.DataFrame) -> str:
     """A sentence where fuzzy logic has another length than the paper's numbers."""
     here = set(table["tokens"].dropna()) - {PRINTED_AT}
-    told = f" The printed numbers of fuzzy logic are of {PRINTED_AT} tokens, those here of {{}}: not the same task."
-    return told.format(", ".join(f"{length:.0f}" for length in sorted(here))) if here else ""
+    note = f" The printed numbers of fuzzy logic are of {PRINTED_AT} tokens, those here of {{}}: not the same task."
+    return note.format(", ".join(f"{length:.0f}" for length in sorted(here))) if here else ""
 
 
 def _two_lines(title: str) -> str:
@@ -62,9 +62,9 @@ def _two_lines(title: str) -> str:
 
 
 def _diverged_runs(table: pd.DataFrame) -> str:
-    lost = [
+    divergences = [
         f"{method_title(row.method)} ({row.task}): {row.lost} of {row.lost + row.runs}"
         for row in table.itertuples()
         if row.lost
     ]
-    return f"Diverged runs (left out of means): {'; '.join(lost)}." if lost else ""
+    return f"Diverged runs (left out of means): {'; '.join(divergences)}." if divergences else ""

@@ -30,8 +30,8 @@ def _printed_fractions(table: pd.DataFrame) -> Verdict:
     (`lab.papers.hypernetwork.counts`), and so can't be told from half or twice of it where its count is 2."""
     rows = _by_the_code(table)
     ours, theirs = int(_ambiguous(rows).sum()), int((rows["paper"] * THEIR_PROBLEMS).round().astype(int).sum())
-    found = estimates.count_ratio(ours, theirs, int(rows["problems"].sum()), len(rows) * THEIR_PROBLEMS, "problems")
-    return Verdict(found, above=0.5, below=2.0, unit="×")
+    ratio = estimates.count_ratio(ours, theirs, int(rows["problems"].sum()), len(rows) * THEIR_PROBLEMS, "problems")
+    return Verdict(ratio, above=0.5, below=2.0, unit="×")
 
 
 def _fewer_with_more_values(table: pd.DataFrame) -> Verdict:

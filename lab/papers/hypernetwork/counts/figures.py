@@ -55,16 +55,16 @@ def ambiguity(runs: Sequence[tuple[dict, Run]], examples: int) -> pd.DataFrame:
     rows = []
     for values in VALUES:
         for counting in (CODE, WORDS):
-            found = estimate(Sraven(values=values), examples, SEED, printed=counting == CODE)
+            result = estimate(Sraven(values=values), examples, SEED, printed=counting == CODE)
             paper, error = PRINTED[values] if counting == CODE else (None, None)
             rows.append(
                 {
                     "features": 4,
                     "values": values,
                     "counting": counting,
-                    "fraction": found.fraction,
-                    "standard_error": found.standard_error,
-                    "problems": found.problems,
+                    "fraction": result.fraction,
+                    "standard_error": result.standard_error,
+                    "problems": result.problems,
                     "paper": paper,
                     "paper_error": error,
                 }

@@ -70,7 +70,7 @@ def table_a2(table: pd.DataFrame) -> go.Figure:
     printed = table[table["paper"].notna()]
     series.insert(1, ("printed in the paper", printed, "paper", "paper_error", INK, "diamond-open"))
     for number, (name, rows, value, error, ink, symbol) in enumerate(series):
-        place = [values.index(found) + 0.18 * (number - 1) for found in rows["values"]]
+        place = [values.index(one) + 0.18 * (number - 1) for one in rows["values"]]
         figure.add_scatter(
             x=place,
             y=rows[value].clip(lower=LEAST),
@@ -78,7 +78,7 @@ def table_a2(table: pd.DataFrame) -> go.Figure:
             name=name,
             mode="markers+text",
             marker={"color": ink, "symbol": symbol, "size": 9},
-            text=[f" {found:.4f} " for found in rows[value]],
+            text=[f" {fraction:.4f} " for fraction in rows[value]],
             textposition=f"middle {'right' if number else 'left'}",
             textfont={"size": SIZE - 2},
             customdata=rows[[value, error]],

@@ -25,7 +25,7 @@ def _last(table: pd.DataFrame) -> dict[str, list[float]]:
     """Losses at the end, by method; NaN for a diverged run."""
     rows = table[table["step"] == table["step"].max()]
     losses = rows["loss"].astype(float).where(~rows["diverged"].astype(bool))
-    return {method: own.tolist() for method, own in losses.groupby(rows["method"])}
+    return {method: group.tolist() for method, group in losses.groupby(rows["method"])}
 
 
 def _below_linear(table: pd.DataFrame) -> Verdict:

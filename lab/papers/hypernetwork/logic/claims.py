@@ -16,27 +16,27 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def _lost_with_share(table: pd.DataFrame) -> pd.DataFrame:
+def _declines(table: pd.DataFrame) -> pd.DataFrame:
     """What R² on unseen combinations loses from the least to the most held out, mean over lengths: seeds × methods."""
-    kept = chosen(table)
-    ends = [kept[kept["held_out"] == end] for end in (kept["held_out"].min(), kept["held_out"].max())]
+    best = chosen(table)
+    ends = [best[best["held_out"] == end] for end in (best["held_out"].min(), best["held_out"].max())]
     least, most = (per_seed(rows, "method", "r2_paper_ood") for rows in ends)
     return least - most
 
 
 def _hyla_degrades_least(table: pd.DataFrame) -> Verdict:
-    return hyla_before(-_lost_with_share(table))
+    return hyla_before(-_declines(table))
 
 
 def _all_degrade(table: pd.DataFrame) -> Verdict:
-    lost = _lost_with_share(table)
-    return all_of(paired({method: lost[method] for method in lost}, above=0.0))
+    declines = _declines(table)
+    return all_of(paired({method: declines[method] for method in declines}, above=0.0))
 
 
 def _hyla_above_linear(table: pd.DataFrame) -> Verdict:
     """At the point of Table A1."""
-    kept = chosen(table)
-    rows = kept[(kept["length"] == AT[0]) & (kept["held_out"] == AT[1])]
+    best = chosen(table)
+    rows = best[(best["length"] == AT[0]) & (best["held_out"] == AT[1])]
     if rows.empty:
         return absent(f"no runs with {AT[0]} tokens and {AT[1]:g} of the combinations held out")
     means = per_seed(rows, "method", "r2_paper_ood")
@@ -46,18 +46,18 @@ def _hyla_above_linear(table: pd.DataFrame) -> Verdict:
 
 def _unseen_terms_fail(table: pd.DataFrame) -> Verdict:
     """R² on unseen terms is under half of that on trained functions, for every method."""
-    kept = chosen(table)
-    unseen, seen = (per_seed(kept, "method", f"r2_paper_{split}") for split in ("unseen_terms", "test"))
-    return all_of(paired({method: unseen[method] - seen[method] / 2 for method in unseen}, below=0.0))
+    best = chosen(table)
+    unseen, test = (per_seed(best, "method", f"r2_paper_{split}") for split in ("unseen_terms", "test"))
+    return all_of(paired({method: unseen[method] - test[method] / 2 for method in unseen}, below=0.0))
 
 
 def _alike_on_seen(table: pd.DataFrame) -> Verdict:
     """The distance of the best from the worst method in R² (mean over lengths, most held out) on trained functions,
     less that on unseen combinations."""
-    kept = chosen(table)
-    kept = kept[kept["held_out"] == kept["held_out"].max()]
-    seen, unseen = (per_seed(kept, "method", f"r2_paper_{split}") for split in ("test", "ood"))
-    gap = [np.ptp(side, axis=1) for side in (seen.to_numpy(float), unseen.to_numpy(float))]
+    best = chosen(table)
+    best = best[best["held_out"] == best["held_out"].max()]
+    test, unseen = (per_seed(best, "method", f"r2_paper_{split}") for split in ("test", "ood"))
+    gap = [np.ptp(side, axis=1) for side in (test.to_numpy(float), unseen.to_numpy(float))]
     return Verdict(estimates.mean(gap[0] - gap[1], covers="seeds (splits)"), below=0.0, unit=POINTS)
 
 
@@ -65,11 +65,11 @@ def printed_scores(table: pd.DataFrame) -> pd.DataFrame:
     """R² in percent at the point of Figure 2C that Table A1 has: method, ours, theirs; no row where it is not here."""
     import pandas as pd
 
-    kept = chosen(table)
-    rows = kept[(kept["length"] == AT[0]) & (kept["held_out"] == AT[1])]
+    best = chosen(table)
+    rows = best[(best["length"] == AT[0]) & (best["held_out"] == AT[1])]
     means = per_seed(rows, "method", "r2_paper_ood").mean() if len(rows) else {}
-    told = [(method, means[method], PAPER[method][0]) for method in PAPER if method in means]
-    return pd.DataFrame(told, columns=["method", "ours", "theirs"])
+    scores = [(method, means[method], PAPER[method][0]) for method in PAPER if method in means]
+    return pd.DataFrame(scores, columns=["method", "ours", "theirs"])
 
 
 FIG2C = (

@@ -31,15 +31,15 @@ def plan(
     methods: Sequence[str] = FIGURE_METHODS,
 ) -> list[Planned]:
     """Runs of every method, number of tokens and fraction held out; at paper scale, of every point of the grid."""
-    found = []
+    runs = []
     for length in lengths or LENGTHS[scale]:
         for held_out in fractions:
             for method in methods:
                 setting = logic(scale, method, length, held_out)
                 for spec in setting.grid(seeds) if scale == "paper" else setting.runs(seeds):
                     point: dict[str, Any] = {name: getattr(spec.recipe, name) for name in POINT}
-                    found.append(({"method": method, "length": length, "held_out": held_out} | point, spec))
-    return found
+                    runs.append(({"method": method, "length": length, "held_out": held_out} | point, spec))
+    return runs
 
 
 def finals(runs: Sequence[tuple[dict, Run]], by: str = "r2_val") -> pd.DataFrame:
@@ -49,9 +49,9 @@ def finals(runs: Sequence[tuple[dict, Run]], by: str = "r2_val") -> pd.DataFrame
 
     rows = []
     for labels, run in runs:
-        told = {"seed": run.spec.seed, "step": int(run.steps[-1]), "loss": float(run.loss[-1])}
+        row = {"seed": run.spec.seed, "step": int(run.steps[-1]), "loss": float(run.loss[-1])}
         scores = {name: float(values[-1]) for name, values in sorted(run.scores.items())}
-        rows.append(labels | told | scores | {"diverged": bool(run.diverged)})
+        rows.append(labels | row | scores | {"diverged": bool(run.diverged)})
     return choose(pd.DataFrame(rows), by)
 
 
@@ -85,14 +85,14 @@ def _notes(scale: str) -> list[str]:
 
 def _summary(table: pd.DataFrame) -> str:
     """R² where most is held out, and what is lost there against where least is."""
-    kept = table[table["chosen"]]
-    most, least = kept["held_out"].max(), kept["held_out"].min()
+    best = table[table["chosen"]]
+    most, least = best["held_out"].max(), best["held_out"].min()
     words = []
-    for method, rows in kept.groupby("method", sort=False):
+    for method, rows in best.groupby("method", sort=False):
         hard, easy = rows[rows["held_out"] == most].mean(numeric_only=True), rows[rows["held_out"] == least]
-        lost = hard["r2_paper_ood"] - easy["r2_paper_ood"].mean()
+        decline = hard["r2_paper_ood"] - easy["r2_paper_ood"].mean()
         other = f"{percent(hard['r2_ood'])} by 1 - ΣSE / ΣVar"
-        words.append(f"{method_title(method)} {percent(hard['r2_paper_ood'])} ({percent(lost, '+')}, {other})")
+        words.append(f"{method_title(method)} {percent(hard['r2_paper_ood'])} ({percent(decline, '+')}, {other})")
     return (
         f"R² in % on unseen combinations, {100 * most:.0f} % held out, mean over lengths (and what that is against"
         f" {100 * least:.0f} % held out): {', '.join(words)}."
@@ -104,8 +104,8 @@ def _unseen_summary(table: pd.DataFrame) -> str:
     scores = ["r2_paper_unseen_terms", "r2_paper_test"]
     means = table[table["chosen"]].groupby("method", sort=False)[scores].mean()
     words = [
-        f"{method_title(method)} {percent(unseen)} (on trained functions {percent(seen)})"
-        for method, unseen, seen in means.itertuples()
+        f"{method_title(method)} {percent(unseen)} (on trained functions {percent(test)})"
+        for method, unseen, test in means.itertuples()
     ]
     return f"R² in % on functions of unseen terms, mean over all settings: {', '.join(words)}."
 

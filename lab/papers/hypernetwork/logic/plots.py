@@ -72,8 +72,8 @@ def fig_a3(table: pd.DataFrame) -> go.Figure:
     for row, value in enumerate(rows, 1):
         low, high = (0, 1.05 * _reach(table, value)[1]) if value == "loss" else (_lowest(table, value), 104)
         for column, fraction in enumerate(fractions, 1):
-            own = table[table["held_out"] == fraction]
-            _draw(figure, own, value, (row, column), legend=row == column == 1, scale=1 if value == "loss" else 100)
+            part = table[table["held_out"] == fraction]
+            _draw(figure, part, value, (row, column), legend=row == column == 1, scale=1 if value == "loss" else 100)
             figure.update_yaxes(range=(low, high), showticklabels=column == 1, row=row, col=column)
         figure.update_yaxes(title_text=rows[value], row=row, col=1)
     _tokens(figure, table)
@@ -155,8 +155,8 @@ def _tokens(figure: go.Figure, table: pd.DataFrame) -> None:
 
 def _range(table: pd.DataFrame, values: list[str]) -> tuple[float, float]:
     """From the lowest run, or from LOWEST where that is lower, to 100 %."""
-    found = 100 * table[values].to_numpy(float)
-    lowest = np.nanmin(found, initial=0.0)
+    percents = 100 * table[values].to_numpy(float)
+    lowest = np.nanmin(percents, initial=0.0)
     return max(LOWEST, float(lowest) - 4) if lowest < 0 else -4.0, 104.0
 
 
@@ -184,12 +184,12 @@ def _low(table: pd.DataFrame, values: list[str]) -> str:
 
 
 def _diverged_runs(table: pd.DataFrame) -> str:
-    found = []
+    phrases = []
     for (method, length, held_out), rows in table.groupby(["method", "length", "held_out"], sort=False):
-        lost, runs = diverged(rows)
-        if lost:
-            found.append(f"{method_title(method)}, {length} tokens, {100 * held_out:.0f} %: {lost} of {runs}")
-    return f"Diverged runs (left out of means): {'; '.join(found)}." if found else ""
+        count, runs = diverged(rows)
+        if count:
+            phrases.append(f"{method_title(method)}, {length} tokens, {100 * held_out:.0f} %: {count} of {runs}")
+    return f"Diverged runs (left out of means): {'; '.join(phrases)}." if phrases else ""
 
 
 def _interval(table: pd.DataFrame) -> str:

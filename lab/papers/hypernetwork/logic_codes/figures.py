@@ -108,14 +108,14 @@ def maps_summary(table: pd.DataFrame) -> str:
     """How far neighbours on the maps of the last layer are alike, by colouring and method."""
     words, titles = [], [method_title(name) for name in table["method"].unique()]
     for colouring, rows in table[table["layer"] == table["layer"].max()].groupby("colouring", sort=False):
-        found = [embedding.neighbours(part) for _, part in rows.groupby("method", sort=False)]
-        known = [alike for alike, _ in found if alike == alike]
+        pairs = [embedding.neighbours(part) for _, part in rows.groupby("method", sort=False)]
+        known = [alike for alike, _ in pairs if alike == alike]
         if not known:
             continue
         if rows["label"].isna().all():
-            words.append(f"{colouring} {_each(found, '.2f')} (correlation with the neighbours' mean)")
+            words.append(f"{colouring} {_each(pairs, '.2f')} (correlation with the neighbours' mean)")
         else:
-            percent = [(100 * alike, 100 * chance) for alike, chance in found]
+            percent = [(100 * alike, 100 * chance) for alike, chance in pairs]
             chance = np.nanmean([chance for _, chance in percent])
             words.append(f"{colouring} {_each(percent, '.0f')} % with the same label (chance {chance:.0f})")
     return f"Neighbours on the map of the last layer ({', '.join(titles)}): {'; '.join(words)}." if words else ""

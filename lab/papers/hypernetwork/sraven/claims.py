@@ -24,14 +24,14 @@ def _later_layers(table: pd.DataFrame) -> Verdict:
 
 
 def _all_reach_80(table: pd.DataFrame) -> Verdict:
-    kept = chosen(table)
-    scores = per_seed(kept[kept["problems"] == kept["problems"].max()], "method", "accuracy_ood")
+    best = chosen(table)
+    scores = per_seed(best[best["problems"] == best["problems"].max()], "method", "accuracy_ood")
     return all_of(paired({method: scores[method] for method in scores}, unit="%", above=80.0))
 
 
 def _hyla_with_little_data(table: pd.DataFrame) -> Verdict:
-    kept = chosen(table)
-    return hyla_before(per_seed(kept[kept["problems"] == kept["problems"].min()], "method", "accuracy_ood"))
+    best = chosen(table)
+    return hyla_before(per_seed(best[best["problems"] == best["problems"].min()], "method", "accuracy_ood"))
 
 
 def _sum_and_difference(table: pd.DataFrame) -> Verdict:
@@ -40,9 +40,9 @@ def _sum_and_difference(table: pd.DataFrame) -> Verdict:
     rows = table[(table["method"] == "hyla") & (table["a"] < table["b"])]
     pair = rows[["a", "b"]].isin(("addition", "subtraction")).all(axis=1)
     shares = []
-    for _, own in rows.groupby("seed"):
-        known = own.loc[pair, "similarity"].dropna()
-        others = own.loc[~pair, "similarity"].dropna()
+    for _, part in rows.groupby("seed"):
+        known = part.loc[pair, "similarity"].dropna()
+        others = part.loc[~pair, "similarity"].dropna()
         if len(known) and len(others):
             shares.append(100 * float((others < known.iloc[0]).mean()))
     return Verdict(estimates.mean(shares, covers="seeds (splits)"), above=50.0, unit="%")

@@ -40,15 +40,15 @@ PROBLEMS = {
 def by_problems(scale: str, seeds: int, numbers: Sequence[int | None] = ()) -> list[Planned]:
     """Runs of every method for each number of problems trained on: each a training of its own, with a schedule of its
     own; at paper scale, of every point of the grid."""
-    found = []
+    runs = []
     for number in numbers or PROBLEMS[scale]:
         for method in FIGURE_METHODS:
             setting = sraven(scale, method, problems=number)
             for spec in setting.grid(seeds) if scale == "paper" else setting.runs(seeds):
                 point = {name: getattr(spec.recipe, name) for name in POINT}
                 problems = spec.recipe.steps * spec.recipe.batch
-                found.append(({"method": method, "problems": problems} | point, spec))
-    return found
+                runs.append(({"method": method, "problems": problems} | point, spec))
+    return runs
 
 
 def plan(scale: str, seeds: int) -> list[Planned]:
@@ -96,8 +96,8 @@ def _accuracy_summary(table: pd.DataFrame) -> str:
     """Accuracy on unseen and seen combinations with the most problems."""
     rows = table[table["chosen"] & (table["problems"] == table["problems"].max())]
     words = [
-        f"{method_title(method)} {percent(unseen)} (seen {percent(seen)})"
-        for method, unseen, seen in rows.groupby("method", sort=False)[["accuracy_ood", "accuracy_test"]]
+        f"{method_title(method)} {percent(unseen)} (seen {percent(test)})"
+        for method, unseen, test in rows.groupby("method", sort=False)[["accuracy_ood", "accuracy_test"]]
         .mean()
         .itertuples()
     ]
@@ -125,8 +125,8 @@ def _alike_summary(table: pd.DataFrame) -> str:
         return "No problem has addition or subtraction in its last place, so they cannot be compared."
     words = []
     for method, rows in different.groupby("method", sort=False):
-        own = pair.loc[pair["method"] == method, "similarity"].mean()
-        words.append(f"{method_title(method)} {own:.2f} (all pairs {rows['similarity'].mean():.2f})")
+        pair_mean = pair.loc[pair["method"] == method, "similarity"].mean()
+        words.append(f"{method_title(method)} {pair_mean:.2f} (all pairs {rows['similarity'].mean():.2f})")
     return f"Cosine similarity of addition and subtraction: {', '.join(words)}."
 
 
@@ -161,8 +161,8 @@ def _all_layers_notes(scale: str) -> list[str]:
 
 def _scaling_notes(scale: str) -> list[str]:
     numbers = sorted({labels["problems"] for labels, _ in by_problems(scale, 1)})
-    told = ", ".join(f"{number:,}" for number in numbers)
-    return [f"{told} problems (paper 25 to 40 million), one width and depth (paper three of each)"]
+    text = ", ".join(f"{number:,}" for number in numbers)
+    return [f"{text} problems (paper 25 to 40 million), one width and depth (paper three of each)"]
 
 
 def _high_maps(table: pd.DataFrame) -> go.Figure:

@@ -127,7 +127,7 @@ def _draw(
             x=_along(stats.index, by) + APART * np.ptp(axis) * (rank - (len(methods) - 1) / 2),
             y=stats["mean"],
             error_y=None if thin else {"array": stats["half"], "thickness": 1.2, "width": 4},
-            customdata=[write(found) for found in stats.index],
+            customdata=[write(point) for point in stats.index],
             name=f"{name}, seen combinations" if thin else name,
             legendgroup=method,
             showlegend=legend,
@@ -188,5 +188,5 @@ def _whiskers(table: pd.DataFrame) -> str:
 
 
 def _diverged_runs(table: pd.DataFrame) -> str:
-    lost, runs = int(table["diverged"].astype(bool).sum()), len(table)
-    return f"Diverged runs (left out of means): {lost} of {runs}." if lost else ""
+    count, runs = int(table["diverged"].astype(bool).sum()), len(table)
+    return f"Diverged runs (left out of means): {count} of {runs}." if count else ""

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 def _hyla_when_shallow(table: pd.DataFrame) -> Verdict:
     """With the fewest layers and problems."""
-    kept = chosen(table)
-    least = (kept["layers"] == kept["layers"].min()) & (kept["problems"] == kept["problems"].min())
-    return hyla_before(per_seed(kept[least], "method", "accuracy_ood"))
+    best = chosen(table)
+    least = (best["layers"] == best["layers"].min()) & (best["problems"] == best["problems"].min())
+    return hyla_before(per_seed(best[least], "method", "accuracy_ood"))
 
 
 FIG4B = (

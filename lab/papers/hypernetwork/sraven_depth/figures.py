@@ -54,15 +54,15 @@ def _maps(runs: Sequence[tuple[dict, Run]], examples: int) -> pd.DataFrame:
 
 def _losses_summary(table: pd.DataFrame) -> str:
     """Loss by method along each axis, where the most is on the other."""
-    kept, words = table[table["chosen"]], []
+    best, words = table[table["chosen"]], []
     for by, other in (("problems", "layers"), ("layers", "problems")):
-        rows = kept[kept["varied"] == by]
+        rows = best[best["varied"] == by]
         rows = rows[rows[other] == rows[other].max()]
-        found = [
-            f"{method_title(method)} {', '.join(f'{mean:.2f}' for mean in own.groupby(by)['loss'].mean())}"
-            for method, own in rows.groupby("method", sort=False)
+        phrases = [
+            f"{method_title(method)} {', '.join(f'{mean:.2f}' for mean in part.groupby(by)['loss'].mean())}"
+            for method, part in rows.groupby("method", sort=False)
         ]
-        words.append(f"Training loss in nats a feature by {by}, from the fewest to the most: {'; '.join(found)}.")
+        words.append(f"Training loss in nats a feature by {by}, from the fewest to the most: {'; '.join(phrases)}.")
     return " ".join(words)
 
 

@@ -30,12 +30,12 @@ def _rises_along(by: str, sign: float = 1.0) -> Callable[[pd.DataFrame], Verdict
     the mean of its seeds, and runs of two methods share nothing but the split."""
 
     def measure(table: pd.DataFrame) -> Verdict:
-        kept = chosen(table)
-        kept = kept[kept["problems"] == kept["problems"].max()]
-        scores = per_seed(kept, ["method", by], "accuracy_ood").mean()
-        least, most = kept[by].min(), kept[by].max()
-        gaps = [sign * (scores[m, most] - scores[m, least]) for m in kept["method"].unique()]
-        splits = kept["seed"].nunique()
+        best = chosen(table)
+        best = best[best["problems"] == best["problems"].max()]
+        scores = per_seed(best, ["method", by], "accuracy_ood").mean()
+        least, most = best[by].min(), best[by].max()
+        gaps = [sign * (scores[m, most] - scores[m, least]) for m in best["method"].unique()]
+        splits = best["seed"].nunique()
         covers = "methods and their noise, of one split" if splits == 1 else f"methods and their noise, {splits} splits"
         return Verdict(estimates.mean(gaps, "methods", covers), above=0.0, unit=POINTS)
 

@@ -40,7 +40,7 @@ def along(
 ) -> list[Planned]:
     """Runs of every method at each value of `by`, an argument of `hyper_settings.sraven`, for each number of problems;
     at paper scale, of every point of the grid."""
-    found = []
+    runs = []
     for number in numbers[scale]:
         for value in values[scale]:
             for method in FIGURE_METHODS:
@@ -48,8 +48,8 @@ def along(
                 for spec in setting.grid(seeds) if scale == "paper" else setting.runs(seeds):
                     point = {name: getattr(spec.recipe, name) for name in POINT}
                     problems = spec.recipe.steps * spec.recipe.batch
-                    found.append(({"method": method, "problems": problems, by: value} | point, spec))
-    return found
+                    runs.append(({"method": method, "problems": problems, by: value} | point, spec))
+    return runs
 
 
 def scores(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:

@@ -66,11 +66,11 @@ def measured(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
         table = run.spec.task.split(run.spec.task_seed)["train"]
         asked = {"points": table.inputs, "labels": table.targets, "paths": PATHS, "samples": SAMPLES, "seed": SEED}
         for output, f in _outputs(run).items():
-            found: dict[str, object] = {"output": output}
+            row: dict[str, object] = {"output": output}
             for name, measure in (("tv", total_variation), ("fourier", fourier_complexity)):
                 one = measure(f, **asked)
-                found |= {name: one.value, f"{name}_low": one.low, f"{name}_high": one.high}
-            rows.append(about | found)
+                row |= {name: one.value, f"{name}_low": one.low, f"{name}_high": one.high}
+            rows.append(about | row)
     return pd.DataFrame(rows)
 
 
@@ -154,22 +154,24 @@ def _correlated(table: pd.DataFrame) -> Verdict:
     """Rank correlation over models (prefactors and layers, each the mean of its seeds). The paper does not say of which
     output: where the verdict hangs on it, there is none."""
     table = table[~table["diverged"].astype(bool)]
-    found = []
+    verdicts = []
     for output, rows in table.groupby("output", sort=False):
         means = rows.groupby(["prefactor", "layers"])[["tv", "fourier"]].mean()
-        found.append(Verdict(rank_correlation(means["tv"], means["fourier"], "models"), above=CLOSE, case=output))
-    told = ", ".join(f"{one.effect:.2f} for {_called(one.case)}" for one in found)
-    if len({one.word for one in found}) > 1:
-        return replace(all_of(found), reason=f"it hangs on which output the paper takes, which it does not say: {told}")
-    return all_of(found)
+        verdicts.append(Verdict(rank_correlation(means["tv"], means["fourier"], "models"), above=CLOSE, case=output))
+    text = ", ".join(f"{one.effect:.2f} for {_called(one.case)}" for one in verdicts)
+    if len({one.word for one in verdicts}) > 1:
+        return replace(
+            all_of(verdicts), reason=f"it hangs on which output the paper takes, which it does not say: {text}"
+        )
+    return all_of(verdicts)
 
 
 def _correlation_summary(table: pd.DataFrame) -> str:
-    told = ", ".join(
+    text = ", ".join(
         f"{correlation(rows):.2f} for the {_called(output)}" for output, rows in table.groupby("output", sort=False)
     )
     models = len(table.drop_duplicates(["prefactor", "layers", "seed"]))
-    return f"Spearman correlation of the two measures over {models} models: {told}."
+    return f"Spearman correlation of the two measures over {models} models: {text}."
 
 
 def _called(output: str) -> str:
@@ -178,8 +180,8 @@ def _called(output: str) -> str:
 
 def _paths_summary(table: pd.DataFrame) -> str:
     means = table.drop_duplicates(["prefactor", "seed", "path"]).groupby("prefactor")["tv"].mean()
-    told = ", ".join(f"{value:.2f} with α = {prefactor:g}" for prefactor, value in means.items())
-    return f"Total variation of the probability, mean of these {table['path'].nunique()} paths: {told}."
+    text = ", ".join(f"{value:.2f} with α = {prefactor:g}" for prefactor, value in means.items())
+    return f"Total variation of the probability, mean of these {table['path'].nunique()} paths: {text}."
 
 
 _HOW = f"{PATHS} straight paths of {SAMPLES} points between training examples of different classes"

@@ -58,21 +58,21 @@ def fig29(table: pd.DataFrame) -> go.Figure:
             title_text="Fourier complexity (cycles a path)", row=row, col=column, **log_axis(drawn["fourier"])
         )
         unit = "probability" if output == "probability" else "logit"
-        own = drawn.loc[drawn["output"] == output, "tv"]
-        figure.update_yaxes(title_text=f"total variation ({unit})", row=row, col=column, **log_axis(own))
+        values = drawn.loc[drawn["output"] == output, "tv"]
+        figure.update_yaxes(title_text=f"total variation ({unit})", row=row, col=column, **log_axis(values))
     height, bottom = figure.layout.height + BAR, BOTTOM + BAR
     bar = colour_bar("prefactor α of tanh(αx), log scale", -(BOTTOM + 4) / 300, np.log10(TICKS))
     bar["ticktext"] = [f"{tick:g}" for tick in TICKS]
     low, high = np.log10([TICKS[0], TICKS[-1]])
     colours = {"colorscale": SEQUENTIAL, "cmin": low, "cmax": high, "colorbar": bar}
     figure.update_layout(height=height, margin={"b": bottom}, coloraxis=colours)
-    lost = len(table) - len(drawn)
+    zeros = len(table) - len(drawn)
     set_reading(
         figure,
         "Each mark is a mean over paths; point at it for its 95 % interval (bootstrap over paths). Both axes are"
         " logarithmic. The mean frequency does not depend on how far a function is from a straight line: of a parabola"
         " it is 0.59, however flat.",
-        f"Not drawn, because a measure is 0: {lost} of {len(table)}." if lost else "",
+        f"Not drawn, because a measure is 0: {zeros} of {len(table)}." if zeros else "",
     )
     return figure
 
@@ -88,8 +88,8 @@ def fig30(table: pd.DataFrame) -> go.Figure:
     furthest = table["distance"].max()
     for number, path in enumerate(paths):
         row, column = place(number, COLUMNS)
-        own = table[table["path"] == path]
-        for (prefactor, rows), ink in zip(own.groupby("prefactor"), INKS, strict=False):
+        curves = table[table["path"] == path]
+        for (prefactor, rows), ink in zip(curves.groupby("prefactor"), INKS, strict=False):
             figure.add_scatter(
                 x=rows["along"],
                 y=rows["value"],
@@ -102,7 +102,7 @@ def fig30(table: pd.DataFrame) -> go.Figure:
                 row=row,
                 col=column,
             )
-        first = own[own["prefactor"] == own["prefactor"].min()]
+        first = curves[curves["prefactor"] == curves["prefactor"].min()]
         ends = first.iloc[[0, -1]]
         figure.add_scatter(
             x=ends["along"],

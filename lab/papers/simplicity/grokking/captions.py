@@ -65,8 +65,8 @@ def settings(table: pd.DataFrame) -> str:
     words = []
     for fraction, width, rows in _by_setting(table):
         means = [rows.loc[rows["method"] == method, "step"].mean() for method in (RELU, LEARNED)]
-        told = " and ".join("never" if np.isnan(mean) else f"{mean:,.0f}" for mean in means)
-        words.append(f"{100 * fraction:.0f} %, {width}: {told}")
+        text = " and ".join("never" if np.isnan(mean) else f"{mean:,.0f}" for mean in means)
+        words.append(f"{100 * fraction:.0f} %, {width}: {text}")
     return f"First step with {PERCENT}, {RELU} and {LEARNED}, by share of the table and width: {'; '.join(words)}."
 
 
@@ -75,8 +75,8 @@ def all_settings(table: pd.DataFrame) -> str:
     words = []
     for fraction, width, rows in _by_setting(table):
         first = {method: rows.loc[rows["method"] == method, "step"] for method in (RELU, LEARNED)}
-        told = ", ".join(f"{method} {one.notna().sum()} of {len(one)}" for method, one in first.items())
-        words.append(f"{100 * fraction:.0f} % of the table, width {width}: {told}")
+        text = ", ".join(f"{method} {one.notna().sum()} of {len(one)}" for method, one in first.items())
+        words.append(f"{100 * fraction:.0f} % of the table, width {width}: {text}")
     return (
         f"First steps are means over the seeds that reach {PERCENT}: {'; '.join(words)}. Runs end at step"
         f" {table['last'].max():,}{_fallen(table)}."
@@ -90,7 +90,7 @@ def _by_setting(table: pd.DataFrame) -> Iterator[tuple[float, int, pd.DataFrame]
 
 def _fallen(table: pd.DataFrame) -> str:
     """Runs that reached the level, and ended far below it."""
-    back = table[table["step"].notna() & (table["accuracy"] < plots.STILL_SOLVED)]
+    back = table[table["step"].notna() & (table["accuracy"] < plots.FLOOR)]
     words = [
         f"{counted(len(rows), 'run')} with {method}, width {width}, at"
         f" {100 * rows['accuracy'].min():.0f} to {100 * rows['accuracy'].max():.0f} %"

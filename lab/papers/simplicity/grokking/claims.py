@@ -45,8 +45,8 @@ def _shorter_delay(table: pd.DataFrame) -> Verdict:
 
 def _no_delay(table: pd.DataFrame) -> Verdict:
     """What is left of ReLU's delay with the learned function."""
-    found = _delays(table)
-    known = {method: estimates.finite(one) for method, one in found.items()}
+    values = _delays(table)
+    known = {method: estimates.finite(one) for method, one in values.items()}
     if not all(len(one) for one in known.values()):
         return absent(f"hardly a run reaches {100 * LEVEL:g} % in training")
     logs = {method: np.log(one.clip(1)) for method, one in known.items()}  # a delay of no step counts as one step
@@ -71,22 +71,22 @@ def _cells(table: pd.DataFrame) -> dict[str, dict[str, pd.DataFrame]]:
 
 def _sooner_everywhere(table: pd.DataFrame) -> Verdict:
     """At every fraction and width: ratio of first steps; a run that does not get there counts with its last step."""
-    found = []
+    verdicts = []
     for case, rows in _cells(table).items():
         slow, fast = (rows[method]["step"].fillna(np.inf) for method in (RELU, LEARNED))
-        found.append(ratio_of_steps(slow, fast, float(table["last"].max()), LEVEL, above=1.0, case=case))
-    return all_of(found)
+        verdicts.append(ratio_of_steps(slow, fast, float(table["last"].max()), LEVEL, above=1.0, case=case))
+    return all_of(verdicts)
 
 
 def _some_overfit(table: pd.DataFrame) -> Verdict:
     """Accuracy at the end, of runs with learned functions that had reached `LEVEL`, in one setting at least."""
-    found = []
+    verdicts = []
     for case, rows in _cells(table).items():
         ends = 100 * rows[LEARNED].loc[rows[LEARNED]["step"].notna(), "accuracy"]
         if len(ends):
-            lost = estimates.mean(100 * LEVEL - ends, covers="seeds, of one search")
-            found.append(Verdict(lost, above=0.0, unit=POINTS, case=case))
-    return any_of(found)
+            decline = estimates.mean(100 * LEVEL - ends, covers="seeds, of one search")
+            verdicts.append(Verdict(decline, above=0.0, unit=POINTS, case=case))
+    return any_of(verdicts)
 
 
 def _better_on_average(table: pd.DataFrame) -> Verdict:
@@ -117,12 +117,12 @@ def _are_sines(functions: pd.DataFrame) -> Verdict:
 
 def _frequencies_vary(functions: pd.DataFrame) -> Verdict:
     """The ratio of the frequencies of two versions, where all functions are sines above noise."""
-    found = _sines(functions)
-    sines = found[found["explained"] > found["noise"]]
-    if len(sines) < len(found) or len(sines) < 2:
-        return absent(f"{len(sines)} of {len(found)} functions are like a sine, more than noise is")
+    waves = _sines(functions)
+    sines = waves[waves["explained"] > waves["noise"]]
+    if len(sines) < len(waves) or len(sines) < 2:
+        return absent(f"{len(sines)} of {len(waves)} functions are like a sine, more than noise is")
     restarts = functions.dropna(subset=["explained"]).groupby(["task", "restart"])["frequency"].first().dropna()
-    groups = {task: np.log(own.to_numpy()) for task, own in restarts.groupby(level="task")}
+    groups = {task: np.log(values.to_numpy()) for task, values in restarts.groupby(level="task")}
     pairs = {f"{a} over {b}": (a, b) for a in groups for b in groups if a != b}
     return any_of(ratios(groups, pairs, "restarts of one search", above=1.0))
 

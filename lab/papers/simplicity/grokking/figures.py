@@ -60,7 +60,7 @@ def _operations(scale: str, seeds: int) -> list[Planned]:
 def _settings(scale: str, seeds: int) -> list[Planned]:
     """Fractions of the table at the width of Figure 11, each with a search of its own, which so never sees its test
     split; and widths at the fraction of Figure 11, with that figure's function."""
-    standard, found = prolonged(scale), []
+    standard, runs = prolonged(scale), []
     for fraction in FRACTIONS[model_scale(scale)]:
         for width in WIDTHS[model_scale(scale)]:
             if fraction != ADDITION.fraction and width != standard.model.width:
@@ -68,10 +68,10 @@ def _settings(scale: str, seeds: int) -> list[Planned]:
             base = prolonged(scale, replace(ADDITION, fraction=fraction))
             base = replace(base, model=replace(base.model, width=width))
             labels = {"task": ADDITION.name, "fraction": fraction, "width": width}
-            found += [
+            runs += [
                 (labels | {"method": method}, spec) for method in (RELU, LEARNED) for spec in base.runs(method, seeds)
             ]
-    return found
+    return runs
 
 
 def steps_to_level(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
@@ -83,9 +83,9 @@ def steps_to_level(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     for labels, run in runs:
         one = curves([(labels, run)])
         first = float(claims.steps_to(one, LEVEL).iloc[0])
-        told = {"seed": run.spec.seed, "step": first if first < float("inf") else float("nan")}
+        row = {"seed": run.spec.seed, "step": first if first < float("inf") else float("nan")}
         end = {"accuracy": float(one["accuracy"].iloc[-1]), "last": int(run.steps[-1])}
-        rows.append(labels | told | end | {"diverged": bool(run.diverged)})
+        rows.append(labels | row | end | {"diverged": bool(run.diverged)})
     return pd.DataFrame(rows).round({"step": 2})
 
 
@@ -95,9 +95,9 @@ def curves(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
 
     parts = []
     for labels, run in runs:
-        told = labels | {"seed": run.spec.seed, "step": run.steps, "accuracy": run.accuracy_on("test")}
+        columns = labels | {"seed": run.spec.seed, "step": run.steps, "accuracy": run.accuracy_on("test")}
         more = {"accuracy_train": run.accuracy_on("train"), "diverged": bool(run.diverged)}
-        parts.append(pd.DataFrame(told | more))
+        parts.append(pd.DataFrame(columns | more))
     return pd.concat(parts, ignore_index=True).round({"accuracy": 5, "accuracy_train": 5})
 
 
@@ -119,10 +119,11 @@ def functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
         if labels["method"] == LEARNED:
             first.setdefault(labels["task"], run)
     for task, run in first.items():
-        found = episode_result(run)
-        for restart, result in enumerate(found.results):
-            value = found.of_restart(restart)["phi"].values.detach().double().numpy().ravel()
-            x, chosen = np.linspace(found.spec.low, found.spec.high, len(value)), restart == found.winner
+        search_result = episode_result(run)
+        for restart, result in enumerate(search_result.results):
+            value = search_result.of_restart(restart)["phi"].values.detach().double().numpy().ravel()
+            x = np.linspace(search_result.spec.low, search_result.spec.high, len(value))
+            chosen = restart == search_result.winner
             row = {"task": task, "restart": restart, "accuracy_val": float(result[:, 0].mean()), "chosen": chosen}
             row |= {"x": x.round(6), "value": value.round(6)}
             row |= dict.fromkeys(("density", "sine", "frequency", "explained", "noise"), float("nan"))
@@ -160,8 +161,8 @@ def _notes(scale: str) -> list[str]:
 
 def _left_out(scale: str) -> list[str]:
     names = [plots.title(task.name) for task in ALL if task not in OPERATIONS[scale]]
-    found = [*_notes(scale), f"left out: {', '.join(names)}"] if names else _notes(scale)
-    return [*found, "the paper's text names nine of its 22 operations; the others are guessed (lab.tasks.operation)"]
+    notes = [*_notes(scale), f"left out: {', '.join(names)}"] if names else _notes(scale)
+    return [*notes, "the paper's text names nine of its 22 operations; the others are guessed (lab.tasks.operation)"]
 
 
 _SHARED: dict[str, Any] = {"measure": curves, "functions": functions, "summary": captions.steps, "notes": _notes}

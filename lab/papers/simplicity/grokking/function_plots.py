@@ -42,8 +42,8 @@ def draw_function(figure: go.Figure, functions: pd.DataFrame, at: tuple[int, int
         secondary_y=False,
         **where,
     )
-    seen = rows["explained"].iloc[0] > rows["noise"].iloc[0]
-    sine = rows["sine"] if seen else [None] * len(x)
+    visible = rows["explained"].iloc[0] > rows["noise"].iloc[0]
+    sine = rows["sine"] if visible else [None] * len(x)
     figure.add_scatter(
         x=x,
         y=sine,
@@ -57,19 +57,19 @@ def draw_function(figure: go.Figure, functions: pd.DataFrame, at: tuple[int, int
         **where,
     )
     low, high = _window(x, density)
-    inside = rows.loc[rows["x"].between(low, high), ["value", "sine"] if seen else ["value"]].to_numpy()
+    inside = rows.loc[rows["x"].between(low, high), ["value", "sine"] if visible else ["value"]].to_numpy()
     pad = 0.1 * np.ptp(inside) or 0.5
     figure.update_xaxes(range=(low, high), **where)
     figure.update_yaxes(range=(inside.min() - pad, inside.max() + 3 * pad), nticks=5, secondary_y=False, **where)
     frequency, explained = rows["frequency"].iloc[0], rows["explained"].iloc[0]
-    told = (
+    text = (
         "a straight line"
         if np.isnan(frequency)
-        else f"{f'{frequency:.2f} per unit' if seen else 'no sine'}, R² {explained:.2f}"
+        else f"{f'{frequency:.2f} per unit' if visible else 'no sine'}, R² {explained:.2f}"
         f" (noise {rows['noise'].iloc[0]:.2f})"
     )
     figure.add_annotation(
-        text=told,
+        text=text,
         x=0.5,
         xref="x domain",
         y=1,

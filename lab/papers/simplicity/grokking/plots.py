@@ -25,7 +25,7 @@ FASTER = (
     "Times as fast: ratio of geometric means; a run that does not get there counts with its last step. Brackets: 95 %"
     " interval over seeds."
 )
-STILL_SOLVED = 0.9  # test accuracy at the end, below which a run counts as overfitted after all
+FLOOR = 0.9  # test accuracy at the end, below which a run counts as overfitted after all
 FEWEST = 3  # runs that an interval is told of: that of two is wider than any axis
 
 
@@ -64,9 +64,9 @@ def fig12(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
         at = place(number, 2)
         rows = functions[(functions["task"] == task) & functions["chosen"].astype(bool)]
         draw_function(figure, rows, at, legend=number == 0)
-        told = [reached(table[(table["task"] == task) & (table["method"] == method)]) for method in (RELU, LEARNED)]
-        above(figure, f"{100 * LEVEL:.0f} % at step: ReLU {told[0]}", *at, side="right", size=SIZE - 2)
-        above(figure, f"learned {told[1]}", *at, side="right", size=SIZE - 2)
+        steps = [reached(table[(table["task"] == task) & (table["method"] == method)]) for method in (RELU, LEARNED)]
+        above(figure, f"{100 * LEVEL:.0f} % at step: ReLU {steps[0]}", *at, side="right", size=SIZE - 2)
+        above(figure, f"learned {steps[1]}", *at, side="right", size=SIZE - 2)
         figure.layout.annotations[-2].update(yshift=17)
     name_axes(figure, len(tasks), 2, "input x", "φ(x)")
     set_reading(
@@ -107,7 +107,7 @@ def fig13(table: pd.DataFrame) -> go.Figure:
                 **look,
             )
             symbol = METHOD_SYMBOLS[method]
-            symbols = [symbol if end >= STILL_SOLVED else f"{symbol}-open" for end in rows["accuracy"]]
+            symbols = [symbol if end >= FLOOR else f"{symbol}-open" for end in rows["accuracy"]]
             figure.add_scatter(
                 x=rows["x"],
                 y=rows["step"],
@@ -128,10 +128,10 @@ def fig13(table: pd.DataFrame) -> go.Figure:
                 **look | {"hovertemplate": "%{x}: not by the last step"},
             )
         figure.update_xaxes(tickvals=sorted(part["x"].unique()), **at)
-    below = table["step"].notna() & (table["accuracy"] < STILL_SOLVED)
+    below = table["step"].notna() & (table["accuracy"] < FLOOR)
     marks = (
         ("not by the last step", "x-thin", table["step"].isna()),
-        (f"ends below {100 * STILL_SOLVED:.0f} %", "square", below),
+        (f"ends below {100 * FLOOR:.0f} %", "square", below),
     )
     for name, symbol, rows in marks:
         if rows.any():
@@ -146,7 +146,7 @@ def fig13(table: pd.DataFrame) -> go.Figure:
         figure,
         f"One point a run; the line is their mean, where all get there. Left: width {common['width']};"
         f" right: {100 * common['fraction']:.0f} % of the table. Above the dotted line, the last step (×): runs"
-        f" that never get there. Hollow: runs that get there and end below {100 * STILL_SOLVED:.0f} %.",
+        f" that never get there. Hollow: runs that get there and end below {100 * FLOOR:.0f} %.",
     )
     return figure
 
@@ -189,12 +189,13 @@ def reached(rows: pd.DataFrame) -> str:
     '20 (1 of 2)'
     """
     steps = steps_to(rows, LEVEL)
-    found = steps[np.isfinite(steps)]
-    if not len(found):
+    first_steps = steps[np.isfinite(steps)]
+    if not len(first_steps):
         return f"never (0 of {len(steps)})"
-    half = half_width(found.to_numpy()) if len(found) >= FEWEST else np.nan
+    half = half_width(first_steps.to_numpy()) if len(first_steps) >= FEWEST else np.nan
     interval = "" if np.isnan(half) else f" ± {half:,.0f}"
-    return f"{found.mean():,.0f}{interval}" + ("" if len(found) == len(steps) else f" ({len(found)} of {len(steps)})")
+    share = "" if len(first_steps) == len(steps) else f" ({len(first_steps)} of {len(steps)})"
+    return f"{first_steps.mean():,.0f}{interval}{share}"
 
 
 def _draw_runs(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int, int], legend: bool = True) -> None:
@@ -237,6 +238,6 @@ def _draw_runs(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int
 
 def _diverged_runs(table: pd.DataFrame) -> str:
     """How many runs diverged, by task and method."""
-    found = {names: diverged(rows) for names, rows in table.groupby(["task", "method"], sort=False)}
-    words = [f"{title(task)}, {method}: {lost} of {runs}" for (task, method), (lost, runs) in found.items() if lost]
+    counts = {names: diverged(rows) for names, rows in table.groupby(["task", "method"], sort=False)}
+    words = [f"{title(task)}, {method}: {count} of {runs}" for (task, method), (count, runs) in counts.items() if count]
     return f"Diverged runs (left out of means from there on): {'; '.join(words)}." if words else ""

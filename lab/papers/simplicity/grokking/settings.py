@@ -99,10 +99,10 @@ def prolonged(scale: str = "laptop", task: Operation = ADDITION) -> Grokking:
     >>> grokking("overnight").recipe.steps, prolonged("overnight").recipe.steps
     (5000, 60000)
     """
-    found = grokking(scale, task)
+    base = grokking(scale, task)
     if scale != "overnight":
-        return found
-    return replace(found, recipe=replace(found.recipe, steps=grokking("paper").recipe.steps, every=50))
+        return base
+    return replace(base, recipe=replace(base.recipe, steps=grokking("paper").recipe.steps, every=50))
 
 
 # Of the initial weights: what torch gives a Linear, U(±1/√inputs), as a multiple of `lab.models.mlp.MLP`'s.

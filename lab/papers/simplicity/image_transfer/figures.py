@@ -48,22 +48,26 @@ def _notes(scale: str) -> list[str]:
 
 def _summary(table: pd.DataFrame) -> str:
     """The mean gain of each function over ReLU, beside the paper's."""
-    told = []
+    phrases = []
     for source, gain in plots.gains(table).items():
         paper = plots.PRINTED_GAINS.get(source)
-        told.append(f"{plots.learned_on(source)} {signed(gain)} points" + (f" (paper {paper:+.1f})" if paper else ""))
-    return f"Test accuracy compared to ReLU, mean over sets: {', '.join(told)}."
+        phrases.append(
+            f"{plots.learned_on(source)} {signed(gain)} points" + (f" (paper {paper:+.1f})" if paper else "")
+        )
+    return f"Test accuracy compared to ReLU, mean over sets: {', '.join(phrases)}."
 
 
 def _together(table: pd.DataFrame) -> str:
     """The correlation that the claim is about."""
-    found = claims.FIG19[0].measure(table)
-    if found.effect != found.effect:
+    verdict = claims.FIG19[0].measure(table)
+    if verdict.effect != verdict.effect:
         return ""
-    low, high = max(-1.0, found.low), min(1.0, found.high)
+    low, high = max(-1.0, verdict.low), min(1.0, verdict.high)
     spread = f" [{low:.2f}, {high:.2f}]" if low == low else ""
-    pair = " and ".join(TITLES[name] for name in found.case.split(" and "))
-    return f"Correlation of gains over ReLU on {pair}, over models with learned functions: {found.effect:.2f}{spread}."
+    pair = " and ".join(TITLES[name] for name in verdict.case.split(" and "))
+    return (
+        f"Correlation of gains over ReLU on {pair}, over models with learned functions: {verdict.effect:.2f}{spread}."
+    )
 
 
 _TASKS = tuple(dict.fromkeys(images("laptop", name, REGRESSION).task.name for name in present("laptop")))

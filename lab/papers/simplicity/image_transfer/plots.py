@@ -66,23 +66,23 @@ def means(table: pd.DataFrame) -> pd.DataFrame:
                 "paper_gain": PRINTED[source][column] - PRINTED[RELU][column],
             }
         )
-    found = pd.DataFrame(rows)
-    base = found[found["source"] == RELU].set_index("target")["mean"]
-    return found.assign(gain=found["mean"] - found["target"].map(base))
+    cells = pd.DataFrame(rows)
+    base = cells[cells["source"] == RELU].set_index("target")["mean"]
+    return cells.assign(gain=cells["mean"] - cells["target"].map(base))
 
 
 def gains(table: pd.DataFrame) -> dict[str, float]:
     """The mean gain over ReLU of each learned function, over sets, in points."""
-    found = means(table)
-    found = found[found["source"] != RELU]
-    return found.groupby("source", sort=False)["gain"].mean().to_dict()
+    cells = means(table)
+    cells = cells[cells["source"] != RELU]
+    return cells.groupby("source", sort=False)["gain"].mean().to_dict()
 
 
 def printed(table: pd.DataFrame) -> pd.DataFrame:
     """Cells of learned functions: source, target, ours, theirs, both as gains over ReLU in points."""
-    found = means(table)
-    found = found[found["source"] != RELU].dropna(subset=["gain"])
-    return found.rename(columns={"gain": "ours", "paper_gain": "theirs"})[["source", "target", "ours", "theirs"]]
+    cells = means(table)
+    cells = cells[cells["source"] != RELU].dropna(subset=["gain"])
+    return cells.rename(columns={"gain": "ours", "paper_gain": "theirs"})[["source", "target", "ours", "theirs"]]
 
 
 def table4(table: pd.DataFrame) -> go.Figure:
@@ -132,7 +132,9 @@ def table4(table: pd.DataFrame) -> go.Figure:
         autorange="reversed",
     )
     figure.update_layout(height=figure.layout.height + 24, margin={"b": BOTTOM + 24})
-    lost = [f"{learned_on(row.source)}, {TITLES[row.target]}: {row.lost}" for row in gains.itertuples() if row.lost]
+    divergences = [
+        f"{learned_on(row.source)}, {TITLES[row.target]}: {row.lost}" for row in gains.itertuples() if row.lost
+    ]
     spread = (
         " ± half the width of its 95 % interval (Student's t)"
         if gains["runs"].max() > 1
@@ -141,7 +143,7 @@ def table4(table: pd.DataFrame) -> go.Figure:
     set_reading(
         figure,
         f"In a cell: accuracy in %, mean over seeds{spread}; below, what the paper prints.",
-        f"Diverged runs (left out): {'; '.join(lost)}." if lost else "",
+        f"Diverged runs (left out): {'; '.join(divergences)}." if divergences else "",
     )
     return figure
 
@@ -154,9 +156,9 @@ def _cell(row: pd.Series) -> str:
 
 def fig19(table: pd.DataFrame) -> go.Figure:
     """A panel a pair of sets. table: source, target, layers, seed, accuracy (0 to 1), diverged."""
-    kept = table[~table["diverged"].astype(bool)]
-    cells = (100 * kept["accuracy"]).groupby([kept["source"], kept["layers"], kept["target"]], sort=False).mean()
-    spread = (100 * kept["accuracy"]).groupby([kept["source"], kept["layers"], kept["target"]], sort=False)
+    alive = table[~table["diverged"].astype(bool)]
+    cells = (100 * alive["accuracy"]).groupby([alive["source"], alive["layers"], alive["target"]], sort=False).mean()
+    spread = (100 * alive["accuracy"]).groupby([alive["source"], alive["layers"], alive["target"]], sort=False)
     cells, halves = cells.unstack("target"), spread.agg(lambda runs: half_width(runs.to_numpy())).unstack("target")
     targets = [name for name in SETS if name in cells]
     pairs = list(combinations(targets, 2))
@@ -206,12 +208,12 @@ def fig19(table: pd.DataFrame) -> go.Figure:
             )
         figure.update_xaxes(title_text=f"{TITLES[one]}: accuracy (%)", row=at[0], col=at[1])
         figure.update_yaxes(title_text=f"{TITLES[other]}: accuracy (%)", row=at[0], col=at[1])
-    lost = int(table["diverged"].astype(bool).sum())
+    divergences = int(table["diverged"].astype(bool).sum())
     set_reading(
         figure,
         "Beside a mark: the number of hidden layers. Means over seeds;"
-        + (f" whiskers: {INTERVAL};" if kept["seed"].nunique() > 1 else "")
+        + (f" whiskers: {INTERVAL};" if alive["seed"].nunique() > 1 else "")
         + " the axes do not begin at 0.",
-        f"{lost} runs diverged and are left out." if lost else "",
+        f"{divergences} runs diverged and are left out." if divergences else "",
     )
     return figure

@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 def by_mode(table: pd.DataFrame) -> str:
     """Classification: from the worst to the best method; regression: ReLU, and learned from zero."""
-    kept, words = retained(table), []
+    best, words = retained(table), []
     for mode, head in ((CLASSIFICATION, "all methods"), (REGRESSION, f"{RELU} and {FROM_ZERO}")):
-        told = []
-        for name, rows in kept[kept["mode"] == mode].groupby("set", sort=False):
+        phrases = []
+        for name, rows in best[best["mode"] == mode].groupby("set", sort=False):
             means = _means(rows)
             if mode == REGRESSION:
-                told.append(f"{TITLES[name]} {_pm(means.get(RELU))} and {_pm(means.get(FROM_ZERO))}")
+                phrases.append(f"{TITLES[name]} {_pm(means.get(RELU))} and {_pm(means.get(FROM_ZERO))}")
             elif means:
                 low, high = (pick(mean for mean, _ in means.values()) for pick in (min, max))
-                told.append(f"{TITLES[name]} {low:.1f} to {high:.1f}")
-        words += [f"{mode}, {head}: {', '.join(told)}"] if told else []
+                phrases.append(f"{TITLES[name]} {low:.1f} to {high:.1f}")
+        words += [f"{mode}, {head}: {', '.join(phrases)}"] if phrases else []
     return f"Test accuracy in % ({'; '.join(words)})."
 
 
@@ -45,7 +45,7 @@ def all_accuracies(table: pd.DataFrame) -> str:
     words = []
     for (name, mode), rows in retained(table).groupby(["set", "mode"], sort=False):
         depths = rows.groupby("method")["layers"].first()
-        each = [f"{method} {_pm(found)} ({depths[method]})" for method, found in _means(rows).items()]
+        each = [f"{method} {_pm(interval)} ({depths[method]})" for method, interval in _means(rows).items()]
         words.append(f"{TITLES[name]}, {mode}: {', '.join(each)}")
     return (
         f"Test accuracy in percent at the best number of hidden layers on validation data (in brackets):"
@@ -55,17 +55,17 @@ def all_accuracies(table: pd.DataFrame) -> str:
 
 def _means(rows: pd.DataFrame) -> dict[str, tuple[float, float]]:
     """Mean and half width over seeds in percent, by method; runs that diverged are left out."""
-    found = {}
+    intervals = {}
     for method in METHODS:
         stats = over_seeds(rows[rows["method"] == method].assign(every=0), "every", "accuracy")
         if len(stats):
             mean, half = 100 * stats[["mean", "half"]].iloc[0]
-            found[method] = mean, half
-    return found
+            intervals[method] = mean, half
+    return intervals
 
 
-def _pm(found: tuple[float, float] | None) -> str:
-    if found is None:
+def _pm(interval: tuple[float, float] | None) -> str:
+    if interval is None:
         return "–"
-    mean, half = found
+    mean, half = interval
     return f"{mean:.1f}" + ("" if np.isnan(half) else f" ± {half:.1f}")

@@ -30,7 +30,7 @@ DEEPEST = 4
 # % with ReLU and 4 hidden layers in regression (Table 4), and the share of it that is enough to compare with
 RELU_PRINTED = {"mnist": 76.7, "fashion_mnist": 73.9, "svhn": 42.9, "cifar10": 16.1}
 NEARLY = 0.75
-MOVED = 0.99  # share of a function's variance that ReLU explains, above which the search has not left it
+NEAR_RELU = 0.99  # share of a function's variance that ReLU explains, above which the search has not left it
 
 
 def retained(table: pd.DataFrame) -> pd.DataFrame:
@@ -47,9 +47,9 @@ def retained(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _best(values: pd.Series, layers: pd.Series) -> pd.Series:
-    own = layers[values.index]
-    means = values.groupby(own).mean()
-    return own == (means.idxmax() if means.notna().any() else own.iloc[0])
+    depths = layers[values.index]
+    means = values.groupby(depths).mean()
+    return depths == (means.idxmax() if means.notna().any() else depths.iloc[0])
 
 
 def rank(table: pd.DataFrame) -> float:
@@ -70,8 +70,8 @@ def falls_short(accuracies: pd.Series) -> str:
     if accuracies.empty:
         return f"no baseline with {DEEPEST} hidden layers, of which the paper prints the accuracy"
     far = {name: 100 * value for name, value in accuracies.items() if 100 * value < NEARLY * RELU_PRINTED[name]}
-    told = ", ".join(f"{TITLES[name]} {value:.0f} % (paper {RELU_PRINTED[name]:.0f} %)" for name, value in far.items())
-    return f"the baseline is far from the paper's: {told}" if told else ""
+    text = ", ".join(f"{TITLES[name]} {value:.0f} % (paper {RELU_PRINTED[name]:.0f} %)" for name, value in far.items())
+    return f"the baseline is far from the paper's: {text}" if text else ""
 
 
 def baseline_as_printed(table: pd.DataFrame, scale: str) -> str:
@@ -82,8 +82,8 @@ def baseline_as_printed(table: pd.DataFrame, scale: str) -> str:
 
 def _accuracies(table: pd.DataFrame, mode: str) -> dict[tuple, np.ndarray]:
     """Percent by set and method, with the number of layers that is best on `val`; one number a seed."""
-    kept = _whole(retained(table[table["mode"] == mode]))
-    return {kind: 100 * rows["accuracy"].to_numpy(float) for kind, rows in kept.groupby(["set", "method"], sort=False)}
+    best = _whole(retained(table[table["mode"] == mode]))
+    return {kind: 100 * rows["accuracy"].to_numpy(float) for kind, rows in best.groupby(["set", "method"], sort=False)}
 
 
 def _against(groups: dict[tuple, np.ndarray], method: str, over: str = RELU) -> dict[str, tuple]:
@@ -123,11 +123,11 @@ def _correlated(table: pd.DataFrame) -> Verdict:
 
 
 def _more_correlated(table: pd.DataFrame) -> Verdict:
-    found = []
+    verdicts = []
     for name in table["set"].unique():
         sides = [_correlations(table, name, mode) for mode in (REGRESSION, CLASSIFICATION)]
-        found.append(Verdict(apart(*sides), above=0.0, case=TITLES[name]))
-    return all_of(found)
+        verdicts.append(Verdict(apart(*sides), above=0.0, case=TITLES[name]))
+    return all_of(verdicts)
 
 
 def _more_complex(table: pd.DataFrame) -> Verdict:
@@ -136,7 +136,7 @@ def _more_complex(table: pd.DataFrame) -> Verdict:
     if rows.empty:
         return NOTHING
     logs = np.log(rows["tv"]).groupby([rows["set"], rows["method"], rows["seed"]], sort=False).mean()
-    groups = {kind: own.to_numpy() for kind, own in logs.groupby(level=[0, 1], sort=False)}
+    groups = {kind: group.to_numpy() for kind, group in logs.groupby(level=[0, 1], sort=False)}
     return all_of(ratios(groups, _against(groups, FROM_ZERO), above=1.0))
 
 
@@ -160,8 +160,8 @@ def _more_irregular(method: str) -> Callable[[pd.DataFrame], Verdict]:
 def left_relu(table: pd.DataFrame, scale: str) -> str:
     """Functions learned from ReLU for regression that are no longer it."""
     rows = _known(table[table["mode"] == REGRESSION], FROM_RELU)
-    still = rows["relu"] > MOVED
-    return f"{still.sum()} of {len(rows)} functions did not leave ReLU (R² above {MOVED})" if still.any() else ""
+    still = rows["relu"] > NEAR_RELU
+    return f"{still.sum()} of {len(rows)} functions did not leave ReLU (R² above {NEAR_RELU})" if still.any() else ""
 
 
 def can_tell_gelu(table: pd.DataFrame, scale: str) -> str:

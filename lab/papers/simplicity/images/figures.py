@@ -41,15 +41,15 @@ SAMPLES, SEED = 100, 0  # points on a path (App. F); the seed of the paths, the 
 
 def plan(scale: str, seeds: int, names: Sequence[str] = SETS) -> list[Planned]:
     """Every set in both modes: ReLU, and functions learned for it, with every number of hidden layers."""
-    found = []
+    runs = []
     for name in present(scale, names):
         for mode in TARGETS:
             setting = images(scale, name, mode)
             for method in METHODS:
                 for layers in SEARCHED_DEPTHS[scale] if method == PER_LAYER else DEPTHS[scale]:
                     labels = {"set": name, "mode": mode, "method": method, "layers": layers}
-                    found += [(labels, spec) for spec in setting.runs(method, layers, seeds)]
-    return found
+                    runs += [(labels, spec) for spec in setting.runs(method, layers, seeds)]
+    return runs
 
 
 def _first(scale: str, seeds: int) -> list[Planned]:
@@ -77,13 +77,13 @@ def accuracies(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     rows = []
     for labels, run in runs:
         at = run.steps == run.notes["kept"]
-        found = {"accuracy": "test", "accuracy_train": "train", "accuracy_val": "val"}
+        splits = {"accuracy": "test", "accuracy_train": "train", "accuracy_val": "val"}
         scores = {
             name: float(run.scores[f"accuracy_{split}"][at].item()) if at.any() else float("nan")
-            for name, split in found.items()
+            for name, split in splits.items()
         }
-        told = {"seed": run.spec.seed, "step": int(run.notes["kept"])}
-        rows.append(labels | told | scores | {"diverged": run.diverged is not None})
+        row = {"seed": run.spec.seed, "step": int(run.notes["kept"])}
+        rows.append(labels | row | scores | {"diverged": run.diverged is not None})
     return pd.DataFrame(rows)
 
 
@@ -94,10 +94,10 @@ def complexities(runs: Sequence[tuple[dict, Run]], examples: int) -> pd.DataFram
     for number, (_, run) in enumerate(runs):
         if run.diverged is None:
             train = run.spec.task.split(run.spec.task_seed)["train"]
-            found = total_variation(
+            estimate = total_variation(
                 answers(run), train.inputs, train.latents["label"], paths=examples // 2, samples=SAMPLES, seed=SEED
             )
-            table.loc[number, ["tv", "tv_low", "tv_high"]] = found.value, found.low, found.high
+            table.loc[number, ["tv", "tv_low", "tv_high"]] = estimate.value, estimate.low, estimate.high
         else:
             table.loc[number, ["tv", "tv_low", "tv_high"]] = float("nan")
     return table
@@ -116,11 +116,11 @@ def answers(run: Run) -> Model:
 
 
 def _notes(scale: str) -> list[str]:
-    told = "learned functions are found once for each set, mode and start, with"
-    found = [f"{told} {BASE[scale]} hidden layers, and used at every depth"]
+    head = "learned functions are found once for each set, mode and start, with"
+    notes = [f"{head} {BASE[scale]} hidden layers, and used at every depth"]
     if SEARCHED_DEPTHS[scale] != DEPTHS[scale][1:]:
-        found.append(f"layer-specific functions at {BASE[scale]} hidden layers alone")
-    return found
+        notes.append(f"layer-specific functions at {BASE[scale]} hidden layers alone")
+    return notes
 
 
 def _marker_notes(scale: str) -> list[str]:

@@ -56,10 +56,10 @@ def shapes(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     import pandas as pd
 
     rows = []
-    for labels, _, found, restart, layer, x, y in _searched_functions(runs):
-        told = {"restart": restart, "layer": layer, "accuracy": float(found.results[restart, :, 0].mean())}
+    for labels, _, result, restart, layer, x, y in _searched_functions(runs):
+        row = {"restart": restart, "layer": layer, "accuracy": float(result.results[restart, :, 0].mean())}
         like = {"gelu": r_squared(y, gelu(x)), "relu": r_squared(y, x.clip(0))}
-        rows.append(labels | told | {"chosen": restart == found.winner, "turns": relative_variation(y)} | like)
+        rows.append(labels | row | {"chosen": restart == result.winner, "turns": relative_variation(y)} | like)
     return pd.DataFrame(rows).round({"accuracy": 6, "turns": 6, "gelu": 6, "relu": 6})
 
 
@@ -70,11 +70,11 @@ def values(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     import pandas as pd
 
     parts = []
-    for labels, run, found, restart, layer, x, y in _searched_functions(runs):
-        chosen = restart == found.winner
-        density = _density(run, found.spec, layer) if chosen else np.nan
-        told = labels | {"restart": restart, "layer": layer, "chosen": chosen}
-        parts.append(pd.DataFrame(told | {"x": x.round(6), "value": y.round(6), "density": density}))
+    for labels, run, result, restart, layer, x, y in _searched_functions(runs):
+        chosen = restart == result.winner
+        density = _density(run, result.spec, layer) if chosen else np.nan
+        columns = labels | {"restart": restart, "layer": layer, "chosen": chosen}
+        parts.append(pd.DataFrame(columns | {"x": x.round(6), "value": y.round(6), "density": density}))
     return pd.concat(parts, ignore_index=True).round({"density": 6})
 
 
@@ -105,17 +105,17 @@ def _searched_functions(
     runs: Sequence[tuple[dict, Run]],
 ) -> Iterator[tuple[dict, Run, EpisodeResult, int, int, np.ndarray, np.ndarray]]:
     """Labels, first run, search, restart, layer, and knots x, y of all functions, each search once."""
-    seen = set()
+    known = set()
     for labels, run in runs:
         searches = needs(run.spec)
-        if not searches or searches[0] in seen:
+        if not searches or searches[0] in known:
             continue
-        seen.add(searches[0])
-        found = episode_result(run)
-        for restart in range(len(found.results)):
-            for number, spline in enumerate(found.of_restart(restart).values(), 1):
+        known.add(searches[0])
+        result = episode_result(run)
+        for restart in range(len(result.results)):
+            for number, spline in enumerate(result.of_restart(restart).values(), 1):
                 y = spline.values.detach().double().numpy().ravel()
-                yield labels, run, found, restart, number, np.linspace(spline.low, spline.high, len(y)), y
+                yield labels, run, result, restart, number, np.linspace(spline.low, spline.high, len(y)), y
 
 
 def _density(run: Run, search: EpisodeSpec, layer: int) -> np.ndarray:
@@ -146,11 +146,11 @@ def draw(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     shown: set[str] = set()
     for line, (name, mode) in enumerate(pairs):
         of = functions[(functions["set"] == name) & (functions["mode"] == mode)]
-        told = table[(table["set"] == name) & (table["mode"] == mode)]
+        rows = table[(table["set"] == name) & (table["mode"] == mode)]
         for number, method in enumerate(methods):
             at = place(line * count + number, count)
             _panel(figure, of[of["method"] == method], mode, method, at, shown)
-            best = told[(told["method"] == method) & told["chosen"].astype(bool)]
+            best = rows[(rows["method"] == method) & rows["chosen"].astype(bool)]
             if len(best):
                 up = " and ".join("constant" if np.isnan(value) else f"{value:.1f}" for value in best["turns"])
                 above(figure, f"{method_title(method)}: {up}", *at, size=SIZE - 2)

@@ -36,12 +36,12 @@ def fig2(table: pd.DataFrame) -> go.Figure:
     table: set, mode, method, layers, seed, accuracy, accuracy_val (0 to 1), diverged.
     """
     modes = list(table["mode"].unique())
-    figure, kept = grid(modes, len(modes), 260, top=92, horizontal=34), retained(table)
+    figure, best = grid(modes, len(modes), 260, top=92, horizontal=34), retained(table)
     names = list(table["set"].unique())
     for number, mode in enumerate(modes):
         at = place(number, len(modes))
         for slot, method in enumerate(_methods(table)):
-            rows = kept[(kept["mode"] == mode) & (kept["method"] == method)]
+            rows = best[(best["mode"] == mode) & (best["method"] == method)]
             x = rows["set"].map(names.index) + (slot - 1.5) * SPREAD
             _marks(figure, rows.assign(x=x), method, at, legend=not number)
         figure.update_xaxes(
@@ -126,11 +126,11 @@ def fig18(table: pd.DataFrame) -> go.Figure:
     for line, (name, mode) in enumerate(pairs):
         rows = table[(table["set"] == name) & (table["mode"] == mode)]
         for method in _methods(rows):
-            own = rows[rows["method"] == method]
+            part = rows[rows["method"] == method]
             _points(
                 figure,
-                own,
-                100 * own["accuracy_train"],
+                part,
+                100 * part["accuracy_train"],
                 method,
                 (line + 1, 1),
                 legend=not line,
@@ -159,11 +159,11 @@ def rank_interval(table: pd.DataFrame, seed: int = 0) -> tuple[float, float]:
         return float("nan"), float("nan")
     from lab.papers.agreement import spearman
 
-    rng, found = np.random.default_rng(seed), []
+    rng, ranks = np.random.default_rng(seed), []
     for _ in range(RESAMPLES):
         drawn = np.concatenate([groups[i] for i in rng.integers(len(groups), size=len(groups))])
-        found.append(spearman(drawn[:, 0], drawn[:, 1]))
-    low, high = np.nanpercentile(found, (2.5, 97.5))
+        ranks.append(spearman(drawn[:, 0], drawn[:, 1]))
+    low, high = np.nanpercentile(ranks, (2.5, 97.5))
     return float(low), float(high)
 
 
@@ -177,8 +177,8 @@ def _against_complexity(figure: go.Figure, rows: pd.DataFrame, at: tuple[int, in
     every = rows[~rows["diverged"].astype(bool)]
     rows = every[every["tv"] > 0]
     for method in _methods(rows):
-        own = rows[rows["method"] == method]
-        _points(figure, own, own["tv"], method, at, legend, about="total variation %{x:.3g}")
+        part = rows[rows["method"] == method]
+        _points(figure, part, part["tv"], method, at, legend, about="total variation %{x:.3g}")
     unit = "probability" if len(rows) and rows["mode"].iloc[0] == CLASSIFICATION else "class id"
     figure.update_xaxes(title_text=f"total variation ({unit})", row=at[0], col=at[1], **log_axis(rows["tv"]))
     if len(every) > 2:
@@ -186,8 +186,8 @@ def _against_complexity(figure: go.Figure, rows: pd.DataFrame, at: tuple[int, in
 
 
 def _flat(table: pd.DataFrame) -> str:
-    lost = int((table["tv"] == 0).sum())
-    return f"Not drawn, because their total variation is 0: {lost} of {len(table)}." if lost else ""
+    zeros = int((table["tv"] == 0).sum())
+    return f"Not drawn, because their total variation is 0: {zeros} of {len(table)}." if zeros else ""
 
 
 def _points(
@@ -252,8 +252,8 @@ def _methods(table: pd.DataFrame) -> list[str]:
 def _diverged_runs(table: pd.DataFrame) -> str:
     words = []
     for (name, mode, method), rows in table.groupby(["set", "mode", "method"], sort=False):
-        lost = sum(diverged(part)[0] for _, part in rows.groupby("layers"))
-        words += [f"{TITLES[name]}, {mode}, {method}: {lost} of {len(rows)}"] if lost else []
+        count = sum(diverged(part)[0] for _, part in rows.groupby("layers"))
+        words += [f"{TITLES[name]}, {mode}, {method}: {count} of {len(rows)}"] if count else []
     return f"Diverged runs (left out): {'; '.join(words)}." if words else ""
 
 

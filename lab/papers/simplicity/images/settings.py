@@ -109,9 +109,11 @@ class Setting:
 def images(scale: str = "laptop", name: str = "mnist", mode: str = CLASSIFICATION) -> Setting:
     """The settings of an image set as classification or regression.
 
-    >>> found = images("laptop", "fashion_mnist", "regression")
-    >>> found.task.name, found.model.width, found.search(FROM_ZERO).learn, found.search(PER_LAYER, depth=2).learn
-    ('fashion_mnist_sample as numbers', 128, 'shared', 'layers')
+    >>> setting = images("laptop", "fashion_mnist", "regression")
+    >>> setting.task.name, setting.model.width
+    ('fashion_mnist_sample as numbers', 128)
+    >>> setting.search(FROM_ZERO).learn, setting.search(PER_LAYER, depth=2).learn
+    ('shared', 'layers')
     """
     if name not in SETS or mode not in TARGETS:
         raise ArgumentError(f"{name!r}, {mode!r}: give a set of {', '.join(SETS)} and {' or '.join(TARGETS)}")
@@ -192,7 +194,7 @@ def _fields(scale: str) -> dict[str, tuple[object, str]]:
         "search: batch": (search.inner.batch, "paper, App. E.1"),
         "search: episodes": (search.episodes, guess),
         "search: most inner steps": (search.inner.steps, guess),
-        "search: restarts by method": ([len(found) for found in restarts.values()], guess),
+        "search: restarts by method": ([len(tries) for tries in restarts.values()], guess),
         "search: rates of knots": (_values(restarts, "rate"), "paper, App. C: .01 to .2"),
         "search: numbers of knots": (_values(restarts, "knots"), "paper, Section 2.3 and App. C: 50 to 400"),
         "search: inner steps differentiated": (_values(restarts, "window"), "paper, App. C: 1 to 50, typically 5"),
@@ -219,7 +221,7 @@ def _words(field: Field) -> str:
 
 
 def _values(restarts: dict, name: str) -> list:
-    return sorted({getattr(restart, name) for found in restarts.values() for restart in found})
+    return sorted({getattr(restart, name) for tries in restarts.values() for restart in tries})
 
 
 def origin(

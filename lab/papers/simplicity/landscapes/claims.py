@@ -18,15 +18,15 @@ from lab.papers.simplicity.tables.settings import IAFS, LEARNED, RELU, TANH
 if TYPE_CHECKING:
     import pandas as pd
 
-MOVED = 0.99  # share of a function's variance that its start explains, above which it has not left it
+NEAR_IDENTITY = 0.99  # share of a function's variance that its start explains, above which it has not left it
 
 
 def _part(table: pd.DataFrame, part: str, radius: float | None = None) -> pd.DataFrame:
     """Numbers of a part of Figures 7 and 24: seeds × (table, method)."""
-    own = table[table["part"] == part]
+    rows = table[table["part"] == part]
     if radius is not None:
-        own = own[own["radius"] == radius]
-    means = own.groupby([own["seed"], own["table"], own["method"]], sort=False)["value"]
+        rows = rows[rows["radius"] == radius]
+    means = rows.groupby([rows["seed"], rows["table"], rows["method"]], sort=False)["value"]
     return means.agg(lambda a: a.mean(skipna=False)).unstack(["table", "method"])
 
 
@@ -41,12 +41,12 @@ def _against(wide: pd.DataFrame, *others: str) -> dict[str, tuple]:
 
 def left_identity(table: pd.DataFrame, scale: str) -> str:
     """Input functions that are learned, not the identity that they start from."""
-    own = table[(table["part"] == "function") & (table["method"] == IAFS)]
+    functions = table[(table["part"] == "function") & (table["method"] == IAFS)]
     near = {
         name: 1 - float(((rows["value"] - rows["x"]) ** 2).mean() / rows["x"].var(ddof=0))
-        for name, rows in own.groupby("table")
+        for name, rows in functions.groupby("table")
     }
-    still = [f"{name} {share:.3f}" for name, share in near.items() if share > MOVED]
+    still = [f"{name} {share:.3f}" for name, share in near.items() if share > NEAR_IDENTITY]
     return f"input functions did not leave the identity (R² {', '.join(still)})" if still else ""
 
 
@@ -68,14 +68,14 @@ def _ambient_above_relu(table: pd.DataFrame) -> Verdict:
 
 def _ambient_above_solution(table: pd.DataFrame) -> Verdict:
     """Around networks with input functions over their own, at every radius."""
-    found, solution = [], np.log(_part(table, "solution"))
+    verdicts, solution = [], np.log(_part(table, "solution"))
     for radius in table["radius"].dropna().unique() if "radius" in table else [None]:
         around = np.log(_part(table, "ambient", radius))
         for name in around.columns.unique("table"):
             more = estimates.mean(around[name, IAFS] - solution[name, IAFS], covers="seeds, of one search")
             case = name if radius is None else f"{name}, radius {radius:g}"
-            found.append(Verdict(more.exp(), above=1.0, unit="×", case=case))
-    return all_of(found)
+            verdicts.append(Verdict(more.exp(), above=1.0, unit="×", case=case))
+    return all_of(verdicts)
 
 
 def _aligned(table: pd.DataFrame) -> Verdict:

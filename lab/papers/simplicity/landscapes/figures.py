@@ -49,10 +49,10 @@ CHECKPOINTS = {"smoke": 2, "laptop": 30, "paper": 50}  # on the way
 def tables_of(scale: str, name: str) -> tuple[str, ...]:
     """The paper's tables of an entry, or their samples, that belong to a scale; where there is none, its last one of
     those that are not a sample."""
-    found, theirs = tables(model_scale(scale)), PAPER_TABLES[name]
-    own = [table for table in found if table.removesuffix("_sample") in theirs]
-    whole = [table for table in found if not table.endswith("_sample")]
-    return tuple(own) or tuple(whole or found)[:1]
+    names, theirs = tables(model_scale(scale)), PAPER_TABLES[name]
+    matches = [table for table in names if table.removesuffix("_sample") in theirs]
+    whole = [table for table in names if not table.endswith("_sample")]
+    return tuple(matches) or tuple(whole or names)[:1]
 
 
 def plan(scale: str, seeds: int, names: Sequence[str]) -> list[Planned]:
@@ -110,15 +110,15 @@ def measured(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     rows, fine = [], FINE[runs[0][0]["scale"]]
     for (labels, run), wanted in zip(runs, chosen(scores), strict=True):
         if wanted:
-            own = {"table": labels["table"], "method": labels["method"], "prefactor": labels["prefactor"]}
-            own["seed"] = run.spec.seed
-            rows += [own | row for row in of_network(run, fine)]
+            columns = {"table": labels["table"], "method": labels["method"], "prefactor": labels["prefactor"]}
+            columns["seed"] = run.spec.seed
+            rows += [columns | row for row in of_network(run, fine)]
     for table, scale in dict.fromkeys((labels["table"], labels["scale"]) for labels, _ in runs):
         for method, kind in BASELINES.items():
-            found = baseline(table, kind, TRIES[scale])
-            own = {"table": table, "method": method, "prefactor": 1.0, "seed": 0}
-            rows.append(own | as_row("accuracy", value=found.accuracy(found.task.split()["test"])))
-            rows += [own | row for row in in_input_space(found.task, _probability(found), fine, first=True)]
+            model = baseline(table, kind, TRIES[scale])
+            columns = {"table": table, "method": method, "prefactor": 1.0, "seed": 0}
+            rows.append(columns | as_row("accuracy", value=model.accuracy(model.task.split()["test"])))
+            rows += [columns | row for row in in_input_space(model.task, _probability(model), fine, first=True)]
     return pd.DataFrame(rows)
 
 
@@ -151,25 +151,25 @@ def _by_table(table: pd.DataFrame, methods: Sequence[str], *parts: str) -> str:
     for name, rows in table.groupby("table", sort=False):
         means = rows.groupby(["method", "part"])["value"].mean().unstack()
         known = means.reindex(index=methods, columns=parts).dropna()
-        told = [
+        phrases = [
             f"{method} {first:.2f}" + "".join(f" ({value:.2f})" for value in more)
             for method, first, *more in known.itertuples()
         ]
-        words.append(f"{name}, {', '.join(told) or 'every run diverged'}")
+        words.append(f"{name}, {', '.join(phrases) or 'every run diverged'}")
     return "; ".join(words)
 
 
 def _identity(table: pd.DataFrame) -> str:
     """How far functions of the inputs are still the line that they started from."""
-    own = table[(table["part"] == "function") & (table["method"] == IAFS)]
-    found = [
+    functions = table[(table["part"] == "function") & (table["method"] == IAFS)]
+    correlations = [
         float(np.corrcoef(rows["x"], rows["value"])[0, 1])
-        for _, rows in own.groupby(["table", "number"])
+        for _, rows in functions.groupby(["table", "number"])
         if np.ptp(rows["value"]) > 0
     ]
-    if not found:
+    if not correlations:
         return ""
-    median, low = f"{np.median(found):.3f}", f"{min(found):.3f}"
+    median, low = f"{np.median(correlations):.3f}", f"{min(correlations):.3f}"
     return f" Functions of the inputs (IAFs) start as the identity; correlation with it: median {median}, lowest {low}."
 
 

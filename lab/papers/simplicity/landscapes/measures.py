@@ -91,13 +91,13 @@ def of_network(run: Run, fine: Resolution) -> Iterator[dict]:
     yield from (as_row("course", x=step, value=value) for step, value in zip(steps, course, strict=True))
     if first:
         yield from _functions(run)
-        found = landscape(model, {"loss": loss, "complexity": complexity}, "pca", way, fine.grid, seed=SEED)
-        assert found.trajectory is not None  # of the checkpoints
-        for name, one in {"loss": found, "complexity": found, "zoom": zoom}.items():
+        training_plane = landscape(model, {"loss": loss, "complexity": complexity}, "pca", way, fine.grid, seed=SEED)
+        assert training_plane.trajectory is not None  # of the checkpoints
+        for name, one in {"loss": training_plane, "complexity": training_plane, "zoom": zoom}.items():
             yield from (
                 as_row(name, 0, x, y, one.values[name][j, i]) for j, y in enumerate(one.y) for i, x in enumerate(one.x)
             )
-        yield from (as_row("way", number, x, y) for number, (x, y) in enumerate(found.trajectory))
+        yield from (as_row("way", number, x, y) for number, (x, y) in enumerate(training_plane.trajectory))
     network = run.model()
 
     def odds(x: Tensor) -> Tensor:
@@ -110,14 +110,14 @@ def of_network(run: Run, fine: Resolution) -> Iterator[dict]:
 def _functions(run: Run) -> Iterator[dict]:
     """The function of the hidden layers, or for IAFs those of the inputs."""
     model = run.spec.model
-    found = resolve(model.phi if model.inputs is None else model.inputs, run.store)
-    if isinstance(found, Knots | KnotTable):
-        values, low, high = np.atleast_2d(found.values), found.low, found.high
+    phi = resolve(model.phi if model.inputs is None else model.inputs, run.store)
+    if isinstance(phi, Knots | KnotTable):
+        values, low, high = np.atleast_2d(phi.values), phi.low, phi.high
     else:
         low, high = -AXIS, AXIS
         x = torch.linspace(low, high, POINTS)
-        assert isinstance(found, str), f"there is no picture of {type(found).__name__}"
-        values = getattr(torch, found)(model.prefactor * x).numpy()[None]
+        assert isinstance(phi, str), f"there is no picture of {type(phi).__name__}"
+        values = getattr(torch, phi)(model.prefactor * x).numpy()[None]
     for number, one in enumerate(values):
         for x, value in zip(np.linspace(low, high, len(one)), one, strict=True):
             yield as_row("function", number, x, value=value)

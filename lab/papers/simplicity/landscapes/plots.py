@@ -43,8 +43,8 @@ def _draw(table: pd.DataFrame, columns: tuple[str, ...]) -> go.Figure:
     drawn = table[table["seed"] == table["seed"].min()]
     ranges = []
     for block, name in enumerate(names):
-        own, means = drawn[drawn["table"] == name], table[table["table"] == name]
-        scales = {"loss": _range(own, ("loss",)), "complexity": _range(own, ("complexity", "zoom"))}
+        rows, means = drawn[drawn["table"] == name], table[table["table"] == name]
+        scales = {"loss": _range(rows, ("loss",)), "complexity": _range(rows, ("complexity", "zoom"))}
         scales["zoom"] = scales["complexity"]
         ranges.append(
             f"{name}: loss " + " and complexity ".join(_interval(scales[part]) for part in ("loss", "complexity"))
@@ -52,7 +52,7 @@ def _draw(table: pd.DataFrame, columns: tuple[str, ...]) -> go.Figure:
         for line, part in enumerate(parts):
             row = block * len(parts) + line + 1
             for column, method in enumerate(columns, 1):
-                mine = own[own["method"] == method]
+                mine = rows[rows["method"] == method]
                 if part == "function":
                     _functions(figure, mine, method, (row, column))
                     if not block or line == 0:
@@ -93,10 +93,10 @@ def _head(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int, int
 
 
 def _functions(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int, int]) -> None:
-    own = rows[rows["part"] == "function"]
-    if not len(own):
+    curves = rows[rows["part"] == "function"]
+    if not len(curves):
         _nothing(figure, "no function", at)
-    for number, one in own.groupby("number"):
+    for number, one in curves.groupby("number"):
         ink = SEQUENCE[number % len(SEQUENCE)] if method == IAFS else colour(method)
         figure.add_scatter(
             x=one["x"],
@@ -128,11 +128,11 @@ def _nothing(figure: go.Figure, words: str, at: tuple[int, int]) -> None:
 def _landscape(
     figure: go.Figure, rows: pd.DataFrame, part: str, scale: tuple[float, float], at: tuple[int, int]
 ) -> None:
-    own = rows[rows["part"] == part]
-    if not len(own):
+    cells = rows[rows["part"] == part]
+    if not len(cells):
         _nothing(figure, "no weights", at)
         return
-    z = own.pivot(index="y", columns="x", values="value")
+    z = cells.pivot(index="y", columns="x", values="value")
     figure.add_contour(
         x=z.columns,
         y=z.index,
@@ -169,11 +169,11 @@ def _landscape(
 
 
 def _slice(figure: go.Figure, rows: pd.DataFrame, number: int, at: tuple[int, int]) -> None:
-    own = rows[(rows["part"] == "slice") & (rows["number"] == number)]
+    cells = rows[(rows["part"] == "slice") & (rows["number"] == number)]
     point = rows[(rows["part"] == "point") & (rows["number"] == number)]
-    if not len(own):
+    if not len(cells):
         return
-    z = own.pivot(index="y", columns="x", values="value")
+    z = cells.pivot(index="y", columns="x", values="value")
     figure.add_heatmap(
         x=z.columns,
         y=z.index,
@@ -221,8 +221,8 @@ def _spread(figure: go.Figure, blocks: int, lines: int) -> None:
     whole = inner + (blocks - 1) * (HEAD + SIZE)
     for axis in figure.select_yaxes():
         number = round((1 - axis.domain[1]) * inner / (HEIGHT + GAP))  # of the row, from above
-        moved = (number // lines) * (HEAD + SIZE)
-        top = number * (HEIGHT + GAP) + moved
+        shift = (number // lines) * (HEAD + SIZE)
+        top = number * (HEIGHT + GAP) + shift
         old = axis.domain[1]
         axis.domain = [1 - (top + HEIGHT) / whole, 1 - top / whole]
         for note in figure.layout.annotations:

@@ -41,20 +41,20 @@ def _by_function(table: pd.DataFrame) -> pd.DataFrame:
     specific ones ("specific")."""
     from lab.papers.simplicity.operation_transfer.settings import EVERY
 
-    found = scores(table)
-    found["score"] *= 100
-    specific = found[~found["function"].isin((RELU, EVERY))]
-    plain = {"relu": found[found["function"] == RELU], "every": found[found["function"] == EVERY], "specific": specific}
+    cells = scores(table)
+    cells["score"] *= 100
+    specific = cells[~cells["function"].isin((RELU, EVERY))]
+    plain = {"relu": cells[cells["function"] == RELU], "every": cells[cells["function"] == EVERY], "specific": specific}
     means = {name: rows.groupby("task")["score"].mean() for name, rows in plain.items()}
     return means["relu"].to_frame("relu").assign(**means)
 
 
 def _gains(first: str, second: str) -> Callable[[pd.DataFrame], Verdict]:
     def measure(table: pd.DataFrame) -> Verdict:
-        found = _by_function(table)
+        means = _by_function(table)
         seeds = table["seed"].nunique()
         covers = f"operations, of one search and {seeds} seed{'s' if seeds > 1 else ''}"
-        return Verdict(estimates.mean(found[first] - found[second], "operations", covers), above=0.0, unit=POINTS)
+        return Verdict(estimates.mean(means[first] - means[second], "operations", covers), above=0.0, unit=POINTS)
 
     return measure
 
@@ -65,13 +65,13 @@ def _others_over_relu(table: pd.DataFrame) -> np.ndarray:
 
     wide = 100 * scores(table).pivot(index="function", columns="task", values="score")
     gaps = wide.drop(index=[RELU, EVERY]) - wide.loc[RELU]
-    own = gaps.index.to_numpy()[:, None] == gaps.columns.to_numpy()
-    return np.where(own, np.nan, gaps.to_numpy(float))
+    diagonal = gaps.index.to_numpy()[:, None] == gaps.columns.to_numpy()
+    return np.where(diagonal, np.nan, gaps.to_numpy(float))
 
 
 def _transfer(table: pd.DataFrame) -> Verdict:
-    found = estimates.crossed(_others_over_relu(table), "operations", _BOTH)
-    return Verdict(found, above=0.0, unit=POINTS)
+    estimate = estimates.crossed(_others_over_relu(table), "operations", _BOTH)
+    return Verdict(estimate, above=0.0, unit=POINTS)
 
 
 def _dense(table: pd.DataFrame) -> Verdict:

@@ -37,11 +37,11 @@ def fig14(table: pd.DataFrame) -> go.Figure:
     """The matrix: rows are tasks, columns functions. table: that of `grokking.steps_to_level` and function."""
     import plotly.graph_objects as go
 
-    found = claims.scores(table)
-    names = list(found["function"].unique())
-    ordered = found.drop_duplicates("task").sort_values("kind", kind="stable")["task"]
-    values = 100 * found.pivot(index="task", columns="function", values="score").loc[ordered, names]
-    kinds = found.drop_duplicates("task").set_index("task")["kind"]
+    cells = claims.scores(table)
+    names = list(cells["function"].unique())
+    ordered = cells.drop_duplicates("task").sort_values("kind", kind="stable")["task"]
+    values = 100 * cells.pivot(index="task", columns="function", values="score").loc[ordered, names]
+    kinds = cells.drop_duplicates("task").set_index("task")["kind"]
     x = [_column(name) for name in names]
     y = [f"{operation_title(task)}{' *' if kinds[task] == 'easy' else ''}" for task in ordered]
     figure = go.Figure()
@@ -107,19 +107,19 @@ def _summary(table: pd.DataFrame) -> str:
     ours = claims.transfer_printed(table).set_index("method")
     specific = claims.scores(table)
     specific = 100 * specific[~specific["function"].isin((RELU, EVERY))].groupby("function")["score"].mean()
-    told = ", ".join(
+    text = ", ".join(
         f"{row.ours:.1f} % with {cell} (paper, all 22 operations: {row.theirs})" for cell, row in ours.iterrows()
     )
     return (
-        f"Mean score over operations: {told}. Functions of one operation: from {specific.min():.1f} to"
+        f"Mean score over operations: {text}. Functions of one operation: from {specific.min():.1f} to"
         f" {specific.max():.1f} % (paper: 22.2 to 80.5)."
     )
 
 
 def _notes(scale: str) -> list[str]:
     names = [operation_title(task.name) for task in ALL if task not in OPERATIONS[scale]]
-    found = [f"left out: {', '.join(names)}"] if names else []
-    return [*found, "scores are shares of the best in a row, so with other rows and columns they are other numbers"]
+    notes = [f"left out: {', '.join(names)}"] if names else []
+    return [*notes, "scores are shares of the best in a row, so with other rows and columns they are other numbers"]
 
 
 ENTRIES = (

@@ -72,8 +72,8 @@ def everywhere_fields(scale: str) -> Iterator[Field]:
     """Of the search on all operations, and where training ends."""
     search = everywhere(scale)
     source = "guess, the paper does not say" if scale == "paper" else f"reduced for scale {scale}"
-    own = {"episodes": search.episodes, "inner steps more a turn": search.growth, "restarts": len(search.restarts)}
-    for name, value in own.items():
+    numbers = {"episodes": search.episodes, "inner steps more a turn": search.growth, "restarts": len(search.restarts)}
+    for name, value in numbers.items():
         yield Field(f"search: {name}", value, SILENT, source, task=EVERY)
     if _LAST[scale]:
         yield Field("last step", _LAST[scale], SILENT, source)

@@ -31,9 +31,9 @@ def _at_sizes(table: pd.DataFrame, first: bool, fewer: bool) -> Verdict:
     most, means, groups = table["layers"].max(), _sizes(table), {}
     names = [name for name in table["table"].unique() if name.startswith(FIGURE_8) == first]
     for name in names:
-        own = means.loc[name]
+        part = means.loc[name]
         for method, layers in ((LEARNED, most - 1), (RELU, most)):
-            of_depth = own.loc[layers, method] if fewer else own[method].groupby("seed").mean()
+            of_depth = part.loc[layers, method] if fewer else part[method].groupby("seed").mean()
             groups[name, method] = of_depth.to_numpy(float)
     if not groups:
         return absent(f"{'no' if first else 'only'} runs on {FIGURE_8}")

@@ -37,8 +37,8 @@ OFFSET = {RELU: 0.97, LEARNED: 1.03}  # of marks, so that whiskers do not hide e
 
 def one(scale: str) -> tuple[str, ...]:
     """The table of Figure 8 or its sample; where neither belongs to the scale, its first one."""
-    found = [name for name in tables(scale) if name.removesuffix("_sample") == PAPER_TABLE]
-    return tuple(found) or tables(scale)[:1]
+    names = [name for name in tables(scale) if name.removesuffix("_sample") == PAPER_TABLE]
+    return tuple(names) or tables(scale)[:1]
 
 
 def plan(scale: str, seeds: int, names: Sequence[str] | None = None) -> list[Planned]:
@@ -86,8 +86,8 @@ def draw(table: pd.DataFrame) -> go.Figure:
             figure.layout.annotations[-1].update(yshift=19)
         above(figure, f"{layers} hidden layer{'s' if layers > 1 else ''}", row, column)
         for method in (RELU, LEARNED):
-            own = table[(table["table"] == name) & (table["layers"] == layers) & (table["method"] == method)]
-            stats = over_seeds(own.assign(percent=100 * own["accuracy"]), "width", "percent")
+            rows = table[(table["table"] == name) & (table["layers"] == layers) & (table["method"] == method)]
+            stats = over_seeds(rows.assign(percent=100 * rows["accuracy"]), "width", "percent")
             figure.add_scatter(
                 x=stats.index * OFFSET[method],
                 y=stats["mean"],
@@ -107,11 +107,11 @@ def draw(table: pd.DataFrame) -> go.Figure:
     figure.update_xaxes(type="log", tickvals=widths, ticktext=[str(width) for width in widths])
     figure.update_xaxes(title_text="width (hidden units)", row=len(names))
     figure.update_yaxes(title_text="test accuracy (%)", col=1)
-    lost = int(table["accuracy"].isna().sum())
+    divergences = int(table["accuracy"].isna().sum())
     set_reading(
         figure,
         f"Mean over seeds. Whiskers: {INTERVAL}. The learned function of a table is the same in all its networks.",
-        f"Not drawn, because they diverged: {lost} of {len(table)}." if lost else "",
+        f"Not drawn, because they diverged: {divergences} of {len(table)}." if divergences else "",
     )
     return figure
 
@@ -119,20 +119,22 @@ def draw(table: pd.DataFrame) -> go.Figure:
 def _summary(table: pd.DataFrame) -> str:
     means = 100 * table.groupby(["table", "layers", "width", "method"], sort=False)["accuracy"].mean().unstack("method")
     gain = means[LEARNED] - means[RELU]
-    told = ", ".join(f"{name} {signed(value)}" for name, value in gain.groupby("table", sort=False).mean().items())
+    text = ", ".join(f"{name} {signed(value)}" for name, value in gain.groupby("table", sort=False).mean().items())
     return (
-        f"Learned function against ReLU, points of test accuracy, mean over widths and depths: {told}; better in"
+        f"Learned function against ReLU, points of test accuracy, mean over widths and depths: {text}; better in"
         f" {(gain > 0).sum()} of {len(gain)} settings."
     )
 
 
 def _notes(scale: str) -> list[str]:
-    found = network(scale, tables(scale)[0], LEARNED, start=START).model.phi.search
-    depth = "networks of the same depth" if scale == "paper" else f"networks of {found.model.layers} hidden layers"
-    told = [f"the function was learned from {START}, in {depth} and width {found.model.width} (the paper does not say)"]
+    search = network(scale, tables(scale)[0], LEARNED, start=START).model.phi.search
+    depth = "networks of the same depth" if scale == "paper" else f"networks of {search.model.layers} hidden layers"
+    notes = [
+        f"the function was learned from {START}, in {depth} and width {search.model.width} (the paper does not say)"
+    ]
     if scale != "paper":
-        told.append(f"widths {list(WIDTHS[scale])} (paper scale {list(WIDTHS['paper'])})")
-    return told
+        notes.append(f"widths {list(WIDTHS[scale])} (paper scale {list(WIDTHS['paper'])})")
+    return notes
 
 
 _WITHOUT = ("width", "values of α", "settings tried for k-NN and trees")

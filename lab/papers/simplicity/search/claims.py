@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 NEAR = 1.0  # points within which two kinds of runs do equally well
 SIMILAR = 2.0  # times, within which two standard deviations are "quite similar"
 IDENTICAL = 0.9  # correlation of functions from which on they are "nearly identical"
-MOVED = 0.99  # correlation with ReLU from which on a function has not left it
+NEAR_RELU = 0.99  # correlation with ReLU from which on a function has not left it
 FEWEST = 4  # restarts that found a function of their own, for something to be said of them
 
 
@@ -52,8 +52,8 @@ def _all_gain(table: pd.DataFrame) -> Verdict:
         pairs = [name for name in table["method"].unique() if name != RELU]
         return all_of(Verdict(_difference(table, name, RELU), above=0.0, unit=POINTS, case=name) for name in pairs)
     means = per_seed(table, "method")
-    found = {str(name): (name, RELU) for name in means.columns if name != RELU}
-    return all_of(gains(means, found, above=0.0, unit=POINTS))
+    contrasts = {str(name): (name, RELU) for name in means.columns if name != RELU}
+    return all_of(gains(means, contrasts, above=0.0, unit=POINTS))
 
 
 def _several(table: pd.DataFrame) -> bool:
@@ -87,8 +87,8 @@ def _average_gain(table: pd.DataFrame) -> Verdict:
 
 def _best_gain(table: pd.DataFrame) -> Verdict:
     """The restart that was chosen on `val` over ReLU."""
-    kept = table[(table["method"] == RELU) | table["chosen"].astype(bool)]
-    return _gain(LEARNED, RELU)(kept)
+    rows = table[(table["method"] == RELU) | table["chosen"].astype(bool)]
+    return _gain(LEARNED, RELU)(rows)
 
 
 def _as_steady(table: pd.DataFrame) -> Verdict:
@@ -99,13 +99,13 @@ def _as_steady(table: pd.DataFrame) -> Verdict:
 
 def _curves(table: pd.DataFrame) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """For each restart that has both: knots of the linear function, its values, those of the cubic one there."""
-    found = []
+    triples = []
     for _, rows in table.groupby("restart"):
         line, cubic = (rows[rows["method"] == kind] for kind in ("linear", "cubic"))
         if len(line) and len(cubic):
             x = line["x"].to_numpy()
-            found.append((x, line["value"].to_numpy(), np.interp(x, cubic["x"], cubic["value"])))
-    return found
+            triples.append((x, line["value"].to_numpy(), np.interp(x, cubic["x"], cubic["value"])))
+    return triples
 
 
 def restart_correlations(table: pd.DataFrame) -> list[float]:
@@ -122,7 +122,7 @@ def left_relu(table: pd.DataFrame) -> np.ndarray:
     """For each restart, whether both functions have left ReLU: two that stay there are alike, however they are made."""
     return np.array(
         [
-            all(not _correlation(one, np.maximum(x, 0)) > MOVED for one in (line, cubic))
+            all(not _correlation(one, np.maximum(x, 0)) > NEAR_RELU for one in (line, cubic))
             for x, line, cubic in _curves(table)
         ]
     )
@@ -145,13 +145,13 @@ def baseline_as_printed(table: pd.DataFrame, scale: str) -> str:
     return falls_short(rows.groupby("target", sort=False)["accuracy"].mean().dropna())
 
 
-def _over_relu(table: pd.DataFrame, own: bool) -> list[Verdict]:
+def _over_relu(table: pd.DataFrame, same_set: bool) -> list[Verdict]:
     """For each function and set, of its own or another one, gains over ReLU; that of all sets has no other."""
     means, sets = per_seed(table, ["source", "target"]), set(table["target"])
     pairs = {
         f"{source} on {target}": ((source, target), (RELU, target))
         for source, target in means.columns
-        if source in sets and (source == target) == own
+        if source in sets and (source == target) == same_set
     }
     return gains(means, pairs, above=0.0, unit=POINTS)
 
@@ -238,7 +238,7 @@ TABLE4 = (
     Claim(
         "own",
         "Functions optimized for a data set work well on it (better than ReLU)",
-        lambda table: all_of(_over_relu(table, own=True)),
+        lambda table: all_of(_over_relu(table, same_set=True)),
         baseline_as_printed,
         _WHOLE_SETS,
         1.5,
@@ -246,7 +246,7 @@ TABLE4 = (
     Claim(
         "transfer",
         "Other combinations also surpass the ReLU baseline (some)",
-        lambda table: any_of(_over_relu(table, own=False)),
+        lambda table: any_of(_over_relu(table, same_set=False)),
         baseline_as_printed,
         _WHOLE_SETS,
         1.5,

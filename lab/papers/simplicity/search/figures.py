@@ -119,12 +119,12 @@ def _summary(table: pd.DataFrame) -> str:
 
 
 def _functions_summary(table: pd.DataFrame) -> str:
-    own = np.array(claims.restart_correlations(table))[claims.left_relu(table)]
-    own = own[np.isfinite(own)]
-    if not len(own):
+    values = np.array(claims.restart_correlations(table))[claims.left_relu(table)]
+    values = values[np.isfinite(values)]
+    if not len(values):
         return "No restart left ReLU and zero, so there are no functions to compare."
-    number = counted(len(own), "restart")
-    words = f"{own.mean():.2f} on average ({own.min():.2f} to {own.max():.2f}) in the {number} that left ReLU and zero"
+    spread = f"{values.mean():.2f} on average ({values.min():.2f} to {values.max():.2f})"
+    words = f"{spread} in the {counted(len(values), 'restart')} that left ReLU and zero"
     return f"Correlation of the linear and the cubic function of the same restart: {words}."
 
 

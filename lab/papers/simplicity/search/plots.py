@@ -60,11 +60,11 @@ def means(table: pd.DataFrame) -> pd.DataFrame:
             start, rate = part["start"].iloc[0], part["rate"].iloc[0]
             name = f"restart {number + 1}<br>({STARTS.get(start, start)}, rate {rate:g})"
             rows.append((f"restart {number}", name, part, (np.nan, np.nan)))
-    found = []
+    entries = []
     for key, name, part, (paper, error) in rows:
         values = 100 * part["accuracy"].to_numpy(float)
         values = values[np.isfinite(values)]
-        found.append(
+        entries.append(
             {
                 "key": key,
                 "name": name,
@@ -76,13 +76,13 @@ def means(table: pd.DataFrame) -> pd.DataFrame:
                 "paper_error": error,
             }
         )
-    return pd.DataFrame(found)
+    return pd.DataFrame(entries)
 
 
 def printed(table: pd.DataFrame) -> pd.DataFrame:
     """Rows that the paper prints: row, ours, theirs, in percent."""
-    found = means(table).dropna(subset=["paper", "mean"])
-    return found.rename(columns={"key": "row", "mean": "ours", "paper": "theirs"})[["row", "ours", "theirs"]]
+    entries = means(table).dropna(subset=["paper", "mean"])
+    return entries.rename(columns={"key": "row", "mean": "ours", "paper": "theirs"})[["row", "ours", "theirs"]]
 
 
 def table1(table: pd.DataFrame) -> go.Figure:
@@ -104,13 +104,13 @@ def table3(table: pd.DataFrame) -> go.Figure:
 
 
 def _rows(table: pd.DataFrame, more: str = "") -> go.Figure:
-    found = means(table)
-    values = found[["mean", "paper"]].to_numpy(float)
-    reach = found[["error", "paper_error"]].fillna(0.0).to_numpy(float)
+    entries = means(table)
+    values = entries[["mean", "paper"]].to_numpy(float)
+    reach = entries[["error", "paper_error"]].fillna(0.0).to_numpy(float)
     ends = float(np.nanmin(values - reach)) - 1.5, float(np.nanmax(values + reach)) + 1.5
-    figure = comparison.rows([("test accuracy (%)", found)], [ends])
-    several = found["runs"].max() > 1
-    lost = [f"{row.name.replace('<br>', ' ')}: {row.lost}" for row in found.itertuples() if row.lost]
+    figure = comparison.rows([("test accuracy (%)", entries)], [ends])
+    several = entries["runs"].max() > 1
+    divergences = [f"{row.name.replace('<br>', ' ')}: {row.lost}" for row in entries.itertuples() if row.lost]
     set_reading(
         figure,
         "Mean over seeds" + (" (and restarts);" if "restart" in table else ";"),
@@ -119,7 +119,7 @@ def _rows(table: pd.DataFrame, more: str = "") -> go.Figure:
         else "one seed only, so ours have no spread.",
         "The axis does not begin at 0.",
         more,
-        f"Diverged runs (left out): {'; '.join(lost)}." if lost else "",
+        f"Diverged runs (left out): {'; '.join(divergences)}." if divergences else "",
     )
     return figure
 
@@ -131,9 +131,9 @@ def fig15(table: pd.DataFrame) -> go.Figure:
     named = set()
     for number, kind in enumerate(shown):
         at = place(number, len(shown))
-        own = table[table["method"] == kind]
+        curves = table[table["method"] == kind]
         for chosen in (False, True):
-            for restart, rows in own[own["chosen"].astype(bool) == chosen].groupby("restart"):
+            for restart, rows in curves[curves["chosen"].astype(bool) == chosen].groupby("restart"):
                 name = "chosen on validation data" if chosen else "other restarts"
                 figure.add_scatter(
                     x=rows["x"],
@@ -149,7 +149,9 @@ def fig15(table: pd.DataFrame) -> go.Figure:
                     col=at[1],
                 )
                 named.add(name)
-        figure.update_xaxes(title_text=f"input x<br>{_moved(own[own['chosen'].astype(bool)])}", row=at[0], col=at[1])
+        figure.update_xaxes(
+            title_text=f"input x<br>{_start_note(curves[curves['chosen'].astype(bool)])}", row=at[0], col=at[1]
+        )
     figure.update_yaxes(title_text="φ(x)", row=1, col=1)
     figure.update_layout(height=figure.layout.height + 16, margin={"b": figure.layout.margin.b + 16})
     figure.update_annotations(font_size=SIZE)
@@ -162,7 +164,7 @@ def fig15(table: pd.DataFrame) -> go.Figure:
     return figure
 
 
-def _moved(chosen: pd.DataFrame) -> str:
+def _start_note(chosen: pd.DataFrame) -> str:
     """Where the chosen function started, and how far it is ReLU; of several searches, where their choices started."""
     starts = chosen.groupby("restart")["start"].first().map(lambda start: STARTS.get(start, start))
     if len(starts) > 1:

@@ -59,10 +59,10 @@ def search(scale: str, interpolation: str = LINEAR, objective: str = "val", numb
     >>> search("laptop", "cubic").interpolation, [r.start for r in search("laptop", objective="train").restarts]
     ('cubic', ['relu', 'relu', 'zero', 'zero'])
     """
-    found = _with(setting(scale).base, scale, LAYERS, _RATES[model_scale(scale)], number, objective=objective)
+    spec = _with(setting(scale).base, scale, LAYERS, _RATES[model_scale(scale)], number, objective=objective)
     if interpolation == LINEAR:
-        return found
-    same = {field.name: getattr(found, field.name) for field in fields(found)}
+        return spec
+    same = {field.name: getattr(spec, field.name) for field in fields(spec)}
     return InterpolatedSpec(**same, interpolation=interpolation)
 
 
@@ -86,9 +86,9 @@ def relu(scale: str, seeds: int) -> list[RunSpec]:
     return setting(scale).runs(RELU, LAYERS, seeds)
 
 
-def learned(scale: str, seeds: int, found: EpisodeSpec, restart: int | None = None) -> list[RunSpec]:
+def learned(scale: str, seeds: int, spec: EpisodeSpec, restart: int | None = None) -> list[RunSpec]:
     """The same with the function that a search finds, or one of its restarts."""
-    phi = Learned(found, "phi" if restart is None else f"phi@{restart}")
+    phi = Learned(spec, "phi" if restart is None else f"phi@{restart}")
     return [replace(run, model=replace(run.model, phi=phi)) for run in relu(scale, seeds)]
 
 
@@ -99,8 +99,9 @@ def shared_search(scale: str, source: str) -> EpisodeSpec:
     2
     """
     sets = present(check_scale(scale)) if source == ALL else (source,)
-    found = [images(scale, name, REGRESSION) for name in sets]
-    base, tasks = _with(found[0].base, scale, DEEP, _RATES[model_scale(scale)][:1]), tuple(one.task for one in found)
+    settings = [images(scale, name, REGRESSION) for name in sets]
+    base = _with(settings[0].base, scale, DEEP, _RATES[model_scale(scale)][:1])
+    tasks = tuple(one.task for one in settings)
     return replace(base, task=tasks if len(tasks) > 1 else tasks[0], episodes=base.episodes * len(tasks))
 
 
@@ -117,7 +118,7 @@ def origin(names: tuple[str, ...] = (SET,), transfer: bool = False) -> Origin:
     def numbers(scale: str) -> dict[str, tuple[object, str]]:
         of = model_scale(scale)
         one = images(of, names[0], REGRESSION)
-        found = shared_search(scale, names[0]) if transfer else search(scale)
+        spec = shared_search(scale, names[0]) if transfer else search(scale)
         rates = sorted({images(of, name, REGRESSION).recipe.rate for name in present(of, names)})
         recipe, guess = one.recipe, "guess, the paper does not say"
         return {
@@ -127,15 +128,15 @@ def origin(names: tuple[str, ...] = (SET,), transfer: bool = False) -> Origin:
             "batch": (recipe.batch, "paper, App. E.1"),
             "steps": (recipe.steps, guess),
             "weights averaged over the last steps": (recipe.average, "paper, App. E.1"),
-            "search: hidden layers": (found.model.layers, "paper, App. E.3" if transfer else "paper, App. D"),
+            "search: hidden layers": (spec.model.layers, "paper, App. E.3" if transfer else "paper, App. D"),
             "search: width": (SEARCH_WIDTHS[of], "guess; the paper has small widths"),
-            "search: batch": (found.inner.batch, "paper, App. E.1"),
-            "search: episodes a set": (found.episodes, guess),
-            "search: most inner steps": (found.inner.steps, guess),
-            "search: inner steps differentiated": (found.restarts[0].window, "paper, App. C: typically 5"),
-            "search: knots": (found.restarts[0].knots, "paper, App. C: typically 50, on [-5, 5]"),
-            "search: restarts": (len(found.restarts), guess if transfer else "paper, Table 1"),
-            "search: rates of knots": (sorted({one.rate for one in found.restarts}), "paper, App. C: .01 to .2"),
+            "search: batch": (spec.inner.batch, "paper, App. E.1"),
+            "search: episodes a set": (spec.episodes, guess),
+            "search: most inner steps": (spec.inner.steps, guess),
+            "search: inner steps differentiated": (spec.restarts[0].window, "paper, App. C: typically 5"),
+            "search: knots": (spec.restarts[0].knots, "paper, App. C: typically 50, on [-5, 5]"),
+            "search: restarts": (len(spec.restarts), guess if transfer else "paper, Table 1"),
+            "search: rates of knots": (sorted({one.rate for one in spec.restarts}), "paper, App. C: .01 to .2"),
         }
 
     return image_origin(names, numbers, model_scale)

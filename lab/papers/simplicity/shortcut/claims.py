@@ -32,10 +32,10 @@ def stopped(rows: pd.DataFrame, column: str) -> pd.DataFrame:
     """For each seed of one kind of runs, the first evaluation that is best in `column`; NaN where the run diverged."""
     trained = rows[rows["step"] > 0].sort_values(["seed", "step"], kind="stable", ignore_index=True)
     known = trained[column].fillna(-np.inf)
-    found = trained.loc[known.groupby(trained["seed"]).idxmax()].set_index("seed")
-    lost = found["diverged"].astype(bool)
-    values = found.select_dtypes(float).columns
-    return found.assign(**{name: found[name].where(~lost) for name in values})
+    best = trained.loc[known.groupby(trained["seed"]).idxmax()].set_index("seed")
+    diverged = best["diverged"].astype(bool)
+    values = best.select_dtypes(float).columns
+    return best.assign(**{name: best[name].where(~diverged) for name in values})
 
 
 def tiles_of_paper(table: pd.DataFrame, scale: str) -> str:
@@ -47,12 +47,12 @@ def tiles_of_paper(table: pd.DataFrame, scale: str) -> str:
 
 def _ignores_hard(table: pd.DataFrame) -> Verdict:
     """With ReLU: accuracy where only the hard tile tells the label, less chance."""
-    found = []
+    verdicts = []
     for spectral, rows in table[table["method"] == RELU].groupby("spectral", sort=False):
         ends = stopped(rows, watched(RELU))
         above = estimates.mean(100 * ends["hard"] - 10)
-        found.append(Verdict(above, below=CHANCE, unit=POINTS, case=_case(spectral)))
-    return all_of(found)
+        verdicts.append(Verdict(above, below=CHANCE, unit=POINTS, case=_case(spectral)))
+    return all_of(verdicts)
 
 
 def _raises_its_tile(table: pd.DataFrame) -> Verdict:

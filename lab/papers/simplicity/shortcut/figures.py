@@ -46,11 +46,11 @@ def planned(
 
     def plan(scale: str, seeds: int) -> list[Planned]:
         return [
-            ({"task": found.task.name, "spectral": normalized, "method": method}, spec)
+            ({"task": base.task.name, "spectral": normalized, "method": method}, spec)
             for normalized in spectral
-            for found in (shortcut(scale, normalized, task),)
+            for base in (shortcut(scale, normalized, task),)
             for method in methods
-            for spec in found.runs(method, seeds)
+            for spec in base.runs(method, seeds)
         ]
 
     return plan
@@ -67,9 +67,9 @@ def trajectories(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     names |= {f"val_{tile}": f"val_{tile}" for tile in TILES}
     for labels, run in runs:
         first = _initial(run)
-        told = labels | {"seed": run.spec.seed, "step": [0, *run.steps]}
-        told |= {name: [first[split], *run.accuracy_on(split)] for name, split in names.items()}
-        parts.append(pd.DataFrame(told | {"diverged": bool(run.diverged)}))
+        columns = labels | {"seed": run.spec.seed, "step": [0, *run.steps]}
+        columns |= {name: [first[split], *run.accuracy_on(split)] for name, split in names.items()}
+        parts.append(pd.DataFrame(columns | {"diverged": bool(run.diverged)}))
     return pd.concat(parts, ignore_index=True).round(dict.fromkeys(names, 5))
 
 
@@ -87,19 +87,19 @@ def functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     import numpy as np
     import pandas as pd
 
-    parts, seen = [], set()
+    parts, known = [], set()
     for labels, run in runs:
         for search in needs(run.spec):
-            if search in seen:
+            if search in known:
                 continue
-            seen.add(search)
-            found = episode_result(run)
-            for restart, result in enumerate(found.results):
-                value = found.of_restart(restart)["phi"].values.detach().double().numpy().ravel()
-                told = {name: labels[name] for name in ("spectral", "method")} | {"restart": restart}
-                told |= {"accuracy_val": float(result[:, 0].mean()), "chosen": restart == found.winner}
+            known.add(search)
+            search_result = episode_result(run)
+            for restart, result in enumerate(search_result.results):
+                value = search_result.of_restart(restart)["phi"].values.detach().double().numpy().ravel()
+                columns = {name: labels[name] for name in ("spectral", "method")} | {"restart": restart}
+                columns |= {"accuracy_val": float(result[:, 0].mean()), "chosen": restart == search_result.winner}
                 x = np.linspace(search.low, search.high, len(value))
-                parts.append(pd.DataFrame(told | {"x": x.round(6), "value": value.round(6)}))
+                parts.append(pd.DataFrame(columns | {"x": x.round(6), "value": value.round(6)}))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -107,16 +107,16 @@ def _accuracies(table: pd.DataFrame) -> str:
     """Accuracy on either tile of each method, with early stopping where it is best for what the method is for."""
     words, names = [], plots.tile_titles(table)
     for spectral, rows in table.groupby("spectral", sort=False):
-        told = []
+        phrases = []
         for method in METHODS:
             ends = 100 * claims.stopped(rows[rows["method"] == method], claims.watched(method))[list(TILES)].mean()
             pair = ", ".join(f"{ends[tile]:.0f} % on {names[tile]}" for tile in TILES)
-            told.append(f"{plots.title(method, names)} {pair}")
+            phrases.append(f"{plots.title(method, names)} {pair}")
             if method != RELU:
                 ends = 100 * claims.stopped(rows[rows["method"] == RELU], claims.watched(method))[list(TILES)].mean()
-                told[-1] += f" (ReLU stopped alike {' and '.join(f'{ends[tile]:.0f} %' for tile in TILES)})"
+                phrases[-1] += f" (ReLU stopped alike {' and '.join(f'{ends[tile]:.0f} %' for tile in TILES)})"
         which = f"With{'' if spectral else 'out'} spectral normalization"
-        words.append(f"{which}: {'; '.join(told)}")
+        words.append(f"{which}: {'; '.join(phrases)}")
     return (
         f"Test accuracy where only one tile tells the label, mean over seeds. {'. '.join(words)}. Of each run the"
         " evaluation counts that is best on validation data: ambiguous ones for ReLU, those of its tile for a"
@@ -128,25 +128,25 @@ def _summary(table: pd.DataFrame) -> str:
     """ReLU on either tile, and each function on its own next to ReLU with the same early stopping."""
     names, relu = plots.tile_titles(table), table[table["method"] == RELU]
     ends = 100 * claims.stopped(relu, claims.watched(RELU))[list(TILES)].mean()
-    told = [f"{RELU} {' and '.join(f'{ends[tile]:.0f} % on {names[tile]}' for tile in TILES)}"]
+    phrases = [f"{RELU} {' and '.join(f'{ends[tile]:.0f} % on {names[tile]}' for tile in TILES)}"]
     for tile, method in FOR.items():
         rows = (table[table["method"] == method], relu)
-        own, plain = (100 * claims.stopped(part, f"val_{tile}")[tile].mean() for part in rows)
-        told.append(f"learned for {names[tile]} {own:.0f} % there (ReLU stopped alike {plain:.0f} %)")
-    return f"Test accuracy where one tile alone tells the label: {'; '.join(told)}. {_steering(table)}"
+        learned, plain = (100 * claims.stopped(part, f"val_{tile}")[tile].mean() for part in rows)
+        phrases.append(f"learned for {names[tile]} {learned:.0f} % there (ReLU stopped alike {plain:.0f} %)")
+    return f"Test accuracy where one tile alone tells the label: {'; '.join(phrases)}. {_steering(table)}"
 
 
 def _steering(table: pd.DataFrame) -> str:
     """How far functions steer, with its interval, by kind of training."""
     words = []
     for spectral, rows in table.groupby("spectral", sort=False):
-        found = estimates.mean(claims.steering(rows))
-        if not isfinite(found.effect):
+        estimate = estimates.mean(claims.steering(rows))
+        if not isfinite(estimate.effect):
             continue
-        low, high = found.interval(LEVEL)
+        low, high = estimate.interval(LEVEL)
         interval = f" [{signed(low)}, {signed(high)}]" if low == low else ""
         which = f" with{'' if spectral else 'out'} spectral normalization" if table["spectral"].nunique() > 1 else ""
-        words.append(f"by {signed(found.effect)}{interval} points{which}")
+        words.append(f"by {signed(estimate.effect)}{interval} points{which}")
     return f"Functions steer {' and '.join(words)} more than early stopping does." if words else ""
 
 
@@ -158,15 +158,15 @@ def _other_summary(table: pd.DataFrame) -> str:
 
 def _notes(task: Collage) -> Callable[[str], list[str]]:
     def notes(scale: str) -> list[str]:
-        found = []
+        texts = []
         if shortcut(scale, task=task).task == SHIPPED:
-            found.append(
+            texts.append(
                 f"{tile_plots.names_of(SHIPPED.name)['easy']} is called the easy tile because ReLU relies on it"
                 " (chosen on validation data)"
             )
             if task == SVHN:
-                found.append("at this scale the runs are those of Figure 9")
-        return found
+                texts.append("at this scale the runs are those of Figure 9")
+        return texts
 
     return notes
 

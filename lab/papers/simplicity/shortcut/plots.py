@@ -70,11 +70,15 @@ def fig25(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
         draw_ways(figure, rows, (1, number + 1), names, legend=number == 0)
         for tile in TILES:
             draw_bound(figure, rows, tile, (1, number + 1), names, legend=number == 0)
-        own = functions[functions["chosen"].astype(bool) & (functions["spectral"].astype(bool) == spectral)]
+        curves = functions[functions["chosen"].astype(bool) & (functions["spectral"].astype(bool) == spectral)]
         for method in FOR.values():
-            _draw_function(figure, own[own["method"] == method], method, (2, number + 1))
-        told = [like_relu(own[own["method"] == method]).removesuffix(" with ReLU") for method in FOR.values()]
-        _inside(figure, f"{', '.join(filter(None, told))} with ReLU" if any(told) else "", (2, number + 1))
+            _draw_function(figure, curves[curves["method"] == method], method, (2, number + 1))
+        correlations = [
+            like_relu(curves[curves["method"] == method]).removesuffix(" with ReLU") for method in FOR.values()
+        ]
+        _inside(
+            figure, f"{', '.join(filter(None, correlations))} with ReLU" if any(correlations) else "", (2, number + 1)
+        )
     name_accuracies(figure, names, 2)
     figure.update_xaxes(title_text="input x", row=2)
     figure.update_yaxes(title_text="φ(x)", row=2, col=1)
@@ -90,11 +94,11 @@ def fig25(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
 
 def _draw_restarts(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int, int]) -> None:
     """What all restarts of a search found, the chosen one last."""
-    for restart, own in rows[~rows["chosen"].astype(bool)].groupby("restart"):
-        accuracy = 100 * own["accuracy_val"].iloc[0]
+    for restart, curve in rows[~rows["chosen"].astype(bool)].groupby("restart"):
+        accuracy = 100 * curve["accuracy_val"].iloc[0]
         figure.add_scatter(
-            x=own["x"],
-            y=own["value"],
+            x=curve["x"],
+            y=curve["value"],
             mode="lines",
             name=f"restart {restart}",
             showlegend=False,
@@ -103,9 +107,9 @@ def _draw_restarts(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple
             col=at[1],
             hovertemplate=f"restart {restart}, {accuracy:.1f} % on validation data: φ(%{{x:.2f}}) = %{{y:.3g}}",
         )
-    own = rows[rows["chosen"].astype(bool)]
-    _draw_function(figure, own, method, at)
-    _inside(figure, like_relu(own), at)
+    best = rows[rows["chosen"].astype(bool)]
+    _draw_function(figure, best, method, at)
+    _inside(figure, like_relu(best), at)
 
 
 def _inside(figure: go.Figure, text: str, at: tuple[int, int]) -> None:
@@ -131,8 +135,8 @@ def like_relu(rows: pd.DataFrame) -> str:
     """How far a function is ReLU, in words."""
     if rows.empty or np.ptp(rows["value"]) == 0:
         return ""
-    found = np.corrcoef(rows["x"].clip(lower=0), rows["value"])[0, 1].round(2) + 0.0  # no -0.00
-    return true_minus(f"r = {found:.2f} with ReLU")
+    correlation = np.corrcoef(rows["x"].clip(lower=0), rows["value"])[0, 1].round(2) + 0.0  # no -0.00
+    return true_minus(f"r = {correlation:.2f} with ReLU")
 
 
 def _draw_function(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int, int]) -> None:
@@ -151,10 +155,10 @@ def _draw_function(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple
 
 
 def _diverged_runs(table: pd.DataFrame, names: dict[str, str]) -> str:
-    found = {keys: diverged(rows) for keys, rows in table.groupby(["spectral", "method"], sort=False)}
+    counts = {keys: diverged(rows) for keys, rows in table.groupby(["spectral", "method"], sort=False)}
     words = [
-        f"{title(method, names)}{', spectral normalization' if spectral else ''}: {lost} of {runs}"
-        for (spectral, method), (lost, runs) in found.items()
-        if lost
+        f"{title(method, names)}{', spectral normalization' if spectral else ''}: {count} of {runs}"
+        for (spectral, method), (count, runs) in counts.items()
+        if count
     ]
     return f"Diverged runs (left out from there on): {'; '.join(words)}." if words else ""

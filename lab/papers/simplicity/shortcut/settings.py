@@ -85,8 +85,8 @@ class Shortcut:
 def shortcut(scale: str = "laptop", spectral: bool = True, task: Collage = CIFAR) -> Shortcut:
     """The setting of a collage. task: that of paper scale; the others have one each.
 
-    >>> found = shortcut("laptop")
-    >>> found.task.name, found.search("hard").objective, found.runs("ReLU", seeds=2)[1].seed
+    >>> setting = shortcut("laptop")
+    >>> setting.task.name, setting.search("hard").objective, setting.runs("ReLU", seeds=2)[1].seed
     ('fashion_mnist_sample over mnist_sample', 'val_hard', 1)
     """
     if check_scale(scale, SCALES) != "paper":
@@ -155,15 +155,15 @@ def origin(paper: Collage, spectral: tuple[bool, ...]) -> Origin:
 
 
 def _fields(scale: str, task: Collage, spectral: tuple[bool, ...]) -> dict[str, object]:
-    found = shortcut(scale, spectral[0], task)
-    search = found.search("easy")
+    setting = shortcut(scale, spectral[0], task)
+    search = setting.search("easy")
     return {
-        "width": found.model.width,
-        "batch": found.recipe.batch,
-        "rate": found.recipe.rate,
+        "width": setting.model.width,
+        "batch": setting.recipe.batch,
+        "rate": setting.recipe.rate,
         "spectral normalization": list(spectral),
-        "steps": found.recipe.steps,
-        "weights averaged over the last steps": found.recipe.average,
+        "steps": setting.recipe.steps,
+        "weights averaged over the last steps": setting.recipe.average,
         "search: batch": search.inner.batch,
         "search: inner steps": search.inner.steps,
         **numbers_of(search),

@@ -120,13 +120,13 @@ def draw_ways(figure: go.Figure, table: pd.DataFrame, at: tuple[int, int], names
     for method in METHODS:
         rows = table[table["method"] == method]
         seeds = {tile: 100 * rows.pivot(index="step", columns="seed", values=tile) for tile in TILES}
-        ink, told = colour(method), title(method, names)
+        ink, label = colour(method), title(method, names)
         for seed in seeds["easy"]:
             figure.add_scatter(
                 x=seeds["easy"][seed],
                 y=seeds["hard"][seed],
                 mode="lines",
-                name=f"{told}, seed {seed}",
+                name=f"{label}, seed {seed}",
                 legendgroup=method,
                 showlegend=False,
                 line={"color": faded(ink, 0.35), "width": 1},
@@ -138,7 +138,7 @@ def draw_ways(figure: go.Figure, table: pd.DataFrame, at: tuple[int, int], names
             x=mean["easy"],
             y=mean["hard"],
             mode="lines",
-            name=told,
+            name=label,
             legendgroup=method,
             showlegend=legend,
             line={"color": ink, "width": 2.4},
@@ -151,7 +151,7 @@ def draw_ways(figure: go.Figure, table: pd.DataFrame, at: tuple[int, int], names
                 x=mean["easy"].iloc[[place_]],
                 y=mean["hard"].iloc[[place_]],
                 mode="markers",
-                name=f"{told}, {name}",
+                name=f"{label}, {name}",
                 legendgroup=method,
                 showlegend=False,
                 hovertemplate=f"{name}: %{{x:.1f}} %, %{{y:.1f}} %",

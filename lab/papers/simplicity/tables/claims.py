@@ -24,9 +24,9 @@ PAPER_TABLES, LEAST_TABLES = 16, 5  # of three, an interval says next to nothing
 
 def chosen(table: pd.DataFrame, value: str = "accuracy") -> pd.DataFrame:
     """What was chosen on `val`: seeds × (table, method); accuracies in percent. A run that diverged has NaN."""
-    own = table[table["chosen"].astype(bool)]
-    values = own[value].where(~own["diverged"].astype(bool)) * (100 if value.startswith("accuracy") else 1)
-    wide = values.groupby([own["seed"], own["table"], own["method"]], sort=False).agg(lambda a: a.mean(skipna=False))
+    rows = table[table["chosen"].astype(bool)]
+    values = rows[value].where(~rows["diverged"].astype(bool)) * (100 if value.startswith("accuracy") else 1)
+    wide = values.groupby([rows["seed"], rows["table"], rows["method"]], sort=False).agg(lambda a: a.mean(skipna=False))
     return wide.unstack(["table", "method"])
 
 
@@ -34,8 +34,8 @@ def _over_tables(table: pd.DataFrame, ours: str, theirs: str, **claimed) -> Verd
     """The mean over tables of a difference, each from the mean of the seeds that did not diverge."""
     means = chosen(table).mean().unstack("table")
     gaps = means.loc[ours] - means.loc[theirs]
-    found = estimates.mean(gaps, "tables", f"tables, {len(gaps)} of the paper's {PAPER_TABLES}")
-    return Verdict(found, unit=POINTS, **claimed)
+    estimate = estimates.mean(gaps, "tables", f"tables, {len(gaps)} of the paper's {PAPER_TABLES}")
+    return Verdict(estimate, unit=POINTS, **claimed)
 
 
 def enough_tables(table: pd.DataFrame, scale: str) -> str:
@@ -71,11 +71,11 @@ def _learned_everywhere(table: pd.DataFrame) -> Verdict:
 def _peaks_differ(table: pd.DataFrame) -> Verdict:
     """By how many doublings the total variation of the best network is above that of ReLU on one table more than on
     another. The best on `val`, for each seed."""
-    own = table[table["method"].isin(NETWORKS) & ~table["diverged"].astype(bool) & table["accuracy_val"].notna()]
-    if own.empty:
+    rows = table[table["method"].isin(NETWORKS) & ~table["diverged"].astype(bool) & table["accuracy_val"].notna()]
+    if rows.empty:
         return absent("every run diverged")
-    best = own.loc[own.groupby(["table", "seed"])["accuracy_val"].idxmax()].set_index(["seed", "table"])
-    relu = chosen(own, "tv").xs(RELU, axis=1, level="method")
+    best = rows.loc[rows.groupby(["table", "seed"])["accuracy_val"].idxmax()].set_index(["seed", "table"])
+    relu = chosen(rows, "tv").xs(RELU, axis=1, level="method")
     above = np.log2(best["tv"].astype(float).unstack("table") / relu)
     pairs = {f"{a} against {b}": (a, b) for a in above for b in above if a != b}
     return any_of(gains(above, pairs, above=0.0, unit="doublings"))

@@ -44,19 +44,19 @@ def kinds(table: pd.DataFrame) -> pd.Series:
 
 def _scatter(table: pd.DataFrame, x: str, x_title: str) -> go.Figure:
     table = table.assign(kind=kinds(table), percent=100 * table["accuracy"], training=100 * table["accuracy_train"])
-    names, found = list(table["table"].unique()), set(table["kind"])
+    names, kind_set = list(table["table"].unique()), set(table["kind"])
     order = [kind for method in METHODS for kind in ((FROM_RELU, FROM_ZERO) if method == LEARNED else (method,))]
-    order = [kind for kind in order if kind in found]
+    order = [kind for kind in order if kind in kind_set]
     figure = grid(names, min(COLUMNS, len(names)), HEIGHT, gap=66, top=112 if len(order) > 4 else 64, horizontal=44)
     for number, name in enumerate(names):
         row, column = place(number, min(COLUMNS, len(names)))
         for kind in order:
-            own = table[(table["table"] == name) & (table["kind"] == kind) & table["percent"].notna()]
-            told = own[["layers", "prefactor", "seed", "tv", "training", "percent"]]
+            rows = table[(table["table"] == name) & (table["kind"] == kind) & table["percent"].notna()]
+            details = rows[["layers", "prefactor", "seed", "tv", "training", "percent"]]
             figure.add_scatter(
-                x=own[x],
-                y=own["percent"],
-                customdata=told,
+                x=rows[x],
+                y=rows["percent"],
+                customdata=details,
                 mode="markers",
                 name=kind,
                 legendgroup=kind,
@@ -74,12 +74,12 @@ def _scatter(table: pd.DataFrame, x: str, x_title: str) -> go.Figure:
     for axis in figure.select_xaxes():
         axis.title.text = axis.title.text and x_title.replace(" (of ", "<br>(of ")
     figure.update_layout(height=figure.layout.height + 14, margin_b=figure.layout.margin.b + 14)
-    lost = int(table["percent"].isna().sum())
-    alpha = ", and for TanH an α" if TANH in found else ""
+    divergences = int(table["percent"].isna().sum())
+    alpha = ", and for TanH an α" if TANH in kind_set else ""
     set_reading(
         figure,
         f"One mark a model: a seed, a number of layers{alpha}. Axes differ between panels.",
-        f"Not drawn, because they diverged: {lost} of {len(table)}." if lost else "",
+        f"Not drawn, because they diverged: {divergences} of {len(table)}." if divergences else "",
     )
     return figure
 

@@ -98,21 +98,21 @@ def _scored(runs: Sequence[tuple[dict, Run]], complexity: bool) -> pd.DataFrame:
 
     rows = []
     for labels, run in runs:
-        own = {name: labels[name] for name in ("table", "method", *SETTING)} | {"seed": run.spec.seed}
-        own |= checkpoint_accuracies(run) | {"diverged": run.diverged is not None}
+        row = {name: labels[name] for name in ("table", "method", *SETTING)} | {"seed": run.spec.seed}
+        row |= checkpoint_accuracies(run) | {"diverged": run.diverged is not None}
         if complexity:
-            own |= variation(run.spec.task, None if own["diverged"] else probabilities(run))
-        rows.append(own)
-    beside = ((labels["table"], labels["tries"]) for labels, _ in runs if labels["method"] == LINEAR)
-    for table, tries in dict.fromkeys(beside):
+            row |= variation(run.spec.task, None if row["diverged"] else probabilities(run))
+        rows.append(row)
+    pairs = ((labels["table"], labels["tries"]) for labels, _ in runs if labels["method"] == LINEAR)
+    for table, tries in dict.fromkeys(pairs):
         for method, kind in BASELINES.items():
-            found, splits = baseline(table, kind, tries), Tabular(table).split()
-            own = {"table": table, "method": method, "start": "", "layers": 0, "prefactor": 1.0, "seed": 0}
-            own |= {name: found.accuracy(splits[split]) for name, split in _SPLITS.items()} | {"diverged": False}
-            rows.append(own | (variation(found.task, found) if complexity else {}))
-    found = pd.DataFrame(rows)
-    found["chosen"] = chosen(found)
-    return found.round({name: 5 for name in found.select_dtypes(np.floating)})
+            model, splits = baseline(table, kind, tries), Tabular(table).split()
+            row = {"table": table, "method": method, "start": "", "layers": 0, "prefactor": 1.0, "seed": 0}
+            row |= {name: model.accuracy(splits[split]) for name, split in _SPLITS.items()} | {"diverged": False}
+            rows.append(row | (variation(model.task, model) if complexity else {}))
+    scores = pd.DataFrame(rows)
+    scores["chosen"] = chosen(scores)
+    return scores.round({name: 5 for name in scores.select_dtypes(np.floating)})
 
 
 _SPLITS = {"accuracy": "test", "accuracy_val": "val", "accuracy_train": "train"}
@@ -127,9 +127,10 @@ def baseline(table: str, kind: str, tries: int) -> Baseline:
 def checkpoint_accuracies(run: Run) -> dict[str, float]:
     """Accuracies of the weights that a run kept; NaN where it diverged."""
     at = run.steps == run.notes["kept"]
-    lost = run.diverged is not None or not at.any()
+    diverged = run.diverged is not None or not at.any()
     return {
-        name: float("nan") if lost else float(run.scores[f"accuracy_{split}"][at][0]) for name, split in _SPLITS.items()
+        name: float("nan") if diverged else float(run.scores[f"accuracy_{split}"][at][0])
+        for name, split in _SPLITS.items()
     }
 
 
@@ -148,8 +149,8 @@ def variation(task: TableTask, f: Model | None) -> dict[str, float]:
     if f is None:
         return dict.fromkeys(("tv", "tv_low", "tv_high"), float("nan"))
     train = task.split()["train"]
-    found = total_variation(f, train.inputs, train.targets, PATHS, SAMPLES, SEED)
-    return {"tv": found.value, "tv_low": found.low, "tv_high": found.high}
+    estimate = total_variation(f, train.inputs, train.targets, PATHS, SAMPLES, SEED)
+    return {"tv": estimate.value, "tv_low": estimate.low, "tv_high": estimate.high}
 
 
 def chosen(table: pd.DataFrame) -> pd.Series:
@@ -163,11 +164,11 @@ def chosen(table: pd.DataFrame) -> pd.Series:
 
 def _summary(table: pd.DataFrame) -> str:
     """Mean test accuracy by method, over tables and seeds."""
-    own = table[table["chosen"].astype(bool)]
-    means = 100 * own.groupby(["method", "table"], sort=False)["accuracy"].mean().groupby("method", sort=False).mean()
-    told = ", ".join(f"{method} {means[method]:.1f} %" for method in means.sort_values().index)
-    count = own["table"].nunique()
-    return f"Test accuracy, mean over {count} table{'s' if count > 1 else ''}: {told}."
+    best = table[table["chosen"].astype(bool)]
+    means = 100 * best.groupby(["method", "table"], sort=False)["accuracy"].mean().groupby("method", sort=False).mean()
+    text = ", ".join(f"{method} {means[method]:.1f} %" for method in means.sort_values().index)
+    count = best["table"].nunique()
+    return f"Test accuracy, mean over {count} table{'s' if count > 1 else ''}: {text}."
 
 
 def _complexity_summary(table: pd.DataFrame) -> str:
@@ -175,20 +176,20 @@ def _complexity_summary(table: pd.DataFrame) -> str:
     ratios = {}
     for name, rows in table[table["method"].isin(NETWORKS)].groupby("table", sort=False):
         best = rows.loc[rows.groupby("seed")["accuracy"].idxmax().dropna()]
-        own = rows[(rows["method"] == RELU) & rows["chosen"].astype(bool)]
-        ratios[name] = best["tv"].mean() / own["tv"].mean()
-    told = [f"{ratio:.1f} times ({name})" for name, ratio in sorted(ratios.items(), key=lambda item: item[1])]
-    ends = " to ".join(dict.fromkeys((told[0], told[-1])))
+        relu = rows[(rows["method"] == RELU) & rows["chosen"].astype(bool)]
+        ratios[name] = best["tv"].mean() / relu["tv"].mean()
+    phrases = [f"{ratio:.1f} times ({name})" for name, ratio in sorted(ratios.items(), key=lambda item: item[1])]
+    ends = " to ".join(dict.fromkeys((phrases[0], phrases[-1])))
     return f"The most accurate networks of a table vary {ends} as much as its chosen ReLU networks, mean over seeds."
 
 
 def _fit_summary(table: pd.DataFrame) -> str:
     """Accuracy in training and in testing of the chosen models, mean over tables."""
-    own = table[table["chosen"].astype(bool)]
-    means = 100 * own.groupby(["method", "table"], sort=False)[["accuracy_train", "accuracy"]].mean()
+    best = table[table["chosen"].astype(bool)]
+    means = 100 * best.groupby(["method", "table"], sort=False)[["accuracy_train", "accuracy"]].mean()
     means = means.groupby("method", sort=False).mean().sort_values("accuracy")
-    told = ", ".join(f"{method} {row.accuracy_train:.1f} and {row.accuracy:.1f}" for method, row in means.iterrows())
-    return f"Training and test accuracy of chosen models in %, mean over tables: {told}."
+    text = ", ".join(f"{method} {row.accuracy_train:.1f} and {row.accuracy:.1f}" for method, row in means.iterrows())
+    return f"Training and test accuracy of chosen models in %, mean over tables: {text}."
 
 
 _CAPPED = "(paper, by its Figure 30: outputs, capped)"
@@ -208,8 +209,8 @@ def _complexity_notes(scale: str) -> list[str]:
 
 
 def _learned_notes(scale: str) -> list[str]:
-    told = "chosen networks are those with the number of layers that is best on val of their table"
-    return [told, _PROBABILITIES.format(f" {_CAPPED}")]
+    note = "chosen networks are those with the number of layers that is best on val of their table"
+    return [note, _PROBABILITIES.format(f" {_CAPPED}")]
 
 
 def _only_learned(scale: str, seeds: int) -> list[Planned]:

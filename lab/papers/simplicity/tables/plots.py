@@ -23,10 +23,10 @@ COLUMNS = 3
 def fig5(table: pd.DataFrame) -> go.Figure:
     """Left: accuracy between that of the worst and of the best method of each table, mean over tables. Right: mean
     rank. table: as `lab.papers.simplicity.tables.figures.scored` gives it; only what is chosen is drawn."""
-    found = together(table)
-    figure = _panels(["normalized accuracy", "rank"], found)
+    means = together(table)
+    figure = _panels(["normalized accuracy", "rank"], means)
     for number, (name, x) in enumerate((("normalized", "0: worst method of a table, 1: best"), ("rank", "1: best"))):
-        _draw(figure, found, name, (1, number + 1), ".2f")
+        _draw(figure, means, name, (1, number + 1), ".2f")
         figure.update_xaxes(title_text=x, row=1, col=number + 1)
     set_reading(
         figure,
@@ -39,11 +39,11 @@ def fig5(table: pd.DataFrame) -> go.Figure:
 
 def fig20(table: pd.DataFrame) -> go.Figure:
     """One panel per table: test accuracy by method. table: as for `fig5`."""
-    own = table[table["chosen"].astype(bool)].assign(percent=100 * table["accuracy"])
-    names = list(own["table"].unique())
-    figure = _panels(names, own)
+    best = table[table["chosen"].astype(bool)].assign(percent=100 * table["accuracy"])
+    names = list(best["table"].unique())
+    figure = _panels(names, best)
     for number, name in enumerate(names):
-        rows, at = own[own["table"] == name], place(number, COLUMNS)
+        rows, at = best[best["table"] == name], place(number, COLUMNS)
         _draw(figure, rows, "percent", at, ".1f")
         _zoom(figure, rows, at)
     name_axes(figure, len(names), COLUMNS, "test accuracy (%)", "")
@@ -85,9 +85,9 @@ def together(table: pd.DataFrame) -> pd.DataFrame:
 
     k-NN and trees, which have one seed, stand beside the networks of each. A seed of which a run diverged is left out.
     """
-    own = table[table["chosen"].astype(bool)]
-    wide = own.pivot_table(index="seed", columns=["table", "method"], values="accuracy", aggfunc="mean")
-    once = own.groupby(["table", "method"])["seed"].nunique() == 1
+    best = table[table["chosen"].astype(bool)]
+    wide = best.pivot_table(index="seed", columns=["table", "method"], values="accuracy", aggfunc="mean")
+    once = best.groupby(["table", "method"])["seed"].nunique() == 1
     alone = [column for column in wide if once[column]]
     if len(wide) > 1:
         wide[alone] = wide[alone].ffill().bfill()
@@ -96,9 +96,9 @@ def together(table: pd.DataFrame) -> pd.DataFrame:
     low, high = long["table"].map(means.min()), long["table"].map(means.max())
     long["normalized"] = (long["accuracy"] - low) / (high - low).where(high > low)
     long["rank"] = long.groupby(["seed", "table"])["accuracy"].rank(ascending=False)
-    found = long.groupby(["method", "seed"])[["normalized", "rank"]].agg(lambda a: a.mean(skipna=False)).reset_index()
-    every = {method for _, method in alone} & set(found["method"])
-    return found[~found["method"].isin(every) | (found["seed"] == found["seed"].min())]
+    scores = long.groupby(["method", "seed"])[["normalized", "rank"]].agg(lambda a: a.mean(skipna=False)).reset_index()
+    every = {method for _, method in alone} & set(scores["method"])
+    return scores[~scores["method"].isin(every) | (scores["seed"] == scores["seed"].min())]
 
 
 def _panels(titles: Sequence[str], table: pd.DataFrame) -> go.Figure:

@@ -86,7 +86,7 @@ def tables(scale: str = "laptop") -> tuple[str, ...]:
     """
     if check_scale(scale, SCALES) in _TABLES:
         return _TABLES[scale]
-    return tuple(found for found in map(datasets.best, datasets.BENCHMARK) if found)
+    return tuple(name for name in map(datasets.best, datasets.BENCHMARK) if name)
 
 
 def absent(names: Sequence[str]) -> list[str]:
@@ -113,8 +113,8 @@ def network(
     'inputs'
     """
     like = model_scale(scale)
-    own = _WIDTH[like] if width is None else width
-    model = Perceptron(0 if method == LINEAR else layers, own)
+    units = _WIDTH[like] if width is None else width
+    model = Perceptron(0 if method == LINEAR else layers, units)
     if method == TANH:
         model = replace(model, phi="tanh", prefactor=prefactor)
     if method == LEARNED:
@@ -134,9 +134,9 @@ def search(scale: str, table: str, start: str, layers: int = _DEPTH) -> EpisodeS
     recipe = _RECIPE[like]
     reach, depth = _DATA_REACH if inputs else _REACH, layers if scale == "paper" else _DEPTH
     rates, knots = (_INPUT_RATES, _INPUT_KNOTS) if inputs else (_RATES, _KNOTS)
-    own = rates.get(scale, rates[like])
-    restarts = tuple(Restart(seed, rate, knots[like], window=5, start=start) for seed, rate in enumerate(own))
-    found = EpisodeSpec(
+    scale_rates = rates.get(scale, rates[like])
+    restarts = tuple(Restart(seed, rate, knots[like], window=5, start=start) for seed, rate in enumerate(scale_rates))
+    spec = EpisodeSpec(
         Tabular(table),
         Perceptron(depth, 64, inputs="identity" if inputs else None),
         ConstantRate(1_000, recipe.rate, recipe.batch, recipe.optimizer),
@@ -151,19 +151,19 @@ def search(scale: str, table: str, start: str, layers: int = _DEPTH) -> EpisodeS
         retrain_width=_WIDTH[like],
     )
     if like == "laptop":
-        found = replace(
-            found,
-            model=replace(found.model, width=32),
-            inner=replace(found.inner, steps=150),
+        spec = replace(
+            spec,
+            model=replace(spec.model, width=32),
+            inner=replace(spec.inner, steps=150),
             episodes=_EPISODES[scale][inputs],
             growth=2.0,
             retrain=replace(recipe, steps=300),
         )
     if scale == "smoke":
-        found = replace(
-            found, model=replace(found.model, width=4), inner=replace(found.inner, steps=2), episodes=2, growth=1.0
+        spec = replace(
+            spec, model=replace(spec.model, width=4), inner=replace(spec.inner, steps=2), episodes=2, growth=1.0
         )
-    return found
+    return spec
 
 
 def origin(
@@ -186,18 +186,18 @@ def origin(
 def _other_tables(names: Sequence[str], theirs: Sequence[str]) -> list[str]:
     """How tables differ from the paper's: samples, and those that are absent by name."""
     whole = {name: name.removesuffix("_sample") for name in names}
-    found = [f"{name} stands for {of}, of which it is a random part" for name, of in whole.items() if name != of]
+    notes = [f"{name} stands for {of}, of which it is a random part" for name, of in whole.items() if name != of]
     missing = absent(names)
     if theirs and (missing := [name for name in theirs if name in missing]):
-        found.append(f"the paper has {', '.join(missing)}{', too' if set(theirs) & set(whole.values()) else ''}")
+        notes.append(f"the paper has {', '.join(missing)}{', too' if set(theirs) & set(whole.values()) else ''}")
     elif missing and not theirs:
-        found.append(f"{len(names)} of the paper's 16 tables; left out: {', '.join(missing)}")
-    return found
+        notes.append(f"{len(names)} of the paper's 16 tables; left out: {', '.join(missing)}")
+    return notes
 
 
 def _fields(scale: str) -> dict[str, tuple[object, str]]:
-    like, run, found = model_scale(scale), network(scale), search(scale, "MagicTelescope", "zero")
-    rates = sorted({restart.rate for restart in found.restarts})
+    like, run, spec = model_scale(scale), network(scale), search(scale, "MagicTelescope", "zero")
+    rates = sorted({restart.rate for restart in spec.restarts})
     theirs, search_theirs = "paper, App. E.4", "paper, App. C"
     return {
         "hidden layers": (list(LAYERS[like]), f"{theirs}: 1 to 4, chosen on val"),
@@ -209,10 +209,10 @@ def _fields(scale: str) -> dict[str, tuple[object, str]]:
         "weights averaged over the last steps": (run.recipe.average, "paper, App. E.1"),
         "values of α": (list(PREFACTORS[like]), f"{theirs}: within .01 to 8, chosen on val"),
         "settings tried for k-NN and trees": (TRIES[scale], "guess"),
-        "search: width": (found.model.width, "guess: the paper says small"),
-        "search: most inner steps": (found.inner.steps, "guess"),
-        "search: episodes": (found.episodes, "guess"),
+        "search: width": (spec.model.width, "guess: the paper says small"),
+        "search: most inner steps": (spec.inner.steps, "guess"),
+        "search: episodes": (spec.episodes, "guess"),
         "search: rates of knots": (rates, f"{search_theirs}: .01 to .2"),
-        "search: knots": (found.restarts[0].knots, f"{search_theirs}: 50 to 400"),
-        "search: inner steps differentiated": (found.restarts[0].window, search_theirs),
+        "search: knots": (spec.restarts[0].knots, f"{search_theirs}: 50 to 400"),
+        "search: inner steps differentiated": (spec.restarts[0].window, search_theirs),
     }

@@ -37,15 +37,15 @@ WITHOUT_POLYNOMIALS = {"smoke": (), "laptop": ("add",), "paper": ()}  # its runs
 
 def plan(scale: str, seeds: int) -> list[Planned]:
     """Baseline, learned function, and that function in each other shape; degree 0 where there is none."""
-    found = []
+    runs = []
     for task in TASKS:
-        found += [(labels | {"degree": 0}, spec) for labels, spec in by_method(task, scale, seeds)]
+        runs += [(labels | {"degree": 0}, spec) for labels, spec in by_method(task, scale, seeds)]
         base = setting(task, scale)
         for method, degree in _shapes(task, scale):
             part = Shaped(Learned(base.search(("mlp",))), SHAPES[method], degree or None)
             labels = {"task": task, "method": method, "degree": degree}
-            found += [(labels, spec) for spec in base.runs(seeds, mlp=part)]
-    return found
+            runs += [(labels, spec) for spec in base.runs(seeds, mlp=part)]
+    return runs
 
 
 def measure(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
@@ -89,8 +89,8 @@ def _facts(part: str | Learned | Shaped, store: Store) -> dict:
         return {}
     phi = _learned(part, store)
     if part.shape == SYMMETRIZED:
-        found = phi.symmetrized()
-        return {"mirror": found.mirror, "shift": found.shift, "correlation": found.correlation}
+        symmetry = phi.symmetrized()
+        return {"mirror": symmetry.mirror, "shift": symmetry.shift, "correlation": symmetry.correlation}
     fit = getattr(phi, part.shape)(part.degree)
     return {"rms_error": fit.rms_error, "maximum_error": fit.maximum_error}
 

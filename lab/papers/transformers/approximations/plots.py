@@ -45,7 +45,7 @@ def fig12(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     figure.update_xaxes(title_text="input x", row=len(tasks), col=1)
     figure.update_xaxes(title_text="spline, or degree of its polynomial", row=len(tasks), col=2)
     many = table["seed"].nunique() > 1
-    lost = [
+    divergences = [
         f"{task_title(c.task)}, {c.architecture}: {c.lost} of {c.seeds + c.lost}" for c in cells.itertuples() if c.lost
     ]
     set_reading(
@@ -56,7 +56,7 @@ def fig12(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
         f"Whiskers and blue band: {INTERVAL}." if many else "One seed only: no interval.",
         "Polynomials are least squares on the knots and Horner's method in float32, which loses its digits above degree"
         " 18; a Chebyshev series keeps them.",
-        f"Pairs left out, because a run diverged: {'; '.join(lost)}." if lost else "",
+        f"Pairs left out, because a run diverged: {'; '.join(divergences)}." if divergences else "",
     )
     return figure
 
@@ -77,24 +77,24 @@ def summary(table: pd.DataFrame) -> str:
         shown = [
             rows[(rows["method"] == method) & (rows["degree"] == degree)] for method, degree in _shown(rows).items()
         ]
-        told = ", ".join(
+        text = ", ".join(
             f"{NAMES[row.method]}{f' {row.degree}' if row.degree else ''} "
             + ("–" if np.isnan(row.delta) else signed(row.delta))
             for part in shown
             for row in part.itertuples()
         )
-        words.append(f"{task_title(task)}: {told}")
-    lost = " (–: every run of a kind diverged)" if any("–" in word for word in words) else ""
-    return f"Mean accuracy over training, minus baseline, in percentage points. {'; '.join(words)}{lost}."
+        words.append(f"{task_title(task)}: {text}")
+    note = " (–: every run of a kind diverged)" if any("–" in word for word in words) else ""
+    return f"Mean accuracy over training, minus baseline, in percentage points. {'; '.join(words)}{note}."
 
 
 def _shown(rows: pd.DataFrame) -> dict[str, int]:
     """The degree of each method that is drawn and told: the paper's of the polynomials, the highest of the series."""
     degrees = {method: sorted(rows.loc[rows["method"] == method, "degree"].unique()) for method in NAMES}
     return {
-        method: PAPERS if method == POLYNOMIAL and PAPERS in found else found[-1]
-        for method, found in degrees.items()
-        if found
+        method: PAPERS if method == POLYNOMIAL and PAPERS in values else values[-1]
+        for method, values in degrees.items()
+        if values
     }
 
 
@@ -128,9 +128,10 @@ def _draw_gains(
     figure.add_scatter(
         x=[left, right], y=[0, 0], line={"color": GREY, "width": 1.5}, name="GELU", showlegend=False, **mark
     )
-    own = cells[cells["method"] == OURS].iloc[0]
-    if np.isfinite(own["low"]):
-        edges, band = [own["low"]] * 2 + [own["high"]] * 2, {"fill": "toself", "fillcolor": faded(colour(OURS), 0.12)}
+    reference = cells[cells["method"] == OURS].iloc[0]
+    if np.isfinite(reference["low"]):
+        edges = [reference["low"]] * 2 + [reference["high"]] * 2
+        band = {"fill": "toself", "fillcolor": faded(colour(OURS), 0.12)}
         figure.add_scatter(
             x=[left, right, right, left],
             y=edges,
@@ -139,7 +140,9 @@ def _draw_gains(
             **mark | band | {"line": {"width": 0}},
         )
     line = {"color": colour(OURS), "width": 1}
-    figure.add_scatter(x=[left, right], y=[own["delta"]] * 2, line=line, name="learned again", showlegend=False, **mark)
+    figure.add_scatter(
+        x=[left, right], y=[reference["delta"]] * 2, line=line, name="learned again", showlegend=False, **mark
+    )
     for method, part in cells.groupby("method", sort=False):
         part = part.sort_values("degree")
         figure.add_scatter(
@@ -167,8 +170,8 @@ def _draw_gains(
 def _places(table: pd.DataFrame) -> dict[tuple[str, int], tuple[float, str]]:
     """Where each method and degree stands on the axis, and what it is called there; the same in all panels."""
     degrees = sorted(set(table["degree"]) - {0})
-    found = {(OURS, 0): (0.0, "spline"), (SYMMETRIZED, 0): (1.3, "sym.")}
-    return found | {(method, d): (2.5 + i, str(d)) for i, d in enumerate(degrees) for method in APART}
+    places = {(OURS, 0): (0.0, "spline"), (SYMMETRIZED, 0): (1.3, "sym.")}
+    return places | {(method, d): (2.5 + i, str(d)) for i, d in enumerate(degrees) for method in APART}
 
 
 def _mirrored(rows: pd.DataFrame) -> str:

@@ -22,7 +22,7 @@ _FOREIGN = ~np.eye(len(matrix.PAPER), dtype=bool)
 MANY = 100 * float((matrix.PAPER.to_numpy()[_FOREIGN] < 0).mean())  # % of the paper's cells that count as many
 
 
-def _own(table: pd.DataFrame, part: str = "MLP") -> pd.DataFrame:
+def _learned_matrix(table: pd.DataFrame, part: str = "MLP") -> pd.DataFrame:
     """The matrix of a part, of the tasks that are learned: the search of another one has found nothing."""
     learned = [task for task in matrix.PAPER if task in learned_tasks(table)]
     square = matrix.square(matrix.delta(table[table["part"] == part]))
@@ -31,7 +31,7 @@ def _own(table: pd.DataFrame, part: str = "MLP") -> pd.DataFrame:
 
 def _best_on_diagonal(table: pd.DataFrame) -> Verdict:
     """Share of the tasks whose own function is best; chance is one in as many as there are functions."""
-    square = _own(table)
+    square = _learned_matrix(table)
     hits = len(matrix.best(square) & {(task, task) for task in square})
     share = estimates.proportion(hits, len(square.columns), "tasks").scaled(100)
     return Verdict(share, above=100 / max(len(square), 1), unit="%")
@@ -39,7 +39,7 @@ def _best_on_diagonal(table: pd.DataFrame) -> Verdict:
 
 def _own_before_others(table: pd.DataFrame) -> Verdict:
     """What the function learned for a task gains there, minus the mean of what the others gain; over tasks."""
-    square = _own(table)
+    square = _learned_matrix(table)
     lead = [square.loc[task, task] - square[task].drop(task).mean() for task in square]
     return Verdict(over_tasks(lead), above=0.0, unit=POINTS)
 
@@ -47,18 +47,18 @@ def _own_before_others(table: pd.DataFrame) -> Verdict:
 def _transfer(table: pd.DataFrame) -> Verdict:
     """The gain on one task at least of a function learned for another. The variance is pooled over the functions of a
     task."""
-    means, found = per_seed(table[table["part"] == "MLP"], ["task", "architecture"]), []
+    means, verdicts = per_seed(table[table["part"] == "MLP"], ["task", "architecture"]), []
     learned = learned_tasks(table)
     for task in learned:
         others = [source for source in means[task] if source in learned and source != task]
         pairs = {f"{source} on {task}": (source, BASELINE) for source in others}
-        found += gains(means[task], pairs, above=0.0, unit=POINTS)
-    return any_of(found)
+        verdicts += gains(means[task], pairs, above=0.0, unit=POINTS)
+    return any_of(verdicts)
 
 
 def _related_gain(table: pd.DataFrame) -> Verdict:
     """Of each of two related tasks, the gain of the other's function minus the mean of what all others' gain."""
-    learned, found = learned_tasks(table), []
+    learned, verdicts = learned_tasks(table), []
     if dead := [task for task in RELATED if task not in learned]:
         return all_of(absent(NOT_LEARNED, case=task) for task in dead)
     for one, other in (RELATED, RELATED[::-1]):
@@ -66,23 +66,23 @@ def _related_gain(table: pd.DataFrame) -> Verdict:
         means = per_seed(cells, "architecture")
         rest = means[[source for source in means if source in learned and source not in RELATED]]
         groups = {"other": means[other], "rest": rest.mean(axis=1)}
-        found += gains(groups, {f"{other} on {one}": ("other", "rest")}, above=0.0, unit=POINTS)
-    return all_of(found)
+        verdicts += gains(groups, {f"{other} on {one}": ("other", "rest")}, above=0.0, unit=POINTS)
+    return all_of(verdicts)
 
 
 def _many_are_worse(table: pd.DataFrame) -> Verdict:
     """Share of functions of other tasks with less accuracy than the baseline; over functions and tasks."""
-    square = _own(table)
-    own = square.index.to_numpy()[:, None] == square.columns.to_numpy()
-    worse = np.where(own | square.isna(), np.nan, 100.0 * (square < 0))
-    found = estimates.crossed(worse, "tasks", "functions and tasks")
-    return Verdict(found, above=MANY, unit="%")
+    square = _learned_matrix(table)
+    diagonal = square.index.to_numpy()[:, None] == square.columns.to_numpy()
+    worse = np.where(diagonal | square.isna(), np.nan, 100.0 * (square < 0))
+    share = estimates.crossed(worse, "tasks", "functions and tasks")
+    return Verdict(share, above=MANY, unit="%")
 
 
 def _mlp_alone_is_best(table: pd.DataFrame) -> Verdict:
     """On the diagonals: the gain with the MLP's function alone minus that with the others; over tasks."""
-    own = {part: _own(table, part) for part in table["part"].unique()}
-    diagonals = {part: np.array([square.loc[task, task] for task in square]) for part, square in own.items()}
+    squares = {part: _learned_matrix(table, part) for part in table["part"].unique()}
+    diagonals = {part: np.array([square.loc[task, task] for task in square]) for part, square in squares.items()}
     return all_of(
         Verdict(over_tasks(diagonals["MLP"] - diagonal), above=0.0, unit=POINTS, case=f"against {part}")
         for part, diagonal in diagonals.items()
@@ -92,7 +92,7 @@ def _mlp_alone_is_best(table: pd.DataFrame) -> Verdict:
 
 def printed(table: pd.DataFrame) -> pd.DataFrame:
     """The cells of the MLP's matrix beside those that the paper prints: architecture, task, ours, theirs, clear."""
-    cells = matrix.beside(matrix.delta(table[table["part"] == "MLP"]))
+    cells = matrix.common_cells(matrix.delta(table[table["part"] == "MLP"]))
     return cells.rename(columns={"delta": "ours", "paper": "theirs"}).assign(clear=matrix.clear(cells))
 
 

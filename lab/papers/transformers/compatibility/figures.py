@@ -47,8 +47,8 @@ def measure(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
 
 def _summary(table: pd.DataFrame) -> str:
     """How far the MLP matrix agrees with the paper's, and how often the best of a column is on the diagonal."""
-    own = table[table["part"] == "MLP"]
-    return matrix.compare(matrix.delta(own), unlearned=plots.unlearned(own)).sentence()
+    rows = table[table["part"] == "MLP"]
+    return matrix.compare(matrix.delta(rows), unlearned=plots.unlearned(rows)).sentence()
 
 
 def _fig5_notes(scale: str) -> list[str]:

@@ -135,7 +135,7 @@ def compare(ours: pd.DataFrame, paper: pd.DataFrame = PAPER, unlearned: Iterable
 
     unlearned: tasks that no model learned here; their columns have no best.
     """
-    both = beside(ours, paper)
+    both = common_cells(ours, paper)
     signs = np.sign(both["delta"]), np.sign(both["paper"])
     agree, known = (signs[0] == signs[1]), (signs[0] != 0) & (signs[1] != 0) & clear(both)
     here, there = square(both), square(both, "paper")
@@ -155,7 +155,7 @@ def compare(ours: pd.DataFrame, paper: pd.DataFrame = PAPER, unlearned: Iterable
     )
 
 
-def beside(ours: pd.DataFrame, paper: pd.DataFrame = PAPER) -> pd.DataFrame:
+def common_cells(ours: pd.DataFrame, paper: pd.DataFrame = PAPER) -> pd.DataFrame:
     """The rows of what `delta` found that a published matrix has, too, with its numbers as a column `paper`."""
     theirs = paper.rename_axis(index="architecture", columns="task").T.unstack().rename("paper")
     both = ours.set_index(["architecture", "task"]).join(theirs, how="inner")

@@ -53,9 +53,9 @@ def fig5(table: pd.DataFrame) -> go.Figure:
     seeds = counted(int((cells["seeds"] + cells["lost"]).max()), "seed")
     paper = Matrix("Paper, Figure 5 (mean of 6 seeds)", published(cells))
     figure = heatmaps([Matrix(f"Ours (mean of {seeds})", cells, dead), paper])
-    found = compare(cells)
-    if not np.isnan(found.spearman):
-        above(figure, f"Spearman {found.rank_correlation}", 2, 1, side="right", size=SIZE - 1)
+    comparison = compare(cells)
+    if not np.isnan(comparison.spearman):
+        above(figure, f"Spearman {comparison.rank_correlation}", 2, 1, side="right", size=SIZE - 1)
     set_reading(figure, *_key(cells, dead), f"Paper: {PAPER_SOURCE}.")
     return figure
 
@@ -79,9 +79,9 @@ def unlearned(table: pd.DataFrame) -> frozenset[str]:
 
 def published(cells: pd.DataFrame) -> pd.DataFrame:
     """The paper's numbers for these cells, in the form of `delta`'s result."""
-    found = cells[["architecture", "task"]].copy()
-    known = [PAPER.loc[a, t] if a in PAPER.index and t in PAPER else np.nan for a, t in found.itertuples(index=False)]
-    return found.assign(delta=known, error=np.nan, low=np.nan, high=np.nan, seeds=6, lost=0)
+    pairs = cells[["architecture", "task"]].copy()
+    known = [PAPER.loc[a, t] if a in PAPER.index and t in PAPER else np.nan for a, t in pairs.itertuples(index=False)]
+    return pairs.assign(delta=known, error=np.nan, low=np.nan, high=np.nan, seeds=6, lost=0)
 
 
 def heatmaps(matrices: Sequence[Matrix]) -> go.Figure:
@@ -231,14 +231,14 @@ def _interval(half: float) -> str:
 
 
 def _key(cells: pd.DataFrame, dead: frozenset[str]) -> list[str]:
-    lost, runs = int(cells["lost"].sum()), int((cells["seeds"] + cells["lost"]).sum())
+    divergences, runs = int(cells["lost"].sum()), int((cells["seeds"] + cells["lost"]).sum())
     return [
         "Framed: best of the column.",
         "Grey †: no model here does better than a trivial answer, so that differences are noise." if dead else "",
         f"±: {INTERVAL}, of differences between runs of the same seed; bold: it leaves 0 out."
         if cells["low"].notna().any()
         else "One seed only: no interval.",
-        f"Diverged: {lost} of {runs} pairs of runs, left out of the means." if lost else "",
+        f"Diverged: {divergences} of {runs} pairs of runs, left out of the means." if divergences else "",
     ]
 
 

@@ -27,7 +27,7 @@ def on_fineweb(table: pd.DataFrame, scale: str) -> str:
 def losses(rows: pd.DataFrame, by: str = "method") -> dict[str, list[float]]:
     """Of runs that did not diverge, by method."""
     alive = rows[~rows["diverged"].astype(bool)]
-    return {str(kind): own["loss"].astype(float).tolist() for kind, own in alive.groupby(by, sort=False)}
+    return {str(kind): group["loss"].astype(float).tolist() for kind, group in alive.groupby(by, sort=False)}
 
 
 def difference(rows: pd.DataFrame, one: str, other: str, case: str = "", **claimed) -> Verdict:
@@ -65,8 +65,8 @@ def _ratio(table: pd.DataFrame, method: str, base: str, **claimed) -> Verdict:
     # Of seven normal values, the 95 % interval of the median is 1.7 times half of the range between quartiles.
     half = 2 * float(max(spread[method], spread[base]))
     ends = float(middle) - half, float(middle) + half
-    found = Estimate(float(middle), lambda level: ends, 1, "machines", "rounds on one machine")
-    return Verdict(found, unit="×", case=f"{rows['layers'].iloc[0]} layers", **claimed)
+    estimate = Estimate(float(middle), lambda level: ends, 1, "machines", "rounds on one machine")
+    return Verdict(estimate, unit="×", case=f"{rows['layers'].iloc[0]} layers", **claimed)
 
 
 def _spline_is_slow(table: pd.DataFrame) -> Verdict:
@@ -112,8 +112,8 @@ def _closer_with_degree(table: pd.DataFrame) -> Verdict:
     degrees = sorted(map(int, known))
     if len(degrees) < 2:
         return absent("one degree is trained here", above=0.0, unit=NATS)
-    found = compare_one(known, str(degrees[0]), str(degrees[-1]), COVERS)
-    return Verdict(found, above=0.0, unit=NATS, case=f"degree {degrees[0]} against {degrees[-1]}")
+    estimate = compare_one(known, str(degrees[0]), str(degrees[-1]), COVERS)
+    return Verdict(estimate, above=0.0, unit=NATS, case=f"degree {degrees[0]} against {degrees[-1]}")
 
 
 def _spline_is_best(table: pd.DataFrame) -> Verdict:

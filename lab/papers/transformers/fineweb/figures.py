@@ -86,10 +86,10 @@ def measure_timed(planned: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     trained_on = firsts[0][1].notes["device"]
     device = trained_on if trained_on == "cpu" or torch.cuda.is_available() else choose_device("auto")
     for layers in table["layers"].unique():
-        own = {labels["method"]: timed_fleet(run, device) for labels, run in firsts if labels["layers"] == layers}
+        fleets = {labels["method"]: timed_fleet(run, device) for labels, run in firsts if labels["layers"] == layers}
         rounds = 2 if firsts[0][1].spec.recipe.steps < SHORT else ROUNDS
-        times = interleaved(own, rounds, STEPS)
-        for method in own:
+        times = interleaved(fleets, rounds, STEPS)
+        for method in fleets:
             rows = (table["layers"] == layers) & (table["method"] == method)
             ratio, spread = times.ratio(method, GELU)
             table.loc[rows, "step_seconds"] = float(np.median(times.seconds[method]))
@@ -127,12 +127,12 @@ def summary_table7(table: pd.DataFrame) -> str:
     """Loss minus the spline's."""
     means = table[~table["diverged"].astype(bool)].groupby(["method", "degree"], sort=False)["loss"].mean()
     base = means[SPLINE, 0]
-    told = [
+    differences = [
         f"{plots.TITLES[method]}{f' {degree}' if degree else ''} {value - base:+.3f}"
         for (method, degree), value in means.items()
         if method != SPLINE
     ]
-    return f"Held-out loss with the spline {base:.3f} nats a token; minus it: {', '.join(told)}."
+    return f"Held-out loss with the spline {base:.3f} nats a token; minus it: {', '.join(differences)}."
 
 
 def _notes(scale: str) -> list[str]:

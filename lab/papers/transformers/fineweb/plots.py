@@ -64,17 +64,17 @@ def table7(table: pd.DataFrame) -> go.Figure:
     rows = alive[alive["method"] == POLYNOMIAL].groupby("degree")["loss"]
     degrees = sorted(table["degree"].unique())
     for method in (RELU, SPLINE):
-        own = alive.loc[alive["method"] == method, "loss"].to_numpy(float)
-        if len(own):
+        values = alive.loc[alive["method"] == method, "loss"].to_numpy(float)
+        if len(values):
             line = {"color": colour(method), "width": 2, "dash": "dash" if method == RELU else "solid"}
             ends = [0, degrees[-1] + 1]
             figure.add_scatter(
                 x=ends,
-                y=[own.mean()] * 2,
+                y=[values.mean()] * 2,
                 mode="lines",
                 line=line,
                 name=TITLES[method],
-                hovertemplate=f"%{{y:.3f}} ± {half_width(own):.3f}",
+                hovertemplate=f"%{{y:.3f}} ± {half_width(values):.3f}",
             )
     figure.add_scatter(
         x=list(rows.mean().index),

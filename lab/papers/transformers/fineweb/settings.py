@@ -99,9 +99,9 @@ def origin(depths: bool = True) -> Origin:
 
 def _numbers(scale: str, depths: bool) -> dict[str, object]:
     model, recipe = (_SIZES if depths else _SMALL)[scale], _RECIPES[scale]
-    own: dict[str, object] = {"layers": list(DEPTHS[scale])} if depths else {"layers": LAYERS_7[scale]}
-    own |= {} if depths else {"degrees": list(DEGREES[scale])}
-    return own | {
+    numbers: dict[str, object] = {"layers": list(DEPTHS[scale])} if depths else {"layers": LAYERS_7[scale]}
+    numbers |= {} if depths else {"degrees": list(DEGREES[scale])}
+    return numbers | {
         "width": model.width,
         "heads": model.heads,
         "precision": model.precision,

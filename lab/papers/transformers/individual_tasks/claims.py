@@ -20,12 +20,12 @@ PERFECT = 0.99  # accuracy from which on nothing is left to reach
 
 def _faster(table: pd.DataFrame) -> Verdict:
     """At least twice, on both."""
-    found = []
+    verdicts = []
     for task in ("add", "mano"):
         rows = table[table["task"] == task]
         slow, fast = (rows[rows["method"] == method] for method in (BASELINE, MLP))
-        found.append(speed_up(slow, fast, level=CONVERGED, above=2.0, case=task))
-    return all_of(found)
+        verdicts.append(speed_up(slow, fast, level=CONVERGED, above=2.0, case=task))
+    return all_of(verdicts)
 
 
 def _reaches_more(table: pd.DataFrame) -> Verdict:

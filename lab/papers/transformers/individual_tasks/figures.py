@@ -45,14 +45,14 @@ def by_method(task: str, scale: str, seeds: int, methods: Sequence[str] = (BASEL
 
 def _fig2(scale: str, seeds: int) -> list[Planned]:
     """With as many searches as the task's setting has; what is not searched for is labelled with search 0."""
-    found = []
+    runs = []
     for task in FIG2_TASKS:
         base = setting(task, scale)
-        found += [({"task": task, "method": BASELINE, "search": 0}, spec) for spec in base.runs(seeds)]
+        runs += [({"task": task, "method": BASELINE, "search": 0}, spec) for spec in base.runs(seeds)]
         for number in range(base.searches):
             labels = {"task": task, "method": MLP, "search": number}
-            found += [(labels, spec) for spec in base.runs(seeds, base.search(seed=number))]
-    return found
+            runs += [(labels, spec) for spec in base.runs(seeds, base.search(seed=number))]
+    return runs
 
 
 def _fig10(scale: str, seeds: int) -> list[Planned]:
@@ -95,8 +95,8 @@ def by_length(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
             right = batch.hits(run.model()(batch.tokens, batch.positions))[0].all(-1)
         for length in split.latents["length"].unique().tolist():
             share = float("nan") if run.diverged else float(right[split.latents["length"] == length].float().mean())
-            told = {"seed": run.spec.seed, "length": length, "accuracy": share, "diverged": bool(run.diverged)}
-            rows.append(labels | told)
+            row = {"seed": run.spec.seed, "length": length, "accuracy": share, "diverged": bool(run.diverged)}
+            rows.append(labels | row)
     return pd.DataFrame(rows)
 
 
@@ -116,10 +116,10 @@ def shapes(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     for labels, run in runs:
         knots = resolve(run.spec.model.mlp, run.store)
         assert isinstance(knots, Knots), f"run {run.key} has no learned function"
-        seen = mlp_inputs(run)
+        inputs = mlp_inputs(run)
         positions = torch.linspace(knots.low, knots.high, len(knots.values))
-        nearest = ((seen.clamp(knots.low, knots.high) - knots.low) / (positions[1] - positions[0])).round().long()
-        share = torch.bincount(nearest, minlength=len(knots.values)) / len(seen)  # NaN: the model diverged
+        nearest = ((inputs.clamp(knots.low, knots.high) - knots.low) / (positions[1] - positions[0])).round().long()
+        share = torch.bincount(nearest, minlength=len(knots.values)) / len(inputs)  # NaN: the model diverged
         for x, value, density in zip(positions.tolist(), knots.values, share.tolist(), strict=True):
             row = {"task": labels["task"], "x": x, "value": value, "density": density}
             rows.append(row | {"accuracy": float(run.accuracy[-1])})
@@ -161,19 +161,19 @@ def _differences(table: pd.DataFrame) -> str:
         if not learned(task, rows.groupby(by)["accuracy"].mean().max()):
             dead.append(task_title(task))
             continue
-        found = gain(rows)
-        low, high = found.interval(LEVEL)
+        estimate = gain(rows)
+        low, high = estimate.interval(LEVEL)
         interval = f" [{low:.1f}, {high:.1f}]" if isfinite(low) else ""
-        searches = f" ({found.n} searches)" if found.over == "searches" and found.n > 1 else ""
-        words.append(f"{task_title(task)} " + (f"{signed(found.effect)}{interval}{searches}" if found.n else "–"))
-    lost = " (–: every run of a kind diverged)" if any(word.endswith("–") for word in words) else ""
+        searches = f" ({estimate.n} searches)" if estimate.over == "searches" and estimate.n > 1 else ""
+        words.append(f"{task_title(task)} " + (f"{signed(estimate.effect)}{interval}{searches}" if estimate.n else "–"))
+    note = " (–: every run of a kind diverged)" if any(word.endswith("–") for word in words) else ""
     several = any("searches)" in word for word in words)
     covers = "over seeds of one search" + (
         ", or over searches and their seeds where there are several" if several else ""
     )
     spread = f" (in brackets: 95 % interval, {covers})" if any("[" in word for word in words) else ""
-    told = f"{MLP} minus baseline, in percentage points{spread}: {', '.join(words) or 'none'}{lost}"
-    return f"{told}; not learned, no better than a trivial answer: {', '.join(dead)}." if dead else f"{told}."
+    text = f"{MLP} minus baseline, in percentage points{spread}: {', '.join(words) or 'none'}{note}"
+    return f"{text}; not learned, no better than a trivial answer: {', '.join(dead)}." if dead else f"{text}."
 
 
 def _length_summary(table: pd.DataFrame) -> str:
@@ -187,8 +187,8 @@ def _length_summary(table: pd.DataFrame) -> str:
         at = rows.loc[rows["length"] == TRAINED_TO, "accuracy"].mean()
         words.append(f"{method} {at:.1f} and {rows.loc[rows['beyond'], 'accuracy'].mean():.1f} %")
         failed += [method] if at < LEARNED_LENGTH else []
-    told = f"Copied exactly at length {TRAINED_TO}, and in the mean of longer ones: {', '.join(words)}."
-    return f"{told} Not even length {TRAINED_TO} is learned here by {', '.join(failed)}." if failed else told
+    text = f"Copied exactly at length {TRAINED_TO}, and in the mean of longer ones: {', '.join(words)}."
+    return f"{text} Not even length {TRAINED_TO} is learned here by {', '.join(failed)}." if failed else text
 
 
 def _width_summary(table: pd.DataFrame) -> str:
@@ -204,8 +204,8 @@ def _shapes_summary(table: pd.DataFrame) -> str:
         if not learned(task, rows["accuracy"].iloc[0])
     ]
     count = table["task"].nunique()
-    told = f"{count - len(dead)} of {count} are of models that learned their task"
-    return f"{told}; grey, of models no better than a trivial answer: {', '.join(dead)}." if dead else f"{told}."
+    text = f"{count - len(dead)} of {count} are of models that learned their task"
+    return f"{text}; grey, of models no better than a trivial answer: {', '.join(dead)}." if dead else f"{text}."
 
 
 def _entry(name: str, section: str, title: str, shows: str, says: str, **rest) -> Entry:

@@ -43,18 +43,18 @@ def fig2(table: pd.DataFrame) -> go.Figure:
     tasks, columns = list(table["task"].unique()), 2
     any_diverged = diverged(table)[0] > 0
     figure = grid([task_title(task) for task in tasks], columns, height=170, gap=76 if any_diverged else 62, top=64)
-    lost, named = [], set()
+    divergences, named = [], set()
     for number, task in enumerate(tasks):
         at = place(number, columns)
         rows = table[table["task"] == task]
         for method in methods_of(rows):
             _draw_runs(figure, rows[rows["method"] == method], method, at, legend=method not in named)
             named.add(method)
-        lost += _mark_diverged(figure, rows, task, at)
+        divergences += _mark_diverged(figure, rows, task, at)
         _draw_floor(figure, rows, "step", at)
         figure.update_yaxes(range=FULL, row=at[0], col=at[1])
     name_axes(figure, len(tasks), columns, STEP, ACCURACY)
-    set_reading(figure, CURVES, FLOOR, _said(lost))
+    set_reading(figure, CURVES, FLOOR, _said(divergences))
     return figure
 
 
@@ -66,21 +66,21 @@ def fig10(table: pd.DataFrame) -> go.Figure:
     tasks, methods = list(table["task"].unique()), methods_of(table)
     heads = [_head(method) if not row else "" for row in range(len(tasks)) for method in methods]
     figure = grid(heads, len(methods), height=104, gap=42, top=34, left=72, horizontal=18, share_y=True)
-    lost = []
+    divergences = []
     for row, task in enumerate(tasks, 1):
         for column, method in enumerate(methods, 1):
             rows = table[(table["task"] == task) & (table["method"] == method)]
             if column > 1 and methods[0] == "baseline":
                 _draw_reference(figure, table[(table["task"] == task) & (table["method"] == "baseline")], (row, column))
             _draw_runs(figure, rows, method, (row, column), legend=False)
-            lost += _mark_diverged(figure, rows, task, (row, column), side="right")
+            divergences += _mark_diverged(figure, rows, task, (row, column), side="right")
             _draw_floor(figure, table[table["task"] == task], "step", (row, column), note=column == 1)
             figure.update_yaxes(range=FULL, tickvals=(0, 50, 100), row=row, col=column)
             figure.update_xaxes(nticks=4, row=row, col=column)
         figure.update_yaxes(title_text=f"<b>{task_title(task)}</b><br>test acc. (%)", row=row, col=1)
     figure.update_xaxes(title_text=STEP, row=len(tasks))
     dotted = "Dotted grey: the baseline's mean again." if len(methods) > 1 and methods[0] == "baseline" else ""
-    set_reading(figure, CURVES, dotted, FLOOR, _said(lost))
+    set_reading(figure, CURVES, dotted, FLOOR, _said(divergences))
     return figure
 
 
@@ -182,8 +182,8 @@ def _draw_runs(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int
         colour(method),
         rows.pivot(index="step", columns=["search", "seed"], values="accuracy").sort_index(axis=1),
     )
-    lost = rows[rows["diverged"].astype(bool)] if "diverged" in rows else rows[:0]
-    lost_runs = set(zip(lost["search"], lost["seed"], strict=True))
+    diverged_rows = rows[rows["diverged"].astype(bool)] if "diverged" in rows else rows[:0]
+    diverged_runs = set(zip(diverged_rows["search"], diverged_rows["seed"], strict=True))
     several = rows["search"].nunique() > 1
     for search, seed in runs:
         figure.add_scatter(
@@ -192,7 +192,7 @@ def _draw_runs(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int
             mode="lines",
             name=f"{method}, search {search}, seed {seed}" if several else f"{method}, seed {seed}",
             legendgroup=method,
-            line={"color": faded(ink, 0.4), "width": 1, "dash": "dot" if (search, seed) in lost_runs else "solid"},
+            line={"color": faded(ink, 0.4), "width": 1, "dash": "dot" if (search, seed) in diverged_runs else "solid"},
             showlegend=False,
             hovertemplate="step %{x}: %{y:.1f} %",
             row=at[0],
@@ -261,32 +261,32 @@ def _mark_diverged(
     figure: go.Figure, rows: pd.DataFrame, task: str, at: tuple[int, int], side: str = "right"
 ) -> list[str]:
     """Write above a panel how many of its runs diverged, and give the same as phrases."""
-    found = [(method, *diverged(part)) for method, part in rows.groupby("method", sort=False)]
-    found = [(method, lost, runs) for method, lost, runs in found if lost]
-    if found:
+    counts = [(method, *diverged(part)) for method, part in rows.groupby("method", sort=False)]
+    counts = [(method, count, runs) for method, count, runs in counts if count]
+    if counts:
         words = ", ".join(
-            f'<span style="color:{colour(method)}">{lost} of {runs}</span>' for method, lost, runs in found
+            f'<span style="color:{colour(method)}">{count} of {runs}</span>' for method, count, runs in counts
         )
         above(figure, f"diverged: {words}", *at, side=side, size=SIZE - 2)
-    return [f"{task_title(task)}, {method}: {lost} of {runs}" for method, lost, runs in found]
+    return [f"{task_title(task)}, {method}: {count} of {runs}" for method, count, runs in counts]
 
 
 def _diverged_runs(table: pd.DataFrame) -> list[str]:
     """The same phrases for a table without panels of curves."""
     by = [name for name in ("task", "method", "width") if name in table]
-    found = []
+    phrases = []
     for names, rows in table.groupby(by, sort=False):
-        lost, runs = diverged(rows)
-        if lost:
+        count, runs = diverged(rows)
+        if count:
             words = [
                 f"width {name}" if label == "width" else task_title(name) for label, name in zip(by, names, strict=True)
             ]
-            found.append(f"{', '.join(words)}: {lost} of {runs}")
-    return found
+            phrases.append(f"{', '.join(words)}: {count} of {runs}")
+    return phrases
 
 
-def _said(lost: list[str]) -> str:
-    return f"Diverged runs (left out of means from there on): {'; '.join(lost)}." if lost else ""
+def _said(divergences: list[str]) -> str:
+    return f"Diverged runs (left out of means from there on): {'; '.join(divergences)}." if divergences else ""
 
 
 def _interval(table: pd.DataFrame, mark: str) -> str:

@@ -74,18 +74,18 @@ def _mlp_is_better(table: pd.DataFrame) -> Verdict:
     """Training perplexity with the learned MLP function below the baseline's, on each of the paper's texts."""
     changes = {task: perplexity_changes(rows, "method", BASELINE) for task, rows in _by_text(_texts_here(table))}
     return all_of(
-        Verdict(found[MLP], below=0.0, unit="%", case=task) for task, found in changes.items() if MLP in found
+        Verdict(effects[MLP], below=0.0, unit="%", case=task) for task, effects in changes.items() if MLP in effects
     )
 
 
 def _relative_gains(table: pd.DataFrame) -> dict[str, float]:
     """By text: what the learned MLP function gains in log perplexity, as a share of what GELU gains on a linear MLP."""
-    found = {}
+    shares = {}
     for task, rows in _by_text(table):
         logs = {kind: np.log(values).mean() for kind, values in groups(rows, "method", "perplexity").items()}
         if {"linear MLP", BASELINE, MLP} <= set(logs):
-            found[task] = float(100 * (logs[BASELINE] - logs[MLP]) / (logs["linear MLP"] - logs[BASELINE]))
-    return found
+            shares[task] = float(100 * (logs[BASELINE] - logs[MLP]) / (logs["linear MLP"] - logs[BASELINE]))
+    return shares
 
 
 def _code_gains_more(table: pd.DataFrame) -> Verdict:
@@ -95,8 +95,8 @@ def _code_gains_more(table: pd.DataFrame) -> Verdict:
         sides["code" if task.split()[0] in CODE else "prose"].append(gain)
     if not all(sides.values()):
         return absent("there are not both code and prose", unit=POINTS, above=0.0)
-    found = estimates.compare(sides, {"": ("code", "prose")}, "texts, of one search each")[""]
-    return Verdict(replace(found, over="texts"), above=0.0, unit=POINTS)
+    difference = estimates.compare(sides, {"": ("code", "prose")}, "texts, of one search each")[""]
+    return Verdict(replace(difference, over="texts"), above=0.0, unit=POINTS)
 
 
 def _characters_gain_more(table: pd.DataFrame) -> Verdict:
@@ -107,8 +107,8 @@ def _characters_gain_more(table: pd.DataFrame) -> Verdict:
         for (corpus, tokens), gain in gains.items()
         if tokens != "char" and (corpus, "char") in gains
     ]
-    found = estimates.mean(both, "texts", "texts, of one search each")
-    return Verdict(found, above=0.0, unit=POINTS)
+    difference = estimates.mean(both, "texts", "texts, of one search each")
+    return Verdict(difference, above=0.0, unit=POINTS)
 
 
 def losses_by_method(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -180,9 +180,9 @@ FIG15 = (
 
 def _better_at_each_size(table: pd.DataFrame) -> Verdict:
     """Accuracy with the MLP function learned from zero minus the baseline's."""
-    found = {size: accuracy_gains(rows, "method", BASELINE) for size, rows in by_size(table)}
+    effects = {size: accuracy_gains(rows, "method", BASELINE) for size, rows in by_size(table)}
     return all_of(
-        Verdict(gains[MLP], above=0.0, unit=POINTS, case=size) for size, gains in found.items() if MLP in gains
+        Verdict(gains[MLP], above=0.0, unit=POINTS, case=size) for size, gains in effects.items() if MLP in gains
     )
 
 
@@ -190,21 +190,21 @@ def _mlp_alone_is_best(table: pd.DataFrame) -> Verdict:
     """Training perplexity with a learned attention, or with both learned, above that with the learned MLP alone."""
     verdicts = []
     for size, rows in by_size(table):
-        found = perplexity_changes(rows, "method", MLP)
+        effects = perplexity_changes(rows, "method", MLP)
         verdicts += [
-            Verdict(found[method], above=0.0, unit="%", case=f"{size}, {method}")
+            Verdict(effects[method], above=0.0, unit="%", case=f"{size}, {method}")
             for method in (ATTENTION, BOTH)
-            if method in found
+            if method in effects
         ]
     return all_of(verdicts)
 
 
 def _several_models_are_better(table: pd.DataFrame) -> Verdict:
     """Accuracy with functions of several models minus that with functions of one."""
-    found = {layers: accuracy_gains(rows, "method", ALONE) for layers, rows in table.groupby("layers")}
+    effects = {layers: accuracy_gains(rows, "method", ALONE) for layers, rows in table.groupby("layers")}
     return all_of(
         Verdict(gains[TOGETHER], above=0.0, unit=POINTS, case=f"{layers} layers")
-        for layers, gains in found.items()
+        for layers, gains in effects.items()
         if TOGETHER in gains
     )
 

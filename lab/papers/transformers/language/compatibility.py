@@ -31,14 +31,14 @@ def settings(scale: str) -> list[Setting]:
 
 def plan(scale: str, seeds: int) -> list[Planned]:
     """Each task with the baseline, and with the MLP function learned for each."""
-    found, known = [], settings(scale)
+    runs, known = [], settings(scale)
     for base in known:
         labels = {"task": base.task_name, "architecture": BASELINE}
-        found += [(labels, run) for run in base.runs(seeds)]
+        runs += [(labels, run) for run in base.runs(seeds)]
         for other in known:
             labels = {"task": base.task_name, "architecture": other.task_name}
-            found += [(labels, run) for run in base.runs(seeds, other.search())]
-    return found
+            runs += [(labels, run) for run in base.runs(seeds, other.search())]
+    return runs
 
 
 def measure(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:

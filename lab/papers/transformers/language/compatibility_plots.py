@@ -30,13 +30,13 @@ def fig9(table: pd.DataFrame) -> go.Figure:
     changes = np.full((len(kinds), len(tasks)), np.nan)
     texts = np.full(changes.shape, "–", object)
     for column, task in enumerate(tasks):
-        found = perplexity_changes(table[table["task"] == task], "architecture", BASELINE)
+        effects = perplexity_changes(table[table["task"] == task], "architecture", BASELINE)
         for row, kind in enumerate(kinds):
-            if kind in found:
-                low, high = found[kind].interval(LEVEL)
-                changes[row, column] = found[kind].effect
+            if kind in effects:
+                low, high = effects[kind].interval(LEVEL)
+                changes[row, column] = effects[kind].effect
                 half = "" if np.isnan(low) else f"<br>± {(high - low) / 2:.1f}"
-                texts[row, column] = f"{signed(found[kind].effect)}{half}"
+                texts[row, column] = f"{signed(effects[kind].effect)}{half}"
     figure = go.Figure(
         go.Heatmap(
             z=-changes,  # lower perplexity is better, and blue

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 def plan_table3(scale: str, seeds: int) -> list[Planned]:
     """Each design, with a search where its function is learned."""
-    base, found = on_stories(scale), []
+    base, runs = on_stories(scale), []
     for design in DESIGNS:
-        own = replace(base, model=replace(base.model, **design.changes))
-        learned: dict[str, Any] = {"mlp": Learned(own.search())} if design.learned else {}
+        setting = replace(base, model=replace(base.model, **design.changes))
+        learned: dict[str, Any] = {"mlp": Learned(setting.search())} if design.learned else {}
         labels = {"task": base.task_name, "method": design.name}
-        found += [(labels, spec) for spec in own.runs(seeds, **learned)]
-    return found
+        runs += [(labels, spec) for spec in setting.runs(seeds, **learned)]
+    return runs
 
 
 def measure_table3(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
@@ -41,14 +41,14 @@ def summary_table3(table: pd.DataFrame) -> str:
     base = table[table["method"] == GELU]
     perplexities, accuracies = perplexity_changes(table, "method", GELU), accuracy_gains(table, "method", GELU)
 
-    def told(name: str) -> str:
+    def numbers(name: str) -> str:
         return f"{name} {signed(perplexities[name].effect)} %, {signed(accuracies[name].effect)} points"
 
     best = min(perplexities, key=lambda name: perplexities[name].effect)
     return (
         f"GELU: training perplexity {base['perplexity'].mean():.2f} (paper 1.58), accuracy"
-        f" {100 * base['accuracy'].mean():.1f} % (paper 63.7). Against it: {told(MLP)} (paper −0.6 %, +0.7 points);"
-        f" the lowest perplexity has {told(best)}."
+        f" {100 * base['accuracy'].mean():.1f} % (paper 63.7). Against it: {numbers(MLP)} (paper −0.6 %, +0.7 points);"
+        f" the lowest perplexity has {numbers(best)}."
     )
 
 

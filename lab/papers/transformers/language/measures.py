@@ -51,8 +51,8 @@ def groups(table: pd.DataFrame, by: str, value: str) -> dict[str, list[float]]:
 def perplexity_changes(table: pd.DataFrame, by: str, base: str, value: str = "perplexity") -> dict[str, Estimate]:
     """How much higher the perplexity of each kind is than that of `base`, in percent (geometric means over seeds)."""
     logs = {kind: [log(one) for one in values] for kind, values in groups(table, by, value).items()}
-    found = compare(logs, {kind: (kind, base) for kind in logs if kind != base and base in logs}, COVERS)
-    return {kind: _percent(estimate) for kind, estimate in found.items()}
+    differences = compare(logs, {kind: (kind, base) for kind in logs if kind != base and base in logs}, COVERS)
+    return {kind: _percent(estimate) for kind, estimate in differences.items()}
 
 
 def accuracy_gains(table: pd.DataFrame, by: str, base: str) -> dict[str, Estimate]:
@@ -104,7 +104,7 @@ def over_sizes(sizes: Iterable[Mapping[str, float]]) -> str:
             if not isnan(value):  # every run of that size diverged
                 values.setdefault(method, []).append(value)
     return ", ".join(
-        f"{method} {signed(min(own), 2)} to {signed(max(own), 2)}"
-        f" (above 0 at {sum(value > 0 for value in own)} of {len(own)} sizes)"
-        for method, own in values.items()
+        f"{method} {signed(min(numbers), 2)} to {signed(max(numbers), 2)}"
+        f" (above 0 at {sum(value > 0 for value in numbers)} of {len(numbers)} sizes)"
+        for method, numbers in values.items()
     )

@@ -111,9 +111,9 @@ def deeper(scale: str) -> Setting:
 
 
 def _named(name: str) -> Text:
-    found = text_named(name)
-    assert found is not None, f"{name} is no text"
-    return found
+    text = text_named(name)
+    assert text is not None, f"{name} is no text"
+    return text
 
 
 # Where the paper is silent or cannot be read, at every scale.

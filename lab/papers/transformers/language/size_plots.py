@@ -105,15 +105,15 @@ def table5(table: pd.DataFrame) -> go.Figure:
 
 def _draw_gains(figure: go.Figure, table: pd.DataFrame, gains: Gains, at: tuple[int, int], legend: bool) -> None:
     """The gains of each method at each size, side by side."""
-    found = [(size, method, gain) for size, rows in by_size(table) for method, gain in gains(rows).items()]
+    effects = [(size, method, gain) for size, rows in by_size(table) for method, gain in gains(rows).items()]
     methods, sizes = [m for m in methods_of(table) if m != BASELINE], [size for size, _ in by_size(table)]
     for rank, method in enumerate(methods):
-        own = [(size, gain) for size, name, gain in found if name == method]
+        points = [(size, gain) for size, name, gain in effects if name == method]
         shift = 0.16 * (rank - (len(methods) - 1) / 2)
-        ends = [gain.interval(LEVEL) for _, gain in own]
+        ends = [gain.interval(LEVEL) for _, gain in points]
         figure.add_scatter(
-            x=[sizes.index(size) + shift for size, _ in own],
-            y=[gain.effect for _, gain in own],
+            x=[sizes.index(size) + shift for size, _ in points],
+            y=[gain.effect for _, gain in points],
             error_y={"array": [(high - low) / 2 for low, high in ends], "thickness": 1.2, "width": 3},
             mode="markers",
             marker={"color": colour(method), "symbol": METHOD_SYMBOLS[method], "size": 8},

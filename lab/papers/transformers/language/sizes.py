@@ -43,25 +43,25 @@ def of_size(base: Setting, layers: int, width: int) -> Setting:
 
 def plan_sizes(texts: dict[str, str], methods: Sequence[str], scale: str, seeds: int) -> list[Planned]:
     """Each size with each method, on one text; texts: by scale."""
-    found = []
+    runs = []
     for layers, width in SIZES[scale]:
         base = of_size(language(texts[scale], scale), layers, width)
         for method in methods:
             labels = {"task": base.task_name, "method": method, "layers": layers, "width": width}
-            found += [(labels, run) for run in base.runs(seeds, **changes(base, method))]
-    return found
+            runs += [(labels, run) for run in base.runs(seeds, **changes(base, method))]
+    return runs
 
 
 def plan_table5(scale: str, seeds: int) -> list[Planned]:
     """Two depths: a linear MLP, GELU, a function of one model, a function of several."""
-    found = []
+    runs = []
     for base in (on_stories(scale), deeper(scale)):
         for method in (*MODELS, "Linear", GELU):
             search = replace(base.search(), models=MODELS.get(method, 1))
             part = Learned(search) if method in MODELS else "identity" if method == "Linear" else "gelu"
             labels = {"task": base.task_name, "method": method, "layers": base.model.layers}
-            found += [(labels, run) for run in base.runs(seeds, mlp=part)]
-    return found
+            runs += [(labels, run) for run in base.runs(seeds, mlp=part)]
+    return runs
 
 
 def measure(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
@@ -107,8 +107,8 @@ def summary_table5(table: pd.DataFrame) -> str:
     words = []
     for layers, rows in table.groupby("layers", sort=False):
         gains = accuracy_gains(rows, "method", GELU)
-        told = ", ".join(f"{method} {signed(gain.effect, 2)}" for method, gain in gains.items())
-        words.append(f"{counted(layers, 'layer')}: {told}")
+        text = ", ".join(f"{method} {signed(gain.effect, 2)}" for method, gain in gains.items())
+        words.append(f"{counted(layers, 'layer')}: {text}")
     return f"Held-out accuracy minus that with GELU, in percentage points. {'; '.join(words)}."
 
 

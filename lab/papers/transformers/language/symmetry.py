@@ -25,15 +25,15 @@ SYMMETRIZED = "symmetrized"
 
 def plan(scale: str, seeds: int) -> list[Planned]:
     """Each size of Figure 7 with GELU, with its learned function, and with that function symmetrized."""
-    found = []
+    runs = []
     for layers, width in SIZES[scale]:
         base = of_size(language(STORIES[scale], scale), layers, width)
         learned = Learned(base.search())
         parts: dict[str, Part] = {BASELINE: "gelu", MLP: learned, SYMMETRIZED: Shaped(learned, SYMMETRIZED)}
         for method, part in parts.items():
             labels = {"task": base.task_name, "method": method, "layers": layers, "width": width}
-            found += [(labels, run) for run in base.runs(seeds, mlp=part)]
-    return found
+            runs += [(labels, run) for run in base.runs(seeds, mlp=part)]
+    return runs
 
 
 def measure(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:

@@ -29,15 +29,15 @@ UNCLEAR = "shakespeare char"  # three seeds do not decide whether the gain dimin
 
 def search_of(base: Setting, method: str) -> SearchSpec:
     """The search of a method; one begins with GELU."""
-    found = base.search(LEARNED[method])
-    return replace(found, start="gelu") if method == FROM_GELU else found
+    search = base.search(LEARNED[method])
+    return replace(search, start="gelu") if method == FROM_GELU else search
 
 
 def changes(base: Setting, method: str) -> dict[str, Any]:
     """What a method changes in the baseline's model."""
     if method in LEARNED:
-        found = search_of(base, method)
-        return {part: Learned(found, part) for part in found.learn}
+        search = search_of(base, method)
+        return {part: Learned(search, part) for part in search.learn}
     return {"mlp": "identity"} if method == LINEAR else {}
 
 
@@ -56,7 +56,7 @@ def plan_fig8(scale: str, seeds: int) -> list[Planned]:
 def plan_fig15(scale: str, seeds: int) -> list[Planned]:
     """The baseline, and the learned function of the MLP. At laptop scale half as many seeds where these are enough."""
     each = {name: -(-seeds // 2) if scale == "laptop" and name != UNCLEAR else seeds for name in TEXTS[scale]}
-    return [planned for name, own in each.items() for planned in by_method(name, scale, own, (BASELINE, MLP))]
+    return [planned for name, count in each.items() for planned in by_method(name, scale, count, (BASELINE, MLP))]
 
 
 def summary_fig8(table: pd.DataFrame) -> str:

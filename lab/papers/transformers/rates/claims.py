@@ -19,16 +19,16 @@ NOT_LEARNED = "no model leaves the trivial answer at this rate"
 
 def gains(table: pd.DataFrame, chosen: Callable[[pd.DataFrame], pd.DataFrame]) -> list[Verdict]:
     """By task: ours minus baseline in the rows that are chosen, mean accuracy over training."""
-    rows, found = chosen(table), []
+    rows, verdicts = chosen(table), []
     for task in known_tasks(table):
-        own = rows[rows["task"] == task]
-        if own.empty:
-            found.append(absent("no runs at this rate", case=task))
-        elif not learned(task, own.groupby("method")["last"].mean().max()):
-            found.append(absent(NOT_LEARNED, case=task))
+        task_rows = rows[rows["task"] == task]
+        if task_rows.empty:
+            verdicts.append(absent("no runs at this rate", case=task))
+        elif not learned(task, task_rows.groupby("method")["last"].mean().max()):
+            verdicts.append(absent(NOT_LEARNED, case=task))
         else:
-            found.append(Verdict(gain(own), above=0.0, unit=POINTS, case=task))
-    return found
+            verdicts.append(Verdict(gain(task_rows), above=0.0, unit=POINTS, case=task))
+    return verdicts
 
 
 def _faster(table: pd.DataFrame, chosen: Callable[[pd.DataFrame], pd.DataFrame], tasks: tuple[str, ...]) -> Verdict:

@@ -46,7 +46,7 @@ def rates(task: str, scale: str) -> tuple[float, ...]:
 
 def plan(scale: str, seeds: int) -> list[Planned]:
     """Each rate on `test` with the figure's seeds, and on `val` with those of the sweep."""
-    found = []
+    pairs = []
     for task in tasks.NAMES:
         base = setting(task, scale)
         for method, search in ((BASELINE, None), (MLP, base.search())):
@@ -54,9 +54,9 @@ def plan(scale: str, seeds: int) -> list[Planned]:
                 recipe = replace(base.recipe, rate=rate)
                 labels = {"task": task, "method": method, "rate": rate, "read": base.read}
                 runs = [replace(run, recipe=recipe) for run in base.runs(seeds, search)]
-                found += [(labels | {"split": TEST}, run) for run in runs]
-                found += [(labels | {"split": VAL}, replace(runs[0], seed=seed, evaluate=("val",))) for seed in SEEDS]
-    return found
+                pairs += [(labels | {"split": TEST}, run) for run in runs]
+                pairs += [(labels | {"split": VAL}, replace(runs[0], seed=seed, evaluate=("val",))) for seed in SEEDS]
+    return pairs
 
 
 def measure(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:

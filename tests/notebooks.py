@@ -37,16 +37,28 @@ def read(path):
     return nbformat.read(path, as_version=4)
 
 
+def smoke(notebook):
+    """Values of its parameters with which figures and, where it trains some, models are of smoke scale."""
+    source = parameters(notebook).source
+    return {name: "smoke" for name in ("scale", "training") if re.search(f"^{name} = ", source, re.MULTILINE)}
+
+
+def parameters(notebook):
+    """The cell tagged `parameters`, which has to be one."""
+    cells = [cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", [])]
+    assert len(cells) == 1, f"{len(cells)} cells are tagged `parameters`, one should be"
+    return cells[0]
+
+
 def set_parameters(notebook, **values):
     """Replace assignments `name = …` in the cell tagged `parameters`, where each must stand exactly once.
 
     Returns the notebook, changed in place.
     """
-    cells = [cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", [])]
-    assert len(cells) == 1, f"{len(cells)} cells are tagged `parameters`, one should be"
+    cell = parameters(notebook)
     for name, value in values.items():
         assignment = re.compile(rf"^{name} = .*?(?=\s*(#|$))", re.MULTILINE)  # up to a comment, if any
         line = f"{name} = {value!r}"
-        cells[0].source, found = assignment.subn(lambda _, line=line: line, cells[0].source)
+        cell.source, found = assignment.subn(lambda _, line=line: line, cell.source)
         assert found == 1, f"`{name} = …` stands {found} times in the parameters cell"
     return notebook

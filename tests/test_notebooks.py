@@ -28,7 +28,8 @@ def test_the_browser_runs_those_that_are_said_to_run_there():
 
 @pytest.mark.parametrize("name", sorted(set(notebooks.names()) - set(notebooks.BROWSED if notebooks.browser() else ())))
 def test_it_runs_at_smoke_scale(name, tmp_path, record_property):
-    notebook = notebooks.set_parameters(notebooks.read(notebooks.FOLDER / name), scale="smoke")
+    notebook = notebooks.read(notebooks.FOLDER / name)
+    notebooks.set_parameters(notebook, **notebooks.smoke(notebook))
     client = NotebookClient(
         notebook,
         timeout=int(LIMIT * SLACK),
@@ -56,6 +57,16 @@ def test_it_has_the_form_of_all_notebooks(name):
     drawing = "lab.compare(" if name == OWN else "lab.figure("
     assert any(drawing in cell.source for cell in code) and any("lab.explore(" in cell.source for cell in code)
     assert cells[-1].cell_type == "markdown" and "## What to try" in cells[-1].source
+
+
+@pytest.mark.parametrize("name", sorted(set(notebooks.names()) - {OWN}))
+def test_its_figures_are_of_the_largest_scale_that_is_shipped(name):
+    notebook = notebooks.read(notebooks.FOLDER / name)
+    assert re.search('^scale = "best"$', notebooks.parameters(notebook).source, re.MULTILINE)
+    code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
+    figures = re.findall(r"lab\.figure\(([^()]*(?:\([^()]*\))?[^()]*)\)", code)
+    assert len(figures) == code.count("lab.figure(") > 0
+    assert [figure for figure in figures if not re.search(r"scale=(scale\b|ready\(.*, scale\))", figure)] == []
 
 
 @pytest.mark.parametrize("name", notebooks.names())

@@ -95,7 +95,7 @@ def opened(open_notebook):
 
     def open_(name) -> Notebook:
         assert name in notebooks.BROWSED
-        lab = open_notebook(name, scale="smoke")
+        lab = open_notebook(name, **notebooks.smoke(notebooks.read(notebooks.FOLDER / name)))
         lab.run_all()
         assert lab.errors() == []
         expect(lab.page.locator(".js-plotly-plot, .lab-chart").nth(2)).to_be_attached()

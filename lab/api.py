@@ -19,13 +19,13 @@ from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
 from lab.own.search import search_data
 from lab.own.settings import Replaced
-from lab.papers.hypernetwork.settings import READ_HELD_OUT, logic, of_task, read_length, sraven
+from lab.papers.hypernetwork.settings import of_task, run_of_codes
 from lab.papers.simplicity.defaults import of_table
 from lab.papers.transformers.defaults import of_sequences
 from lab.papers.transformers.language.settings import language
 from lab.papers.transformers.settings import Setting
 from lab.run import MOST_SEED, MOST_SEEDS, MOST_WIDTH, Run, Runs, complete
-from lab.scale import check_scale
+from lab.scale import BEST, check_scale, largest_first
 from lab.search_results import EpisodeResult, SearchResult
 from lab.spec import EpisodeSpec, Part, SearchSpec, TwoLossSpec, by_episodes, own_table
 from lab.store import SHIPPED, Store, as_store
@@ -208,7 +208,7 @@ def trained(
     task: str = "sraven",
     method: str = "softmax",
     seed: int = 0,
-    scale: str = "laptop",
+    scale: str = BEST,
     device: str = "auto",
     store: Store | None = None,
     progress: bool = True,
@@ -217,7 +217,8 @@ def trained(
     (data/runs), else trained now.
 
     task: "sraven", or "logic" as in the figures on its latent codes. method: "softmax", "linear", "hyla", or another of
-    `lab.models.methods`. scale, device: as for `search`. Raises ArgumentError for a wrong argument.
+    `lab.models.methods`. scale: "best" is the largest at which the run is here, else laptop. device: as for `search`.
+    Raises ArgumentError for a wrong argument.
 
     >>> run = trained("logic", "hyla", scale="smoke", progress=False)
     >>> run.spec.task.length, run.spec.model.network, sorted(run.scores)[:2]
@@ -225,12 +226,9 @@ def trained(
     """
     if not isinstance(task, str) or task not in ("sraven", "logic"):
         raise ArgumentError(f"task={shown(task)}: give sraven or logic; for any other task there is `lab.train`")
-    if task == "sraven":
-        setting = sraven(scale, method)
-    else:
-        setting = logic(scale, method, read_length(check_scale(scale)), READ_HELD_OUT)
-    store = as_store(store, shipped=SHIPPED)
-    spec = dataclasses.replace(setting.runs(1)[0], seed=check_whole("seed", seed, 0, MOST_SEED))
+    seed, store = check_whole("seed", seed, 0, MOST_SEED), as_store(store, shipped=SHIPPED)
+    specs = [dataclasses.replace(run_of_codes(task, method, each), seed=seed) for each in largest_first(scale)]
+    spec = next((spec for spec in specs if store.has(spec)), specs[-1])
     complete([spec], store, device, progress)
     return Run(spec, store)
 

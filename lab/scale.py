@@ -13,6 +13,7 @@ SCALES = {
     "paper": "the paper's own hyper-parameters; needs a GPU, or nights of a CPU",
 }
 COMMON = ("smoke", "laptop", "paper")  # every figure has these
+BEST = "best"  # of a figure: the largest scale whose results are shipped; of a trained model: at which one is here
 
 
 def check_scale(scale: str, known: Collection[str] = COMMON) -> str:
@@ -22,6 +23,26 @@ def check_scale(scale: str, known: Collection[str] = COMMON) -> str:
     'laptop'
     """
     return check_choice("scale", scale, known)
+
+
+def largest_first(scale: str) -> tuple[str, ...]:
+    """Where to look for a trained model: at a scale, or for "best" at all but smoke.
+
+    >>> largest_first("best"), largest_first("laptop")
+    (('paper', 'overnight', 'laptop'), ('laptop',))
+    """
+    if scale != BEST:
+        return (check_choice("scale", scale, (*SCALES, BEST)),)
+    return tuple(name for name in reversed(SCALES) if name != "smoke")
+
+
+def training_scale(scale: str) -> str:
+    """The scale at which something is trained: laptop where the best is asked for.
+
+    >>> training_scale("best"), training_scale("smoke")
+    ('laptop', 'smoke')
+    """
+    return "laptop" if scale == BEST else scale
 
 
 def model_scale(scale: str) -> str:

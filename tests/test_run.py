@@ -9,10 +9,10 @@ from lab import tasks
 from lab.catalogue.registry import entry
 from lab.errors import ArgumentError, LabError
 from lab.nonlinearity.part import as_part
-from lab.papers.hypernetwork.settings import sraven
+from lab.papers.hypernetwork.settings import FIGURE_METHODS, run_of_codes, sraven
 from lab.run import Run, complete
-from lab.spec import Knots, Learned, key
-from lab.store import Store
+from lab.spec import Knots, Learned, from_json, key
+from lab.store import SHIPPED, Store
 
 
 def train(task="memorize", **settings):
@@ -187,6 +187,17 @@ def test_a_run_that_came_with_the_lab_is_not_trained_again_but_by_who_asks_for_i
         assert torch.equal(weights, made.model().get_parameter(name))
     complete([made.spec], Store(), progress=False)
     assert Store().has(made.spec), "a store without a shipped part trains for itself"
+
+
+@pytest.mark.parametrize("task", ["sraven", "logic"])
+@pytest.mark.parametrize("method", FIGURE_METHODS)
+def test_the_run_to_look_into_is_the_longest_that_came_with_the_lab(task, method, tmp_path, monkeypatch):
+    monkeypatch.setenv("LAB_STORE", str(tmp_path / "empty"))
+    shipped = [from_json((folder / "spec.json").read_text()) for folder in SHIPPED.glob("runs/*")]
+    model = run_of_codes(task, method).model
+    steps = [spec.recipe.last for spec in shipped if spec.task_name == task and spec.model == model]
+    assert lab.trained(task, method, progress=False).spec.recipe.last == max(steps)
+    assert not (tmp_path / "empty").exists(), "it was trained"
 
 
 def test_what_cannot_be_looked_into_is_said():

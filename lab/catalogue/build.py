@@ -31,7 +31,7 @@ from lab.papers.entry import Entry
 from lab.papers.tables import curves
 from lab.plots.caption import counted, true_minus
 from lab.run import MOST_SEEDS, Run, complete
-from lab.scale import check_scale
+from lab.scale import BEST, check_scale
 from lab.spec import key, needs
 from lab.store import Store, as_store
 
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from distributed import Client
 
-BEST = "best"  # the largest scale at which results are shipped
 EARLIER = "earlier_settings"  # in the provenance of shipped results: what is different now, until they are made anew
 LONG = 2.0  # minutes of training that are announced
 

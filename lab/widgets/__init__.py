@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from lab.errors import ArgumentError, check_flag, described
-from lab.scale import check_scale
+from lab.scale import BEST, COMMON, check_scale, training_scale
 from lab.widgets.source import python_of
 
 if TYPE_CHECKING:
@@ -37,7 +37,8 @@ def explore(
     | a model of your own, with inputs (N, …) and targets (N,) | ModelExplorer |
     | what `lab.compare` or another probe returned | its picture, as by `lab.plot` |
 
-    scale: of what is trained (default: laptop). state: what an explorer's `state` gave, to show it as it was. Raises
+    scale: of what is trained; "best", the default, is laptop. Of the models that are asked about a Sraven or a Logic,
+    "best" is the largest at which some are here. state: what an explorer's `state` gave, to show it as it was. Raises
     ArgumentError for anything else.
 
     >>> type(explore("memorize")).__name__
@@ -87,7 +88,8 @@ def _explorer(x: object, scale: str | None, edit: bool, inputs: object, targets:
         from lab.widgets.model import ModelExplorer
 
         return ModelExplorer(x, inputs, targets)
-    scale, edit = check_scale("laptop" if scale is None else scale), check_flag("edit", edit)
+    wanted_scale = check_scale(BEST if scale is None else scale, (*COMMON, BEST))
+    scale, edit = training_scale(wanted_scale), check_flag("edit", edit)
     if isinstance(x, (EpisodeResult, SearchResult)):
         x = x.spline
     if isinstance(x, Spline) or (isinstance(x, str) and x in zoo_names()):
@@ -108,9 +110,9 @@ def _explorer(x: object, scale: str | None, edit: bool, inputs: object, targets:
     if isinstance(x, str) and x not in tasks.NAMES:
         x = _table(x)
     if isinstance(x, Sraven):
-        return SravenExplorer(x, scale)
+        return SravenExplorer(x, wanted_scale)
     if isinstance(x, Logic):
-        return LogicExplorer(x, scale)
+        return LogicExplorer(x, wanted_scale)
     if isinstance(x, Operation):
         return GrokkingExplorer(x, scale)
     if isinstance(x, (Runs, TableTask)) or (isinstance(x, str) and x in tasks.NAMES):

@@ -13,7 +13,7 @@ from lab.errors import ArgumentError
 from lab.papers.hypernetwork.settings import FRACTIONS, LENGTHS
 from lab.plots.logic_slice import frame, refill
 from lab.run import Run
-from lab.scale import check_scale
+from lab.scale import BEST, SCALES, check_scale, training_scale
 from lab.spec import replace
 from lab.store import SHIPPED, Store
 from lab.tasks.logic import Logic
@@ -41,15 +41,16 @@ class LogicExplorer(Explorer):
     '(x1 ∧ ¬x2 ∧ ¬x3 ∧ ¬x4) ∨ (¬x1 ∧ x2 ∧ ¬x3 ∧ ¬x4)'
     """
 
-    def __init__(self, task: Logic | None = None, scale: str = "laptop", store: Store | None = None):
+    def __init__(self, task: Logic | None = None, scale: str = BEST, store: Store | None = None):
         super().__init__()
-        self._scale, self._store = check_scale(scale), store or Store(shipped=SHIPPED)
-        self._task = task or Logic(length=max(LENGTHS[scale]), held_out=max(FRACTIONS))
+        self._scale, self._store = check_scale(scale, (*SCALES, BEST)), store or Store(shipped=SHIPPED)
+        self._lengths = LENGTHS[training_scale(scale)]
+        self._task = task or Logic(length=max(self._lengths), held_out=max(FRACTIONS))
         if self._task.terms != 2 or self._task.variables < 3:
             raise ArgumentError(f"{self._task} is not drawn; give a lab.tasks.Logic of two terms and three variables")
         offered = (
             replace(self._task, length=length, held_out=held_out)
-            for length in reversed(LENGTHS[scale])
+            for length in reversed(self._lengths)
             for held_out in reversed(FRACTIONS)
         )
         modelled = (kind for kind in (self._task, *offered) if solvers(kind, scale, self._store))
@@ -88,7 +89,7 @@ class LogicExplorer(Explorer):
             widgets.FloatSlider(0.2, min=0, max=1, step=0.05, style=LABEL, layout=room)
             for _ in range(task.variables - 2)
         ]
-        lengths = sorted({task.length, *LENGTHS[self._scale]})
+        lengths = sorted({task.length, *self._lengths})
         examples = [(str(length - 1), length) for length in lengths]
         self.length = widgets.Dropdown(
             options=examples, value=task.length, description="examples in context", style=LABEL
@@ -174,7 +175,7 @@ class LogicExplorer(Explorer):
         lines = [f"f = {self.formula}: ∧ is the smaller value, ∨ the larger one, ¬x is 1 − x."]
         if model is None or self.run is None:
             task = f"lab.tasks.Logic(length={self.length.value}, held_out={self.held_out.value})"
-            command = f'lab.train({task}, attention="hyla", seeds=1, scale="{self._scale}")'
+            command = f'lab.train({task}, attention="hyla", seeds=1, scale="{training_scale(self._scale)}")'
             return [*lines, f"{command} trains a model; then move any control."]
         error, spread = float(np.square(model - truth).mean()), float(truth.var())
         r2 = f"{1 - error / spread:.2f}".replace("-", "−") if spread > 1e-6 else "none, the function is constant here"

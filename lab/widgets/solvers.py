@@ -9,6 +9,7 @@ from lab.papers.hypernetwork.settings import FIGURE_METHODS, SEEDS, of_task, sra
 from lab.papers.hypernetwork.sraven.figures import PROBLEMS
 from lab.plots.style import method_title
 from lab.run import Run
+from lab.scale import BEST, largest_first
 from lab.spec import RunSpec, replace
 from lab.store import Store
 from lab.tasks import Logic, Sraven
@@ -45,6 +46,8 @@ def run_title(spec: RunSpec) -> str:
 
 def _specs(task: Logic | Sraven, scale: str, name: str) -> list[RunSpec]:
     """The runs that there may be, the best first."""
+    if scale == BEST:
+        return [spec for each in largest_first(scale) for spec in _specs(task, each, name)]
     if isinstance(task, Logic):
         return of_task(task, scale, name).runs(SEEDS[scale])
     base = of_task(task, scale, name)

@@ -14,7 +14,7 @@ from lab.errors import ArgumentError
 from lab.plots.sraven_answer import frame, refill
 from lab.plots.sraven_problem import dial, draw, rule_words
 from lab.run import Run
-from lab.scale import check_scale
+from lab.scale import BEST, SCALES, check_scale, training_scale
 from lab.spec import replace
 from lab.store import SHIPPED, Store
 from lab.tasks.ambiguity import ambiguous
@@ -39,22 +39,22 @@ class SravenExplorer(Explorer):
     right, the rules, what a trained model answers, and the score.
 
     task: the size of the problems to begin with (default: two features of eight values); or a trained run or several,
-    with whose sizes to begin. Models that the lab's figures have trained at this scale are offered next to them, where
-    the store has them.
+    with whose sizes to begin. Models of the lab's figures at this scale, or at the largest at which there are some
+    ("best"), are offered next to them, where the store has them.
 
     >>> explorer = SravenExplorer(Sraven(features=3), scale="smoke")
     >>> explorer.choice.rows
     ['A', 'B', 'C']
     """
 
-    def __init__(self, task: Sraven | Run | Sequence[Run] = EASY, scale: str = "laptop", store: Store | None = None):
+    def __init__(self, task: Sraven | Run | Sequence[Run] = EASY, scale: str = BEST, store: Store | None = None):
         super().__init__()
         self._runs = [task] if isinstance(task, Run) else list(task) if isinstance(task, Sequence) else []
         first = self._runs[0].spec.task if self._runs else task
         if not isinstance(first, Sraven) or not all(isinstance(run.spec.task, Sraven) for run in self._runs):
             raise ArgumentError(f"{task!r} is not about SRAVEN; give a lab.tasks.Sraven, or runs of lab.train with one")
         self._task = first
-        self._scale, self._store = check_scale(scale), store or Store(shipped=SHIPPED)
+        self._scale, self._store = check_scale(scale, (*SCALES, BEST)), store or Store(shipped=SHIPPED)
         self._solvers: dict[str, Run] = {}
         self._models: dict[str, nn.Module] = {}  # by key, each read from the store once
         self._open = True  # the solution is not shown yet
@@ -258,4 +258,4 @@ class SravenExplorer(Explorer):
 
     def _command(self) -> str:
         task = f"lab.tasks.Sraven(features={self._shown.features}, values={self._shown.values})"
-        return f'lab.train({task}, attention="hyla", seeds=1, scale="{self._scale}")'
+        return f'lab.train({task}, attention="hyla", seeds=1, scale="{training_scale(self._scale)}")'

@@ -124,6 +124,17 @@ def read_length(scale: str) -> int:
     return max(length for length in LENGTHS[scale] if length <= READ)
 
 
+def run_of_codes(task: str, method: str, scale: str = "laptop") -> RunSpec:
+    """The first run of a method whose latent codes figures show. task: "sraven" or "logic".
+
+    >>> run_of_codes("logic", "hyla", "overnight").recipe.steps
+    15000
+    """
+    if task == "sraven":
+        return sraven(scale, method).runs(1)[0]
+    return logic(scale, method, read_length(scale), READ_HELD_OUT).runs(1)[0]
+
+
 # The paper's grid has .001 and .003. R² on `val` after 2,000 steps at .001, seed 0, 32 tokens, .7 held out: softmax
 # .455, HYLA .519: far from converged, so the higher one.
 _LAPTOP_LOGIC_RATE = 0.003

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from lab.catalogue.registry import entries
-from lab.catalogue.step_times import ROWS, StepTimes, missing_data, recorded, weights
+from lab.catalogue.step_times import ROWS, StepTimes, guessed_sizes, recorded, weights
 from lab.cluster.simulation import Spread, spread
 from lab.errors import LabError
 from lab.jobs.checkpoints import CHECKPOINT_SECONDS
@@ -108,7 +108,7 @@ def _row(name: str, specs: list[Any], gpu_minutes: float, times: StepTimes) -> R
         spreads=tuple(spread(seconds, after, count) for count in WORKERS),
         results=sum(NUMBER * weights(spec) + HISTORY for spec in specs),
         checkpoints=sum(int(time / CHECKPOINT_SECONDS) * bytes for time, bytes in zip(seconds, state, strict=True)),
-        guessed=missing_data(specs),
+        guessed=guessed_sizes(specs),
     )
 
 

@@ -95,7 +95,7 @@ def recorded(entries_read: Iterable[Entry] | None = None) -> StepTimes:
             facts = provenance_of(entry.name, scale)
             planned = dict.fromkeys(spec for _, spec in entry.plan(scale, max(1, len(facts["seeds"]))))
             same = {key(spec) for spec in planned} == set(facts["runs"])
-            if facts.get("training_seconds") and same and not missing_data(planned):
+            if facts.get("training_seconds") and same and not guessed_sizes(planned):
                 runs = tuple(cost(spec) for spec in planned)
                 records.append(Record(entry.name, scale, float(facts["training_seconds"]), runs))
     return StepTimes(tuple(records))
@@ -170,8 +170,8 @@ def _guessed(task: Any) -> Sizes:
     return Sizes("row", INPUTS, 10, examples=ROWS)
 
 
-def missing_data(specs: Iterable[Any]) -> bool:
-    """Whether one of these has data that are not here, so that sizes are guessed."""
+def guessed_sizes(specs: Iterable[Any]) -> bool:
+    """Whether the size of some data is guessed, because they are not here."""
     tasks = {(task, of_task.task_seed) for spec in specs for of_task, task in _tasks(spec)}
     return any(_looked_up(*task) is None for task in tasks)
 

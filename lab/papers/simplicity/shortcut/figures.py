@@ -103,18 +103,22 @@ def functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
+def _percent(table: pd.DataFrame, method: str, stopped_for: str) -> dict[str, str]:
+    """Test accuracy of a method on each tile, mean over seeds, stopped where it is best for what a method is for."""
+    rows = claims.stopped(table[table["method"] == method], claims.watched(stopped_for))
+    return {tile: f"{100 * rows[tile].mean():.0f} %" for tile in TILES}
+
+
 def _accuracies(table: pd.DataFrame) -> str:
     """Accuracy on either tile of each method, with early stopping where it is best for what the method is for."""
     words, names = [], plots.tile_titles(table)
     for spectral, rows in table.groupby("spectral", sort=False):
         phrases = []
         for method in METHODS:
-            ends = 100 * claims.stopped(rows[rows["method"] == method], claims.watched(method))[list(TILES)].mean()
-            pair = ", ".join(f"{ends[tile]:.0f} % on {names[tile]}" for tile in TILES)
+            pair = ", ".join(f"{value} on {names[tile]}" for tile, value in _percent(rows, method, method).items())
             phrases.append(f"{plots.title(method, names)} {pair}")
             if method != RELU:
-                ends = 100 * claims.stopped(rows[rows["method"] == RELU], claims.watched(method))[list(TILES)].mean()
-                phrases[-1] += f" (ReLU stopped alike {' and '.join(f'{ends[tile]:.0f} %' for tile in TILES)})"
+                phrases[-1] += f" (ReLU stopped alike {' and '.join(_percent(rows, RELU, method).values())})"
         which = f"With{'' if spectral else 'out'} spectral normalization"
         words.append(f"{which}: {'; '.join(phrases)}")
     return (
@@ -126,13 +130,12 @@ def _accuracies(table: pd.DataFrame) -> str:
 
 def _summary(table: pd.DataFrame) -> str:
     """ReLU on either tile, and each function on its own next to ReLU with the same early stopping."""
-    names, relu = plots.tile_titles(table), table[table["method"] == RELU]
-    ends = 100 * claims.stopped(relu, claims.watched(RELU))[list(TILES)].mean()
-    phrases = [f"{RELU} {' and '.join(f'{ends[tile]:.0f} % on {names[tile]}' for tile in TILES)}"]
+    names = plots.tile_titles(table)
+    ends = " and ".join(f"{value} on {names[tile]}" for tile, value in _percent(table, RELU, RELU).items())
+    phrases = [f"{RELU} {ends}"]
     for tile, method in FOR.items():
-        rows = (table[table["method"] == method], relu)
-        learned, plain = (100 * claims.stopped(part, f"val_{tile}")[tile].mean() for part in rows)
-        phrases.append(f"learned for {names[tile]} {learned:.0f} % there (ReLU stopped alike {plain:.0f} %)")
+        learned, plain = (_percent(table, each, method)[tile] for each in (method, RELU))
+        phrases.append(f"learned for {names[tile]} {learned} there (ReLU stopped alike {plain})")
     return f"Test accuracy where one tile alone tells the label: {'; '.join(phrases)}. {_steering(table)}"
 
 

@@ -1,4 +1,4 @@
-"""Which of two tiles networks go by, over training and in the end (simplicity paper, Figures 9, 25 and 26)."""
+"""Which of two tiles networks rely on, over training and in the end (simplicity paper, Figures 9, 25 and 26)."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def figure(
 ) -> Figure:
     """A figure of the catalogue, with its table and provenance. What the store lacks is trained.
 
-    scale: one of the entry's, or "best": the largest of these whose results are shipped, else "laptop".
+    scale: one of the entry's, or "best": the largest whose results are here, shipped or trained, else "laptop".
     seeds: runs of each configuration; tasks: show only these of the entry's. Default: the entry's own number, and all.
     force: train again even what the store has. An interrupted call continues when it is repeated, with `force` or not:
         what it had forgotten stays marked in the store (`lab.store.forced`) until all of it is trained.
@@ -68,7 +68,8 @@ def figure(
     >>> figure("transformers/fig6", scale="smoke", progress=False).table.columns.tolist()
     ['task', 'x', 'value', 'density', 'accuracy']
     """
-    (entry, scale), store = _checked(name, scale, device, seeds, tasks, cluster), as_store(store)
+    store = as_store(store)
+    entry, scale = _checked(name, scale, device, seeds, tasks, cluster, store)
     if shipped and seeds is None and not force and has_results(name, scale):
         if not trained(entry, scale, store):
             if set(entry.tasks) <= set(shipped_tasks(entry, scale)):
@@ -90,7 +91,8 @@ def measured(
     cluster: Client | str | Path | None = None,
 ) -> tuple[pd.DataFrame, dict, dict[str, pd.DataFrame]]:
     """Train what a figure needs and measure it: its table, provenance and further tables; nothing is drawn."""
-    (entry, scale), store = _checked(name, scale, device, seeds, tasks, cluster), as_store(store)
+    store = as_store(store)
+    entry, scale = _checked(name, scale, device, seeds, tasks, cluster, store)
     planned = entry.plan(scale, seeds or entry.seeds[scale])
     specs = list(dict.fromkeys(spec for _, spec in planned))
     forced = [*specs, *(search for spec in specs for search in needs(spec))]
@@ -153,18 +155,31 @@ def _name_shipped(entry: Entry, scale: str) -> None:
         print(f"{text} lab.figure({entry.name!r}, tasks={tasks}) shows these at once", file=sys.stderr, flush=True)
 
 
-def chosen(name: str, scale: str, tasks: Sequence[str] | None = None) -> tuple[Entry, str]:
+def chosen(name: str, scale: str, tasks: Sequence[str] | None = None, store: Store | None = None) -> tuple[Entry, str]:
     """The entry, or the part of it that shows these tasks, and the scale that is meant by `scale`."""
     entry = registry.entry(name)
     if tasks is not None:
         entry = entry.for_tasks([tasks] if isinstance(tasks, str) else tasks)
-    return entry, best_scale(entry) if scale == BEST else check_scale(scale, entry.scales)
+    return entry, _largest_here(entry, as_store(store)) if scale == BEST else check_scale(scale, entry.scales)
+
+
+def _largest_here(entry: Entry, store: Store) -> str:
+    """The largest scale at which an entry is shipped or all of it is trained; laptop where there is none."""
+    shipped = best_scale(entry)
+    larger = entry.scales[entry.scales.index(shipped) + 1 :]
+    return next((scale for scale in reversed(larger) if trained(entry, scale, store)), shipped)
 
 
 def _checked(
-    name: str, scale: str, device: str, seeds: int | None, tasks: Sequence[str] | None, cluster: object
+    name: str,
+    scale: str,
+    device: str,
+    seeds: int | None,
+    tasks: Sequence[str] | None,
+    cluster: object,
+    store: Store,
 ) -> tuple[Entry, str]:
-    entry, scale = chosen(name, scale, tasks)
+    entry, scale = chosen(name, scale, tasks, store)
     if cluster is None:
         choose_device(device)
     if seeds is not None:
@@ -176,23 +191,6 @@ def trained(entry: Entry, scale: str, store: Store) -> bool:
     """Whether the store has all runs of an entry; never where there are none to train."""
     planned = entry.plan(scale, entry.seeds[scale])
     return bool(planned) and all(store.has(spec) for _, spec in planned)
-
-
-def ready(name: str, scale: str, store: Store | None = None) -> str:
-    """The scale, where results of an entry are here at it, shipped or trained; else "smoke", with a line that says so.
-    For notebooks, which should not train for long before they show something.
-
-    >>> ready("hypernetwork/fig6", "laptop"), ready("hypernetwork/fig6", "smoke")
-    ('laptop', 'smoke')
-    """
-    entry, scale = chosen(name, scale)
-    if scale == "smoke" or has_results(name, scale) or trained(entry, scale, as_store(store)):
-        return scale
-    print(
-        f"{name} has no results at scale {scale} here yet: what follows is of scale smoke, whose numbers mean nothing;"
-        f" `lab figure {name} --scale {scale}` trains for about {entry.minutes[scale]:g} minutes."
-    )
-    return "smoke"
 
 
 def read(entry: Entry, scale: str) -> Figure:

@@ -41,7 +41,7 @@ class Figure:
     name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
     """The figure, e.g. transformers/fig5; `lab figures` lists all."""
     scale: Scale = "laptop"
-    """smoke, laptop, overnight (some figures) or paper; or best: the largest whose results are shipped."""
+    """smoke, laptop, overnight (some figures) or paper; or best: the largest whose results are here."""
     tasks: Annotated[str, default("all", metavar="TASK,...")] = ""
     """Train and show only these of the figure's tasks, e.g. memorize,addmod."""
     device: Device = "auto"

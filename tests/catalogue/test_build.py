@@ -356,3 +356,11 @@ def test_who_would_train_tasks_that_are_not_shipped_hears_which_are(capsys):
     assert "lab.figure('transformers/rates', tasks=['memorize', 'addmod']) shows these" in capsys.readouterr().err
     build._name_shipped(entry("transformers/rates").for_tasks(["copy"]), "laptop")
     assert capsys.readouterr().err == ""
+
+
+def test_the_best_scale_is_the_largest_that_is_shipped_or_trained_here(made, tmp_path):
+    small = entry("transformers/fig6")
+    large = replace(small, plan=lambda scale, seeds: small.plan("smoke", seeds), seeds=dict(small.seeds, paper=1))
+    assert build._largest_here(large, Store(tmp_path)) == "laptop", "the scale that is shipped"
+    assert build._largest_here(large, Store()) == "paper", "its runs are those of `made`"
+    assert build.chosen("simplicity/fig11", "best", store=Store(tmp_path))[1] == "overnight"

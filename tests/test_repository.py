@@ -20,6 +20,22 @@ MEDIAN = 120  # lines that half of the modules do not exceed
 DATA = ("results", "runs", "samples", "searches", "zoo")
 FOLDERS = ("lab", "notebooks", "tests", "benchmarks", *(f"data/{name}" for name in DATA))
 MOST = 38_000_000  # bytes of all committed files: what everybody downloads first
+# Words that say what was done to a value, not what it is: no names of variables, parameters, functions or classes.
+NO_NOUNS = {
+    "beside",
+    "carried",
+    "found",
+    "guest",
+    "kept",
+    "lent",
+    "lost",
+    "looked_at",
+    "mend",
+    "moved",
+    "own",
+    "seen",
+    "told",
+}
 IMPORTED_WHERE_USED = {"umap", "sklearn", "numba", "plotly", "dask"}  # each costs a notebook's first second
 
 
@@ -96,6 +112,21 @@ def test_modules_say_what_they_are_and_stay_short(path):
 def test_most_modules_are_read_at_a_glance():
     lengths = [len(path.read_text(encoding="utf-8").splitlines()) for path in committed("lab/*.py")]
     assert median(lengths) <= MEDIAN
+
+
+@pytest.mark.parametrize("path", [*committed("lab/*.py"), *committed("benchmarks/*.py")], ids=name_of)
+def test_names_say_what_a_value_is(path):
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    bodies = [statement for node in nodes if isinstance(node, ast.ClassDef) for statement in node.body]
+    fields = {id(statement.target) for statement in bodies if isinstance(statement, ast.AnnAssign)}  # attributes
+    names = {
+        node.id
+        for node in nodes
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and id(node) not in fields
+    }
+    names |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    names |= {node.name for node in nodes if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))}
+    assert sorted(name for name in names if name.strip("_") in NO_NOUNS) == []
 
 
 def test_importing_the_lab_leaves_the_slow_libraries_alone():

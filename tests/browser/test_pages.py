@@ -168,6 +168,9 @@ def test_a_landscape_is_sent_and_walked_through_with_the_keyboard(offline, tmp_p
     expect(told(page)).to_contain_text(re.compile(rf"loss: {float(loss):g}, complexity: {float(complexity):g}\b"))
     assert float(ring.get_attribute("cx")) > float(before)
     assert float(page.get_by_label("x", exact=True).input_value()) == pytest.approx(land.x[column + 1], rel=0.02)
+    for slider, axis in (("x", land.x), ("y", land.y)):
+        page.get_by_label(slider, exact=True).press("End")
+        assert float(page.get_by_label(slider, exact=True).input_value()) == pytest.approx(axis[-1], rel=1e-4)
     page.get_by_label("log", exact=True).check()
     expect(page.get_by_text("loss (log₁₀)")).to_be_visible()
     page.get_by_label("left", exact=True).select_option("complexity")

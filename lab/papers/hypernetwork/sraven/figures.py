@@ -169,10 +169,10 @@ def _high_maps(table: pd.DataFrame) -> go.Figure:
     return embedding.maps(table, height=200)
 
 
-_MINUTES = {"smoke": 1, "laptop": 60, "overnight": 370, "paper": 600}  # of the runs that all entries share
+_MINUTES = {"smoke": 1, "laptop": 60, "overnight": 265, "paper": 600}  # of the runs that all entries share
 _SHARED: dict[str, Any] = {"tasks": ("sraven",), "origin": origin("sraven", ("steps",)), "minutes": _MINUTES}
 _CODES: dict[str, Any] = {"plan": plan, **_SHARED}
-_MINUTES_OF_ONE = {"smoke": 0.5, "laptop": 20, "overnight": 125, "paper": 200}
+_MINUTES_OF_ONE = {"smoke": 0.5, "laptop": 20, "overnight": 90, "paper": 200}
 _ONE_SEED: dict[str, Any] = _CODES | {"seeds": ONE, "minutes": _MINUTES_OF_ONE}
 _POINTS = {"smoke": 60, "laptop": 800, "overnight": 1_200, "paper": 2_000}
 _MANY = {"smoke": 200, "laptop": 4_000, "overnight": 8_000, "paper": 16_000}
@@ -192,7 +192,7 @@ ENTRIES = (
         notes=_scaling_notes,
         seeds=SEEDS,
         claims=FIG4A,
-        **_SHARED | {"minutes": {"smoke": 1, "laptop": 80, "overnight": 460, "paper": 900}},
+        **_SHARED | {"minutes": {"smoke": 1, "laptop": 80, "overnight": 330, "paper": 900}},
     ),
     Entry(
         "hypernetwork/fig5a",

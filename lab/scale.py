@@ -13,7 +13,7 @@ SCALES = {
     "paper": "the paper's own hyper-parameters; needs a GPU, or nights of a CPU",
 }
 COMMON = ("smoke", "laptop", "paper")  # every figure has these
-BEST = "best"  # of a figure: the largest scale whose results are shipped; of a trained model: at which one is here
+BEST = "best"  # the largest scale at which a figure's results, or a trained model, are here: shipped or trained
 
 
 def check_scale(scale: str, known: Collection[str] = COMMON) -> str:

@@ -59,6 +59,6 @@ def set_parameters(notebook, **values):
     for name, value in values.items():
         assignment = re.compile(rf"^{name} = .*?(?=\s*(#|$))", re.MULTILINE)  # up to a comment, if any
         line = f"{name} = {value!r}"
-        cell.source, found = assignment.subn(lambda _, line=line: line, cell.source)
-        assert found == 1, f"`{name} = …` stands {found} times in the parameters cell"
+        cell.source, count = assignment.subn(lambda _, line=line: line, cell.source)
+        assert count == 1, f"`{name} = …` stands {count} times in the parameters cell"
     return notebook

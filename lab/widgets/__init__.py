@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from lab.errors import ArgumentError, check_flag, described
-from lab.scale import BEST, COMMON, check_scale, training_scale
+from lab.scale import BEST, COMMON, SCALES, check_scale, training_scale
 from lab.widgets.source import python_of
 
 if TYPE_CHECKING:
@@ -88,7 +88,10 @@ def _explorer(x: object, scale: str | None, edit: bool, inputs: object, targets:
         from lab.widgets.model import ModelExplorer
 
         return ModelExplorer(x, inputs, targets)
-    wanted_scale = check_scale(BEST if scale is None else scale, (*COMMON, BEST))
+    scales = (
+        SCALES if isinstance(x, (Sraven, Logic, Run, Runs)) else COMMON
+    )  # these may be of a scale that not all have
+    wanted_scale = check_scale(BEST if scale is None else scale, (*scales, BEST))
     scale, edit = training_scale(wanted_scale), check_flag("edit", edit)
     if isinstance(x, (EpisodeResult, SearchResult)):
         x = x.spline

@@ -9,7 +9,7 @@ from lab.papers.hypernetwork.settings import FIGURE_METHODS, SEEDS, of_task, sra
 from lab.papers.hypernetwork.sraven.figures import PROBLEMS
 from lab.plots.style import method_title
 from lab.run import Run
-from lab.scale import BEST, largest_first
+from lab.scale import largest_first
 from lab.spec import RunSpec, replace
 from lab.store import Store
 from lab.tasks import Logic, Sraven
@@ -23,7 +23,8 @@ def solvers(task: Logic | Sraven, scale: str, store: Store, given: Sequence[Run]
     """
     models = {run_title(run.spec): run for run in given if run.spec.task in _learned(task)}
     for name in FIGURE_METHODS:
-        spec = next((spec for kind in _learned(task) for spec in _specs(kind, scale, name) if store.has(spec)), None)
+        specs = (spec for each in largest_first(scale) for kind in _learned(task) for spec in _specs(kind, each, name))
+        spec = next(filter(store.has, specs), None)
         if spec is not None:
             models.setdefault(run_title(spec), Run(spec, store))
     return models
@@ -46,8 +47,6 @@ def run_title(spec: RunSpec) -> str:
 
 def _specs(task: Logic | Sraven, scale: str, name: str) -> list[RunSpec]:
     """The runs that there may be, the best first."""
-    if scale == BEST:
-        return [spec for each in largest_first(scale) for spec in _specs(task, each, name)]
     if isinstance(task, Logic):
         return of_task(task, scale, name).runs(SEEDS[scale])
     base = of_task(task, scale, name)

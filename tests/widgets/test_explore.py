@@ -154,3 +154,9 @@ def test_no_widget_loads_anything_before_it_is_shown():
 
 def _kinds(base):
     return [kind for below in base.__subclasses__() for kind in (below, *_kinds(below))]
+
+
+def test_a_scale_that_only_some_have_is_for_models_to_look_into():
+    assert explore(Sraven(features=2), scale="overnight").model.options
+    with pytest.raises(ArgumentError, match="overnight"):
+        explore("memorize", scale="overnight")

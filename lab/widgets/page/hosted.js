@@ -40,7 +40,7 @@ export function render({ model, el }) {
       box.addEventListener("change", () => own.set(trait, box.checked));
       inputs[trait] = () => { box.checked = state[trait]; };
     } else {
-      const { min, max } = control, step = Number.isInteger(control.step) ? control.step : control.step * (1 - 1e-9); // or rounding puts the end out of reach
+      const { min, max } = control, step = Number.isInteger(control.step) ? control.step : control.step * (1 - 1e-9); // a little less: rounding must not put the end out of reach
       const slider = node("input", { type: "range", min, max, step, "aria-label": words }, label), shown = node("span", {}, label);
       slider.addEventListener("input", () => own.set(trait, Number(slider.value)));
       inputs[trait] = () => { slider.value = state[trait]; shown.textContent = ` ${short(state[trait])}`; };

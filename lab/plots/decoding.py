@@ -108,7 +108,7 @@ def by_class(table: pd.DataFrame, score: str = "F1", what: str = "term") -> go.F
                 x=np.arange(len(labels)) + step,
                 y=stats["mean"],
                 error_y={
-                    "array": stats["half"],
+                    "array": np.minimum(stats["half"], 100 - stats["mean"]),
                     "thickness": 1.2,
                     "width": 3,
                     "symmetric": False,
@@ -119,8 +119,8 @@ def by_class(table: pd.DataFrame, score: str = "F1", what: str = "term") -> go.F
                 showlegend=number == 0,
                 mode="markers",
                 marker={"color": colour(method), "symbol": METHOD_SYMBOLS[method], "size": 7},
-                customdata=labels,
-                hovertemplate=f"{what} %{{customdata}}: %{{y:.1f}} ± %{{error_y.array:.1f}} % {score}",
+                customdata=list(zip(labels, stats["half"], strict=True)),
+                hovertemplate=f"{what} %{{customdata[0]}}: %{{y:.1f}} ± %{{customdata[1]:.1f}} % {score}",
                 row=row,
                 col=column,
             )

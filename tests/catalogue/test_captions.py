@@ -99,9 +99,9 @@ def test_an_image_says_what_is_seen_and_the_result_and_a_page_the_rest(name):
 
 
 @every_entry
-def test_an_image_has_two_rows_of_what_is_seen_and_four_of_the_result(name):
+def test_an_image_has_two_rows_of_what_is_seen_and_three_of_the_result(name):
     others = [scale for scale in entry(name).scales if scale != "laptop" and build.has_results(name, scale)]
     for one in [shipped(name), *(build.read(entry(name), scale) for scale in others)]:
         seen, result = one.headline.splitlines()
         assert len(wrap(seen, WIDTH)) <= 2, seen
-        assert len(wrap(result, WIDTH)) <= 4, result
+        assert len(wrap(result, WIDTH)) <= 3, result

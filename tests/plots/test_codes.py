@@ -156,6 +156,15 @@ def test_points_of_classes_are_means_and_controls():
     assert list(figure.layout.xaxis2.ticktext) == TERMS
 
 
+def test_whiskers_of_shares_end_at_0_and_100():
+    table = MADE["by class"][1]
+    wide = table.assign(value=np.where(table["seed"] == 0, 0.1, 0.99))
+    for points in (trace for trace in drawn("by class", wide).data if trace.mode == "markers"):
+        ends = points.y - points.error_y.arrayminus, points.y + points.error_y.array
+        np.testing.assert_allclose(ends, [np.zeros(12), np.full(12, 100)], atol=1e-9)
+        assert (np.array([half for _, half in points.customdata]) > 50).all(), "hovering tells the whole interval"
+
+
 def test_one_seed_has_no_interval():
     for name in ("by layer", "by class"):
         table = MADE[name][1]

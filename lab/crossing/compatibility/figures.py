@@ -57,9 +57,8 @@ def summary(table: pd.DataFrame) -> str:
         own_gain = known.get((model, model))
         others = {source: gain for (one, source), gain in known.items() if one == model and source != model}
         best = max(others, key=lambda source: others[source].effect, default=None)
-        phrases = [] if own_gain is None else [f"own {_said(own_gain)}"]
-        phrases += [] if best is None else [f"the {best}'s {_said(others[best])}"]
-        words.append(f"{model} {', '.join(phrases) or 'every run diverged'}")
+        phrases = ["–" if gain is None else _said(gain) for gain in (own_gain, others.get(best))]
+        words.append(f"{model} {' and '.join(phrases)}")
     return f"Points above the tuned baseline, with its own function and the best of the others: {'; '.join(words)}."
 
 

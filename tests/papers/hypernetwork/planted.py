@@ -106,7 +106,8 @@ def decoders(right):
             for layer in range(4):
                 value = 0.4 + 0.1 * layer if right else 0.4 - 0.1 * layer
                 rows.append((method, seed, layer, "+-++", value + 0.005 * rng.normal(), 0.3, 0.35))
-    return pd.DataFrame(rows, columns=["method", "seed", "layer", "label", "value", "chance", "shuffled"])
+    names = ["method", "seed", "layer", "label", "value", "chance", "shuffled"]
+    return pd.DataFrame(rows, columns=names).assign(varied="context")
 
 
 def similarities(right):

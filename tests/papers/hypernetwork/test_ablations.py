@@ -128,7 +128,7 @@ def test_what_is_left_out_on_a_laptop_is_said(made):
 
 def test_numbers_of_another_length_are_said_to_be_of_another_task():
     here, theirs = as_printed().assign(tokens=16.0), as_printed()
-    assert "of 32 tokens, those here of 16" in FOUND.summary(here) and "tokens" not in FOUND.summary(theirs)
+    assert "16 tokens, there 32" in FOUND.summary(here) and "tokens" not in FOUND.summary(theirs)
     titles = [note.text for note in plots.table_a1(here).layout.annotations]
     assert any("here 16 tokens, printed 32" in title for title in titles)
 

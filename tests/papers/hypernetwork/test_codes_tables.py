@@ -50,8 +50,11 @@ def test_decoders_are_tested_on_functions_that_no_training_saw(made):
     marks = which_terms(unseen)
     assert marks.shape == (500, TERMS) and (marks.sum(1) == 2).all() and which_terms(seen).any(0).all()
     for part in (seen, unseen):
-        assert (part.inputs[0, :-1, :-1] == part.inputs[:, :-1, :-1]).all(), "the context is the same for all"
-    assert len(unseen.inputs[:, -1, :-1].unique(dim=0)) == 500, "the query is not"
+        assert (part.inputs[0, -1, :-1] == part.inputs[:, -1, :-1]).all(), "the query is the same for all"
+    assert len(unseen.inputs[:, 0, :-1].unique(dim=0)) == 500, "the context is not"
+    other = sample(run, "ood", 500, varied="query")
+    assert (other.inputs[0, :-1, :-1] == other.inputs[:, :-1, :-1]).all(), "as the paper's text has it"
+    assert len(other.inputs[:, -1, :-1].unique(dim=0)) == 500
 
 
 def test_a_decoder_of_a_model_that_writes_the_terms_into_its_scores_reads_them():

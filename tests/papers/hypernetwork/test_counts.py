@@ -69,7 +69,7 @@ def test_plots_hold_the_numbers_and_captions_say_that_nothing_is_trained(made, n
     drawn = {float(value) for trace in one.plot.data for value in trace.y}
     assert {max(float(value), 1e-4) for value in one.table[column]} <= drawn
     if name.endswith("A2"):
-        assert "reference code" in one.caption and "paper's words" in one.caption and "0.0642" in one.caption
+        assert "reference code" in one.caption and "paper's words" in one.caption and "6.42" in one.caption
 
 
 def test_what_is_shipped_is_read_and_what_is_counted_is_not_called_trained(made, tmp_path, monkeypatch, store_folder):

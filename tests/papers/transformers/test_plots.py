@@ -12,8 +12,8 @@ from lab.papers.transformers.compatibility import plots as heatmap
 from lab.papers.transformers.compatibility.matrix import PAPER, compare, delta, square
 from lab.papers.transformers.individual_tasks import plots as curves
 from lab.plots import function_grid as shapes
-from lab.plots.caption import EDGE, GLYPH, captioned, reading, wrap
-from lab.plots.style import DIVERGING, METHOD_COLOURS, METHOD_SYMBOLS, TASK_TITLES, faded
+from lab.plots.caption import EDGE, GLYPH, captioned, reading, signed, true_minus, wrap
+from lab.plots.style import DIVERGING, METHOD_COLOURS, METHOD_SYMBOLS, TASK_TITLES, faded, task_title
 from tests.papers import tables
 
 DIED = {("add", "baseline", 1), ("add", "baseline", 2), ("mano", "ours MLP", 0)}
@@ -315,13 +315,17 @@ def test_fig12_draws_the_functions_of_the_table():
 
 def test_fig12_s_summary_has_the_numbers_of_its_points():
     told = variants.summary(VARIANTS)
-    cells = variants.gains(VARIANTS).set_index(["task", "architecture"])["delta"]
-    assert f"Memorize: learned {cells['memorize', 'ours MLP']:+.1f}, symmetrized" in told
-    assert f"polynomial 18 {cells['addmod', 'polynomial 18']:+.1f}, Chebyshev 72 " in told
-    assert "Add: learned " in told and "–" not in told
-    lost = tables.variants(died={("add", "symmetrized", 0, seed) for seed in range(6)})[0]
-    assert "symmetrized – " not in told and "symmetrized –;" in variants.summary(lost)
-    assert "(–: every run of a kind diverged)" in variants.summary(lost)
+    cells = variants.gains(VARIANTS).set_index(["architecture", "task"])["delta"]
+    for name, architecture in (("learned", "ours MLP"), ("polynomial 18", "polynomial 18")):
+        gains = cells[architecture].sort_values()
+        ends = [f"{signed(gains.iloc[at])} ({task_title(gains.index[at])})" for at in (0, -1)]
+        assert f"{name} {' to '.join(ends)};" in true_minus(told)
+    assert "–" not in told
+    tasks = VARIANTS["task"].unique()
+    one = tables.variants(died={("add", "symmetrized", 0, seed) for seed in range(6)})[0]
+    assert "Add" not in variants.summary(one).split("symmetrized")[1].split(";")[0]
+    lost = tables.variants(died={(task, "symmetrized", 0, seed) for task in tasks for seed in range(6)})[0]
+    assert "symmetrized – (every run diverged);" in variants.summary(lost)
     json.loads(drawn("fig12", lost).to_json())
 
 

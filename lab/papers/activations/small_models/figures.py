@@ -31,9 +31,7 @@ def summary_functions(table: pd.DataFrame) -> str:
         quantiles = rows.groupby("method", sort=False)["value"].quantile(LOW).unstack()
         ranges = [f"{TITLES[str(method)]} {low:.2f} to {high:.2f}" for method, (low, high) in quantiles.iterrows()]
         words.append(f"{FAMILIES[str(family)]}: {', '.join(ranges)}")
-    return (
-        f"Nine of ten learned parameters of {'; '.join(words)} (before training: PReLU's slopes .25, the others' β 1)."
-    )
+    return f"Nine of ten learned parameters of {'; '.join(words)}; at first .25 (PReLU), 1 (others)."
 
 
 def summary_table(table: pd.DataFrame) -> str:

@@ -81,8 +81,8 @@ def _summary(table: pd.DataFrame) -> str:
         ]
         order = spearmanr(rows["mean"], rows["paper"]).statistic
         words.append(
-            f"{NAMES[task]} in %: highest {ends[0]}, lowest {ends[1]}; Spearman correlation of the"
-            f" {len(rows)} rows with the paper's {order:.2f}"
+            f"{NAMES[task]} in %: highest {ends[0]}, lowest {ends[1]}; Spearman correlation of the {len(rows)} rows"
+            f" with the paper's {order:.2f}"
         )
     return "; ".join(words) + f".{plots.other_length(table)}"
 
@@ -112,8 +112,8 @@ ENTRIES = (
         "Ablations of HYLA, and mixtures of experts",
         "Score on unseen combinations at the end of training (columns: tasks), for the attentions between linear"
         " attention and HYLA, a deeper value network, and mixtures of experts (MoE) in place of feed-forward layers",
-        "RMSHead alone and the pairwise network without nonlinearity each help slightly, the full HYLA generally is"
-        " best, a deep value network is strong, too, softmax instead of RMSHead poor; experts help moderately",
+        "RMSHead alone and HYLA without nonlinearity help slightly, HYLA and a deep value network most, softmax in"
+        " place of RMSHead least",
         tasks=("logic", "sraven"),
         plan=plan,
         measure=measure,

@@ -45,7 +45,7 @@ def table_a1(table: pd.DataFrame) -> go.Figure:
 def other_length(table: pd.DataFrame) -> str:
     """A sentence where fuzzy logic has another length than the paper's numbers."""
     here = set(table["tokens"].dropna()) - {PRINTED_AT}
-    note = f" The printed numbers of fuzzy logic are of {PRINTED_AT} tokens, those here of {{}}: not the same task."
+    note = f" Not the paper's task: {{}} tokens, there {PRINTED_AT}."
     return note.format(", ".join(f"{length:.0f}" for length in sorted(here))) if here else ""
 
 

@@ -6,6 +6,7 @@ Figures 2B, 2D and A2 read runs that figure 2C trains: those with 32 tokens and 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from lab.papers.entry import Entry, Planned
 from lab.papers.hypernetwork.codes_tables import MAPS, Labelled, decoded, fresh, mapped
 from lab.papers.hypernetwork.logic.figures import finals
 from lab.papers.hypernetwork.logic.figures import plan as all_runs
-from lab.papers.hypernetwork.logic_codes.claims import FIG2B
+from lab.papers.hypernetwork.logic_codes.claims import FIG2B, of_context
 from lab.papers.hypernetwork.origin import origin
 from lab.papers.hypernetwork.settings import READ, READ_HELD_OUT, SEEDS, read_length
 from lab.plots import decoding, embedding
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 TERMS = 2 ** Logic().variables - Logic().reserved  # that training sees
 ONE = dict.fromkeys(SCALES, 1)
+CONTEXT, QUERY = "context", "query"  # what varies from sequence to sequence
 
 
 def plan(scale: str, seeds: int) -> list[Planned]:
@@ -42,9 +44,10 @@ def chosen(runs: Labelled) -> Labelled:
     return [pair for pair, keep in zip(runs, finals(runs)["chosen"], strict=True) if keep]
 
 
-def sample(run: Run, split: str, count: int) -> Examples:
-    """Sequences with the same points in context, and a query of their own (Section 3.2)."""
-    return fresh(run, split, count, fixed="context")
+def sample(run: Run, split: str, count: int, varied: str = CONTEXT) -> Examples:
+    """Sequences with the same query, and points in context of their own, as in the reference code's data for this; or,
+    as Section 3.2 has it, with the same points in context and a query of their own."""
+    return fresh(run, split, count, fixed=QUERY if varied == CONTEXT else CONTEXT)
 
 
 def which_terms(examples: Examples, count: int = TERMS) -> np.ndarray:
@@ -54,7 +57,20 @@ def which_terms(examples: Examples, count: int = TERMS) -> np.ndarray:
 
 
 def _decoded(runs: Sequence[tuple[dict, Run]], examples: int) -> pd.DataFrame:
-    return decoded(chosen(runs), examples, sample, which_terms, "terms", names=written)
+    """As `decoded`, of either kind of sequences; varied: "context" or "query"."""
+    import pandas as pd
+
+    tables = [
+        decoded(chosen(runs), examples, partial(sample, varied=varied), which_terms, "terms", names=written).assign(
+            varied=varied
+        )
+        for varied in (CONTEXT, QUERY)
+    ]
+    return pd.concat(tables, ignore_index=True)
+
+
+def _plot(table: pd.DataFrame) -> go.Figure:
+    return decoding.by_class(of_context(table))
 
 
 def written(term: int, variables: int = Logic().variables) -> str:
@@ -92,15 +108,17 @@ def _all(runs: Sequence[tuple[dict, Run]], examples: int) -> pd.DataFrame:
 
 
 def _decoded_summary(table: pd.DataFrame) -> str:
-    """Mean F1 over terms and seeds, by method and layer."""
-    words = []
+    """Mean F1 over terms and seeds, by method and layer; with a query of each sequence, over these, too."""
+    words, of_queries = [], table[table["varied"] == QUERY].groupby(["method", "layer"])["value"].mean()
+    table = of_context(table)
     for method, rows in table.groupby("method", sort=False):
         means = 100 * rows.groupby("layer")["value"].mean()
         words.append(f"{method_title(method)} {', '.join(f'{mean:.0f}' for mean in means)}")
     chance, shuffled = 100 * table["chance"].mean(), 100 * table["shuffled"].mean()
     return (
         f"Mean F1 over terms on unseen functions, in %, from the first layer to the last: {'; '.join(words)}."
-        f" Saying yes to every term gives {chance:.0f}, decoders of shuffled labels {shuffled:.0f}."
+        f" Saying yes to every term gives {chance:.0f}, decoders of shuffled labels {shuffled:.0f}; where the query"
+        f" varies, not the context, F1 is {100 * of_queries.min():.0f} to {100 * of_queries.max():.0f}."
     )
 
 
@@ -131,8 +149,9 @@ def _notes(scale: str) -> list[str]:
     shorter = [f"{length} tokens (paper {READ})"] if length != READ else []
     return [
         *shorter,
-        f"{100 * READ_HELD_OUT:.0f} % of the functions held out, {length} tokens; inputs shown in"
-        " context are the same for all examples, the query varies",
+        f"{100 * READ_HELD_OUT:.0f} % of the functions held out, {length} tokens; the query is the same for all"
+        " examples, and points in context vary, as in the reference code's data (the paper's text: the query varies;"
+        " then codes follow the query, and hardly tell the terms)",
     ]
 
 
@@ -163,7 +182,7 @@ ENTRIES = (
         " token attending to itself) whether a function has a term, on unseen functions, by term and layer",
         "the latent code is predictive of the terms of each function",
         measure=_decoded,
-        plot=decoding.by_class,
+        plot=_plot,
         summary=_decoded_summary,
         notes=_decoder_notes,
         seeds=SEEDS,

@@ -58,12 +58,10 @@ def _losses_summary(table: pd.DataFrame) -> str:
     for by, other in (("problems", "layers"), ("layers", "problems")):
         rows = best[best["varied"] == by]
         rows = rows[rows[other] == rows[other].max()]
-        phrases = [
-            f"{method_title(method)} {', '.join(f'{mean:.2f}' for mean in part.groupby(by)['loss'].mean())}"
-            for method, part in rows.groupby("method", sort=False)
-        ]
-        words.append(f"Training loss in nats a feature by {by}, from the fewest to the most: {'; '.join(phrases)}.")
-    return " ".join(words)
+        losses = {method: part.groupby(by)["loss"].mean() for method, part in rows.groupby("method", sort=False)}
+        phrases = [f"{method_title(name)} {loss.iloc[0]:.2f} to {loss.iloc[-1]:.2f}" for name, loss in losses.items()]
+        words.append(f"from the fewest {by} to the most {', '.join(phrases)}")
+    return f"Training loss in nats a feature: {'; '.join(words)}."
 
 
 def _few(scale: str) -> list[str]:

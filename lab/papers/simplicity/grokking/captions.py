@@ -30,10 +30,10 @@ def steps(table: pd.DataFrame) -> str:
         learned, relu = map(plots.reached, kinds)
         ratio = claims.faster(rows)
         times = f", {_times(ratio, rows)} times as fast" if ratio.effect > 0 else ""
-        words.append(f"{plots.title(task)}, learned function {learned}, ReLU {relu}{times}")
+        words.append(f"{plots.title(task)} {learned} and {relu}{times}")
     if unreached:
         words.append(f"never with either: {', '.join(unreached)}")
-    return f"Step at which test accuracy reaches {PERCENT}: {'; '.join(words)}."
+    return f"Step with {PERCENT} test accuracy, learned function and {RELU}: {'; '.join(words)}."
 
 
 def speeds(table: pd.DataFrame) -> str:

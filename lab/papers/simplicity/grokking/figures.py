@@ -191,7 +191,7 @@ ENTRIES = (
         "Functions learned for modular addition",
         "The function learned for addition modulo 13, 27, 29 and 41, with the sine that it is most like where its"
         " inputs are",
-        "sine-like functions; the frequency varies across versions of the task",
+        "sine-like; the frequency varies with the task",
         plan=_versions,
         plot=plots.fig12,
         tasks=tuple(task.name for task in VERSIONS),

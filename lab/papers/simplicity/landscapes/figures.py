@@ -129,10 +129,10 @@ def _probability(baseline: Baseline) -> Model:
 
 def _summary(table: pd.DataFrame) -> str:
     """Complexity of the solutions and around them, and alignment, of what the paper compares; mean over seeds."""
-    complexity = _by_table(table, (RELU, LEARNED, IAFS), "solution", "ambient")
-    axes = _by_table(table, (RELU, IAFS, TREES), "alignment")
-    what = "Total variation (in brackets: on the random plane; IAFs: input functions)"
-    return f"{what}: {complexity}. Alignment with axes: {axes}."
+    complexity = _by_table(table, (RELU, LEARNED, IAFS), "solution", "ambient", named=False)
+    axes = _by_table(table, (RELU, IAFS, TREES), "alignment", named=False)
+    what = "Total variation, ReLU, learned, input functions (on the random plane)"
+    return f"{what}: {complexity}. Alignment with axes, ReLU, input functions, trees: {axes}."
 
 
 def _numbers(table: pd.DataFrame) -> str:
@@ -145,18 +145,23 @@ def _numbers(table: pd.DataFrame) -> str:
     )
 
 
-def _by_table(table: pd.DataFrame, methods: Sequence[str], *parts: str) -> str:
-    """Means of one or two parts on each table, of the methods that have them."""
+def _by_table(table: pd.DataFrame, methods: Sequence[str], *parts: str, named: bool = True) -> str:
+    """Means of one or two parts on each table, of the methods that have them; not named, a dash stands for one that
+    has none."""
     words = []
     for name, rows in table.groupby("table", sort=False):
         means = rows.groupby(["method", "part"])["value"].mean().unstack()
-        known = means.reindex(index=methods, columns=parts).dropna()
+        known = means.reindex(index=methods, columns=parts)
         phrases = [
-            f"{method} {first:.2f}" + "".join(f" ({value:.2f})" for value in more)
-            for method, first, *more in known.itertuples()
+            f"{method} " * named + ("–" if first != first else _means(first, more))
+            for method, first, *more in (known.dropna() if named else known).itertuples()
         ]
-        words.append(f"{name}, {', '.join(phrases) or 'every run diverged'}")
+        words.append(f"{name} {', '.join(phrases) or 'every run diverged'}")
     return "; ".join(words)
+
+
+def _means(first: float, more: Sequence[float]) -> str:
+    return f"{first:.2f}" + "".join(f" ({value:.2f})" for value in more)
 
 
 def _identity(table: pd.DataFrame) -> str:
@@ -208,8 +213,8 @@ ENTRIES = (
         "3.3",
         "Models of a table in weight space and in input space",
         f"One table; {_PARTS}",
-        "complexity rises during training, to the highest level with input functions; around that solution it is higher"
-        " still; input functions give boundaries along axes, as trees do",
+        "complexity rises in training, most with input functions, and is higher still around the solution; those have"
+        " boundaries along axes, as trees",
         plan=plan_fig7,
         plot=plots.fig7,
         tasks=tables_of("laptop", "simplicity/fig7"),

@@ -107,12 +107,10 @@ def _summary(table: pd.DataFrame) -> str:
     ours = claims.transfer_printed(table).set_index("method")
     specific = claims.scores(table)
     specific = 100 * specific[~specific["function"].isin((RELU, EVERY))].groupby("function")["score"].mean()
-    text = ", ".join(
-        f"{row.ours:.1f} % with {cell} (paper, all 22 operations: {row.theirs})" for cell, row in ours.iterrows()
-    )
+    text = ", ".join(f"{row.ours:.1f} with {cell} (paper {row.theirs})" for cell, row in ours.iterrows())
     return (
-        f"Mean score over operations: {text}. Functions of one operation: from {specific.min():.1f} to"
-        f" {specific.max():.1f} % (paper: 22.2 to 80.5)."
+        f"Mean score over operations in % (paper: all 22): {text}. Functions of one operation: from"
+        f" {specific.min():.1f} to {specific.max():.1f} (paper 22.2 to 80.5)."
     )
 
 

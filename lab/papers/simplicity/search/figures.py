@@ -110,12 +110,12 @@ def functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
 
 
 def _summary(table: pd.DataFrame) -> str:
-    """Every row of the drawing, in words."""
-    rows = [
-        f"{row.name} {row.mean:.1f}" + (f" (paper {row.paper:.1f})" if row.paper == row.paper else "")
-        for row in plots.means(table).itertuples(index=False)
-    ]
-    return f"Test accuracy in %: {'; '.join(rows).replace('<br>', ' ')}."
+    """The rows that the paper has, too, and from where to where restarts go."""
+    rows = plots.means(table)
+    words = [f"{row.name} {row.mean:.1f} (paper {row.paper:.1f})" for row in rows.dropna(subset="paper").itertuples()]
+    restarts = rows.loc[rows["paper"].isna(), "mean"]
+    words += [f"restarts from {restarts.min():.1f} to {restarts.max():.1f}"] if len(restarts) else []
+    return f"Test accuracy in %: {'; '.join(words).replace('<br>', ' ')}."
 
 
 def _functions_summary(table: pd.DataFrame) -> str:

@@ -129,14 +129,14 @@ def _accuracies(table: pd.DataFrame) -> str:
 
 
 def _summary(table: pd.DataFrame) -> str:
-    """ReLU on either tile, and each function on its own next to ReLU with the same early stopping."""
+    """Each function on its own tile, next to ReLU with the same early stopping."""
     names = plots.tile_titles(table)
-    ends = " and ".join(f"{value} on {names[tile]}" for tile, value in _percent(table, RELU, RELU).items())
-    phrases = [f"{RELU} {ends}"]
+    phrases = []
     for tile, method in FOR.items():
         learned, plain = (_percent(table, each, method)[tile] for each in (method, RELU))
-        phrases.append(f"learned for {names[tile]} {learned} there (ReLU stopped alike {plain})")
-    return f"Test accuracy where one tile alone tells the label: {'; '.join(phrases)}. {_steering(table)}"
+        phrases.append(f"{names[tile]} {learned} and {plain}")
+    kinds = f"with the function learned for it, and {RELU} stopped alike"
+    return f"Accuracy where one tile alone tells the label, {kinds}: {', '.join(phrases)}. {_steering(table)}"
 
 
 def _steering(table: pd.DataFrame) -> str:
@@ -155,7 +155,7 @@ def _steering(table: pd.DataFrame) -> str:
 
 def _other_summary(table: pd.DataFrame) -> str:
     """The same, and whether these are the runs of Figure 9."""
-    same = "" if SVHN.name in set(table["task"]) else "No house numbers here: the runs are those of Figure 9. "
+    same = "" if SVHN.name in set(table["task"]) else "Without SVHN the runs are those of Figure 9. "
     return same + _summary(table)
 
 
@@ -189,8 +189,7 @@ ENTRIES = (
         "Shortcut learning: functions that steer to one tile or the other",
         "Collages of two images that both tell the label in training; test accuracy where only one of them does, with"
         " ReLU and with functions learned for either tile, at early stopping and over training",
-        "either learned function steers learning towards its tile; ReLU relies on the simple one alone, and is at"
-        " chance (10 %) on the other",
+        "a learned function steers to its tile; ReLU relies on the simple one, and is at chance (10 %) on the other",
         plan=planned(CIFAR),
         plot=plots.fig9,
         tasks=(SHIPPED.name, CIFAR_PART.name, CIFAR.name),
@@ -221,7 +220,7 @@ ENTRIES = (
         "E.5",
         "Shortcut learning on other collages",
         "As Figure 9, on collages of the two image sets that the axes name",
-        "with MNIST and house numbers (SVHN) similar effects as in Figure 9, but trajectories are not as distinct",
+        "similar effects with MNIST and SVHN, but trajectories are not as distinct",
         plan=planned(SVHN),
         plot=plots.fig9,
         tasks=(SHIPPED.name, SVHN.name),

@@ -188,8 +188,8 @@ def _fit_summary(table: pd.DataFrame) -> str:
     best = table[table["chosen"].astype(bool)]
     means = 100 * best.groupby(["method", "table"], sort=False)[["accuracy_train", "accuracy"]].mean()
     means = means.groupby("method", sort=False).mean().sort_values("accuracy")
-    text = ", ".join(f"{method} {row.accuracy_train:.1f} and {row.accuracy:.1f}" for method, row in means.iterrows())
-    return f"Training and test accuracy of chosen models in %, mean over tables: {text}."
+    text = ", ".join(f"{method} {row.accuracy_train:.1f}/{row.accuracy:.1f}" for method, row in means.iterrows())
+    return f"Training/test accuracy in %, mean over tables: {text}."
 
 
 _CAPPED = "(paper, by its Figure 30: outputs, capped)"

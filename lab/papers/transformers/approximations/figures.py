@@ -122,7 +122,7 @@ ENTRIES = (
         "Learned functions, made symmetric or smooth",
         "Left: the MLP non-linearity learned for a task, symmetrized (averaged with its most similar mirror image), and"
         " as polynomials. Right: what models gain with each in mean test accuracy over training, against GELU",
-        "of language models, symmetrized functions are worse in almost every case, polynomials of higher degree better",
+        "of language models, symmetrized ones are almost always worse, polynomials of higher degree better",
         tasks=TASKS,
         plan=plan,
         measure=measure,

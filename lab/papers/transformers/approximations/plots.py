@@ -70,22 +70,29 @@ def gains(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def summary(table: pd.DataFrame) -> str:
-    """By task: what the function gains over the baseline as it was learned, symmetrized, and as polynomials."""
-    cells, words = gains(table), []
+    """By kind of function: on which tasks it gains least and most over the baseline."""
+    cells = gains(table)
+    shown: dict[str, dict[str, float]] = {}
     for task in table["task"].unique():
         rows = cells[cells["task"] == task]
-        shown = [
-            rows[(rows["method"] == method) & (rows["degree"] == degree)] for method, degree in _shown(rows).items()
-        ]
-        text = ", ".join(
-            f"{NAMES[row.method]}{f' {row.degree}' if row.degree else ''} "
-            + ("–" if np.isnan(row.delta) else signed(row.delta))
-            for part in shown
-            for row in part.itertuples()
-        )
-        words.append(f"{task_title(task)}: {text}")
-    note = " (–: every run of a kind diverged)" if any("–" in word for word in words) else ""
-    return f"Mean accuracy over training, minus baseline, in percentage points. {'; '.join(words)}{note}."
+        for method, degree in _shown(rows).items():
+            (gain,) = rows.loc[(rows["method"] == method) & (rows["degree"] == degree), "delta"]
+            name = f"{NAMES[method]}{f' {degree}' if degree else ''}"
+            shown.setdefault(name, {})[task_title(task)] = gain
+    words = [f"{name} {_range(by_task)}" for name, by_task in shown.items()]
+    return f"Mean accuracy over training, minus baseline, in points: {'; '.join(words)}."
+
+
+def _range(by_task: dict[str, float]) -> str:
+    """From the least to the most.
+
+    >>> _range({"Add": 2.0, "Memorize": 5.0, "Mano": float("nan")}), _range({"Mano": float("nan")})
+    ('+2.0 (Add) to +5.0 (Memorize)', '– (every run diverged)')
+    """
+    tasks = sorted((gain, task) for task, gain in by_task.items() if gain == gain)
+    if not tasks:
+        return "– (every run diverged)"
+    return " to ".join(dict.fromkeys(f"{signed(gain)} ({task})" for gain, task in (tasks[0], tasks[-1])))
 
 
 def _shown(rows: pd.DataFrame) -> dict[str, int]:

@@ -115,14 +115,13 @@ class Comparison:
     def sentence(self) -> str:
         """The comparison in words."""
         share = f"{100 * self.sign_agreement:.0f} %" if self.clear else "none"
-        rho = f"correlation {self.rank_correlation} (95 % bootstrap interval over rows and columns)"
+        rho = f"correlation {self.rank_correlation}"
         if np.isnan(self.spearman):
             rho = "correlation unknown: the numbers here are all equal"
         return (
-            f"Signs agree with the paper in {share} of the {counted(self.clear, 'cell')} (of {self.cells}) that are "
-            f"clear of seed noise here and not 0 there. Spearman {rho}. Best of its column on the diagonal: "
-            f"{self.best_on_diagonal} of {counted(self.tasks, 'task')} that a model learned here, "
-            f"{self.paper_best_on_diagonal} of these in the paper."
+            f"Signs agree with the paper in {share} of the {counted(self.clear, 'cell')} (of {self.cells}) clear of "
+            f"seed noise. Spearman {rho}. Best of its column on the diagonal: {self.best_on_diagonal} of "
+            f"{counted(self.tasks, 'task')} learned here ({self.paper_best_on_diagonal} in the paper)."
         )
 
     def to_dict(self) -> dict[str, float]:

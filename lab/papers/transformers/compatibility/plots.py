@@ -54,9 +54,11 @@ def fig5(table: pd.DataFrame) -> go.Figure:
     paper = Matrix("Paper, Figure 5 (mean of 6 seeds)", published(cells))
     figure = heatmaps([Matrix(f"Ours (mean of {seeds})", cells, dead), paper])
     comparison = compare(cells)
-    if not np.isnan(comparison.spearman):
+    of_paper = not np.isnan(comparison.spearman)
+    if of_paper:
         above(figure, f"Spearman {comparison.rank_correlation}", 2, 1, side="right", size=SIZE - 1)
-    set_reading(figure, *_key(cells, dead), f"Paper: {PAPER_SOURCE}.")
+    of_correlation = "In brackets: 95 % bootstrap interval over rows and columns." if of_paper else ""
+    set_reading(figure, *_key(cells, dead), f"Paper: {PAPER_SOURCE}.", of_correlation)
     return figure
 
 

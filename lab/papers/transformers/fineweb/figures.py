@@ -112,11 +112,13 @@ def summary_table6(table: pd.DataFrame) -> str:
     ratios = table.pivot_table(index="layers", columns="method", values="ratio", sort=False)
     kinds = [method for method in (SPLINE, POLYNOMIAL) if method in means]
     losses = [f"{plots.TITLES[m]} {_each(means[m] - means[RELU], '+.3f')}" for m in kinds]
-    times = [f"{plots.TITLES[m]} {_each(ratios[m], '.2f')}" for m in (RELU, SPLINE, POLYNOMIAL)]
+    deepest = ratios.iloc[-1]
+    times = [f"{plots.TITLES[m]} {deepest[m]:.2f}" for m in (RELU, SPLINE, POLYNOMIAL)]
     machine, threads = table["machine"].iloc[0], table["threads"].iloc[0]
-    timed = f"a step's time on {machine.partition(' ')[2]}, {counted(int(threads), 'thread')}, against GELU's"
+    timed = f"a step's time at {int(ratios.index[-1])}, against GELU's ({machine.partition(' ')[2]},"
+    timed += f" {counted(int(threads), 'thread')})"
     depths = ", ".join(str(int(layers)) for layers in ratios.index)
-    return f"At {depths} layers, held-out loss minus ReLU's (nats): {'; '.join(losses)}; {timed}: {'; '.join(times)}."
+    return f"At {depths} layers, held-out loss minus ReLU's (nats): {'; '.join(losses)}; {timed}: {', '.join(times)}."
 
 
 def _each(values: pd.Series, form: str) -> str:
@@ -146,8 +148,8 @@ ENTRIES = (
         "Larger language models: loss and training time",
         "Left: loss on held-out text by depth, against ReLU's. Right: time of a training step against GELU's, timed"
         " side by side where this was made; the learned function exactly, and as a polynomial of degree 18",
-        "the learned function is as good as ReLU or better from 4 layers on; as an exact spline it takes up to 2.8"
-        " times GELU's time, as a polynomial less than GELU in the two deepest models",
+        "as good as ReLU or better from 4 layers on; the exact spline takes up to 2.8 times GELU's time, the polynomial"
+        " less, if deep",
         tasks=NAMES,
         plan=plan_table6,
         measure=measure_timed,

@@ -167,13 +167,9 @@ def _differences(table: pd.DataFrame) -> str:
         searches = f" ({estimate.n} searches)" if estimate.over == "searches" and estimate.n > 1 else ""
         words.append(f"{task_title(task)} " + (f"{signed(estimate.effect)}{interval}{searches}" if estimate.n else "–"))
     note = " (–: every run of a kind diverged)" if any(word.endswith("–") for word in words) else ""
-    several = any("searches)" in word for word in words)
-    covers = "over seeds of one search" + (
-        ", or over searches and their seeds where there are several" if several else ""
-    )
-    spread = f" (in brackets: 95 % interval, {covers})" if any("[" in word for word in words) else ""
-    text = f"{MLP} minus baseline, in percentage points{spread}: {', '.join(words) or 'none'}{note}"
-    return f"{text}; not learned, no better than a trivial answer: {', '.join(dead)}." if dead else f"{text}."
+    spread = " [95 % interval]" if any("[" in word for word in words) else ""
+    text = f"{MLP} minus baseline, in points{spread}: {', '.join(words) or 'none'}{note}"
+    return f"{text}; not learned: {', '.join(dead)}." if dead else f"{text}."
 
 
 def _length_summary(table: pd.DataFrame) -> str:
@@ -278,7 +274,7 @@ ENTRIES = (
         "Learning curves on all tasks",
         "Test accuracy against training step on all eight tasks, one curve a seed: baseline, learned MLP non-linearity,"
         " learned MLP and attention non-linearities",
-        "faster convergence and less variance everywhere; most of the gain comes from the MLP",
+        "faster, with less variance, everywhere; most of the gain comes from the MLP",
         tasks=tasks.NAMES,
         plan=_fig10,
         measure=curves,

@@ -32,6 +32,8 @@ if TYPE_CHECKING:  # imported where a figure is drawn
     import plotly.graph_objects as go
 
 CURVES = "Thin: one run a seed. Thick: mean over runs."
+# of gains in captions
+COVERS = "Intervals: over seeds of one search, where several are named over searches, too."
 FLOOR = "Dashed: the best trivial answer (one token for all; in Haystack some value of the list)."
 
 
@@ -54,7 +56,7 @@ def fig2(table: pd.DataFrame) -> go.Figure:
         _draw_floor(figure, rows, "step", at)
         figure.update_yaxes(range=FULL, row=at[0], col=at[1])
     name_axes(figure, len(tasks), columns, STEP, ACCURACY)
-    set_reading(figure, CURVES, FLOOR, _said(divergences))
+    set_reading(figure, CURVES, FLOOR, COVERS, _said(divergences))
     return figure
 
 
@@ -80,7 +82,7 @@ def fig10(table: pd.DataFrame) -> go.Figure:
         figure.update_yaxes(title_text=f"<b>{task_title(task)}</b><br>test acc. (%)", row=row, col=1)
     figure.update_xaxes(title_text=STEP, row=len(tasks))
     dotted = "Dotted grey: the baseline's mean again." if len(methods) > 1 and methods[0] == "baseline" else ""
-    set_reading(figure, CURVES, dotted, FLOOR, _said(divergences))
+    set_reading(figure, CURVES, dotted, FLOOR, COVERS, _said(divergences))
     return figure
 
 
@@ -171,7 +173,8 @@ def fig4(table: pd.DataFrame) -> go.Figure:
         figure.update_xaxes(type="log", tickvals=widths, range=ends, minor={"ticks": ""}, row=row, col=column)
         figure.update_yaxes(range=FULL, row=row, col=column)
     name_axes(figure, len(tasks), columns, "model width (channels, log₂ scale)", ACCURACY)
-    set_reading(figure, f"Points: mean over seeds. {_interval(table, 'Whiskers')}", FLOOR, _said(_diverged_runs(table)))
+    points = f"Points: mean over seeds. {_interval(table, 'Whiskers')}"
+    set_reading(figure, points, FLOOR, COVERS, _said(_diverged_runs(table)))
     return figure
 
 

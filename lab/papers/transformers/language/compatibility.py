@@ -64,7 +64,7 @@ def summary(table: pd.DataFrame) -> str:
         others = [one.effect for name, one in changes.items() if name != task]
         if task in changes and others:
             ends = f"{signed(min(others))} to {signed(max(others))}" if len(others) > 1 else signed(others[0])
-            words.append(f"{task_title(task)} {signed(changes[task].effect)} % (with others' {ends})")
+            words.append(f"{task_title(task)} {signed(changes[task].effect)} % (others' {ends})")
     return f"Training perplexity with a task's own function, against the baseline: {'; '.join(words)}."
 
 

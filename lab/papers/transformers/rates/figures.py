@@ -81,13 +81,10 @@ def summary(table: pd.DataFrame) -> str:
     printed, tuned = ({v.case: v for v in claims.gains(table, rows)} for rows in (at_printed, at_best))
     for task in known_tasks(table):
         rates = f"{best[task, BASELINE]:g} and {best[task, MLP]:g}"
-        words.append(
-            f"{task_title(task)} {_interval(printed[task])} at the printed rate, {_interval(tuned[task])} with each at"
-            f" its best rate on val ({rates})"
-        )
+        words.append(f"{task_title(task)} {_interval(printed[task])} and {_interval(tuned[task])} ({rates})")
     return (
-        f"Mean accuracy over training, {MLP} minus baseline, in percentage points (95 % interval over seeds of one"
-        f" search): {'; '.join(words)}."
+        f"Mean accuracy over training, {MLP} minus baseline, in points [95 % interval], at the printed rate, and with"
+        f" each at its best rate on val: {'; '.join(words)}."
     )
 
 

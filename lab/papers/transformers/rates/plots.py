@@ -55,6 +55,7 @@ def rates(table: pd.DataFrame) -> go.Figure:
         figure,
         f"Points: mean over training and seeds. Band: {INTERVAL}. Large: the best rate on val.",
         "Dotted: the rate that the paper prints. Dashed: the best trivial answer.",
+        "Gains: in brackets 95 % intervals over seeds of one search.",
     )
     return figure
 

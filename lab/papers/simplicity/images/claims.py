@@ -202,7 +202,7 @@ def _whole(table: pd.DataFrame) -> pd.DataFrame:
     return table[~table["diverged"].astype(bool) & table["accuracy"].notna()]
 
 
-_NIGHT = "scale overnight, which has the whole sets, longer searches and higher rates"
+_MORE = "10 seeds and 3 searches at scale overnight, on Fashion-MNIST as numbers"
 FIG2 = (
     Claim(
         "similar",
@@ -216,16 +216,16 @@ FIG2 = (
         "In regression, models with activations learned from zeros perform better than ReLU",
         lambda table: _better(table, FROM_ZERO, RELU),
         baseline_as_printed,
-        _NIGHT,
-        1.5,
+        _MORE,
+        1.0,
     ),
     Claim(
         "from-zero",
         "In regression, an initialization as zeros is better than one as ReLU",
         lambda table: _better(table, FROM_ZERO, FROM_RELU),
         baseline_as_printed,
-        _NIGHT,
-        1.5,
+        _MORE,
+        1.0,
     ),
 )
 FIG16 = (

@@ -117,7 +117,7 @@ def fig13(table: pd.DataFrame) -> go.Figure:
                 marker={"color": colour(method), "size": 8, "symbol": symbols},
                 **look,
             )
-            height = (1.04 if method == RELU else 1.08) * top  # so that one does not hide the other
+            height = (1.4 if method == RELU else 2) * top  # so that one does not hide the other
             figure.add_scatter(
                 x=never["x"],
                 y=[height] * len(never),
@@ -138,10 +138,12 @@ def fig13(table: pd.DataFrame) -> go.Figure:
             mark = {"color": INK, "size": 8, "symbol": f"{symbol}-open"}
             figure.add_scatter(x=[None], y=[None], mode="markers", name=name, marker=mark, hoverinfo="skip")
     figure.add_hline(y=top, line={"color": GREY, "dash": "dot", "width": 1})
-    figure.update_yaxes(range=(0, 1.12 * top))
+    lowest = np.nanmin([top, table["step"].min()])
+    ticks = [digit * 10**power for power in range(7) for digit in (1, 3)]
+    figure.update_yaxes(type="log", range=np.log10([0.6 * lowest, 3 * top]), tickvals=ticks, tickformat=",")
     figure.update_xaxes(title_text="table that is not the test split (%)", col=1)
     figure.update_xaxes(title_text="width (hidden units)", col=2)
-    figure.update_yaxes(title_text=f"first step with {100 * LEVEL:.0f} % test accuracy", col=1)
+    figure.update_yaxes(title_text=f"first step with {100 * LEVEL:.0f} % (log scale)", col=1)
     set_reading(
         figure,
         f"One point a run; the line is their mean, where all get there. Left: width {common['width']};"

@@ -85,7 +85,7 @@ def fig13(table: pd.DataFrame) -> go.Figure:
 
     table: task, fraction, width, method, seed, step (NaN: never), accuracy, last, diverged.
     """
-    figure = grid(["training data", "width"], 2, height=240, top=64, horizontal=60)
+    figure = grid(["training data", "width"], 2, height=240, top=64, left=72, horizontal=70)
     common = {name: table.groupby(name)["seed"].size().idxmax() for name in ("fraction", "width")}
     top = float(table["last"].max())
     for number, (name, other) in enumerate((("fraction", "width"), ("width", "fraction"))):

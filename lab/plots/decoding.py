@@ -150,7 +150,9 @@ def by_class(table: pd.DataFrame, score: str = "F1", what: str = "term") -> go.F
             col=column,
         )
     name_axes(figure, len(layers), 1, what, f"{score}, unseen combinations (%)")
-    set_reading(figure, f"Points: mean over seeds. {_interval(table, 'Whiskers')}", KEY)
+    dead = table.groupby(["method", "layer"])["value"].max().eq(0).any()
+    same = "A layer with 0 for every class has one code for all examples: there is nothing to read." if dead else ""
+    set_reading(figure, f"Points: mean over seeds. {_interval(table, 'Whiskers')}", KEY, same)
     return figure
 
 

@@ -165,6 +165,13 @@ def test_whiskers_of_shares_end_at_0_and_100():
         assert (np.array([half for _, half in points.customdata]) > 50).all(), "hovering tells the whole interval"
 
 
+def test_a_layer_from_which_nothing_can_be_read_is_explained():
+    table = MADE["by class"][1]
+    blind = table["value"].where((table["layer"] > 0) | (table["method"] == "softmax"), 0.0)
+    assert "one code for all examples" in reading(drawn("by class", table.assign(value=blind)))
+    assert "one code" not in reading(drawn("by class"))
+
+
 def test_one_seed_has_no_interval():
     for name in ("by layer", "by class"):
         table = MADE[name][1]

@@ -82,7 +82,7 @@ def test_scores_are_shares_of_the_best_of_a_row():
 
 def test_caption_and_drawing(made, tmp_path):
     check(made.provenance)
-    for word in ("Scale smoke", "left out: ", "paper, all 22 operations: 19.9", "22.2 to 80.5", "Departures"):
+    for word in ("Scale smoke", "left out: ", "(paper 19.9)", "22.2 to 80.5", "Departures"):
         assert word in made.caption
     assert reading(made.plot) and made.plot.data[0].z.shape == (2, 4)
     made.write(tmp_path, images=False, page=False)

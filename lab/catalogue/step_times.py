@@ -2,8 +2,8 @@
 
 For each kind of model, seconds of a step = overhead + multiplications × rate. Both are fitted to the totals that the
 provenance of shipped results has (`training_seconds`), each total with the same relative weight; then all are scaled
-so that half of the results took less than the fit says. (Least squares alone are too low: what takes half as long as the
-fit says counts more than what takes twice as long.)
+so that half of the results took less than the fit says. (Least squares alone are too low: what takes half as long as
+the fit says counts more than what takes twice as long.)
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def summary(table: pd.DataFrame) -> str:
         own_gain = known.get((model, model))
         others = {source: gain for (one, source), gain in known.items() if one == model and source != model}
         best = max(others, key=lambda source: others[source].effect, default=None)
-        phrases = ["–" if gain is None else _said(gain) for gain in (own_gain, others.get(best))]
+        phrases = ["–" if gain is None else _said(gain) for gain in (own_gain, others[best] if best else None)]
         words.append(f"{model} {' and '.join(phrases)}")
     return f"Points above the tuned baseline, with its own function and the best of the others: {'; '.join(words)}."
 

@@ -46,6 +46,7 @@ def test_a_killed_worker_costs_no_bit_and_another_goes_on_from_its_checkpoint(cl
     call = cluster.start(ALL, store)
     for worker in pair:
         worker.has_said("holds")  # each is in the middle of a fleet or a search
+    call.has_said("; worker ")  # both are named while they work
     pair[0].kill()
     cluster.hold.unlink()
     ended = call.wait()

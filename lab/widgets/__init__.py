@@ -88,9 +88,8 @@ def _explorer(x: object, scale: str | None, edit: bool, inputs: object, targets:
         from lab.widgets.model import ModelExplorer
 
         return ModelExplorer(x, inputs, targets)
-    scales = (
-        SCALES if isinstance(x, (Sraven, Logic, Run, Runs)) else COMMON
-    )  # these may be of a scale that not all have
+    # models of these may be of a scale that not all have
+    scales = SCALES if isinstance(x, (Sraven, Logic, Run, Runs)) else COMMON
     wanted_scale = check_scale(BEST if scale is None else scale, (*scales, BEST))
     scale, edit = training_scale(wanted_scale), check_flag("edit", edit)
     if isinstance(x, (EpisodeResult, SearchResult)):

@@ -11,9 +11,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+CONTEXT, QUERY = "context", "query"  # what varies from sequence to sequence
+
+
 def of_context(table: pd.DataFrame) -> pd.DataFrame:
     """The rows of sequences that differ in what is shown in context, not in the query."""
-    return table[table["varied"] == "context"]
+    return table[table["varied"] == CONTEXT]
 
 
 FIG2B = (

@@ -15,7 +15,7 @@ from lab.papers.entry import Entry, Planned
 from lab.papers.hypernetwork.codes_tables import MAPS, Labelled, decoded, fresh, mapped
 from lab.papers.hypernetwork.logic.figures import finals
 from lab.papers.hypernetwork.logic.figures import plan as all_runs
-from lab.papers.hypernetwork.logic_codes.claims import FIG2B, of_context
+from lab.papers.hypernetwork.logic_codes.claims import CONTEXT, FIG2B, QUERY, of_context
 from lab.papers.hypernetwork.origin import origin
 from lab.papers.hypernetwork.settings import READ, READ_HELD_OUT, SEEDS, read_length
 from lab.plots import decoding, embedding
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 TERMS = 2 ** Logic().variables - Logic().reserved  # that training sees
 ONE = dict.fromkeys(SCALES, 1)
-CONTEXT, QUERY = "context", "query"  # what varies from sequence to sequence
 
 
 def plan(scale: str, seeds: int) -> list[Planned]:
@@ -60,12 +59,11 @@ def _decoded(runs: Sequence[tuple[dict, Run]], examples: int) -> pd.DataFrame:
     """As `decoded`, of either kind of sequences; varied: "context" or "query"."""
     import pandas as pd
 
-    tables = [
-        decoded(chosen(runs), examples, partial(sample, varied=varied), which_terms, "terms", names=written).assign(
-            varied=varied
-        )
-        for varied in (CONTEXT, QUERY)
-    ]
+    tables = []
+    for varied in (CONTEXT, QUERY):
+        draw = partial(sample, varied=varied)
+        table = decoded(chosen(runs), examples, draw, which_terms, "terms", names=written)
+        tables.append(table.assign(varied=varied))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -108,9 +106,9 @@ def _all(runs: Sequence[tuple[dict, Run]], examples: int) -> pd.DataFrame:
 
 
 def _decoded_summary(table: pd.DataFrame) -> str:
-    """Mean F1 over terms and seeds, by method and layer; with a query of each sequence, over these, too."""
-    words, of_queries = [], table[table["varied"] == QUERY].groupby(["method", "layer"])["value"].mean()
-    table = of_context(table)
+    """Mean F1 over terms and seeds, by method and layer; its range over these where the query varies."""
+    of_queries = table[table["varied"] == QUERY].groupby(["method", "layer"])["value"].mean()
+    words, table = [], of_context(table)
     for method, rows in table.groupby("method", sort=False):
         means = 100 * rows.groupby("layer")["value"].mean()
         words.append(f"{method_title(method)} {', '.join(f'{mean:.0f}' for mean in means)}")

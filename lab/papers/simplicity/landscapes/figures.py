@@ -153,7 +153,7 @@ def _by_table(table: pd.DataFrame, methods: Sequence[str], *parts: str, named: b
         means = rows.groupby(["method", "part"])["value"].mean().unstack()
         known = means.reindex(index=methods, columns=parts)
         phrases = [
-            f"{method} " * named + ("–" if first != first else _means(first, more))
+            (f"{method} " if named else "") + ("–" if first != first else _means(first, more))
             for method, first, *more in (known.dropna() if named else known).itertuples()
         ]
         words.append(f"{name} {', '.join(phrases) or 'every run diverged'}")

@@ -135,7 +135,7 @@ def _summary(table: pd.DataFrame) -> str:
     for tile, method in FOR.items():
         learned, plain = (_percent(table, each, method)[tile] for each in (method, RELU))
         phrases.append(f"{names[tile]} {learned} and {plain}")
-    kinds = f"with the function learned for it, and {RELU} stopped alike"
+    kinds = f"with the function learned for it, and {RELU} with the same early stopping"
     return f"Accuracy where one tile alone tells the label, {kinds}: {', '.join(phrases)}. {_steering(table)}"
 
 

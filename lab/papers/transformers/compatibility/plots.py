@@ -19,6 +19,7 @@ from lab.tasks.trivial import learned
 if TYPE_CHECKING:  # imported where a figure is drawn
     import plotly.graph_objects as go
 
+CORRELATION = "Correlation with the paper: in brackets a 95 % bootstrap interval over rows and columns."
 TITLE, LABELS, BELOW = (
     30,
     56,
@@ -54,11 +55,9 @@ def fig5(table: pd.DataFrame) -> go.Figure:
     paper = Matrix("Paper, Figure 5 (mean of 6 seeds)", published(cells))
     figure = heatmaps([Matrix(f"Ours (mean of {seeds})", cells, dead), paper])
     comparison = compare(cells)
-    of_paper = not np.isnan(comparison.spearman)
-    if of_paper:
+    if not np.isnan(comparison.spearman):
         above(figure, f"Spearman {comparison.rank_correlation}", 2, 1, side="right", size=SIZE - 1)
-    of_correlation = "In brackets: 95 % bootstrap interval over rows and columns." if of_paper else ""
-    set_reading(figure, *_key(cells, dead), f"Paper: {PAPER_SOURCE}.", of_correlation)
+    set_reading(figure, *_key(cells, dead), f"Paper: {PAPER_SOURCE}.", CORRELATION)
     return figure
 
 
@@ -69,7 +68,7 @@ def fig11(table: pd.DataFrame) -> go.Figure:
     figure = heatmaps([Matrix(f"Optimized: {part}. {_means(cells)}", cells, dead) for part, cells in parts.items()])
     everything = pd.concat(parts.values(), ignore_index=True)
     means = "Means in the titles: over cells, architecture and task the same or not."
-    set_reading(figure, *_key(everything, dead), means)
+    set_reading(figure, *_key(everything, dead), means, CORRELATION)
     return figure
 
 

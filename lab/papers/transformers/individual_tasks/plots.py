@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # imported where a figure is drawn
     import plotly.graph_objects as go
 
 CURVES = "Thin: one run a seed. Thick: mean over runs."
-COVERS = "Intervals of gains: over seeds of one search, where several are named over searches, too."
+COVERS = "Intervals of gains: over seeds, and over searches where several are named."
 FLOOR = "Dashed: the best trivial answer (one token for all; in Haystack some value of the list)."
 
 

@@ -153,12 +153,6 @@ def _steering(table: pd.DataFrame) -> str:
     return f"Functions steer {' and '.join(words)} more than early stopping does." if words else ""
 
 
-def _other_summary(table: pd.DataFrame) -> str:
-    """The same, and whether these are the runs of Figure 9."""
-    same = "" if SVHN.name in set(table["task"]) else "Without SVHN the runs are those of Figure 9. "
-    return same + _summary(table)
-
-
 def _notes(task: Collage) -> Callable[[str], list[str]]:
     def notes(scale: str) -> list[str]:
         texts = []
@@ -227,6 +221,6 @@ ENTRIES = (
         origin=origin(SVHN, (True,)),
         notes=_notes(SVHN),
         minutes={"smoke": 0.1, "laptop": 7, "paper": 60},
-        **(_SHARED | {"summary": _other_summary}),
+        **_SHARED,
     ),
 )

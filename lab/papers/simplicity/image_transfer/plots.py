@@ -30,6 +30,7 @@ PRINTED = {
 PRINTED_GAINS = {"mnist": 0.6, "fashion_mnist": -1.7, "svhn": -0.5, "cifar10": -3.5, ALL: 0.4}
 REACH = 20.0  # points at which the colours end
 ROW = 58  # px
+CLOSE = 0.03  # of the range of the marks: their numbers would overlap
 
 
 def learned_on(source: str) -> str:
@@ -166,6 +167,7 @@ def fig19(table: pd.DataFrame) -> go.Figure:
     figure = grid([""] * len(pairs), columns, 270, gap=64, top=84)
     for number, (one, other) in enumerate(pairs):
         at, both = place(number, columns), cells[[one, other]].dropna()
+        sides = _label_sides(both)
         for index, (source, rows) in enumerate(both.groupby("source", sort=False)):
             figure.add_scatter(
                 x=rows[one],
@@ -175,7 +177,7 @@ def fig19(table: pd.DataFrame) -> go.Figure:
                 legendgroup=source,
                 showlegend=not number,
                 text=rows.index.get_level_values("layers").astype(str),
-                textposition="top right",
+                textposition=[sides[mark] for mark in rows.index],
                 textfont={"size": SIZE - 2},
                 **{
                     f"error_{axis}": {"array": halves.loc[rows.index, name], "thickness": 0.8, "width": 2}
@@ -217,3 +219,13 @@ def fig19(table: pd.DataFrame) -> go.Figure:
         f"{divergences} runs diverged and are left out." if divergences else "",
     )
     return figure
+
+
+def _label_sides(marks: pd.DataFrame) -> dict[tuple[str, int], str]:
+    """On which side of each mark its number stands: on the left where another mark is close on the right."""
+    places = ((marks - marks.min()) / (marks.max() - marks.min()).replace(0, 1)).to_numpy(float)
+    away = places[None] - places[:, None]  # from mark i to mark j
+    on_the_right = (away[..., 0] > 0) & (np.abs(away) < CLOSE).all(2)
+    return {
+        mark: f"top {'left' if close.any() else 'right'}" for mark, close in zip(marks.index, on_the_right, strict=True)
+    }

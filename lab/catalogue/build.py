@@ -58,7 +58,8 @@ def figure(
     """A figure of the catalogue, with its table and provenance. What the store lacks is trained.
 
     scale: one of the entry's, or "best": the largest whose results are here, shipped or trained, else "laptop".
-    seeds: runs of each configuration; tasks: show only these of the entry's. Default: the entry's own number, and all.
+    seeds: runs of each configuration; tasks: show only these of the entry's. Default: the entry's own number, and all
+        tasks (of shipped results, all that they have).
     force: train again even what the store has. An interrupted call continues when it is repeated, with `force` or not:
         what it had forgotten stays marked in the store (`lab.store.forced`) until all of it is trained.
     shipped: take results that the store lacks from data/results, if they are there. The provenance says so.
@@ -70,12 +71,12 @@ def figure(
     """
     store = as_store(store)
     entry, scale = _checked(name, scale, device, seeds, tasks, cluster, store)
-    if shipped and seeds is None and not force and has_results(name, scale):
-        if not trained(entry, scale, store):
-            if set(entry.tasks) <= set(shipped_tasks(entry, scale)):
-                return read(entry, scale)
-            if progress:
-                _name_shipped(entry, scale)
+    if shipped and seeds is None and not force and has_results(name, scale) and not trained(entry, scale, store):
+        missing = [task for task in entry.tasks if task not in shipped_tasks(entry, scale)]
+        if missing and tasks is None and progress:
+            _name_missing(entry, scale, missing)
+        if tasks is None or not missing:
+            return read(entry, scale)
     return _figure(entry, scale, *measured(name, scale, device, seeds, force, store, progress, tasks, cluster))
 
 
@@ -147,12 +148,10 @@ def _announce(entry: Entry, scale: str, runs: int, missing: int) -> None:
         print(text, file=sys.stderr, flush=True)
 
 
-def _name_shipped(entry: Entry, scale: str) -> None:
-    """Say, before the others are trained, which tasks of an entry have shipped results."""
-    tasks = [task for task in shipped_tasks(entry, scale) if task in entry.tasks]
-    if tasks:
-        text = f"{entry.name}, scale {scale}: results of {', '.join(tasks)} alone are shipped;"
-        print(f"{text} lab.figure({entry.name!r}, tasks={tasks}) shows these at once", file=sys.stderr, flush=True)
+def _name_missing(entry: Entry, scale: str, missing: list[str]) -> None:
+    """Say which tasks of an entry have no shipped results, and how to train them."""
+    text = f"{entry.name}, scale {scale}: no results of {', '.join(missing)} are shipped; to train them:"
+    print(f"{text} lab.figure({entry.name!r}, {scale!r}, tasks={missing})", file=sys.stderr, flush=True)
 
 
 def chosen(name: str, scale: str, tasks: Sequence[str] | None = None, store: Store | None = None) -> tuple[Entry, str]:

@@ -14,6 +14,7 @@ from lab.catalogue import build
 from lab.catalogue.build import figure
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
+from lab.catalogue.shipped import shipped_tasks
 from lab.errors import ArgumentError, LabError
 from lab.nonlinearity import op
 from lab.nonlinearity.spline import Spline
@@ -351,10 +352,16 @@ def test_long_trainings_are_announced(store_folder, monkeypatch, capsys):
     assert "have to be trained" not in capsys.readouterr().err
 
 
-def test_who_would_train_tasks_that_are_not_shipped_hears_which_are(capsys):
-    build._name_shipped(entry("transformers/rates"), "laptop")
-    assert "lab.figure('transformers/rates', tasks=['memorize', 'addmod']) shows these" in capsys.readouterr().err
-    build._name_shipped(entry("transformers/rates").for_tasks(["copy"]), "laptop")
+def test_of_an_entry_that_is_shipped_in_part_this_part_is_shown(store_folder, capsys):
+    shown, name = shipped_tasks(entry("transformers/rates"), "laptop"), "transformers/rates"
+    assert 0 < len(shown) < len(entry(name).tasks), "what this test is about"
+    assert set(figure(name).table["task"]) == set(shown)
+    assert not list(Store().results()), "nothing was trained"
+    said = capsys.readouterr().err
+    assert (
+        "no results of add, addreversed" in said and "lab.figure('transformers/rates', 'laptop', tasks=['add'" in said
+    )
+    assert set(figure(name, tasks=shown[:1]).table["task"]) == set(shown[:1])
     assert capsys.readouterr().err == ""
 
 

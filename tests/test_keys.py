@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.catalogue.build import EARLIER
+from lab.catalogue.caption import EARLIER
 from lab.catalogue.registry import entry
 from lab.spec import AdamTrapezoid, AdamWCosine, ConstantRate, from_json, key, needs, to_json
 from lab.tasks import SingleTileCollage

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.catalogue import registry
+from lab.catalogue.caption import caption, headline
 from lab.catalogue.figure import Figure
 from lab.catalogue.provenance import as_json, collect
 from lab.catalogue.shipped import (
@@ -29,7 +30,7 @@ from lab.devices import choose_device, device_name
 from lab.errors import LabError, check_whole
 from lab.papers.entry import Entry
 from lab.papers.tables import curves
-from lab.plots.caption import counted, true_minus
+from lab.plots.caption import true_minus
 from lab.run import MOST_SEEDS, Run, complete
 from lab.scale import BEST, check_scale
 from lab.spec import key, needs
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from distributed import Client
 
-EARLIER = "earlier_settings"  # in the provenance of shipped results: what is different now, until they are made anew
 LONG = 2.0  # minutes of training that are announced
 
 
@@ -244,52 +244,10 @@ def _figure(entry: Entry, scale: str, table: pd.DataFrame, facts: dict, extras: 
         plot,
         table,
         facts,
-        _caption(entry, summary, table, facts),
+        caption(entry, summary, table, facts),
         entry.name,
         scale,
         summary,
         extras,
-        headline=_headline(entry, summary),
+        headline=headline(entry, summary),
     )
-
-
-def _headline(entry: Entry, summary: str) -> str:
-    """Two lines: what the figure shows; its result in a sentence, with what the paper says."""
-    return true_minus(f"{entry.shows}.\n{f'{summary} ' if summary else ''}Paper: {entry.paper_says}.")
-
-
-def _caption(entry: Entry, summary: str, table: pd.DataFrame, facts: dict) -> str:
-    """What the figure shows, its result in a sentence, further numbers, how it was made, and every departure from the
-    paper."""
-    parts = [f"{entry.shows}.", summary, f"Paper: {entry.paper_says}.", entry.numbers(table), _made(entry, facts)]
-    if EARLIER in facts:
-        parts.append(f"These runs have earlier settings than the figure is made with now: {facts[EARLIER]}.")
-    departed = f"Departures from the paper: {'; '.join(facts['departures']) or 'none known'}."
-    departed += " Where the paper is silent, see `guesses` in provenance.json." if facts["guesses"] else ""
-    return true_minus("\n".join(part for part in [*parts, departed] if part))
-
-
-def _made(entry: Entry, facts: dict) -> str:
-    """Scale, device, seeds, runs, steps, data."""
-    words = f"Scale {facts['scale']}, {facts['device_name']}"
-    if facts["runs"]:
-        searches = f" and {counted(len(facts['searches']), 'search', 'searches')}" if facts["searches"] else ""
-        first, last = facts["seeds"][0], facts["seeds"][-1]
-        seeds = f"seeds {first} to {last}" if last > first else f"seed {first}"
-        words += f", {seeds}, {counted(len(facts['runs']), 'run')}{searches}."
-        diverged = len(facts["diverged"])
-        words += f" {diverged} of them diverged (their loss was no longer finite)." if diverged else ""
-        words += f" Steps: {_steps(entry, facts['scale'])}."
-    else:
-        words += ". Nothing is trained."
-    looked = f" Probes looked at {facts['examples']:,} examples." if facts["runs"] and "examples" in facts else ""
-    return f"{words}{looked} Data: {'; '.join(dict.fromkeys(source['from'] for source in facts['data']))}."
-
-
-def _steps(entry: Entry, scale: str) -> str:
-    """Steps that are really taken, by task."""
-    lengths: dict[str, set[int]] = {}
-    for _, spec in entry.plan(scale, 1):
-        lengths.setdefault(spec.task_name, set()).add(spec.recipe.last)
-    each = {task: " and ".join(f"{steps:,}" for steps in sorted(taken)) for task, taken in lengths.items()}
-    return ", ".join(f"{task} {steps}" for task, steps in each.items())

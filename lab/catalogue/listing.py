@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from lab.catalogue.build import EARLIER, trained
+from lab.catalogue.build import trained
+from lab.catalogue.caption import EARLIER
 from lab.catalogue.registry import entries
 from lab.catalogue.shipped import has_results, provenance_of, shipped_tasks
 from lab.papers.entry import Entry

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import copy
-import functools
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from fnmatch import fnmatchcase
 from typing import cast
 
@@ -13,31 +11,16 @@ import torch
 from torch import nn
 
 from lab.errors import ArgumentError, check_flag, described, shown
+from lab.nonlinearity.activations import FUNCTIONS, Place, known, one_of, places_in, what_there_is
 from lab.nonlinearity.channels import LazyChannelSpline, channel_axis
-from lab.nonlinearity.named import NAMES, named
+from lab.nonlinearity.named import named
 from lab.nonlinearity.scaled import ScaledSpline
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo
 
 Old = type[nn.Module] | Callable | str  # what is replaced; or a tuple of these
-FUNCTION_NAMES = {*NAMES, "leaky_relu"}
-FUNCTIONS = [
-    getattr(place, name) for place in (torch.nn.functional, torch) for name in FUNCTION_NAMES if hasattr(place, name)
-]
-NOT_SCALAR = (nn.MultiheadAttention, nn.Softmax, nn.Softmax2d, nn.LogSoftmax, nn.Softmin, nn.GLU)
 PLACES = "a class such as torch.nn.GELU or a pattern such as '*.mlp.act'"
 MARK = "of_swap"  # attribute of the modules that `swap` puts into a model
-SHOWN = 2  # names of each kind in an error's line
-
-
-@dataclass(frozen=True, eq=False)
-class Place:
-    """Where an activation stands: `parent.attribute`, known in the model as `name`."""
-
-    name: str
-    parent: nn.Module
-    attribute: str
-    activation: nn.Module | Callable
 
 
 def swap(
@@ -94,7 +77,7 @@ def swap(
         phi = ScaledSpline(cast(Spline, phi))
     places = _matching(model, kinds)
     if not places:
-        raise ArgumentError(f"{_nothing_fits(model, kinds)}; {_what_there_is(model)}")
+        raise ArgumentError(f"{_nothing_fits(model, kinds)}; {what_there_is(model)}")
     fresh, homes = {}, {place.name: _home(model, place.name) for place in places}
     if shared and len({device for device, _ in homes.values()}) > 1:
         devices = ", ".join(sorted({str(device) for device, _ in homes.values()}))
@@ -145,26 +128,6 @@ def _per_channel(phi: nn.Module, per_channel: bool | int, shared: bool) -> nn.Mo
     return LazyChannelSpline(phi, dim=channel_axis(per_channel))
 
 
-def _places(module: nn.Module, path: str = "") -> Iterator[Place]:
-    """Every module below a module, and every function that one keeps as an attribute; each before what is inside it."""
-    children = {name: child for name, child in module._modules.items() if child is not None}
-    functions = {name: value for name, value in vars(module).items() if _function(value)}
-    for attribute, value in (children | functions).items():
-        yield Place(path + attribute, module, attribute, value)
-        if attribute in children:
-            yield from _places(value, f"{path}{attribute}.")
-
-
-def _function(value: object) -> Callable | None:
-    """The function behind a partial, such as gelu with approximate="tanh"; None for what is no function."""
-    value = value.func if isinstance(value, functools.partial) else value
-    return value if callable(value) and not isinstance(value, (type, nn.Module)) else None
-
-
-def _one_of(value: object, functions: Iterable[Callable]) -> bool:
-    return any(_function(value) is function for function in functions)
-
-
 def _matching(model: nn.Module, kinds: tuple[Old, ...]) -> list[Place]:
     classes = tuple(kind for kind in kinds if isinstance(kind, type))
     patterns = [kind for kind in kinds if isinstance(kind, str)]
@@ -173,9 +136,9 @@ def _matching(model: nn.Module, kinds: tuple[Old, ...]) -> list[Place]:
         raise ArgumentError(f"the model itself is a {type(model).__name__}, and nothing holds it: use phi in its place")
     matches: list[Place] = []
     inside: tuple[str, ...] = ()
-    for place in _places(model):
-        chosen = isinstance(place.activation, classes) or _one_of(place.activation, functions)
-        could = isinstance(place.activation, nn.Module) or _one_of(place.activation, FUNCTIONS)
+    for place in places_in(model):
+        chosen = isinstance(place.activation, classes) or one_of(place.activation, functions)
+        could = isinstance(place.activation, nn.Module) or one_of(place.activation, FUNCTIONS)
         by_name = could and any(fnmatchcase(place.name, pattern) for pattern in patterns)
         if (chosen or by_name) and not place.name.startswith(inside):
             _refuse_layers(place, by_name and not chosen)
@@ -186,28 +149,12 @@ def _matching(model: nn.Module, kinds: tuple[Old, ...]) -> list[Place]:
 
 def _refuse_layers(place: Place, by_name: bool) -> None:
     """A pattern that is too wide, or a wrong class, must not throw trained weights away."""
-    if isinstance(place.activation, nn.Module) and not _known(place.activation):
+    if isinstance(place.activation, nn.Module) and not known(place.activation):
         if any(by_name or weight.dim() > 1 for weight in place.activation.parameters()):
             raise ArgumentError(
                 f"{place.name} is a {type(place.activation).__name__} with weights, not an activation; name activations"
                 " only"
             )
-
-
-def _known(module: nn.Module) -> bool:
-    """Whether this is an activation by what its class is."""
-    home = type(module).__module__
-    from_torch = home == nn.GELU.__module__ and not isinstance(module, NOT_SCALAR)
-    return from_torch or home == "transformers.activations" or home.startswith(__package__)
-
-
-def is_activation(module: nn.Module | Callable) -> bool:
-    """The same of functions too, and of a model's own modules that hold nothing and take one input."""
-    if not isinstance(module, nn.Module):
-        return _one_of(module, FUNCTIONS)
-    code, custom = getattr(type(module).forward, "__code__", None), not type(module).__module__.startswith("torch.")
-    holds = [*module.children(), *module.parameters(), *module.buffers()]
-    return _known(module) or (custom and not holds and code is not None and code.co_argcount == 2)
 
 
 def _home(model: nn.Module, name: str) -> tuple[torch.device | None, torch.dtype | None]:
@@ -243,44 +190,3 @@ def leave_fused_paths(model: nn.Module, places: list[Place]) -> None:
 def _nothing_fits(model: nn.Module, kinds: tuple[Old, ...]) -> str:
     words = [repr(kind) if isinstance(kind, str) else getattr(kind, "__name__", str(kind)) for kind in kinds]
     return f"nothing in this {type(model).__name__} is {' or '.join(words)}"
-
-
-def _what_there_is(model: nn.Module) -> str:
-    """The activations of a model; or the functions that it calls, which no one can replace from outside."""
-    names: dict[str, list[str]] = {}
-    inside: tuple[str, ...] = ()
-    for place in _places(model):
-        if is_activation(place.activation) and not place.name.startswith(inside):
-            names.setdefault(_kind(place.activation), []).append(place.name)
-            inside += (f"{place.name}.",)
-    if names:
-        return f"its activations are {'; '.join(map(_listed, names.keys(), names.values()))}"
-    calls = dict.fromkeys(call for module in model.modules() for call in _calls(module))
-    if calls:
-        return (
-            f"it has no activation modules: {', '.join(calls)}, and a function that is called cannot be replaced from "
-            "outside; let the model keep a module (self.act = torch.nn.GELU()) and call that"
-        )
-    return "it has no activations"
-
-
-def _kind(module: nn.Module | Callable) -> str:
-    if isinstance(module, nn.Module):
-        return f"{type(module).__module__}.{type(module).__name__}"
-    function = _function(module)
-    assert function is not None  # one of FUNCTIONS
-    return f"the function {function.__name__}"
-
-
-def _calls(module: nn.Module) -> list[str]:
-    """The activation functions in the code of a module's own `forward`, in words."""
-    code = getattr(type(module).forward, "__code__", None)
-    if code is None or type(module).__module__.startswith("torch."):
-        return []
-    used = [name for name in code.co_names if name in FUNCTION_NAMES and not hasattr(module, name)]
-    return [f"{type(module).__name__}.forward calls {name}" for name in used]
-
-
-def _listed(kind: str, names: list[str]) -> str:
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return f"{kind} ({', '.join(names[:SHOWN])}{more})"

@@ -11,12 +11,13 @@ from torch import nn
 
 from lab.errors import ArgumentError, LabError, check_path, described, shortened
 from lab.nonlinearity import document
+from lab.nonlinearity.activations import Place
 from lab.nonlinearity.channels import ChannelSpline
 from lab.nonlinearity.named import NAMES, named
 from lab.nonlinearity.polynomial import Polynomial
 from lab.nonlinearity.scaled import ScaledSpline
 from lab.nonlinearity.spline import Spline
-from lab.nonlinearity.swap import MARK, Place, leave_fused_paths
+from lab.nonlinearity.swap import MARK, leave_fused_paths
 
 FUNCTIONS, WEIGHTS = "functions.json", "swapped.safetensors"  # a name that `from_pretrained` does not take for its own
 

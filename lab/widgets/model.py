@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from lab.comparison import Comparison
 from lab.errors import ArgumentError
-from lab.nonlinearity.swap import is_activation
+from lab.nonlinearity.activations import is_activation
 from lab.plots.caption import true_minus
 from lab.plots.style import GREY, TEMPLATE
 from lab.probes import Loss, landscape, slice_2d, total_variation

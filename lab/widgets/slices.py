@@ -41,8 +41,9 @@ class Cut:
             raise ArgumentError(f"{len(names)} columns for points with {count} inputs; give one name an input")
         self.names, options = names, [(name, number) for number, name in enumerate(names)]
         self.point = widgets.IntSlider(description="training point", max=len(self.points) - 1, style=LABEL)
-        self.across = widgets.Dropdown(description="across", options=options, value=0, style=LABEL)
-        self.up = widgets.Dropdown(description="up", options=options, value=1, style=LABEL)
+        across, up = _first_inputs(self.points)
+        self.across = widgets.Dropdown(description="across", options=options, value=across, style=LABEL)
+        self.up = widgets.Dropdown(description="up", options=options, value=up, style=LABEL)
         self.output = widgets.IntSlider(description="output", max=outputs - 1, value=outputs - 1, style=LABEL)
         self.output.layout.display = None if outputs > 1 else "none"
 
@@ -65,6 +66,15 @@ class Cut:
         number, across, up = self.plane
         point, names = self.points[number, [across, up]], (self.names[across], self.names[up])
         fill(figure, panel, slice_, self.output.value, point, names)
+
+
+def _first_inputs(points: np.ndarray) -> tuple[int, int]:
+    """The first two; where one of them is the same in all points (a pixel in a corner), the two that vary most."""
+    spread = points.std(0)
+    if spread[:2].all() or not spread.any():
+        return 0, 1
+    one, other = sorted(np.argsort(-spread, kind="stable")[:2].tolist())
+    return one, other
 
 
 class SlicesView(PageView):

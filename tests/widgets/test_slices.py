@@ -100,3 +100,15 @@ def test_models_are_called_with_what_the_points_are():
     corner = x[0].clone()
     corner[:2] = -1.0
     assert shown(made, 0)[0, 0] == pytest.approx(corner.sum().item(), rel=1e-5) and made.error.value == ""
+
+
+def test_the_first_plane_is_of_inputs_that_vary():
+    points = np.random.default_rng(0).normal(size=(20, 4)) * (1.0, 2.0, 4.0, 3.0)
+    near = KNeighborsClassifier(1).fit(points, points[:, 0] > 0)
+    first = SliceExplorer({"k-NN": near}, points, grid=3)
+    assert (first.across.value, first.up.value) == (0, 1)
+    points[:, 0] = 7.0
+    varied = SliceExplorer({"k-NN": near}, points, grid=3)
+    assert (varied.across.value, varied.up.value) == (2, 3)
+    same = SliceExplorer({"k-NN": near}, points[:1], grid=3)
+    assert (same.across.value, same.up.value) == (0, 1)

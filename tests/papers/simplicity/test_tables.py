@@ -8,7 +8,7 @@ from lab import datasets, probes
 from lab.catalogue.build import figure
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
-from lab.papers.simplicity.tables import complexity_plots, figures, plots
+from lab.papers.simplicity.tables import complexity_plots, plots, scores
 from lab.papers.simplicity.tables.settings import (
     IAFS,
     LEARNED,
@@ -73,7 +73,7 @@ def test_the_setting_with_the_best_validation_accuracy_is_chosen():
     ]
     rows += [("b", "TanH", "", 1, 1.0, 0, np.nan, 0.5), ("b", "k-NN", "", 0, 1.0, 0, 0.1, 0.9)]
     names = ["table", "method", "start", "layers", "prefactor", "seed", "accuracy_val", "accuracy"]
-    found = figures.chosen(pd.DataFrame(rows, columns=names))
+    found = scores.chosen(pd.DataFrame(rows, columns=names))
     assert found.tolist() == [False, False, True, True, False, False, True, True], "means decide; test does not"
 
 
@@ -100,7 +100,7 @@ def test_numbers_are_those_of_the_stored_models(made):
 
 def test_baselines_are_fitted_on_train_and_chosen_on_val(made):
     for kind, method in (("knn", "k-NN"), ("trees", "boosted trees")):
-        found = figures.baseline("bank-marketing", kind, 1)
+        found = scores.baseline("bank-marketing", kind, 1)
         own = made[FIG5].table.set_index("method").loc[[method]]
         test = Tabular("bank-marketing").split()["test"]
         right = found.estimator.predict(test.inputs.numpy()) == test.targets.numpy()
@@ -110,7 +110,7 @@ def test_baselines_are_fitted_on_train_and_chosen_on_val(made):
 
 def test_figure_6_has_nothing_but_networks_and_fits_nothing_else(made):
     runs = [(labels, Run(spec, Store())) for labels, spec in planned("simplicity/fig6")]
-    table, whole = figures.measured(runs), made[FIG22].table
+    table, whole = scores.measured(runs), made[FIG22].table
     pd.testing.assert_frame_equal(table, whole[whole["method"].isin((RELU, LEARNED))].reset_index(drop=True))
 
 

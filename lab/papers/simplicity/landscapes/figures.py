@@ -16,7 +16,7 @@ from lab.papers.entry import Entry, Planned
 from lab.papers.origin import Origin
 from lab.papers.simplicity.landscapes import claims, plots
 from lab.papers.simplicity.landscapes.measures import FINE, RADIUS, as_row, in_input_space, of_network
-from lab.papers.simplicity.tables.figures import BASELINES, baseline, checkpoint_accuracies, chosen
+from lab.papers.simplicity.tables.scores import BASELINES, baseline, checkpoint_accuracies, chosen
 from lab.papers.simplicity.tables.settings import (
     IAFS,
     LEARNED,

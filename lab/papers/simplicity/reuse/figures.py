@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lab.papers.entry import Entry, Planned
 from lab.papers.simplicity.reuse import claims
-from lab.papers.simplicity.tables.figures import checkpoint_accuracies
+from lab.papers.simplicity.tables.scores import checkpoint_accuracies
 from lab.papers.simplicity.tables.settings import (
     LAYERS,
     LEARNED,

@@ -22,7 +22,7 @@ COMPLEXITY, TEST, TRAIN = "total variation (of probabilities)", "test accuracy (
 def fig6(table: pd.DataFrame) -> go.Figure:
     """One panel per table: complexity and test accuracy of networks with ReLU and with learned functions.
 
-    table: as `lab.papers.simplicity.tables.figures.measured` gives it; every model is drawn."""
+    table: as `lab.papers.simplicity.tables.scores.measured` gives it; every model is drawn."""
     return _scatter(table[table["method"].isin((RELU, LEARNED))], "tv", COMPLEXITY)
 
 

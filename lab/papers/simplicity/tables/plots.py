@@ -22,7 +22,7 @@ COLUMNS = 3
 
 def fig5(table: pd.DataFrame) -> go.Figure:
     """Left: accuracy between that of the worst and of the best method of each table, mean over tables. Right: mean
-    rank. table: as `lab.papers.simplicity.tables.figures.scored` gives it; only what is chosen is drawn."""
+    rank. table: as `lab.papers.simplicity.tables.scores.scored` gives it; only what is chosen is drawn."""
     means = together(table)
     figure = _panels(["normalized accuracy", "rank"], means)
     for number, (name, x) in enumerate((("normalized", "0: worst method of a table, 1: best"), ("rank", "1: best"))):

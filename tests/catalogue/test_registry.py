@@ -14,6 +14,7 @@ import pytest
 
 from lab import datasets, tasks
 from lab.catalogue import build
+from lab.catalogue.caption import EARLIER
 from lab.catalogue.listing import listing
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import PAPERS, entries, entry, package
@@ -239,7 +240,7 @@ def test_shipped_results_are_complete_and_belong_to_the_settings(folder):
     if "tasks" in facts:
         found = found.for_tasks(facts["tasks"])
     told = json.loads(json.dumps(found.origin.hyperparameters(scale)))
-    assert (facts["hyperparameters"] != told) == (build.EARLIER in facts), "older settings have to be marked"
+    assert (facts["hyperparameters"] != told) == (EARLIER in facts), "older settings have to be marked"
     made, table = build.read(found, scale), pd.read_csv(folder / "table.csv.gz")
     drawn = json.loads(gzip.decompress((folder / "figure.json.gz").read_bytes()))
     assert differences(json.loads(made.plot.to_json())["data"], drawn["data"]) == [], "the plot is not the table's"
@@ -249,5 +250,5 @@ def test_shipped_results_are_complete_and_belong_to_the_settings(folder):
     files = {f"{name}.csv.gz" for name in facts["tables"]} | {"figure.json.gz", "provenance.json"}
     files |= {"figure.png"} if scale == best_scale(entry(found.name)) else set()  # of the largest scale alone
     assert {path.name for path in folder.iterdir()} == files and facts["tables"].keys() == {"table", *made.extras}
-    if build.EARLIER not in facts:
+    if EARLIER not in facts:
         assert len(facts["runs"]) == len({key(spec) for _, spec in found.plan(scale, len(facts["seeds"]))})

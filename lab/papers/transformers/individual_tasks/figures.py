@@ -274,7 +274,7 @@ ENTRIES = (
         "Learning curves on all tasks",
         "Test accuracy against training step on all eight tasks, one curve a seed: baseline, learned MLP non-linearity,"
         " learned MLP and attention non-linearities",
-        "faster, with less variance, everywhere; most of the gain comes from the MLP",
+        "faster, with less variance, everywhere, mostly by the MLP",
         tasks=tasks.NAMES,
         plan=_fig10,
         measure=curves,

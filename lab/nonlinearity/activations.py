@@ -46,10 +46,10 @@ def is_activation(module: nn.Module | Callable) -> bool:
         return one_of(module, FUNCTIONS)
     code, custom = getattr(type(module).forward, "__code__", None), not type(module).__module__.startswith("torch.")
     holds = [*module.children(), *module.parameters(), *module.buffers()]
-    return known(module) or (custom and not holds and code is not None and code.co_argcount == 2)
+    return is_known(module) or (custom and not holds and code is not None and code.co_argcount == 2)
 
 
-def known(module: nn.Module) -> bool:
+def is_known(module: nn.Module) -> bool:
     """Whether this is an activation by what its class is: one of torch, of transformers or of the lab."""
     home = type(module).__module__
     from_torch = home == nn.GELU.__module__ and not isinstance(module, NOT_SCALAR)

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from lab.errors import ArgumentError, check_flag, described, shown
-from lab.nonlinearity.activations import FUNCTIONS, Place, known, one_of, places_in, what_there_is
+from lab.nonlinearity.activations import FUNCTIONS, Place, is_known, one_of, places_in, what_there_is
 from lab.nonlinearity.channels import LazyChannelSpline, channel_axis
 from lab.nonlinearity.named import named
 from lab.nonlinearity.scaled import ScaledSpline
@@ -149,7 +149,7 @@ def _matching(model: nn.Module, kinds: tuple[Old, ...]) -> list[Place]:
 
 def _refuse_layers(place: Place, by_name: bool) -> None:
     """A pattern that is too wide, or a wrong class, must not throw trained weights away."""
-    if isinstance(place.activation, nn.Module) and not known(place.activation):
+    if isinstance(place.activation, nn.Module) and not is_known(place.activation):
         if any(by_name or weight.dim() > 1 for weight in place.activation.parameters()):
             raise ArgumentError(
                 f"{place.name} is a {type(place.activation).__name__} with weights, not an activation; name activations"

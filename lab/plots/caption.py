@@ -11,8 +11,10 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from lab.plots.style import SIZE
+from lab.statistics import INTERVAL
 
 if TYPE_CHECKING:  # imported where a figure is drawn
+    import pandas as pd
     import plotly.graph_objects as go
 
 LINE = 1.4 * SIZE  # px from one line to the next
@@ -127,3 +129,8 @@ def reading(figure: go.Figure) -> str:
 def set_reading(figure: go.Figure, *sentences: str) -> None:
     """Leave the key to the plot in its metadata, from where captions take it."""
     figure.update_layout(meta={"reading": true_minus(" ".join(sentence for sentence in sentences if sentence))})
+
+
+def interval_note(table: pd.DataFrame, mark: str) -> str:
+    """What a mark ("Whiskers", "Band") of a table with a column `seed` covers."""
+    return f"{mark}: {INTERVAL}." if table["seed"].nunique() > 1 else "One seed only: no interval."

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from lab.plots.caption import set_reading
+from lab.plots.caption import interval_note, set_reading
 from lab.plots.panels import band, grid, name_axes, place
 from lab.plots.style import (
     GREY,
@@ -18,7 +18,7 @@ from lab.plots.style import (
     method_title,
     methods_of,
 )
-from lab.statistics import INTERVAL, over_seeds
+from lab.statistics import over_seeds
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import plotly.graph_objects as go
@@ -84,7 +84,7 @@ def by_layer(table: pd.DataFrame, score: str = "accuracy") -> go.Figure:
         xaxis={"title": {"text": "layer"}, "dtick": 1 if table["layer"].max() <= 16 else None},
         yaxis={"title": {"text": f"{score} on unseen combinations (%)"}, "range": FULL},
     )
-    set_reading(figure, f"Line: mean over seeds. {_interval(table, 'Band')}", KEY)
+    set_reading(figure, f"Line: mean over seeds. {interval_note(table, 'Band')}", KEY)
     return figure
 
 
@@ -152,7 +152,7 @@ def by_class(table: pd.DataFrame, score: str = "F1", what: str = "term") -> go.F
     name_axes(figure, len(layers), 1, what, f"{score}, unseen combinations (%)")
     dead = table.groupby(["method", "layer"])["value"].max().eq(0).any()
     same = "A layer with 0 for every class has one code for all examples: there is nothing to read." if dead else ""
-    set_reading(figure, f"Points: mean over seeds. {_interval(table, 'Whiskers')}", KEY, same)
+    set_reading(figure, f"Points: mean over seeds. {interval_note(table, 'Whiskers')}", KEY, same)
     return figure
 
 
@@ -164,7 +164,3 @@ def _steps(heights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     middle = np.arange(len(heights))[:, None]
     return (middle + [-0.4, 0.4, 0.4]).ravel(), np.stack([heights, heights, np.full_like(heights, np.nan)], 1).ravel()
-
-
-def _interval(table: pd.DataFrame, mark: str) -> str:
-    return f"{mark}: {INTERVAL}." if table["seed"].nunique() > 1 else "One seed only: no interval."

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import threading
 
 import numpy as np
 import pytest
@@ -90,23 +91,29 @@ def test_other_planes_are_computed_in_the_background(explorer):
 
 
 def test_a_newer_wish_ends_the_older_computation():
-    land, calls = found(), []
+    land, asked_anew = found(), threading.Event()
+    asked_anew.set()
 
-    class Slow:
+    class Measure:
+        calls = 0
+
         def __call__(self, model):
-            calls.append(1)
-            return 1.0 + len(calls)
+            self.calls += 1
+            assert asked_anew.wait(60)
+            return 1.0 + self.calls
 
-    slow = probes.landscape(land.model, {"slow": Slow()}, "random", grid=5)
-    explorer = LandscapeExplorer(slow)
+    measure = Measure()
+    explorer = LandscapeExplorer(probes.landscape(land.model, {"measure": measure}, "random", grid=5))
     assert explorer.slices is None  # it was given no data
-    with explorer.lock:  # the first computation cannot show itself before the second is asked for
-        explorer.seed.value = 1
-        first = explorer._thread
-        explorer.seed.value = 2
+    asked_anew.clear()  # the first computation gets no further than one point before the second is asked for
+    explorer.seed.value = 1
+    first, before = explorer._thread, measure.calls
+    explorer.seed.value = 2
+    asked_anew.set()
     first.join(60)
     assert explorer.wait(60) and not first.is_alive()
     assert explorer.landscape.asked["seed"] == 2 and ("random, by neuron", 1.0, 1) not in explorer._known
+    assert measure.calls - before < 2 * 25, "the first computation ended before all its points"
 
 
 def test_the_bar_is_full_when_the_finest_landscape_is_there_and_not_before():

@@ -1,6 +1,5 @@
 """Section 3.3 of the simplicity paper: tables, on which networks are less accurate than trees (Figures 5, 6, 20, 22,
-23). All five have the same models.
-"""
+23). All five have the same models."""
 
 from __future__ import annotations
 

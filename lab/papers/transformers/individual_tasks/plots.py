@@ -15,11 +15,10 @@ from lab.papers.transformers.individual_tasks.traces import (
     draw_floor,
     draw_reference,
     draw_runs,
-    interval_note,
     mark_diverged,
 )
 from lab.papers.transformers.settings import SEARCHED_TO, TRAINED_TO
-from lab.plots.caption import set_reading
+from lab.plots.caption import interval_note, set_reading
 from lab.plots.panels import ACCURACY, FULL, STEP, band, grid, name_axes, place
 from lab.plots.style import (
     GREY,
@@ -79,7 +78,7 @@ def fig10(table: pd.DataFrame) -> go.Figure:
             if column > 1 and methods[0] == "baseline":
                 draw_reference(figure, table[(table["task"] == task) & (table["method"] == "baseline")], (row, column))
             draw_runs(figure, rows, method, (row, column), legend=False)
-            divergences += mark_diverged(figure, rows, task, (row, column), side="right")
+            divergences += mark_diverged(figure, rows, task, (row, column))
             draw_floor(figure, table[table["task"] == task], "step", (row, column), note=column == 1)
             figure.update_yaxes(range=FULL, tickvals=(0, 50, 100), row=row, col=column)
             figure.update_xaxes(nticks=4, row=row, col=column)

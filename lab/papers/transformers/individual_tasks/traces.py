@@ -8,7 +8,7 @@ import numpy as np
 
 from lab.plots.panels import above
 from lab.plots.style import BLACK, GREY, METHOD_COLOURS, SIZE, colour, faded, task_title
-from lab.statistics import INTERVAL, diverged
+from lab.statistics import diverged
 from lab.tasks.trivial import learned, trivial
 
 if TYPE_CHECKING:  # imported where a figure is drawn
@@ -19,10 +19,8 @@ if TYPE_CHECKING:  # imported where a figure is drawn
 def draw_runs(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int, int], legend: bool) -> None:
     """One thin curve a seed, dotted where the run diverged; the mean of those that have a value at a step on top."""
     rows = rows.assign(search=rows["search"] if "search" in rows else 0)
-    ink, runs = (
-        colour(method),
-        rows.pivot(index="step", columns=["search", "seed"], values="accuracy").sort_index(axis=1),
-    )
+    runs = rows.pivot(index="step", columns=["search", "seed"], values="accuracy").sort_index(axis=1)
+    ink = colour(method)
     diverged_rows = rows[rows["diverged"].astype(bool)] if "diverged" in rows else rows[:0]
     dotted = set(zip(diverged_rows["search"], diverged_rows["seed"], strict=True))
     several = rows["search"].nunique() > 1
@@ -99,9 +97,7 @@ def draw_reference(figure: go.Figure, rows: pd.DataFrame, at: tuple[int, int]) -
     )
 
 
-def mark_diverged(
-    figure: go.Figure, rows: pd.DataFrame, task: str, at: tuple[int, int], side: str = "right"
-) -> list[str]:
+def mark_diverged(figure: go.Figure, rows: pd.DataFrame, task: str, at: tuple[int, int]) -> list[str]:
     """Write above a panel how many of its runs diverged, and give the same as phrases."""
     counts = [(method, *diverged(part)) for method, part in rows.groupby("method", sort=False)]
     counts = [(method, count, runs) for method, count, runs in counts if count]
@@ -109,12 +105,12 @@ def mark_diverged(
         words = ", ".join(
             f'<span style="color:{colour(method)}">{count} of {runs}</span>' for method, count, runs in counts
         )
-        above(figure, f"diverged: {words}", *at, side=side, size=SIZE - 2)
+        above(figure, f"diverged: {words}", *at, side="right", size=SIZE - 2)
     return [f"{task_title(task)}, {method}: {count} of {runs}" for method, count, runs in counts]
 
 
 def diverged_runs(table: pd.DataFrame) -> list[str]:
-    """The same phrases for a table without panels of curves."""
+    """The phrases of `mark_diverged`, for a table without panels of curves."""
     by = [name for name in ("task", "method", "width") if name in table]
     phrases = []
     for names, rows in table.groupby(by, sort=False):
@@ -130,8 +126,3 @@ def diverged_runs(table: pd.DataFrame) -> list[str]:
 def divergence_note(divergences: list[str]) -> str:
     """The phrases of `mark_diverged` or `diverged_runs` as a sentence; nothing where no run diverged."""
     return f"Diverged runs (left out of means from there on): {'; '.join(divergences)}." if divergences else ""
-
-
-def interval_note(table: pd.DataFrame, mark: str) -> str:
-    """What bands or whiskers are."""
-    return f"{mark}: {INTERVAL}." if table["seed"].nunique() > 1 else "One seed only: no interval."

@@ -103,14 +103,16 @@ class Sweep:
     device: Device = "auto"
     searches: bool = False
     """Sweep the learning rate of the knots in searches instead."""
+    batches: Annotated[tuple[int, ...], default("each task's own", metavar="INT ...")] = ()
+    """Examples a step, e.g. 64 512: every rate with each of them."""
     out: Path = Path("out/sweep")
-    """Folder for sweep.csv; with --searches, for searches.csv."""
+    """Folder for sweep.csv; with --searches or --batches, searches.csv or batches.csv."""
 
     def run(self) -> None:
         """Sweep and write."""
         from lab.papers.transformers.sweep import sweep
 
-        print(sweep(self.tasks, self.scale, self.device, writable(self.out), self.searches))
+        print(sweep(self.tasks, self.scale, self.device, writable(self.out), self.searches, self.batches))
 
 
 @dataclass(frozen=True)

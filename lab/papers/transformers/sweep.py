@@ -1,4 +1,5 @@
-"""Tuning on `val`: each task's baseline at each learning rate of a grid, and the searches at each rate of their knots.
+"""Tuning on `val`: each task's baseline at each learning rate of a grid (and with several batches, where these are
+asked for), and the searches at each rate of their knots.
 
 The baselines come first; a search, and the models trained with what it finds, have the rate of the task's baseline. The
 rate of the knots is one for all tasks, chosen on the tasks that train fastest (`SEARCHED`).
@@ -26,14 +27,15 @@ SEARCHED = ("memorize", "addmod")
 SEEDS = (100, 101)  # none that a figure uses
 
 
-def plan(task: str, scale: str) -> list[RunSpec]:
-    """The runs of a sweep: every rate of the grid, followed on `val`; the test split is not looked at."""
+def plan(task: str, scale: str, batches: Sequence[int] = ()) -> list[RunSpec]:
+    """The runs of a sweep: every rate of the grid, followed on `val`; the test split is not looked at.
+
+    batches: examples a step, each with every rate, for as many steps; by default the setting's own.
+    """
     base = setting(task, scale)
-    return [
-        RunSpec(task, base.model, replace(base.recipe, rate=rate), seed, evaluate=("val",))
-        for rate in RATES[scale]
-        for seed in SEEDS
-    ]
+    sizes = batches or (base.recipe.batch,)
+    recipes = [replace(base.recipe, batch=batch, rate=rate) for batch in sizes for rate in RATES[scale]]
+    return [RunSpec(task, base.model, recipe, seed, evaluate=("val",)) for recipe in recipes for seed in SEEDS]
 
 
 def plan_searches(scale: str) -> list[RunSpec]:
@@ -49,7 +51,8 @@ def plan_searches(scale: str) -> list[RunSpec]:
 
 
 def measure(runs: Sequence[Run]) -> pd.DataFrame:
-    """One row a run: task, rate, knot_rate (of the search, if any), seed, mean and last accuracy on `val`, diverged.
+    """One row a run: task, batch, rate, knot_rate (of the search, if any), seed, mean and last accuracy on `val`,
+    diverged.
 
     The mean over the whole of training rewards both speed and final accuracy, as the paper's tuning did
     (Sec. 3: "high accuracy and fast convergence").
@@ -64,6 +67,7 @@ def measure(runs: Sequence[Run]) -> pd.DataFrame:
         rows.append(
             {
                 "task": run.spec.task,
+                "batch": run.spec.recipe.batch,
                 "rate": run.spec.recipe.rate,
                 "knot_rate": knot_rate,
                 "seed": run.spec.seed,
@@ -82,35 +86,55 @@ def best(table: pd.DataFrame) -> dict[str, float]:
     return {task: float(means[task].idxmax()) for task in table["task"].unique()}
 
 
+def best_batch(table: pd.DataFrame) -> dict[str, tuple[int, float]]:
+    """The batch with the highest mean accuracy over seeds, each at its best rate, and that rate; by task."""
+    means = _scores(table).groupby(["task", "batch", "rate"], sort=False)["score"].mean()
+    chosen = {task: means[task].idxmax() for task in table["task"].unique()}
+    return {task: (int(batch), float(rate)) for task, (batch, rate) in chosen.items()}
+
+
 def best_knot_rate(table: pd.DataFrame) -> float:
     """The rate of the knots with the highest mean accuracy over tasks and seeds."""
     return float(_scores(table).groupby("knot_rate", sort=False)["score"].mean().idxmax())
 
 
-def sweep(names: Sequence[str], scale: str, device: str, out: Path, searches: bool = False) -> str:
+def sweep(
+    names: Sequence[str], scale: str, device: str, out: Path, searches: bool = False, batches: Sequence[int] = ()
+) -> str:
     """Train what the sweep needs, write its table into `out`, and say what is best.
 
-    searches: the sweep of the knots' rate (searches.csv) instead of the baselines' (sweep.csv).
+    searches: the sweep of the knots' rate (searches.csv) instead of the baselines' (sweep.csv). batches: examples a
+    step, each swept over the rates (batches.csv).
     """
     unknown = [name for name in names if name not in tasks.NAMES]
     if unknown:
         raise ArgumentError(f"unknown task {shown(unknown[0])}; known: {', '.join(tasks.NAMES)}")
-    if searches and names:
-        raise ArgumentError(f"--searches goes over {' and '.join(SEARCHED)}; leave out {' '.join(names)}")
+    if searches and (names or batches):
+        given = [*names, "--batches"] if batches else names
+        raise ArgumentError(f"--searches goes over {' and '.join(SEARCHED)}; leave out {' '.join(given)}")
+    if batches and min(batches) < 1:
+        raise ArgumentError(f"a batch has at least 1 example, not {min(batches)}")
     store, each = Store(), dict.fromkeys(names or tasks.NAMES)
-    specs = plan_searches(scale) if searches else [s for task in each for s in plan(task, scale)]
+    sizes = list(dict.fromkeys(batches))
+    specs = plan_searches(scale) if searches else [s for task in each for s in plan(task, scale, sizes)]
     complete(specs, store, device)
     table = measure([Run(spec, store) for spec in specs])
-    file = out / ("searches.csv" if searches else "sweep.csv")
+    file = out / ("searches.csv" if searches else "batches.csv" if batches else "sweep.csv")
     try:
         out.mkdir(parents=True, exist_ok=True)
         table.round(4).to_csv(file, index=False)
     except OSError as error:
         raise LabError(f"cannot write to {out} ({error.strerror}); name another folder with --out") from error
-    chosen = [f"{task}: best rate {rate:g}" for task, rate in best(table).items()]
+    return "\n".join([*_chosen(table, searches, bool(batches)), str(file)])
+
+
+def _chosen(table: pd.DataFrame, searches: bool, batches: bool) -> list[str]:
+    """What is best, as lines."""
     if searches:
-        chosen = [f"best rate of the knots: {best_knot_rate(table):g}"]
-    return "\n".join([*chosen, str(file)])
+        return [f"best rate of the knots: {best_knot_rate(table):g}"]
+    if batches:
+        return [f"{task}: best batch {batch}, at rate {rate:g}" for task, (batch, rate) in best_batch(table).items()]
+    return [f"{task}: best rate {rate:g}" for task, rate in best(table).items()]
 
 
 def _scores(table: pd.DataFrame) -> pd.DataFrame:

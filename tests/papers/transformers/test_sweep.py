@@ -9,7 +9,17 @@ from lab.catalogue.registry import entries
 from lab.errors import ArgumentError
 from lab.papers.transformers import settings
 from lab.papers.transformers.settings import setting
-from lab.papers.transformers.sweep import KNOT_RATES, RATES, SEARCHED, best, best_knot_rate, plan, plan_searches, sweep
+from lab.papers.transformers.sweep import (
+    KNOT_RATES,
+    RATES,
+    SEARCHED,
+    best,
+    best_batch,
+    best_knot_rate,
+    plan,
+    plan_searches,
+    sweep,
+)
 from lab.scale import COMMON
 from lab.spec import needs, replace
 from lab.training.two_loss import Search
@@ -41,6 +51,15 @@ def test_only_the_rate_is_swept(task, scale):
     assert scale != "laptop" or base.recipe.rate in grid, "the rate in use was swept"
 
 
+def test_every_rate_is_swept_with_every_batch_that_is_asked_for():
+    specs, base = plan("mano", "laptop", (64, 128)), setting("mano", "laptop")
+    pairs = [(spec.recipe.batch, spec.recipe.rate) for spec in specs[::2]]
+    assert pairs == [(batch, rate) for batch in (64, 128) for rate in RATES["laptop"]]
+    assert {replace(spec.recipe, batch=1, rate=1.0) for spec in specs} == {replace(base.recipe, batch=1, rate=1.0)}
+    own = base.recipe.batch
+    assert plan("mano", "laptop", (own,)) == plan("mano", "laptop"), "its own batch is what is swept without any"
+
+
 def test_the_rate_of_the_knots_alone_is_swept():
     for scale in COMMON:
         searches = {search for spec in plan_searches(scale) for search in needs(spec)}
@@ -55,6 +74,13 @@ def test_the_best_rate_has_the_highest_mean_over_seeds():
     rows += [("copy", 0.2, 1, 0.45, False), ("mano", 0.1, 0, 0.0, False), ("mano", 0.2, 0, 0.1, False)]
     assert best(table(rows)) == {"copy": 0.2, "mano": 0.2}
     assert best(table(rows[::-1])) == {"copy": 0.2, "mano": 0.2}
+
+
+def test_batches_are_compared_each_at_its_best_rate():
+    rows = [("copy", 64, 0.1, 0.5), ("copy", 64, 0.2, 0.6), ("copy", 128, 0.1, 0.7), ("copy", 128, 0.2, 0.1)]
+    found = pd.DataFrame(rows, columns=["task", "batch", "rate", "mean_accuracy"]).assign(diverged=False)
+    assert best_batch(found) == {"copy": (128, 0.1)}
+    assert best_batch(found.assign(diverged=found["batch"] == 128)) == {"copy": (64, 0.2)}
 
 
 def test_a_rate_at_which_a_run_diverged_loses():
@@ -77,6 +103,15 @@ def test_searches_are_swept_and_written(tmp_path):
     assert found["mean_accuracy"].between(0, 1).all()
 
 
+def test_batches_are_swept_and_written(tmp_path):
+    said = sweep(("memorize",), "smoke", "cpu", tmp_path, batches=(4, 8, 4)).splitlines()
+    found = pd.read_csv(tmp_path / "batches.csv")
+    batch, rate = best_batch(found)["memorize"]
+    assert said == [f"memorize: best batch {batch}, at rate {rate:g}", str(tmp_path / "batches.csv")]
+    assert len(found) == 2 * len(RATES["smoke"]) * 2 and set(found["batch"]) == {4, 8}
+    assert not (tmp_path / "sweep.csv").exists()
+
+
 def test_a_sweep_in_which_everything_diverges_ends(tmp_path, monkeypatch, store_folder):
     known = settings._SETTINGS["smoke"]
     wild = {"smoke": lambda task: replace(known(task), recipe=replace(known(task).recipe, steps=40))}
@@ -88,7 +123,13 @@ def test_a_sweep_in_which_everything_diverges_ends(tmp_path, monkeypatch, store_
 
 
 def test_wrong_tasks_are_named_before_training(tmp_path, store_folder):
-    for words in ({"names": ("chess",)}, {"names": ("copy",), "searches": True}):
-        with pytest.raises(ArgumentError, match="chess|copy"):
+    wrong = [
+        ({"names": ("chess",)}, "unknown task 'chess'"),
+        ({"names": ("copy",), "searches": True}, "leave out copy$"),
+        ({"names": (), "searches": True, "batches": (8,)}, "leave out --batches$"),
+        ({"names": ("copy",), "batches": (8, 0)}, "at least 1 example, not 0"),
+    ]
+    for words, message in wrong:
+        with pytest.raises(ArgumentError, match=message):
             sweep(scale="smoke", device="cpu", out=tmp_path, **words)
     assert not list(store_folder.rglob("*"))

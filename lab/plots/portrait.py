@@ -50,7 +50,7 @@ def frame() -> go.Figure:
         showlegend=False,
     )
     left, right, upper, lower = (0, 0.43), (0.57, 1), (0.61, 1), (0, 0.39)
-    titles = ("slope of φ", "spectrum of φ", "random network, along the red line", "random network, on a square")
+    titles = ("slope of φ", "spectrum of φ", "random network, along the orange line", "random network, on a square")
     corners = [(x, y[1]) for y in (upper, lower) for x in (left, right)]
     for ((low, _), top), title in zip(corners, titles, strict=True):
         figure.add_annotation(

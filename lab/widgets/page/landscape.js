@@ -43,7 +43,7 @@ export function render({ model, el }) {
         xTitle: land.axes[0], yTitle: land.axes[1], path: land.trajectory,
         marks: [{ x: 0, y: 0, kind: "star", name: "the model" }, { x: px, y: py, kind: "ring", name: "chosen" }] });
     }
-    const path = land.trajectory.length ? " Red line: the training." : "";
+    const path = land.trajectory.length ? " Orange line: the training." : "";
     const values = Object.entries(reading(land, px, py)).map(([name, value]) => `${name}: ${value === null ? "no number" : short(value)}`);
     told.textContent = `Near the chosen point (${short(px)}, ${short(py)}), the circle: ${values.join(", ")}. Star: the model.${path}`;
   }

@@ -12,8 +12,9 @@ from lab.papers.hypernetwork import settings as hyper_settings
 from lab.papers.hypernetwork.origin import origin as hyper_origin
 from lab.papers.transformers.origin import origin
 from lab.papers.transformers.settings import CHEAP, setting
-from lab.papers.transformers.sweep import SEARCHED, best, best_knot_rate
+from lab.papers.transformers.sweep import RATES, SEARCHED, best, best_batch, best_knot_rate
 from lab.scale import COMMON
+from lab.tasks.trivial import learned
 
 TASKS = set(tasks.NAMES)
 every_task = pytest.mark.parametrize("task", tasks.NAMES)
@@ -125,6 +126,15 @@ def test_where_the_printed_rate_trains_nothing_a_sweep_chose_another():
     table = table[table["task"] == "addmod"]
     assert setting("addmod", "paper").recipe.rate == best(table)["addmod"]
     assert table.loc[table["rate"] == 0.02, "last_accuracy"].max() < 0.05, "chance is 1 in 97"
+
+
+def test_a_batch_of_which_nothing_is_learned_gave_way_to_the_one_that_a_sweep_chose():
+    table = pd.read_csv(SWEEPS / "laptop" / "batches.csv")
+    recipe = setting("mano", "laptop").recipe
+    assert best_batch(table) == {"mano": (recipe.batch, recipe.rate)}
+    small = table[table["batch"] == 64]
+    assert set(small["rate"]) == set(RATES["laptop"])
+    assert not any(learned("mano", accuracy) for accuracy in small["last_accuracy"])
 
 
 @every_task

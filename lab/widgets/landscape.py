@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,21 +14,12 @@ from lab.plots.slices import frame
 from lab.probes.calling import function_of
 from lab.probes.landscape import Landscape
 from lab.probes.slices import slice_2d
-from lab.training.live import one_thread
 from lab.widgets.explorer import LABEL, Explorer, live
 from lab.widgets.hosted import hosted_page, short
 from lab.widgets.landscape_view import LandscapeView, as_read, points_of
+from lab.widgets.planes import Planes
 from lab.widgets.slices import GREYS, Cut
 
-GIVEN = "your directions"
-PLANES = {
-    "principal (PCA)": ("pca", ""),
-    "random, by neuron": ("random", "filter"),
-    "random, by layer": ("random", "layer"),
-    "random, as a whole": ("random", "global"),
-}
-RADII = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
-COARSE = 12  # points on a side of what is shown first
 FINE = 60  # of a slice
 STEPS = 100  # of a slider along an axis
 SLICED = ("at the chosen point", "the model itself (star)")
@@ -55,30 +45,15 @@ class LandscapeExplorer(Explorer):
         self, landscape: Landscape, points: Tensor | np.ndarray | None = None, columns: Sequence[str] | None = None
     ):
         super().__init__()
-        self.landscape, self._grid = landscape, len(landscape.x)
-        asked, names = landscape.asked, list(landscape.values)
-        planes = [name for name, (kind, _) in PLANES.items() if kind == "random" or landscape.trajectory is not None]
-        kind = asked["directions"] if isinstance(asked["directions"], str) else None
-        wanted = (kind, asked["normalize"] if kind == "random" else "")
-        given = [name for name in planes if PLANES[name] == wanted]
-        planes = planes if given else [GIVEN, *planes]
-        radii = sorted({*RADII, asked["radius"]})
-        self.plane = widgets.Dropdown(description="plane", options=planes, value=(given or [GIVEN])[0], style=LABEL)
-        self.radius = widgets.SelectionSlider(description="radius", options=radii, value=asked["radius"], style=LABEL)
-        self.seed = widgets.IntSlider(description="directions", max=max(9, asked["seed"]), style=LABEL)
-        self.seed.value = asked["seed"]
-        self.seed.tooltip = "other random directions"
-        self._given = landscape
-        self._thread: threading.Thread | None = None
-        self._wanted = self._key
-        self._known = {self._key: landscape}
+        self.landscape, names = landscape, list(landscape.values)
+        self.planes = Planes(landscape, self, self._show)
+        self.plane, self.radius, self.seed = self.planes.plane, self.planes.radius, self.planes.seed
         self.left = widgets.Dropdown(description="left", options=names, value=names[0], style=LABEL)
         self.right = widgets.Dropdown(description="right", options=names, value=names[-1], style=LABEL)
         self.view = widgets.ToggleButtons(options=["contour", "3-D"], style={"button_width": "70px"})
         self.logarithm = widgets.ToggleButton(
             description="log", tooltip="colours by logarithm", layout={"width": "60px"}
         )
-        self.progress = widgets.FloatProgress(max=1.0, layout={"width": "120px", "visibility": "hidden"})
         self.x = widgets.FloatSlider(description="x", style=LABEL, readout_format=".3g")
         self.y = widgets.FloatSlider(description="y", style=LABEL, readout_format=".3g")
         last = 0 if landscape.trajectory is None else len(landscape.trajectory) - 1
@@ -109,13 +84,13 @@ class LandscapeExplorer(Explorer):
         self._place = widgets.VBox([self.map], layout={"width": "100%"})
         below = [self._cut.controls, self.slices] if self._cut else []
         self.arrange(
-            [self.plane, self.radius, self.seed, self.progress],
+            [self.plane, self.radius, self.seed, self.planes.progress],
             [self.left, self.right, self.view, self.logarithm],
             self._place,
             [self.x, self.y, self.checkpoint],
             *below,
         )
-        self.watch(self._ask, self.plane, self.radius, self.seed)
+        self.watch(self.planes.ask, self.plane, self.radius, self.seed)
         self.watch(self._draw_maps, self.left, self.right, self.logarithm)
         self.watch(self._turn, self.view)
         self.watch(self._draw_point, self.x, self.y)
@@ -152,9 +127,7 @@ class LandscapeExplorer(Explorer):
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the landscape that is being computed is there; whether it is."""
-        if self._thread is not None:
-            self._thread.join(timeout)
-        return self._thread is None or not self._thread.is_alive()
+        return self.planes.wait(timeout)
 
     def _settle(self) -> None:
         self.wait()
@@ -169,62 +142,11 @@ class LandscapeExplorer(Explorer):
         """Coordinates of the chosen point."""
         return self.x.value, self.y.value
 
-    @property
-    def _key(self) -> tuple[str, float, int]:
-        """What the controls ask for: a seed makes a difference for random planes only."""
-        random = self.plane.value in PLANES and PLANES[self.plane.value][0] == "random"
-        return self.plane.value, self.radius.value, self.seed.value if random else 0
-
     def _to_checkpoint(self) -> None:
         with self.quietly():
             if self.landscape.trajectory is not None:
                 self.x.value, self.y.value = self.landscape.trajectory[self.checkpoint.value]
         self._draw_point()
-
-    def _ask(self) -> None:
-        """Another plane: shown at once where it is known, else computed, first coarsely."""
-        key = self._wanted = self._key
-        if key in self._known:
-            self.progress.layout.visibility = "hidden"
-            return self._show(self._known[key])
-        self.progress.value, self.progress.layout.visibility = 0.0, "visible"
-        self._thread = threading.Thread(target=self._compute, args=(key,), name="lab landscape", daemon=True)
-        self._thread.start()
-        return None
-
-    def _compute(self, key: tuple) -> None:
-        """In a thread of its own; ends early when another plane is wanted."""
-
-        grids = sorted({min(COARSE, self._grid), self._grid})
-        before, whole = 0, sum(grid**2 for grid in grids)
-
-        def report(done: int, of: int) -> None:
-            if self._wanted != key:
-                raise _Stale
-            self.progress.value = (before + done / of * grid**2) / whole
-
-        plane, radius, seed = key
-        asked = {"radius": radius, "seed": seed, "progress": report}
-        if plane != GIVEN:
-            asked["directions"], normalize = PLANES[plane]
-            asked |= {"normalize": normalize} if normalize else {}
-        try:
-            for grid in grids:
-                with one_thread():
-                    landscape = self._given.again(grid=grid, **asked)
-                before += grid**2
-                with self.safely():
-                    if self._wanted == key:
-                        self._show(landscape)
-            self._known[key] = landscape
-        except _Stale:
-            return
-        except Exception as error:  # a thread has nobody above it who would see it
-            with self.lock:
-                self.show(error)
-        with self.lock:
-            if self._wanted == key:
-                self.progress.layout.visibility = "hidden"
 
     def _show(self, landscape: Landscape) -> None:
         self.landscape = landscape
@@ -292,7 +214,3 @@ class LandscapeExplorer(Explorer):
         else:
             text += f"The plane holds {100 * landscape.plane.explained.sum():.1f} % of the training's variance."
         self.say(text)
-
-
-class _Stale(Exception):
-    """Another plane is wanted."""

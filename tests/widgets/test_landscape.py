@@ -12,7 +12,8 @@ from lab import probes
 from lab.plots.landscape import CHOSEN, GROUND, surface
 from lab.probes.calling import function_of
 from lab.widgets import explore
-from lab.widgets.landscape import FINE, GIVEN, LandscapeExplorer
+from lab.widgets.landscape import FINE, LandscapeExplorer
+from lab.widgets.planes import GIVEN
 from tests.widgets.landscapes import found, table, trained
 
 
@@ -87,7 +88,7 @@ def test_other_planes_are_computed_in_the_background(explorer):
     explorer.plane.value, explorer.radius.value = "principal (PCA)", 1.0
     assert explorer.wait(60)
     np.testing.assert_allclose(drawn(explorer, 1), found().values["complexity"], rtol=1e-8)
-    assert explorer.error.value == "" and explorer.progress.layout.visibility == "hidden"
+    assert explorer.error.value == "" and explorer.planes.progress.layout.visibility == "hidden"
 
 
 def test_a_newer_wish_ends_the_older_computation():
@@ -107,19 +108,19 @@ def test_a_newer_wish_ends_the_older_computation():
     assert explorer.slices is None  # it was given no data
     asked_anew.clear()  # the first computation gets no further than one point before the second is asked for
     explorer.seed.value = 1
-    first, before = explorer._thread, measure.calls
+    first, before = explorer.planes.thread, measure.calls
     explorer.seed.value = 2
     asked_anew.set()
     first.join(60)
     assert explorer.wait(60) and not first.is_alive()
-    assert explorer.landscape.asked["seed"] == 2 and ("random, by neuron", 1.0, 1) not in explorer._known
+    assert explorer.landscape.asked["seed"] == 2 and ("random, by neuron", 1.0, 1) not in explorer.planes.known
     assert measure.calls - before < 2 * 25, "the first computation ended before all its points"
 
 
 def test_the_bar_is_full_when_the_finest_landscape_is_there_and_not_before():
     land = probes.landscape(torch.nn.Linear(2, 1), {"size": lambda m: m.weight.norm()}, "random", grid=16)
     explorer, seen = LandscapeExplorer(land), []
-    explorer.progress.observe(lambda change: seen.append((change["new"], len(explorer.landscape.x))), "value")
+    explorer.planes.progress.observe(lambda change: seen.append((change["new"], len(explorer.landscape.x))), "value")
     explorer.seed.value = 1
     assert explorer.wait(60)
     shares = [share for share, _ in seen]
@@ -139,7 +140,7 @@ def test_an_error_of_a_measure_shows():
     broken.append(True)
     explorer.seed.value = 1
     assert explorer.wait(60)
-    assert "no longer" in explorer.error.value and explorer.progress.layout.visibility == "hidden"
+    assert "no longer" in explorer.error.value and explorer.planes.progress.layout.visibility == "hidden"
 
 
 def test_surfaces_have_the_heights_of_the_maps(explorer):

@@ -12,14 +12,13 @@ import numpy as np
 
 from lab.papers.entry import Entry, Planned
 from lab.papers.hypernetwork.codes_tables import MAPS, Labelled, decoded, fresh, listed, mapped, similarities
-from lab.papers.hypernetwork.logic.figures import POINT, finals, percent
+from lab.papers.hypernetwork.logic.figures import POINT, finals
 from lab.papers.hypernetwork.logic_codes.figures import ONE, maps_summary
 from lab.papers.hypernetwork.origin import origin
 from lab.papers.hypernetwork.settings import FIGURE_METHODS, SEEDS, sraven
-from lab.papers.hypernetwork.sraven import plots
+from lab.papers.hypernetwork.sraven import captions, plots
 from lab.papers.hypernetwork.sraven.claims import FIG4A, FIG5E, FIG5F
 from lab.plots import decoding, embedding, similarity
-from lab.plots.style import method_title
 from lab.run import Run
 from lab.tasks.sraven import RULES
 from lab.tasks.stream import Examples
@@ -92,44 +91,6 @@ def _listed(runs: Sequence[tuple[dict, Run]], examples: int) -> pd.DataFrame:
     return listed(chosen(runs), examples, fresh, rules, RULES)
 
 
-def _accuracy_summary(table: pd.DataFrame) -> str:
-    """Accuracy on unseen and seen combinations with the most problems."""
-    rows = table[table["chosen"] & (table["problems"] == table["problems"].max())]
-    words = [
-        f"{method_title(method)} {percent(unseen)} (seen {percent(test)})"
-        for method, unseen, test in rows.groupby("method", sort=False)[["accuracy_ood", "accuracy_test"]]
-        .mean()
-        .itertuples()
-    ]
-    return f"Accuracy in % on unseen combinations of rules, with the most problems: {', '.join(words)}."
-
-
-def _decoded_summary(table: pd.DataFrame) -> str:
-    """First and last layer, by method, with controls."""
-    words = []
-    for method, rows in table.groupby("method", sort=False):
-        means = rows.groupby("layer")["value"].mean()
-        words.append(f"{method_title(method)} {', '.join(map(percent, means))}")
-    controls = f"{percent(table['chance'].mean())} and {percent(table['shuffled'].mean())}"
-    return (
-        f"Rules decoded on unseen combinations, in %, from the first layer to the last: {'; '.join(words)}."
-        f" The best constant answer and decoders of shuffled labels: {controls}."
-    )
-
-
-def _alike_summary(table: pd.DataFrame) -> str:
-    """Addition and subtraction against the mean over all pairs of different rules."""
-    different = table[table["a"] != table["b"]]
-    pair = different[different[["a", "b"]].isin(("addition", "subtraction")).all(axis=1)]
-    if pair.empty:
-        return "No problem has addition or subtraction in its last place, so they cannot be compared."
-    words = []
-    for method, rows in different.groupby("method", sort=False):
-        pair_mean = pair.loc[pair["method"] == method, "similarity"].mean()
-        words.append(f"{method_title(method)} {pair_mean:.2f} (all pairs {rows['similarity'].mean():.2f})")
-    return f"Cosine similarity of addition and subtraction: {', '.join(words)}."
-
-
 def _notes(scale: str) -> list[str]:
     labels, spec = plan(scale, 1)[0]
     return [
@@ -188,7 +149,7 @@ ENTRIES = (
         plan=by_problems,
         measure=_scores,
         plot=plots.fig4a,
-        summary=_accuracy_summary,
+        summary=captions.accuracy,
         notes=_scaling_notes,
         seeds=SEEDS,
         claims=FIG4A,
@@ -230,7 +191,7 @@ ENTRIES = (
         "related rules such as addition and subtraction can have similar codes (HYLA)",
         measure=_similarities,
         plot=similarity.matrices,
-        summary=_alike_summary,
+        summary=captions.alike,
         notes=_notes,
         seeds=SEEDS,
         examples=_MANY,
@@ -246,7 +207,7 @@ ENTRIES = (
         "strongly predictive in later layers",
         measure=_decoded,
         plot=decoding.by_layer,
-        summary=_decoded_summary,
+        summary=captions.decoded,
         notes=_decoder_notes,
         seeds=SEEDS,
         examples=_MANY,

@@ -6,30 +6,22 @@ Figures 2, 3, 4, 6 and 10. Runs are shared: figures 2 and 4 read runs that figur
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from lab import tasks
 from lab.papers.entry import Entry, Planned
 from lab.papers.tables import curves, final
-from lab.papers.transformers.claims import gain
-from lab.papers.transformers.conditions import learned_tasks
-from lab.papers.transformers.individual_tasks import claims, plots
+from lab.papers.transformers.individual_tasks import captions, claims, plots
 from lab.papers.transformers.origin import origin
-from lab.papers.transformers.settings import ATTENTION_GUESS, BASELINE, BOTH, MLP, TRAINED_TO, setting
-from lab.plots.caption import signed
+from lab.papers.transformers.settings import ATTENTION_GUESS, BASELINE, BOTH, MLP, setting
 from lab.plots.function_grid import fig6 as draw_shapes
-from lab.plots.style import task_title
 from lab.run import Run
 from lab.spec import Knots
-from lab.statistics import LEVEL
-from lab.tasks.trivial import learned
 
 if TYPE_CHECKING:
     import pandas as pd
 
 FIG2_TASKS = ("memorize", "addmod", "add", "mano")
-LEARNED_LENGTH = 10.0  # percent copied: below it a model has not learned the lengths that it was trained on
 WIDTHS = {"smoke": (8, 16), "laptop": (8, 16, 32, 64), "paper": (8, 16, 32, 64, 128)}
 
 
@@ -147,63 +139,6 @@ def attention_notes(scale: str) -> list[str]:
     return [ATTENTION_GUESS]
 
 
-def advantage(table: pd.DataFrame) -> str:
-    """By task: mean accuracy over training and seeds, ours minus baseline, in percentage points."""
-    return f"Mean accuracy over training, {_differences(table, learned_tasks(table))}"
-
-
-def _differences(table: pd.DataFrame, known: Sequence[str]) -> str:
-    """By task; a run that diverged is left out whole: its first steps say nothing of the rest. known: tasks that some
-    method has learned; others have no difference."""
-    words, dead = [], []
-    for task in table["task"].unique():
-        if task not in known:
-            dead.append(task_title(task))
-            continue
-        estimate = gain(table[table["task"] == task])
-        low, high = estimate.interval(LEVEL)
-        interval = f" [{low:.1f}, {high:.1f}]" if isfinite(low) else ""
-        searches = f" ({estimate.n} searches)" if estimate.over == "searches" and estimate.n > 1 else ""
-        words.append(f"{task_title(task)} " + (f"{signed(estimate.effect)}{interval}{searches}" if estimate.n else "–"))
-    note = " (–: every run of a kind diverged)" if any(word.endswith("–") for word in words) else ""
-    spread = " [95 % interval]" if any("[" in word for word in words) else ""
-    text = f"{MLP} minus baseline, in points{spread}: {', '.join(words) or 'none'}{note}"
-    return f"{text}; not learned: {', '.join(dead)}." if dead else f"{text}."
-
-
-def _length_summary(table: pd.DataFrame) -> str:
-    """Beyond the lengths that were trained on, and at the longest of these, without which nothing can be extended."""
-    means = table.assign(beyond=table["length"] > TRAINED_TO, accuracy=100 * table["accuracy"])
-    words, failed = [], []
-    for method, rows in means.groupby("method", sort=False):
-        if rows["accuracy"].isna().all():
-            words.append(f"{method} – (every run diverged)")
-            continue
-        at = rows.loc[rows["length"] == TRAINED_TO, "accuracy"].mean()
-        words.append(f"{method} {at:.1f} and {rows.loc[rows['beyond'], 'accuracy'].mean():.1f} %")
-        failed += [method] if at < LEARNED_LENGTH else []
-    text = f"Copied exactly at length {TRAINED_TO}, and in the mean of longer ones: {', '.join(words)}."
-    return f"{text} Not even length {TRAINED_TO} is learned here by {', '.join(failed)}." if failed else text
-
-
-def _width_summary(table: pd.DataFrame) -> str:
-    """The mean over the widths below a task's full one, as the claim has it."""
-    small = table[table["width"] < table.groupby("task")["width"].transform("max")]
-    return f"Below the full width, {_differences(small, learned_tasks(table))}"
-
-
-def _shapes_summary(table: pd.DataFrame) -> str:
-    """Which of the functions belong to models that learned something."""
-    dead = [
-        task_title(task)
-        for task, rows in table.groupby("task", sort=False)
-        if not learned(task, rows["accuracy"].iloc[0])
-    ]
-    count = table["task"].nunique()
-    text = f"{count - len(dead)} of {count} are of models that learned their task"
-    return f"{text}; grey, of models no better than a trivial answer: {', '.join(dead)}." if dead else f"{text}."
-
-
 def _entry(name: str, section: str, title: str, shows: str, says: str, **rest) -> Entry:
     return Entry(name, section, title, shows, says, origin=origin(rest["tasks"]), **rest)
 
@@ -220,7 +155,7 @@ ENTRIES = (
         plan=_fig2,
         measure=curves,
         plot=plots.fig2,
-        summary=advantage,
+        summary=captions.advantage,
         claims=claims.FIG2,
         minutes={"smoke": 0.2, "laptop": 24, "paper": 4},
     ),
@@ -235,7 +170,7 @@ ENTRIES = (
         plan=_fig3,
         measure=by_length,
         plot=plots.fig3,
-        summary=_length_summary,
+        summary=captions.lengths,
         claims=claims.FIG3,
         minutes={"smoke": 0.1, "laptop": 4, "paper": 2},
     ),
@@ -250,7 +185,7 @@ ENTRIES = (
         plan=_fig4,
         measure=final,
         plot=plots.fig4,
-        summary=_width_summary,
+        summary=captions.widths,
         claims=claims.FIG4,
         minutes={"smoke": 0.3, "laptop": 13, "paper": 8},
     ),
@@ -264,7 +199,7 @@ ENTRIES = (
         plan=_fig6,
         measure=shapes,
         plot=draw_shapes,
-        summary=_shapes_summary,
+        summary=captions.shapes,
         seeds={"smoke": 1, "laptop": 1, "paper": 1},
         minutes={"smoke": 0.2, "laptop": 6, "paper": 6},
     ),
@@ -279,7 +214,7 @@ ENTRIES = (
         plan=_fig10,
         measure=curves,
         plot=plots.fig10,
-        summary=advantage,
+        summary=captions.advantage,
         notes=attention_notes,
         claims=claims.FIG10,
         minutes={"smoke": 0.5, "laptop": 18, "paper": 10},

@@ -177,7 +177,7 @@ TABLE1 = (
         "average",
         "Learned activations obtain a higher accuracy on average (across restarts)",
         _average_gain,
-        decides="scale overnight, which has 5 searches of each kind",
+        decides="scale overnight, which has 10 searches of each kind",
         hours=0.3,
     ),
     Claim("best", "The best across restarts is better than ReLU", _best_gain),

@@ -17,7 +17,17 @@ from lab.papers.simplicity.images.figures import accuracies
 from lab.papers.simplicity.images.settings import RELU
 from lab.papers.simplicity.search import claims, plots
 from lab.papers.simplicity.search.plots import INTERPOLATIONS, OBJECTIVES
-from lab.papers.simplicity.search.settings import LINEAR, SEARCHES, SEEDS, ablated, learned, origin, relu, search
+from lab.papers.simplicity.search.settings import (
+    LINEAR,
+    RELU_TIMES,
+    SEARCHES,
+    SEEDS,
+    ablated,
+    learned,
+    origin,
+    relu,
+    search,
+)
 from lab.plots.caption import counted
 from lab.run import Run
 from lab.scale import SCALES
@@ -73,7 +83,8 @@ def _searches(scale: str, interpolation: str = LINEAR, objective: str = "val") -
 
 def _relu(scale: str, seeds: int) -> list[Planned]:
     """Runs that need no search."""
-    return [({"search": -1} if SEARCHES[scale] > 1 else {}, spec) for spec in relu(scale, seeds)]
+    runs = relu(scale, RELU_TIMES[scale] * seeds)
+    return [({"search": -1} if SEARCHES[scale] > 1 else {}, spec) for spec in runs]
 
 
 def by_restart(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
@@ -131,7 +142,8 @@ def _functions_summary(table: pd.DataFrame) -> str:
 def _notes(scale: str) -> list[str]:
     number = SEARCHES[scale]
     times = "once, by the restarts of one search" if number == 1 else f"by {number} searches, each with restarts"
-    return [f"functions are learned {times}; seeds are those of the models that are trained with them"]
+    many = f"; ReLU has {RELU_TIMES[scale]} times as many" if RELU_TIMES[scale] > 1 else ""
+    return [f"functions are learned {times}; seeds are those of the models that are trained with them{many}"]
 
 
 def _interpolation_notes(scale: str) -> list[str]:

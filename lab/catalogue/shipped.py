@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 from lab.catalogue import table_files
 from lab.errors import LabError
 from lab.nonlinearity.spline import Spline
+from lab.spec import key
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lab.papers.entry import Entry
+    from lab.papers.entry import Entry, Planned
 
 RESULTS = Path(__file__).parents[2] / "data" / "results"
 
@@ -41,6 +42,19 @@ def provenance_of(name: str, scale: str) -> dict:
         return json.loads((folder_of(name, scale) / "provenance.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise LabError(f"shipped results cannot be read ({error}); bring them back, or train with --force") from error
+
+
+def planned_runs(entry: Entry, facts: dict) -> list[Planned]:
+    """The runs that an entry plans today, for as many seeds as the results with this provenance have.
+
+    Where some kinds of runs have more seeds than others, these are more than were asked for: then the entry's own
+    number, if its plan is what the results were made of.
+    """
+    scale = facts["scale"]
+    own = entry.plan(scale, entry.seeds[scale])
+    if {key(spec) for _, spec in own} == set(facts["runs"]):
+        return own
+    return entry.plan(scale, max(1, len(facts["seeds"])))
 
 
 def best_scale(entry: Entry) -> str:

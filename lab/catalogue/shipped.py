@@ -51,9 +51,9 @@ def planned_runs(entry: Entry, facts: dict) -> list[Planned]:
     number, if its plan is what the results were made of.
     """
     scale = facts["scale"]
-    own = entry.plan(scale, entry.seeds[scale])
-    if {key(spec) for _, spec in own} == set(facts["runs"]):
-        return own
+    plan = entry.plan(scale, entry.seeds[scale])
+    if {key(spec) for _, spec in plan} == set(facts["runs"]):
+        return plan
     return entry.plan(scale, max(1, len(facts["seeds"])))
 
 

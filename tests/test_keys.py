@@ -7,7 +7,7 @@ import pytest
 
 from lab.catalogue.caption import EARLIER
 from lab.catalogue.registry import entry
-from lab.catalogue.shipped import planned_runs
+from lab.catalogue.shipped import shipped_plan
 from lab.spec import AdamTrapezoid, AdamWCosine, ConstantRate, from_json, key, needs, to_json
 from lab.tasks import SingleTileCollage
 
@@ -47,7 +47,7 @@ def test_shipped_results_list_the_keys_of_the_runs_that_are_planned_today(path):
     if "tasks" in facts:
         found = found.for_tasks(facts["tasks"])
     at_least = range(max(found.seeds[facts["scale"]], len(facts["seeds"])))
-    planned = {spec for _, spec in planned_runs(found, facts | {"seeds": at_least})}
+    planned = {spec for _, spec in shipped_plan(found, facts | {"seeds": at_least})}
     if EARLIER in facts:
         assert {key(spec) for spec in planned} != set(facts["runs"]), "marked, and yet the runs of today's plan"
         return

@@ -20,8 +20,8 @@ from lab.catalogue.shipped import (
     folder_of,
     has_results,
     has_table,
-    planned_runs,
     provenance_of,
+    shipped_plan,
     shipped_table,
     shipped_tasks,
 )
@@ -204,7 +204,7 @@ def read(entry: Entry, scale: str) -> Figure:
     tables = [name for name in ("curves", "functions") if has_table(entry.name, scale, name)]
     extras = {name: shipped_table(entry.name, scale, name) for name in tables}
     facts = provenance_of(entry.name, scale)
-    if set(facts["runs"]) == {key(spec) for _, spec in planned_runs(entry, facts)}:
+    if set(facts["runs"]) == {key(spec) for _, spec in shipped_plan(entry, facts)}:
         facts |= _settings(entry, scale)  # how the same runs are put into words may have been corrected
     return _figure(entry, scale, table, facts, extras)
 

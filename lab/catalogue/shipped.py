@@ -44,11 +44,11 @@ def provenance_of(name: str, scale: str) -> dict:
         raise LabError(f"shipped results cannot be read ({error}); bring them back, or train with --force") from error
 
 
-def planned_runs(entry: Entry, facts: dict) -> list[Planned]:
-    """The runs that an entry plans today, for as many seeds as the results with this provenance have.
+def shipped_plan(entry: Entry, facts: dict) -> list[Planned]:
+    """What an entry plans today, for the number of seeds that results with this provenance were made with.
 
-    Where some kinds of runs have more seeds than others, these are more than were asked for: then the entry's own
-    number, if its plan is what the results were made of.
+    That is the entry's own number where its plan has exactly these runs (some kinds may have more seeds than others),
+    else the number of seeds that the provenance lists.
     """
     scale = facts["scale"]
     plan = entry.plan(scale, entry.seeds[scale])

@@ -17,7 +17,7 @@ import numpy as np
 
 from lab import kinds
 from lab.catalogue.registry import entries
-from lab.catalogue.shipped import has_results, planned_runs, provenance_of
+from lab.catalogue.shipped import has_results, provenance_of, shipped_plan
 from lab.errors import LabError
 from lab.kinds import Sizes
 from lab.papers.entry import Entry
@@ -97,7 +97,7 @@ def recorded(entries_read: Iterable[Entry] | None = None) -> StepTimes:
             if scale not in entry.scales or not has_results(entry.name, scale):
                 continue
             facts = provenance_of(entry.name, scale)
-            planned = dict.fromkeys(spec for _, spec in planned_runs(entry, facts))
+            planned = dict.fromkeys(spec for _, spec in shipped_plan(entry, facts))
             keys = frozenset(map(key, planned))
             if facts.get("training_seconds") and keys == set(facts["runs"]) and not guessed_sizes(planned):
                 runs = tuple(cost(spec) for spec in planned)

@@ -18,7 +18,7 @@ from lab.catalogue.caption import EARLIER
 from lab.catalogue.listing import listing
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import PAPERS, entries, entry, package
-from lab.catalogue.shipped import RESULTS, best_scale, planned_runs
+from lab.catalogue.shipped import RESULTS, best_scale, shipped_plan
 from lab.datasets.tokens import SPLITS
 from lab.errors import ArgumentError
 from lab.papers.transformers import sweep
@@ -251,4 +251,4 @@ def test_shipped_results_are_complete_and_belong_to_the_settings(folder):
     files |= {"figure.png"} if scale == best_scale(entry(found.name)) else set()  # of the largest scale alone
     assert {path.name for path in folder.iterdir()} == files and facts["tables"].keys() == {"table", *made.extras}
     if EARLIER not in facts:
-        assert len(facts["runs"]) == len({key(spec) for _, spec in planned_runs(found, facts)})
+        assert len(facts["runs"]) == len({key(spec) for _, spec in shipped_plan(found, facts)})

@@ -24,7 +24,7 @@ def accuracy(table: pd.DataFrame) -> str:
 
 
 def decoded(table: pd.DataFrame) -> str:
-    """First and last layer, by method, with controls."""
+    """Each layer, by method, with the controls."""
     words = []
     for method, rows in table.groupby("method", sort=False):
         means = rows.groupby("layer")["value"].mean()

@@ -69,11 +69,10 @@ class Cut:
 
 
 def _first_inputs(points: np.ndarray) -> tuple[int, int]:
-    """The first two; where one of them is the same in all points (a pixel in a corner), the two that vary most."""
-    varies = np.ptp(points, axis=0) > 0  # exact: the standard deviation of a constant is rounded, not always 0
-    if varies[:2].all() or not varies.any():
+    """The first two; where others vary more than twice as much (a pixel in a corner), the two that vary most."""
+    spread = points.std(0)
+    if 2 * spread[:2].min() >= spread.max():
         return 0, 1
-    spread = np.where(varies, points.std(0), 0.0)
     one, other = sorted(np.argsort(-spread, kind="stable")[:2].tolist())
     return one, other
 

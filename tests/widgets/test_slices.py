@@ -103,7 +103,8 @@ def test_models_are_called_with_what_the_points_are():
 
 
 def test_the_first_plane_is_of_inputs_that_vary():
-    points = np.random.default_rng(0).normal(size=(20, 4)) * (1.0, 2.0, 4.0, 3.0)
+    points = np.random.default_rng(0).normal(size=(20, 4))
+    points *= (2.0, 2.0, 3.0, 2.5) / points.std(0)
     near = KNeighborsClassifier(1).fit(points, points[:, 0] > 0)
     first = SliceExplorer({"k-NN": near}, points, grid=3)
     assert (first.across.value, first.up.value) == (0, 1)
@@ -111,5 +112,8 @@ def test_the_first_plane_is_of_inputs_that_vary():
     assert points.std(0)[0] > 0
     varied = SliceExplorer({"k-NN": near}, points, grid=3)
     assert (varied.across.value, varied.up.value) == (2, 3)
+    points[5, 0] = 1.0  # as a pixel in a corner that is seldom used
+    rare = SliceExplorer({"k-NN": near}, points, grid=3)
+    assert (rare.across.value, rare.up.value) == (2, 3)
     same = SliceExplorer({"k-NN": near}, points[:1], grid=3)
     assert (same.across.value, same.up.value) == (0, 1)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.catalogue.registry import entries
-from lab.catalogue.shipped import RESULTS
+from lab.catalogue.shipped import RESULTS, tasks_of
 from lab.catalogue.table_files import find, read
 from lab.errors import ArgumentError, LabError, check_path, shortened
 from lab.papers.agreement import agreement
@@ -31,7 +31,8 @@ NOT_HERE = "no results of this scale are here"
 def scorecard(scale: str | None = None, results: str | Path = RESULTS) -> pd.DataFrame:
     """Every claim of the papers, one row each, with its verdict in the results that are here.
 
-    scale: of the results. Default: for each entry the largest whose results are here.
+    scale: of the results. Default: for each entry the largest at which results of all its tasks are here, else the
+        largest at which some are.
     results: a folder with tables in ENTRY/SCALE, as `lab figure` writes into `out`. Default: the shipped results.
 
     Columns: id, entry, claim, scale; verdict, and reason (why it is not measured); effect, with its interval from low
@@ -78,12 +79,14 @@ def score(scale: str | None = None, results: str | Path = RESULTS) -> dict[str, 
 
 def _tables(entry: Entry, scale: str | None, folder: Path) -> tuple[str, dict[str, pd.DataFrame]]:
     """The scale that is read, and its tables by name, those that are here: "table" and, for some, "functions"."""
-    for name in [scale] if scale else PREFERRED:
-        place = folder / entry.name / name
-        if find(place):
-            names = ["table", *(["functions"] if any(claim.of_functions for claim in entry.claims) else [])]
-            return name, {one: read(place, one) for one in names if find(place, one)}
-    return scale or PREFERRED[-1], {}
+    here = [name for name in ([scale] if scale else PREFERRED) if find(folder / entry.name / name)]
+    if not here:
+        return scale or PREFERRED[-1], {}
+    whole = (name for name in here if set(entry.tasks) <= set(tasks_of(entry, folder / entry.name / name)))
+    chosen = next(whole, here[0])  # a claim that speaks of many tasks is not read from some
+    names = ["table", *(["functions"] if any(claim.of_functions for claim in entry.claims) else [])]
+    place = folder / entry.name / chosen
+    return chosen, {one: read(place, one) for one in names if find(place, one)}
 
 
 def _claim(entry: Entry, claim: Claim, scale: str, tables: dict[str, pd.DataFrame]) -> dict:

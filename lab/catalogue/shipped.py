@@ -31,17 +31,28 @@ def has_results(name: str, scale: str) -> bool:
 
 def shipped_tasks(entry: Entry, scale: str) -> tuple[str, ...]:
     """The tasks of an entry that its shipped results show: all of them, or those that its provenance names."""
-    if not has_results(entry.name, scale):
-        return ()
-    return tuple(provenance_of(entry.name, scale).get("tasks", entry.tasks))
+    return tasks_of(entry, folder_of(entry.name, scale)) if has_results(entry.name, scale) else ()
+
+
+def tasks_of(entry: Entry, folder: Path) -> tuple[str, ...]:
+    """The tasks of an entry that the results in a folder show: all, unless a provenance there names some.
+
+    Raises LabError where that cannot be read.
+    """
+    return tuple(_facts(folder).get("tasks", entry.tasks)) if (folder / "provenance.json").exists() else entry.tasks
 
 
 def provenance_of(name: str, scale: str) -> dict:
     """The provenance of shipped results. Raises LabError where it cannot be read."""
+    return _facts(folder_of(name, scale))
+
+
+def _facts(folder: Path) -> dict:
     try:
-        return json.loads((folder_of(name, scale) / "provenance.json").read_text(encoding="utf-8"))
+        return json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise LabError(f"shipped results cannot be read ({error}); bring them back, or train with --force") from error
+        said = f"provenance.json in {folder} cannot be read ({error})"
+        raise LabError(f"{said}; bring it back, or train with --force") from error
 
 
 def shipped_plan(entry: Entry, facts: dict) -> list[Planned]:

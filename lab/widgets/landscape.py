@@ -57,7 +57,7 @@ class LandscapeExplorer(Explorer):
         self.x = widgets.FloatSlider(description="x", style=LABEL, readout_format=".3g")
         self.y = widgets.FloatSlider(description="y", style=LABEL, readout_format=".3g")
         last = 0 if landscape.trajectory is None else len(landscape.trajectory) - 1
-        self.checkpoint = widgets.IntSlider(description="nearest to checkpoint", value=last, max=last, style=LABEL)
+        self.checkpoint = widgets.IntSlider(description="nearest to checkpoint", max=last, style=LABEL)
         self.checkpoint.layout.display = "none" if landscape.trajectory is None else None
 
         points = points_of(landscape) if points is None else points
@@ -155,12 +155,14 @@ class LandscapeExplorer(Explorer):
         self._draw()
 
     def _range(self) -> None:
-        """Sliders along the axes of this plane; the model is chosen."""
+        """Sliders along the axes of this plane; the model is chosen, with the checkpoint nearest to it."""
         with self.quietly():
             for slider, axis in ((self.x, self.landscape.x), (self.y, self.landscape.y)):
                 slider.min, slider.max = min(slider.min, axis[0]), max(slider.max, axis[-1])  # never crossed
                 slider.value = np.clip(0.0, axis[0], axis[-1])
                 slider.min, slider.max, slider.step = axis[0], axis[-1], (axis[-1] - axis[0]) / STEPS
+            if self.landscape.trajectory is not None:  # the model may be from before the end of the training
+                self.checkpoint.value = int(np.linalg.norm(self.landscape.trajectory, axis=1).argmin())
 
     def _draw(self) -> None:
         self._draw_maps()

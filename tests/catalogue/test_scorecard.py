@@ -51,6 +51,26 @@ def test_where_nothing_is_trained_nothing_is_measured(tmp_path):
     assert f"{CLAIMS} claims: holds 0, does not hold 0, not decided 0, {ABSENT} {CLAIMS}." in scorecard.as_text(found)
 
 
+def test_a_claim_of_all_tasks_is_not_read_from_results_of_some(tmp_path):
+    """The larger scale is read where it is the only one, or has all tasks."""
+    placed(tmp_path, "paper", transformers_fig2=curves(False))
+    facts = tmp_path / "transformers/fig2/paper/provenance.json"
+
+    def scales():
+        found = scorecard.score(results=tmp_path)["claims"]
+        return {row["scale"] for row in found if row["entry"] == "transformers/fig2"}
+
+    facts.write_text(json.dumps({"tasks": ["add"], "tables": {}}))
+    assert scales() == {"paper"}
+    placed(tmp_path, transformers_fig2=curves(True))
+    assert scales() == {"laptop"}
+    facts.write_text(json.dumps({"tables": {}}))
+    assert scales() == {"paper"}
+    facts.write_text("{")
+    with pytest.raises(LabError, match="cannot be read"):
+        scorecard.score(results=tmp_path)
+
+
 def test_what_is_here_is_scored_and_the_rest_is_not(tmp_path):
     placed(tmp_path, transformers_fig2=curves(True), hypernetwork_tableA2=fractions(False))
     placed(tmp_path, "smoke", transformers_fig10=curves(True))

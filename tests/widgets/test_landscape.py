@@ -75,6 +75,14 @@ def test_sliders_and_checkpoints_choose_points(explorer):
     assert "choose another input" in explorer.error.value
 
 
+def test_the_first_checkpoint_is_the_one_nearest_to_the_model():
+    """Which need not be the last: the weights that are best on val are often earlier."""
+    land = found()
+    assert explore(land).checkpoint.value == len(land.trajectory) - 1
+    turned = dataclasses.replace(land, trajectory=land.trajectory[::-1])
+    assert explore(turned).checkpoint.value == 0
+
+
 def test_other_planes_are_computed_in_the_background(explorer):
     explorer.plane.value = "random, by layer"
     assert explorer.wait(60)

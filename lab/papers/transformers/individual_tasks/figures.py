@@ -148,7 +148,7 @@ ENTRIES = (
         "transformers/fig2",
         "3.1",
         "Learning curves with learned non-linearities",
-        "Test accuracy against training step on four tasks, one curve a seed, for the baseline (GELU) and for the MLP"
+        "Test accuracy against training step, one curve a seed, for the baseline (GELU) and for the MLP"
         " non-linearity learned for the task",
         "2-3 times faster convergence on ADD and MANO, less variance across seeds",
         tasks=FIG2_TASKS,

@@ -14,7 +14,8 @@ from lab.store import Store
 
 
 def listing(store: Store | None = None) -> list[dict]:
-    """One row an entry: name, section, title, shows, paper_says, minutes by scale, and which results are here.
+    """One row an entry: name, section, title, shows, paper_says, minutes by scale, the same in words, and which
+    results are here.
 
     "laptop (shipped)" is in data/results, and says so where it shows some of the tasks alone, or has earlier settings;
     "laptop (trained here)" has all its runs in the store.
@@ -33,6 +34,7 @@ def listing(store: Store | None = None) -> list[dict]:
                 "shows": entry.shows,
                 "paper_says": entry.paper_says,
                 "minutes": entry.minutes,
+                "durations": entry.durations,
                 "results": results,
             }
         )

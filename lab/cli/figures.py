@@ -15,7 +15,7 @@ from lab.cli.options import Device, Scale, default
 
 @dataclass(frozen=True)
 class Figures:
-    """List all figures: what each shows, its minutes at each scale, its results."""
+    """List all figures: what each shows, how long each scale takes, its results."""
 
     json: bool = False
     """Print JSON instead of a table."""
@@ -29,9 +29,8 @@ class Figures:
             print(json.dumps(rows, indent=1))
             return
         for row in rows:
-            minutes = ", ".join(f"{scale} {value:g} min" for scale, value in row["minutes"].items())
             print(f"{row['name']}  (section {row['section']})\n  {row['shows']}")
-            print(f"  {minutes}\n  results here: {', '.join(row['results']) or 'none'}")
+            print(f"  {row['durations']}\n  results here: {', '.join(row['results']) or 'none'}")
 
 
 @dataclass(frozen=True)

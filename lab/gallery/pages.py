@@ -229,13 +229,12 @@ def _card(card: Card) -> str:
     entry = card.entry
     words = " ".join([entry.name, entry.title, entry.shows, entry.paper_says, *entry.tasks, paper(entry)]).lower()
     verdicts = "|".join(dict.fromkeys(row["verdict"] for row in card.claims))
-    minutes = ", ".join(f"{scale} {value:g}" for scale, value in entry.minutes.items())
     return f"""<article class="card" data-words="{html.escape(words)}" data-paper="{entry.name.split("/")[0]}"
 data-verdict="{verdicts}"><a class="shot" href="figures/{entry.name}.html" tabindex="-1" aria-hidden="true"><img
 class="{card.picture}" src="images/{entry.name}.png" loading="lazy" alt=""></a>
 <h3><a href="figures/{entry.name}.html">{html.escape(entry.title)}</a></h3>
 <p class="faint">{entry.name}, section {html.escape(entry.section)}</p><p>{card.verdict}</p>
-<p class="faint">minutes to train: {minutes} {"".join(card.notebook_link())}</p></article>"""
+<p class="faint">to train: {entry.durations} {"".join(card.notebook_link())}</p></article>"""
 
 
 def _curves() -> str:

@@ -94,6 +94,19 @@ class Entry:
         return tuple(scale for scale in SCALES if scale in self.minutes)
 
     @property
+    def durations(self) -> str:
+        """How long each scale takes from an empty store, in words.
+
+        >>> from lab.catalogue.registry import entry
+        >>> entry("transformers/fig2").durations
+        'smoke 0.2 min, laptop 24 min, paper 4 min on a GPU (a guess)'
+        """
+        times = {scale: f"{scale} {_in_words(minutes)}" for scale, minutes in self.minutes.items()}
+        if self.minutes["paper"] > 1:  # less is no training
+            times["paper"] += " on a GPU (a guess)"
+        return ", ".join(times.values())
+
+    @property
     def order(self) -> tuple[str, str, int, str]:
         """Sorts the entries of a paper: figures before tables, those of the appendix last.
 
@@ -107,3 +120,7 @@ class Entry:
         assert parts is not None, f"{self.name} has neither a place nor a number"  # __post_init__ refuses it
         kind, appendix, number, part = parts.groups()
         return kind, appendix, int(number), part
+
+
+def _in_words(minutes: float) -> str:
+    return f"{minutes:g} min" if minutes < 120 else f"{minutes / 60:.3g} h"

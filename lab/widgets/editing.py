@@ -19,15 +19,12 @@ from lab.probes.profile import counts, profile
 from lab.tasks import NAMES
 from lab.widgets.contest import ContestExplorer
 from lab.widgets.editor import TOOLS, CurveEditor, as_bytes
-from lab.widgets.edits import chebyshev, mirrored, polynomial
-from lab.widgets.explorer import LABEL, ROW, Explorer, live
+from lab.widgets.edits import USUAL, EditSliders, mirrored
+from lab.widgets.explorer import LABEL, ROW, Explorer
 from lab.widgets.function_view import described, function_page
 from lab.widgets.history import History
+from lab.widgets.live_figure import live
 
-OFF = ("off", 0)  # of a slider that changes the shape
-POLYNOMIAL, CHEBYSHEV = 18, 60  # highest degrees: float32 powers are sound up to 18; 60 follows every wave
-BANDWIDTHS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)  # on the usual range, [−20, 20]
-USUAL = 40.0  # its width
 SIDE = {"flex": "1 1 420px", "min_width": "0", "overflow": "hidden"}
 
 
@@ -52,16 +49,12 @@ class EditingExplorer(Explorer):
     [3.0, 1.0, 0.0]
     """
 
-    forgotten = ("smooth", "polynomial", "chebyshev")  # what they did is in the values
-
     def __init__(self, phi: Spline, name: str = "your function", scale: str = "laptop"):
         super().__init__()
         shape = profile(phi)  # refuses what is not one function
         self._phi, self._scale, self._name = phi, scale, name
         self._history = History(State(shape.y, ""))
         self._network: tuple | None = None  # seed and scale of the weights that the original's portrait was made with
-        # which slider is at work, on what, and what other sliders had made of that
-        self._base: tuple[widgets.SelectionSlider, Spline, str] | None = None
         reach, unit = (phi.high - phi.low) / 2, (phi.high - phi.low) / USUAL
 
         self.tool = widgets.ToggleButtons(options=TOOLS, style={"button_width": "60px"}, layout={"width": "auto"})
@@ -72,20 +65,13 @@ class EditingExplorer(Explorer):
         self.mirror_x = _button("mirror x", "φ(−x): left and right change places")
         self.mirror_y = _button("mirror y", "−φ(x): upside down")
         self.symmetrize = _button("symmetrize", "the average with the most similar mirror image")
-        self.smooth = _slider("smooth", [(f"{width * unit:.2g}", width * unit) for width in BANDWIDTHS])
-        self.polynomial = _slider("polynomial degree", [(str(degree), degree) for degree in range(1, POLYNOMIAL + 1)])
-        self.chebyshev = _slider("Chebyshev degree", [(str(degree), degree) for degree in range(1, CHEBYSHEV + 1)])
-        self._sliders = {  # what each makes of a function, and how that is said
-            self.smooth: (Spline.smoothed, "smoothed, bandwidth {}"),
-            self.polynomial: (polynomial, "the polynomial of degree {}"),
-            self.chebyshev: (chebyshev, "the Chebyshev series of degree {}"),
-        }
+        self.edits = EditSliders(phi.high - phi.low)
         self.seed = widgets.IntSlider(description="network seed", max=20)
         self.weights = widgets.FloatSlider(description="weight scale", value=1, min=0.2, max=5, step=0.1)
         self.compete = widgets.ToggleButton(description="train with it", layout={"width": "auto"})
         self.compete.tooltip = "train a small model with the edited function, one with the original, one with GELU"
 
-        for slider in (self.brush, self.window, self.smooth, self.polynomial, self.chebyshev, self.seed, self.weights):
+        for slider in (self.brush, self.window, *self.edits.all, self.seed, self.weights):
             slider.style, slider.layout.width = LABEL, "300px"
 
         low, high = shape.support()
@@ -100,10 +86,10 @@ class EditingExplorer(Explorer):
             density=self._density(inputs),
             tool=self.tool.value,
             brush=self.brush.value,
-            bandwidths=[width * unit for width in BANDWIDTHS],
+            bandwidths=self.edits.bandwidths,
         )
         for name in ("smooth", "polynomial", "chebyshev"):  # in the page: the curve follows them without the kernel
-            widgets.jsdlink((getattr(self, name), "index"), (self.editor, name))
+            widgets.jsdlink((getattr(self.edits, name), "index"), (self.editor, name))
         self.figure = frame()
         fill_shape(self.figure, 0, shape)
         self._look()
@@ -117,7 +103,7 @@ class EditingExplorer(Explorer):
         self.arrange(
             [self.tool, self.brush, self.window],
             widgets.HBox(sides, layout={"flex_flow": "row wrap"}),
-            [self.smooth, self.polynomial, self.chebyshev],
+            self.edits.all,
             [self.seed, self.weights, self.compete],
         )
         self.children = [*self.children, self._below]
@@ -125,7 +111,7 @@ class EditingExplorer(Explorer):
         self.watch(self._look, self.window)
         self.watch(self._redraw, self.editor, self.seed, self.weights)
         self.watch(self._hold, self.tool, self.brush)
-        for slider in self._sliders:
+        for slider in self.edits.all:
             self.watch(functools.partial(self._slide, slider), slider)
         self.watch(self._show_contest, self.compete)
         self.press(self._undo, self.undo)
@@ -251,29 +237,19 @@ class EditingExplorer(Explorer):
         self._put(symmetry.spline, f"{deed} {symmetry.correlation:.2f})")
 
     def _slide(self, slider: widgets.SelectionSlider) -> None:
-        """A slider acts on the function from before it was moved, however far and often it is moved."""
-        if first := self._base is None or self._base[0] is not slider:
-            self._release(slider)
-            self._base = slider, self.spline, self._history.now.changes
-        base, before, (change, words) = self._base[1], self._base[2], self._sliders[slider]
-        phi, deed, changes = base, "", before
-        if slider.value:
-            phi = change(base, slider.value)
-            error = (phi.values - base.values).double()
-            # the other sliders are off again, but what they did stays: say it
-            changes = f"{before}, then {words.format(slider.label)}" if before else words.format(slider.label)
-            deed = f"Now: {changes}; from what was before it at most {error.abs().max():.2g},"
-            deed += f" RMS {error.square().mean().sqrt():.2g}."
+        """A slider was moved: the first move adds a state, the next ones replace it."""
+        if first := self.edits.active is not slider:
+            with self.quietly():
+                self.edits.begin(slider, self.spline, self._history.now.changes)
+        phi, deed, changes = self.edits.result()
         state = State(profile(phi).y, deed, changes)
         (self._history.add if first else self._history.replace)(state)
         self._set(state)
 
-    def _release(self, active: widgets.SelectionSlider | None = None) -> None:
-        """Something else happens to the function: no slider is at work any more, but perhaps the one that is moved."""
-        self._base = None
+    def _release(self) -> None:
+        """Something else happens to the function: no slider is at work any more."""
         with self.quietly():
-            for slider in self._sliders.keys() - {active}:
-                slider.value = 0
+            self.edits.release()
 
     def _show_contest(self) -> None:
         if self._contest is None:  # a figure more is made when it is wanted
@@ -293,7 +269,3 @@ def _interval(complexity: Complexity) -> str:
 
 def _button(text: str, tooltip: str = "") -> widgets.Button:
     return widgets.Button(description=text, tooltip=tooltip, layout={"width": "auto"})
-
-
-def _slider(name: str, options: list) -> widgets.SelectionSlider:
-    return widgets.SelectionSlider(description=name, options=[OFF, *options])

@@ -9,7 +9,6 @@ from __future__ import annotations
 import html
 import re
 import threading
-import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,25 +20,19 @@ import plotly.graph_objects as go
 import torch
 from IPython.core.getipython import get_ipython
 from IPython.display import display
-from traitlets import Unicode
 
 from lab.errors import ArgumentError, LabError, absolute_path, listed, shown
-from lab.plots.page import CONFIG
+from lab.widgets.error_area import ErrorArea, place_all
 from lab.widgets.state import controls_of, put, read
 from lab.widgets.tools import Tools
 
 ROW = {"flex_flow": "row wrap", "align_items": "center", "grid_gap": "2px 14px"}
 LABEL = {"description_width": "initial"}  # labels as long as they are: ipywidgets would cut them at 80 px
-BAR = 34  # px at the right for the buttons of a plot, which would cover its legend
 ROUNDS = 4  # of setting controls that depend on each other
 CODE = "import lab\n\nlab.explore({source}, state={state})\n"
 # a picture of one transparent point, until the page has sent another; and what the page knows such pictures by
 BLANK = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
 STILL = {"image/png": {"unconfined": True}}
-ERROR = (
-    '<div role="alert" style="border-left: 4px solid #c62828; background: #fdecea; color: #611a15;'
-    ' padding: 4px 10px; line-height: 1.4">{}</div>'
-)
 
 
 class Explorer(widgets.VBox):
@@ -54,8 +47,7 @@ class Explorer(widgets.VBox):
     def __init__(self):
         self.lock = threading.RLock()  # held by whoever changes what is shown
         self.status = widgets.HTML()
-        self.error = widgets.HTML()
-        self.error.add_class("lab-error")
+        self.error = ErrorArea()
         self._depth = 0
         self._quiet: int | None = None  # the thread that sets controls
         self._picture: Any = None  # the output that shows the view where there is no kernel
@@ -68,8 +60,7 @@ class Explorer(widgets.VBox):
         """Show these parts below each other; a list is a row of controls that wraps where the page is narrow."""
         rows = [_row(part) for part in parts]
         self.children = [*rows, self.status, self.error, self.tools]
-        for number, part in enumerate(self.children):
-            part.layout.order = str(2 * number)  # the odd places are for errors
+        place_all(self.children)
 
     def watch(self, redraw: Callable[[], None], *controls: widgets.Widget) -> None:
         """Call `redraw` when one of the controls has a new value.
@@ -114,8 +105,8 @@ class Explorer(widgets.VBox):
                     self.error.value = ""
                 yield
             except Exception as error:
-                self._place_error(control)
-                self.show(error)
+                self.error.place(self.children, control)
+                self.error.show(error)
             finally:
                 self._depth -= 1
 
@@ -128,14 +119,6 @@ class Explorer(widgets.VBox):
                 yield
             finally:
                 self._quiet = before
-
-    def _place_error(self, control: widgets.Widget | None) -> None:
-        """The error area below the row of a control, where the eyes are; below everything where there is none."""
-        place = len(self.children) - 1
-        for number, part in enumerate(self.children):
-            if control is not None and part is not self.error and _holds(part, control):
-                place = number
-        self.error.layout.order = str(2 * place + 1)
 
     @property
     def state(self) -> dict[str, Any]:
@@ -260,40 +243,9 @@ class Explorer(widgets.VBox):
         style = "line-height: 1.4; max-width: 50rem; white-space: pre-line"  # a text may have lines
         self.status.value = f'<div style="{style}">{html.escape(text)}</div>'
 
-    def show(self, error: Exception) -> None:
-        """Put an exception into the error area: the message of the lab's own, the traceback of any other."""
-        text = html.escape(str(error) or type(error).__name__)
-        if not isinstance(error, LabError):
-            trace = html.escape("".join(traceback.format_exception(error)))
-            text = f"{type(error).__name__}: {text}<details><summary>where</summary><pre>{trace}</pre></details>"
-        self.error.value = ERROR.format(text)
-
 
 def _row(part: widgets.Widget | list[widgets.Widget]) -> widgets.Widget:
     if isinstance(part, list):
         return widgets.HBox(part, layout=ROW)
     # a figure's `layout` is Plotly's own, and says nothing of its place on the page
     return widgets.VBox([part], layout={"width": "100%"}) if isinstance(part, go.FigureWidget) else part
-
-
-def _holds(part: widgets.Widget, control: widgets.Widget) -> bool:
-    return part is control or any(_holds(child, control) for child in getattr(part, "children", ()))
-
-
-class LiveFigure(go.FigureWidget):
-    """Plotly's figure widget, with a script of its own that loads Plotly once a page, however long that takes."""
-
-    _esm = Path(__file__).with_name("figure.js")
-    _plotly = Unicode(str(go.FigureWidget._esm)).tag(sync=True)
-
-
-def live(figure: go.Figure, height: int) -> go.FigureWidget:
-    """A figure that is changed in place from here on; as wide as the page lets it be.
-
-    Draw it before: the page can lose changes that are made between here and the first time it is shown.
-    """
-    drawn = go.Figure(figure).update_layout(height=height, autosize=True, width=None)
-    drawn.update_layout(modebar={"orientation": "v"}, margin={"r": max(BAR, drawn.layout.margin.r or 0)})
-    widget = LiveFigure(drawn)
-    widget._config = dict(CONFIG)
-    return widget

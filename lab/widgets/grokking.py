@@ -25,7 +25,8 @@ from lab.tasks import Operation
 from lab.tasks.operation import ALL
 from lab.training.fleet import Fleet
 from lab.training.live import Live
-from lab.widgets.explorer import LABEL, Explorer, live
+from lab.widgets.explorer import LABEL, Explorer
+from lab.widgets.live_figure import live
 from lab.widgets.training import clock, learning_frame, reach
 
 PLAIN = {RELU: "relu", "TanH": "tanh", "GELU": "gelu"}
@@ -231,7 +232,7 @@ class GrokkingExplorer(Explorer):
         with self.lock:
             self.train.disabled, self.clear.disabled, self.stop.disabled = False, False, True
             if error is not None:
-                self.show(error)
+                self.error.show(error)
 
 
 def _functions() -> dict[str, Part | None]:

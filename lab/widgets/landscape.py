@@ -14,9 +14,10 @@ from lab.plots.slices import frame
 from lab.probes.calling import function_of
 from lab.probes.landscape import Landscape
 from lab.probes.slices import slice_2d
-from lab.widgets.explorer import LABEL, Explorer, live
+from lab.widgets.explorer import LABEL, Explorer
 from lab.widgets.hosted import hosted_page, short
 from lab.widgets.landscape_view import LandscapeView, as_read, points_of
+from lab.widgets.live_figure import live
 from lab.widgets.planes import Planes
 from lab.widgets.slices import GREYS, Cut
 

@@ -9,15 +9,17 @@ from functools import partial
 import ipywidgets as widgets
 import numpy as np
 
-from lab.errors import ArgumentError, check_whole, shown
+from lab.errors import ArgumentError, check_whole
 from lab.plots.embedding import NAMES
 from lab.run import Run
 from lab.widgets import views
 from lab.widgets.compatibility import SIDE
-from lab.widgets.difference import difference, paragraph
-from lab.widgets.explorer import LABEL, Explorer, live
+from lab.widgets.difference import difference
+from lab.widgets.explorer import LABEL, Explorer
+from lab.widgets.groups import Groups
 from lab.widgets.hosted import hosted_page, short
 from lab.widgets.latent_view import LatentView, colouring
+from lab.widgets.live_figure import live
 from lab.widgets.reading import Reading
 
 EXAMPLES, FEW = 800, 120  # t-SNE of 800 takes a few seconds
@@ -46,7 +48,6 @@ class LatentExplorer(Explorer):
             raise ArgumentError(f"examples={examples}: a map needs {LEAST} or more; a few hundred are good")
         self.reading = Reading(run, examples)
         self.problems = self.reading.problems
-        self._groups: dict[str, np.ndarray | None] = {"A": None, "B": None}
         self._worker: threading.Thread | None = None
 
         tokens, last = [(name, token) for token, name in enumerate(self.problems.tokens)], len(self.problems.tokens) - 1
@@ -64,14 +65,11 @@ class LatentExplorer(Explorer):
             min(PERPLEXITY, most), 2, min(100, most), description="perplexity", style=LABEL, continuous_update=False
         )
         self.computing = widgets.HTML()
-        self.take = {name: widgets.Button(description=f"selection → {name}") for name in "AB"}
-        for button in self.take.values():
-            button.tooltip = "the points inside the line that was drawn last"
-        self.clear = widgets.Button(description="clear A and B")
-        self.difference, self.problem = widgets.HTML(), widgets.HTML()
+        self.problem = widgets.HTML()
 
         self.bars = views.bars_frame()
         self.map = LatentView(texts=[self.problems.hover(i).replace("<br>", "\n") for i in range(examples)])
+        self.groups = Groups(self.map, self._contrast)
         self.reading.map(*self._map())
         self.reading.decoding(self._place(), self.colour.value)
         self._redraw()
@@ -82,22 +80,22 @@ class LatentExplorer(Explorer):
             [self.layer, self.query, self.key],
             [self.colour, self.method, self.perplexity, self.computing],
             self.map,
-            [*self.take.values(), self.clear],
-            self.difference,
+            self.groups.buttons,
+            self.groups.difference,
             _side_by_side(self.problem, self.bars),
         )
         self.watch(self._ask, self.layer, self.query, self.key, self.method, self.perplexity)
         self.watch(self._colour, self.colour)
         self.map.observe(self._chosen, "chosen")
-        self.press(lambda: self._take("A"), self.take["A"])
-        self.press(lambda: self._take("B"), self.take["B"])
-        self.press(self._clear, self.clear)
+        for name, button in self.groups.take.items():
+            self.press(partial(self.groups.take_selected, name), button)
+        self.press(self.groups.forget, self.groups.clear)
 
     def page(self) -> str:
         """The map, to be explored without a kernel: other colours, groups, the code of each point."""
         title = "<p>The problem that was chosen when this page was saved:</p>"  # others take the kernel to draw
         view, problem = self.map, {"view": "words", "html": title + self.problem.value}
-        words = f"{self.status.value}{self.difference.value if view.a and view.b else ''}"
+        words = f"{self.status.value}{self.groups.difference.value if view.a and view.b else ''}"
         return hosted_page("Latent codes", view, self.code(), words, self._table(), [problem])
 
     def _table(self) -> dict[str, Sequence]:
@@ -116,14 +114,7 @@ class LatentExplorer(Explorer):
         self.wait()
 
     def _marks(self) -> dict[str, tuple]:
-        groups = {
-            name: (
-                partial(self._marked, name),
-                partial(self._mark, name),
-            )
-            for name in self._groups
-        }
-        return {"chosen": (lambda: self.map.chosen, self._choose), **groups}
+        return {"chosen": (lambda: self.map.chosen, self._choose), **self.groups.marks}
 
     def _choose(self, number: int) -> None:
         """Look at a problem."""
@@ -133,22 +124,6 @@ class LatentExplorer(Explorer):
         """The page has shown the code of another point; its problem takes the kernel."""
         with self.safely():
             self._show_problem()
-
-    def _marked(self, group: str) -> list[int] | None:
-        """The problems that are A or B."""
-        which = self._groups[group]
-        return None if which is None else which.tolist()
-
-    def _mark(self, group: str, which: Sequence[int] | None) -> None:
-        """Let these problems be A or B."""
-        name = f"state: {group}"
-        if which is not None:
-            if not isinstance(which, (list, tuple)) or not which:
-                raise ArgumentError(f"{name}={shown(which)}; give numbers of problems, or None")
-            which = sorted({check_whole(name, one, 0, len(self.problems) - 1) for one in which})
-        self._groups[group] = None if which is None else np.array(which)
-        self._rings()
-        self._tell_apart()
 
     def _place(self) -> tuple[int, int, int]:
         return self.layer.value - 1, self.query.value, self.key.value
@@ -205,7 +180,7 @@ class LatentExplorer(Explorer):
             except Exception as error:
                 with self.lock:
                     self._worker, self.computing.value = None, ""
-                    self.show(error)
+                    self.error.show(error)
                 return
             with self.safely():
                 self._draw_known()
@@ -228,11 +203,7 @@ class LatentExplorer(Explorer):
             self.map.selected = []
         self._show_problem()
         self._describe()
-        self._tell_apart()
-
-    def _rings(self) -> None:
-        a, b = ([] if group is None else [int(one) for one in group] for group in self._groups.values())
-        self.map.a, self.map.b = a, b
+        self.groups.draw()
 
     def _bars(self) -> None:
         asked = self._place(), self.colour.value
@@ -242,35 +213,12 @@ class LatentExplorer(Explorer):
             with self.bars.batch_update():
                 views.fill_bars(self.bars, decoding, names, self.problems.decoded(self.colour.value))
 
-    def _take(self, group: str) -> None:
-        if not self.map.selected:
-            raise ArgumentError(f"nothing is selected; draw a line around some points of the map, then press → {group}")
-        self._groups[group] = np.array(sorted(self.map.selected))
-        self._rings()
-        self.map.selected = []
-        self._tell_apart()
-
-    def _clear(self) -> None:
-        self._groups = {"A": None, "B": None}
-        self._rings()
-        self.map.selected = []
-        self._tell_apart()
-
-    def _tell_apart(self) -> None:
-        """What tells A from B, in the layer that is shown."""
-        a, b = self._groups.values()
-        if a is None or b is None:
-            there = [f"{name} has {len(group)} problems. " for name, group in self._groups.items() if group is not None]
-            self.difference.value = paragraph(
-                "".join(there) + "Draw a line around a cluster of the map and press"
-                " <i>selection → A</i>, then around another for B."
-            )
-            return
-        self.difference.value = ""  # where there is no comparison, that of others must not stay
+    def _contrast(self, a: np.ndarray, b: np.ndarray) -> str:
+        """What two groups of problems differ in, in the layer that is shown."""
         place = self._drawn[0]
         names, (points, _) = self.problems.traits(self.problems.unseen, place[1])[0], self.reading.map(*self._drawn)
         contrast = self.reading.contrast(place, a, b, points)
-        self.difference.value = difference(contrast, names, self.problems.trait, (len(a), len(b)), place[0] + 1)
+        return difference(contrast, names, self.problems.trait, (len(a), len(b)), place[0] + 1)
 
     def _show_problem(self) -> None:
         self.problem.value = f'<div style="line-height: 1.4">{self.problems.show(self.map.chosen)}</div>'

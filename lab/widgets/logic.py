@@ -17,7 +17,8 @@ from lab.scale import BEST, SCALES, check_scale, training_scale
 from lab.spec import replace
 from lab.store import SHIPPED, Store
 from lab.tasks.logic import Logic
-from lab.widgets.explorer import LABEL, Explorer, live
+from lab.widgets.explorer import LABEL, Explorer
+from lab.widgets.live_figure import live
 from lab.widgets.solvers import solvers
 
 GRID = 17  # points along each side of the plane; more than 20 take longer than a hand waits

@@ -15,8 +15,9 @@ from lab.plots.panels import grid
 from lab.plots.style import BLUE, GREY
 from lab.probes.minimal_pairs import CONVENTIONS, MinimalPairs, Reader, minimal_pairs, reader_of
 from lab.run import Run
-from lab.widgets.explorer import LABEL, Explorer, live
+from lab.widgets.explorer import LABEL, Explorer
 from lab.widgets.language_models import LanguageModels, inks
+from lab.widgets.live_figure import live
 
 EACH = 5  # pairs of each paradigm that models read at the start
 PAGE = 25  # pairs on a page

@@ -21,7 +21,8 @@ from lab.probes import Loss, landscape, slice_2d, total_variation
 from lab.probes.calling import rows
 from lab.training.modules.maker import call
 from lab.widgets.drawing import draw
-from lab.widgets.explorer import LABEL, Explorer, live
+from lab.widgets.explorer import LABEL, Explorer
+from lab.widgets.live_figure import live
 
 VIEWS = ("total variation", "slice", "landscape", "inputs of activations")
 FEW = 512  # examples that are looked at

@@ -100,7 +100,7 @@ class Planes:
             return
         except Exception as error:  # a thread has nobody above it who would see it
             with self._explorer.lock:
-                self._explorer.show(error)
+                self._explorer.error.show(error)
         with self._explorer.lock:
             if self._wanted == key:
                 self.progress.layout.visibility = "hidden"

@@ -20,7 +20,8 @@ from lab.store import SHIPPED, Store
 from lab.tasks.ambiguity import ambiguous
 from lab.tasks.sraven import RULES, Sraven
 from lab.widgets.choice import Choice
-from lab.widgets.explorer import LABEL, Explorer, live
+from lab.widgets.explorer import LABEL, Explorer
+from lab.widgets.live_figure import live
 from lab.widgets.solvers import solvers
 from lab.widgets.tally import Tally
 

@@ -14,8 +14,9 @@ from lab.plots.style import TEMPLATE
 from lab.probes.token_losses import TokenLosses, continuation, token_losses
 from lab.run import Run
 from lab.tasks import Text
-from lab.widgets.explorer import LABEL, Explorer, live
+from lab.widgets.explorer import LABEL, Explorer
 from lab.widgets.language_models import LanguageModels, inks
+from lab.widgets.live_figure import live
 
 WORST = 6.0  # nats at which a token's colour is full
 HELPED = 2.0  # nats of difference at which a colour is full

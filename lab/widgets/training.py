@@ -26,7 +26,8 @@ from lab.spec import Knots, Resolved, RunSpec, replace
 from lab.tasks.table import TableTask
 from lab.training.fleet import Fleet
 from lab.training.live import Live
-from lab.widgets.explorer import LABEL, Explorer, live
+from lab.widgets.explorer import LABEL, Explorer
+from lab.widgets.live_figure import live
 
 PLAIN = ("gelu", "relu", "identity")
 GIVEN = "your function"
@@ -194,7 +195,7 @@ class TrainingExplorer(Explorer):
         with self.lock:
             self.train.disabled, self.clear.disabled, self.stop.disabled = False, False, True
             if error is not None:
-                self.show(error)
+                self.error.show(error)
 
 
 def _used(run: Run) -> Resolved:

@@ -20,8 +20,8 @@ from lab.probes.portrait import variation
 from lab.store import Store
 from lab.widgets import modules
 from lab.widgets.editing import EditingExplorer
-from lab.widgets.explorer import live
 from lab.widgets.latent import LatentExplorer
+from lab.widgets.live_figure import live
 from lab.widgets.model import ModelExplorer
 from lab.widgets.slices import SliceExplorer
 from lab.widgets.spline import SplineExplorer

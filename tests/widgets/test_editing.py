@@ -114,34 +114,34 @@ def test_symmetrize_is_that_of_the_function(explorer, phi):
 
 
 def test_a_slider_acts_on_the_function_from_before_it_was_moved(explorer, phi):
-    widths = [width for _, width in explorer.smooth.options if width]
+    widths = [width for _, width in explorer.edits.smooth.options if width]
     for width in (widths[5], widths[-1], widths[2]):
-        explorer.smooth.value = width
+        explorer.edits.smooth.value = width
     assert torch.equal(explorer.spline.values, phi.smoothed(widths[2]).values)
     explorer.undo.click()  # one step, however far it was moved
-    assert not explorer.changed and explorer.undo.disabled and explorer.smooth.value == 0
-    explorer.smooth.value = widths[2]
-    explorer.smooth.value = 0
+    assert not explorer.changed and explorer.undo.disabled and explorer.edits.smooth.value == 0
+    explorer.edits.smooth.value = widths[2]
+    explorer.edits.smooth.value = 0
     assert not explorer.changed
 
 
 def test_another_slider_takes_up_what_the_first_one_left(explorer, phi):
-    explorer.smooth.value = explorer.smooth.options[3][1]
+    explorer.edits.smooth.value = explorer.edits.smooth.options[3][1]
     smooth = explorer.spline
-    explorer.polynomial.value = 7
-    assert explorer.smooth.value == 0
+    explorer.edits.polynomial.value = 7
+    assert explorer.edits.smooth.value == 0
     x = smooth.positions
     np.testing.assert_allclose(explorer.spline.values, smooth.polynomial(7)(x), atol=1e-6)
-    explorer.polynomial.value = 0
+    explorer.edits.polynomial.value = 0
     assert torch.equal(explorer.spline.values, smooth.values)
-    explorer.chebyshev.value = 20
+    explorer.edits.chebyshev.value = 20
     np.testing.assert_allclose(explorer.spline.values, smooth.chebyshev(20)(x), atol=1e-6)
     error = float((explorer.spline.values - smooth.values).abs().max())
     assert f"at most {error:.2g}" in explorer.status.value
-    width = f"{explorer.smooth.options[3][0]}"
+    width = f"{explorer.edits.smooth.options[3][0]}"
     assert f"smoothed, bandwidth {width}, then the Chebyshev series of degree 20" in explorer.status.value
     pull(explorer)
-    assert explorer.chebyshev.value == 0
+    assert explorer.edits.chebyshev.value == 0
 
 
 def test_seed_and_scale_change_both_networks(explorer, phi):
@@ -172,7 +172,7 @@ def test_it_is_sent_with_the_function_as_it_stands_and_the_one_before(explorer, 
 
 def test_what_cannot_be_done_is_said():
     explorer = EditingExplorer(Spline(torch.tensor([0.0, 1.0, 0.0])))
-    explorer.polynomial.value = 9
+    explorer.edits.polynomial.value = 9
     assert "give a degree below" in explorer.error.value
     explorer.mirror_y.click()
     assert explorer.error.value == "" and explorer.spline.values.tolist() == [0, -1, 0]

@@ -185,11 +185,14 @@ def test_two_clusters_are_compared_and_stay_chosen_in_other_layers(explorer):
     names = [name for name in RULES if (values == name).sum() >= 8][:2]
     a, b = (np.flatnonzero(values == name) for name in names)
     select(explorer, a)
-    explorer.take["A"].click()
-    assert f"A has {len(a)} problems" in explorer.difference.value and "around another" in explorer.difference.value
+    explorer.groups.take["A"].click()
+    assert (
+        f"A has {len(a)} problems" in explorer.groups.difference.value
+        and "around another" in explorer.groups.difference.value
+    )
     select(explorer, b)
-    explorer.take["B"].click()
-    said = explorer.difference.value
+    explorer.groups.take["B"].click()
+    said = explorer.groups.difference.value
     assert re.search(rf"separates them: <b>({re.escape(names[0])}|{re.escape(names[1])})</b>", said)
     assert "100 %" in said and explorer.error.value == ""
     assert re.search(r"\d+ of 20 pairs of other regions", said) and re.search(
@@ -199,31 +202,31 @@ def test_two_clusters_are_compared_and_stay_chosen_in_other_layers(explorer):
     explorer.layer.value = 2
     settled(explorer)
     assert explorer.map.a == a.tolist()
-    assert "codes in layer 2" in explorer.difference.value
-    explorer.clear.click()
-    assert explorer.map.a == explorer.map.b == [] and "Draw a line" in explorer.difference.value
+    assert "codes in layer 2" in explorer.groups.difference.value
+    explorer.groups.clear.click()
+    assert explorer.map.a == explorer.map.b == [] and "Draw a line" in explorer.groups.difference.value
 
 
 def test_a_selection_is_taken_once(explorer):
     select(explorer, range(20))
-    explorer.take["A"].click()
+    explorer.groups.take["A"].click()
     select(explorer, range(20, 60))
-    explorer.take["B"].click()
-    assert "A has 20 problems, B 40" in explorer.difference.value
-    explorer.take["A"].click()
+    explorer.groups.take["B"].click()
+    assert "A has 20 problems, B 40" in explorer.groups.difference.value
+    explorer.groups.take["A"].click()
     assert "nothing is selected" in explorer.error.value
 
 
 def test_too_little_is_said_in_the_explorer(explorer):
-    explorer.take["A"].click()
+    explorer.groups.take["A"].click()
     assert "nothing is selected" in explorer.error.value
     for name, which in {"A": range(5), "B": range(5, 40)}.items():
         select(explorer, which)
-        explorer.take[name].click()
+        explorer.groups.take[name].click()
     assert "A has 5 examples and B 35" in explorer.error.value
     select(explorer, range(40, 60))
-    explorer.take["A"].click()
-    assert explorer.error.value == "" and "A has 20 problems" in explorer.difference.value
+    explorer.groups.take["A"].click()
+    assert explorer.error.value == "" and "A has 20 problems" in explorer.groups.difference.value
 
 
 def test_where_all_codes_are_the_same_it_is_said(runs):

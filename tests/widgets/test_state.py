@@ -27,7 +27,7 @@ from tests.widgets.landscapes import found
 def spline(explorer):
     explorer.zoom.value, explorer.slope.value, explorer.others.value = 3.0, True, ("ReLU",)
     explorer.random.value = explorer.edit.value = True
-    explorer.editing.smooth.index = 5
+    explorer.editing.edits.smooth.index = 5
     explorer.editing.mirror_x.click()
     explorer.editing.seed.value, explorer.editing.weights.value = 4, 2.0
 
@@ -49,7 +49,7 @@ def latent(explorer):
     explorer.map.chosen = 17
     for name, which in {"A": range(20), "B": range(20, 45)}.items():
         explorer.map.selected = list(which)
-        explorer.take[name].click()
+        explorer.groups.take[name].click()
 
 
 def compatibility(explorer):

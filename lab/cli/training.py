@@ -105,14 +105,16 @@ class Sweep:
     """Sweep the learning rate of the knots in searches instead."""
     batches: Annotated[tuple[int, ...], default("each task's own", metavar="INT ...")] = ()
     """Examples a step, e.g. 64 512: every rate with each of them."""
+    canon: bool = False
+    """Every rate with Canon layers, and without."""
     out: Path = Path("out/sweep")
-    """Folder for sweep.csv; with --searches or --batches, searches.csv or batches.csv."""
+    """Folder for sweep.csv; with --searches, --batches or --canon, searches.csv, batches.csv or canon.csv."""
 
     def run(self) -> None:
         """Sweep and write."""
         from lab.papers.transformers.sweep import sweep
 
-        print(sweep(self.tasks, self.scale, self.device, writable(self.out), self.searches, self.batches))
+        print(sweep(self.tasks, self.scale, self.device, writable(self.out), self.searches, self.batches, self.canon))
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
-"""Tuning on `val`: each task's baseline at each learning rate of a grid (and with several batches, where these are
-asked for), and the searches at each rate of their knots.
+"""Tuning on `val`: each task's baseline at each learning rate of a grid (with several batches, or with and without
+Canon layers, where these are asked for), and the searches at each rate of their knots.
 
 The baselines come first; a search, and the models trained with what it finds, have the rate of the task's baseline. The
 rate of the knots is one for all tasks, chosen on the tasks that train fastest (`SEARCHED`).
@@ -27,15 +27,22 @@ SEARCHED = ("memorize", "addmod")
 SEEDS = (100, 101)  # none that a figure uses
 
 
-def plan(task: str, scale: str, batches: Sequence[int] = ()) -> list[RunSpec]:
+def plan(task: str, scale: str, batches: Sequence[int] = (), canon: Sequence[bool] = ()) -> list[RunSpec]:
     """The runs of a sweep: every rate of the grid, followed on `val`; the test split is not looked at.
 
-    batches: examples a step, each with every rate, for as many steps; by default the setting's own.
+    batches: examples a step, each with every rate, for as many steps; canon: models with Canon layers, and without.
+    Default: the setting's own.
     """
     base = setting(task, scale)
+    models = [replace(base.model, canon=has) for has in canon or (base.model.canon,)]
     sizes = batches or (base.recipe.batch,)
     recipes = [replace(base.recipe, batch=batch, rate=rate) for batch in sizes for rate in RATES[scale]]
-    return [RunSpec(task, base.model, recipe, seed, evaluate=("val",)) for recipe in recipes for seed in SEEDS]
+    return [
+        RunSpec(task, model, recipe, seed, evaluate=("val",))
+        for model in models
+        for recipe in recipes
+        for seed in SEEDS
+    ]
 
 
 def plan_searches(scale: str) -> list[RunSpec]:
@@ -51,8 +58,8 @@ def plan_searches(scale: str) -> list[RunSpec]:
 
 
 def measure(runs: Sequence[Run]) -> pd.DataFrame:
-    """One row a run: task, batch, rate, knot_rate (of the search, if any), seed, mean and last accuracy on `val`,
-    diverged.
+    """One row a run: task, canon, batch, rate, knot_rate (of the search, if any), seed, mean and last accuracy on
+    `val`, diverged.
 
     The mean over the whole of training rewards both speed and final accuracy, as the paper's tuning did
     (Sec. 3: "high accuracy and fast convergence").
@@ -67,6 +74,7 @@ def measure(runs: Sequence[Run]) -> pd.DataFrame:
         rows.append(
             {
                 "task": run.spec.task,
+                "canon": run.spec.model.canon,
                 "batch": run.spec.recipe.batch,
                 "rate": run.spec.recipe.rate,
                 "knot_rate": knot_rate,
@@ -86,11 +94,12 @@ def best(table: pd.DataFrame) -> dict[str, float]:
     return {task: float(means[task].idxmax()) for task in table["task"].unique()}
 
 
-def best_batch(table: pd.DataFrame) -> dict[str, tuple[int, float]]:
-    """The batch with the highest mean accuracy over seeds, each at its best rate, and that rate; by task."""
-    means = _scores(table).groupby(["task", "batch", "rate"], sort=False)["score"].mean()
+def best_choice(table: pd.DataFrame, column: str) -> dict[str, tuple[int, float]]:
+    """The value of a column ("batch", or "canon": 0 or 1) with the highest mean accuracy over seeds, each at its best
+    rate, and that rate; by task."""
+    means = _scores(table).groupby(["task", column, "rate"], sort=False)["score"].mean()
     chosen = {task: means[task].idxmax() for task in table["task"].unique()}
-    return {task: (int(batch), float(rate)) for task, (batch, rate) in chosen.items()}
+    return {task: (int(value), float(rate)) for task, (value, rate) in chosen.items()}
 
 
 def best_knot_rate(table: pd.DataFrame) -> float:
@@ -99,41 +108,62 @@ def best_knot_rate(table: pd.DataFrame) -> float:
 
 
 def sweep(
-    names: Sequence[str], scale: str, device: str, out: Path, searches: bool = False, batches: Sequence[int] = ()
+    names: Sequence[str],
+    scale: str,
+    device: str,
+    out: Path,
+    searches: bool = False,
+    batches: Sequence[int] = (),
+    canon: bool = False,
 ) -> str:
     """Train what the sweep needs, write its table into `out`, and say what is best.
 
     searches: the sweep of the knots' rate (searches.csv) instead of the baselines' (sweep.csv). batches: examples a
-    step, each swept over the rates (batches.csv).
+    step, each swept over the rates (batches.csv). canon: the rates with Canon layers and without (canon.csv).
     """
-    unknown = [name for name in names if name not in tasks.NAMES]
-    if unknown:
-        raise ArgumentError(f"unknown task {shown(unknown[0])}; known: {', '.join(tasks.NAMES)}")
-    if searches and (names or batches):
-        given = [*names, "--batches"] if batches else names
-        raise ArgumentError(f"--searches goes over {' and '.join(SEARCHED)}; leave out {' '.join(given)}")
-    if batches and min(batches) < 1:
-        raise ArgumentError(f"a batch has at least 1 example, not {min(batches)}")
+    _check(names, searches, batches, canon)
     store, each = Store(), dict.fromkeys(names or tasks.NAMES)
-    sizes = list(dict.fromkeys(batches))
-    specs = plan_searches(scale) if searches else [s for task in each for s in plan(task, scale, sizes)]
+    sizes, layers = list(dict.fromkeys(batches)), (False, True) if canon else ()
+    specs = plan_searches(scale) if searches else [s for task in each for s in plan(task, scale, sizes, layers)]
     complete(specs, store, device)
     table = measure([Run(spec, store) for spec in specs])
-    file = out / ("searches.csv" if searches else "batches.csv" if batches else "sweep.csv")
+    kind = "searches" if searches else "batches" if batches else "canon" if canon else "sweep"
+    file = out / f"{kind}.csv"
     try:
         out.mkdir(parents=True, exist_ok=True)
         table.round(4).to_csv(file, index=False)
     except OSError as error:
         raise LabError(f"cannot write to {out} ({error.strerror}); name another folder with --out") from error
-    return "\n".join([*_chosen(table, searches, bool(batches)), str(file)])
+    return "\n".join([*_words(table, kind), str(file)])
 
 
-def _chosen(table: pd.DataFrame, searches: bool, batches: bool) -> list[str]:
+def _check(names: Sequence[str], searches: bool, batches: Sequence[int], canon: bool) -> None:
+    unknown = [name for name in names if name not in tasks.NAMES]
+    if unknown:
+        raise ArgumentError(f"unknown task {shown(unknown[0])}; known: {', '.join(tasks.NAMES)}")
+    options = [*(["--batches"] if batches else []), *(["--canon"] if canon else [])]
+    if searches and (names or options):
+        given = " ".join([*names, *options])
+        raise ArgumentError(f"--searches goes over {' and '.join(SEARCHED)}; leave out {given}")
+    if len(options) > 1:
+        raise ArgumentError("--batches and --canon are two sweeps; give one of them, then the other")
+    if batches and min(batches) < 1:
+        raise ArgumentError(f"a batch has at least 1 example, not {min(batches)}")
+
+
+def _words(table: pd.DataFrame, kind: str) -> list[str]:
     """What is best, as lines."""
-    if searches:
+    if kind == "searches":
         return [f"best rate of the knots: {best_knot_rate(table):g}"]
-    if batches:
-        return [f"{task}: best batch {batch}, at rate {rate:g}" for task, (batch, rate) in best_batch(table).items()]
+    if kind == "batches":
+        found = best_choice(table, "batch")
+        return [f"{task}: best batch {batch}, at rate {rate:g}" for task, (batch, rate) in found.items()]
+    if kind == "canon":
+        found = best_choice(table, "canon")
+        return [
+            f"{task}: best {'with' if has else 'without'} Canon layers, at rate {rate:g}"
+            for task, (has, rate) in found.items()
+        ]
     return [f"{task}: best rate {rate:g}" for task, rate in best(table).items()]
 
 

@@ -12,7 +12,7 @@ from lab.papers.hypernetwork import settings as hyper_settings
 from lab.papers.hypernetwork.origin import origin as hyper_origin
 from lab.papers.transformers.origin import origin
 from lab.papers.transformers.settings import CHEAP, setting
-from lab.papers.transformers.sweep import RATES, SEARCHED, best, best_batch, best_knot_rate
+from lab.papers.transformers.sweep import RATES, SEARCHED, best, best_choice, best_knot_rate
 from lab.scale import COMMON
 from lab.tasks.trivial import learned
 
@@ -131,10 +131,24 @@ def test_where_the_printed_rate_trains_nothing_a_sweep_chose_another():
 def test_a_batch_of_which_nothing_is_learned_gave_way_to_the_one_that_a_sweep_chose():
     table = pd.read_csv(SWEEPS / "laptop" / "batches.csv")
     recipe = setting("mano", "laptop").recipe
-    assert best_batch(table) == {"mano": (recipe.batch, recipe.rate)}
+    assert best_choice(table, "batch") == {"mano": (recipe.batch, recipe.rate)}
     small = table[table["batch"] == 64]
     assert set(small["rate"]) == set(RATES["laptop"])
     assert not any(learned("mano", accuracy) for accuracy in small["last_accuracy"])
+
+
+@pytest.mark.parametrize("task", ["haystack", "copy", "mano"])
+def test_canon_layers_are_where_a_sweep_found_them_better(task):
+    table = pd.read_csv(SWEEPS / "laptop" / "canon.csv")
+    base = setting(task, "laptop")
+    assert best_choice(table, "canon")[task] == (base.model.canon, base.recipe.rate)
+
+
+def test_without_canon_layers_haystack_is_not_learned():
+    table = pd.read_csv(SWEEPS / "laptop" / "canon.csv")
+    plain = table[(table["task"] == "haystack") & ~table["canon"]]
+    assert set(plain["rate"]) == set(RATES["laptop"])
+    assert not any(learned("haystack", accuracy) for accuracy in plain["last_accuracy"])
 
 
 @every_task

@@ -14,7 +14,7 @@ from lab.papers.transformers.sweep import (
     RATES,
     SEARCHED,
     best,
-    best_batch,
+    best_choice,
     best_knot_rate,
     plan,
     plan_searches,
@@ -79,8 +79,8 @@ def test_the_best_rate_has_the_highest_mean_over_seeds():
 def test_batches_are_compared_each_at_its_best_rate():
     rows = [("copy", 64, 0.1, 0.5), ("copy", 64, 0.2, 0.6), ("copy", 128, 0.1, 0.7), ("copy", 128, 0.2, 0.1)]
     found = pd.DataFrame(rows, columns=["task", "batch", "rate", "mean_accuracy"]).assign(diverged=False)
-    assert best_batch(found) == {"copy": (128, 0.1)}
-    assert best_batch(found.assign(diverged=found["batch"] == 128)) == {"copy": (64, 0.2)}
+    assert best_choice(found, "batch") == {"copy": (128, 0.1)}
+    assert best_choice(found.assign(diverged=found["batch"] == 128), "batch") == {"copy": (64, 0.2)}
 
 
 def test_a_rate_at_which_a_run_diverged_loses():
@@ -106,10 +106,19 @@ def test_searches_are_swept_and_written(tmp_path):
 def test_batches_are_swept_and_written(tmp_path):
     said = sweep(("memorize",), "smoke", "cpu", tmp_path, batches=(4, 8, 4)).splitlines()
     found = pd.read_csv(tmp_path / "batches.csv")
-    batch, rate = best_batch(found)["memorize"]
+    batch, rate = best_choice(found, "batch")["memorize"]
     assert said == [f"memorize: best batch {batch}, at rate {rate:g}", str(tmp_path / "batches.csv")]
     assert len(found) == 2 * len(RATES["smoke"]) * 2 and set(found["batch"]) == {4, 8}
     assert not (tmp_path / "sweep.csv").exists()
+
+
+def test_models_with_and_without_canon_layers_are_swept_and_written(tmp_path):
+    said = sweep(("memorize",), "smoke", "cpu", tmp_path, canon=True).splitlines()
+    found = pd.read_csv(tmp_path / "canon.csv")
+    has, rate = best_choice(found, "canon")["memorize"]
+    words = "with" if has else "without"
+    assert said == [f"memorize: best {words} Canon layers, at rate {rate:g}", str(tmp_path / "canon.csv")]
+    assert len(found) == 2 * len(RATES["smoke"]) * 2 and set(found["canon"]) == {False, True}
 
 
 def test_a_sweep_in_which_everything_diverges_ends(tmp_path, monkeypatch, store_folder):
@@ -127,6 +136,8 @@ def test_wrong_tasks_are_named_before_training(tmp_path, store_folder):
         ({"names": ("chess",)}, "unknown task 'chess'"),
         ({"names": ("copy",), "searches": True}, "leave out copy$"),
         ({"names": (), "searches": True, "batches": (8,)}, "leave out --batches$"),
+        ({"names": (), "searches": True, "canon": True}, "leave out --canon$"),
+        ({"names": ("copy",), "batches": (8,), "canon": True}, "are two sweeps"),
         ({"names": ("copy",), "batches": (8, 0)}, "at least 1 example, not 0"),
     ]
     for words, message in wrong:

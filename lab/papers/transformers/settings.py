@@ -145,7 +145,7 @@ _LAPTOP: dict[str, tuple[dict, int, float, int, int, int]] = {
     "addreversed": ({}, 1000, 0.001, 128, 700, 3),
     # with batches of 64 it stays at a constant answer, at every rate: `lab sweep mano --batches 64 512`, batches.csv
     "mano": ({"layers": 2, "heads": 4, "width": 32, "tied": False}, 1000, 0.004, 512, 1000, 3),
-    "haystack": ({"width": 32}, 600, 0.01, 128, 400, 3),
+    "haystack": ({"width": 32}, 1000, 0.004, 128, 400, 3),
     # without Canon layers a small model copies hardly a sequence (canon.csv)
     "copy": ({"width": 32, "canon": True}, 600, 0.004, 64, 600, 3),
     # at the paper's settings GELU stays at chance: at the printed rate, and hardly leaves it at any other of the sweep

@@ -39,8 +39,8 @@ def _source(task: str) -> dict:
 def _fields(task: str, scale: str, matrix: bool) -> Iterator[Field]:
     printed = _numbers(settings.printed(task))
     for name, value in _numbers(settings.setting(task, scale)).items():
-        source = "paper, Table 4, whose cell borders are lost: read from positions" if name in _UNSURE else _TABLE_4
-        other = "sweep on val (lab sweep)" if name == "peak rate" else ""
+        source = _SOURCES.get((task, name), _BY_POSITION if name in _UNSURE else _TABLE_4)
+        other = "sweep on val (lab sweep)" if name == "peak rate" else _OTHERS.get((task, name), "")
         yield Field(name, value, printed[name], source, other, matrix or name != _READ, task)
     rate = settings.setting(task, scale).spline_rate
     source = "not printed; sweep on val at laptop scale (lab sweep --searches)"
@@ -48,6 +48,10 @@ def _fields(task: str, scale: str, matrix: bool) -> Iterator[Field]:
 
 
 _TABLE_4, _READ = "paper, Table 4", "matrix read at step"
+_BY_POSITION = "paper, Table 4, whose cell borders are lost: read from positions"
+_CANON = "sweep on val (lab sweep --canon)"
+_SOURCES = {("haystack", "Canon"): f"paper, Appendix B (for many tasks; Table 4 by its positions has none); {_CANON}"}
+_OTHERS = {("copy", "Canon"): _CANON}
 _UNSURE = ("layers", "batch", "betas", "Canon", "tied embeddings", "M", "knots")
 
 

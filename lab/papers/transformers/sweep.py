@@ -156,13 +156,13 @@ def _words(table: pd.DataFrame, kind: str) -> list[str]:
     if kind == "searches":
         return [f"best rate of the knots: {best_knot_rate(table):g}"]
     if kind == "batches":
-        found = best_choice(table, "batch")
-        return [f"{task}: best batch {batch}, at rate {rate:g}" for task, (batch, rate) in found.items()]
+        choices = best_choice(table, "batch")
+        return [f"{task}: best batch {batch}, at rate {rate:g}" for task, (batch, rate) in choices.items()]
     if kind == "canon":
-        found = best_choice(table, "canon")
+        choices = best_choice(table, "canon")
         return [
             f"{task}: best {'with' if has else 'without'} Canon layers, at rate {rate:g}"
-            for task, (has, rate) in found.items()
+            for task, (has, rate) in choices.items()
         ]
     return [f"{task}: best rate {rate:g}" for task, rate in best(table).items()]
 

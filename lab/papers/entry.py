@@ -98,8 +98,8 @@ class Entry:
         """How long each scale takes from an empty store, in words.
 
         >>> from lab.catalogue.registry import entry
-        >>> entry("transformers/fig2").durations
-        'smoke 0.2 min, laptop 24 min, paper 4 min on a GPU (a guess)'
+        >>> entry("transformers/rates").durations
+        'smoke 0.5 min, laptop 2 h, paper 15 h on a GPU (a guess)'
         """
         times = {scale: f"{scale} {_in_words(minutes)}" for scale, minutes in self.minutes.items()}
         if self.minutes["paper"] > 1:  # less is no training

@@ -30,8 +30,9 @@ def chebyshev(phi: Spline, degree: int) -> Spline:
 
 
 class EditSliders:
-    """A slider acts on the function from before it was moved, however far and often it is moved.
+    """Three sliders that change a function: they smooth it, or put a polynomial or a Chebyshev series in its place.
 
+    A slider acts on the function from before it was moved, however far and often it is moved.
     width: of the interval on which the function has its knots; bandwidths are in proportion to it.
     """
 

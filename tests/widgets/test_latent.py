@@ -186,10 +186,8 @@ def test_two_clusters_are_compared_and_stay_chosen_in_other_layers(explorer):
     a, b = (np.flatnonzero(values == name) for name in names)
     select(explorer, a)
     explorer.groups.take["A"].click()
-    assert (
-        f"A has {len(a)} problems" in explorer.groups.difference.value
-        and "around another" in explorer.groups.difference.value
-    )
+    said = explorer.groups.difference.value
+    assert f"A has {len(a)} problems" in said and "around another" in said
     select(explorer, b)
     explorer.groups.take["B"].click()
     said = explorer.groups.difference.value

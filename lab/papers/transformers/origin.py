@@ -49,7 +49,7 @@ def _fields(task: str, scale: str, matrix: bool) -> Iterator[Field]:
 
 _TABLE_4, _READ = "paper, Table 4", "matrix read at step"
 _BY_POSITION = "paper, Table 4, whose cell borders are lost: read from positions"
-_CANON = "sweep on val (lab sweep --canon)"
+_CANON = "sweep on val at laptop scale (lab sweep --canon)"
 _SOURCES = {("haystack", "Canon"): f"paper, Appendix B (for many tasks; Table 4 by its positions has none); {_CANON}"}
 _OTHERS = {("copy", "Canon"): _CANON}
 _UNSURE = ("layers", "batch", "betas", "Canon", "tied embeddings", "M", "knots")

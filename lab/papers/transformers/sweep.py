@@ -27,14 +27,14 @@ SEARCHED = ("memorize", "addmod")
 SEEDS = (100, 101)  # none that a figure uses
 
 
-def plan(task: str, scale: str, batches: Sequence[int] = (), canon: Sequence[bool] = ()) -> list[RunSpec]:
+def plan(task: str, scale: str, batches: Sequence[int] = (), canon: bool = False) -> list[RunSpec]:
     """The runs of a sweep: every rate of the grid, followed on `val`; the test split is not looked at.
 
-    batches: examples a step, each with every rate, for as many steps; canon: models with Canon layers, and without.
-    Default: the setting's own.
+    batches: examples a step, each with every rate, for as many steps; by default the setting's own. canon: models
+    without Canon layers, and with them; by default as the setting has it.
     """
     base = setting(task, scale)
-    models = [replace(base.model, canon=has) for has in canon or (base.model.canon,)]
+    models = [replace(base.model, canon=has) for has in ((False, True) if canon else (base.model.canon,))]
     sizes = batches or (base.recipe.batch,)
     recipes = [replace(base.recipe, batch=batch, rate=rate) for batch in sizes for rate in RATES[scale]]
     return [
@@ -123,8 +123,8 @@ def sweep(
     """
     _check(names, searches, batches, canon)
     store, each = Store(), dict.fromkeys(names or tasks.NAMES)
-    sizes, layers = list(dict.fromkeys(batches)), (False, True) if canon else ()
-    specs = plan_searches(scale) if searches else [s for task in each for s in plan(task, scale, sizes, layers)]
+    sizes = list(dict.fromkeys(batches))
+    specs = plan_searches(scale) if searches else [s for task in each for s in plan(task, scale, sizes, canon)]
     complete(specs, store, device)
     table = measure([Run(spec, store) for spec in specs])
     kind = "searches" if searches else "batches" if batches else "canon" if canon else "sweep"

@@ -44,6 +44,19 @@ class Estimate:
         """In other units; `factor` is above 0."""
         return self._mapped(lambda value: factor * value)
 
+    def shifted(self, by: float) -> Estimate:
+        """From another zero."""
+        return self._mapped(lambda value: value + by)
+
+    def negated(self) -> Estimate:
+        """Of the other sign."""
+
+        def interval(level: float) -> tuple[float, float]:
+            low, high = self.interval(level)
+            return -high, -low
+
+        return replace(self, effect=-self.effect, interval=interval)
+
     def _mapped(self, f: Callable[[float], float]) -> Estimate:
         def interval(level: float) -> tuple[float, float]:
             low, high = self.interval(level)
@@ -74,6 +87,26 @@ def mean(values: Iterable[float], over: str = "seeds", covers: str = "") -> Esti
         return missing(over)
     error = float(np.std(known, ddof=1)) / sqrt(len(known)) if len(known) > 1 else nan
     return _student(float(known.mean()), error, len(known) - 1, len(known), over, covers or over)
+
+
+def mean_on_sample(accuracies: Iterable[float], rows: int, over: str = "seeds") -> Estimate:
+    """The mean accuracy (0 to 1) of runs that share one test split of so many rows: its interval covers the runs and
+    the rows, whose variances are added (degrees of freedom after Welch and Satterthwaite).
+
+    >>> alone, on_rows = mean([0.14, 0.14, 0.15]), mean_on_sample([0.14, 0.14, 0.15], rows=1000)
+    >>> [[round(end, 3) for end in one.interval(0.95)] for one in (alone, on_rows)]
+    [[0.129, 0.158], [0.121, 0.166]]
+    """
+    known = finite(accuracies)
+    if not len(known):
+        return missing(over)
+    share = float(known.mean())
+    parts = [(share * (1 - share) / rows, rows - 1)]
+    if len(known) > 1:
+        parts.append((float(np.var(known, ddof=1)) / len(known), len(known) - 1))
+    total, squares = sum(part for part, _ in parts), sum(part**2 / df for part, df in parts)
+    df = total**2 / squares if squares and len(known) > 1 else 0.0
+    return _student(share, sqrt(total), df, len(known), over, f"{over} and the rows of the test split")
 
 
 def compare(

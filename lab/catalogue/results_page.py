@@ -15,12 +15,13 @@ HEADINGS = {
     UNDECIDED: "Not decided: the interval has both answers in it",
     ABSENT: "Not measured here",
 }
+OWN = "crossing"  # what no paper claims
 PAPERS = {
     "transformers": "Optimized non-linearities in transformers",
     "hypernetwork": "Attention as a hypernetwork",
     "simplicity": "Activation functions and the simplicity bias",
     "activations": "Adaptive activation functions in language models",
-    "crossing": "Across the papers",
+    OWN: "Across the papers: questions of the lab's own",
 }
 INTRODUCTION = """# Results
 
@@ -37,7 +38,8 @@ def as_markdown(card: dict[str, list[dict]]) -> str:
 
 def _lines(card: dict[str, list[dict]]) -> Iterator[str]:
     yield INTRODUCTION
-    yield f"{total(card['claims'])}"
+    own = sum(row["entry"].startswith(f"{OWN}/") for row in card["claims"])
+    yield f"{total(card['claims'])} {own} of them are questions of the lab's own, that no paper claims."
     titles = {name: one.title for name, one in entries().items()}
     for paper, title in PAPERS.items():
         rows = [row for row in card["claims"] if row["entry"].startswith(f"{paper}/")]

@@ -152,7 +152,9 @@ def measured(row: dict, covers: bool = True) -> str:
     bounds = [f"{name} {_number(row[name])}" for name in ("above", "below") if not isinf(row[name])]
     level = f" at {100 * row['level']:.1f} %" if row["level"] > LEVEL else ""
     words += f"; the claim: {' and '.join(bounds)}"
-    return f"{words}; the interval{level} covers {row['covers']}" if covers else words
+    if covers:
+        return f"{words}; the interval{level} covers {row['covers']}"
+    return f"{words}; one search" if "of one search" in row["covers"] else words
 
 
 def _decides(row: dict) -> str:

@@ -8,7 +8,7 @@ from lab import estimates
 from lab.catalogue.registry import entries, entry
 from lab.papers.claims import ABSENT, FAILS, HOLDS, UNDECIDED, Claim, Verdict, absent, all_of, any_of
 from lab.papers.runs import per_seed, speed_up
-from lab.papers.simplicity.shortcut.claims import steering
+from lab.papers.simplicity.shortcut.claims import _steers, steering
 from lab.papers.transformers.compatibility import matrix
 from tests.crossing import planted as planted_crossing
 from tests.papers.activations import planted as planted_activations
@@ -308,7 +308,8 @@ def test_a_diverged_run_is_left_out_whole():
     assert estimates.mean(per_seed(table, "method")["a"]).n == 1
 
 
-def test_stopping_early_for_a_tile_is_not_steering():
+@pytest.mark.parametrize("tile", ["easy", "hard"])
+def test_stopping_early_for_a_tile_is_not_steering(tile):
     """Three runs alike, whose easy tile is best halfway, and the hard one at the end."""
     course = {0: (0.1, 0.1), 10: (0.5, 0.2), 20: (0.4, 0.4)}
     methods = ("ReLU", "learned for easy", "learned for hard")
@@ -319,7 +320,28 @@ def test_stopping_early_for_a_tile_is_not_steering():
         for step, pair in course.items()
     ]
     names = ["spectral", "method", "seed", "step", "easy", "hard", "val_easy", "val_hard", "diverged"]
-    assert steering(pd.DataFrame(rows, columns=names)).tolist() == [0.0, 0.0, 0.0]
+    assert steering(pd.DataFrame(rows, columns=names), tile).tolist() == [0.0, 0.0, 0.0]
+
+
+def test_a_function_that_pulls_to_the_easy_tile_does_not_make_both_steer():
+    """The function for the hard tile is like ReLU: what the other one does is no evidence for it."""
+    ends = {"ReLU": (0.80, 0.20), "learned for easy": (0.95, 0.10), "learned for hard": (0.80, 0.20)}
+    rows = [
+        (True, method, seed, 10, easy + 0.01 * (seed - 1), hard, easy, hard, False)
+        for method, (easy, hard) in ends.items()
+        for seed in range(3)
+    ]
+    names = ["spectral", "method", "seed", "step", "easy", "hard", "val_easy", "val_hard", "diverged"]
+    verdict = _steers(pd.DataFrame(rows, columns=names))
+    assert (verdict.word, verdict.case) == (FAILS, "hard tile, spectral normalization")
+
+
+def test_an_accuracy_on_few_rows_is_not_known_better_than_they_tell():
+    """Runs that agree on 100 rows do not know the accuracy of the population to a point: binomial, 95 %."""
+    estimate = estimates.mean_on_sample([0.3] * 5, rows=100)
+    low, high = estimate.interval(0.95)
+    assert (low, high) == pytest.approx((0.3 - 1.984 * 0.0458, 0.3 + 1.984 * 0.0458), abs=2e-3)
+    assert np.isnan(estimates.mean_on_sample([0.3], rows=100).interval(0.95)).all()
 
 
 def test_the_claims_of_an_entry_are_values():

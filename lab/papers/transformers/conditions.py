@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lab import estimates
 from lab.papers.transformers.settings import TRAINED_TO
+from lab.statistics import LEVEL
 from lab.tasks.trivial import learned
 
 if TYPE_CHECKING:
@@ -24,6 +26,13 @@ def learned_tasks(table: pd.DataFrame) -> list[str]:
     kinds = [name for name in ("task", "part", "architecture", "method", "degree", "width") if name in table]
     means = table.groupby(kinds, sort=False)["accuracy"].mean().groupby("task", sort=False).max()
     return [task for task, best in means.items() if learned(task, best)]
+
+
+def left_trivial(table: pd.DataFrame) -> bool:
+    """Whether models of one task are clear of the trivial answer, by the interval of their mean: accuracies at the last
+    step. Below, what they lack may be nothing but training."""
+    task = table["task"].iloc[0]
+    return learned(task, estimates.mean(table["accuracy"]).interval(LEVEL)[0])
 
 
 def copies(table: pd.DataFrame, scale: str) -> str:

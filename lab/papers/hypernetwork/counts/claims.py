@@ -67,7 +67,11 @@ def printed_fractions(table: pd.DataFrame) -> pd.DataFrame:
 
 
 TABLEA2 = (
-    Claim("fractions", "The printed fractions of problems are ambiguous (reference code's count)", _printed_fractions),
+    Claim(
+        "fractions",
+        "The printed fractions of problems are ambiguous, all together (reference code's count)",
+        _printed_fractions,
+    ),
     Claim("values", "More values make fewer problems ambiguous", _fewer_with_more_values),
     Claim(
         "words", "Less than half a percent has several valid answers (by the paper's definition)", _few_are_ambiguous

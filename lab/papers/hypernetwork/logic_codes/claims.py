@@ -22,8 +22,14 @@ def of_context(table: pd.DataFrame) -> pd.DataFrame:
 FIG2B = (
     Claim(
         "decodable",
-        "It is possible to decode the terms underlying each function from the latent code",
+        "The terms of each function can be decoded from the latent code (the context varies)",
         lambda table: decodable(of_context(table)),
+        decides=LONGER,
+    ),
+    Claim(
+        "decodable-query",
+        "The same where the query varies, and the points in context stay, as the text has it",
+        lambda table: decodable(table[table["varied"] == QUERY]),
         decides=LONGER,
     ),
 )

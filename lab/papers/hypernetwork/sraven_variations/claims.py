@@ -47,8 +47,8 @@ FIG5C = (
         "one-head",
         "With a single head, performance decreases noticeably, over attentions",
         _rises_along("heads"),
-        decides="seeds 1 and 2 with one head, 6 runs",
-        hours=0.6,
+        solves_seen,
+        MORE_PROBLEMS,
     ),
 )
 FIG5D = (
@@ -56,8 +56,8 @@ FIG5D = (
         "features",
         "The difficulty is controlled by the number of features, over attentions",
         _rises_along("features", -1.0),
-        decides="seeds 1 and 2 with 3 features, 6 runs",
-        hours=0.65,
+        solves_seen,
+        MORE_PROBLEMS,
     ),
 )
 FIGA5 = (

@@ -92,9 +92,9 @@ def fig14(table: pd.DataFrame) -> go.Figure:
     figure.update_yaxes(autorange="reversed", categoryarray=[*y, "mean"], **plain)
     set_reading(
         figure,
-        f"Rows: operations; * easy: every run with ReLU ends with {100 * LEVEL:.0f} % test accuracy or more, and the"
-        f" speed counts, one over the first step with {100 * LEVEL:.0f} %; else hard, and the test accuracy at the end"
-        " counts. Columns: the operation that a function was learned for; framed: the same. Means: of the columns.",
+        f"Rows: operations; * easy: ReLU ends with {100 * LEVEL:.0f} % test accuracy or more (mean over seeds), and"
+        f" the speed counts, one over the first step with {100 * LEVEL:.0f} %; else hard, and the test accuracy at the"
+        " end counts. Columns: the operation that a function was learned for; framed: the same. Means: of the columns.",
     )
     return figure
 

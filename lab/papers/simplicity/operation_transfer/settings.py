@@ -62,8 +62,9 @@ def _named(scale: str) -> dict[str, Operation]:
 
 GUESSES = (
     *simple_settings.GUESSES,
-    "an operation is easy where every run with ReLU ends with 95 % test accuracy; its score is the speed, one over"
-    " the first step with 95 %, of a hard one the test accuracy at the end; both as a share of the best in its row",
+    'an operation is easy (in the paper "solved with ReLUs") where runs with ReLU end with 95 % test accuracy in the'
+    " mean; its score is the speed, one over the first step with 95 %, of a hard one the test accuracy at the end; both"
+    " as a share of the best in its row",
     "the function for all operations is learned in episodes that take them in turn",
 )
 

@@ -6,7 +6,8 @@ with the function that the search finds as it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from lab.papers.simplicity.images.settings import RELU
 from lab.papers.simplicity.search import claims, plots
 from lab.papers.simplicity.search.plots import INTERPOLATIONS, OBJECTIVES
 from lab.papers.simplicity.search.settings import (
+    DRAWN_SEARCHES,
     LINEAR,
     RELU_TIMES,
     SEARCHES,
@@ -56,11 +58,11 @@ def interpolations(scale: str, seeds: int) -> list[Planned]:
     return plan + _functions_of(scale, seeds)
 
 
-def _functions_of(scale: str, seeds: int) -> list[Planned]:
+def _functions_of(scale: str, seeds: int, searches: Mapping[str, int] = SEARCHES) -> list[Planned]:
     return [
         ({"method": kind} | labels, spec)
         for kind in INTERPOLATIONS
-        for labels, one in _searches(scale, kind)
+        for labels, one in _searches(scale, kind, searches=searches)
         for spec in learned(scale, seeds, one)
     ]
 
@@ -75,9 +77,11 @@ def objectives(scale: str, seeds: int) -> list[Planned]:
     ]
 
 
-def _searches(scale: str, interpolation: str = LINEAR, objective: str = "val") -> list[tuple[dict, EpisodeSpec]]:
+def _searches(
+    scale: str, interpolation: str = LINEAR, objective: str = "val", searches: Mapping[str, int] = SEARCHES
+) -> list[tuple[dict, EpisodeSpec]]:
     """The searches of a kind; where there are several, each with its number as a label."""
-    each = [search(scale, interpolation, objective, number) for number in range(SEARCHES[scale])]
+    each = [search(scale, interpolation, objective, number) for number in range(searches[scale])]
     return [({"search": number} if len(each) > 1 else {}, one) for number, one in enumerate(each)]
 
 
@@ -139,8 +143,8 @@ def _functions_summary(table: pd.DataFrame) -> str:
     return f"Correlation of the linear and the cubic function of the same restart: {words}."
 
 
-def _notes(scale: str) -> list[str]:
-    number = SEARCHES[scale]
+def _notes(scale: str, searches: Mapping[str, int] = SEARCHES) -> list[str]:
+    number = searches[scale]
     times = "once, by the restarts of one search" if number == 1 else f"by {number} searches, each with restarts"
     return [f"functions are learned {times}; seeds are those of the models that are trained with them"]
 
@@ -155,9 +159,9 @@ def _and_relu(notes: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
     return with_relu
 
 
-def _interpolation_notes(scale: str) -> list[str]:
+def _interpolation_notes(scale: str, searches: Mapping[str, int] = SEARCHES) -> list[str]:
     return [
-        *_notes(scale),
+        *_notes(scale, searches),
         f"control points are learned; between two of them the network has {FINE} straight lines."
         " Nearest: all but the middle one are flat; that one lets a gradient through (the paper does not say how"
         " weights before such a function learn). Cubic: the natural spline",
@@ -231,11 +235,11 @@ ENTRIES = (
         f"What the searches of Table 2 found for {ablated()}: values at control points, with steps, straight lines or a"
         " cubic spline between them",
         "the linear and cubic ones are nearly identical",
-        plan=_functions_of,
+        plan=partial(_functions_of, searches=DRAWN_SEARCHES),
         measure=functions,
         plot=plots.fig15,
         summary=_functions_summary,
-        notes=_interpolation_notes,
+        notes=partial(_interpolation_notes, searches=DRAWN_SEARCHES),
         claims=claims.FIG15,
         minutes={"smoke": 0.1, "laptop": 3, "overnight": 20, "paper": 120},
         **(_SHARED | {"seeds": dict.fromkeys(SCALES, 1)}),

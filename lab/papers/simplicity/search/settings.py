@@ -26,6 +26,7 @@ DEEP = 4  # hidden layers, App. E.3
 SEEDS = {"smoke": 2, "laptop": 6, "overnight": 10, "paper": 10}  # App. D: 10
 # Each with restarts of its own: what a search happens to find varies more than what seeds make of it.
 SEARCHES = {"smoke": 1, "laptop": 1, "overnight": 10, "paper": 1}
+DRAWN_SEARCHES = SEARCHES | {"overnight": 30}  # Figure 15, which trains next to nothing with what they find
 # Seeds with ReLU for one with a learned function: its spread is known from these alone, that of functions from all.
 RELU_TIMES = {"smoke": 1, "laptop": 1, "overnight": 4, "paper": 1}
 TRANSFER_SEEDS = {"smoke": 2, "laptop": 3, "overnight": 3, "paper": 6}  # App. E.3 does not say how many

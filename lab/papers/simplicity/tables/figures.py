@@ -93,7 +93,7 @@ def _fit_summary(table: pd.DataFrame) -> str:
     return f"Training/test accuracy in %, mean over tables: {text}."
 
 
-_CAPPED = "(paper, by its Figure 30: outputs, capped)"
+_CAPPED = "(the paper does not say of what; its Figure 30 draws outputs)"
 _CHOSEN = "numbers of layers, α and starts of searches are chosen on val for each table"
 _BASELINES = "k-NN and trees by random search (paper: Bayesian optimization in Matlab)"
 _PROBABILITIES = (

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
 from lab.papers.runs import POINTS, compare_one, per_seed, speed_up
 from lab.papers.transformers.claims import TWO_MORE, gain, over_tasks
-from lab.papers.transformers.conditions import NOT_LEARNED, copies, learned_tasks
+from lab.papers.transformers.conditions import NOT_LEARNED, copies, learned_tasks, left_trivial
 from lab.papers.transformers.settings import BASELINE, BOTH, MLP, TRAINED_TO
 
 if TYPE_CHECKING:
     import pandas as pd
 
 CONVERGED = 0.9  # accuracy that counts as convergence; the paper names no number
+POINTS_LOST = 2.0  # by which models with learned attention may fall behind
 PERFECT = 0.99  # accuracy from which on nothing is left to reach
 
 
@@ -29,10 +30,14 @@ def _faster(table: pd.DataFrame) -> Verdict:
 
 
 def _reaches_more(table: pd.DataFrame) -> Verdict:
-    """Accuracy at the last step, ours minus baseline; on one task at least where the baseline's is not perfect."""
+    """Accuracy at the last step, ours minus baseline; on one task at least where the baseline's is not perfect, and no
+    longer that of a trivial answer."""
     last = table[table["step"] == table.groupby("task")["step"].transform("max")]
-    baseline = last[last["method"] == BASELINE].groupby("task")["accuracy"].mean()
-    return any_of(_by_task(last, [task for task in learned_tasks(table) if baseline[task] < PERFECT]))
+    baseline = {task: rows for task, rows in last[last["method"] == BASELINE].groupby("task", sort=False)}
+    short = [task for task in learned_tasks(table) if baseline[task]["accuracy"].mean() < PERFECT]
+    ends = [task for task in short if left_trivial(baseline[task])]
+    early = [absent("the baseline is near a trivial answer", case=task) for task in short if task not in ends]
+    return any_of(_by_task(last, ends) + early)
 
 
 def _faster_everywhere(table: pd.DataFrame) -> Verdict:
@@ -62,6 +67,13 @@ def _mlp_gains_most(table: pd.DataFrame) -> Verdict:
     return all_of(Verdict(over_tasks(one), above=0.0, unit=POINTS, case=case) for case, one in cases.items())
 
 
+def attention_trains(table: pd.DataFrame, scale: str) -> str:
+    """Learning the attention, too, costs nothing: a search that fails says nothing of where benefits come from."""
+    means = per_seed(table, ["task", "method"]).mean().unstack().loc[learned_tasks(table)]
+    lost = [task for task, row in means.iterrows() if row[BOTH] < row[BASELINE] - POINTS_LOST]
+    return f"with learned attention, {', '.join(lost)} ends below the baseline: its search fails" if lost else ""
+
+
 def _beyond(table: pd.DataFrame, more: str, less: str) -> Verdict:
     """COPY: accuracy on lengths that no weights were trained on."""
     means = per_seed(table[table["length"] > TRAINED_TO], "method")
@@ -86,7 +98,7 @@ FIG2 = (
         "reaches-more",
         "Optimized architectures reach an accuracy that the baseline does not (on some task)",
         _reaches_more,
-        decides="40 more seeds of ADDMOD with the baseline and with the function",
+        decides="30 more seeds of ADD with the baseline and with the function",
         hours=0.4,
     ),
 )
@@ -128,7 +140,7 @@ FIG10 = (
         "mlp",
         "Most of the benefits come from the MLP layers rather than the attention, over tasks",
         _mlp_gains_most,
-        decides=TWO_MORE,
-        hours=2.0,
+        attention_trains,
+        "searches of the attention that do not harm: other rates and more models, on a GPU",
     ),
 )

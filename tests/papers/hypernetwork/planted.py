@@ -107,7 +107,8 @@ def decoders(right):
                 value = 0.4 + 0.1 * layer if right else 0.4 - 0.1 * layer
                 rows.append((method, seed, layer, "+-++", value + 0.005 * rng.normal(), 0.3, 0.35))
     names = ["method", "seed", "layer", "label", "value", "chance", "shuffled"]
-    return pd.DataFrame(rows, columns=names).assign(varied="context")
+    table = pd.DataFrame(rows, columns=names)
+    return pd.concat([table.assign(varied=varied) for varied in ("context", "query")], ignore_index=True)
 
 
 def similarities(right):

@@ -34,6 +34,15 @@ def curves(right: bool, tasks=TASKS):
     return pd.DataFrame(rows, columns=["task", "method", "seed", "step", "accuracy", "diverged"])
 
 
+def attention_gains(right):
+    """Where the claim is wrong, the MLP's function gains nothing, and learning the attention, too, does."""
+    table = curves(True)
+    if right:
+        return table
+    baseline = table[table["method"] == METHODS[0]].drop(columns="method")
+    return pd.concat([table[table["method"] != METHODS[1]], baseline.assign(method=METHODS[1])], ignore_index=True)
+
+
 def lengths(right):
     """Copied up to here, exactly: beyond 10 the methods are in the order of the paper, or in the other."""
     reach = (10, 13, 17) if right else (17, 14, 12)

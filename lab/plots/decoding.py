@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from lab.plots.caption import interval_note, set_reading
-from lab.plots.panels import band, grid, name_axes, place
+from lab.plots.panels import band, grid, name_axes, percent_whiskers, place
 from lab.plots.style import (
     GREY,
     METHOD_SYMBOLS,
@@ -107,13 +107,7 @@ def by_class(table: pd.DataFrame, score: str = "F1", what: str = "term") -> go.F
             figure.add_scatter(
                 x=np.arange(len(labels)) + step,
                 y=stats["mean"],
-                error_y={
-                    "array": np.minimum(stats["half"], 100 - stats["mean"]),
-                    "thickness": 1.2,
-                    "width": 3,
-                    "symmetric": False,
-                    "arrayminus": np.minimum(stats["half"], stats["mean"]),
-                },
+                error_y=percent_whiskers(stats, 3),
                 name=method_title(method),
                 legendgroup=method,
                 showlegend=number == 0,

@@ -116,6 +116,17 @@ def log_axis(values: pd.Series) -> dict:
     return {"type": "log", "range": (low, high), "tickvals": ticks, "ticktext": [f"{tick:g}" for tick in ticks]}
 
 
+def percent_whiskers(stats: pd.DataFrame, width: int) -> dict:
+    """Whiskers of a mean in percent, which end where percentages do. stats: mean, half (NaN: none). width: px."""
+    return {
+        "array": np.minimum(stats["half"], 100 - stats["mean"]),
+        "symmetric": False,
+        "arrayminus": np.minimum(stats["half"], stats["mean"]),
+        "thickness": 1.2,
+        "width": width,
+    }
+
+
 def band(
     figure: go.Figure, stats: pd.DataFrame, ink: str, method: str, at: tuple[int | None, int | None] = (None, None)
 ) -> None:

@@ -19,7 +19,7 @@ from lab.papers.transformers.individual_tasks.traces import (
 )
 from lab.papers.transformers.settings import SEARCHED_TO, TRAINED_TO
 from lab.plots.caption import interval_note, set_reading
-from lab.plots.panels import ACCURACY, FULL, STEP, band, grid, name_axes, place
+from lab.plots.panels import ACCURACY, FULL, STEP, band, grid, name_axes, percent_whiskers, place
 from lab.plots.style import (
     GREY,
     METHOD_SYMBOLS,
@@ -160,14 +160,15 @@ def fig4(table: pd.DataFrame) -> go.Figure:
             figure.add_scatter(
                 x=stats.index,
                 y=stats["mean"],
-                error_y={"array": stats["half"], "thickness": 1.2, "width": 4},
+                error_y=percent_whiskers(stats, 4),
+                customdata=stats["half"],
                 name=method,
                 mode="lines+markers",
                 line={"color": colour(method), "width": 2},
                 legendgroup=method,
                 marker={"symbol": METHOD_SYMBOLS[method], "size": 7},
                 showlegend=method not in named,
-                hovertemplate="width %{x}: %{y:.1f} ± %{error_y.array:.1f} %",
+                hovertemplate="width %{x}: %{y:.1f} ± %{customdata:.1f} %",
                 row=row,
                 col=column,
             )

@@ -140,17 +140,21 @@ def _summary(table: pd.DataFrame) -> str:
 
 
 def _steering(table: pd.DataFrame) -> str:
-    """How far functions steer, with its interval, by kind of training."""
-    words = []
+    """How far each function steers to its tile, with its interval, by kind of training."""
+    words, names = [], plots.tile_titles(table)
     for spectral, rows in table.groupby("spectral", sort=False):
-        estimate = estimates.mean(claims.steering(rows))
-        if not isfinite(estimate.effect):
-            continue
-        low, high = estimate.interval(LEVEL)
-        interval = f" [{signed(low)}, {signed(high)}]" if low == low else ""
+        phrases = [f"{names[tile]} {_with_interval(estimates.mean(claims.steering(rows, tile)))}" for tile in TILES]
         which = f" with{'' if spectral else 'out'} spectral normalization" if table["spectral"].nunique() > 1 else ""
-        words.append(f"by {signed(estimate.effect)}{interval} points{which}")
-    return f"Functions steer {' and '.join(words)} more than early stopping does." if words else ""
+        words.append(f"{', '.join(phrases)}{which}")
+    return f"Points by which each function prefers its tile more than ReLU stopped alike does: {'; '.join(words)}."
+
+
+def _with_interval(estimate: estimates.Estimate) -> str:
+    """An effect, and its 95 % interval where there is one."""
+    if not isfinite(estimate.effect):
+        return "–"
+    low, high = estimate.interval(LEVEL)
+    return signed(estimate.effect) + (f" [{signed(low)}, {signed(high)}]" if low == low else "")
 
 
 def _notes(task: Collage) -> Callable[[str], list[str]]:

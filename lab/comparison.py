@@ -197,7 +197,8 @@ class Comparison:
 
     def __repr__(self) -> str:
         first = self.functions[0]
-        lines = [f"Comparison on {self.data.name!r}: {', '.join(self.functions)}; {len(self.runs)} runs"]
+        rates = ", ".join(f"{name} (rate {self.rates[name]:g})" for name in self.functions)
+        lines = [f"Comparison on {self.data.name!r}: {rates}; {len(self.runs)} runs"]
         lines += [str(self.difference(name, first)) for name in self.functions[1:]]
         return "\n".join([*lines, *self.notes])
 

@@ -7,6 +7,7 @@ from torch import nn
 
 import lab
 from lab.jobs import checkpoints
+from lab.own.rates import choice
 from lab.spec import key
 from lab.store import Store
 from tests.training import own
@@ -67,6 +68,25 @@ def test_rates_are_chosen_on_val_by_seeds_that_are_not_reported():
     by_rate = tuning.groupby(["function", "rate"])["cross_entropy"].mean().unstack()
     assert (by_rate[1e-2] < by_rate[1e-6]).all()
     assert "the best rate of GELU, ReLU is at an end of the grid" in repr(result)
+
+
+def test_rates_that_validation_cannot_tell_apart_are_chosen_by_the_loss():
+    """One example of 180 in one of two runs says nothing; many do, and so does a metric without noise."""
+    losses = {1e-3: [0.117, 0.120], 3e-3: [0.074, 0.072]}
+    near, far = {1e-3: [0.9833, 0.9833], 3e-3: [0.9778, 0.9833]}, {1e-3: [0.98, 0.98], 3e-3: [0.9, 0.9]}
+    assert choice(near, losses, 180) == 3e-3 and choice(far, losses, 180) == 1e-3
+    assert choice({1e-3: [0.98], 3e-3: [0.97]}, losses) == 1e-3
+    assert choice({1e-3: [np.nan, 0.9], 3e-3: [0.1, 0.1]}, losses, 180) == 3e-3
+    nothing = {1e-3: [np.nan], 3e-3: [np.nan]}
+    assert choice(nothing, nothing, 180) == 1e-3
+
+
+def test_the_rate_of_each_function_is_said(monkeypatch):
+    rates = iter([1e-3, 1e-2])
+    monkeypatch.setattr("lab.own.compare.best_rate", lambda runs, data, store: next(rates))
+    said = repr(compare(rates=[1e-3, 1e-2]))
+    assert "GELU (rate 0.001), ReLU (rate 0.01); 4 runs" in said and "functions have different rates" in said
+    assert "different rates" not in repr(compare())
 
 
 def test_a_trained_model_is_the_users_own_and_answers_as_measured():

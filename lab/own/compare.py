@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import torch
 
 from lab import spec as specs
 from lab.comparison import Comparison, Trained
-from lab.data import Data, measures
+from lab.data import Data
 from lab.errors import ArgumentError, check_whole, shown
 from lab.own.functions import learns, parts_of
+from lab.own.rates import best_rate
 from lab.own.settings import Make, Replaced, grid_of, known, recipe_of, store_of, task
 from lab.run import MOST_SEEDS, Run, complete
 from lab.spec import Part, RunSpec
@@ -52,7 +52,8 @@ def compare(
     seeds: runs for each function. searches: how often a function from `lab.search` is searched for again, with other
         seeds; each of these functions gets `seeds` runs, and an interval then covers searches, too.
     rates: learning rates to choose from, for each function by itself, on `val` and with `tuning_seeds` seeds that are
-        not reported. None: all have `rate`.
+        not reported: of those whose first metric is the best or cannot be told from it, the one with the least loss.
+        None: all have `rate`.
     steps, rate, batch (128; None: all examples), optimizer ("adam", "adamw", "sgd"), schedule ("trapezoid", "cosine",
         "constant"), decay, momentum, warmup, cooldown, precision ("float32", "bfloat16"), every: of training.
     name: of your model. With a name, results are kept in the store, and a killed call, repeated, continues. A result is
@@ -77,7 +78,7 @@ def compare(
     check_whole("seeds", seeds, 1, MOST_SEEDS)
     check_whole("searches", searches, 1, MOST_SEEDS)
     store, (maker, spec) = store_of(name, store), known(data, model, replace, name, side_by_side)
-    recipe, data_spec, metric = recipe_of(steps, rate, **fit), task(data), next(iter(data.metrics.values()))
+    recipe, data_spec = recipe_of(steps, rate, **fit), task(data)
     for split in ("test", *(["val"] if rates is not None else [])):
         if split not in data.rows:
             raise ArgumentError(f"{data.name} has no split {split!r}; it has {', '.join(data.rows)}")
@@ -107,7 +108,7 @@ def compare(
                 seed = FIRST_TUNING_SEED + number
                 tuning += [Trained(key, which, run(several[which], seed, one, "val")) for one in grid]
         _complete(tuning, store, device, progress)
-        best = {key: _best(key, tuning, grid, store, metric, next(iter(data.metrics))) for key in parts}
+        best = {key: best_rate([t.spec for t in tuning if t.function == key], data, store) for key in parts}
     runs = [
         Trained(key, which, run(part, seed, best[key], "test"))
         for key, several in parts.items()
@@ -137,23 +138,13 @@ def _notes(
     ends = [key for key, rate in best.items() if len(grid) > 1 and rate in (min(grid), max(grid))]
     if ends:
         notes.append(f"the best rate of {', '.join(ends)} is at an end of the grid: widen it")
+    if len(set(best.values())) > 1:
+        notes.append(
+            "functions have different rates, a part of what differs; to compare at one, give rate= and no rates="
+        )
     diverged = sum(Run(run.spec, store).diverged is not None for run in runs)
     if diverged:
         notes.append(f"{diverged} of {len(runs)} runs diverged and are left out; try lower rates")
     if seeds == 1:
         notes.append("one seed has no interval: give seeds=6")
     return notes + ([UNKNOWN] if name else [])
-
-
-def _best(
-    key: str, tuning: Sequence[Trained], grid: Sequence[float], store: Store, metric: Any, metric_name: str
-) -> float:
-    """The rate with the best mean at the end of training, on `val`; a run that diverged counts as the worst."""
-    sign = measures.sign(metric)
-
-    def score(rate: float) -> float:
-        runs = [Run(run.spec, store) for run in tuning if run.function == key and run.spec.recipe.rate == rate]
-        values = np.array([sign * run.score(metric_name, "val")[-1] for run in runs])
-        return float(np.where(np.isfinite(values), values, -np.inf).mean())
-
-    return max(grid, key=score)

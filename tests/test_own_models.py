@@ -105,10 +105,10 @@ def test_values_are_predicted_too_and_measures_may_be_functions():
     y = own.NUMBERS[:, 0] * own.NUMBERS[:, 1]
 
     def tenth(outputs, targets):
-        return ((outputs[:, 0] - targets).abs() < 0.1).float().mean()
+        return ((outputs - targets).abs() < 0.1).float().mean()
 
     data = lab.Data.from_arrays(
-        own.NUMBERS, y, metrics={"close": tenth, "r2": "r2"}, loss=lambda o, t: (o[:, 0] - t).abs().mean()
+        own.NUMBERS, y, metrics={"close": tenth, "r2": "r2"}, loss=lambda o, t: (o - t).abs().mean()
     )
     result = compare(data=data, make=lambda seed: nn.Sequential(nn.Linear(6, 8), nn.GELU(), nn.Linear(8, 1)))
     x, y = data.split("test")
@@ -118,6 +118,32 @@ def test_values_are_predicted_too_and_measures_may_be_functions():
     assert row["r2"] == pytest.approx(float(1 - (outputs - y).square().sum() / (y - y.mean()).square().sum()), abs=1e-5)
     assert row["loss"] == pytest.approx(float((outputs - y).abs().mean()), abs=1e-5)
     assert row["close"] == pytest.approx(float(((outputs - y).abs() < 0.1).float().mean()), abs=1e-5)
+
+
+def to_one(seed):
+    return nn.Sequential(nn.Linear(6, 8), nn.GELU(), nn.Linear(8, 1))
+
+
+def test_a_loss_of_ones_own_gets_outputs_in_the_shape_of_the_targets():
+    """torch's loss as an object gives what it gives by name, though the model's last axis has one number."""
+    y = own.NUMBERS[:, 0] * own.NUMBERS[:, 1]
+    ends = [
+        compare(data=lab.Data.from_arrays(own.NUMBERS, y, loss=loss), make=to_one).table["r2"]
+        for loss in ("mse", nn.MSELoss())
+    ]
+    assert ends[0].to_list() == pytest.approx(ends[1].to_list(), abs=1e-6)
+
+
+def test_two_classes_may_have_one_output():
+    def right(outputs, targets):
+        return ((outputs > 0) == (targets > 0)).float().mean()
+
+    data = own.signs(loss=nn.BCEWithLogitsLoss(), metrics={"right": right})
+    result = compare(data=data, make=to_one)
+    x, y = data.split("test")
+    with torch.no_grad():
+        share = float(((result.model("ReLU")(x)[:, 0] > 0) == (y > 0)).float().mean())
+    assert result.table.query("function == 'ReLU'")["right"].iloc[0] == pytest.approx(share)
 
 
 def test_nothing_is_trained_twice_under_a_name_and_nothing_is_kept_without(store_folder):
@@ -303,8 +329,18 @@ WRONG = {
     "gives 1 logits for 2 classes": lambda: compare(make=narrow),
     "gives 2 logits for 3 classes": lambda: compare(data=THREE),
     "the model fails on X (2, 5) int64": lambda: compare(data=own.sequences()),
-    "the loss gives shape (3,)": lambda: compare(
+    "the loss gives shape (4,)": lambda: compare(
         data=own.signs(loss=lambda o, t: nn.functional.cross_entropy(o, t, reduction="none"))
+    ),
+    "gives one output, and accuracy needs one for each class": lambda: compare(
+        data=own.signs(loss=nn.BCEWithLogitsLoss()), make=narrow
+    ),
+    "the loss fails on outputs (4, 2) float32 and targets (4,) int64 with ValueError": lambda: compare(
+        data=own.signs(loss=nn.BCELoss())
+    ),
+    "the metric 'gap' fails on outputs (3,)": lambda: compare(
+        data=lab.Data.from_arrays(own.NUMBERS, own.NUMBERS[:, 0], metrics={"gap": lambda o, t: o[:, 0] - t}),
+        make=narrow,
     ),
     "has no split 'test'": lambda: compare(data=own.signs(splits={"val": 0.2})),
     "has no split 'val'": lambda: compare(data=own.signs(splits={"test": 0.2}), rates=[1e-3, 1e-2]),

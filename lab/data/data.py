@@ -31,7 +31,8 @@ class Data:
     rows     by split the indices of its examples: "train", "search" (what a learned function follows), "val" (which
              settings), "test" (what is reported)
     classes  labels in the order of their ids; none where values are predicted
-    loss     "cross_entropy", "mse", "mae" or a function (outputs, targets) → a number, the mean over examples
+    loss     "cross_entropy", "mse", "mae" or a function (outputs, targets) → a number, the mean over examples; outputs
+             come in the shape of targets, if there is one for each
     metrics  what is followed, the first of which counts: names, or functions by name for which more is better
     notes    what was done to the data, a line each
     columns  of a table that was read, the names of its inputs

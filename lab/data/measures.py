@@ -64,8 +64,8 @@ def losses(loss: str | Function, outputs: Tensor, targets: Tensor) -> Tensor:
     tensor([2.])
     """
     if callable(loss):
-        numbers = [_number(loss(out, target), "the loss") for out, target in zip(outputs, targets, strict=True)]
-        return torch.stack(numbers)
+        pairs = zip(*aligned(outputs, targets), strict=True)
+        return torch.stack([_number(loss(out, target), "the loss") for out, target in pairs])
     if loss == "cross_entropy":
         logits, ids = class_last(outputs, targets), targets
         nats = F.cross_entropy(at_least_float32(logits.flatten(0, -2)), ids.flatten(), reduction="none")
@@ -78,9 +78,16 @@ def scores(metric: str | Function, outputs: Tensor, targets: Tensor) -> Tensor:
     """A metric of each of R models on a whole split, (R,) float64: outputs (R, N, …), targets (N, …)."""
     wide = targets.expand(len(outputs), *targets.shape)
     if callable(metric):
-        return torch.stack([_number(metric(out, targets), "the metric").double() for out in outputs])
+        pairs = zip(*aligned(outputs, wide), strict=True)
+        return torch.stack([_number(metric(out, target), "the metric").double() for out, target in pairs])
     if metric == "accuracy":
-        right = class_last(outputs, wide).argmax(-1) == wide
+        logits = class_last(outputs, wide)
+        if logits.shape[-1] == 1:
+            raise ArgumentError(
+                "the model gives one output, and accuracy needs one for each class; let it give them, or have "
+                "metrics={'accuracy': lambda o, t: ((o > 0) == (t > 0)).float().mean()}"
+            )
+        right = logits.argmax(-1) == wide
         return right.flatten(1).double().mean(1)
     if metric == "r2":
         error = (alike(outputs, wide).double() - wide).square().flatten(1).sum(1)
@@ -104,6 +111,20 @@ def class_last(outputs: Tensor, targets: Tensor) -> Tensor:
     raise ArgumentError(_misfit(outputs, targets, "logits of shape (batch, classes)"))
 
 
+def aligned(outputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+    """What a loss or metric of the user's gets, of R models: outputs in the targets' shape where there is one for each
+    target, so that nothing is broadcast; classes are floats then, as in binary cross-entropy. Else both as they are.
+
+    >>> outputs, targets = aligned(torch.zeros(1, 3, 1), torch.tensor([[0, 1, 1]]))
+    >>> outputs.shape, targets
+    (torch.Size([1, 3]), tensor([[0., 1., 1.]]))
+    """
+    if outputs.numel() != targets.numel() or outputs.shape[:2] != targets.shape[:2]:
+        return outputs, targets
+    floats = targets if targets.is_floating_point() else targets.to(at_least_float32(outputs[:1]).dtype)
+    return outputs.reshape(targets.shape), floats
+
+
 def alike(outputs: Tensor, targets: Tensor) -> Tensor:
     """Predicted values in the shape of the targets; (B, 1) for (B,) is taken as (B,)."""
     if outputs.shape == targets.shape:
@@ -114,10 +135,10 @@ def alike(outputs: Tensor, targets: Tensor) -> Tensor:
 
 
 def _misfit(outputs: Tensor, targets: Tensor, wanted: str) -> str:
-    return (
-        f"the model gives shape {tuple(outputs.shape[1:])} for targets of shape {tuple(targets.shape[1:])}; "
-        f"let it give {wanted}"
-    )
+    text = f"the model gives shape {tuple(outputs.shape[1:])} for targets of shape {tuple(targets.shape[1:])}"
+    whole = targets.is_floating_point() and bool((targets == targets.round()).all())
+    hint = ", or say kind='classification' of the data, if y holds classes" if whole else ""
+    return f"{text}; let it give {wanted}{hint}"
 
 
 def _number(value: Any, what: str) -> Tensor:

@@ -6,8 +6,10 @@ import hashlib
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -18,6 +20,8 @@ from lab.nonlinearity.swap import Old, swap
 from lab.spec import ModuleSpec
 
 SAID = 200  # characters of an error of the user's code in a message
+FEW, SEVERAL = 3, 32  # examples that measures are tried on: the first, and one of each class
+SIDES = ("outputs", "targets")
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,10 +155,42 @@ def _check_call(net: nn.Module, data: Data, rows: Tensor) -> None:
         raise ArgumentError(
             f"the model gives shape {shapes[0]} for 2 examples and {shapes[1]} for 3; let the shape of one stay"
         )
-    targets = data.targets[rows[: shapes[1][0]]]
+    few = _examples(data, rows)
+    with torch.no_grad():
+        _check_measures(call(deepcopy(net).eval(), take(data.inputs, few))[None], data, data.targets[few][None])
+
+
+def _examples(data: Data, rows: Tensor) -> Tensor:
+    """A few rows to try measures on, of every class that there is (an area under a curve needs two)."""
+    labels = data.targets[rows]
+    if not data.is_classification or labels.ndim > 1:
+        return rows[:FEW]
+    firsts = np.unique(labels.numpy(), return_index=True)[1]
+    return rows[np.unique(np.concatenate([np.arange(min(FEW, len(rows))), firsts[:SEVERAL]]))]
+
+
+def _check_measures(outputs: Tensor, data: Data, targets: Tensor) -> None:
+    """Try loss and metrics on what one model gives, (1, B, …)."""
     if data.is_classification and data.loss == "cross_entropy":
-        outputs = measures.class_last(output[None], targets[None]).shape[-1]
-        if outputs < (highest := int(data.targets.max()) + 1):
-            raise ArgumentError(f"the model gives {outputs} logits for {highest} classes; give it {highest} outputs")
-    if not bool(measures.losses(data.loss, output[None], targets[None]).isfinite().all()):
-        raise ArgumentError("the loss of model(0) on three examples is not finite; look at its outputs")
+        count = measures.class_last(outputs, targets).shape[-1]
+        if count < (highest := int(data.targets.max()) + 1):
+            raise ArgumentError(f"the model gives {count} logits for {highest} classes; give it {highest} outputs")
+    loss = _tried("loss", partial(measures.losses, data.loss), outputs, targets)
+    if not bool(loss.isfinite().all()):
+        raise ArgumentError("the loss of model(0) on a few examples is not finite; look at its outputs")
+    for name, metric in data.metrics.items():
+        _tried(f"metric {name!r}", lambda o, t, m=metric: measures.scores(m, o, t[0]), outputs, targets)
+
+
+def _tried(what: str, measure: Callable[[Tensor, Tensor], Tensor], outputs: Tensor, targets: Tensor) -> Tensor:
+    try:
+        return measure(outputs, targets)
+    except LabError:
+        raise
+    except Exception as error:
+        pair = measures.aligned(outputs, targets)
+        given = " and ".join(f"{n} {tuple(t.shape[1:])} {str(t.dtype)[6:]}" for n, t in zip(SIDES, pair, strict=True))
+        raise ArgumentError(
+            f"the {what} fails on {given} with {type(error).__name__} ({shortened(str(error), SAID)}); give one of both "
+            "that returns one number (outputs come in the shape of targets, where there is one for each)"
+        ) from error

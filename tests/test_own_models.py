@@ -342,6 +342,9 @@ WRONG = {
         data=lab.Data.from_arrays(own.NUMBERS, own.NUMBERS[:, 0], metrics={"gap": lambda o, t: o[:, 0] - t}),
         make=narrow,
     ),
+    "or say kind='classification' of the data": lambda: compare(
+        data=lab.Data.from_arrays(own.NUMBERS, np.arange(240) % 2.0)
+    ),
     "has no split 'test'": lambda: compare(data=own.signs(splits={"val": 0.2})),
     "has no split 'val'": lambda: compare(data=own.signs(splits={"test": 0.2}), rates=[1e-3, 1e-2]),
     "has no split 'search'": lambda: search(data=own.signs(splits={"test": 0.2})),

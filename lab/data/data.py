@@ -15,6 +15,7 @@ from torch import Tensor
 
 from lab.data import arrays, measures, sources, tables, targets
 from lab.data import splits as splits_of
+from lab.data.repeats import repeats
 from lab.data.splits import DEFAULT_SPLITS
 from lab.errors import ArgumentError, check_type, check_whole, shown
 
@@ -94,7 +95,8 @@ class Data:
         given = DEFAULT_SPLITS if splits is None else splits
         rows = _divide(given, answers, groups, seed)
         measured = measures.chosen(answers.is_classes, loss, metrics)
-        return cls(name, inputs, answers.values, rows, answers.classes, *measured, (*notes, *answers.notes))
+        notes = (*notes, *answers.notes, *repeats(inputs, rows))
+        return cls(name, inputs, answers.values, rows, answers.classes, *measured, notes)
 
     @classmethod
     def read(
@@ -112,20 +114,24 @@ class Data:
         """A table in a file: CSV, TSV, Parquet (also packed), or arrays in an .npz.
 
         Numbers are shifted and scaled to mean 0 and standard deviation 1; so is the target of a regression (R² stays
-        what it is). Missing numbers get the median, and a column that says so. Words become a column for each category;
-        a missing one is a category. All by the rows of `train` alone; what was done is in `notes`. Rows without a
-        target are left out, and so are columns with one value, or with more than 50 different words.
+        what it is). Missing numbers get the median, and a column that says so; so do words in a column of numbers (less
+        than a tenth of it). Words become a column for each category; a missing one is a category. All by the rows of
+        `train` alone; what was done is in `notes`, which are printed. Rows without a target are left out, and so are
+        columns with one value, or with more than 50 different words.
 
         target: the column to predict. drop: columns that must not be seen. groups: a column, see `from_arrays`; it is
             not among the inputs. Others: as there.
 
         >>> import pandas, tempfile
         >>> folder = tempfile.mkdtemp()
-        >>> rooms = [float(number % 7) for number in range(60)]
+        >>> rooms = [float(number) for number in range(60)]
         >>> table = pandas.DataFrame({"rooms": rooms, "town": ["Rome", "Oslo"] * 30, "price": [1.5 * r for r in rooms]})
         >>> table.to_csv(f"{folder}/prices.csv", index=False)
         >>> Data.read(f"{folder}/prices.csv", target="price")
         Data 'prices': 60 examples of (3,), values to predict; search 12, val 6, test 6, train 36
+          price was shifted by 47.625 and divided by 25.4745
+          1 column of numbers, each to mean 0 and standard deviation 1 on the training rows
+          1 column of words, a column for each category (missing is one): town 2
         """
         given = DEFAULT_SPLITS if splits is None else splits
         if str(path).endswith(".npz"):
@@ -158,7 +164,7 @@ class Data:
             rows,
             answers.classes,
             *chosen,
-            (*notes, *said, *answers.notes),
+            (*notes, *said, *answers.notes, *repeats(inputs_known, rows)),
             tuple(columns),
         )
 
@@ -267,7 +273,8 @@ class Data:
         shapes = ", ".join(f"{name} {tuple(part.shape[1:])}".strip() for name, part in parts.items())
         what = f"{len(self.classes)} classes" if self.classes else "values to predict"
         sizes = ", ".join(f"{name} {len(rows):,}" for name, rows in self.rows.items())
-        return f"Data {self.name!r}: {len(self):,} examples of {shapes}, {what}; {sizes}"
+        first = f"Data {self.name!r}: {len(self):,} examples of {shapes}, {what}; {sizes}"
+        return "\n".join([first, *(f"  {note}" for note in self.notes)])
 
 
 def take(inputs: Inputs, index: Tensor) -> Inputs:

@@ -136,8 +136,8 @@ def alike(outputs: Tensor, targets: Tensor) -> Tensor:
 
 def _misfit(outputs: Tensor, targets: Tensor, wanted: str) -> str:
     text = f"the model gives shape {tuple(outputs.shape[1:])} for targets of shape {tuple(targets.shape[1:])}"
-    whole = targets.is_floating_point() and bool((targets == targets.round()).all())
-    hint = ", or say kind='classification' of the data, if y holds classes" if whole else ""
+    several = targets.is_floating_point() and outputs.ndim == targets.ndim + 1
+    hint = ", or say kind='classification' of the data, if y holds classes" if several else ""
     return f"{text}; let it give {wanted}{hint}"
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lab.data.numerals import numerals
 from lab.errors import ArgumentError, LabError, check_path, listed, shortened, shown
 
 if TYPE_CHECKING:
@@ -46,7 +47,8 @@ def divided(table: pd.DataFrame, target: str, drop: Sequence[str]) -> tuple[pd.D
     if missing := int((~known).sum()):
         notes.append(f"{missing} rows without {target} were left out")
     table = table[known].reset_index(drop=True)
-    inputs, words = table.drop(columns=[target, *drop]), []
+    inputs, said = _with_numbers(table.drop(columns=[target, *drop]))
+    notes, words = notes + said, []
     for name in inputs:
         column = inputs[name]
         if column.isna().all():
@@ -62,6 +64,21 @@ def divided(table: pd.DataFrame, target: str, drop: Sequence[str]) -> tuple[pd.D
         raise ArgumentError(f"the table has {len(table)} rows and {inputs.shape[1]} columns to learn from; give more")
     values = table[target]
     return inputs, values.to_numpy() if _is_number(values) else values.astype(str).to_numpy(), notes
+
+
+def _with_numbers(inputs: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Columns of words that are numbers nearly all as such, the words missing; and a line for each."""
+    notes, made = [], {}
+    for name in inputs:
+        there = inputs[name].notna().to_numpy()
+        if _is_number(inputs[name]) or inputs[name].nunique() < 2:
+            continue
+        if read := numerals(inputs[name][there]):
+            made[name] = np.full(len(inputs), np.nan)
+            made[name][there] = read.values
+            taken = " taken as missing" if read.count else ""
+            notes.append(f"{name} was read as numbers, {read}{taken}; drop=[{name!r}] leaves it out")
+    return inputs.assign(**made), notes
 
 
 def numbers(inputs: pd.DataFrame, training: np.ndarray) -> tuple[np.ndarray, list[str], list[str]]:

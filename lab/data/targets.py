@@ -10,9 +10,11 @@ import torch
 from torch import Tensor
 
 from lab.data.arrays import array, check_finite
+from lab.data.numerals import numerals
 from lab.errors import ArgumentError, check_choice
 
 KINDS = ("classification", "regression")
+MOST_LABELS = 20  # different ones that are classes whatever the number of rows
 MANY = 0.2  # share of the rows: with more different whole numbers than that, they may be classes or values
 
 
@@ -60,7 +62,7 @@ def _values(y: np.ndarray, kind: str | None) -> Targets:
     if not bool((values != values[:1]).any()):
         raise ArgumentError(f"y has one value, {float(values.flatten()[0]):g}, in every row; there is nothing to learn")
     whole = kind is None and y.size > 2 and bool((y == np.round(y)).all())
-    few = whole and len(np.unique(y)) <= max(20, MANY * y.size)
+    few = whole and len(np.unique(y)) <= max(MOST_LABELS, MANY * y.size)
     notes = ("y holds floating-point numbers: values to predict; kind='classification' makes them classes",)
     return Targets(values, (), notes if few else ())
 
@@ -68,9 +70,13 @@ def _values(y: np.ndarray, kind: str | None) -> Targets:
 def _classes(y: np.ndarray, kind: str | None) -> Targets:
     text = y.astype(str) if y.dtype == object else y
     labels, ids = np.unique(text, return_inverse=True)
+    if kind is None and text.dtype.kind in "US" and len(labels) > MOST_LABELS and (read := numerals(text.ravel())):
+        raise ArgumentError(
+            f"y holds numbers, and {read}; write plain numbers and drop rows without one, or say kind='classification'"
+        )
     if len(labels) < 2:
         raise ArgumentError(f"y has one class, {labels[0]!s}; give two or more, or kind='regression'")
-    if kind is None and y.dtype.kind in "iu" and y.ndim == 1 and len(labels) > max(20, MANY * y.size):
+    if kind is None and y.dtype.kind in "iu" and y.ndim == 1 and len(labels) > max(MOST_LABELS, MANY * y.size):
         raise ArgumentError(
             f"y has {len(labels)} different whole numbers in {y.size} rows; say kind='classification' or "
             "kind='regression'"

@@ -96,6 +96,19 @@ def test_numbers_come_as_models_read_them():
     assert inputs["ids"].shape == (12, 5) and targets.shape == (12,)
 
 
+def test_test_rows_that_are_also_trained_on_are_counted(monkeypatch):
+    twice, labels = np.concatenate([X, X[:30]]), np.concatenate([Y, Y[:30]])
+    splits = {"test": np.arange(120, 150), "val": np.arange(30)}
+    assert "have inputs" not in repr(Data.from_arrays(twice, labels, splits=splits)), "val is not trained on"
+    splits["val"] = np.arange(10, 30)
+    said = "10 of 30 test examples have inputs that are in train, too"
+    assert said in repr(Data.from_arrays(twice, labels, splits=splits))
+    assert said in repr(Data.from_arrays({"a": twice, "b": twice[:, 0]}, labels, splits=splits))
+    assert said not in repr(Data.from_arrays({"a": twice, "b": np.arange(150)}, labels, splits=splits))
+    monkeypatch.setattr("lab.data.repeats.LARGEST", (10, 10))
+    assert said not in repr(Data.from_arrays(twice, labels, splits=splits))
+
+
 HOLE = X.copy()
 HOLE[17, 2] = np.nan
 WRONG = {

@@ -78,6 +78,24 @@ def test_test_rows_change_nothing_of_the_others(tmp_path):
     )
 
 
+def test_a_column_of_numbers_with_a_wrong_cell_stays_one(tmp_path):
+    """The cell is missing; numbers with commas are numbers; all of it is said where the data is printed."""
+    size = TABLE["size"].round(3).astype(str)
+    size[7:12] = "N/A?"
+    table = pd.DataFrame({"size": size, "area": [f"{900 + number:,}" for number in range(ROWS)], "y": TABLE["size"]})
+    table.to_csv(tmp_path / "a.csv", index=False)
+    data = Data.read(tmp_path / "a.csv", target="y")
+    assert data.columns == ("size", "area", "missingindicator_size") and (data.inputs[7:12, 2] > 0).all()
+    area = torch.arange(900.0, 900 + ROWS)[data.rows["train"]]
+    assert torch.allclose(data.split("train")[0][:, 1], (area - area.mean()) / area.std(correction=0), atol=1e-4)
+    lines = repr(data).splitlines()
+    assert "  size was read as numbers, 5 words ('N/A?') taken as missing; drop=['size'] leaves it out" in lines
+    assert any(line.startswith("  area was read as numbers, 100 numbers with commas between") for line in lines)
+    with pytest.raises(lab.ArgumentError, match=r"^y holds numbers, and 5 words \('N/A\?'\); write plain numbers and"):
+        Data.read(tmp_path / "a.csv", target="size")
+    assert "kind='classification' makes them classes" in repr(Data.from_arrays(np.eye(40), np.arange(40) % 2 * 1.0))
+
+
 def test_a_table_goes_through_search_and_comparison(tmp_path):
     TABLE.to_csv(tmp_path / "prices.csv", index=False)
     data = lab.Data.read(tmp_path / "prices.csv", target="town", drop=["note", "owner"])

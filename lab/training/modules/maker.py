@@ -191,6 +191,6 @@ def _tried(what: str, measure: Callable[[Tensor, Tensor], Tensor], outputs: Tens
         pair = measures.aligned(outputs, targets)
         given = " and ".join(f"{n} {tuple(t.shape[1:])} {str(t.dtype)[6:]}" for n, t in zip(SIDES, pair, strict=True))
         raise ArgumentError(
-            f"the {what} fails on {given} with {type(error).__name__} ({shortened(str(error), SAID)}); give one of both "
+            f"the {what} fails on {given} with {type(error).__name__} ({shortened(str(error), SAID)}); give a function "
             "that returns one number (outputs come in the shape of targets, where there is one for each)"
         ) from error

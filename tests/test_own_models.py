@@ -360,6 +360,10 @@ WRONG = {
     "unknown a 'Swish'; known: GELU, ReLU": lambda: compare(seeds=1).difference("Swish", "GELU"),
     "seeds 0": lambda: compare(seeds=1).model("GELU", seed=4),
     "give a lab.Data": lambda: lab.search("memorize", model=own.mlp, replace=nn.GELU),
+    "rate=0: give a number above 0": lambda: compare(rate=0),
+    "rates=-1: give a number above 0": lambda: compare(rates=[1e-3, -1]),
+    "spline_rate=0: give a number above 0": lambda: search(spline_rate=0),
+    "steps is for a search with model= and replace=; without": lambda: lab.search(own.signs(), steps=10),
     "give model=make and replace": lambda: lab.search(own.signs(), model=own.mlp),
     "name is not": lambda: compare(store=Store("nowhere")),
     "cannot be computed at once": lambda: compare(make=own.dropout, side_by_side="vmap"),
@@ -373,6 +377,9 @@ def test_what_cannot_be_used_is_said_in_one_line(said):
     assert said in str(error.value) and "\n" not in str(error.value)
 
 
-def test_an_argument_that_there_is_not_is_named():
-    with pytest.raises(TypeError, match="unexpected argument 'lr'; of training there are batch"):
-        compare(lr=0.1)
+@pytest.mark.parametrize(("usual", "meant"), [("lr", "rate"), ("epochs", "steps"), ("batch_size", "batch")])
+def test_an_argument_that_there_is_not_is_named(usual, meant):
+    known = f"unexpected argument '{usual}'; of training there are steps, rate, batch, .*; did you mean {meant}[?]"
+    for call in (compare, search):
+        with pytest.raises(TypeError, match=known):
+            call(**{usual: 1})

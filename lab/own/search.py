@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import torch
 
 from lab.data import Data
-from lab.errors import ArgumentError, check_choice, check_number, check_whole, shown
+from lab.errors import ArgumentError, check_choice, check_number, check_whole, listed, shown
 from lab.nonlinearity.named import NAMES
-from lab.own.settings import APART, Make, Replaced, known, recipe_of, store_of, task
+from lab.own.settings import APART, Make, Replaced, above_zero, known, recipe_of, store_of, task
 from lab.run import MOST_SEED, complete
 from lab.search_results import EpisodeResult, SearchResult
 from lab.spec import ConstantRate, ModuleEpisodes, ModuleSearch, Restart
@@ -17,6 +17,8 @@ from lab.store import Store
 from lab.training.modules.examples import TRAINED
 from lab.training.modules.fleet import OPTIMIZERS
 from lab.training.optimizers import RULES
+
+GIVEN = ("seed", "device", "progress")  # by lab.search, whatever the user has set
 
 
 def search_data(
@@ -27,6 +29,11 @@ def search_data(
         raise ArgumentError(
             f"task={shown(data)} with model, replace or settings: these are for data of your own; give a lab.Data, as "
             "lab.Data.from_arrays(X, y)"
+        )
+    if model is None and replace is None and (named := [key for key in settings if key not in GIVEN]):
+        raise ArgumentError(
+            f"{listed(named)} {'is' if len(named) == 1 else 'are'} for a search with model= and replace=; without, "
+            "the lab's own perceptrons are searched, as lab.search(data)"
         )
     if model is None or replace is None:
         raise ArgumentError(
@@ -138,7 +145,7 @@ def _function(low: float, high: float, knots: int, rate: float, start: str, seed
         check_number("low", low),
         check_number("high", high),
         check_whole("knots", knots, 2),
-        check_number("spline_rate", rate, 0),
+        above_zero("spline_rate", rate),
         check_choice("start", start, ("zero", *NAMES)),
         check_whole("seed", seed, 0, MOST_SEED),
     )

@@ -19,6 +19,15 @@ from lab.store import Store, as_store
 from lab.training.modules.maker import Maker, maker
 from lab.training.modules.side_by_side import WAYS
 
+TRAINING = (
+    *("steps", "rate", "batch", "optimizer", "schedule", "decay", "momentum", "warmup", "cooldown", "precision"),
+    "every",
+)
+USUAL = {  # names that other libraries have
+    **dict.fromkeys(("lr", "learning_rate"), "rate"),
+    **dict.fromkeys(("epochs", "max_steps", "iterations"), "steps"),
+    **{"batch_size": "batch", "weight_decay": "decay", "optim": "optimizer", "scheduler": "schedule"},
+}
 EVALUATIONS = 20  # of a run, where `every` is not given
 APART = 1_000  # between the seeds of restarts of two searches
 Make = Callable[[int], nn.Module]
@@ -57,10 +66,10 @@ def task(data: Data) -> DataSpec:
 
 def recipe_of(steps: int, rate: float, **fit: Any) -> Fit:
     """How models are trained, checked."""
-    names = ("batch", "optimizer", "schedule", "decay", "momentum", "warmup", "cooldown", "precision", "every")
     for key in fit:
-        if key not in names:
-            raise TypeError(f"unexpected argument {key!r}; of training there are {', '.join(names)}")
+        if key not in TRAINING:
+            meant = f"; did you mean {USUAL[key]}?" if key in USUAL else ""
+            raise TypeError(f"unexpected argument {key!r}; of training there are {', '.join(TRAINING)}{meant}")
     steps = check_whole("steps", steps)
     fit["every"] = check_whole("every", fit.get("every", max(1, steps // EVALUATIONS)))
     if fit.get("batch") is not None:
@@ -68,11 +77,23 @@ def recipe_of(steps: int, rate: float, **fit: Any) -> Fit:
     for key, most in (("decay", np.inf), ("momentum", 1.0), ("warmup", 1.0), ("cooldown", 1.0)):
         if key in fit:
             fit[key] = check_number(key, fit[key], 0, most)
-    return Fit(steps, check_number("rate", rate, 0), **fit)
+    return Fit(steps, above_zero("rate", rate), **fit)
 
 
 def grid_of(rates: Sequence[float]) -> list[float]:
     """Learning rates to choose from."""
     if isinstance(rates, str) or not isinstance(rates, Sequence | np.ndarray) or not len(rates):
         raise ArgumentError(f"rates={shown(rates)}: give learning rates, as [1e-3, 3e-3, 1e-2]")
-    return list(dict.fromkeys(check_number("rates", rate, 0) for rate in rates))
+    return list(dict.fromkeys(above_zero("rates", rate) for rate in rates))
+
+
+def above_zero(name: str, value: float) -> float:
+    """The value as a float, if it is a finite number above 0.
+
+    >>> above_zero("rate", 1e-3)
+    0.001
+    """
+    number = check_number(name, value)
+    if number <= 0:
+        raise ArgumentError(f"{name}={shown(value)}: give a number above 0, as 1e-3")
+    return number

@@ -43,7 +43,8 @@ class Difference:
     """The mean difference of two functions with its interval.
 
     n, over: how many units there are on the smaller side, and what one is. covers: what would differ in a repetition
-    that the interval is about. low, high: NaN where one run has no interval.
+    that the interval is about. low, high: NaN where one run has no interval. diverged: functions of which every run
+    did, so that there is no difference.
     """
 
     mean: float
@@ -54,8 +55,11 @@ class Difference:
     covers: str
     level: float
     what: str
+    diverged: tuple[str, ...] = ()
 
     def __str__(self) -> str:
+        if self.diverged:
+            return f"{self.what}: none, for all runs of {' and '.join(self.diverged)} diverged; give a lower rate"
         if np.isnan(self.low):
             return f"{self.what}: {self.mean:+.4g}, no interval ({self.n} {self.over}; give more seeds)"
         percent = f"{100 * self.level:g} % interval"
@@ -141,7 +145,10 @@ class Comparison:
         split = self.runs[0].spec.evaluate[0]
         suffix = ", mean over training" if at == "mean" else ""
         what = f"{NAMES.get(metric, metric)} on {split}, {a} minus {b}{suffix}"
-        return Difference(sign * estimate.effect, low, high, estimate.n, over, estimate.covers, level, what)
+        empty = tuple(
+            name for name, runs in groups.items() if not any(len(estimates.finite(values)) for values in runs)
+        )
+        return Difference(sign * estimate.effect, low, high, estimate.n, over, estimate.covers, level, what, empty)
 
     def model(self, function: str, seed: int = 0, search: int = 0) -> nn.Module:
         """A trained model in evaluation mode, built by your own function, with the learned or given function in its

@@ -238,6 +238,12 @@ def test_runs_that_diverge_are_left_out_and_said():
     assert result.table.query("function == 'square'")["diverged"].any() and "diverged" in repr(result)
 
 
+def test_a_function_whose_runs_all_diverged_has_no_difference():
+    result = compare({"GELU": None, "nothing": lambda x: x * float("nan")})
+    said = "accuracy on test, nothing minus GELU: none, for all runs of nothing diverged; give a lower rate"
+    assert said in repr(result) and np.isnan(result.difference("GELU", "nothing").mean)
+
+
 def test_what_was_found_is_published_with_its_gain(store_folder):
     """In the zoo of the store's folder: mine/digits-cnn, and what the comparison said of it."""
     found = search()
@@ -345,6 +351,11 @@ WRONG = {
     "or say kind='classification' of the data": lambda: compare(
         data=lab.Data.from_arrays(own.NUMBERS, np.arange(240) % 2.0)
     ),
+    "the model fails with functions['glu']: RuntimeError (": lambda: compare({"GELU": None, "glu": lambda x: x[:, :4]}),
+    "with functions['sum'] the model gives shape (2, 1) for (2, 2)": lambda: compare(
+        {"sum": lambda x: x.sum(1, keepdim=True)}, make=lambda seed: nn.Sequential(nn.Linear(6, 2), nn.GELU())
+    ),
+    "let model(seed) return net.float(), since X is float32": lambda: compare(make=lambda seed: own.mlp(seed).double()),
     "has no split 'test'": lambda: compare(data=own.signs(splits={"val": 0.2})),
     "has no split 'val'": lambda: compare(data=own.signs(splits={"test": 0.2}), rates=[1e-3, 1e-2]),
     "has no split 'search'": lambda: search(data=own.signs(splits={"test": 0.2})),

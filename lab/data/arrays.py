@@ -63,8 +63,22 @@ def array(values: Any, name: str) -> np.ndarray:
     return result
 
 
+def plain(content: np.ndarray) -> np.ndarray:
+    """An array of Python's numbers, as data frames of several types give them, as one of numpy's; others as they are.
+
+    >>> plain(np.array([1, 2.5], dtype=object)).dtype
+    dtype('float64')
+    """
+    if content.dtype != object:
+        return content
+    flat = content.ravel().tolist()
+    if not all(isinstance(value, (bool, int, float, np.number, np.bool_)) for value in flat):
+        return content
+    return np.array(flat).reshape(content.shape)
+
+
 def _tensor(values: Any, name: str) -> tuple[Tensor, str]:
-    content = array(values, name)
+    content = plain(array(values, name))
     if content.dtype.kind not in "fiub":
         kind = "words" if content.dtype.kind in "OUS" else str(content.dtype)
         raise ArgumentError(f"{name} holds {kind}; give numbers (lab.Data.read makes numbers of a table's categories)")

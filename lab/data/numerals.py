@@ -17,21 +17,21 @@ NAMED = 3  # of these words in a message
 
 
 class Numerals(NamedTuple):
-    """values: NaN where there is a word. words: those, each once. count: how many cells have one. commas: how many
+    """values: NaN where there is a word. words: those, each once. wrong: how many cells have one. commas: how many
     numbers have separators of thousands."""
 
     values: np.ndarray
     words: tuple[str, ...]
-    count: int
+    wrong: int
     commas: int
 
     def __str__(self) -> str:
         parts = []
         if self.commas:
             parts.append(f"{_many(self.commas, 'number')} with commas between thousands")
-        if self.count:
+        if self.wrong:
             named = listed([shown(word) for word in self.words[:NAMED]])
-            parts.append(f"{_many(self.count, 'word')} ({named}{', …' if len(self.words) > NAMED else ''})")
+            parts.append(f"{_many(self.wrong, 'word')} ({named}{', …' if len(self.words) > NAMED else ''})")
         return " and ".join(parts)
 
 

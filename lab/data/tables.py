@@ -76,7 +76,7 @@ def _with_numbers(inputs: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
         if read := numerals(inputs[name][there]):
             made[name] = np.full(len(inputs), np.nan)
             made[name][there] = read.values
-            taken = " taken as missing" if read.count else ""
+            taken = " taken as missing" if read.wrong else ""
             notes.append(f"{name} was read as numbers, {read}{taken}; drop=[{name!r}] leaves it out")
     return inputs.assign(**made), notes
 

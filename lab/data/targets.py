@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lab.data.arrays import array, check_finite
+from lab.data.arrays import array, check_finite, plain
 from lab.data.numerals import numerals
 from lab.errors import ArgumentError, check_choice
 
@@ -45,6 +45,9 @@ def targets(y: Any, kind: str | None = None) -> Targets:
         missing = [at for at, value in enumerate(answers.ravel().tolist()) if value is None or value != value]
         if missing:
             raise ArgumentError(f"y has {len(missing)} targets missing, the first in row {missing[0]}; drop these rows")
+        numbers = plain(answers)
+        if kind == "regression" or (numbers.dtype.kind == "f" and bool((numbers != np.round(numbers)).any())):
+            answers = numbers  # whole ones are labels, as words are
     if answers.dtype.kind in "fiub" and kind == "regression" or (answers.dtype.kind == "f" and kind is None):
         return _values(answers, kind)
     if answers.dtype.kind not in "fiubOUS":

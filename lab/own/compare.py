@@ -11,11 +11,12 @@ from lab import spec as specs
 from lab.comparison import Comparison, Trained
 from lab.data import Data
 from lab.errors import ArgumentError, check_whole, shown
+from lab.nonlinearity.part import as_module
 from lab.own.functions import learns, parts_of
 from lab.own.rates import best_rate
 from lab.own.settings import Make, Replaced, grid_of, known, recipe_of, store_of, task
 from lab.run import MOST_SEEDS, Run, complete
-from lab.spec import Part, RunSpec
+from lab.spec import ModuleFunction, Part, RunSpec
 from lab.store import Store
 
 FIRST_TUNING_SEED = 1_000_000  # of runs that choose a rate: none that a comparison reports
@@ -88,6 +89,9 @@ def compare(
             f"functions={shown(functions)}: give functions by name, as {{'GELU': None, 'ReLU': 'relu'}}"
         )
     parts = {str(key): parts_of(key, given, spec, searches, store, per_channel) for key, given in functions.items()}
+    for key, several in parts.items():
+        if isinstance(several[0], ModuleFunction):
+            maker.check(as_module(several[0]), f"functions[{key!r}]")
     if per_channel is not False and not any(map(learns, functions.values())):
         raise ArgumentError(
             f"per_channel={per_channel}, and no function learns in each model; give lab.Spline(values, learnable=True)"

@@ -96,6 +96,13 @@ def test_numbers_come_as_models_read_them():
     assert inputs["ids"].shape == (12, 5) and targets.shape == (12,)
 
 
+def test_numbers_in_arrays_of_objects_are_numbers():
+    plain, objects = Data.from_arrays(X, X[:, 0]), Data.from_arrays(X.astype(object), X[:, 0].astype(object))
+    assert plain.digest == objects.digest
+    labels = Data.from_arrays(X, np.array([3, 20, 100], dtype=object)[Y])
+    assert labels.classes == ("100", "20", "3"), "in the order of words"
+
+
 def test_test_rows_that_are_also_trained_on_are_counted(monkeypatch):
     twice, labels = np.concatenate([X, X[:30]]), np.concatenate([Y, Y[:30]])
     splits = {"test": np.arange(120, 150), "val": np.arange(30)}

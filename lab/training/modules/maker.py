@@ -21,6 +21,7 @@ from lab.spec import ModuleSpec
 
 SAID = 200  # characters of an error of the user's code in a message
 FEW, SEVERAL = 3, 32  # examples that measures are tried on: the first, and one of each class
+READS = "give X in the shape and type that it reads"
 SIDES = ("outputs", "targets")
 
 
@@ -63,6 +64,26 @@ class Maker:
             with torch.random.fork_rng(devices=[]), torch.no_grad():
                 call(net.eval(), self.example)
             net.train()
+
+    def check(self, phi: nn.Module, name: str) -> None:
+        """ArgumentError where a model fails with this function, or answers in another shape. name: of the function."""
+        net = self.new(0)
+        with torch.random.fork_rng(devices=range(torch.cuda.device_count())), torch.no_grad():
+            shape = call(deepcopy(net).eval(), self.example).shape
+            try:
+                self.put(net, phi)
+                given = call(net.eval(), self.example).shape
+            except LabError:
+                raise
+            except Exception as error:
+                raise ArgumentError(
+                    f"the model fails with {name}: {type(error).__name__} ({shortened(str(error), SAID)}); give a "
+                    "function of a tensor that returns one of the same shape"
+                ) from error
+        if given != shape:
+            raise ArgumentError(
+                f"with {name} the model gives shape {tuple(given)} for {tuple(shape)}; give one that keeps shapes"
+            )
 
 
 def maker(make: Any, old: Old | tuple[Old, ...], data: Data, name: str, way: str | None) -> tuple[Maker, ModuleSpec]:
@@ -142,9 +163,10 @@ def _check_call(net: nn.Module, data: Data, rows: Tensor) -> None:
         except Exception as error:
             parts = {"X": data.inputs} if isinstance(data.inputs, Tensor) else data.inputs
             given = ", ".join(f"{n} {tuple(p[:2].shape)} {str(p.dtype)[6:]}" for n, p in parts.items())
+            double = any(weight.dtype == torch.float64 for weight in net.parameters())
+            hint = "let model(seed) return net.float(), since X is float32" if double else READS
             raise ArgumentError(
-                f"the model fails on {given} with {type(error).__name__} ({shortened(str(error), SAID)}); give X in "
-                "the shape and type that it reads"
+                f"the model fails on {given} with {type(error).__name__} ({shortened(str(error), SAID)}); {hint}"
             ) from error
         shapes.append(tuple(output.shape))
         if shapes[-1][:1] != (len(index),):
@@ -179,7 +201,11 @@ def _check_measures(outputs: Tensor, data: Data, targets: Tensor) -> None:
     if not bool(loss.isfinite().all()):
         raise ArgumentError("the loss of model(0) on a few examples is not finite; look at its outputs")
     for name, metric in data.metrics.items():
-        _tried(f"metric {name!r}", lambda o, t, m=metric: measures.scores(m, o, t[0]), outputs, targets)
+        _tried(f"metric {name!r}", partial(_scores, metric), outputs, targets)
+
+
+def _scores(metric: str | measures.Function, outputs: Tensor, targets: Tensor) -> Tensor:
+    return measures.scores(metric, outputs, targets[0])
 
 
 def _tried(what: str, measure: Callable[[Tensor, Tensor], Tensor], outputs: Tensor, targets: Tensor) -> Tensor:

@@ -53,7 +53,7 @@ def lab(capsys, tmp_path, monkeypatch):
 FIGURE = "figure transformers/fig2 --scale smoke"
 WRONG = {
     "figure transformers/fig1 --scale smoke": ("'transformers/fig1'", "transformers/fig2", f"{len(entries())} in all"),
-    "figure transformers/fig2 --scale tiny": ("'tiny'", "smoke, laptop, paper"),
+    "figure transformers/fig2 --scale tiny": ("'tiny'", "smoke, laptop, paper, best"),
     f"{FIGURE} --device tpu": ("'tpu'", "auto, cpu, cuda"),
     f"{FIGURE} --seeds 0": ("seeds=0", "1 or more"),
     f"{FIGURE} --seeds -2": ("seeds=-2", "1 or more"),
@@ -213,6 +213,14 @@ def test_the_command_trains_also_where_results_are_shipped(lab, tmp_path, monkey
     assert lab("figure transformers/fig3 --scale smoke --out mine")[0] == 0
     assert json.loads(Path("mine/provenance.json").read_text())["device_name"] != "a shipped machine"
     assert len(list(Store().results())) == len(facts["runs"]) + len(facts["searches"])
+
+
+def test_of_the_best_scale_what_is_shipped_is_drawn_and_nothing_trained(lab, store_folder):
+    code, out, said = lab("figure transformers/fig3 --scale best --out mine")
+    assert code == 0 and "mine/table.csv" in out and not list(store_folder.rglob("*"))
+    assert len(said) == 1 and "scale paper: these are shipped results" in said[0]
+    assert "lab figure transformers/fig3 --scale laptop" in said[0], "how to train"
+    assert json.loads(Path("mine/provenance.json").read_text())["scale"] == "paper"
 
 
 def test_a_run_is_exported_for_shipping(lab, store_folder):

@@ -72,13 +72,23 @@ def figure(
     """
     store = as_store(store)
     entry, scale = _checked(name, scale, device, seeds, tasks, cluster, store)
-    if shipped and seeds is None and not force and has_results(name, scale) and not trained(entry, scale, store):
+    if shipped and seeds is None and not force and is_read(entry, scale, store, tasks is not None):
         missing = [task for task in entry.tasks if task not in shipped_tasks(entry, scale)]
-        if missing and tasks is None and progress:
+        if missing and progress:
             _name_missing(entry, scale, missing)
-        if tasks is None or not missing:
-            return read(entry, scale)
+        return read(entry, scale)
     return _figure(entry, scale, *measured(name, scale, device, seeds, force, store, progress, tasks, cluster))
+
+
+def is_read(entry: Entry, scale: str, store: Store, whole: bool = False) -> bool:
+    """Whether shipped results are drawn, as nothing better is here: the store lacks runs. whole: of all its tasks.
+
+    >>> is_read(registry.entry("transformers/fig6"), "laptop", Store())
+    True
+    """
+    if not has_results(entry.name, scale) or trained(entry, scale, store):
+        return False
+    return not whole or set(entry.tasks) <= set(shipped_tasks(entry, scale))
 
 
 def measured(
@@ -102,7 +112,9 @@ def measured(
         again = sum(map(store.has, specs))
         print(f"{name}: an interrupted --force goes on; {again} of {len(specs)} runs trained again", file=sys.stderr)
     if progress:
-        _announce(entry, scale, len(specs), sum(not store.has(spec) for spec in specs))
+        announce(
+            entry, scale, len(specs), sum(not store.has(spec) for spec in specs), device if cluster is None else ""
+        )
     start = time.perf_counter()
     with connected(cluster) as client:
         complete(specs, store, device, progress, cluster=client)
@@ -140,13 +152,28 @@ def measured(
     return table, facts, extras
 
 
-def _announce(entry: Entry, scale: str, runs: int, missing: int) -> None:
-    """Say so before a training that nobody would wait for unprepared."""
-    minutes, place = entry.minutes[scale] * missing / max(1, runs), "a GPU" if scale == "paper" else "2 CPU cores"
-    if minutes >= LONG:
-        text = f"{entry.name}, scale {scale}: {missing} of {runs} runs have to be trained, about {minutes:.0f} minutes"
-        text += f" on {place}. You can interrupt: what is trained is kept, and the next call goes on from there."
-        print(text, file=sys.stderr, flush=True)
+def announce(entry: Entry, scale: str, runs: int, missing: int, device: str = "auto") -> None:
+    """Say so before a training that nobody would wait for unprepared. device: that trains; none for a cluster."""
+    place = choose_device(device) if device else ""
+    slow = scale == "paper" and place == "cpu" and entry.minutes[scale] > 1  # less is no training
+    minutes = entry.minutes[scale] * missing / max(1, runs)
+    if minutes >= LONG or slow and missing:
+        text = f"{entry.name}, scale {scale}: {missing} of {runs} runs have to be trained, about {max(1, minutes):.0f}"
+        text += (
+            f" minutes {_where(scale, place)}. You can interrupt: what is trained is kept, and the next call goes on"
+        )
+        print(f"{text} from there.", file=sys.stderr, flush=True)
+
+
+def _where(scale: str, place: str) -> str:
+    """The machine that an entry's minutes are for, and that which trains, where it is another.
+
+    >>> _where("paper", "cpu")
+    'on a GPU; here it is a CPU, which takes many times as long'
+    """
+    if scale == "paper":
+        return "on a GPU; here it is a CPU, which takes many times as long" if place == "cpu" else "on a GPU"
+    return "on 2 CPU cores; here it is a GPU" if place == "cuda" else "on 2 CPU cores"
 
 
 def _name_missing(entry: Entry, scale: str, missing: list[str]) -> None:
@@ -160,7 +187,8 @@ def chosen(name: str, scale: str, tasks: Sequence[str] | None = None, store: Sto
     entry = registry.entry(name)
     if tasks is not None:
         entry = entry.for_tasks([tasks] if isinstance(tasks, str) else tasks)
-    return entry, _largest_here(entry, as_store(store)) if scale == BEST else check_scale(scale, entry.scales)
+    scale = check_scale(scale, (*entry.scales, BEST))
+    return entry, _largest_here(entry, as_store(store)) if scale == BEST else scale
 
 
 def _largest_here(entry: Entry, store: Store) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +12,7 @@ import tyro
 
 from lab.cli.folder import writable
 from lab.cli.options import Device, Scale, default
+from lab.scale import BEST
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,8 @@ class Figure:
     name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
     """The figure, e.g. transformers/fig5; `lab figures` lists all."""
     scale: Scale = "laptop"
-    """smoke, laptop, overnight (some figures) or paper; or best: the largest whose results are here."""
+    """smoke, laptop, overnight (some figures) or paper; or best: draw the largest whose results are here, shipped or
+    trained; laptop where there are none."""
     tasks: Annotated[str, default("all", metavar="TASK,...")] = ""
     """Train and show only these of the figure's tasks, e.g. memorize,addmod."""
     device: Device = "auto"
@@ -55,14 +58,18 @@ class Figure:
 
     def run(self) -> None:
         """Make it and print what was written."""
-        from lab.catalogue.build import chosen, figure
+        from lab.catalogue.build import chosen, figure, is_read
+        from lab.store import Store
 
         tasks = [task.strip() for task in self.tasks.split(",")] if self.tasks else None
-        _, scale = chosen(self.name, self.scale, tasks)
+        entry, scale = chosen(self.name, self.scale, tasks)
         out = writable(self.out or Path("out") / self.name / scale)
-        # who types the command wants it trained; what is shipped can be looked at in data/results and in notebooks
-        device, cluster = self.device, self.cluster
-        made = figure(self.name, scale, device, self.seeds, self.force, shipped=False, tasks=tasks, cluster=cluster)
+        # who names a scale wants it trained; of the best, what is shipped is drawn, as in Python and in notebooks
+        device, cluster, best = self.device, self.cluster, self.scale == BEST
+        made = figure(self.name, scale, device, self.seeds, self.force, shipped=best, tasks=tasks, cluster=cluster)
+        if best and is_read(entry, scale, Store(), tasks is not None) and self.seeds is None:
+            said = f"{self.name}, scale {scale}: these are shipped results; to train them: lab figure {self.name}"
+            print(f"{said} --scale {scale if scale != 'paper' else 'laptop'}", file=sys.stderr)
         for line in made.write(out):
             print(line)
         if made.summary:

@@ -300,7 +300,7 @@ def test_who_asks_for_training_gets_it(shipped, asked, made):
     ("asked", "said"),
     [
         ({"device": "tpu"}, "'tpu'; known: auto, cpu, cuda"),
-        ({"scale": "tiny"}, "'tiny'; known: smoke, laptop, paper"),
+        ({"scale": "tiny"}, "'tiny'; known: smoke, laptop, paper, best"),
         ({"seeds": 0}, "seeds=0: give a whole number, 1 or more"),
         ({"seeds": 2.5}, "seeds=2.5"),
         ({"name": "transformers/fig1"}, "'transformers/fig1'; known: transformers/fig2, "),
@@ -350,6 +350,27 @@ def test_long_trainings_are_announced(store_folder, monkeypatch, capsys):
     assert "2 of 3 runs have to be trained" in said and "2 CPU cores" in said and "interrupt" in said
     figure(name, scale="smoke")
     assert "have to be trained" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("scale", "device", "said"),
+    [
+        ("laptop", "cpu", "about 7 minutes on 2 CPU cores. You"),
+        ("laptop", "cuda", "about 7 minutes on 2 CPU cores; here it is a GPU. You"),
+        ("paper", "cuda", "about 8 minutes on a GPU. You"),
+        ("paper", "cpu", "about 8 minutes on a GPU; here it is a CPU, which takes many times as long. You"),
+        ("paper", "", "about 8 minutes on a GPU. You"),
+    ],
+)
+def test_an_announcement_names_the_device_that_trains(scale, device, said, monkeypatch, capsys):
+    monkeypatch.setattr(build, "choose_device", lambda device: device)
+    some = replace(entry("transformers/fig3"), minutes={"laptop": 14.0, "paper": 16.0})
+    build.announce(some, scale, 4, 2, device)
+    assert said in capsys.readouterr().err
+    build.announce(replace(some, minutes={"paper": 1.5}), "paper", 4, 2, "cpu")
+    assert "a GPU; here it is a CPU" in capsys.readouterr().err, "minutes of a GPU are long on a CPU"
+    build.announce(some, scale, 4, 0, device)
+    assert capsys.readouterr().err == ""
 
 
 def test_of_an_entry_that_is_shipped_in_part_this_part_is_shown(store_folder, capsys):

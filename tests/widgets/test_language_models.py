@@ -1,10 +1,14 @@
 """Language models that come with the lab: their weights give the losses that the shipped figures have."""
 
+import re
+
 import pytest
 import torch
 
 from lab import kinds
+from lab.catalogue import build
 from lab.catalogue.shipped import has_table, shipped_table
+from lab.errors import ArgumentError
 from lab.run import Run
 from lab.spec import from_json, key, needs
 from lab.store import SHIPPED, Store
@@ -18,11 +22,21 @@ FIGURES = {
 }
 
 
+WRONG = [
+    ("hypernetwork/fig6", {"task": "shakespeare"}, "task='shakespeare': there are shakespeare char"),
+    ("hypernetwork/fig6", {"family": "gpt_neo"}, "label='family': the figure's runs have task, method"),
+    ("hypernetwork/fig6", {"by": "kind"}, "by='kind': the figure's runs have task, method"),
+    ("hypernetwork/fig6", {"scale": "tiny"}, "unknown scale 'tiny'; known: smoke, laptop, paper"),
+    ("activations/table1", {}, "several runs are ReLU: choose one task, as task='shakespeare char'"),
+    ("transformers/fig15", {}, "several runs are baseline: choose one task, as task='shakespeare char'"),
+]
+
+
 def shipped(name):
     return models_of(name, "laptop", **FIGURES[name])
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def nothing_trained(tmp_path, monkeypatch):
     monkeypatch.setenv("LAB_STORE", str(tmp_path / "empty"))
     yield
@@ -30,6 +44,7 @@ def nothing_trained(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.usefixtures("nothing_trained")
 def test_shipped_weights_give_the_loss_that_the_figure_has(name):
     found = []
     for run in shipped(name).values():
@@ -45,6 +60,7 @@ def test_shipped_weights_give_the_loss_that_the_figure_has(name):
     assert max(found) < 2.7, "nats a character; one that knows how frequent characters are has above 3"
 
 
+@pytest.mark.usefixtures("nothing_trained")
 def test_every_language_model_that_is_shipped_is_of_a_figure_and_has_its_function():
     offered = {run.key for name in FIGURES for run in shipped(name).values()}
     store = Store(SHIPPED)
@@ -56,6 +72,24 @@ def test_every_language_model_that_is_shipped_is_of_a_figure_and_has_its_functio
     assert all(Run(spec, store).diverged is None for spec in texts)
 
 
+@pytest.mark.usefixtures("nothing_trained")
+@pytest.mark.parametrize(("name", "asked", "said"), WRONG)
+def test_a_wrong_label_is_named_before_anything_is_trained(name, asked, said):
+    with pytest.raises(ArgumentError, match=f"^{re.escape(said)}"):
+        models_of(name, **{"scale": "laptop"} | asked)
+
+
+def test_what_has_to_be_trained_is_announced(store_folder, monkeypatch, capsys):
+    monkeypatch.setattr(build, "LONG", 0.0)
+    runs = models_of("hypernetwork/fig6", "smoke", method="linear")
+    said = capsys.readouterr().err
+    assert "hypernetwork/fig6, scale smoke: 1 of 6 runs have to be trained" in said
+    assert runs["linear attention"].diverged is None
+    models_of("hypernetwork/fig6", "smoke", method="linear")
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.usefixtures("nothing_trained")
 def test_what_the_store_has_goes_before_what_came_with_the_lab(tmp_path, monkeypatch):
     name = "hypernetwork/fig6"
     mine = Store(tmp_path / "mine")

@@ -14,7 +14,7 @@ import numpy as np
 
 from lab.errors import check_type, check_whole
 from lab.nonlinearity.spline import Spline
-from lab.nonlinearity.zoo import keep
+from lab.nonlinearity.zoo import keep, place
 from lab.run import Stored
 from lab.spec import EpisodeSpec, ModuleSearch, SearchSpec, TwoLossSpec
 from lab.store import Store  # noqa: F401  in the annotations of the classes below, which the reference shows
@@ -51,7 +51,12 @@ class LearnedFunctions(Stored, ABC):
         """How they were found."""
 
     def publish(
-        self, name: str, measured: Measured | None = None, folder: str | Path | None = None, **facts: object
+        self,
+        name: str,
+        measured: Measured | None = None,
+        folder: str | Path | None = None,
+        replace: bool = False,
+        **facts: object,
     ) -> list[str]:
         """Put the learned function into your own zoo, and return its name: lab.zoo("mine/<name>") is the function.
 
@@ -59,9 +64,11 @@ class LearnedFunctions(Stored, ABC):
         measured: a `lab.Comparison` with this function in it: its gain over the first of the other functions is kept,
             and where it was measured.
         folder: of the zoo. Default: the one that LAB_ZOO names, or "zoo" in the store's folder.
+        replace: put it in the place of another search's function of that name, which otherwise stays.
         facts: whatever else to remember, as JSON can say it.
 
-        Raises ArgumentError for a name that no file can have, LabError where the folder cannot be written.
+        Raises ArgumentError for a name that no file can have, or that another search's function has; LabError where the
+        folder cannot be written.
         """
         check_type("name", name, str, "a name, such as 'digits-cnn'")
         gain = {} if measured is None else {"gain": measured.gain_of(self)}
@@ -72,7 +79,9 @@ class LearnedFunctions(Stored, ABC):
             full_name = name if len(self.splines) == 1 else f"{name}-{part}"
             where = getattr(self.spec.model, "replace", None) or part
             written[full_name] = (spline, about | {"part": where} | gain | facts)
-        return [keep(full_name, spline, notes, folder) for full_name, (spline, notes) in written.items()]
+        for full_name, (_, notes) in written.items():
+            place(full_name, notes, folder, replace)  # all are written, or none
+        return [keep(full_name, spline, notes, folder, replace) for full_name, (spline, notes) in written.items()]
 
 
 class Measured(Protocol):

@@ -306,9 +306,18 @@ def test_a_search_writes_functions_that_can_be_loaded(lab):
     assert Path("again/memorize-both.json").read_text() == Path("zoo/memorize-both.json").read_text()
 
 
-def test_a_search_lands_in_the_users_zoo(lab, monkeypatch):
+def test_a_search_lands_in_the_users_zoo(lab, store_folder, monkeypatch):
+    code, out, said = lab("search addmod --scale smoke")
+    assert (
+        code == 0 and said == [] and out == [f"{store_folder}/zoo/addmod.json", '  in Python: lab.zoo("mine/addmod")']
+    )
+    assert zoo("mine/addmod").values.shape == (361,) and [path.name for path in Path().iterdir()] == []
+    code, out, said = lab("search addmod --scale smoke --seed 1")
+    assert code == 0 and said == ["addmod.json was of another search, which can be repeated; it is replaced"]
+    assert lab("search addmod --scale smoke --out there")[1][1] == '  in Python: lab.zoo("mine/addmod", folder="there")'
+    assert zoo("mine/addmod", folder="there").values.tolist() != zoo("mine/addmod").values.tolist()
     monkeypatch.setenv("LAB_ZOO", "own")
-    assert lab("search addmod --scale smoke")[1] == ["own/addmod.json"]
+    assert lab("search addmod --scale smoke")[1][0].endswith("own/addmod.json")
     assert zoo().loc["mine/addmod", ["task", "part", "scale"]].tolist() == ["addmod", "mlp", "smoke"]
 
 

@@ -263,6 +263,12 @@ def test_what_was_found_is_published_with_its_gain(store_folder):
         search(seed=1).publish("other", result)
     with pytest.raises(lab.ArgumentError, match="give letters"):
         found.publish("../other")
+    with pytest.raises(lab.ArgumentError, match="digits-cnn.json is there, and not of this search; give another name"):
+        search(seed=1).publish("digits-cnn")
+    assert found.publish("digits-cnn") == ["mine/digits-cnn"], "its own"
+    assert search(seed=1).publish("digits-cnn", replace=True) == ["mine/digits-cnn"]
+    assert torch.equal(lab.zoo("mine/digits-cnn").values, search(seed=1).spline.values)
+    assert not any("replace" in str(one) for one in lab.zoo().loc["mine/digits-cnn"])
 
 
 def test_every_search_has_the_same_interface():

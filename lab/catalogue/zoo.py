@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ from lab.catalogue.zoo_gains import NOTHING, gain
 from lab.errors import LabError
 from lab.nonlinearity import document
 from lab.nonlinearity.spline import Spline
-from lab.nonlinearity.zoo import zoo_files
+from lab.nonlinearity.zoo import is_of_another, zoo_files
 from lab.papers.simplicity.defaults import scale_of_table
 from lab.papers.transformers.defaults import scale_of
 from lab.spec import on_sequences
@@ -44,6 +45,8 @@ def publish(result: SearchResult | EpisodeResult, folder: Path, name: str = "") 
             name += joined  # learned together: not the function that is learned alone
         try:
             folder.mkdir(parents=True, exist_ok=True)
+            if is_of_another(folder / f"{name}.json", facts):
+                print(f"{name}.json was of another search, which can be repeated; it is replaced", file=sys.stderr)
             spline.save(folder / f"{name}.json", facts | {"part": part})
         except OSError as error:
             raise LabError(f"cannot write to {folder} ({error.strerror}); name another folder with --out") from error

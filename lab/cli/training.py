@@ -9,7 +9,6 @@ from typing import Annotated, Literal
 
 import tyro
 
-from lab import environment
 from lab.cli.folder import writable
 from lab.cli.options import Device, Scale, default
 from lab.errors import LabError
@@ -27,7 +26,7 @@ LEARN = (
 
 @dataclass(frozen=True)
 class Search:
-    """Learn a non-linearity for a task, and write it as JSON."""
+    """Learn a non-linearity for a task, and put it into your zoo as mine/TASK."""
 
     task: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK", help=TASK)]
     scale: Scale = "laptop"
@@ -41,18 +40,21 @@ class Search:
     seed: int = 0
     """Seed of the search."""
     device: Device = "auto"
-    out: Annotated[Path | None, default("the folder LAB_ZOO if it is set, else out/zoo")] = None
-    """Folder for the learned functions, with provenance."""
+    out: Annotated[Path | None, default("your zoo: LAB_ZOO, or zoo in the store's folder")] = None
+    """Another folder for the learned functions, with provenance, as JSON."""
 
     def run(self) -> None:
-        """Search and write the splines."""
+        """Search, write the splines, and say how they are used."""
         from lab.api import search
         from lab.catalogue.zoo import publish
+        from lab.nonlinearity.zoo import MINE, own_folder
 
-        out = writable(self.out or environment.folder("LAB_ZOO") or Path("out/zoo"))
+        out = writable(own_folder() if self.out is None else self.out)
         result = search(self.task, self.scale, self.learn, self.seed, self.device, by=self.by)
         for path in publish(result, out, re.sub(r"[^\w+^-]+", "-", self.task)):
             print(path)
+            folder = "" if self.out is None else f', folder="{self.out}"'
+            print(f'  in Python: lab.zoo("{MINE}/{path.stem}"{folder})')
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 A function is a file of `Spline.save`. Shipped ones are called paper/task, with "-attention" where the function was
 learned inside the attention, and "-both" where MLP and attention learned theirs together. Your own are those in the
 folder that `LAB_ZOO` names (or `folder=`), without it in "zoo" of the store's folder: `found.publish(name)` puts one
-there, `lab search TASK` and `phi.save` do too. They are called
-mine/…, so that no file can hide a shipped function.
+there, and `lab search TASK` does; so is any file that `phi.save` writes there. They are called mine/…, so that no file
+can hide a shipped function.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import re
 from pathlib import Path
 
 from lab import environment
-from lab.errors import ArgumentError, LabError, absolute_path, check_type, listed, shown
+from lab.errors import ArgumentError, LabError, absolute_path, check_flag, check_type, listed, shown
+from lab.nonlinearity import document
 from lab.nonlinearity.spline import Spline
 from lab.store import Store
 
@@ -73,20 +74,43 @@ def own_folder() -> Path:
     return environment.folder("LAB_ZOO") or Store().local_folder / "zoo"
 
 
-def keep(name: str, phi: Spline, facts: dict, folder: str | Path | None = None) -> str:
-    """Put a function into your own zoo, or that in `folder`; its name there, "mine/…". One of that name is replaced."""
+def keep(name: str, phi: Spline, facts: dict, folder: str | Path | None = None, replace: bool = False) -> str:
+    """Put a function into your own zoo, or that in `folder`; its name there, "mine/…". See `place` for `replace`."""
+    path = place(name, facts, folder, replace)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LabError(f"cannot write to {path.parent} ({error.strerror}); name another folder with LAB_ZOO") from error
+    phi.save(path, facts)
+    return f"{MINE}/{name}"
+
+
+def place(name: str, facts: dict, folder: str | Path | None = None, replace: bool = False) -> Path:
+    """The file that a function of your own zoo would have. facts: its provenance.
+
+    Raises ArgumentError for a name that no file can have, and where another search's function has it: that one stays,
+    unless `replace`.
+
+    >>> place("digits-cnn", {}, folder="out").name
+    'digits-cnn.json'
+    """
     if not re.fullmatch(r"[^\W_][\w.+^-]*(/[^\W_][\w.+^-]*)?", name):
         raise ArgumentError(
             f"name={shown(name)}: give letters, digits, '-' or '_', and at most one '/', as 'digits-cnn'"
         )
-    home = own_folder() if folder is None else absolute_path("folder", folder)
-    path = home / f"{name}.json"
+    path = (own_folder() if folder is None else absolute_path("folder", folder)) / f"{name}.json"
+    if not check_flag("replace", replace) and is_of_another(path, facts):
+        said = f"name={shown(name)}: {path} is there, and not of this search"
+        raise ArgumentError(f"{said}; give another name, or replace=True")
+    return path
+
+
+def is_of_another(path: Path, facts: dict) -> bool:
+    """Whether a file is there, and not of the search with these facts."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise LabError(f"cannot write to {home} ({error.strerror}); name another folder with LAB_ZOO") from error
-    phi.save(path, facts)
-    return f"{MINE}/{name}"
+        return path.exists() and document.read(path).get("provenance", {}).get("key") != facts.get("key")
+    except (OSError, ValueError, LabError, AttributeError):  # none of the lab's, or damaged
+        return True
 
 
 def _named(folder: Path, patterns: tuple[str, ...]) -> dict[str, Path]:

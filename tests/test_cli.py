@@ -15,6 +15,7 @@ import torch
 
 from lab import datasets, tasks
 from lab.api import zoo
+from lab.catalogue.listing import shipped
 from lab.catalogue.registry import entries
 from lab.cli import COMMANDS, main
 from lab.datasets.samples import SHIPPED
@@ -23,6 +24,7 @@ from lab.papers.transformers.settings import setting
 from lab.papers.transformers.sweep import RATES
 from lab.run import Run, complete
 from lab.scale import COMMON, SCALES
+from lab.store import SHIPPED as LENT
 from lab.store import Store
 from tests.processes import ROOT
 
@@ -331,13 +333,22 @@ def test_a_sweep_writes_its_table_and_says_what_is_best(lab):
 
 
 def test_the_store_is_listed_verified_and_cleaned(lab, store_folder):
-    assert lab("store list")[:2] == (0, []) and lab("store verify")[0] == 0
+    lent = [folder for folder in LENT.glob("runs/*")]
+    code, out, said = lab("store list")
+    assert code == 0 and out[0].split() == "kind key task width steps seed model functions".split()
+    assert len(out) == 1 + len(lent) and all(line.startswith("run (shipped)") for line in out[1:])
+    assert {line.index(row["key"]) for line, row in zip(out[1:], shipped(Store()), strict=True)} == {
+        out[0].index("key")
+    }
+    assert sum("gpt_neo" in line for line in out) == 3, "what `lab finetune` takes"
+    assert lab("store verify")[0] == 0
     assert lab("search memorize --scale smoke")[0] == lab("sweep memorize --scale smoke")[0] == 0
     code, out, said = lab("store list --json")
     rows = json.loads("\n".join(out))
-    assert code == 0 and said == [f"5 results in {store_folder}"]
+    assert code == 0 and said == [f"5 results in {store_folder}; {len(lent)} came with the lab"]
+    rows = [row for row in rows if "shipped" not in row["kind"]]
     assert [row["kind"] for row in rows] == ["search"] + ["run"] * 4 and {row["task"] for row in rows} == {"memorize"}
-    assert len(lab("store list")[1]) == 5
+    assert len(lab("store list")[1]) == 1 + 5 + len(lent)
     assert lab("store verify") == (0, [f"every result in {store_folder} is as it was written"], [])
     assert lab("store clean") == (0, [f"nothing to remove in {store_folder}"], [])
     for number, file in enumerate(("spec.json", "weights.safetensors")):

@@ -161,7 +161,9 @@ def test_its_identity_is_the_run_and_all_that_tunes_it():
 
 def test_what_cannot_be_tuned_is_refused_before_anything_is_trained(tmp_path):
     store = Store(tmp_path)
-    with pytest.raises(ArgumentError, match="the run has a ModelSpec; give one with a SmallLanguageModel"):
+    with pytest.raises(
+        ArgumentError, match="with a ModelSpec; give one of a GPT-Neo or RoBERTa, whose keys `lab store list`"
+    ):
         complete([replace(SPEC, pretrained=replace(RUN, model=ModelSpec()))], store, progress=False)
     with pytest.raises(ArgumentError, match="'sst'.*known: cola, sst2, mrpc, rte"):
         complete([replace(SPEC, task="sst")], store, progress=False)

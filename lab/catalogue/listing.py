@@ -10,7 +10,10 @@ from lab.catalogue.registry import entries
 from lab.catalogue.shipped import has_results, provenance_of, shipped_tasks
 from lab.papers.entry import Entry
 from lab.spec import from_json
-from lab.store import Store
+from lab.store import SHIPPED, Store
+
+NUMBERS = ("width", "steps", "seed")
+COLUMNS = ("kind", "key", "task", *NUMBERS, "model", "functions")
 
 
 def listing(store: Store | None = None) -> list[dict]:
@@ -49,22 +52,63 @@ def _shipped(entry: Entry, scale: str) -> str:
 
 def stored(store: Store) -> list[dict]:
     """One row a stored result: kind (run, search, or fine-tuning), key, task, seed (of a search by episodes: that of
-    its first restart; and episodes for steps), non-linearities. Damaged ones are listed with a question mark."""
+    its first restart; and episodes for steps), model, non-linearities. Damaged ones are listed with a question mark.
+
+    >>> stored(Store(SHIPPED))[0]["task"]
+    'shakespeare char'
+    """
     rows = []
     for folder in store.results():
         row = {"kind": "search" if folder.parent.name == "searches" else "run", "key": folder.name[:12]}
         try:
             spec: Any = from_json((folder / "spec.json").read_text())
-            parts = {
-                name: part if isinstance(part, str) else type(part).__name__.lower()
-                for name, part in spec.model.parts.items()
-            }
             if hasattr(spec, "pretrained"):
                 row["kind"] = "fine-tuning"
             steps = spec.episodes if hasattr(spec, "episodes") else spec.recipe.last
             seed = spec.restarts[0].seed if hasattr(spec, "restarts") else spec.seed
-            row |= {"task": spec.task_name, "width": spec.model.width, "steps": steps, "seed": seed} | parts
+            row |= {"task": spec.task_name, "width": spec.model.width, "steps": steps, "seed": seed}
+            row |= {"model": getattr(spec.model, "family", type(spec.model).__name__)} | _functions(spec.model)
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
             row["task"] = "? (spec.json unreadable; see `lab store verify`)"
         rows.append(row)
     return rows
+
+
+def _functions(model: Any) -> dict[str, str]:
+    """The non-linearities of a model by name, in words; of a small language model also the paper's own."""
+    parts = dict(model.parts) | ({"activation": model.activation} if hasattr(model, "activation") else {})
+    return {name: part if isinstance(part, str) else type(part).__name__.lower() for name, part in parts.items()}
+
+
+def shipped(store: Store) -> list[dict]:
+    """Rows as `stored` has them, of what came with the lab and the store lacks. Fine-tuning and figures read them.
+
+    >>> {row["kind"] for row in shipped(Store())}
+    {'run'}
+    """
+    if store.folder == SHIPPED:
+        return []
+    here = {row["key"] for row in stored(store)}
+    return [row for row in stored(Store(SHIPPED)) if row["kind"] != "search" and row["key"] not in here]
+
+
+def as_text(rows: list[dict]) -> str:
+    """Rows of `stored` as an aligned table with a heading.
+
+    >>> print(as_text([{"kind": "run", "key": "3f2a", "task": "copy", "width": 8, "seed": 0, "mlp": "gelu"}]))
+    kind  key   task  width  steps  seed  model  functions
+    run   3f2a  copy      8            0         mlp gelu
+    """
+    cells = [list(COLUMNS)]
+    for row in rows:
+        functions = ", ".join(f"{name} {row[name]}" for name in row if name not in COLUMNS)
+        cells.append([str((row | {"functions": functions}).get(name, "")) for name in COLUMNS])
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    aligned = [
+        [
+            cell.rjust(width) if name in NUMBERS else cell.ljust(width)
+            for name, cell, width in zip(COLUMNS, line, widths, strict=True)
+        ]
+        for line in cells
+    ]
+    return "\n".join("  ".join(line).rstrip() for line in aligned)

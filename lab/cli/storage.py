@@ -58,8 +58,9 @@ class StoreCommand:
         Literal["list", "verify", "clean", "export"],
         tyro.conf.Positional,
         tyro.conf.arg(
-            help="list: what is there; verify: read every file and compare digests; clean: remove what is damaged or"
-            " left over, never files of others; export: copy results into another store."
+            help="list: what is there, and the runs that came with the lab; verify: read every file and compare"
+            " digests; clean: remove what is damaged or left over, never files of others; export:"
+            " copy results into another store."
         ),
     ] = "list"
     keys: Annotated[tuple[str, ...], tyro.conf.Positional, default("none", metavar="[KEY ...]")] = ()
@@ -71,19 +72,13 @@ class StoreCommand:
 
     def run(self) -> None:
         """Do it."""
-        from lab.catalogue.listing import stored
         from lab.store import Store
 
         store = Store()
         if bool(self.keys) != (self.action == "export"):
             raise ArgumentError("keys of results, as `lab store list` prints them, go with `lab store export`")
         if self.action == "list":
-            rows = stored(store)
-            lines = [" ".join(map(str, row.values())) for row in rows]
-            print(json.dumps(rows, indent=1) if self.json else "\n".join(lines), end="\n" if rows or self.json else "")
-            print(f"{len(rows)} results in {store.folder}", file=sys.stderr)
-            if foreign := store.foreign():
-                print(f"{len(foreign)} things there are not the lab's; `lab store verify` names them", file=sys.stderr)
+            self._list(store)
         elif self.action == "export":
             for name in self.keys:
                 print(store.export(name, writable(self.out)))
@@ -99,6 +94,17 @@ class StoreCommand:
                 raise LabError(
                     f"{len(damaged)} damaged; `lab store clean` removes them, and they are trained again when needed"
                 )
+
+    def _list(self, store: Store) -> None:
+        """Print what the store has, then what came with the lab."""
+        from lab.catalogue.listing import as_text, shipped, stored
+
+        rows = stored(store)
+        lent = [row | {"kind": f"{row['kind']} (shipped)"} for row in shipped(store)]
+        print(json.dumps(rows + lent, indent=1) if self.json else as_text(rows + lent))
+        print(f"{len(rows)} results in {store.folder}; {len(lent)} came with the lab", file=sys.stderr)
+        if foreign := store.foreign():
+            print(f"{len(foreign)} things there are not the lab's; `lab store verify` names them", file=sys.stderr)
 
 
 @dataclass(frozen=True)

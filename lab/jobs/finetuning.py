@@ -28,7 +28,8 @@ class FineTunings(Work):
         """As `Work.check`; the task's data have to be here."""
         check_choice("task", spec.task, TASKS)
         if not isinstance(spec.model, SmallLanguageModel):
-            raise ArgumentError(f"the run has a {type(spec.model).__name__}; give one with a SmallLanguageModel")
+            said = f"the run is of {spec.pretrained.task_name} with a {type(spec.model).__name__}"
+            raise ArgumentError(f"{said}; give one of a GPT-Neo or RoBERTa, whose keys `lab store list` prints")
         kinds.check_run(spec.pretrained)
         for part in ("train", "val"):
             labelled(spec.task, part)

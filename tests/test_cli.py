@@ -54,7 +54,13 @@ def lab(capsys, tmp_path, monkeypatch):
 
 FIGURE = "figure transformers/fig2 --scale smoke"
 WRONG = {
-    "figure transformers/fig1 --scale smoke": ("'transformers/fig1'", "transformers/fig2", f"{len(entries())} in all"),
+    "figure transformers/fig1 --scale smoke": ("'transformers/fig1'", "transformers/fig2, rates", "fig15"),
+    "figure simplicity": ("'simplicity'; known: simplicity/fig2, fig3", "table4; `lab figures simplicity` says"),
+    "figure fig2": ("did you mean transformers/fig2, hypernetwork/fig2b", "or simplicity/fig2? `lab figures`"),
+    "figure transformer/fig5": ("did you mean transformers/fig5?",),
+    "figure chess": ("known: transformers/fig2, ", f"{len(entries())} in all", "`lab figures` lists all"),
+    "figures chess": ("unknown paper 'chess'", "transformers, hypernetwork, simplicity"),
+    "scorecard --json --markdown": ("--json and --markdown", "one of them"),
     "figure transformers/fig2 --scale tiny": ("'tiny'", "smoke, laptop, paper, best"),
     f"{FIGURE} --device tpu": ("'tpu'", "auto, cpu, cuda"),
     f"{FIGURE} --seeds 0": ("seeds=0", "1 or more"),
@@ -168,7 +174,24 @@ def test_the_catalogue_is_listed_for_people_and_programs(lab):
     code, out, said = lab("figures")
     assert code == 0 and said == []
     for row in rows:
-        assert any(line.startswith(row["name"]) for line in out) and any(row["shows"] in line for line in out)
+        assert any(line.startswith(row["name"]) for line in out) and row["shows"] in " ".join(map(str.strip, out))
+
+
+@pytest.mark.parametrize("columns", [60, 150])
+def test_the_figures_of_one_paper_are_listed_as_wide_as_the_terminal(lab, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    code, out, said = lab("figures simplicity")
+    assert code == 0 and said == [] and columns - 20 < max(map(len, out)) <= columns
+    assert [line.split()[0] for line in out if line[0] != " "] == list(entries("simplicity"))
+
+
+@pytest.mark.parametrize("more", ["--json", "--markdown", ""])
+def test_a_folder_without_results_is_no_scorecard(lab, more):
+    Path("empty").mkdir()
+    code, out, said = lab(f"scorecard --results empty {more}")
+    assert code == 1 and out == [] and len(said) == 1 and said[0].startswith("lab: no results in empty; name a folder")
+    code, out, said = lab(f"scorecard --results empty --scale paper {more}")
+    assert code == 1 and out == [] and "no results of scale paper in empty" in said[0]
 
 
 def test_data_sets_are_listed_for_people_and_programs_and_verified(lab):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 from lab.catalogue.build import trained
@@ -16,15 +17,15 @@ NUMBERS = ("width", "steps", "seed")
 COLUMNS = ("kind", "key", "task", *NUMBERS, "model", "functions")
 
 
-def listing(store: Store | None = None) -> list[dict]:
-    """One row an entry: name, section, title, shows, paper_says, minutes by scale, the same in words, and which
-    results are here.
+def listing(store: Store | None = None, paper: str | None = None) -> list[dict]:
+    """One row an entry, of all papers or of one: name, section, title, shows, paper_says, minutes by scale, the same in
+    words, and which results are here.
 
     "laptop (shipped)" is in data/results, and says so where it shows some of the tasks alone, or has earlier settings;
     "laptop (trained here)" has all its runs in the store.
     """
     store, rows = store or Store(), []
-    for entry in entries().values():
+    for entry in entries(paper).values():
         results = [f"{scale} ({_shipped(entry, scale)})" for scale in entry.scales if has_results(entry.name, scale)]
         for scale in entry.scales:
             if trained(entry, scale, store):
@@ -42,6 +43,22 @@ def listing(store: Store | None = None) -> list[dict]:
             }
         )
     return rows
+
+
+def in_words(row: dict, width: int) -> str:
+    """A row of `listing` to be read, in lines of `width` characters.
+
+    >>> row = {"name": "a/fig1", "section": "2", "shows": "lines", "durations": "smoke 1 min", "results": []}
+    >>> print(in_words(row, 80))
+    a/fig1  (section 2)
+      lines
+      smoke 1 min
+      results here: none
+    """
+    lines = [f"{row['name']}  (section {row['section']})"]
+    for text in (row["shows"], row["durations"], f"results here: {', '.join(row['results']) or 'none'}"):
+        lines += textwrap.wrap(text, width, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
+    return "\n".join(lines)
 
 
 def _shipped(entry: Entry, scale: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ import tyro
 
 from lab.cli.folder import writable
 from lab.cli.options import Device, Scale, default
+from lab.errors import ArgumentError, LabError, check_choice, shortened
 from lab.scale import BEST
 
 
@@ -19,20 +21,23 @@ from lab.scale import BEST
 class Figures:
     """List all figures: what each shows, how long each scale takes, its results."""
 
+    paper: Annotated[str, tyro.conf.Positional, default("all", metavar="[PAPER]")] = ""
+    """Those of one paper: transformers, hypernetwork, simplicity, activations, or crossing (several papers)."""
     json: bool = False
     """Print JSON instead of a table."""
 
     def run(self) -> None:
         """Print the list."""
-        from lab.catalogue.listing import listing
+        from lab.catalogue.listing import in_words, listing
+        from lab.catalogue.registry import PAPERS
 
-        rows = listing()
+        rows = listing(paper=check_choice("paper", self.paper, PAPERS) if self.paper else None)
         if self.json:
             print(json.dumps(rows, indent=1))
             return
+        width = shutil.get_terminal_size().columns
         for row in rows:
-            print(f"{row['name']}  (section {row['section']})\n  {row['shows']}")
-            print(f"  {row['durations']}\n  results here: {', '.join(row['results']) or 'none'}")
+            print(in_words(row, width))
 
 
 @dataclass(frozen=True)
@@ -40,7 +45,7 @@ class Figure:
     """Make a figure: train what is missing, measure, draw, and write its files."""
 
     name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
-    """The figure, e.g. transformers/fig5; `lab figures` lists all."""
+    """The figure, e.g. transformers/fig5; `lab figures` lists them."""
     scale: Scale = "laptop"
     """smoke, laptop, overnight (some figures) or paper; or best: draw the largest whose results are here, shipped or
     trained; laptop where there are none."""
@@ -95,6 +100,12 @@ class Scorecard:
         from lab.catalogue.results_page import as_markdown
         from lab.catalogue.shipped import RESULTS
 
+        if self.json and self.markdown:
+            raise ArgumentError("--json and --markdown: give one of them")
         card = scorecard.score(self.scale, self.results or RESULTS)
+        if all(row["reason"] == scorecard.NOT_HERE for row in card["claims"]):
+            scale = f" of scale {self.scale}" if self.scale else ""
+            said = f"no results{scale} in {shortened(str(self.results or RESULTS))}"
+            raise LabError(f"{said}; name a folder that `lab figure` wrote into, such as --results out")
         write = scorecard.as_json if self.json else as_markdown if self.markdown else scorecard.as_text
         print(write(card))

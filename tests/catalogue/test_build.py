@@ -303,7 +303,7 @@ def test_who_asks_for_training_gets_it(shipped, asked, made):
         ({"scale": "tiny"}, "'tiny'; known: smoke, laptop, paper, best"),
         ({"seeds": 0}, "seeds=0: give a whole number, 1 or more"),
         ({"seeds": 2.5}, "seeds=2.5"),
-        ({"name": "transformers/fig1"}, "'transformers/fig1'; known: transformers/fig2, "),
+        ({"name": "transformers/fig1"}, "'transformers/fig1'; known: transformers/fig2, rates, "),
     ],
     ids=str,
 )

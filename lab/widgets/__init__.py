@@ -147,8 +147,8 @@ def _runs_by_name(x: object) -> bool:
 
 
 def plot(result: object, labels: object = None) -> go.Figure:
-    """The picture of a result as a Plotly figure: of a function, of what `lab.search`, `lab.compare` or a probe
-    returned.
+    """The picture of a result as a Plotly figure: of a function, of what `lab.search`, `lab.train` (learning curves),
+    `lab.compare` or a probe returned.
 
     labels: (examples,), for an embedding: the colours of its points. Raises ArgumentError for what has no picture.
 

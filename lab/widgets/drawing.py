@@ -14,7 +14,7 @@ from lab.comparison import Comparison
 from lab.errors import ArgumentError, described
 from lab.nonlinearity.polynomial import Polynomial
 from lab.nonlinearity.spline import Spline
-from lab.plots import cost, function, landscape, portrait, similarity, slices
+from lab.plots import cost, function, landscape, learning_curves, portrait, similarity, slices
 from lab.plots.style import BLUE, GREY, TEMPLATE, VERMILLION
 from lab.probes.codes import Codes
 from lab.probes.complexity import Complexity
@@ -26,12 +26,13 @@ from lab.probes.portrait import Portrait
 from lab.probes.profile import Profile, profile
 from lab.probes.similarity import CodeSimilarity
 from lab.probes.slices import Slice1D, Slice2D
+from lab.run import Run, Runs
 from lab.search_results import LearnedFunctions
 from lab.widgets import views
 
 KINDS = (
-    "a function, what lab.search or lab.compare returned, or what a probe did: a landscape, a slice, a total "
-    "variation, latent codes, an embedding, a decoding, a similarity of codes, a cost, a portrait"
+    "a function, what lab.search, lab.train or lab.compare returned, or what a probe did: a landscape, a slice, a "
+    "total variation, latent codes, an embedding, a decoding, a similarity of codes, a cost, a portrait"
 )
 
 
@@ -49,6 +50,24 @@ def _(result: Figure, labels: Any = None) -> go.Figure:
 @draw.register(Comparison)
 def _(result: Comparison, labels: Any = None) -> go.Figure:
     return result.plot()
+
+
+@draw.register(Runs)
+@draw.register(Run)
+def _(result: Runs | Run, labels: Any = None) -> go.Figure:
+    """Learning curves: of each run, and their mean."""
+    runs = [result] if isinstance(result, Run) else list(result)
+    if not runs:
+        raise ArgumentError("there are no runs; give one or more, as lab.train gives")
+    split = runs[0].spec.evaluate[0]
+    measured = [name.removesuffix(f"_{split}") for name in runs[0].scores if name.endswith(f"_{split}")]
+    metric = next((name for name in ("accuracy", "r2") if name in measured), measured[0])
+    rows = [
+        {"run": f"{number}: seed {run.spec.seed}", "step": step, metric: value, "training": loss}
+        for number, run in enumerate(runs)
+        for step, value, loss in zip(run.steps, run.score(metric, split), run.loss, strict=True)
+    ]
+    return learning_curves.draw(pd.DataFrame(rows), metric, split)
 
 
 @draw.register(LearnedFunctions)

@@ -68,6 +68,23 @@ def test_every_probes_result_has_a_picture():
         lab.plot(embedded, labels[:9])
 
 
+def test_runs_are_drawn_as_learning_curves_with_their_mean():
+    runs = lab.train("memorize", mlp="gelu", seeds=3, scale="smoke", progress=False)
+    figure = lab.plot(runs)
+    band, *lines, mean = [trace for trace in figure.data if trace.xaxis == "x"]
+    assert [trace.name for trace in lines] == ["0: seed 0", "1: seed 1", "2: seed 2"]
+    for trace, run in zip(lines, runs, strict=True):
+        assert np.array_equal(trace.x, run.steps) and np.allclose(trace.y, 100 * run.accuracy)
+    assert mean.name == "mean of 3 runs" and np.allclose(mean.y, 100 * runs.accuracy.mean(0)) and band.fill == "toself"
+    losses = [trace for trace in figure.data if trace.xaxis == "x2"][1:4]
+    assert all(np.allclose(trace.y, run.loss) for trace, run in zip(losses, runs, strict=True))
+    assert figure.layout.yaxis.title.text == "test accuracy (%)" and "interval" in figure.layout.meta
+    alone = lab.plot(runs[0])
+    assert len(alone.data) == 2 and np.allclose(alone.data[0].y, 100 * runs[0].accuracy)
+    with pytest.raises(lab.ArgumentError, match="there are no runs"):
+        lab.plot(runs[:0])
+
+
 @pytest.mark.parametrize("training", [True, False])
 def test_a_model_is_looked_at_from_all_sides_and_left_as_it_was(training):
     model = own.seeded(own.norms, 0).train(training)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 MOST_SEEDS, MOST_SEED, MOST_WIDTH = 10_000, 2**32 - 1, 2**16  # of one call; of the generators; that memory holds
+LINES = 300.0  # seconds between lines of progress, where stderr is a file
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,7 +201,7 @@ def complete(
     cluster: Client | None = None,
     urgency: Mapping[Spec, float] | None = None,
 ) -> None:
-    """`engine.complete` with a progress bar in training steps."""
+    """`engine.complete` with a progress bar in training steps, or a line now and then where stderr is a file."""
     if cluster is None:
         choose_device(device)  # before there is a bar
     if not progress:  # and no need of what draws it
@@ -206,9 +209,14 @@ def complete(
         return
     from tqdm.auto import tqdm
 
-    with tqdm(total=0, unit="step", unit_scale=True, leave=False, dynamic_ncols=True, delay=0.3) as bar:
+    with tqdm(total=0, unit="step", unit_scale=True, leave=False, dynamic_ncols=True, delay=0.3, disable=None) as bar:
+        said = time.monotonic()
 
         def report(done: int, total: int, what: str) -> None:
+            nonlocal said
+            if bar.disable and time.monotonic() - said >= LINES:  # a file has no use for a bar
+                print(f"{what}: {done:,} of {total:,} steps", file=sys.stderr, flush=True)
+                said = time.monotonic()
             bar.total, bar.desc = total, what
             bar.update(done - bar.n)
             if what.startswith("waits"):  # nothing is done, so that the bar would not say it

@@ -1,5 +1,7 @@
 """`lab.search` and `lab.train`: what they give back is what the store keeps, and what they cannot do is said first."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -104,6 +106,19 @@ def test_what_cannot_be_trained_is_said_before_training(store_folder, said, caps
         train(**WRONG[said] | {"progress": True})
     assert "\n" not in str(raised.value) and not list((store_folder / "runs").glob("*"))
     assert "step/s" not in capsys.readouterr().err, "a progress bar for nothing"
+
+
+def test_progress_is_a_bar_on_a_terminal_and_a_line_now_and_then_in_a_file(store_folder, monkeypatch, capsys):
+    settings = {"mlp": "gelu", "seeds": 1, "progress": True}
+    train("memorize", **settings)
+    assert capsys.readouterr().err == "", "no bar, and nothing that takes long"
+    monkeypatch.setattr("lab.run.LINES", 0.0)
+    train("addmod", **settings)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines and all(re.fullmatch(r".+: \d+ of 6 steps", line) for line in lines)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    train("mano", **settings)
+    assert "of 6 steps" not in capsys.readouterr().err, "a bar says it"
 
 
 @pytest.mark.parametrize(

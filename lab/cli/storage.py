@@ -100,9 +100,9 @@ class StoreCommand:
         from lab.catalogue.listing import as_text, shipped, stored
 
         rows = stored(store)
-        lent = [row | {"kind": f"{row['kind']} (shipped)"} for row in shipped(store)]
-        print(json.dumps(rows + lent, indent=1) if self.json else as_text(rows + lent))
-        print(f"{len(rows)} results in {store.folder}; {len(lent)} came with the lab", file=sys.stderr)
+        extra = [row | {"kind": f"{row['kind']} (shipped)"} for row in shipped(store)]
+        print(json.dumps(rows + extra, indent=1) if self.json else as_text(rows + extra))
+        print(f"{len(rows)} results in {store.folder}; {len(extra)} came with the lab", file=sys.stderr)
         if foreign := store.foreign():
             print(f"{len(foreign)} things there are not the lab's; `lab store verify` names them", file=sys.stderr)
 

@@ -13,6 +13,7 @@ from lab.datasets.glue import TASKS
 from lab.datasets.sentences import Labelled
 from lab.errors import ArgumentError, LabError, check_choice, check_type, check_whole, shown
 from lab.estimates import Estimate, mean
+from lab.jobs.job import work
 from lab.run import MOST_SEEDS, Run, Stored, complete
 from lab.spec import TUNINGS, FineTuning, RunSpec, Tuning, key
 from lab.statistics import INTERVAL, LEVEL
@@ -165,6 +166,7 @@ def finetune(
         if diverged := run.diverged:
             raise ArgumentError(f"run {run.key[:12]} diverged at step {diverged[0]}; give one that did not")
         if not store.has(spec):
+            work(specs[0]).check(specs[0])  # nothing is copied that cannot be tuned
             run.store.export(run.key, store.folder)
     complete(specs, store, device, progress)
     return TunedRuns([Tuned(spec, store) for spec in specs])

@@ -83,6 +83,7 @@ WRONG = {
     "sweep memorize --scale tiny": ("'tiny'", "smoke, laptop, paper"),
     "sweep memorize --scale smoke --device tpu": ("'tpu'", "auto, cpu, cuda"),
     "sweep memorize --scale smoke --out file": ("--out file", "is a file", "name a folder"),
+    "finetune d16b2183 cola": ("the run is of sraven", "GPT-Neo or RoBERTa", "`lab store list`"),
     "store export": ("lab store list", "lab store export"),
     "store clean 0123": ("lab store list", "lab store export"),
     "store export 0123 --out file": ("--out file", "is a file", "name a folder"),

@@ -50,6 +50,6 @@ def _fill(figure: go.Figure, column: int, rows: pd.DataFrame) -> None:
         line = {"color": faded(BLUE, 0.45) if several else BLUE, "width": 1 if several else 2}
         figure.add_scatter(x=run["step"], y=run["value"], name=name, mode="lines", line=line, showlegend=False, **at)
     if several:
-        line = {"color": BLUE, "width": 2.5}
+        line = {"color": BLUE, "width": 3}
         mean = {"name": f"mean of {rows['run'].nunique()} runs", "legendgroup": "mean", "showlegend": shown}
         figure.add_scatter(x=stats.index, y=stats["mean"], mode="lines", line=line, **mean, **at)

@@ -38,8 +38,8 @@ def as_markdown(card: dict[str, list[dict]]) -> str:
 
 def _lines(card: dict[str, list[dict]]) -> Iterator[str]:
     yield INTRODUCTION
-    own = sum(row["entry"].startswith(f"{OWN}/") for row in card["claims"])
-    yield f"{total(card['claims'])} {own} of them are questions of the lab's own, that no paper claims."
+    ours = sum(row["entry"].startswith(f"{OWN}/") for row in card["claims"])
+    yield f"{total(card['claims'])} {ours} of them are questions of the lab's own, that no paper claims."
     titles = {name: one.title for name, one in entries().items()}
     for paper, title in PAPERS.items():
         rows = [row for row in card["claims"] if row["entry"].startswith(f"{paper}/")]

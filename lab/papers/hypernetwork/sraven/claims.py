@@ -76,5 +76,11 @@ FIG5E = (
 )
 FIG5F = (
     Claim("decodable", "The rule can be decoded from the latent code of unseen combinations", decodable),
-    Claim("later", "The last layer tells more of the rule than the second", _later_layers),
+    Claim(
+        "later",
+        "The last layer tells more of the rule than the second",
+        _later_layers,
+        decides="3 seeds at scale overnight, with 5 million problems",
+        hours=4.5,
+    ),
 )

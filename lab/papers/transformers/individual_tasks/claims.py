@@ -70,8 +70,8 @@ def _mlp_gains_most(table: pd.DataFrame) -> Verdict:
 def attention_trains(table: pd.DataFrame, scale: str) -> str:
     """Learning the attention, too, costs nothing: a search that fails says nothing of where benefits come from."""
     means = per_seed(table, ["task", "method"]).mean().unstack().loc[learned_tasks(table)]
-    lost = [task for task, row in means.iterrows() if row[BOTH] < row[BASELINE] - POINTS_LOST]
-    return f"with learned attention, models of {', '.join(lost)} fall behind the baseline" if lost else ""
+    behind = [task for task, row in means.iterrows() if row[BOTH] < row[BASELINE] - POINTS_LOST]
+    return f"with learned attention, models of {', '.join(behind)} fall behind the baseline" if behind else ""
 
 
 def _beyond(table: pd.DataFrame, more: str, less: str) -> Verdict:

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, overload
 
 from torch import nn
 
-from lab import tasks
 from lab.catalogue import zoo as catalogue
 from lab.data import Data
-from lab.errors import ArgumentError, check_choice, check_number, check_whole, shown
+from lab.errors import ArgumentError, check_choice, check_whole, shown
 from lab.models.methods import METHODS
 from lab.nonlinearity import zoo as functions
 from lab.nonlinearity.part import as_part
@@ -21,24 +20,19 @@ from lab.own.search import search_data
 from lab.own.settings import Replaced
 from lab.papers.hypernetwork.settings import of_task, run_of_codes
 from lab.papers.simplicity.defaults import of_table
-from lab.papers.transformers.defaults import of_sequences
-from lab.papers.transformers.language.settings import language
 from lab.papers.transformers.settings import Setting
+from lab.request import parts_of, recipe_of, settings_of, words_of
 from lab.run import MOST_SEED, MOST_SEEDS, MOST_WIDTH, Run, Runs, complete
 from lab.scale import BEST, check_scale, largest_first
 from lab.search_results import EpisodeResult, SearchResult
-from lab.spec import EpisodeSpec, Part, SearchSpec, TwoLossSpec, by_episodes, own_table
+from lab.spec import EpisodeSpec, Part, SearchSpec, TwoLossSpec, by_episodes
 from lab.store import SHIPPED, Store, as_store
 from lab.tasks import Logic, Sraven, TableTask, Task, Text
-from lab.tasks.named import HELP, TEXT_HELP, table_named
-from lab.tasks.text import text_named
-from lab.training.optimizers import RULES
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MOST_LAYERS = 1000
-PARTS = ("mlp", "attention")  # where a non-linearity can be learned
 
 
 def search(
@@ -103,13 +97,13 @@ def search(
             task, model, replace, by, seed=seed, device=device, store=store, progress=progress, **settings
         )
     store, seed = as_store(store), check_whole("seed", seed, 0, MOST_SEED)
-    resolved, words = _of(task, scale), None if learn is None else _words(learn)
+    resolved, words = settings_of(task, scale), None if learn is None else words_of(learn)
     spec: SearchSpec | EpisodeSpec | TwoLossSpec
     if isinstance(resolved, Setting):
         if by not in (None, "two_loss"):
             name = resolved.task_name
             raise ArgumentError(f"by={shown(by)}: {name} is searched by two_loss; episodes are for tables")
-        spec = dataclasses.replace(resolved.search(_parts(words or ("mlp",))), seed=seed)
+        spec = dataclasses.replace(resolved.search(parts_of(words or ("mlp",))), seed=seed)
     else:
         table = resolved
         learned, by = " + ".join(words or ("shared",)), "episodes" if by is None else by
@@ -141,7 +135,8 @@ def train(
     mlp: the non-linearity: a name ("gelu", "identity", …), a `Spline`, or a polynomial of one (`phi.chebyshev(18)`).
         Default: GELU; for a table ReLU.
     attention: "softmax" or a `Spline`; for a `Logic` or a `Sraven` a name of `lab.models.methods`; a table has none.
-    steps: stop after so many. width: of the residual stream, or of hidden layers. layers, rate (the peak), batch: in
+    steps: of training. Up to the task's own number it stops early, on the same schedule; beyond, the schedule is as
+        long as that. width: of the residual stream, or of hidden layers. layers, rate (the peak, above 0), batch: in
         place of the task's own. optimizer: "sgd", "rmsprop" or "adam", for tables only.
     scale, device: as for `search`.
 
@@ -157,7 +152,7 @@ def train(
     >>> sorted(train("moby_dick", seeds=1, scale="smoke", progress=False).scores)
     ['accuracy_test', 'bits_test', 'loss_test']
     """
-    resolved = None if isinstance(task, (Logic, Sraven)) else _of(task, scale)
+    resolved = None if isinstance(task, (Logic, Sraven)) else settings_of(task, scale)
     table = None if isinstance(resolved, Setting) else resolved
     mlp = as_part(("gelu" if table is None else "relu") if mlp is None else mlp, "mlp")
     changes: dict[str, Any] = {}
@@ -180,28 +175,10 @@ def train(
     else:
         assert isinstance(resolved, Setting)
         specs = resolved.runs(seeds, mlp=mlp, attention=as_part(attention, "attention"), **changes)
-    recipe = _recipe(specs[0].recipe, steps, rate, batch, optimizer)
-    specs = [dataclasses.replace(spec, recipe=dataclasses.replace(spec.recipe, **recipe)) for spec in specs]
+    recipe = recipe_of(specs[0].recipe, steps, rate, batch, optimizer)
+    specs = [dataclasses.replace(spec, recipe=recipe) for spec in specs]
     complete(specs, store, device, progress)
     return Runs([Run(spec, store) for spec in specs])
-
-
-def _recipe(
-    recipe: Any, steps: int | None, rate: float | None, batch: int | None, optimizer: str | None
-) -> dict[str, Any]:
-    """What is to be changed of a recipe."""
-    changes: dict[str, Any] = {}
-    if steps is not None:
-        changes["stop"] = check_whole("steps", steps)
-    if rate is not None:
-        changes["rate"] = check_number("rate", rate, 0)
-    if batch is not None:
-        changes["batch"] = check_whole("batch", batch)
-    if optimizer is not None:
-        if not hasattr(recipe, "optimizer"):
-            raise ArgumentError(f"optimizer={shown(optimizer)}: this task is trained with Adam alone; leave it out")
-        changes["optimizer"] = check_choice("optimizer", optimizer, RULES)
-    return changes
 
 
 def trained(
@@ -259,38 +236,3 @@ def zoo(name: str | None = None, folder: str | Path | None = None) -> Spline | p
     ('addmod', 'laptop', 6)
     """
     return catalogue.table(folder) if name is None else functions.zoo(name, folder)
-
-
-def _parts(learn: tuple[str, ...]) -> tuple[str, ...]:
-    """What to search for, in the order of figures' own searches: one search has one name."""
-    if not set(learn) <= set(PARTS):
-        raise ArgumentError(f"learn={shown(learn)}: name what to search for, mlp or attention or both")
-    return tuple(part for part in PARTS if part in learn)
-
-
-def _of(task: str | Task | TableTask | Text | Data, scale: str) -> Setting | TableTask:
-    """The settings of an algorithmic task or a text; or the table that is meant."""
-    if task is None:
-        raise ArgumentError(f"task=None: give {', '.join(tasks.NAMES)}; {TEXT_HELP}; or {HELP}")
-    if isinstance(task, (Task, Text)) or task in tasks.NAMES:
-        return of_sequences(task, scale)
-    if isinstance(task, Data):
-        return own_table(task)
-    if not isinstance(task, str):
-        return task
-    if text_named(task) is not None:
-        return language(task, scale)
-    table = table_named(task)
-    if table is None:
-        raise ArgumentError(f"unknown task {shown(task)}; known: {', '.join(tasks.NAMES)}; {TEXT_HELP}; or {HELP}")
-    return table
-
-
-def _words(learn: str | Sequence[str]) -> tuple[str, ...]:
-    words = (learn,) if isinstance(learn, str) else learn
-    if not isinstance(words, Sequence) or not words or not all(isinstance(word, str) for word in words):
-        raise ArgumentError(
-            f"learn={shown(learn)}: name what to search for: of an algorithmic task mlp or attention or both, of a"
-            " table shared, layers or inputs"
-        )
-    return tuple(words)

@@ -29,7 +29,7 @@ LAYERS = (
     ("papers",),
     ("crossing",),
     ("own",),
-    ("catalogue", "api", "finetuning"),
+    ("catalogue", "api", "request", "finetuning"),
     ("widgets", "doctor"),
     ("gallery",),
     ("cli",),

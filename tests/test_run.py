@@ -13,7 +13,7 @@ from lab.errors import ArgumentError, LabError
 from lab.nonlinearity.part import as_part
 from lab.papers.hypernetwork.settings import FIGURE_METHODS, run_of_codes, sraven
 from lab.run import Run, complete
-from lab.spec import Knots, Learned, from_json, key
+from lab.spec import Knots, Learned, from_json, key, replace
 from lab.store import SHIPPED, Store
 
 
@@ -80,6 +80,22 @@ def test_steps_and_width_are_those_asked_for():
     assert runs.steps.tolist() == [2, 3] and runs[0].model().embedding.weight.shape[-1] == 16
     whole = train(width=16)
     assert whole.accuracy[:, 0].tolist() == runs.accuracy[:, 0].tolist(), "the schedule is that of the whole training"
+
+
+@pytest.mark.parametrize("task", ["memorize", "ab mod 5", "moby_dick", tasks.Logic()], ids=str)
+def test_more_steps_than_the_tasks_own_are_taken(task):
+    """On a schedule of that length; up to the task's own number the schedule, and so the key, is that of the task."""
+    whole = train(task, seeds=1)[0].spec
+    number = whole.recipe.last
+    longer = train(task, seeds=1, steps=number + 3)
+    assert longer.steps[-1] == number + 3 == longer[0].spec.recipe.steps and longer[0].spec.recipe.stop is None
+    assert train(task, seeds=1, steps=number)[0].spec == replace(whole, recipe=replace(whole.recipe, stop=number))
+
+
+def test_a_task_of_ones_own_is_trained_longer():
+    words = [f"{a}{b}" for a in "abcd" for b in "abcd"]
+    task = lab.Task.from_pairs(words, words, "copied")
+    assert train(task, seeds=1, steps=9).steps[-1] == 9
 
 
 WRONG = {

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+Recipe = TypeVar("Recipe", bound="Steps")
 
 
 class Steps:
@@ -19,6 +22,16 @@ class Steps:
     def last(self) -> int:
         """Number of steps that are really taken."""
         return self.steps if self.stop is None else min(self.stop, self.steps)
+
+    def taking(self: Recipe, steps: int) -> Recipe:
+        """The recipe with so many steps: up to its own number it stops early, on the same schedule; beyond, the
+        schedule is as long as that.
+
+        >>> AdamTrapezoid(500, 0.002, 64).taking(20).last, AdamTrapezoid(500, 0.002, 64).taking(2000).steps
+        (20, 2000)
+        """
+        changes = {"stop": steps} if steps <= self.steps else {"steps": steps, "stop": None}
+        return replace(self, **changes)  # type: ignore[type-var]
 
     @property
     def watched(self) -> tuple[str, ...]:

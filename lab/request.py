@@ -1,0 +1,98 @@
+"""What a call of `lab.search` or `lab.train` asks for, in the terms of the papers' settings."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from lab import tasks
+from lab.data import Data
+from lab.errors import ArgumentError, check_choice, check_number, check_whole, shown
+from lab.papers.transformers.defaults import of_sequences
+from lab.papers.transformers.language.settings import language
+from lab.papers.transformers.settings import Setting
+from lab.spec import own_table
+from lab.spec.recipes import Steps
+from lab.tasks import TableTask, Task, Text
+from lab.tasks.named import HELP, TEXT_HELP, table_named
+from lab.tasks.text import text_named
+from lab.training.optimizers import RULES
+
+PARTS = ("mlp", "attention")  # where a non-linearity can be learned
+Recipe = TypeVar("Recipe", bound=Steps)
+
+
+def settings_of(task: str | Task | TableTask | Text | Data, scale: str) -> Setting | TableTask:
+    """The settings of an algorithmic task or a text; or the table that is meant.
+
+    >>> settings_of("memorize", "smoke").task_name, settings_of("ab mod 5", "smoke").modulus
+    ('memorize', 5)
+    """
+    if task is None:
+        raise ArgumentError(f"task=None: give {', '.join(tasks.NAMES)}; {TEXT_HELP}; or {HELP}")
+    if isinstance(task, (Task, Text)) or task in tasks.NAMES:
+        return of_sequences(task, scale)
+    if isinstance(task, Data):
+        return own_table(task)
+    if not isinstance(task, str):
+        return task
+    if text_named(task) is not None:
+        return language(task, scale)
+    table = table_named(task)
+    if table is None:
+        raise ArgumentError(f"unknown task {shown(task)}; known: {', '.join(tasks.NAMES)}; {TEXT_HELP}; or {HELP}")
+    return table
+
+
+def words_of(learn: str | Sequence[str]) -> tuple[str, ...]:
+    """What to search for, as words.
+
+    >>> words_of("mlp"), words_of(["attention", "mlp"])
+    (('mlp',), ('attention', 'mlp'))
+    """
+    words = (learn,) if isinstance(learn, str) else learn
+    if not isinstance(words, Sequence) or not words or not all(isinstance(word, str) for word in words):
+        raise ArgumentError(
+            f"learn={shown(learn)}: name what to search for: of an algorithmic task mlp or attention or both, of a"
+            " table shared, layers or inputs"
+        )
+    return tuple(words)
+
+
+def parts_of(learn: tuple[str, ...]) -> tuple[str, ...]:
+    """What to search for, in the order of figures' own searches: one search has one name.
+
+    >>> parts_of(("attention", "mlp", "mlp"))
+    ('mlp', 'attention')
+    """
+    if not set(learn) <= set(PARTS):
+        raise ArgumentError(f"learn={shown(learn)}: name what to search for, mlp or attention or both")
+    return tuple(part for part in PARTS if part in learn)
+
+
+def recipe_of(
+    recipe: Recipe,
+    steps: int | None = None,
+    rate: float | None = None,
+    batch: int | None = None,
+    optimizer: str | None = None,
+) -> Recipe:
+    """A task's recipe with what is asked for in place of its own.
+
+    >>> from lab.spec import AdamTrapezoid
+    >>> recipe_of(AdamTrapezoid(500, 0.002, 64), steps=2000, rate=0.1)  # doctest: +ELLIPSIS
+    AdamTrapezoid(steps=2000, rate=0.1, batch=64, ...)
+    """
+    changes: dict[str, Any] = {}
+    if rate is not None:
+        changes["rate"] = check_number("rate", rate, 0)
+    if batch is not None:
+        changes["batch"] = check_whole("batch", batch)
+    if optimizer is not None:
+        if not hasattr(recipe, "optimizer"):
+            raise ArgumentError(f"optimizer={shown(optimizer)}: this task is trained with Adam alone; leave it out")
+        changes["optimizer"] = check_choice("optimizer", optimizer, RULES)
+    if steps is not None:
+        recipe = recipe.taking(check_whole("steps", steps))
+    return dataclasses.replace(recipe, **changes)  # type: ignore[type-var]

@@ -11,13 +11,15 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from lab.data.splits import DEFAULT_SPLITS, divide
-from lab.errors import ArgumentError, check_type, check_whole
+from lab.errors import ArgumentError, check_type, check_whole, shown
 
 PAD, SEPARATOR = "<pad>", "<sep>"
 METRICS = ("token", "sequence")
@@ -127,27 +129,36 @@ class Task:
         inputs, outputs: a text each, whose tokens are its characters, or words in a list. splits: as `lab.Data` has
             them: search, val and test, a share, a number of examples or their indices each; default .2, .1, .1.
 
+        Examples of equal inputs are drawn into one split, so that none of `test` was trained on; splits have about
+        their shares then. Their outputs may differ: the best that a model can do is to answer with the most common
+        one. Examples given by their indices stay where they are put.
+
         >>> words = [f"{a}{b}" for a in "abcd" for b in "abcd"]
         >>> task = Task.from_pairs(words, [word[::-1] for word in words], name="reversed")
         >>> task.vocabulary, {name: len(split) for name, split in task.splits.items()}, task.show("test", 0)
         (('<pad>', '<sep>', 'a', 'b', 'c', 'd'), {'search': 3, 'val': 2, 'test': 2, 'train': 9}, 'a a <sep> a a')
+        >>> twice = Task.from_pairs(words * 2, words * 2, name="copied twice")
+        >>> train, test = (set(map(tuple, twice.splits[name].tokens.tolist())) for name in ("train", "test"))
+        >>> len(train), len(test), len(train & test)
+        (9, 2, 0)
         """
-        if len(inputs) != len(outputs):
-            raise ArgumentError(f"{len(inputs)} inputs and {len(outputs)} outputs; give one output an input")
-        empty = [i for i, (x, y) in enumerate(zip(inputs, outputs, strict=True)) if not len(x) or not len(y)]
-        if empty or not len(inputs):
+        read, answered = _rows("inputs", inputs), _rows("outputs", outputs)
+        if len(read) != len(answered):
+            raise ArgumentError(f"{len(read)} inputs and {len(answered)} outputs; give one output an input")
+        empty = [i for i, (x, y) in enumerate(zip(read, answered, strict=True)) if not len(x) or not len(y)]
+        if empty or not len(read):
             where = f"example {empty[0]} has no input or no output" if empty else "there are no examples"
             raise ArgumentError(f"{where}; give one token or more of each")
-        words = sorted({str(token) for side in (inputs, outputs) for row in side for token in row})
+        words = sorted({token for side in (read, answered) for row in side for token in row})
         vocabulary = (PAD, SEPARATOR, *(word for word in words if word not in (PAD, SEPARATOR)))
         ids = {word: number for number, word in enumerate(vocabulary)}
-        rows = [[*map(str, x), SEPARATOR, *map(str, y)] for x, y in zip(inputs, outputs, strict=True)]
+        rows = [[*x, SEPARATOR, *y] for x, y in zip(read, answered, strict=True)]
         tokens = torch.zeros(len(rows), max(map(len, rows)), dtype=torch.int64)
         output = torch.zeros_like(tokens, dtype=torch.bool)
-        for number, (row, x) in enumerate(zip(rows, inputs, strict=True)):
+        for number, (row, x) in enumerate(zip(rows, read, strict=True)):
             tokens[number, : len(row)] = torch.tensor([ids[word] for word in row])
             output[number, len(x) + 1 : len(row)] = True
-        indices = divide(DEFAULT_SPLITS if splits is None else splits, len(rows), seed=check_whole("seed", seed, 0))
+        indices = _indices(DEFAULT_SPLITS if splits is None else splits, read, check_whole("seed", seed, 0))
         return cls(name, vocabulary, {key: Split(tokens[at], output[at]) for key, at in indices.items()}, metric)
 
     @cached_property
@@ -191,3 +202,34 @@ class Task:
 
 def _describe(tensor: Tensor) -> str:
     return f"{str(tensor.dtype).removeprefix('torch.')} of shape {tuple(tensor.shape)}"
+
+
+def _rows(name: str, given: Any) -> list[list[str]]:
+    """Texts or lists of words as lists of tokens."""
+    try:
+        rows = list(given)
+    except TypeError as error:
+        raise ArgumentError(f"{name}={shown(given)}: give a list of texts, or of lists of words") from error
+    for number, row in enumerate(rows):
+        try:
+            rows[number] = [str(token) for token in row]
+        except TypeError as error:
+            said = f"{name}[{number}]={shown(row)} is no row of tokens"
+            raise ArgumentError(f"{said}; give a text, or a list of words") from error
+    return rows
+
+
+def _indices(splits: Mapping[str, Any], inputs: list[list[str]], seed: int) -> dict[str, np.ndarray]:
+    """The examples of each split; those with equal inputs in one, as far as they are drawn."""
+    indices = divide(splits, len(inputs), seed=seed)
+    numbers: dict[tuple[str, ...], int] = {}
+    groups = np.array([numbers.setdefault(tuple(row), len(numbers)) for row in inputs])
+    if len(numbers) == len(inputs) or not any(isinstance(part, Real) for part in splits.values()):
+        return indices
+    try:
+        return divide(splits, len(inputs), groups=groups, seed=seed)
+    except ArgumentError as error:
+        raise ArgumentError(
+            f"{len(inputs)} examples have {len(numbers)} distinct inputs, too few for these splits: equal inputs are"
+            " drawn into one; give more inputs, or the examples of each split by their indices"
+        ) from error

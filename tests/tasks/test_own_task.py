@@ -1,5 +1,7 @@
 """Token tasks of the user's own: known by their content, trained and stored as the lab's."""
 
+import random
+
 import pytest
 import torch
 
@@ -13,6 +15,7 @@ from lab.training.loop import train
 from tests.training.making import MODEL, RECIPE
 
 WORDS = [f"{a}{b}{c}" for a in "abcd" for b in "abcd" for c in "abcd"]
+HALVES = {"train": [0], "search": [1], "val": [2], "test": [3, 4]}
 SHORT = {"scale": "smoke", "progress": False}
 
 
@@ -25,8 +28,39 @@ def test_examples_are_their_tokens_and_splits_are_disjoint():
     seen = {task.show(split, i) for split in task.splits for i in range(len(task.splits[split]))}
     assert seen == {f"{' '.join(word)} <sep> {' '.join(word[::-1])}" for word in WORDS}
     assert sum(len(split) for split in task.splits.values()) == len(WORDS)
-    lists = lab.Task.from_pairs([["go", "left"], ["stop"]] * 10, [["1"], ["2", "3"]] * 10, "steps")
-    assert lists.show("train", 0) in ("go left <sep> 1", "stop <sep> 2 3")
+    lists = lab.Task.from_pairs([["go", "left"], *"abcd"], [["1"], *[["2", "3"]] * 4], "steps", splits=HALVES)
+    assert lists.show("train", 0) == "go left <sep> 1" and lists.show("val", 0) == "b <sep> 2 3"
+
+
+def test_equal_inputs_are_in_one_split():
+    """Whatever is answered to them: else a test example would be one of training."""
+    draw = random.Random(0)
+    sums = [(draw.randrange(10), draw.randrange(10)) for _ in range(600)]
+    contradictory = [str(a + b + draw.randrange(2)) for a, b in sums]
+    for outputs in ([str(a + b) for a, b in sums], contradictory):
+        task = lab.Task.from_pairs([f"{a}+{b}" for a, b in sums], outputs, "sums")
+        inputs = [{tuple(row[:4].tolist()) for row in split.tokens} for split in task.splits.values()]
+        assert sum(map(len, inputs)) == len(set(sums)) == len(set().union(*inputs))
+        assert sum(map(len, task.splits.values())) == 600 and len(task.splits["train"]) > 300
+
+
+DIGESTS = {  # of tasks that were trained before equal inputs were kept together
+    "7d2cf2c1310c148880ff5e20459aaf46a079271b299f43a8053f95dd836ec598": {},
+    "1e20f17152105111bf2a6e66922e38ede2cacc77446ce9e99c41ce6fd9cbdd90": {"seed": 3},
+    "441fdc3615c23cd28761d9c451fff6dfcb82a7ab0151420fd8f2c1c4f97aeb74": {
+        "splits": {"search": 8, "val": list(range(10)), "test": 0.2}
+    },
+}
+
+
+@pytest.mark.parametrize("digest", DIGESTS)
+def test_a_task_without_repeated_inputs_stays_what_it_is(digest):
+    assert reverse(**DIGESTS[digest]).digest == digest
+
+
+def test_examples_that_are_named_stay_where_they_are_put():
+    task = lab.Task.from_pairs(["a", "b"] * 4, ["1", "2"] * 4, "two", splits=HALVES | {"test": [3, 5, 6, 7]})
+    assert [task.show(name, 0) for name in ("train", "search", "test")] == ["a <sep> 1", "b <sep> 2", "b <sep> 2"]
 
 
 def test_a_task_of_the_labs_given_as_ones_own_trains_to_the_same_bits():
@@ -65,6 +99,10 @@ def test_what_is_searched_and_trained_is_kept(store_folder):
         ("example 1 has no input or no output", (["a", ""], ["b", "c"])),
         ("there are no examples", ([], [])),
         ("would have no row of 3", (["a", "b", "c"], ["b", "c", "d"])),
+        ("inputs[0]=1 is no row of tokens; give a text, or a list of words", ([1, 2], [3, 4])),
+        ("outputs[1]=4 is no row of tokens", (["1", "2"], ["3", 4])),
+        ("inputs=3: give a list of texts", (3, ["4"])),
+        ("40 examples have 2 distinct inputs", (["a", "b"] * 20, ["c", "d"] * 20)),
     ],
 )
 def test_what_makes_no_task_is_said_in_one_line(said, given):

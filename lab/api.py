@@ -14,7 +14,7 @@ from lab.data import Data
 from lab.errors import ArgumentError, check_choice, check_whole, shown
 from lab.models.methods import METHODS
 from lab.nonlinearity import zoo as functions
-from lab.nonlinearity.part import as_part
+from lab.nonlinearity.part import Function, as_part
 from lab.nonlinearity.spline import Spline
 from lab.own.search import search_data
 from lab.own.settings import Replaced
@@ -25,7 +25,7 @@ from lab.request import parts_of, recipe_of, settings_of, words_of
 from lab.run import MOST_SEED, MOST_SEEDS, MOST_WIDTH, Run, Runs, complete
 from lab.scale import BEST, check_scale, largest_first
 from lab.search_results import EpisodeResult, SearchResult
-from lab.spec import EpisodeSpec, Part, SearchSpec, TwoLossSpec, by_episodes
+from lab.spec import EpisodeSpec, SearchSpec, TwoLossSpec, by_episodes
 from lab.store import SHIPPED, Store, as_store
 from lab.tasks import Logic, Sraven, TableTask, Task, Text
 
@@ -114,8 +114,8 @@ def search(
 
 def train(
     task: str | Task | Logic | Sraven | TableTask | Text | Data,
-    mlp: nn.Module | Part | None = None,
-    attention: nn.Module | Part = "softmax",
+    mlp: Function | None = None,
+    attention: Function = "softmax",
     seeds: int = 6,
     scale: str = "laptop",
     steps: int | None = None,
@@ -132,9 +132,12 @@ def train(
     """Train models for a task from scratch, one run for each seed. Runs that the store has are read, not repeated.
 
     task: as for `search`, or a `Logic` or a `Sraven`. On a `lab.Data`, models train on its `train` and `search`.
-    mlp: the non-linearity: a name ("gelu", "identity", …), a `Spline`, or a polynomial of one (`phi.chebyshev(18)`).
-        Default: GELU; for a table ReLU.
-    attention: "softmax" or a `Spline`; for a `Logic` or a `Sraven` a name of `lab.models.methods`; a table has none.
+    mlp: the non-linearity: a name ("gelu", "identity", …), one in the zoo ("transformers/memorize"), a `Spline`, a
+        polynomial of one (`phi.chebyshev(18)`), what `search` gives; or a module without weights or a function of a
+        tensor, such as torch.sin: without a name of the lab it becomes `Spline.from_function(torch.sin)`. Default:
+        GELU; for a table ReLU.
+    attention: "softmax", or a function as for mlp; for a `Logic` or a `Sraven` a name of `lab.models.methods`; a table
+        has none.
     steps: of training. Up to the task's own number it stops early, on the same schedule; beyond, the schedule is as
         long as that. width: of the residual stream, or of hidden layers. layers, rate (the peak, above 0), batch: in
         place of the task's own. optimizer: "sgd", "rmsprop" or "adam", for tables only.

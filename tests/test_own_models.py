@@ -330,7 +330,8 @@ THREE = lab.Data.from_arrays(own.NUMBERS, np.arange(240) % 3)
 WRONG = {
     "model ignores its seed": lambda: compare(make=same),
     "its activations are torch.nn.modules.activation.GELU (1, 3)": lambda: compare(replace=nn.SiLU),
-    "a list of 1, no tuple": lambda: compare(replace=[nn.GELU]),
+    "replace=a list of 1, no tuple": lambda: compare(replace=[nn.GELU]),
+    "replace=GELU(approximate='none') is a module; give its class": lambda: compare(replace=nn.GELU()),
     "model is a Sequential; give a function": lambda: compare(make=NET),
     "model is the class Wrong; give a function that makes one from a seed: lambda seed: Wrong()": lambda: compare(
         make=Wrong

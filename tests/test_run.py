@@ -66,6 +66,15 @@ def test_a_searched_function_trains_as_itself_and_is_found_again():
     assert facts["key"] == key(found.spec) and facts["spec"]["task"] == "memorize" and facts["device"]
 
 
+def test_a_function_is_given_as_people_have_it():
+    found, spline = search(), lab.Spline.from_function(torch.sin)
+    for given, part in (("transformers/memorize", lab.zoo("transformers/memorize")), (found, found.spline)):
+        assert train(mlp=given)[0].spec == train(mlp=part)[0].spec
+    assert train(mlp=torch.sin)[0].spec == train(mlp=spline)[0].spec
+    assert train(attention=torch.sin)[0].spec == train(attention=spline)[0].spec
+    assert train(mlp=torch.nn.GELU())[0].spec == train()[0].spec
+
+
 def test_a_search_gives_the_function_that_was_asked_for():
     both = search(learn=("attention", "mlp"))
     assert both.splines.keys() == {"mlp", "attention"} and torch.equal(both.spline.values, both.splines["mlp"].values)
@@ -112,7 +121,8 @@ WRONG = {
     "'sine'": {"mlp": "sine"},
     "'softmax'": {"mlp": "softmax"},
     "one function a run": {"mlp": lab.Spline(torch.zeros(2, 5))},
-    "neither a name nor a lab.Spline": {"mlp": torch.nn.GELU()},
+    "mlp=3 is no function": {"mlp": 3},
+    "attention: a PReLU has weights of its own": {"attention": torch.nn.PReLU()},
 }
 
 

@@ -1,6 +1,8 @@
-"""Non-linearities of the literature that `torch.nn` does not have (transformers paper, Table 3)."""
+"""Non-linearities that `torch.nn` does not have: some of the transformers paper's Table 3, and the user's own."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -42,3 +44,23 @@ class Gaussian(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Each number by itself."""
         return (-x.square()).exp()
+
+
+class Called(nn.Module):
+    """A function of the user's, such as torch.sin, as a module.
+
+    >>> Called(torch.sin)
+    Called(sin)
+    """
+
+    def __init__(self, function: Callable[[Tensor], Tensor]):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Its value."""
+        return self.function(x)
+
+    def extra_repr(self) -> str:
+        """The function's name."""
+        return getattr(self.function, "__name__", type(self.function).__name__)

@@ -2,18 +2,71 @@
 
 from __future__ import annotations
 
-from typing import cast, overload
+from collections.abc import Callable
+from typing import Any, Protocol, cast, overload
 
 import torch
 from torch import nn
 
-from lab.errors import ArgumentError, check_choice, shown
+from lab.errors import ArgumentError, check_choice, described, shortened, shown
+from lab.nonlinearity.functions import Called
 from lab.nonlinearity.named import NAMES, named
 from lab.nonlinearity.polynomial import Polynomial
 from lab.nonlinearity.spline import Spline
+from lab.nonlinearity.zoo import zoo
 from lab.spec import Coefficients, Knots, Learned, ModuleFunction, Part, Resolved, Shaped, remembered
 
+
+class HasSpline(Protocol):
+    """What has a learned function: what `lab.search` gives."""
+
+    @property
+    def spline(self) -> Spline:
+        """The function."""
+
+
+Function = nn.Module | Part | Callable[[torch.Tensor], torch.Tensor] | HasSpline  # a non-linearity as people have it
 SHAPES = ("symmetrized", "polynomial", "chebyshev")  # methods of Spline; the last two take a degree
+
+
+def as_function(given: Function, name: str = "phi") -> nn.Module | Part:
+    """A non-linearity as people have it: a module, or as a spec names it. Everything that takes one takes these.
+
+    given: a name ("gelu"), a name in the zoo ("transformers/memorize"), a `Spline` or what has one (what `lab.search`
+        gives), a module or a function of a tensor. name: of the argument that it is.
+
+    >>> as_function("transformers/memorize"), as_function(nn.GELU()), as_function(torch.relu), as_function(torch.sin)
+    (Spline((361,) knots on [-20, 20]), 'gelu', 'relu', Called(sin))
+    """
+    if not isinstance(given, nn.Module) and isinstance(getattr(given, "spline", None), Spline):
+        given = _spline_of(given, name)
+    if isinstance(given, str) and "/" in given:
+        return zoo(given)
+    if isinstance(given, str) and given != "softmax":
+        return check_choice(name, given, NAMES, ", or a lab.Spline, or a name of lab.zoo()")
+    if isinstance(given, type):
+        raise ArgumentError(f"{name} is {described(given)}; give {given.__name__}()")
+    if isinstance(given, (Spline, Polynomial, str, Knots, Coefficients, Learned, Shaped, ModuleFunction)):
+        return given
+    if not callable(given):
+        raise ArgumentError(f"{name}={shown(given)} is no function; give a name ('gelu'), a lab.Spline or torch.sin")
+    known = next((word for word in NAMES if _is(given, word)), None)
+    return known or (given if isinstance(given, nn.Module) else Called(given))
+
+
+def _spline_of(given: Any, name: str) -> Spline:
+    """The function that a search found for this argument; of a shape the function itself."""
+    splines = getattr(given, "splines", {})
+    if len(splines) > 1 and name not in splines and "mlp" not in splines:
+        raise ArgumentError(f"{name}: the search has the functions {', '.join(splines)}; give one of its .splines")
+    return splines.get(name, given.spline)
+
+
+def _is(given: Any, word: str) -> bool:
+    """Whether a module or a function of torch is the one of this name, with its default settings."""
+    if isinstance(given, nn.Module):
+        return type(given) is NAMES[word] and repr(given) == repr(named(word))
+    return any(getattr(home, word, None) is given for home in (torch, nn.functional))
 
 
 @overload
@@ -21,29 +74,41 @@ def as_part(part: Spline, name: str = "phi") -> Knots: ...
 @overload
 def as_part(part: Polynomial, name: str = "phi") -> Coefficients: ...
 @overload
-def as_part(part: nn.Module | Part, name: str = "phi") -> Part: ...
-def as_part(part: nn.Module | Part, name: str = "phi") -> Part:
-    """A non-linearity as a spec names it. name: of the argument that it is.
+def as_part(part: Function, name: str = "phi") -> Part: ...
+def as_part(part: Function, name: str = "phi") -> Part:
+    """A non-linearity, of all that `as_function` takes, as a spec names it; "softmax" is one, too. name: of the
+    argument that it is. Functions without a name are splines through their values on [-20, 20].
 
     >>> as_part(Spline(torch.tensor([0.0, 1.0]), low=-1.0, high=1.0))
     Knots(low=-1.0, high=1.0, values=(0.0, 1.0))
+    >>> as_part(nn.GELU()), as_part(torch.sin) == as_part(Spline.from_function(torch.sin))
+    ('gelu', True)
     """
-    if isinstance(part, Spline):
-        if part.values.dim() != 1:
-            raise ArgumentError(f"{name}: this spline has one function a run; give one function, of shape (knots,)")
-        if not part.values.isfinite().all():
-            raise ArgumentError(f"{name}: this spline has values that are not finite; nothing can be trained with it")
-        return Knots(part.low, part.high, tuple(part.values.detach().cpu().tolist()))
-    if isinstance(part, Polynomial):
-        return Coefficients(part.low, part.high, part.coefficients, part.basis)
-    if not isinstance(part, (str, Knots, Coefficients, Learned, Shaped, ModuleFunction)):
-        raise ArgumentError(
-            f"{name}={shown(part)} is neither a name nor a lab.Spline nor a polynomial of one;"
-            " for other modules name them as torch.nn does: 'gelu'"
-        )
-    if isinstance(part, str) and part != "softmax":
-        check_choice(name, part, NAMES, ", or a lab.Spline")
-    return part
+    function = as_function(part, name)
+    if isinstance(function, Polynomial):
+        return Coefficients(function.low, function.high, function.coefficients, function.basis)
+    if not isinstance(function, nn.Module):
+        return function
+    spline = function if isinstance(function, Spline) else _through(function, name)
+    if spline.values.dim() != 1:
+        raise ArgumentError(f"{name}: this spline has one function a run; give one function, of shape (knots,)")
+    if not spline.values.isfinite().all():
+        raise ArgumentError(f"{name}: this spline has values that are not finite; nothing can be trained with it")
+    return Knots(spline.low, spline.high, tuple(spline.values.detach().cpu().tolist()))
+
+
+def _through(module: nn.Module, name: str) -> Spline:
+    """The spline through the values of a module without weights."""
+    what = "a function" if isinstance(module, Called) else described(module)
+    if any(True for _ in module.parameters()):
+        raise ArgumentError(f"{name}: {what} has weights of its own; give a lab.Spline, or lab.compare your own model")
+    try:
+        return Spline.from_function(module)
+    except ArgumentError as error:
+        raise ArgumentError(f"{name}: {what} {str(error).removeprefix('f ')}") from error
+    except Exception as error:
+        said = f"{type(error).__name__} ({shortened(str(error))})"
+        raise ArgumentError(f"{name}: {what} fails with {said}; give a function of a tensor, as torch.sin") from error
 
 
 @overload

@@ -13,10 +13,10 @@ from torch import nn
 from lab.errors import ArgumentError, check_flag, described, shown
 from lab.nonlinearity.activations import FUNCTIONS, Place, is_known, one_of, places_in, what_there_is
 from lab.nonlinearity.channels import LazyChannelSpline, channel_axis
-from lab.nonlinearity.named import named
+from lab.nonlinearity.part import Function, as_function, as_module
 from lab.nonlinearity.scaled import ScaledSpline
 from lab.nonlinearity.spline import Spline
-from lab.nonlinearity.zoo import zoo
+from lab.spec import Coefficients, Knots
 
 Old = type[nn.Module] | Callable | str  # what is replaced; or a tuple of these
 PLACES = "a class such as torch.nn.GELU or a pattern such as '*.mlp.act'"
@@ -26,7 +26,7 @@ MARK = "of_swap"  # attribute of the modules that `swap` puts into a model
 def swap(
     model: nn.Module,
     old: Old | tuple[Old, ...],
-    phi: nn.Module | str,
+    phi: Function,
     *,
     learnable: bool | None = None,
     shared: bool = False,
@@ -39,8 +39,9 @@ def swap(
     old: what to replace: a class (`torch.nn.GELU`; subclasses count), a pattern of qualified names, where "*" stands
         for anything ("*.mlp.act"), a function that modules keep as an attribute (`torch.nn.functional.relu`), or a
         tuple of these.
-    phi: a `Spline`, any module that maps a tensor to its own shape, a name ("relu") or a name in the zoo. The model
-        gets copies: `phi` itself neither moves nor learns. The function that learns is `model.get_submodule(names[0])`.
+    phi: a `Spline`, any module or function that maps a tensor to its own shape (torch.sin), a name ("relu"), a name in
+        the zoo, or what `lab.search` gives. The model gets copies: `phi` itself neither moves nor learns. The function
+        that learns is `model.get_submodule(names[0])`.
     learnable: whether its parameters get gradients. None: as in `phi` (splines are frozen by default).
     shared: False: each place has its own copy. True: one module is in all places, so that one function is learned for
         all layers, as in the papers. Places that shared a module before share one afterwards, in both cases.
@@ -64,7 +65,7 @@ def swap(
     >>> model[1]
     Spline((361,) knots on [-20, 20])
     """
-    kinds = _kinds(old)
+    kinds = kinds_of(old)
     if not isinstance(model, nn.Module):
         raise ArgumentError(f"model is {described(model)}; give a torch.nn.Module")
     check_flag("shared", shared)
@@ -94,25 +95,31 @@ def swap(
     return [place.name for place in places]
 
 
-def _kinds(old: Old | tuple[Old, ...]) -> tuple[Old, ...]:
+def kinds_of(old: Old | tuple[Old, ...], name: str = "old") -> tuple[Old, ...]:
+    """What is to be replaced, each checked. name: of the argument that it is.
+
+    >>> kinds_of("*.act"), len(kinds_of((nn.GELU, nn.ReLU)))
+    (('*.act',), 2)
+    """
     kinds = old if isinstance(old, tuple) else (old,)
     for kind in kinds:
         if isinstance(kind, nn.Module):
-            name = f"torch.nn.{type(kind).__name__}"
-            raise ArgumentError(f"old={shown(kind)} is a module; give its class, {name}, or a name")
+            advice = f"give its class, torch.nn.{type(kind).__name__}, or a name"
+            raise ArgumentError(f"{name}={shown(kind)} is a module; {advice}")
         if not (isinstance(kind, str) or callable(kind)):
             given = f"a list of {len(kind)}, no tuple" if isinstance(kind, list) else shown(kind)
-            raise ArgumentError(f"old={given}: give {PLACES}")
+            raise ArgumentError(f"{name}={given}: give {PLACES}")
     if not kinds:
-        raise ArgumentError(f"old=() names nothing; give {PLACES}")
+        raise ArgumentError(f"{name}=() names nothing; give {PLACES}")
     return kinds
 
 
-def _module(phi: nn.Module | str, learnable: bool | None) -> nn.Module:
-    if isinstance(phi, str):
-        phi = zoo(phi) if "/" in phi else named(phi)
+def _module(given: Function, learnable: bool | None) -> nn.Module:
+    phi = as_function(given)
+    if isinstance(phi, (Knots, Coefficients)) or (isinstance(phi, str) and phi != "softmax"):
+        phi = as_module(phi)
     if not isinstance(phi, nn.Module):
-        raise ArgumentError(f"phi is {described(phi)}; give a lab.Spline, a torch.nn.Module, or a name ('relu')")
+        raise ArgumentError(f"phi is {described(given)}; give a lab.Spline, a torch.nn.Module, or a name ('relu')")
     if learnable is None:
         return phi
     if learnable and not any(True for _ in phi.parameters()):

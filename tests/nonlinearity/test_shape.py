@@ -177,11 +177,49 @@ def test_a_shape_is_the_method_of_its_name(shape):
 
 
 @pytest.mark.parametrize(
-    "wrong", [torch.nn.GELU(), 3, None, some((7,), 0).symmetrized()], ids=lambda w: type(w).__name__
+    ("given", "name"),
+    [(torch.nn.GELU(), "gelu"), (torch.relu, "relu"), (torch.nn.functional.silu, "silu"), (torch.sinc, "sinc")],
+    ids=str,
 )
-def test_what_is_no_non_linearity_is_named(wrong):
-    with pytest.raises(ArgumentError, match="neither a name nor a lab.Spline nor a polynomial"):
-        as_part(wrong)
+def test_what_has_a_name_is_named(given, name):
+    assert as_part(given) == name
+
+
+@pytest.mark.parametrize("given", [torch.sin, torch.nn.GELU(approximate="tanh"), lambda x: x.cos()], ids=str)
+def test_other_functions_are_splines_through_their_values(given):
+    assert as_part(given) == as_part(Spline.from_function(given))
+
+
+def test_a_name_of_the_zoo_and_what_a_search_gives_are_their_splines():
+    class Result:
+        def __init__(self, **splines):
+            self.splines, self.spline = splines, next(iter(splines.values()))
+
+    phi, other = zoo("transformers/memorize"), some((7,), 0)
+    assert as_part(other.symmetrized()) == as_part(other.symmetrized().spline)
+    assert as_part("transformers/memorize") == as_part(phi) == as_part(Result(phi=phi), "mlp")
+    both = Result(mlp=phi, attention=other)
+    assert as_part(both, "attention") == as_part(other) and as_part(both, "mlp") == as_part(both) == as_part(phi)
+    with pytest.raises(ArgumentError, match=r"mlp: the search has the functions phi0, phi1; give one of its .splines"):
+        as_part(Result(phi0=phi, phi1=other), "mlp")
+
+
+WRONG = {
+    "mlp=3 is no function; give a name": 3,
+    "mlp=None is no function": None,
+    r"the class GELU.*give GELU\(\)": torch.nn.GELU,
+    "no function 'transformers/chess' in the zoo": "transformers/chess",
+    "mlp: a PReLU has weights of its own": torch.nn.PReLU(),
+    "mlp: a function gives shape": lambda x: x[:3],
+    "mlp: a function fails with AttributeError": lambda x: x.sine(),
+}
+
+
+@pytest.mark.parametrize("said", WRONG)
+def test_what_is_no_non_linearity_is_named(said):
+    with pytest.raises(ArgumentError, match=said) as raised:
+        as_part(WRONG[said], "mlp")
+    assert "\n" not in str(raised.value)
 
 
 def test_an_unknown_shape_is_named():

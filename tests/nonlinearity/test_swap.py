@@ -280,9 +280,11 @@ REFUSED = {
     "h.0.ln_1 is a LayerNorm with weights": lambda: (gpt2(), "*.ln_*", wave()),
     "0 is a Linear with weights": lambda: (nn.Sequential(nn.Linear(2, 2)), nn.Linear, wave()),
     "ReLU.* has nothing that could be learned": lambda: (gpt2(), "*.act", "relu", True),
-    "unknown non-linearity 'sine'": lambda: (gpt2(), "*.act", "sine"),
+    "unknown phi 'sine'": lambda: (gpt2(), "*.act", "sine"),
     "no function 'transformers/chess' in the zoo": lambda: (gpt2(), "*.act", "transformers/chess"),
-    "phi is a function": lambda: (gpt2(), "*.act", torch.sin),
+    r"phi is the class SiLU; give SiLU\(\)": lambda: (gpt2(), "*.act", nn.SiLU),
+    "phi=3 is no function; give a name": lambda: (gpt2(), "*.act", 3),
+    r"Called\(sin\) has nothing that could be learned": lambda: (gpt2(), "*.act", torch.sin, True),
     r"old=GELU\(approximate='none'\) is a module; give its class": lambda: (gpt2(), nn.GELU(), wave()),
     "old=3: give a class": lambda: (gpt2(), 3, wave()),
     r"old=\(\) names nothing": lambda: (gpt2(), (), wave()),
@@ -297,6 +299,21 @@ def test_refusals_are_one_line_and_change_nothing(said):
     with pytest.raises(ArgumentError, match=said) as raised:
         lab.swap(model, old, phi, learnable=learnable[0] if learnable else None)
     assert "\n" not in str(raised.value) and repr(model) == before
+
+
+@pytest.mark.parametrize("phi", [torch.sin, lambda x: x.cos(), F.silu, lab.zoo("transformers/memorize")], ids=str)
+def test_functions_are_put_in_as_they_are(phi):
+    model, x = nn.Sequential(nn.Linear(3, 4), nn.GELU()), torch.linspace(-30, 30, 6).reshape(2, 3)
+    lab.swap(model, nn.GELU, phi)
+    torch.testing.assert_close(model(x), phi(model[0](x)))
+    assert "\n" not in repr(model[1])
+
+
+def test_what_a_search_gives_is_put_in_as_its_function():
+    result = lab.search("memorize", scale="smoke", progress=False)
+    model = nn.Sequential(nn.Linear(3, 4), nn.GELU())
+    lab.swap(model, nn.GELU, result)
+    assert torch.equal(model[1].values, result.spline.values)
 
 
 compiles = pytest.mark.skipif(not can_compile(), reason="torch.compile needs a C++ compiler")

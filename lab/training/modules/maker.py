@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from lab.data import measures
 from lab.data.data import Data, Inputs, take
 from lab.errors import ArgumentError, LabError, described, shortened, shown
-from lab.nonlinearity.swap import Old, swap
+from lab.nonlinearity.swap import Old, kinds_of, swap
 from lab.spec import ModuleSpec
 
 SAID = 200  # characters of an error of the user's code in a message
@@ -91,6 +91,7 @@ def maker(make: Any, old: Old | tuple[Old, ...], data: Data, name: str, way: str
     if isinstance(make, nn.Module) or isinstance(make, type) or not callable(make):
         example = f"lambda seed: {make.__name__ if isinstance(make, type) else 'MyNet'}()"
         raise ArgumentError(f"model is {described(make)}; give a function that makes one from a seed: {example}")
+    kinds_of(old, "replace")
     rows = data.rows.get("train", torch.arange(len(data)))
     trial = Maker(make, old, take(data.inputs, rows[:2]), way=way)
     net = trial.new(0)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from torch import nn
 
@@ -21,7 +22,7 @@ from lab.own.settings import Replaced
 from lab.papers.hypernetwork.settings import of_task, run_of_codes
 from lab.papers.simplicity.defaults import of_table
 from lab.papers.transformers.settings import Setting
-from lab.request import parts_of, recipe_of, settings_of, words_of
+from lab.request import check_keywords, parts_of, recipe_of, settings_of, words_of
 from lab.run import MOST_SEED, MOST_SEEDS, MOST_WIDTH, Run, Runs, complete
 from lab.scale import BEST, check_scale, largest_first
 from lab.search_results import EpisodeResult, SearchResult
@@ -32,6 +33,7 @@ from lab.tasks import Logic, Sraven, TableTask, Task, Text
 if TYPE_CHECKING:
     import pandas as pd
 
+P, T = ParamSpec("P"), TypeVar("T")
 MOST_LAYERS = 1000
 
 
@@ -112,6 +114,18 @@ def search(
     return EpisodeResult(spec, store) if by_episodes(spec) else SearchResult(spec, store)
 
 
+def _hinted(call: Callable[P, T]) -> Callable[P, T]:
+    """The same function, which knows what its arguments are called elsewhere."""
+
+    @functools.wraps(call)
+    def hinting(*args: P.args, **given: P.kwargs) -> T:
+        check_keywords(call, given)
+        return call(*args, **given)
+
+    return hinting
+
+
+@_hinted
 def train(
     task: str | Task | Logic | Sraven | TableTask | Text | Data,
     mlp: Function | None = None,

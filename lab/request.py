@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from lab import tasks
@@ -20,7 +21,48 @@ from lab.tasks.text import text_named
 from lab.training.optimizers import RULES
 
 PARTS = ("mlp", "attention")  # where a non-linearity can be learned
+STREAMS = ("Logic", "Sraven")  # tasks that are classes without a name
+NAMES = {  # of arguments elsewhere, by what they are called here
+    "lr": "rate",
+    "learning_rate": "rate",
+    "epochs": "steps",
+    "n_steps": "steps",
+    "max_steps": "steps",
+    "batch_size": "batch",
+    "phi": "mlp",
+    "activation": "mlp",
+    "data": "task",
+    "n_seeds": "seeds",
+    "opt": "optimizer",
+}
+OF_MODELS = ("model", "replace", "functions")  # arguments of lab.compare
 Recipe = TypeVar("Recipe", bound=Steps)
+
+
+class KeywordError(ArgumentError, TypeError):
+    """There is no argument of that name: what Python calls a TypeError."""
+
+
+def check_keywords(call: Callable, given: Mapping[str, Any]) -> None:
+    """Says what an argument is called here that has another name elsewhere. given: keywords with their values.
+
+    >>> def train(task, rate=None): ...
+    >>> check_keywords(train, {"rate": 0.1})
+    >>> check_keywords(train, {"lr": 0.1})
+    Traceback (most recent call last):
+    lab.request.KeywordError: lr=0.1: lab.train has rate=; give rate=0.1
+    """
+    known = list(inspect.signature(call).parameters)
+    for name, value in given.items():
+        if name in known:
+            continue
+        said = f"{name}={shown(value)}: lab.{call.__name__}"
+        if name in OF_MODELS:
+            raise KeywordError(f"{said} trains the lab's own models; yours are trained by lab.compare")
+        if (here := NAMES.get(name)) in known:
+            advice = f"{here}=, a number of batches" if name == "epochs" else f"{here}={shown(value)}"
+            raise KeywordError(f"{said} has {here}=; give {advice}")
+        raise KeywordError(f"{said} has {', '.join(known)}")
 
 
 def settings_of(task: str | Task | TableTask | Text | Data, scale: str) -> Setting | TableTask:
@@ -31,12 +73,19 @@ def settings_of(task: str | Task | TableTask | Text | Data, scale: str) -> Setti
     """
     if task is None:
         raise ArgumentError(f"task=None: give {', '.join(tasks.NAMES)}; {TEXT_HELP}; or {HELP}")
+    if isinstance(task, (list, tuple, dict)) or hasattr(task, "shape"):
+        what = type(task).__name__
+        raise ArgumentError(f"the task is a {what}; of arrays make a lab.Data: lab.Data.from_arrays(X, y)")
     if isinstance(task, (Task, Text)) or task in tasks.NAMES:
         return of_sequences(task, scale)
     if isinstance(task, Data):
         return own_table(task)
     if not isinstance(task, str):
         return task
+    if (name := task.capitalize()) in STREAMS:
+        raise ArgumentError(
+            f"unknown task {shown(task)}; give lab.tasks.{name}(), which lab.train takes, and lab.search does not"
+        )
     if text_named(task) is not None:
         return language(task, scale)
     table = table_named(task)
@@ -86,7 +135,9 @@ def recipe_of(
     """
     changes: dict[str, Any] = {}
     if rate is not None:
-        changes["rate"] = check_number("rate", rate, 0)
+        if not check_number("rate", rate) > 0:
+            raise ArgumentError(f"rate={shown(rate)}: give a number above 0, such as 1e-3")
+        changes["rate"] = float(rate)
     if batch is not None:
         changes["batch"] = check_whole("batch", batch)
     if optimizer is not None:

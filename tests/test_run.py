@@ -1,5 +1,6 @@
 """`lab.search` and `lab.train`: what they give back is what the store keeps, and what they cannot do is said first."""
 
+import inspect
 import re
 
 import numpy as np
@@ -107,6 +108,12 @@ def test_a_task_of_ones_own_is_trained_longer():
     assert train(task, seeds=1, steps=9).steps[-1] == 9
 
 
+def test_too_many_arguments_and_the_signature_are_pythons_own():
+    with pytest.raises(TypeError, match="multiple values"):
+        lab.train("memorize", task="memorize")
+    assert list(inspect.signature(lab.train).parameters)[:3] == ["task", "mlp", "attention"]
+
+
 WRONG = {
     "'chess'; known: memorize": {"task": "chess"},
     "'tiny'; known: smoke, laptop, paper": {"scale": "tiny"},
@@ -117,6 +124,19 @@ WRONG = {
     "seeds=True": {"seeds": True},
     "steps=0": {"steps": 0},
     "width=0": {"width": 0},
+    "rate=0: give a number above 0": {"rate": 0},
+    "rate=-1": {"rate": -1},
+    "lr=0.001: lab.train has rate=; give rate=0.001": {"lr": 1e-3},
+    "epochs=10: lab.train has steps=": {"epochs": 10},
+    "batch_size=8: lab.train has batch=; give batch=8": {"batch_size": 8},
+    "phi='gelu': lab.train has mlp=; give mlp='gelu'": {"phi": "gelu"},
+    "model=.*: lab.train trains the lab's own models; yours are trained by lab.compare": {"model": torch.nn.Linear},
+    "depth=3: lab.train has task, mlp,.*optimizer": {"depth": 3},
+    r"'sraven'; give lab.tasks.Sraven\(\)": {"task": "sraven"},
+    r"'Logic'; give lab.tasks.Logic\(\)": {"task": "Logic"},
+    r"the task is a tuple; of arrays make a lab.Data: lab.Data.from_arrays\(X, y\)": {"task": ([[1.0]], [0])},
+    "the task is a Tensor; of arrays make a lab.Data": {"task": torch.zeros(3, 2)},
+    "the task is a int": {"task": 3},
     "width 7 does not divide into 2 heads": {"width": 7},
     "'sine'": {"mlp": "sine"},
     "'softmax'": {"mlp": "softmax"},
@@ -151,6 +171,8 @@ def test_progress_is_a_bar_on_a_terminal_and_a_line_now_and_then_in_a_file(store
     ("settings", "said"),
     [
         ({"task": "chess"}, "'chess'; known: memorize"),
+        ({"task": "sraven"}, "which lab.train takes, and lab.search does not"),
+        ({"task": ([[1.0]], [0])}, r"the task is a tuple; of arrays make a lab.Data: lab.Data.from_arrays\(X, y\)"),
         ({"seed": -1}, "seed=-1: give a whole number, 0 or more"),
         ({"seed": 0.5}, "seed=0.5"),
         ({"learn": ()}, "mlp or attention or both"),

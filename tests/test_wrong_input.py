@@ -165,9 +165,7 @@ ZOO = {
         )
     ],
     "nothing": [f"lab.swap(model, {x}, 'relu')" for x in ("nn.ReLU", "'no.such'", "''", "torch.relu", "print", "int")],
-    "phi": [
-        f"lab.swap(model, nn.GELU, {x})" for x in ("None", "3", "torch.relu", "nn.ReLU", "[]", "np.zeros(3)", "{}")
-    ],
+    "phi": [f"lab.swap(model, nn.GELU, {x})" for x in ("None", "3", "nn.ReLU", "[]", "np.zeros(3)", "{}")],
     "unknown": [
         "lab.swap(model, nn.GELU, 'nope')",
         "lab.swap(model, nn.GELU, '')",
@@ -277,10 +275,10 @@ TRAINING = {
             "''",
             "'nope'",
             "[]",
-            "torch.relu",
+            "print",
             "nn.GELU",
-            "nn.GELU()",
-            "nn.Sequential()",
+            "nn.GELU",
+            "nn.Linear(2, 2)",
             "torch.zeros(3)",
             "'softmax'",
             "two",
@@ -294,7 +292,7 @@ TRAINING = {
     "attention": [
         f"lab.train({task}, attention={x}, scale='smoke')"
         for task in ("'memorize'", "'ab mod 5'", "Logic()")
-        for x in ("None", "3", "''", "'nope'", "[]", "nn.GELU()", "torch.zeros(3)", "two", "bad")
+        for x in ("None", "3", "''", "'nope'", "[]", "nn.PReLU()", "torch.zeros(3)", "two", "bad")
     ]
     + ["lab.train(Sraven(), attention=phi, scale='smoke')"],
     "method": [

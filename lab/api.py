@@ -33,7 +33,8 @@ from lab.tasks import Logic, Sraven, TableTask, Task, Text
 if TYPE_CHECKING:
     import pandas as pd
 
-P, T = ParamSpec("P"), TypeVar("T")
+P = ParamSpec("P")
+T = TypeVar("T")
 MOST_LAYERS = 1000
 
 

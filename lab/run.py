@@ -8,19 +8,20 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from torch import Tensor, nn
 
 from lab import engine
 from lab.devices import choose_device
-from lab.errors import ArgumentError, check_type, shown
+from lab.errors import ArgumentError, LabError, check_type, shown
 from lab.spec import RunSpec, key, to_json
 from lab.store import Spec, Store, as_store
 from lab.training.restored import restored
 
 if TYPE_CHECKING:
+    import pandas as pd
     from distributed import Client
 
 MOST_SEEDS, MOST_SEED, MOST_WIDTH = 10_000, 2**32 - 1, 2**16  # of one call; of the generators; that memory holds
@@ -51,7 +52,7 @@ class Stored:
         return self.store.load(self.spec)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Run(Stored):
     """One trained model: its scores during training, its weights, where it comes from. Read from the store when asked.
 
@@ -62,6 +63,9 @@ class Run(Stored):
     """
 
     spec: RunSpec
+
+    def __repr__(self) -> str:
+        return f"run of {self.spec.task_name}, seed {self.spec.seed}, {self.spec.recipe.last} steps{_end([self])}"
 
     @property
     def key(self) -> str:
@@ -150,6 +154,13 @@ class Runs(Sequence[Run]):
             raise ArgumentError(f"runs={shown(runs)}: give a list of lab.Run")
         self._runs = [check_type("runs", run, Run, "a list of lab.Run") for run in runs]
 
+    def __repr__(self) -> str:
+        if not len(self):
+            return "no runs"
+        kinds = list(dict.fromkeys((run.spec.task_name, run.spec.recipe.last, run.spec.evaluate) for run in self))
+        said = f"{len(self)} {'runs' if len(self) > 1 else 'run'} of {', '.join(dict.fromkeys(k[0] for k in kinds))}"
+        return said if len(kinds) > 1 else f"{said}, {kinds[0][1]} steps{_end(self)}"
+
     def __len__(self) -> int:
         return len(self._runs)
 
@@ -184,11 +195,47 @@ class Runs(Sequence[Run]):
         """Every score by run and step, (R, T), by <score>_<split>."""
         return {name: self._table([run.scores[name] for run in self]) for name in self[0].scores}
 
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row a run and evaluation: task, seed, step, loss (of training), every score, whether the run diverged.
+
+        >>> import lab
+        >>> table = lab.train("memorize", mlp="gelu", seeds=2, scale="smoke", progress=False).table
+        >>> list(table), len(table)
+        (['task', 'seed', 'step', 'loss', 'accuracy_test', 'diverged'], 6)
+        >>> int(table.groupby("seed").tail(1).step.max())  # the last evaluation of each run
+        6
+        """
+        import pandas as pd
+
+        parts = []
+        for run in self:
+            row: dict[str, Any] = {"task": run.spec.task_name, "seed": run.spec.seed, "step": run.steps}
+            parts.append(pd.DataFrame(row | {"loss": run.loss} | run.scores | {"diverged": run.diverged is not None}))
+        return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
     def _table(self, scores: list[np.ndarray]) -> np.ndarray:
         if len(lengths := sorted({len(of_run) for of_run in scores})) != 1:
             said = f"runs of {lengths[0]} to {lengths[-1]} evaluations have" if lengths else "no runs have"
             raise ArgumentError(f"{said} no table of runs × steps; look at single ones, as in runs[0].accuracy")
         return np.stack(scores)
+
+
+def _end(runs: Sequence[Run]) -> str:
+    """The last value of the first score, in words; of several runs the mean, without diverged ones. Empty where the
+    store no longer has them."""
+    split = runs[0].spec.evaluate[0]
+    try:
+        scores = [run.scores for run in runs]
+    except LabError:
+        return ""
+    names = [name for name in sorted(scores[0], key=lambda name: "accuracy" not in name) if name.endswith(f"_{split}")]
+    ends = np.array([of_run[names[0]][-1] for of_run in scores], float)
+    finite, mean = ends[np.isfinite(ends)], " (mean)" if len(ends) > 1 else ""
+    value = f"{finite.mean():.3g}" if len(finite) else "not finite"
+    died = sum(run.diverged is not None for run in runs)
+    diverged = f", {died} diverged" if died else ""
+    return f": {names[0].removesuffix(f'_{split}')} {value} on {split} at the end{mean}{diverged}"
 
 
 def complete(

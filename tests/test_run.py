@@ -67,6 +67,33 @@ def test_a_searched_function_trains_as_itself_and_is_found_again():
     assert facts["key"] == key(found.spec) and facts["spec"]["task"] == "memorize" and facts["device"]
 
 
+def test_runs_say_what_they_are_in_one_line():
+    runs = train(steps=4)
+    end = runs.accuracy[:, -1].mean()
+    assert repr(runs) == f"2 runs of memorize, 4 steps: accuracy {end:.3g} on test at the end (mean)"
+    assert repr(runs[1]) == f"run of memorize, seed 1, 4 steps: accuracy {runs[1].accuracy[-1]:.3g} on test at the end"
+    assert repr(runs[:1]).startswith("1 run of memorize, 4 steps") and repr(runs[:0]) == "no runs"
+    assert repr(train(tasks.Logic(), attention="hyla", seeds=1)).startswith("1 run of logic, ")
+    mixed = lab.Runs([runs[0], train("ab mod 5", seeds=1)[0]])
+    assert repr(mixed) == "2 runs of memorize, ab mod 5"
+
+
+def test_runs_that_are_no_longer_stored_say_what_they_were(tmp_path):
+    run = Run(train(seeds=1)[0].spec, Store(tmp_path))
+    assert repr(run) == "run of memorize, seed 0, 6 steps" and repr(lab.Runs([run])) == "1 run of memorize, 6 steps"
+
+
+def test_a_table_has_a_row_for_each_run_and_evaluation():
+    runs = train()
+    table = runs.table
+    assert list(table) == ["task", "seed", "step", "loss", *runs.scores, "diverged"] and len(table) == 2 * 3
+    assert (
+        table.pivot(index="seed", columns="step", values="accuracy_test").to_numpy().tolist() == runs.accuracy.tolist()
+    )
+    assert table.seed.tolist() == [0, 0, 0, 1, 1, 1] and not table.diverged.any()
+    assert lab.Runs([*runs, train(steps=3, seeds=1)[0]]).table.step.tolist() == [2, 4, 6, 2, 4, 6, 2, 3]
+
+
 def test_a_function_is_given_as_people_have_it():
     found, spline = search(), lab.Spline.from_function(torch.sin)
     for given, part in (("transformers/memorize", lab.zoo("transformers/memorize")), (found, found.spline)):

@@ -277,7 +277,7 @@ TRAINING = {
             "[]",
             "print",
             "nn.GELU",
-            "nn.GELU",
+            "nn.PReLU()",
             "nn.Linear(2, 2)",
             "torch.zeros(3)",
             "'softmax'",

@@ -62,6 +62,9 @@ class Split:
     def __len__(self) -> int:
         return len(self.tokens)
 
+    def __repr__(self) -> str:
+        return f"Split of {len(self)} examples of at most {self.tokens.shape[1]} tokens"
+
     def targets(self) -> tuple[Tensor, Tensor, Tensor]:
         """What to predict, and from where: (positions, targets, weights), each (examples, K).
 
@@ -113,6 +116,14 @@ class Task:
             if low < 0 or high >= len(self.vocabulary):
                 last = len(self.vocabulary) - 1
                 raise ArgumentError(f"{self.name} has tokens {low}..{high} in {name!r}; its vocabulary is 0..{last}")
+
+    def __repr__(self) -> str:
+        parts = {name: len(self.splits[name]) for name in (*REQUIRED_SPLITS, *self.splits)}
+        sizes = f"{sum(parts.values())} examples ({', '.join(f'{name} {count}' for name, count in parts.items())})"
+        if not self.held_out:  # one object
+            sizes = f"{parts['train']} examples in every split"
+        of = f"of at most {self.max_length} tokens, vocabulary of {len(self.vocabulary)}, accuracy by {self.metric}"
+        return f"Task {self.name!r}: {sizes} {of}"
 
     @classmethod
     def from_pairs(

@@ -44,6 +44,12 @@ def test_equal_inputs_are_in_one_split():
         assert sum(map(len, task.splits.values())) == 600 and len(task.splits["train"]) > 300
 
 
+def test_a_task_says_what_it_is_in_one_line():
+    sizes = "64 examples (train 39, search 13, val 6, test 6)"
+    assert repr(reverse()) == f"Task 'reversed': {sizes} of at most 7 tokens, vocabulary of 6, accuracy by token"
+    assert repr(reverse().splits["val"]) == "Split of 6 examples of at most 7 tokens"
+
+
 DIGESTS = {  # of tasks that were trained before equal inputs were kept together
     "7d2cf2c1310c148880ff5e20459aaf46a079271b299f43a8053f95dd836ec598": {},
     "1e20f17152105111bf2a6e66922e38ede2cacc77446ce9e99c41ce6fd9cbdd90": {"seed": 3},

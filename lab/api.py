@@ -158,7 +158,8 @@ def train(
         place of the task's own. optimizer: "sgd", "rmsprop" or "adam", for tables only.
     scale, device: as for `search`.
 
-    Returns `Runs`: `.accuracy` (runs, evaluations), 0 to 1, at `.steps`. Raises ArgumentError and LabError as `search`.
+    Returns `Runs`: `.accuracy` (runs, evaluations), 0 to 1, at `.steps`; `.table`, a data frame. Raises ArgumentError
+    and LabError as `search`.
 
     >>> runs = train("memorize", mlp="relu", seeds=2, scale="smoke", progress=False)
     >>> runs.accuracy.shape == (2, len(runs.steps))
@@ -235,15 +236,22 @@ def zoo(name: str, folder: str | Path | None = None) -> Spline: ...
 def zoo(name: str | None = None, folder: str | Path | None = None) -> Spline | pd.DataFrame:
     """A learned non-linearity by its name, frozen; without a name, the table of all that exist.
 
-    folder: your own zoo. Default: the folder that LAB_ZOO names, if it is set.
+    folder: your own zoo. Default: the folder that LAB_ZOO names; if it is not set, "zoo" in the store's folder.
 
     The table has one row for each function: task; part of the model that it was learned for; paper whose method found
-    it; scale; then what it gains: the accuracy on `test`, mean over training, of models with it, minus that of models
-    with GELU and softmax (simplicity paper: with ReLU), in percentage points, paired by seed. gain: mean over `seeds`
-    runs. low, high: its 95 % interval (Student's t). steps: of training. measured: where the runs are,
-    "transformers/fig10" for shipped results, "store" for yours; empty if nothing was trained with the function. Then
-    the device of its search, the commit of the lab that wrote the file, the search's key; and problem, only if some
-    file cannot be read.
+    it; scale; then what it gains, which is measured in one of two ways:
+
+    Functions of the papers' tasks (shipped, or your own): the accuracy on `test`, mean over training, of models with
+    it, minus that of models with GELU and softmax (simplicity paper: with ReLU), in percentage points. measured: where
+    the runs are, "transformers/fig10" for shipped results, "store" for yours; empty if nothing was trained with it.
+    Functions that were published with `measured=` a `lab.Comparison`: the first metric of its data on `test` at the end
+    of training, minus that of the first of the other functions: of an accuracy in percentage points, else in the
+    metric's own unit, and of an error with the sign that makes better positive. measured: metric, data and the other
+    function, "accuracy on digits, over GELU". So do not rank functions of the two kinds by their gains.
+
+    gain: the mean. seeds: how many runs. low, high: its 95 % interval (Student's t for two groups of runs, not paired;
+    empty where one run has none). steps: of training. Then the device of its search, the commit of the lab that wrote
+    the file, the search's key; and problem, only if some file cannot be read.
 
     Raises ArgumentError for an unknown name, LabError for a file that is damaged or of a newer schema.
 

@@ -41,7 +41,7 @@ def divide(
         )
     if sum(sizes.values()) > len(free):
         raise ArgumentError(f"splits of {_said(sizes)} need more rows than the {len(free)} there are; give fewer")
-    if groups is not None:
+    if groups is not None and len(free):
         splits = _grouped({name: size / len(free) for name, size in sizes.items()}, free, groups, seed)
     else:
         splits = _drawn(sizes, free, labels, seed, classes)

@@ -11,6 +11,7 @@ from torch import nn
 
 from lab.errors import ArgumentError, shown
 from lab.nonlinearity.channels import LazyChannelSpline, channel_axis
+from lab.nonlinearity.functions import Called
 from lab.nonlinearity.part import as_part
 from lab.nonlinearity.polynomial import Polynomial
 from lab.nonlinearity.scaled import ScaledSpline
@@ -95,20 +96,8 @@ def learns(given: Any) -> bool:
     return isinstance(phi, Spline) and phi.values.dim() == 1 and phi.values.requires_grad
 
 
-class _Called(nn.Module):
-    """A function as a module."""
-
-    def __init__(self, function: Callable):
-        super().__init__()
-        self.function = function
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Its value."""
-        return self.function(x)
-
-
 def _function(given: Callable) -> ModuleFunction:
-    digest, module = hashlib.sha256(), given if isinstance(given, nn.Module) else _Called(given)
+    digest, module = hashlib.sha256(), given if isinstance(given, nn.Module) else Called(given)
     lazy = next((part for part in module.modules() if isinstance(part, LazyChannelSpline)), None)
     for name, tensor in module.state_dict().items() if lazy is None else [("first", lazy.first)]:
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())

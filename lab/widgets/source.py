@@ -25,6 +25,7 @@ def python_of(
 def _named(x: Any) -> str:
     from lab.catalogue.figure import Figure
     from lab.nonlinearity.spline import Spline
+    from lab.tasks import Task
 
     if isinstance(x, str):
         return repr(x)
@@ -33,6 +34,6 @@ def _named(x: Any) -> str:
     if isinstance(x, Spline) and x.values.ndim == 1:
         numbers = ", ".join(f"{value:.9g}" for value in x.values.tolist())
         return f"lab.Spline([{numbers}], low={x.low!r}, high={x.high!r})"
-    if is_dataclass(x) and type(x).__module__.startswith("lab.tasks"):
+    if is_dataclass(x) and type(x).__module__.startswith("lab.tasks") and not isinstance(x, Task):
         return f"lab.tasks.{x!r}"
     return "x"

@@ -39,6 +39,19 @@ def test_groups_stay_whole():
     assert [len(owner) for owner in owners] == [5, 5, 10]
 
 
+def test_rows_that_are_all_given_need_no_groups_to_draw():
+    given = {
+        "train": np.arange(60),
+        "search": np.arange(60, 80),
+        "val": np.arange(80, 100),
+        "test": np.arange(100, 120),
+    }
+    data = Data.from_arrays(X, Y, groups=np.repeat(np.arange(20), 6), splits=given)
+    assert {name: rows.tolist() for name, rows in data.rows.items()} == {
+        name: rows.tolist() for name, rows in given.items()
+    }
+
+
 def test_rows_may_be_given_and_shares_are_of_what_is_left():
     data = Data.from_arrays(X, Y, splits={"test": np.arange(30), "val": 0.1, "search": 9})
     assert data.rows["test"].tolist() == list(range(30)) and {n: len(r) for n, r in data.rows.items()} == {

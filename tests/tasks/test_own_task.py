@@ -12,6 +12,7 @@ from lab.spec import RunSpec, key, replace
 from lab.store import Store
 from lab.training.fleet import Fleet
 from lab.training.loop import train
+from lab.widgets.source import python_of
 from tests.training.making import MODEL, RECIPE
 
 WORDS = [f"{a}{b}{c}" for a in "abcd" for b in "abcd" for c in "abcd"]
@@ -124,3 +125,9 @@ def test_what_no_other_process_knows_is_trained_in_this_one(tmp_path, monkeypatc
     runs = [run, replace(run, model=replace(run.model, width=2 * run.model.width))]
     engine.complete(runs, store := Store(tmp_path), "cpu", workers=2)
     assert all(map(store.has, runs))
+
+
+def test_copied_code_names_a_task_of_the_users_as_what_only_they_have():
+    task = lab.Task.from_pairs(WORDS, [word[::-1] for word in WORDS], name="reversed")
+    assert python_of(task, "smoke") == "x, scale='smoke'"
+    assert python_of(lab.tasks.Operation("a+b", modulus=5)).startswith("lab.tasks.Operation(")

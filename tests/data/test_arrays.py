@@ -48,8 +48,6 @@ def test_rows_that_are_all_given_need_no_groups_to_draw():
     }
     data = Data.from_arrays(X, Y, groups=np.repeat(np.arange(20), 6), splits=given)
     assert all(data.rows[name].tolist() == part.tolist() for name, part in given.items())
-        name: rows.tolist() for name, rows in given.items()
-    }
 
 
 def test_rows_may_be_given_and_shares_are_of_what_is_left():

@@ -118,7 +118,7 @@ def functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
             x = np.linspace(result.spec.low, result.spec.high, len(value))
             row = labels | {"restart": restart.seed, "start": restart.start, "chosen": number == result.winner}
             row["accuracy_val"] = float(result.results[number, :, 0].mean())
-            row |= {"x": x.round(6), "value": value.round(6)}
+            row |= {"x": x.round(4), "value": value.round(4)}
             parts.append(pd.DataFrame(row))
     order = {method: place for place, method in enumerate(INTERPOLATIONS)}
     return pd.concat(sorted(parts, key=lambda part: order[part["method"].iloc[0]]), ignore_index=True)

@@ -35,6 +35,7 @@ PRINTED = {
 NAMES = {RELU: RELU, AVERAGE: "learned, average<br>over restarts", BEST: "learned,<br>best restart"}
 NAMES |= {kind: f"learned,<br>{words}" for kind, words in (INTERPOLATIONS | OBJECTIVES).items()}
 STARTS = {"relu": "from ReLU", "zero": "from zero"}
+DRAWN = 3  # of several searches
 
 
 def kinds(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -125,15 +126,17 @@ def _rows(table: pd.DataFrame, more: str = "") -> go.Figure:
 
 
 def fig15(table: pd.DataFrame) -> go.Figure:
-    """A panel an interpolation. table: method, restart, start, chosen, accuracy_val, x, value."""
+    """A panel an interpolation. table: method, search (where there are several), restart, start, chosen, accuracy_val,
+    x, value."""
     shown = [kind for kind in INTERPOLATIONS if kind in set(table["method"])]
     figure = grid([INTERPOLATIONS[kind] for kind in shown], len(shown), 190, top=84, horizontal=34)
     named = set()
     for number, kind in enumerate(shown):
         at = place(number, len(shown))
         curves = table[table["method"] == kind]
+        some = curves[curves["search"] < DRAWN] if "search" in curves else curves
         for chosen in (False, True):
-            for restart, rows in curves[curves["chosen"].astype(bool) == chosen].groupby("restart"):
+            for restart, rows in some[some["chosen"].astype(bool) == chosen].groupby("restart"):
                 name = "chosen on validation data" if chosen else "other restarts"
                 figure.add_scatter(
                     x=rows["x"],
@@ -155,9 +158,11 @@ def fig15(table: pd.DataFrame) -> go.Figure:
     figure.update_yaxes(title_text="φ(x)", row=1, col=1)
     figure.update_layout(height=figure.layout.height + 16, margin={"b": figure.layout.margin.b + 16})
     figure.update_annotations(font_size=SIZE)
+    several = "search" in table and table["search"].nunique() > DRAWN
     set_reading(
         figure,
-        "Below: where the chosen function started, and its correlation with ReLU; of several searches,"
+        (f"Drawn: {DRAWN} of {table['search'].nunique()} searches. " if several else "")
+        + "Below: where the chosen function started, and its correlation with ReLU; of several searches,"
         " where the chosen ones did. Each panel has its own vertical scale. Beyond its ends a function is"
         " constant. Grey: what the other restarts of the same search found.",
     )

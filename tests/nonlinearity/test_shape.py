@@ -179,13 +179,15 @@ def test_a_shape_is_the_method_of_its_name(shape):
 @pytest.mark.parametrize(
     ("given", "name"),
     [(torch.nn.GELU(), "gelu"), (torch.relu, "relu"), (torch.nn.functional.silu, "silu"), (torch.sinc, "sinc")],
-    ids=str,
+    ids=["module", "function of torch", "function of torch.nn", "another function of torch"],
 )
 def test_what_has_a_name_is_named(given, name):
     assert as_part(given) == name
 
 
-@pytest.mark.parametrize("given", [torch.sin, torch.nn.GELU(approximate="tanh"), lambda x: x.cos()], ids=str)
+@pytest.mark.parametrize(
+    "given", [torch.sin, torch.nn.GELU(approximate="tanh"), lambda x: x.cos()], ids=["sin", "tanh GELU", "lambda"]
+)
 def test_other_functions_are_splines_through_their_values(given):
     assert as_part(given) == as_part(Spline.from_function(given))
 

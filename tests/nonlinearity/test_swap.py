@@ -301,7 +301,11 @@ def test_refusals_are_one_line_and_change_nothing(said):
     assert "\n" not in str(raised.value) and repr(model) == before
 
 
-@pytest.mark.parametrize("phi", [torch.sin, lambda x: x.cos(), F.silu, lab.zoo("transformers/memorize")], ids=str)
+@pytest.mark.parametrize(
+    "phi",
+    [torch.sin, lambda x: x.cos(), F.silu, lab.zoo("transformers/memorize")],
+    ids=["sin", "cos", "silu", "spline"],
+)
 def test_functions_are_put_in_as_they_are(phi):
     model, x = nn.Sequential(nn.Linear(3, 4), nn.GELU()), torch.linspace(-30, 30, 6).reshape(2, 3)
     lab.swap(model, nn.GELU, phi)

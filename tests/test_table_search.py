@@ -89,8 +89,8 @@ def test_a_function_is_learned_and_trained_with(by):
 @pytest.mark.parametrize("by", ["episodes", "two_loss"])
 def test_functions_of_inputs_go_to_the_zoo_and_back(tmp_path, capsys, by):
     main(["search", "ab mod 5", "--scale", "smoke", "--learn", "inputs", "--by", by, "--out", str(tmp_path)])
-    (path,) = capsys.readouterr().out.split()
-    assert Path(path).name == "ab-mod-5-inputs.json"
+    path, use = capsys.readouterr().out.splitlines()
+    assert Path(path).name == "ab-mod-5-inputs.json" and 'lab.zoo("mine/ab-mod-5-inputs", folder=' in use
     facts = json.loads(Path(path).read_text())["provenance"]
     told = (facts["task"], facts["part"], facts["scale"], facts["paper"])
     assert told == ("ab mod 5", "inputs", "smoke", "simplicity" if by == "episodes" else "transformers")

@@ -159,7 +159,6 @@ def test_mistakes_are_named_in_one_line(tmp_path):
         ("phi", "waves"),
         ("phi", "transformers/nothing"),
         ("phi", nn.GELU),
-        ("phi", torch.sin),
         ("phi", torch.zeros(3)),
         ("learnable", "no"),
         ("learnable", 2),

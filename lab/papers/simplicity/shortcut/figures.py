@@ -135,7 +135,7 @@ def _summary(table: pd.DataFrame) -> str:
     for tile, method in FOR.items():
         learned, plain = (_percent(table, each, method)[tile] for each in (method, RELU))
         phrases.append(f"{names[tile]} {learned} and {plain}")
-    kinds = f"with the function learned for it, and {RELU} with the same early stopping"
+    kinds = f"with its function, and {RELU} stopped alike"
     return f"Accuracy where one tile alone tells the label, {kinds}: {', '.join(phrases)}. {_steering(table)}"
 
 
@@ -146,7 +146,7 @@ def _steering(table: pd.DataFrame) -> str:
         phrases = [f"{names[tile]} {_with_interval(estimates.mean(claims.steering(rows, tile)))}" for tile in TILES]
         which = f" with{'' if spectral else 'out'} spectral normalization" if table["spectral"].nunique() > 1 else ""
         words.append(f"{', '.join(phrases)}{which}")
-    return f"Points by which each function prefers its tile more than ReLU stopped alike does: {'; '.join(words)}."
+    return f"Points by which each function prefers its tile more than ReLU does: {'; '.join(words)}."
 
 
 def _with_interval(estimate: estimates.Estimate) -> str:

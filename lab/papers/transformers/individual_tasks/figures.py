@@ -181,7 +181,7 @@ ENTRIES = (
         "Smaller models",
         "Test accuracy at the end of training against the width of the model, for the baseline (GELU) and for the MLP"
         " non-linearity learned for the task at its full width",
-        "on some tasks the optimized architecture keeps its accuracy at smaller widths",
+        "some tasks keep their accuracy at smaller widths",
         tasks=tasks.NAMES,
         plan=_fig4,
         measure=final,

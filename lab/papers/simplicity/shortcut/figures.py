@@ -187,7 +187,7 @@ ENTRIES = (
         "Shortcut learning: functions that steer to one tile or the other",
         "Collages of two images that both tell the label in training; test accuracy where only one of them does, with"
         " ReLU and with functions learned for either tile, at early stopping and over training",
-        "a learned function steers to its tile; ReLU relies on the simple one, and is at chance (10 %) on the other",
+        "a learned function steers to its tile; ReLU is at chance (10 %) on the hard one",
         plan=planned(CIFAR),
         plot=plots.fig9,
         tasks=(SHIPPED.name, CIFAR_PART.name, CIFAR.name),

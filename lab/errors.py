@@ -121,6 +121,18 @@ def check_number(name: str, value: float, least: float = -inf, most: float = inf
     return number
 
 
+def check_above_zero(name: str, value: float) -> float:
+    """The value as a float, if it is a finite number above 0.
+
+    >>> check_above_zero("rate", 1e-3)
+    0.001
+    """
+    number = check_number(name, value)
+    if number <= 0:
+        raise ArgumentError(f"{name}={shown(value)}: give a number above 0, such as 1e-3")
+    return number
+
+
 def check_flag(name: str, value: bool) -> bool:
     """The value, if it is True or False.
 

@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 from lab import tasks
 from lab.data import Data
-from lab.errors import ArgumentError, check_choice, check_number, check_whole, shown
+from lab.errors import ArgumentError, check_above_zero, check_choice, check_whole, shown
+from lab.own.settings import USUAL
 from lab.papers.transformers.defaults import of_sequences
 from lab.papers.transformers.language.settings import language
 from lab.papers.transformers.settings import Setting
@@ -22,19 +23,7 @@ from lab.training.optimizers import RULES
 
 PARTS = ("mlp", "attention")  # where a non-linearity can be learned
 STREAMS = ("Logic", "Sraven")  # tasks that are classes without a name
-NAMES = {  # of arguments elsewhere, by what they are called here
-    "lr": "rate",
-    "learning_rate": "rate",
-    "epochs": "steps",
-    "n_steps": "steps",
-    "max_steps": "steps",
-    "batch_size": "batch",
-    "phi": "mlp",
-    "activation": "mlp",
-    "data": "task",
-    "n_seeds": "seeds",
-    "opt": "optimizer",
-}
+NAMES = USUAL | {"phi": "mlp", "activation": "mlp", "data": "task", "n_seeds": "seeds"}  # here, by those elsewhere
 OF_MODELS = ("model", "replace", "functions")  # arguments of lab.compare
 Recipe = TypeVar("Recipe", bound=Steps)
 
@@ -135,9 +124,7 @@ def recipe_of(
     """
     changes: dict[str, Any] = {}
     if rate is not None:
-        if not check_number("rate", rate) > 0:
-            raise ArgumentError(f"rate={shown(rate)}: give a number above 0, such as 1e-3")
-        changes["rate"] = float(rate)
+        changes["rate"] = check_above_zero("rate", rate)
     if batch is not None:
         changes["batch"] = check_whole("batch", batch)
     if optimizer is not None:

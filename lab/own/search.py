@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import torch
 
 from lab.data import Data
-from lab.errors import ArgumentError, check_choice, check_number, check_whole, listed, shown
+from lab.errors import ArgumentError, check_above_zero, check_choice, check_number, check_whole, listed, shown
 from lab.nonlinearity.named import NAMES
-from lab.own.settings import APART, Make, Replaced, above_zero, known, recipe_of, store_of, task
+from lab.own.settings import APART, Make, Replaced, known, recipe_of, store_of, task
 from lab.run import MOST_SEED, complete
 from lab.search_results import EpisodeResult, SearchResult
 from lab.spec import ConstantRate, ModuleEpisodes, ModuleSearch, Restart
@@ -145,7 +145,7 @@ def _function(low: float, high: float, knots: int, rate: float, start: str, seed
         check_number("low", low),
         check_number("high", high),
         check_whole("knots", knots, 2),
-        above_zero("spline_rate", rate),
+        check_above_zero("spline_rate", rate),
         check_choice("start", start, ("zero", *NAMES)),
         check_whole("seed", seed, 0, MOST_SEED),
     )

@@ -12,21 +12,19 @@ import numpy as np
 from torch import nn
 
 from lab.data import Data
-from lab.errors import ArgumentError, check_choice, check_number, check_type, check_whole, shown
+from lab.errors import ArgumentError, check_above_zero, check_choice, check_number, check_type, check_whole, shown
 from lab.nonlinearity.swap import Old
 from lab.spec import DataSpec, Fit, ModuleSpec, remember
 from lab.store import Store, as_store
 from lab.training.modules.maker import Maker, maker
 from lab.training.modules.side_by_side import WAYS
 
-TRAINING = (
-    *("steps", "rate", "batch", "optimizer", "schedule", "decay", "momentum", "warmup", "cooldown", "precision"),
-    "every",
-)
+TRAINING = tuple("steps rate batch optimizer schedule decay momentum warmup cooldown precision every".split())
 USUAL = {  # names that other libraries have
     **dict.fromkeys(("lr", "learning_rate"), "rate"),
-    **dict.fromkeys(("epochs", "max_steps", "iterations"), "steps"),
-    **{"batch_size": "batch", "weight_decay": "decay", "optim": "optimizer", "scheduler": "schedule"},
+    **dict.fromkeys(("epochs", "n_steps", "max_steps", "iterations"), "steps"),
+    **dict.fromkeys(("optim", "opt"), "optimizer"),
+    **{"batch_size": "batch", "weight_decay": "decay", "scheduler": "schedule"},
 }
 EVALUATIONS = 20  # of a run, where `every` is not given
 APART = 1_000  # between the seeds of restarts of two searches
@@ -77,23 +75,11 @@ def recipe_of(steps: int, rate: float, **fit: Any) -> Fit:
     for key, most in (("decay", np.inf), ("momentum", 1.0), ("warmup", 1.0), ("cooldown", 1.0)):
         if key in fit:
             fit[key] = check_number(key, fit[key], 0, most)
-    return Fit(steps, above_zero("rate", rate), **fit)
+    return Fit(steps, check_above_zero("rate", rate), **fit)
 
 
 def grid_of(rates: Sequence[float]) -> list[float]:
     """Learning rates to choose from."""
     if isinstance(rates, str) or not isinstance(rates, Sequence | np.ndarray) or not len(rates):
         raise ArgumentError(f"rates={shown(rates)}: give learning rates, as [1e-3, 3e-3, 1e-2]")
-    return list(dict.fromkeys(above_zero("rates", rate) for rate in rates))
-
-
-def above_zero(name: str, value: float) -> float:
-    """The value as a float, if it is a finite number above 0.
-
-    >>> above_zero("rate", 1e-3)
-    0.001
-    """
-    number = check_number(name, value)
-    if number <= 0:
-        raise ArgumentError(f"{name}={shown(value)}: give a number above 0, as 1e-3")
-    return number
+    return list(dict.fromkeys(check_above_zero("rates", rate) for rate in rates))

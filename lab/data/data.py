@@ -7,17 +7,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from lab.data import arrays, measures, sources, tables, targets
+from lab.data import arrays, files, measures, sources, tables, targets
 from lab.data import splits as splits_of
 from lab.data.repeats import repeats
 from lab.data.splits import DEFAULT_SPLITS
 from lab.errors import ArgumentError, check_type, check_whole, shown
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Inputs = Tensor | Mapping[str, Tensor]
 
@@ -101,7 +104,7 @@ class Data:
     @classmethod
     def read(
         cls,
-        path: str | Path,
+        source: str | Path | pd.DataFrame,
         target: str,
         drop: str | Sequence[str] = (),
         name: str | None = None,
@@ -111,7 +114,7 @@ class Data:
         groups: str | None = None,
         **measured: Any,
     ) -> Data:
-        """A table in a file: CSV, TSV, Parquet (also packed), or arrays in an .npz.
+        """A table in a file: CSV, TSV, Parquet (also packed), or arrays in an .npz; or a data frame of pandas.
 
         Numbers are shifted and scaled to mean 0 and standard deviation 1; so is the target of a regression (R² stays
         what it is). Missing numbers get the median, and a column that says so; so do words in a column of numbers (less
@@ -134,10 +137,13 @@ class Data:
           1 column of words, a column for each category (missing is one): town 2
         """
         given = DEFAULT_SPLITS if splits is None else splits
-        if str(path).endswith(".npz"):
-            X, y = tables.arrays(path, target)
-            return cls.from_arrays(X, y, name or Path(path).stem, given, seed, kind, **measured)
-        table = tables.frame(path)
+        if hasattr(source, "columns"):
+            table, read, stem = source.set_axis(map(str, source.columns), axis=1), [], "data"
+        elif str(source).endswith(".npz"):
+            X, y = files.arrays(source, target)
+            return cls.from_arrays(X, y, name or Path(source).stem, given, seed, kind, **measured)
+        else:
+            (table, read), stem = files.frame(source), Path(source).stem
         drop = [drop] if isinstance(drop, str) else list(drop)
         inputs, y, notes = tables.divided(table, target, [*drop, *([groups] if groups else [])])
         owners = None if groups is None else table[table[target].notna()][groups].to_numpy()
@@ -158,13 +164,13 @@ class Data:
         inputs_known = torch.from_numpy(X)
         arrays.check_finite(inputs_known, "the table")
         return cls(
-            name or Path(path).stem,
+            name or stem,
             inputs_known,
             values,
             rows,
             answers.classes,
             *chosen,
-            (*notes, *said, *answers.notes, *repeats(inputs_known, rows)),
+            (*read, *notes, *said, *answers.notes, *repeats(inputs_known, rows)),
             tuple(columns),
         )
 

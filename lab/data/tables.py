@@ -1,39 +1,19 @@
-"""Tables from files: numbers, categories and missing values made into numbers, by rules of the training rows alone."""
+"""Tables: numbers, categories and missing values made into numbers, by rules of the training rows alone."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lab.data.numerals import numerals
-from lab.errors import ArgumentError, LabError, check_path, listed, shortened, shown
+from lab.errors import ArgumentError, listed, shown
 
 if TYPE_CHECKING:
     import pandas as pd
 
-KINDS = (".csv", ".tsv", ".parquet", ".npz")
 MOST_LEVELS = 50  # of a column of words: where there are more, it is no category
-
-
-def frame(path: str | Path) -> pd.DataFrame:
-    """The table in a CSV, TSV or Parquet file. LabError where it cannot be read."""
-    import pandas as pd
-
-    path = check_path("path", path)
-    kind = "".join(path.suffixes[-2:]) if path.suffix in (".gz", ".zip") else path.suffix
-    readers = {".csv": pd.read_csv, ".tsv": lambda p: pd.read_csv(p, sep="\t"), ".parquet": pd.read_parquet}
-    reader = next((reader for end, reader in readers.items() if kind.lower().startswith(end)), None)
-    if reader is None:
-        raise ArgumentError(f"path={shown(str(path))}: give a file that ends in {', '.join(KINDS)}")
-    try:
-        return reader(path)
-    except FileNotFoundError as error:
-        raise LabError(f"there is no file {path}; give the path of a table") from error
-    except (OSError, ValueError, UnicodeDecodeError) as error:  # pandas' parser errors are ValueErrors
-        raise LabError(f"{path} cannot be read ({shortened(str(error))}); give a whole {path.suffix} file") from error
 
 
 def divided(table: pd.DataFrame, target: str, drop: Sequence[str]) -> tuple[pd.DataFrame, np.ndarray, list[str]]:
@@ -125,21 +105,6 @@ def _is_number(column: pd.Series) -> bool:
     import pandas as pd
 
     return bool(pd.api.types.is_numeric_dtype(column)) and not bool(pd.api.types.is_bool_dtype(column))
-
-
-def arrays(path: str | Path, target: str) -> tuple[Any, np.ndarray]:
-    """Inputs and target of an .npz file: one more array, or several by name."""
-    try:
-        with np.load(check_path("path", path), allow_pickle=False) as archive:
-            held = {name: archive[name] for name in archive.files}
-    except FileNotFoundError as error:
-        raise LabError(f"there is no file {path}; give the path of an .npz") from error
-    except (OSError, ValueError) as error:
-        raise LabError(f"{path} cannot be read ({shortened(str(error))}); give what numpy.savez wrote") from error
-    if target not in held or len(held) < 2:
-        raise ArgumentError(f"there is no array {shown(target)} among several; there are {listed(list(held), target)}")
-    y = held.pop(target)
-    return next(iter(held.values())) if len(held) == 1 else held, y
 
 
 def _columns(names: Sequence[object]) -> str:

@@ -61,6 +61,30 @@ def test_a_table_becomes_numbers_by_its_training_rows_alone(path):
         assert words in said, said
 
 
+def test_a_data_frame_is_a_table_too(path):
+    """Whatever its index and the types of its names."""
+    read = Data.read(path, target="price", groups="owner")
+    readers = {".parquet": pd.read_parquet, ".tsv": pd.read_table}
+    frame = readers.get(path.suffix, pd.read_csv)(path)
+    assert Data.read(frame.set_index(frame.index + 7), target="price", groups="owner").digest == read.digest
+    numbered = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3)))
+    assert Data.read(numbered, target="2").columns == ("0", "1")
+
+
+def test_semicolons_and_decimal_commas_are_read(tmp_path):
+    """As spreadsheets write CSV files in some countries; a column of words may have commas in it."""
+    plain = TABLE.drop(columns=["note"])
+    plain.to_csv(tmp_path / "a.csv", index=False)
+    plain.to_csv(tmp_path / "semicolons.csv", index=False, sep=";")
+    plain.to_csv(tmp_path / "both.csv", index=False, sep=";", decimal=",")
+    one, two, three = (Data.read(tmp_path / f"{name}.csv", "price") for name in ("a", "semicolons", "both"))
+    assert one.digest == two.digest == three.digest
+    assert two.notes[0] == "columns are separated by semicolons" and two.notes[1:] == one.notes
+    assert three.notes[0] == "columns are separated by semicolons, decimal commas"
+    (tmp_path / "words.csv").write_text("a;b,y\n" + "x;y,1\nz;w,0\n" * 20)
+    assert Data.read(tmp_path / "words.csv", target="y").columns == ("a;b_x;y", "a;b_z;w")
+
+
 def test_test_rows_change_nothing_of_the_others(tmp_path):
     TABLE.to_csv(tmp_path / "a.csv", index=False)
     one = Data.read(tmp_path / "a.csv", target="price")

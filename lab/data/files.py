@@ -1,0 +1,68 @@
+"""Tables and arrays in files, as they are there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lab.errors import ArgumentError, LabError, check_path, listed, shortened, shown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+KINDS = (".csv", ".tsv", ".parquet", ".npz")
+
+
+def frame(path: str | Path) -> tuple[pd.DataFrame, list[str]]:
+    """The table in a CSV, TSV or Parquet file, and how it was read where that is a guess. LabError where it cannot be.
+
+    A CSV file may have semicolons between its columns and decimal commas, as spreadsheets write it in some countries.
+    """
+    import pandas as pd
+
+    path = check_path("source", path)
+    kind = "".join(path.suffixes[-2:]) if path.suffix in (".gz", ".zip") else path.suffix
+    readers = {
+        ".csv": _comma_separated,
+        ".tsv": lambda p: (pd.read_csv(p, sep="\t"), []),
+        ".parquet": lambda p: (pd.read_parquet(p), []),
+    }
+    reader = next((reader for end, reader in readers.items() if kind.lower().startswith(end)), None)
+    if reader is None:
+        raise ArgumentError(f"source={shown(str(path))}: give a file that ends in {', '.join(KINDS)}")
+    try:
+        return reader(path)
+    except FileNotFoundError as error:
+        raise LabError(f"there is no file {path}; give the path of a table") from error
+    except (OSError, ValueError, UnicodeDecodeError) as error:  # pandas' parser errors are ValueErrors
+        raise LabError(f"{path} cannot be read ({shortened(str(error))}); give a whole {path.suffix} file") from error
+
+
+def _comma_separated(path: Path) -> tuple[pd.DataFrame, list[str]]:
+    """A CSV file, by commas or, where its first line has more semicolons than commas, by these."""
+    import pandas as pd
+
+    first = ",".join(map(str, pd.read_csv(path, nrows=0).columns))
+    if first.count(";") <= first.count(","):
+        return pd.read_csv(path), []
+    tables = {decimal: pd.read_csv(path, sep=";", decimal=decimal) for decimal in ".,"}
+    decimal = max(tables, key=lambda sign: tables[sign].select_dtypes("number").shape[1])
+    said = ", decimal commas" if decimal == "," else ""
+    return tables[decimal], [f"columns are separated by semicolons{said}"]
+
+
+def arrays(path: str | Path, target: str) -> tuple[Any, np.ndarray]:
+    """Inputs and target of an .npz file: one more array, or several by name."""
+    try:
+        with np.load(check_path("source", path), allow_pickle=False) as archive:
+            held = {name: archive[name] for name in archive.files}
+    except FileNotFoundError as error:
+        raise LabError(f"there is no file {path}; give the path of an .npz") from error
+    except (OSError, ValueError) as error:
+        raise LabError(f"{path} cannot be read ({shortened(str(error))}); give what numpy.savez wrote") from error
+    if target not in held or len(held) < 2:
+        raise ArgumentError(f"there is no array {shown(target)} among several; there are {listed(list(held), target)}")
+    y = held.pop(target)
+    return next(iter(held.values())) if len(held) == 1 else held, y

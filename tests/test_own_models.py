@@ -368,6 +368,9 @@ WRONG = {
     "has no split 'search'": lambda: search(data=own.signs(splits={"test": 0.2})),
     "functions['own']=": lambda: compare({"own": nn.GELU}),
     "give GELU()": lambda: compare({"own": nn.GELU}),
+    "functions['own']: the search has the functions phi0, phi1; give one of its .splines": lambda: compare(
+        {"own": lab.search(own.signs(), learn="layers", scale="smoke", progress=False)}
+    ),
     "unknown functions['own'] 'gleu'": lambda: compare({"own": "gleu"}),
     "functions={}": lambda: compare({}),
     "searches=3, and no function is what lab.search found": lambda: compare(searches=3),

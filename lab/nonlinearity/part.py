@@ -39,7 +39,7 @@ def as_function(given: Function, name: str = "phi") -> nn.Module | Part:
     (Spline((361,) knots on [-20, 20]), 'gelu', 'relu', Called(sin))
     """
     if not isinstance(given, nn.Module) and isinstance(getattr(given, "spline", None), Spline):
-        given = _spline_of(given, name)
+        given = spline_of(given, name)
     if isinstance(given, str) and "/" in given:
         return zoo(given)
     if isinstance(given, str) and given != "softmax":
@@ -54,8 +54,8 @@ def as_function(given: Function, name: str = "phi") -> nn.Module | Part:
     return known or (given if isinstance(given, nn.Module) else Called(given))
 
 
-def _spline_of(given: Any, name: str) -> Spline:
-    """The function that a search found for this argument; of a shape the function itself."""
+def spline_of(given: Any, name: str) -> Spline:
+    """The function that a search found for this argument. ArgumentError where it found several, and none of this name."""
     splines = getattr(given, "splines", {})
     if len(splines) > 1 and name not in splines and "mlp" not in splines:
         raise ArgumentError(f"{name}: the search has the functions {', '.join(splines)}; give one of its .splines")

@@ -12,7 +12,7 @@ from torch import nn
 from lab.errors import ArgumentError, shown
 from lab.nonlinearity.channels import LazyChannelSpline, channel_axis
 from lab.nonlinearity.functions import Called
-from lab.nonlinearity.part import as_part
+from lab.nonlinearity.part import as_part, spline_of
 from lab.nonlinearity.polynomial import Polynomial
 from lab.nonlinearity.scaled import ScaledSpline
 from lab.nonlinearity.spline import Spline
@@ -48,7 +48,7 @@ def parts_of(
     if isinstance(given, (SearchResult, EpisodeResult)) and isinstance(given.spec, (ModuleSearch, ModuleEpisodes)):
         return [Learned(_stored_search(given, number, model, store), "phi") for number in range(searches)]
     if isinstance(given, (SearchResult, EpisodeResult)):
-        given = given.spline
+        given = spline_of(given, where)
     if given is None:
         return [UNCHANGED]
     if isinstance(given, str):

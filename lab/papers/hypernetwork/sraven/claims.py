@@ -80,7 +80,6 @@ FIG5F = (
         "later",
         "The last layer tells more of the rule than the second",
         _later_layers,
-        decides="3 seeds at scale overnight, with 5 million problems",
-        hours=4.5,
+        decides=MORE_PROBLEMS,
     ),
 )

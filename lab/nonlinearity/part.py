@@ -55,7 +55,7 @@ def as_function(given: Function, name: str = "phi") -> nn.Module | Part:
 
 
 def spline_of(given: Any, name: str) -> Spline:
-    """The function that a search found for this argument. ArgumentError where it found several, and none of this name."""
+    """The function that a search found for this argument. ArgumentError where it found several, none of this name."""
     splines = getattr(given, "splines", {})
     if len(splines) > 1 and name not in splines and "mlp" not in splines:
         raise ArgumentError(f"{name}: the search has the functions {', '.join(splines)}; give one of its .splines")

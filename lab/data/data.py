@@ -137,13 +137,11 @@ class Data:
           1 column of words, a column for each category (missing is one): town 2
         """
         given = DEFAULT_SPLITS if splits is None else splits
-        if hasattr(source, "columns"):
-            table, read, stem = source.set_axis(map(str, source.columns), axis=1), [], "data"
-        elif str(source).endswith(".npz"):
+        stem = Path(source).stem if isinstance(source, (str, Path)) else "data"
+        if isinstance(source, (str, Path)) and str(source).endswith(".npz"):
             X, y = files.arrays(source, target)
-            return cls.from_arrays(X, y, name or Path(source).stem, given, seed, kind, **measured)
-        else:
-            (table, read), stem = files.frame(source), Path(source).stem
+            return cls.from_arrays(X, y, name or stem, given, seed, kind, **measured)
+        table, read = files.frame(source)
         drop = [drop] if isinstance(drop, str) else list(drop)
         inputs, y, notes = tables.divided(table, target, [*drop, *([groups] if groups else [])])
         owners = None if groups is None else table[table[target].notna()][groups].to_numpy()
@@ -200,19 +198,7 @@ class Data:
         if not parts:
             X, y = sources.examples(dataset, inputs, target)
             return cls.from_arrays(X, y, name, splits, seed, **given)
-        examples = {split: sources.examples(part, inputs, target) for split, part in parts.items()}
-        counts = {split: len(y) for split, (_, y) in examples.items()}
-        joined = [X for X, _ in examples.values()]
-        X = (
-            {key: np.concatenate([part[key] for part in joined]) for key in joined[0]}
-            if isinstance(joined[0], dict)
-            else np.concatenate(joined)
-        )
-        y, start, indices = np.concatenate([y for _, y in examples.values()]), 0, dict[str, Any]()
-        for split, count in counts.items():
-            if split != "train":
-                indices[split] = np.arange(start, start + count)
-            start += count
+        X, y, indices = sources.joined(parts, inputs, target)
         shares = {key: share for key, share in (splits or DEFAULT_SPLITS).items() if key not in indices}
         return cls.from_arrays(X, y, name, indices | shares, seed, **given)
 

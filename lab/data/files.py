@@ -15,14 +15,17 @@ if TYPE_CHECKING:
 KINDS = (".csv", ".tsv", ".parquet", ".npz")
 
 
-def frame(path: str | Path) -> tuple[pd.DataFrame, list[str]]:
+def frame(source: str | Path | pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """The table in a CSV, TSV or Parquet file, and how it was read where that is a guess. LabError where it cannot be.
+    A data frame stays what it is; its columns get words as names.
 
     A CSV file may have semicolons between its columns and decimal commas, as spreadsheets write it in some countries.
     """
     import pandas as pd
 
-    path = check_path("source", path)
+    if isinstance(source, pd.DataFrame):
+        return source.set_axis([str(column) for column in source.columns], axis=1), []
+    path = check_path("source", source)
     kind = "".join(path.suffixes[-2:]) if path.suffix in (".gz", ".zip") else path.suffix
     readers = {
         ".csv": _comma_separated,

@@ -42,6 +42,27 @@ def parts_of(dataset: Any) -> dict[str, Any]:
     return parts
 
 
+def joined(
+    parts: Mapping[str, Any], inputs: str | Sequence[str] | None, target: str | None
+) -> tuple[Any, np.ndarray, dict[str, np.ndarray]]:
+    """X and y of all splits, one after the other, and by split the rows that are its own; those of "train" are the
+    others."""
+    given = {split: examples(part, inputs, target) for split, part in parts.items()}
+    every = [X for X, _ in given.values()]
+    X = (
+        {key: np.concatenate([part[key] for part in every]) for key in every[0]}
+        if isinstance(every[0], dict)
+        else np.concatenate(every)
+    )
+    ends = np.cumsum([len(y) for _, y in given.values()])
+    rows = {split: np.arange(end - len(y), end) for (split, (_, y)), end in zip(given.items(), ends, strict=True)}
+    return (
+        X,
+        np.concatenate([y for _, y in given.values()]),
+        {key: index for key, index in rows.items() if key != "train"},
+    )
+
+
 def windows(text: str, tokens: str, context: int) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
     """Windows (N, context) of token ids, the token after each of theirs, and what the ids stand for; no overlap."""
     check_choice("tokens", tokens, TOKENS)

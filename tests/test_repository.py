@@ -19,7 +19,7 @@ LONGEST = 300  # lines of a module, from which on it should be two
 MEDIAN = 120  # lines that half of the modules do not exceed
 DATA = ("results", "runs", "samples", "searches", "zoo")
 FOLDERS = ("lab", "notebooks", "tests", "benchmarks", *(f"data/{name}" for name in DATA))
-MOST = 38_000_000  # bytes of all committed files: what everybody downloads first
+MOST = 39_000_000  # bytes of all committed files: what everybody downloads first
 # Words that say what was done to a value, not what it is: no names of variables, parameters, functions or classes.
 NO_NOUNS = {
     "beside",

@@ -31,7 +31,7 @@ from lab.devices import choose_device, device_name
 from lab.errors import LabError, check_whole
 from lab.papers.entry import Entry
 from lab.papers.tables import curves
-from lab.plots.caption import true_minus
+from lab.plots.caption import counted, true_minus
 from lab.run import MOST_SEEDS, Run, complete
 from lab.scale import BEST, check_scale
 from lab.spec import key, needs
@@ -158,11 +158,10 @@ def announce(entry: Entry, scale: str, runs: int, missing: int, device: str = "a
     slow = scale == "paper" and place == "cpu" and entry.minutes[scale] > 1  # less is no training
     minutes = entry.minutes[scale] * missing / max(1, runs)
     if minutes >= LONG or slow and missing:
-        text = f"{entry.name}, scale {scale}: {missing} of {runs} runs have to be trained, about {max(1, minutes):.0f}"
-        text += (
-            f" minutes {_where(scale, place)}. You can interrupt: what is trained is kept, and the next call goes on"
-        )
-        print(f"{text} from there.", file=sys.stderr, flush=True)
+        long = f"about {counted(max(1, round(minutes)), 'minute')} {_where(scale, place)}"
+        text = f"{entry.name}, scale {scale}: {missing} of {runs} runs have to be trained, {long}."
+        text += " You can interrupt: what is trained is kept, and the next call goes on from there."
+        print(text, file=sys.stderr, flush=True)
 
 
 def _where(scale: str, place: str) -> str:

@@ -32,7 +32,8 @@ def fig6(table: pd.DataFrame) -> go.Figure:
     for number, task in enumerate(tasks):
         row, column = place(number, columns)
         rows = table[table["task"] == task].sort_values("x")
-        known = learned(task, rows["accuracy"].iloc[0])
+        accuracy = rows["accuracy"].iloc[0]
+        known = learned(task, accuracy)
         _draw(
             figure,
             rows["x"].to_numpy(),
@@ -43,7 +44,8 @@ def fig6(table: pd.DataFrame) -> go.Figure:
             METHOD_COLOURS["ours MLP"] if known else FADED,
         )
         if not known:
-            above(figure, "task not learned: noise of the search", row, column, side="right", size=SIZE - 2)
+            words = f"accuracy {100 * accuracy:.1f} %: not above a trivial answer"
+            above(figure, words, row, column, side="right", size=SIZE - 2)
     name_axes(figure, len(tasks), columns, "input x", "φ(x)")
     set_reading(
         figure,

@@ -368,7 +368,7 @@ def test_an_announcement_names_the_device_that_trains(scale, device, said, monke
     build.announce(some, scale, 4, 2, device)
     assert said in capsys.readouterr().err
     build.announce(replace(some, minutes={"paper": 1.5}), "paper", 4, 2, "cpu")
-    assert "a GPU; here it is a CPU" in capsys.readouterr().err, "minutes of a GPU are long on a CPU"
+    assert "about 1 minute on a GPU; here it is a CPU" in capsys.readouterr().err, "minutes of a GPU are long on a CPU"
     build.announce(some, scale, 4, 0, device)
     assert capsys.readouterr().err == ""
 

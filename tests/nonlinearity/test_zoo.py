@@ -78,7 +78,7 @@ def test_gains_are_those_of_the_shipped_results(task):
     ours, baseline = ([100 * over_training(method, seed) for seed in seeds] for method in ("ours MLP", "baseline"))
     low, high = ttest_ind(ours, baseline, equal_var=False).confidence_interval()
     row, mean = lab.zoo().loc[f"transformers/{task}"], statistics.mean(ours) - statistics.mean(baseline)
-    assert row["seeds"] == len(seeds) == 6 and row["measured"] in ("transformers/fig2", "transformers/fig10")
+    assert row["seeds"] == len(seeds) >= 6 and row["measured"] in ("transformers/fig2", "transformers/fig10")
     assert [row["gain"], row["low"], row["high"]] == pytest.approx([mean, low, high], abs=0.051)
 
 

@@ -208,7 +208,7 @@ ENTRIES = (
         "transformers/fig10",
         "C",
         "Learning curves on all tasks",
-        "Test accuracy against training step on all eight tasks, one curve a seed: baseline, learned MLP non-linearity,"
+        "Test accuracy against training step, task by task, one curve a seed: baseline, learned MLP non-linearity,"
         " learned MLP and attention non-linearities",
         "faster, with less variance, everywhere, mostly by the MLP",
         tasks=tasks.NAMES,

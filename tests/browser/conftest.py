@@ -23,7 +23,7 @@ ARGUMENTS = [
 AXE = """violations => violations.filter(({ impact }) => ["serious", "critical"].includes(impact)).flatMap(
   ({ id, nodes }) => nodes.map(({ html, any }) => `${id}: ${html.slice(0, 150)} (${any[0]?.message ?? ""})`))"""
 # What a busy machine does to a page: a wait that runs out, and anywidget's two seconds for a widget to set itself up.
-# A test that fails so is tried once more; any other failure counts at once, as does the second.
+# A test that fails so is tried twice more, as a machine stays busy for a while; any other failure counts at once.
 BUSY = ["TimeoutError", "Timeout .*exceeded", "Locator expected", r"\[anywidget\] Failed to initialize model"]
 LONGEST = 900  # seconds for a test: its waits are long where the machine is busy
 FAILED = pytest.StashKey[bool]()
@@ -34,7 +34,7 @@ def pytest_collection_modifyitems(items):
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.browser)
             item.add_marker(pytest.mark.timeout(LONGEST))
-            item.add_marker(pytest.mark.flaky(reruns=1, only_rerun=BUSY))
+            item.add_marker(pytest.mark.flaky(reruns=2, only_rerun=BUSY))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -93,7 +93,7 @@ def test_minutes_keep_what_was_promised():
     deep = minutes["hypernetwork/fig4b"]["laptop"]
     assert minutes["hypernetwork/figA4"].pop("laptop") <= wide + deep, "the runs of both parts of figure 4"
     assert minutes["simplicity/fig11"]["laptop"] <= 4, "make figure"
-    assert minutes["transformers/fig2"].pop("laptop") <= 25, "three searches"
+    assert minutes["transformers/fig2"].pop("laptop") <= 40, "three searches, and 36 seeds of ADD"
     assert minutes["transformers/rates"].pop("laptop") <= 150, "every rate"
     for name in LANGUAGE + ACTIVATIONS + CROSSING:
         assert minutes[name].pop("laptop") <= 30

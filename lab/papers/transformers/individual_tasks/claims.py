@@ -98,8 +98,6 @@ FIG2 = (
         "reaches-more",
         "Optimized architectures reach an accuracy that the baseline does not (on some task)",
         _reaches_more,
-        decides="30 more seeds of ADD with the baseline and with the function",
-        hours=0.4,
     ),
 )
 FIG3 = (

@@ -168,7 +168,7 @@ ENTRIES = (
         plot=plots.fig2,
         summary=captions.advantage,
         claims=claims.FIG2,
-        minutes={"smoke": 0.2, "laptop": 24, "paper": 4},
+        minutes={"smoke": 0.2, "laptop": 36, "paper": 4},
     ),
     _entry(
         "transformers/fig3",
@@ -229,6 +229,6 @@ ENTRIES = (
         summary=captions.advantage,
         notes=attention_notes,
         claims=claims.FIG10,
-        minutes={"smoke": 0.5, "laptop": 18, "paper": 10},
+        minutes={"smoke": 0.5, "laptop": 28, "paper": 10},
     ),
 )

@@ -94,6 +94,7 @@ def test_minutes_keep_what_was_promised():
     assert minutes["hypernetwork/figA4"].pop("laptop") <= wide + deep, "the runs of both parts of figure 4"
     assert minutes["simplicity/fig11"]["laptop"] <= 4, "make figure"
     assert minutes["transformers/fig2"].pop("laptop") <= 40, "three searches, and 36 seeds of ADD"
+    assert minutes["transformers/fig10"].pop("laptop") <= 30, "eight tasks, and 36 seeds of ADD"
     assert minutes["transformers/rates"].pop("laptop") <= 150, "every rate"
     for name in LANGUAGE + ACTIVATIONS + CROSSING:
         assert minutes[name].pop("laptop") <= 30

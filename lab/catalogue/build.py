@@ -9,12 +9,12 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lab.catalogue import registry
 from lab.catalogue.caption import caption, headline
 from lab.catalogue.figure import Figure
-from lab.catalogue.provenance import as_json, collect
+from lab.catalogue.provenance import as_json, of_runs
 from lab.catalogue.shipped import (
     best_scale,
     folder_of,
@@ -25,9 +25,10 @@ from lab.catalogue.shipped import (
     shipped_table,
     shipped_tasks,
 )
+from lab.catalogue.shipped_histories import shipped_histories
 from lab.catalogue.table_files import digests_of, pack
 from lab.cluster.connection import connected
-from lab.devices import choose_device, device_name
+from lab.devices import choose_device
 from lab.errors import LabError, check_whole
 from lab.papers.entry import Entry
 from lab.papers.tables import curves
@@ -63,7 +64,8 @@ def figure(
         tasks (of shipped results, all that they have).
     force: train again even what the store has. An interrupted call continues when it is repeated, with `force` or not:
         what it had forgotten stays marked in the store (`lab.store.forced`) until all of it is trained.
-    shipped: take results that the store lacks from data/results, if they are there. The provenance says so.
+    shipped: take results that the store lacks from data/results, if they are there. The provenance says so. Where some
+        tasks are shipped and others not, naming them all trains the others and draws them together.
     cluster: a `distributed.Client`, or what `lab figure --cluster` takes; its workers train, and must see the store.
     Raises ArgumentError for a wrong argument, LabError where data are not here.
 
@@ -72,12 +74,13 @@ def figure(
     """
     store = as_store(store)
     entry, scale = _checked(name, scale, device, seeds, tasks, cluster, store)
-    if shipped and seeds is None and not force and is_read(entry, scale, store, tasks is not None):
+    join = shipped and seeds is None and not force
+    if join and is_read(entry, scale, store, tasks is not None):
         missing = [task for task in entry.tasks if task not in shipped_tasks(entry, scale)]
         if missing and progress:
             _name_missing(entry, scale, missing)
         return read(entry, scale)
-    return _figure(entry, scale, *measured(name, scale, device, seeds, force, store, progress, tasks, cluster))
+    return _figure(entry, scale, *measured(name, scale, device, seeds, force, store, progress, tasks, cluster, join))
 
 
 def is_read(entry: Entry, scale: str, store: Store, whole: bool = False) -> bool:
@@ -101,54 +104,38 @@ def measured(
     progress: bool = True,
     tasks: Sequence[str] | None = None,
     cluster: Client | str | Path | None = None,
+    join: bool = False,
 ) -> tuple[pd.DataFrame, dict, dict[str, pd.DataFrame]]:
-    """Train what a figure needs and measure it: its table, provenance and further tables; nothing is drawn."""
+    """Train what a figure needs and measure it: its table, provenance and further tables; nothing is drawn.
+
+    join: do not train runs whose learning curves are shipped, if the figure is drawn from learning curves alone.
+    """
     store = as_store(store)
     entry, scale = _checked(name, scale, device, seeds, tasks, cluster, store)
     planned = entry.plan(scale, seeds or entry.seeds[scale])
     specs = list(dict.fromkeys(spec for _, spec in planned))
-    forced = [*specs, *(search for spec in specs for search in needs(spec))]
+    absent = [spec for spec in specs if not store.has(spec)] if join and entry.histories else []
+    joined = shipped_histories(name.partition("/")[0], scale, absent) if absent else {}
+    own = [spec for spec in specs if spec not in joined]
+    forced = [*own, *(search for spec in own for search in needs(spec))]
     if force and store.force(forced) and progress:
-        again = sum(map(store.has, specs))
-        print(f"{name}: an interrupted --force goes on; {again} of {len(specs)} runs trained again", file=sys.stderr)
+        again = sum(map(store.has, own))
+        print(f"{name}: an interrupted --force goes on; {again} of {len(own)} runs trained again", file=sys.stderr)
     if progress:
-        announce(
-            entry, scale, len(specs), sum(not store.has(spec) for spec in specs), device if cluster is None else ""
-        )
+        place = device if cluster is None else ""
+        announce(entry, scale, len(specs), sum(not store.has(spec) for spec in own), place)
     start = time.perf_counter()
     with connected(cluster) as client:
-        complete(specs, store, device, progress, cluster=client)
+        complete(own, store, device, progress, cluster=client)
     store.end_force(forced)
-    runs = [(labels, Run(spec, store)) for labels, spec in planned]
-    devices = {(run.notes["device"], run.notes["device_name"]) for _, run in runs}  # trained here or elsewhere
-    machines = sorted(devices or {("cpu", device_name("cpu"))})
+    runs: list[tuple[dict, Any]] = [(labels, joined.get(spec) or Run(spec, store)) for labels, spec in planned]
     table = entry.measure(runs, entry.examples[scale]) if entry.examples else entry.measure(runs)
     extras = {"curves": curves(runs).drop(columns="read").round(4)} if entry.curves else {}
     if entry.functions:
         extras["functions"] = entry.functions(runs)
-    facts = collect(
-        name,
-        scale,
-        device=", ".join(sorted({kind for kind, _ in machines})),
-        device_name=", ".join(name for _, name in machines),
-        seeds=sorted({spec.seed for spec in specs if not spec.tuning}),
-        runs={run.key: f"{run.spec.task_name}, seed {run.spec.seed}" for _, run in runs},
-        data=entry.origin.data(scale),
-        seconds=time.perf_counter() - start,
-        hyperparameters=entry.origin.hyperparameters(scale),
-        departures=[*entry.notes(scale), *entry.origin.departures(scale)],
-    )
-    facts["guesses"] = list(entry.origin.guesses)
+    facts = of_runs(entry, scale, [run for _, run in runs], time.perf_counter() - start)
     if tasks is not None:
         facts["tasks"] = list(entry.tasks)  # of the entry's, where not all
-    if entry.examples:
-        facts["examples"] = entry.examples[scale]
-    facts["searches"] = {key(search): search.task_name for spec in specs for search in needs(spec)}
-    facts["training_seconds"] = round(sum({run.key: run.notes["seconds"] for _, run in runs}.values()))
-    # of the spline, the code and the processor, by run; what was trained before this was noted has none
-    for name, note in (("kernels", "kernel"), ("commits", "commit"), ("instructions", "instructions")):
-        facts[name] = sorted({run.notes.get(note, "unknown") for _, run in runs})
-    facts["diverged"] = sorted({run.key for _, run in runs if run.diverged})
     return table, facts, extras
 
 
@@ -178,7 +165,8 @@ def _where(scale: str, place: str) -> str:
 def _name_missing(entry: Entry, scale: str, missing: list[str]) -> None:
     """Say which tasks of an entry have no shipped results, and how to train them."""
     text = f"{entry.name}, scale {scale}: no results of {', '.join(missing)} are shipped; to train them:"
-    print(f"{text} lab.figure({entry.name!r}, {scale!r}, tasks={missing})", file=sys.stderr, flush=True)
+    text += f" lab.figure({entry.name!r}, {scale!r}, tasks={missing})"
+    print(f"{text}; with all tasks named, they are drawn together" if entry.histories else text, file=sys.stderr)
 
 
 def chosen(name: str, scale: str, tasks: Sequence[str] | None = None, store: Store | None = None) -> tuple[Entry, str]:

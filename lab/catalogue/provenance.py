@@ -7,6 +7,11 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from lab.catalogue.shipped_histories import ShippedHistory
+from lab.devices import device_name
+from lab.papers.entry import Entry
+from lab.run import Run
+from lab.spec import key, needs
 from lab.versions import versions
 
 KEYS = (
@@ -62,6 +67,40 @@ def collect(
     }
     check(facts)
     return json.loads(json.dumps(facts, allow_nan=False))  # tuples become lists here, not at the first reading
+
+
+def of_runs(entry: Entry, scale: str, runs: Sequence[Run | ShippedHistory], seconds: float) -> dict:
+    """Where a figure comes from that is measured on these runs, trained here or elsewhere, or joined from shipped
+    tables; as `collect`, and what is known of the training."""
+    own = list({run.key: run for run in runs if isinstance(run, Run)}.values())
+    joined = list({run.key: run for run in runs if isinstance(run, ShippedHistory)}.values())
+    devices = {(run.notes["device"], run.notes["device_name"]) for run in own} | {run.device for run in joined}
+    machines = sorted(devices or {("cpu", device_name("cpu"))})
+    facts = collect(
+        entry.name,
+        scale,
+        device=", ".join(sorted({kind for kind, _ in machines})),
+        device_name=", ".join(name for _, name in machines),
+        seeds=sorted({run.spec.seed for run in runs if not run.spec.tuning}),
+        runs={run.key: f"{run.spec.task_name}, seed {run.spec.seed}" for run in runs},
+        data=entry.origin.data(scale),
+        seconds=seconds,
+        hyperparameters=entry.origin.hyperparameters(scale),
+        departures=[*entry.notes(scale), *entry.origin.departures(scale)],
+    )
+    facts["guesses"] = list(entry.origin.guesses)
+    if entry.examples:
+        facts["examples"] = entry.examples[scale]
+    facts["searches"] = {key(search): search.task_name for run in runs for search in needs(run.spec)}
+    facts["training_seconds"] = round(sum(run.notes["seconds"] for run in own))
+    # of the spline, the code and the processor, by run; what was trained before this was noted has none
+    for name, note in (("kernels", "kernel"), ("commits", "commit"), ("instructions", "instructions")):
+        noted = {run.notes.get(note, "unknown") for run in own}
+        facts[name] = sorted(noted.union(*(run.noted(name) for run in joined)))
+    if joined:  # from which shipped figure; `training_seconds` are those of the other runs
+        facts["joined"] = {run.key: run.source for run in joined}
+    facts["diverged"] = sorted({run.key for run in runs if run.diverged})
+    return facts
 
 
 def as_json(facts: Mapping[str, object]) -> bytes:

@@ -99,7 +99,8 @@ def recorded(entries_read: Iterable[Entry] | None = None) -> StepTimes:
             facts = provenance_of(entry.name, scale)
             planned = dict.fromkeys(spec for _, spec in shipped_plan(entry, facts))
             keys = frozenset(map(key, planned))
-            if facts.get("training_seconds") and keys == set(facts["runs"]) and not guessed_sizes(planned):
+            whole = keys == set(facts["runs"]) and "joined" not in facts  # of joined runs the seconds are not known
+            if facts.get("training_seconds") and whole and not guessed_sizes(planned):
                 runs = tuple(cost(spec) for spec in planned)
                 records.setdefault(keys, Record(entry.name, scale, float(facts["training_seconds"]), runs))
     return StepTimes(tuple(records.values()))

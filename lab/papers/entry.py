@@ -53,6 +53,7 @@ class Entry:
     # where both have a sign, whether ours is clear of the noise of seeds
     printed: Callable[[pd.DataFrame], pd.DataFrame] | None = None
     curves: bool = False  # keep the learning curves beside the table, where the table holds one step of them
+    histories: bool = False  # `measure` reads learning curves alone: `spec`, `steps`, `accuracy`, `diverged` of runs
     # among the entries of its paper: kind, letter of the appendix, number, part; where its name has these, it says so
     place: tuple[str, str, int, str] | None = None
 

@@ -21,10 +21,12 @@ from lab.papers.simplicity.grokking.settings import (
     MODULI,
     OPERATIONS,
     RELU,
+    SEARCHES,
     SEEDS,
     WIDTHS,
     grokking,
     prolonged,
+    repeated,
 )
 from lab.run import Run
 from lab.scale import model_scale
@@ -50,7 +52,15 @@ def plan(scale: str, seeds: int, tasks: Sequence[Operation] = (ADDITION,)) -> li
 
 
 def _versions(scale: str, seeds: int) -> list[Planned]:
-    return plan(scale, seeds, VERSIONS)
+    """As `plan`; labelled with the number of the search where there are several. ReLU has number 0."""
+    count = SEARCHES[scale]
+    return [
+        ({"task": task.name, "method": method} | ({"search": number} if count > 1 else {}), spec)
+        for task in VERSIONS
+        for method in (RELU, LEARNED)
+        for number in range(count if method == LEARNED else 1)
+        for spec in repeated(scale, task, number).runs(method, seeds)
+    ]
 
 
 def _operations(scale: str, seeds: int) -> list[Planned]:
@@ -195,10 +205,10 @@ ENTRIES = (
         plan=_versions,
         plot=plots.fig12,
         tasks=tuple(task.name for task in VERSIONS),
-        seeds={"smoke": 1, "laptop": 3, "paper": 3},
-        origin=origin(lambda scale: VERSIONS),
+        seeds={"smoke": 1, "laptop": 3, "overnight": 3, "paper": 3},
+        origin=origin(lambda scale: VERSIONS, setting=repeated),
         claims=claims.FIG12,
-        minutes={"smoke": 0.2, "laptop": 15, "paper": 360},
+        minutes={"smoke": 0.2, "laptop": 15, "overnight": 60, "paper": 360},
         **_SHARED,
     ),
     Entry(

@@ -23,6 +23,9 @@ FRACTIONS = {"smoke": (0.4, 0.8), "laptop": (0.4, 0.6, 0.8, 0.95), "paper": (0.4
 WIDTHS = {"smoke": (8, 16), "laptop": (64, 256, 512), "paper": (64, 256, 512, 768)}
 # Figure 28; at laptop scale those modulo 27, for the sake of time
 OPERATIONS = {"smoke": (ALL[0], ALL[2]), "laptop": ALL[:8], "overnight": ALL[:8], "paper": ALL}
+# Figure 12: searches for each version, which differ in their restarts, and episodes of each
+SEARCHES = {"smoke": 1, "laptop": 1, "overnight": 4, "paper": 1}
+LONG_SEARCH = 400
 LEVEL = 0.95  # test accuracy that counts as solved (Figure 13)
 
 
@@ -103,6 +106,21 @@ def prolonged(scale: str = "laptop", task: Operation = ADDITION) -> Grokking:
     if scale != "overnight":
         return base
     return replace(base, recipe=replace(base.recipe, steps=grokking("paper").recipe.steps, every=50))
+
+
+def repeated(scale: str, task: Operation, number: int = 0) -> Grokking:
+    """The same for Figure 12, which overnight searches several times, and longer: after 225 episodes functions are
+    half noise still.
+
+    >>> search = repeated("overnight", ADDITION, number=1).search
+    >>> search.episodes, [restart.seed for restart in search.restarts]
+    (400, [4, 5, 6, 7])
+    """
+    base = grokking(scale, task)
+    if scale != "overnight":
+        return base
+    restarts = tuple(replace(one, seed=one.seed + number * len(base.search.restarts)) for one in base.search.restarts)
+    return replace(base, search=replace(base.search, restarts=restarts, episodes=LONG_SEARCH))
 
 
 # Of the initial weights: what torch gives a Linear, U(±1/√inputs), as a multiple of `lab.models.mlp.MLP`'s.

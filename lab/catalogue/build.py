@@ -17,6 +17,7 @@ from lab.catalogue.figure import Figure
 from lab.catalogue.provenance import as_json, of_runs
 from lab.catalogue.shipped import (
     best_scale,
+    copy_searches,
     folder_of,
     has_results,
     has_table,
@@ -108,7 +109,8 @@ def measured(
 ) -> tuple[pd.DataFrame, dict, dict[str, pd.DataFrame]]:
     """Train what a figure needs and measure it: its table, provenance and further tables; nothing is drawn.
 
-    join: do not train runs whose learning curves are shipped, if the figure is drawn from learning curves alone.
+    join: do not train runs whose learning curves are shipped, if the figure is drawn from learning curves alone; nor
+        search for functions whose searches are shipped.
     """
     store = as_store(store)
     entry, scale = _checked(name, scale, device, seeds, tasks, cluster, store)
@@ -124,6 +126,8 @@ def measured(
     if progress:
         place = device if cluster is None else ""
         announce(entry, scale, len(specs), sum(not store.has(spec) for spec in own), place)
+    if join:
+        copy_searches([spec for spec in own if not store.has(spec)], store)
     start = time.perf_counter()
     with connected(cluster) as client:
         complete(own, store, device, progress, cluster=client)
@@ -254,7 +258,8 @@ def _settings(entry: Entry, scale: str) -> dict:
 
 
 def _figure(entry: Entry, scale: str, table: pd.DataFrame, facts: dict, extras: dict) -> Figure:
-    summary = true_minus(entry.summary(table))
+    results = [entry.functions_summary(extras["functions"])] if entry.functions_summary else []
+    summary = true_minus(" ".join(filter(None, [*results, entry.summary(table)])))
     plot = entry.plot(table, extras["functions"]) if entry.functions else entry.plot(table)
     return Figure(
         plot,

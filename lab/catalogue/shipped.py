@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.catalogue import table_files
 from lab.errors import LabError
 from lab.nonlinearity.spline import Spline
-from lab.spec import key
+from lab.spec import RunSpec, key, needs
+from lab.store import SHIPPED, Spec, Store
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,6 +90,19 @@ def shipped_table(name: str, scale: str = "laptop", which: str = "table") -> pd.
     ['task', 'x', 'value', 'density', 'accuracy']
     """
     return table_files.read(folder_of(name, scale), which)
+
+
+def copy_searches(specs: Iterable[RunSpec], store: Store) -> list[Spec]:
+    """Copy the results of searches that these runs need and that are shipped into a store that lacks them; these.
+
+    Runs with a function that is shipped so need no search, which takes hours where a model has the paper's size.
+    """
+    shipped = Store(SHIPPED)
+    searches = dict.fromkeys(search for spec in specs for search in needs(spec))
+    lacking = [search for search in searches if not store.has(search) and shipped.has(search)]
+    for search in lacking:
+        shipped.copy_to(store, search)
+    return lacking
 
 
 def has_table(name: str, scale: str = "laptop", which: str = "table") -> bool:

@@ -65,7 +65,7 @@ def read(folder: Path, name: str = "table") -> pd.DataFrame:
     if stated and sha256(content).hexdigest() != stated:
         raise LabError(f"{path} is damaged or was edited: it has not the SHA-256 of provenance.json; {again}")
     try:
-        return pd.read_csv(io.BytesIO(content), float_precision="round_trip")  # what was written, to the last digit
+        return pd.read_csv(io.BytesIO(content))
     except ValueError as error:
         raise LabError(f"{path} cannot be read ({_said(error)}); {again}") from error
 

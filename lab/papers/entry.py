@@ -43,6 +43,7 @@ class Entry:
     seeds: dict[str, int] = field(default_factory=lambda: dict(SEEDS))  # runs of each kind, by scale
     notes: Callable[[str], list[str]] = lambda scale: []  # departures from the paper that the settings do not show
     summary: Callable[[pd.DataFrame], str] = lambda table: ""  # the result in a sentence, its numbers from the table
+    functions_summary: Callable[[pd.DataFrame], str] | None = None  # of the table of functions: stands before `summary`
     # what the sentence has no room for: further numbers of the table, for the folded notes
     numbers: Callable[[pd.DataFrame], str] = lambda table: ""
     examples: dict[str, int] | None = None  # that `measure` looks at, by scale

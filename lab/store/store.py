@@ -79,11 +79,16 @@ class Store(Training):
 
         name: its key, or as much of the beginning as tells it from the others.
         """
-        match = self._one(name)
-        files, _ = self._checked(match)
-        files["done.json"] = (match / "done.json").read_bytes()
-        other = Store(folder)
-        target = other.folder / match.parent.name / match.name
+        return self._copy(self._one(name), Store(folder))
+
+    def copy_to(self, other: Store, spec: Spec) -> Path:
+        """Copy one finished result, as it is, into another store; its folder there. LabError where it is not here."""
+        return self._copy(self.path(spec), other)
+
+    def _copy(self, result: Path, other: Store) -> Path:
+        files, _ = self._checked(result)
+        files["done.json"] = (result / "done.json").read_bytes()
+        target = other.folder / result.parent.name / result.name
         with other._writing():
             results.place(files, target)
         return target

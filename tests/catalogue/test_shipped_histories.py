@@ -10,7 +10,7 @@ from lab.catalogue.build import figure
 from lab.catalogue.registry import entry
 from lab.catalogue.shipped_histories import shipped_histories
 from lab.run import Run
-from lab.spec import RunSpec, key
+from lab.spec import RunSpec, key, needs
 from lab.store import Store
 
 FIG10, FIG2, TASKS = "transformers/fig10", "transformers/fig2", ("memorize", "addmod", "add")
@@ -103,3 +103,18 @@ def test_a_shipped_history_is_that_of_the_run(shipped, filled):
         run = Run(spec, filled)
         assert (history.steps == run.steps).all() and bool(run.diverged) == history.diverged
         np.testing.assert_allclose(history.accuracy, run.accuracy, rtol=1e-14)
+
+
+def test_functions_whose_searches_are_shipped_are_not_searched_for(whole, filled, tmp_path, monkeypatch):
+    specs = [spec for _, spec in entry(FIG10).for_tasks(["add"]).plan("smoke", 2)]
+    searches = list(dict.fromkeys(search for spec in specs for search in needs(spec)))
+    monkeypatch.setattr("lab.catalogue.shipped.SHIPPED", tmp_path / "data")
+    monkeypatch.setenv("LAB_STORE", str(tmp_path / "empty"))
+    for search in searches[1:]:
+        filled.copy_to(Store(tmp_path / "data"), search)
+    figure(FIG10, scale="smoke", progress=False, tasks=["add"])
+    # done.json has the seconds that the search took: another one would have others
+    notes = {
+        search: [(store.path(search) / "done.json").read_bytes() for store in (filled, Store())] for search in searches
+    }
+    assert len(searches) > 1 and [before == after for before, after in notes.values()] == [False, True]

@@ -37,13 +37,15 @@ def grokked(right, tasks=("a+b mod 27",)):
 
 
 def sines(right):
-    """Functions of two versions, three restarts each: sines of different frequencies, or none."""
+    """Functions of two versions, three searches each: sines of different frequencies, or none."""
     rng, rows = np.random.default_rng(RNG), []
     for task, frequency in (("a+b mod 13", 2.0), ("a+b mod 41", 5.0)):
-        for restart in range(3):
+        for search in range(3):
             near = frequency + 0.05 * rng.normal()
-            rows += [(task, restart, restart == 1, x, near, 0.9 if right else 0.1, 0.4) for x in (-1.0, 0.0, 1.0)]
-    return pd.DataFrame(rows, columns=["task", "restart", "chosen", "x", "frequency", "explained", "noise"])
+            for chosen in (False, True):
+                explained = (0.9 + 0.01 * rng.normal() if right else 0.1 + 0.01 * rng.normal()) if chosen else np.nan
+                rows += [(task, search, int(chosen), chosen, x, near, explained, 0.4) for x in (-1.0, 0.0, 1.0)]
+    return pd.DataFrame(rows, columns=["task", "search", "restart", "chosen", "x", "frequency", "explained", "noise"])
 
 
 def same_sines(right):

@@ -12,10 +12,10 @@ from lab.catalogue.build import figure
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
 from lab.kinds import check_run as check_rows
-from lab.papers.simplicity.grokking import captions
+from lab.papers.simplicity.grokking import captions, claims
 from lab.papers.simplicity.grokking import figures as grokking_entries
 from lab.papers.simplicity.grokking.figures import VERSIONS
-from lab.papers.simplicity.grokking.plots import reached
+from lab.papers.simplicity.grokking.first_steps import reached
 from lab.papers.simplicity.grokking.settings import ADDITION, LEARNED, RELU, grokking
 from lab.plots.caption import reading
 from lab.run import Run
@@ -173,6 +173,40 @@ def test_a_caption_says_never_of_what_no_run_reaches_and_which_side_of_a_bound_a
     assert said(captions.speeds, fails, fails).endswith(": never with either on 1 operation.")
     assert said(captions.speeds, fails, sooner).endswith("2.1 at least (ReLU never).")  # 100 steps over 47.5
     assert said(captions.speeds, sooner, fails).endswith("0.5 at most (learned never).")
+
+
+def test_searches_of_a_version_share_no_restart_and_are_used_with_the_same_care():
+    runs = planned("simplicity/fig12", "overnight", 3)
+    for task in VERSIONS:
+        of_task = [(labels, spec) for labels, spec in runs if spec.task == grokking("overnight", task).task]
+        searches = {labels["search"]: needs(spec)[0] for labels, spec in of_task if needs(spec)}
+        restarts = [restart for search in searches.values() for restart in search.restarts]
+        assert len(searches) == 4 and len({restart.seed for restart in restarts}) == len(restarts)
+        assert len({replace(search, restarts=()) for search in searches.values()}) == 1
+        assert len({replace(spec, model=replace(spec.model, phi="relu")) for _, spec in of_task}) == 3, "the seeds"
+
+
+def test_functions_of_several_searches_are_those_of_each_and_are_drawn_apart(monkeypatch, tmp_path):
+    monkeypatch.setitem(grokking_entries.SEARCHES, "smoke", 2)
+    name, store = "simplicity/fig12", Store()
+    one = figure(name, "smoke", progress=False)
+    functions, runs = one.extras["functions"], planned(name)
+    assert set(one.table["search"]) == set(functions["search"]) == {0, 1}
+    for labels, spec in runs:
+        if labels["method"] == RELU:
+            assert labels["search"] == 0
+            continue
+        found = EpisodeResult(needs(spec)[0], store)
+        rows = functions[(functions["task"] == labels["task"]) & (functions["search"] == labels["search"])]
+        chosen = rows[rows["chosen"]]
+        assert set(rows["restart"]) == set(range(len(found.results))) and set(chosen["restart"]) == {found.winner}
+        assert chosen["value"].to_numpy() == pytest.approx(found.spline.values.numpy().ravel(), abs=1e-5)
+    waves = claims.sines(functions)
+    assert len(waves) == 2 * len(VERSIONS) == sum(trace.name == "learned φ" for trace in one.plot.data)
+    assert f"{(waves['explained'] > waves['noise']).sum()} of 8 functions" in one.summary
+    one.write(tmp_path, images=False, page=False)
+    tables = (pd.read_csv(tmp_path / f"{part}.csv") for part in ("table", "functions"))
+    assert json.loads(entry(name).plot(*tables).to_json()) == json.loads(one.plot.to_json())
 
 
 @every_scale

@@ -10,6 +10,7 @@ import numpy as np
 from lab.papers.claims import Verdict
 from lab.papers.runs import steps_to
 from lab.papers.simplicity.grokking import claims, plots
+from lab.papers.simplicity.grokking.first_steps import FEWEST, reached
 from lab.papers.simplicity.grokking.settings import LEARNED, LEVEL, RELU
 from lab.plots.caption import counted
 
@@ -27,13 +28,35 @@ def steps(table: pd.DataFrame) -> str:
         if not any(map(_gets_there, kinds)):
             unreached.append(plots.title(task))
             continue
-        learned, relu = map(plots.reached, kinds)
+        learned, relu = map(reached, kinds)
         ratio = claims.faster(rows)
         times = f", {_times(ratio, rows)} times as fast" if ratio.effect > 0 else ""
         words.append(f"{plots.title(task)} {learned} and {relu}{times}")
     if unreached:
         words.append(f"never with either: {', '.join(unreached)}")
     return f"Step with {PERCENT} test accuracy, learned function and {RELU}: {'; '.join(words)}."
+
+
+def versions(table: pd.DataFrame) -> str:
+    """As `steps`; with several searches for a version, the mean step with the function of each, and with ReLU."""
+    if "search" not in table:
+        return steps(table)
+    words = []
+    for task, rows in table.groupby("task", sort=False):
+        learned = [reached(one) for _, one in rows[rows["method"] == LEARNED].groupby("search")]
+        words.append(f"{plots.title(task)} {', '.join(learned)} ({RELU} {reached(rows[rows['method'] == RELU])})")
+    return f"Step with {PERCENT} test accuracy, by search: {'; '.join(words)}."
+
+
+def sines(functions: pd.DataFrame) -> str:
+    """How many functions are like a sine, and how much of them it explains, by version."""
+    waves = claims.sines(functions)
+    shares = waves.groupby("task", sort=False)["explained"].mean()
+    each = ", ".join(f"{plots.title(task)} {100 * share:.0f} %" for task, share in shares.items())
+    return (
+        f"{(waves['excess'] > 0).sum()} of {counted(len(waves), 'function')} are like a sine, more than noise is; it"
+        f" explains of their variance: {each}."
+    )
 
 
 def speeds(table: pd.DataFrame) -> str:
@@ -56,7 +79,7 @@ def _gets_there(rows: pd.DataFrame) -> bool:
 
 
 def _times(ratio: Verdict, rows: pd.DataFrame) -> str:
-    interval = f" [{ratio.low:.1f}, {ratio.high:.1f}]" if rows["seed"].nunique() >= plots.FEWEST else ""
+    interval = f" [{ratio.low:.1f}, {ratio.high:.1f}]" if rows["seed"].nunique() >= FEWEST else ""
     return f"{ratio.effect:.1f}{interval}"
 
 

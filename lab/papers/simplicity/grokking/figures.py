@@ -112,11 +112,11 @@ def curves(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
 
 
 def functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
-    """What each restart of a task's search found, one row a knot: task, restart, accuracy_val (of the model that was
-    trained with it to decide), chosen, x, value. Of the chosen one also density (share of the inputs of the first
-    model's non-linearity on test rows that fall nearest to this knot), sine (the line and sine nearest to it there, see
-    `lab.probes.wave`), frequency (of that sine, periods a unit), explained (share of the variance) and noise (what that
-    would be of noise).
+    """What each restart of a task's search found, one row a knot: task, search (where there are several), restart,
+    accuracy_val (of the model that was trained with it to decide), chosen, x, value. Of the chosen one also density
+    (share of the inputs of the first model's non-linearity on test rows that fall nearest to this knot), sine (the line
+    and sine nearest to it there, see `lab.probes.wave`), frequency (of that sine, periods a unit), explained (share of
+    the variance) and noise (what that would be of noise).
     """
     import numpy as np
     import pandas as pd
@@ -124,17 +124,18 @@ def functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     from lab.probes.wave import wave
 
     parts = []
-    first: dict[str, Run] = {}
+    first: dict[tuple, tuple[dict, Run]] = {}
     for labels, run in runs:
         if labels["method"] == LEARNED:
-            first.setdefault(labels["task"], run)
-    for task, run in first.items():
+            names = {name: labels[name] for name in ("task", "search") if name in labels}
+            first.setdefault(tuple(names.values()), (names, run))
+    for names, run in first.values():
         search_result = episode_result(run)
         for restart, result in enumerate(search_result.results):
             value = search_result.of_restart(restart)["phi"].values.detach().double().numpy().ravel()
             x = np.linspace(search_result.spec.low, search_result.spec.high, len(value))
             chosen = restart == search_result.winner
-            row = {"task": task, "restart": restart, "accuracy_val": float(result[:, 0].mean()), "chosen": chosen}
+            row = names | {"restart": restart, "accuracy_val": float(result[:, 0].mean()), "chosen": chosen}
             row |= {"x": x.round(6), "value": value.round(6)}
             row |= dict.fromkeys(("density", "sine", "frequency", "explained", "noise"), float("nan"))
             if chosen:
@@ -208,8 +209,9 @@ ENTRIES = (
         seeds={"smoke": 1, "laptop": 3, "overnight": 3, "paper": 3},
         origin=origin(lambda scale: VERSIONS, setting=repeated),
         claims=claims.FIG12,
-        minutes={"smoke": 0.2, "laptop": 15, "overnight": 60, "paper": 360},
-        **_SHARED,
+        minutes={"smoke": 0.2, "laptop": 15, "overnight": 30, "paper": 360},
+        **_SHARED | {"summary": captions.versions},
+        functions_summary=captions.sines,
     ),
     Entry(
         "simplicity/fig13",

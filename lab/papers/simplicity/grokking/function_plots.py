@@ -24,8 +24,11 @@ FUNCTION = (
 )
 
 
-def draw_function(figure: go.Figure, functions: pd.DataFrame, at: tuple[int, int], legend: bool) -> None:
-    """The chosen function, its inputs, the nearest sine and what that is."""
+def draw_function(
+    figure: go.Figure, functions: pd.DataFrame, at: tuple[int, int], legend: bool, narrow: bool = False
+) -> None:
+    """The chosen function, its inputs, the nearest sine and what that is. narrow: a panel of some 100 px, in which
+    that takes two lines, without the share of noise."""
     rows = functions[functions["chosen"].astype(bool)].sort_values("x")
     x, density = rows["x"].to_numpy(), np.nan_to_num(rows["density"].to_numpy(float))
     where = {"row": at[0], "col": at[1]}
@@ -62,12 +65,12 @@ def draw_function(figure: go.Figure, functions: pd.DataFrame, at: tuple[int, int
     figure.update_xaxes(range=(low, high), **where)
     figure.update_yaxes(range=(inside.min() - pad, inside.max() + 3 * pad), nticks=5, secondary_y=False, **where)
     frequency, explained = rows["frequency"].iloc[0], rows["explained"].iloc[0]
-    text = (
-        "a straight line"
-        if np.isnan(frequency)
-        else f"{f'{frequency:.2f} per unit' if visible else 'no sine'}, R² {explained:.2f}"
-        f" (noise {rows['noise'].iloc[0]:.2f})"
-    )
+    sine_words = f"{frequency:.2f} per unit" if visible else "no sine"
+    text = f"{sine_words}, R² {explained:.2f} (noise {rows['noise'].iloc[0]:.2f})"
+    if narrow:
+        text = f"{sine_words}<br>R² {explained:.2f}"
+    if np.isnan(frequency):
+        text = "a straight line"
     figure.add_annotation(
         text=text,
         x=0.5,

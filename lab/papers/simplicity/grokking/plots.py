@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lab.papers.runs import steps_to
+from lab.papers.simplicity.grokking.first_steps import reached
 from lab.papers.simplicity.grokking.function_plots import FUNCTION, draw_function, draw_restarts
+from lab.papers.simplicity.grokking.search_plots import by_search
 from lab.papers.simplicity.grokking.settings import LEARNED, LEVEL, RELU
 from lab.plots.caption import set_reading
 from lab.plots.operation_table import operation_title as title
 from lab.plots.panels import FULL, above, grid, name_axes, place
 from lab.plots.style import GREY, INK, METHOD_SYMBOLS, ORANGE, SIZE, colour, faded, method_title
-from lab.statistics import diverged, half_width
+from lab.statistics import diverged
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
@@ -26,7 +27,6 @@ FASTER = (
     " interval over seeds."
 )
 FLOOR = 0.9  # test accuracy at the end, below which a run counts as overfitted after all
-FEWEST = 3  # runs that an interval is told of: that of two is wider than any axis
 
 
 def fig11(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
@@ -57,7 +57,10 @@ def fig11(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
 
 
 def fig12(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
-    """One panel a task: its learned function with its inputs and the nearest sine. Arguments: as of `fig11`."""
+    """One panel a task: its learned function with its inputs and the nearest sine. Arguments: as of `fig11`; with a
+    column `search` in both tables one panel a search."""
+    if "search" in functions:
+        return by_search(table, functions)
     tasks = list(table["task"].unique())
     figure = grid([title(task) for task in tasks], 2, height=170, gap=84, top=80, second_y=True)
     for number, task in enumerate(tasks):
@@ -181,23 +184,6 @@ def fig28(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
         _diverged_runs(table),
     )
     return figure
-
-
-def reached(rows: pd.DataFrame) -> str:
-    """The mean step at which runs of one kind reach `LEVEL` on test rows, its interval, and how many of them do.
-
-    >>> import pandas as pd
-    >>> reached(pd.DataFrame({"seed": [0, 0, 1, 1], "step": [10, 20, 10, 20], "accuracy": [0.0, 1.0, 0.0, 0.5]}))
-    '20 (1 of 2)'
-    """
-    steps = steps_to(rows, LEVEL)
-    first_steps = steps[np.isfinite(steps)]
-    if not len(first_steps):
-        return f"never (0 of {len(steps)})"
-    half = half_width(first_steps.to_numpy()) if len(first_steps) >= FEWEST else np.nan
-    interval = "" if np.isnan(half) else f" ± {half:,.0f}"
-    share = "" if len(first_steps) == len(steps) else f" ({len(first_steps)} of {len(steps)})"
-    return f"{first_steps.mean():,.0f}{interval}{share}"
 
 
 def _draw_runs(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int, int], legend: bool = True) -> None:

@@ -109,18 +109,18 @@ def prolonged(scale: str = "laptop", task: Operation = ADDITION) -> Grokking:
 
 
 def repeated(scale: str, task: Operation, number: int = 0) -> Grokking:
-    """The same for Figure 12, which overnight searches several times, and longer: after 225 episodes functions are
-    half noise still.
+    """The same for Figure 12, with the search of this number. Overnight there are several, and longer ones: after 225
+    episodes functions are half noise still.
 
     >>> search = repeated("overnight", ADDITION, number=1).search
     >>> search.episodes, [restart.seed for restart in search.restarts]
     (400, [4, 5, 6, 7])
     """
     base = grokking(scale, task)
-    if scale != "overnight":
-        return base
-    restarts = tuple(replace(one, seed=one.seed + number * len(base.search.restarts)) for one in base.search.restarts)
-    return replace(base, search=replace(base.search, restarts=restarts, episodes=LONG_SEARCH))
+    count = len(base.search.restarts)
+    restarts = tuple(replace(one, seed=one.seed + number * count) for one in base.search.restarts)
+    episodes = LONG_SEARCH if scale == "overnight" else base.search.episodes
+    return replace(base, search=replace(base.search, restarts=restarts, episodes=episodes))
 
 
 # Of the initial weights: what torch gives a Linear, U(±1/√inputs), as a multiple of `lab.models.mlp.MLP`'s.

@@ -100,7 +100,7 @@ def printed(task: str) -> Setting:
     steps, rate, read = _TABLE_4[task]
     betas = (0.92, 0.98) if task in ("addreversed", "copy") else (0.9, 0.999)
     recipe = AdamTrapezoid(steps, rate, batch=512, betas=betas, every=50 if steps > 1000 else 25)
-    models = 3 if task in ("addreversed", "copy") else 8
+    models = 3 if task in ("addreversed", "copy", "mano") else 8
     return Setting(task, model, recipe, read, models, searches=3 if task in CHEAP else 1)
 
 
@@ -167,8 +167,8 @@ _SETTINGS = {"smoke": _smoke, "laptop": _laptop, "paper": _paper}
 GUESSES = (
     "Table 4 has lost its cell borders. Read from positions: 2 layers, untied, no Canon layers for all tasks but MANO"
     " (4 layers, tied, Canon); Adam betas (0.92, 0.98) for ADDREVERSED and COPY. HAYSTACK has Canon layers, too, which"
-    " the text has for many tasks: without them GELU answers with some value of the list. M = 3 for COPY and"
-    " ADDREVERSED (or 8) is the cheaper of two readings. Batch 512; with 64, the other reading for COPY and MANO, ALiBi"
+    " the text has for many tasks: without them GELU answers with some value of the list. M = 3 for COPY,"
+    " ADDREVERSED and MANO (or 8) is the cheaper of two readings. Batch 512; with 64, the other reading for COPY and MANO, ALiBi"
     " does not learn to copy, and MANO stays at a constant answer",
     "peak rate of the knots: 0.005, from a sweep at laptop scale (lab sweep --searches)",
     "size of the training data where it is not printed: 80,000 and 20,000 more for the search (COPY, PARENTHESES:"

@@ -118,19 +118,19 @@ def measured(
     specs = list(dict.fromkeys(spec for _, spec in planned))
     absent = [spec for spec in specs if not store.has(spec)] if join and entry.histories else []
     joined = shipped_histories(name.partition("/")[0], scale, absent) if absent else {}
-    own = [spec for spec in specs if spec not in joined]
-    forced = [*own, *(search for spec in own for search in needs(spec))]
+    others = [spec for spec in specs if spec not in joined]
+    forced = [*others, *(search for spec in others for search in needs(spec))]
     if force and store.force(forced) and progress:
-        again = sum(map(store.has, own))
-        print(f"{name}: an interrupted --force goes on; {again} of {len(own)} runs trained again", file=sys.stderr)
+        again = sum(map(store.has, others))
+        print(f"{name}: an interrupted --force goes on; {again} of {len(others)} runs trained again", file=sys.stderr)
     if progress:
         place = device if cluster is None else ""
-        announce(entry, scale, len(specs), sum(not store.has(spec) for spec in own), place)
+        announce(entry, scale, len(specs), sum(not store.has(spec) for spec in others), place)
     if join:
-        copy_searches([spec for spec in own if not store.has(spec)], store)
+        copy_searches([spec for spec in others if not store.has(spec)], store)
     start = time.perf_counter()
     with connected(cluster) as client:
-        complete(own, store, device, progress, cluster=client)
+        complete(others, store, device, progress, cluster=client)
     store.end_force(forced)
     runs: list[tuple[dict, Any]] = [(labels, joined.get(spec) or Run(spec, store)) for labels, spec in planned]
     table = entry.measure(runs, entry.examples[scale]) if entry.examples else entry.measure(runs)

@@ -72,9 +72,9 @@ def collect(
 def of_runs(entry: Entry, scale: str, runs: Sequence[Run | ShippedHistory], seconds: float) -> dict:
     """Where a figure comes from that is measured on these runs, trained here or elsewhere, or joined from shipped
     tables; as `collect`, and what is known of the training."""
-    own = list({run.key: run for run in runs if isinstance(run, Run)}.values())
+    stored = list({run.key: run for run in runs if isinstance(run, Run)}.values())
     joined = list({run.key: run for run in runs if isinstance(run, ShippedHistory)}.values())
-    devices = {(run.notes["device"], run.notes["device_name"]) for run in own} | {run.device for run in joined}
+    devices = {(run.notes["device"], run.notes["device_name"]) for run in stored} | {run.device for run in joined}
     machines = sorted(devices or {("cpu", device_name("cpu"))})
     facts = collect(
         entry.name,
@@ -92,10 +92,10 @@ def of_runs(entry: Entry, scale: str, runs: Sequence[Run | ShippedHistory], seco
     if entry.examples:
         facts["examples"] = entry.examples[scale]
     facts["searches"] = {key(search): search.task_name for run in runs for search in needs(run.spec)}
-    facts["training_seconds"] = round(sum(run.notes["seconds"] for run in own))
+    facts["training_seconds"] = round(sum(run.notes["seconds"] for run in stored))
     # of the spline, the code and the processor, by run; what was trained before this was noted has none
     for name, note in (("kernels", "kernel"), ("commits", "commit"), ("instructions", "instructions")):
-        noted = {run.notes.get(note, "unknown") for run in own}
+        noted = {run.notes.get(note, "unknown") for run in stored}
         facts[name] = sorted(noted.union(*(run.noted(name) for run in joined)))
     if joined:  # from which shipped figure; `training_seconds` are those of the other runs
         facts["joined"] = {run.key: run.source for run in joined}

@@ -119,10 +119,10 @@ def measured(
     absent = [spec for spec in specs if not store.has(spec)] if join and entry.histories else []
     joined = shipped_histories(name.partition("/")[0], scale, absent) if absent else {}
     others = [spec for spec in specs if spec not in joined]
-    forced = [*others, *(search for spec in others for search in needs(spec))]
+    forced = [*specs, *(search for spec in specs for search in needs(spec))]
     if force and store.force(forced) and progress:
-        again = sum(map(store.has, others))
-        print(f"{name}: an interrupted --force goes on; {again} of {len(others)} runs trained again", file=sys.stderr)
+        again = sum(map(store.has, specs))
+        print(f"{name}: an interrupted --force goes on; {again} of {len(specs)} runs trained again", file=sys.stderr)
     if progress:
         place = device if cluster is None else ""
         announce(entry, scale, len(specs), sum(not store.has(spec) for spec in others), place)

@@ -11,6 +11,7 @@ import torch
 from lab.catalogue.build import figure
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
+from lab.catalogue.shipped import best_scale, shipped_table
 from lab.kinds import check_run as check_rows
 from lab.papers.simplicity.grokking import captions, claims
 from lab.papers.simplicity.grokking import figures as grokking_entries
@@ -18,6 +19,7 @@ from lab.papers.simplicity.grokking.figures import VERSIONS
 from lab.papers.simplicity.grokking.first_steps import reached
 from lab.papers.simplicity.grokking.settings import ADDITION, LEARNED, RELU, grokking
 from lab.plots.caption import reading
+from lab.probes.wave import wave
 from lab.run import Run
 from lab.scale import COMMON
 from lab.search_results import EpisodeResult
@@ -207,6 +209,17 @@ def test_functions_of_several_searches_are_those_of_each_and_are_drawn_apart(mon
     one.write(tmp_path, images=False, page=False)
     tables = (pd.read_csv(tmp_path / f"{part}.csv") for part in ("table", "functions"))
     assert json.loads(entry(name).plot(*tables).to_json()) == json.loads(one.plot.to_json())
+
+
+@pytest.mark.parametrize("name", WITH_CURVES)
+def test_shipped_sines_are_those_that_the_probe_finds(name):
+    functions = shipped_table(name, best_scale(entry(name)), "functions")
+    names = [column for column in ("task", "search") if column in functions]
+    for _, rows in functions[functions["chosen"]].groupby(names):
+        near = wave(rows["x"].to_numpy(), rows["value"].to_numpy(), rows["density"].to_numpy())
+        assert rows["explained"].iloc[0] == pytest.approx(near.explained, abs=2e-3)
+        assert rows["noise"].iloc[0] == pytest.approx(near.noise, abs=2e-3)
+        assert rows["frequency"].iloc[0] == pytest.approx(near.frequency, abs=0.02)
 
 
 @every_scale

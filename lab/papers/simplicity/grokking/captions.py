@@ -38,25 +38,35 @@ def steps(table: pd.DataFrame) -> str:
 
 
 def versions(table: pd.DataFrame) -> str:
-    """As `steps`; with several searches for a version, the mean step with the function of each, and with ReLU."""
+    """As `steps`; with several searches for a version, the least and the largest mean step with the function of one,
+    and the mean with ReLU. What is never reached is left out."""
     if "search" not in table:
         return steps(table)
     words = []
     for task, rows in table.groupby("task", sort=False):
-        learned = [reached(one) for _, one in rows[rows["method"] == LEARNED].groupby("search")]
-        words.append(f"{plots.title(task)} {', '.join(learned)} ({RELU} {reached(rows[rows['method'] == RELU])})")
-    return f"Step with {PERCENT} test accuracy, by search: {'; '.join(words)}."
+        means = rows.groupby(["method", "search"])[["seed", "step", "accuracy", "diverged"]].apply(
+            lambda runs: steps_to(runs, LEVEL).replace(np.inf, np.nan).mean()
+        )
+        if means.notna().all():
+            learned = means[LEARNED]
+            words.append(
+                f"{plots.title(task)} {learned.min():,.0f} to {learned.max():,.0f} and {means[RELU].mean():,.0f}"
+            )
+    return f"Step with {PERCENT} test accuracy, learned functions and {RELU}: {'; '.join(words)}." if words else ""
 
 
 def sines(functions: pd.DataFrame) -> str:
     """How many functions are like a sine, and how much of them it explains, by version."""
     waves = claims.sines(functions)
     shares = waves.groupby("task", sort=False)["explained"].mean()
-    each = ", ".join(f"{plots.title(task)} {100 * share:.0f} %" for task, share in shares.items())
-    return (
-        f"{(waves['excess'] > 0).sum()} of {counted(len(waves), 'function')} are like a sine, more than noise is; it"
-        f" explains of their variance: {each}."
-    )
+    each = ", ".join(f"{_version(task)} {100 * share:.0f} %" for task, share in shares.items())
+    count = f"{(waves['excess'] > 0).sum()} of {counted(len(waves), 'function')}"
+    return f"More than noise, {count} are like a sine; it explains of their variance: {each}."
+
+
+def _version(task: str) -> str:
+    """A version of addition by its modulus: "mod 13"."""
+    return task.removeprefix("a+b ")
 
 
 def speeds(table: pd.DataFrame) -> str:

@@ -63,7 +63,9 @@ def draw_function(
     inside = rows.loc[rows["x"].between(low, high), ["value", "sine"] if visible else ["value"]].to_numpy()
     pad = 0.1 * np.ptp(inside) or 0.5
     figure.update_xaxes(range=(low, high), **where)
-    figure.update_yaxes(range=(inside.min() - pad, inside.max() + 3 * pad), nticks=5, secondary_y=False, **where)
+    figure.update_yaxes(
+        range=(inside.min() - pad, inside.max() + (6 if narrow else 3) * pad), nticks=5, secondary_y=False, **where
+    )
     frequency, explained = rows["frequency"].iloc[0], rows["explained"].iloc[0]
     sine_words = f"{frequency:.2f} per unit" if visible else "no sine"
     text = f"{sine_words}, R² {explained:.2f} (noise {rows['noise'].iloc[0]:.2f})"

@@ -49,9 +49,7 @@ def versions(table: pd.DataFrame) -> str:
         )
         if means.notna().all():
             learned = means[LEARNED]
-            words.append(
-                f"{plots.title(task)} {learned.min():,.0f} to {learned.max():,.0f} and {means[RELU].mean():,.0f}"
-            )
+            words.append(f"{_version(task)} {learned.min():,.0f} to {learned.max():,.0f} and {means[RELU].mean():,.0f}")
     return f"Step with {PERCENT} test accuracy, learned functions and {RELU}: {'; '.join(words)}." if words else ""
 
 

@@ -27,7 +27,7 @@ def by_search(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     tasks, searches = list(table["task"].unique()), sorted(functions["search"].unique())
     level = f"{100 * LEVEL:.0f} %"
     titles = [""] * (len(tasks) * len(searches))
-    figure = grid(titles, len(searches), height=112, gap=74, top=104, horizontal=40, second_y=True)
+    figure = grid(titles, len(searches), height=112, gap=74, top=84, horizontal=40, second_y=True)
     for row, task in enumerate(tasks, 1):
         runs = table[table["task"] == task]
         for column, search in enumerate(searches, 1):

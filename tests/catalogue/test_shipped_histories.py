@@ -10,8 +10,8 @@ from lab.catalogue.build import figure
 from lab.catalogue.registry import entry
 from lab.catalogue.shipped_histories import shipped_histories
 from lab.run import Run
-from lab.spec import RunSpec, key, needs
-from lab.store import Store
+from lab.spec import RunSpec, from_json, key, needs
+from lab.store import SHIPPED, Store
 
 FIG10, FIG2, TASKS = "transformers/fig10", "transformers/fig2", ("memorize", "addmod", "add")
 
@@ -118,3 +118,10 @@ def test_functions_whose_searches_are_shipped_are_not_searched_for(whole, filled
         search: [(store.path(search) / "done.json").read_bytes() for store in (filled, Store())] for search in searches
     }
     assert len(searches) > 1 and [before == after for before, after in notes.values()] == [False, True]
+
+
+def test_each_shipped_search_is_needed_by_a_shipped_run_or_by_a_figure():
+    shipped = {folder.name for folder in SHIPPED.glob("searches/*")}
+    runs = [from_json((folder / "spec.json").read_text()) for folder in SHIPPED.glob("runs/*")]
+    planned = [spec for _, spec in entry(FIG10).plan("paper", 1)]
+    assert shipped <= {key(search) for spec in [*runs, *planned] for search in needs(spec)}

@@ -68,7 +68,7 @@ def test_every_language_model_that_is_shipped_is_of_a_figure_and_has_its_functio
     texts = [spec for spec in specs if isinstance(spec.task, Text)]
     assert {key(spec) for spec in texts} == offered
     searches = {key(search) for spec in specs for search in needs(spec)}
-    assert {folder.name for folder in SHIPPED.glob("searches/*")} == searches
+    assert {folder.name for folder in SHIPPED.glob("searches/*")} >= searches
     assert all(Run(spec, store).diverged is None for spec in texts)
 
 

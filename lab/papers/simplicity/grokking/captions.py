@@ -38,18 +38,19 @@ def steps(table: pd.DataFrame) -> str:
 
 
 def versions(table: pd.DataFrame) -> str:
-    """As `steps`; with several searches for a version, the least and the largest mean step with the function of one,
-    and the mean with ReLU. What is never reached is left out."""
-    if "search" not in table:
-        return steps(table)
+    """Mean steps to `LEVEL` by version: with the learned function, of several searches the least and the largest, and
+    with ReLU. What is never reached is left out."""
+    table = table if "search" in table else table.assign(search=0)
     words = []
     for task, rows in table.groupby("task", sort=False):
         means = rows.groupby(["method", "search"])[["seed", "step", "accuracy", "diverged"]].apply(
             lambda runs: steps_to(runs, LEVEL).replace(np.inf, np.nan).mean()
         )
         if means.notna().all():
-            learned = means[LEARNED]
-            words.append(f"{_version(task)} {learned.min():,.0f} to {learned.max():,.0f} and {means[RELU].mean():,.0f}")
+            learned = " to ".join(
+                dict.fromkeys(f"{mean:,.0f}" for mean in (means[LEARNED].min(), means[LEARNED].max()))
+            )
+            words.append(f"{_version(task)} {learned} and {means[RELU].mean():,.0f}")
     return f"Step with {PERCENT} test accuracy, learned functions and {RELU}: {'; '.join(words)}." if words else ""
 
 

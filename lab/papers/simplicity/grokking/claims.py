@@ -153,12 +153,16 @@ FIG12 = (
         "The activations learned for modular addition are sine-like, over versions",
         _are_sines,
         of_functions=True,
+        decides="scale overnight, which has three searches for each version",
+        hours=0.6,
     ),
     Claim(
         "frequencies",
         "The frequency of the sine-like function varies across versions of the task",
         _frequencies_vary,
         of_functions=True,
+        decides="scale overnight, which has three searches for each version",
+        hours=0.6,
     ),
 )
 FIG13 = (

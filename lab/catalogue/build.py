@@ -170,7 +170,8 @@ def _name_missing(entry: Entry, scale: str, missing: list[str]) -> None:
     """Say which tasks of an entry have no shipped results, and how to train them."""
     text = f"{entry.name}, scale {scale}: no results of {', '.join(missing)} are shipped; to train them:"
     text += f" lab.figure({entry.name!r}, {scale!r}, tasks={missing})"
-    print(f"{text}; with all tasks named, they are drawn together" if entry.histories else text, file=sys.stderr)
+    text += "; with all tasks named, they are drawn together" if entry.histories else ""
+    print(text, file=sys.stderr, flush=True)
 
 
 def chosen(name: str, scale: str, tasks: Sequence[str] | None = None, store: Store | None = None) -> tuple[Entry, str]:

@@ -58,9 +58,9 @@ def sines(functions: pd.DataFrame) -> str:
     """How many functions are like a sine, and how much of them it explains, by version."""
     waves = claims.sines(functions)
     shares = waves.groupby("task", sort=False)["explained"].mean()
-    each = ", ".join(f"{_version(task)} {100 * share:.0f} %" for task, share in shares.items())
+    each = ", ".join(f"{100 * share:.0f} % ({_version(task)})" for task, share in shares.items())
     count = f"{(waves['excess'] > 0).sum()} of {counted(len(waves), 'function')}"
-    return f"More than noise, {count} are like a sine; it explains of their variance: {each}."
+    return f"{count} are more like a sine than noise is; it explains {each} of their variance."
 
 
 def _version(task: str) -> str:

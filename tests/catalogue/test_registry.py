@@ -199,6 +199,18 @@ def test_baseline_and_learned_models_get_the_same_care(scale):
             assert spec.recipe == baseline.recipe == base.recipe and needs(spec)[0].recipe == spec.recipe
 
 
+def test_attention_functions_are_learned_on_every_task_but_those_that_the_notes_name():
+    fig10 = entry("transformers/fig10")
+    for scale in fig10.scales:
+        methods = {}
+        for labels, _ in fig10.plan(scale, 1):
+            methods.setdefault(labels["task"], []).append(labels["method"])
+        without = [task for task, some in methods.items() if "ours MLP + attention" not in some]
+        notes = [note for note in fig10.notes(scale) if "no attention functions" in note]
+        assert list(methods) == list(tasks.NAMES) and all(len(some) >= 2 for some in methods.values())
+        assert [f"for {', '.join(without)} at" in note for note in notes] == [True] * bool(without)
+
+
 def test_the_list_knows_what_is_trained_here_and_what_is_shipped(store_folder, tmp_path, monkeypatch):
     monkeypatch.setattr("lab.catalogue.shipped.RESULTS", tmp_path)
     assert [row["results"] for row in listing()] == [[]] * len(entries())

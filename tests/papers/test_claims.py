@@ -291,6 +291,15 @@ def test_a_search_of_attention_that_fails_is_no_evidence_for_the_mlp():
     assert (found.word, "models of add fall behind" in found.reason) == (ABSENT, True)
 
 
+def test_tasks_without_learned_attention_say_nothing_of_where_benefits_come_from():
+    table, claim = planted_transformers.curves(True), entry("transformers/fig10").claims[2]
+    whole = claim.verdict(table, "laptop")
+    without = (table["method"] == "ours MLP + attention") & (table["task"] == "add")
+    found = claim.verdict(table[~without], "laptop")
+    assert found.word == whole.word == HOLDS
+    assert found.estimate.n == whole.estimate.n - 1
+
+
 def test_a_baseline_near_a_trivial_answer_has_no_ceiling_to_be_passed():
     """On MANO it stays there, and the function learned for it a little above: that is the start of a plateau."""
     table, claim = planted_transformers.curves(True), entry("transformers/fig2").claims[1]

@@ -154,6 +154,14 @@ def test_a_panel_whose_task_nobody_learned_says_so(name):
     assert len(notes) == 1
 
 
+def test_a_panel_without_runs_says_so():
+    table = MADE["fig10"][1]
+    without = (table["method"] == "ours MLP + attention") & (table["task"] == "mano")
+    notes = [note.text for note in drawn("fig10", table[~without]).layout.annotations]
+    assert notes.count("not trained at this scale") == 1
+    assert "not trained at this scale" not in drawn("fig10").to_json()
+
+
 def test_bands_of_shares_stay_between_0_and_100():
     table = tables.lengths().assign(accuracy=lambda t: (t["seed"] == 0).astype(float) * (t["length"] > 15))
     for trace in drawn("fig3", table).data:

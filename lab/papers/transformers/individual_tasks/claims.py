@@ -61,7 +61,7 @@ def _steadier(table: pd.DataFrame) -> Verdict:
 
 def _mlp_gains_most(table: pd.DataFrame) -> Verdict:
     """The MLP's function gains, and gains more than learning the attention, too, adds to it; over tasks."""
-    means = per_seed(table, ["task", "method"]).mean().unstack().loc[learned_tasks(table)]
+    means = _means(table)
     gain, both = means[MLP] - means[BASELINE], means[BOTH] - means[BASELINE]
     cases = {"gain": gain, "more than attention adds": gain - (both - gain)}
     return all_of(Verdict(over_tasks(one), above=0.0, unit=POINTS, case=case) for case, one in cases.items())
@@ -69,9 +69,14 @@ def _mlp_gains_most(table: pd.DataFrame) -> Verdict:
 
 def attention_trains(table: pd.DataFrame, scale: str) -> str:
     """Learning the attention, too, costs nothing: a search that fails says nothing of where benefits come from."""
-    means = per_seed(table, ["task", "method"]).mean().unstack().loc[learned_tasks(table)]
+    means = _means(table)
     behind = [task for task, row in means.iterrows() if row[BOTH] < row[BASELINE] - POINTS_LOST]
     return f"with learned attention, models of {', '.join(behind)} fall behind the baseline" if behind else ""
+
+
+def _means(table: pd.DataFrame) -> pd.DataFrame:
+    """Mean accuracy over training by task and method: of learned tasks that every method was trained on."""
+    return per_seed(table, ["task", "method"]).mean().unstack().loc[learned_tasks(table)].dropna()
 
 
 def _beyond(table: pd.DataFrame, more: str, less: str) -> Verdict:

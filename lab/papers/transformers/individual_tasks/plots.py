@@ -16,6 +16,7 @@ from lab.papers.transformers.individual_tasks.traces import (
     draw_reference,
     draw_runs,
     mark_diverged,
+    write_in,
 )
 from lab.papers.transformers.settings import SEARCHED_TO, TRAINED_TO
 from lab.plots.caption import interval_note, set_reading
@@ -66,7 +67,7 @@ def fig2(table: pd.DataFrame) -> go.Figure:
 def fig10(table: pd.DataFrame) -> go.Figure:
     """Accuracy over training, one row a task, one column a method; the baseline's mean is repeated, dotted, in each.
 
-    table: task, method, seed, step, accuracy, diverged.
+    table: task, method, seed, step, accuracy, diverged; a task may lack methods.
     """
     tasks, methods = list(table["task"].unique()), methods_of(table)
     heads = [_head(method) if not row else "" for row in range(len(tasks)) for method in methods]
@@ -77,7 +78,10 @@ def fig10(table: pd.DataFrame) -> go.Figure:
             rows = table[(table["task"] == task) & (table["method"] == method)]
             if column > 1 and methods[0] == "baseline":
                 draw_reference(figure, table[(table["task"] == task) & (table["method"] == "baseline")], (row, column))
-            draw_runs(figure, rows, method, (row, column), legend=False)
+            if len(rows):
+                draw_runs(figure, rows, method, (row, column), legend=False)
+            else:
+                write_in(figure, "not trained at this scale", (row, column))
             divergences += mark_diverged(figure, rows, task, (row, column))
             draw_floor(figure, table[table["task"] == task], "step", (row, column), note=column == 1)
             figure.update_yaxes(range=FULL, tickvals=(0, 50, 100), row=row, col=column)

@@ -69,16 +69,21 @@ def draw_floor(figure: go.Figure, rows: pd.DataFrame, by: str, at: tuple[int, in
         col=at[1],
     )
     if note and not learned(task, rows.groupby([by, "method"])["accuracy"].mean().max()):
-        panel = figure.get_subplot(*at)
-        figure.add_annotation(
-            text="not learned: no better<br>than a trivial answer",
-            font={"size": SIZE - 2, "color": GREY},
-            xref=f"{panel.xaxis.plotly_name.replace('axis', '')} domain",
-            yref=f"{panel.yaxis.plotly_name.replace('axis', '')} domain",
-            x=0.5,
-            y=0.7,
-            showarrow=False,
-        )
+        write_in(figure, "not learned: no better<br>than a trivial answer", at)
+
+
+def write_in(figure: go.Figure, text: str, at: tuple[int, int]) -> None:
+    """Why a panel shows nothing, in its upper half."""
+    panel = figure.get_subplot(*at)
+    figure.add_annotation(
+        text=text,
+        font={"size": SIZE - 2, "color": GREY},
+        xref=f"{panel.xaxis.plotly_name.replace('axis', '')} domain",
+        yref=f"{panel.yaxis.plotly_name.replace('axis', '')} domain",
+        x=0.5,
+        y=0.7,
+        showarrow=False,
+    )
 
 
 def draw_reference(figure: go.Figure, rows: pd.DataFrame, at: tuple[int, int]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import nan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,7 +62,8 @@ class Difference:
         if self.diverged:
             return f"{self.what}: none, for all runs of {' and '.join(self.diverged)} diverged; give a lower rate"
         if np.isnan(self.low):
-            return f"{self.what}: {self.mean:+.4g}, no interval ({self.n} {self.over}; give more seeds)"
+            why = "give more seeds" if self.n < 2 else "scores do not differ; give more seeds, or more examples to test"
+            return f"{self.what}: {self.mean:+.4g}, no interval ({self.n} {self.over}; {why})"
         percent = f"{100 * self.level:g} % interval"
         ends = f"[{self.low:+.4g}, {self.high:+.4g}]"
         return f"{self.what}: {self.mean:+.4g} {ends} ({percent} over {self.covers}; {self.n} {self.over})"
@@ -117,6 +119,8 @@ class Comparison:
 
         for name, given in (("a", a), ("b", b)):
             check_choice(name, given, self.functions)
+        if a == b:
+            raise ArgumentError(f"a and b are both {shown(a)}; name two functions of {listed(self.functions)}")
         metric = next(iter(self.data.metrics)) if metric is None else metric
         check_choice("metric", metric, (*self.data.metrics, "loss"))
         check_choice("at", at, AT)
@@ -142,6 +146,8 @@ class Comparison:
             over = "seeds"
         low, high = estimate.interval(level)
         low, high = (low, high) if sign > 0 else (-high, -low)
+        if low == high:  # equal scores of few examples say nothing of how much seeds differ
+            low = high = nan
         split = self.runs[0].spec.evaluate[0]
         suffix = ", mean over training" if at == "mean" else ""
         what = f"{NAMES.get(metric, metric)} on {split}, {a} minus {b}{suffix}"

@@ -28,6 +28,10 @@ class ArgumentError(LabError, ValueError):
     """An argument is wrong: the text names the value received and the values allowed. Exit code 2."""
 
 
+class KeywordError(ArgumentError, TypeError):
+    """There is no argument of that name: what Python calls a TypeError."""
+
+
 def shown(value: object) -> str:
     """A value as messages say it: on one line, cut where it is long; of an array its shape.
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from lab import tasks
 from lab.data import Data
-from lab.errors import ArgumentError, check_above_zero, check_choice, check_whole, shown
+from lab.errors import ArgumentError, KeywordError, check_above_zero, check_choice, check_whole, shown
 from lab.own.settings import USUAL
 from lab.papers.transformers.defaults import of_sequences
 from lab.papers.transformers.language.settings import language
@@ -28,10 +28,6 @@ OF_MODELS = ("model", "replace", "functions")  # arguments of lab.compare
 Recipe = TypeVar("Recipe", bound=Steps)
 
 
-class KeywordError(ArgumentError, TypeError):
-    """There is no argument of that name: what Python calls a TypeError."""
-
-
 def check_keywords(call: Callable, given: Mapping[str, Any]) -> None:
     """Says what an argument is called here that has another name elsewhere. given: keywords with their values.
 
@@ -39,7 +35,7 @@ def check_keywords(call: Callable, given: Mapping[str, Any]) -> None:
     >>> check_keywords(train, {"rate": 0.1})
     >>> check_keywords(train, {"lr": 0.1})
     Traceback (most recent call last):
-    lab.request.KeywordError: lr=0.1: lab.train has rate=; give rate=0.1
+    lab.errors.KeywordError: lr=0.1: lab.train has rate=; give rate=0.1
     """
     known = list(inspect.signature(call).parameters)
     for name, value in given.items():

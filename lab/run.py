@@ -93,20 +93,23 @@ class Run(Stored):
         return self.accuracy_on(self.spec.evaluate[0])
 
     def accuracy_on(self, split: str) -> np.ndarray:
-        """Accuracy, 0 to 1, (T,), on a split that was evaluated during training; ArgumentError for any other."""
+        """Accuracy, 0 to 1, (T,), on a split that it was measured on during training; ArgumentError for any other."""
         return self.score("accuracy", split)
 
     def score(self, name: str, split: str) -> np.ndarray:
-        """A score ("accuracy", "r2", …), (T,), on a split that was evaluated during training; ArgumentError for any
-        other.
+        """A score ("accuracy", "r2", …), (T,), on a split that it was measured on during training; ArgumentError for
+        any other.
         """
-        if split not in self.spec.evaluate:
-            known = ", ".join(self.spec.evaluate)
-            raise ArgumentError(f"split {shown(split)} was not evaluated during training; there are: {known}")
-        if f"{name}_{split}" not in self.scores:
-            known = ", ".join(self.scores)
-            raise ArgumentError(f"{self.spec.task_name} is not measured by {shown(name)}; there are: {known}")
-        return self.scores[f"{name}_{split}"]
+        if f"{name}_{split}" in self.scores:
+            return self.scores[f"{name}_{split}"]
+        pairs = [measured.rpartition("_")[::2] for measured in self.scores]
+        splits = dict.fromkeys(of for _, of in pairs)
+        if split not in splits:
+            raise ArgumentError(
+                f"split {shown(split)} was not evaluated during training; there are: {', '.join(splits)}"
+            )
+        known = ", ".join(measured for measured, of in pairs if of == split)
+        raise ArgumentError(f"{self.spec.task_name} is not measured by {shown(name)}; there are: {known}")
 
     @property
     def diverged(self) -> tuple[int, float] | None:

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from lab.errors import check_type, check_whole
+from lab.errors import ArgumentError, check_type, check_whole, described
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import keep, place
 from lab.run import Stored
@@ -71,6 +71,10 @@ class LearnedFunctions(Stored, ABC):
         folder cannot be written.
         """
         check_type("name", name, str, "a name, such as 'digits-cnn'")
+        if measured is not None and not hasattr(measured, "gain_of"):
+            raise ArgumentError(
+                f"measured is {described(measured)}; give the lab.Comparison, what lab.compare returned"
+            )
         gain = {} if measured is None else {"gain": measured.gain_of(self)}
         paper = "simplicity" if isinstance(self.spec, EpisodeSpec) else "transformers"  # whose algorithm it is
         about = self.provenance | {"versions": versions(), "task": self.spec.task_name, "paper": paper}

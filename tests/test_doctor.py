@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import sys
+from pathlib import Path
 
 import numpy
 import pytest
@@ -93,3 +94,14 @@ main(["doctor"])
     ended = nursery.run(code, LAB_STORE=store_folder)
     (store_folder / "runs").chmod(0o755)
     assert ended.code == 0 and ended.err == "" and "Permission denied" in ended.out and "LAB_STORE" in ended.out
+
+
+def test_a_store_that_cannot_be_written_is_not_healthy(monkeypatch):
+    monkeypatch.setattr(doctor, "_can_be_written", lambda folder: False)
+    assert doctor.examine()["store health"] == "cannot be written; name another folder with LAB_STORE"
+
+
+def test_whether_a_folder_can_be_written(tmp_path):
+    assert doctor._can_be_written(tmp_path / "a" / "new" / "one")
+    if sys.platform == "linux":  # nobody writes there, not even root
+        assert not doctor._can_be_written(Path("/proc/store"))

@@ -305,6 +305,25 @@ def test_a_comparison_draws_what_was_measured():
     assert list(lines["learned, runs"].customdata[:, 0]) == [0, 0, 1, 1]
 
 
+def letters(causal):
+    data = own.song()
+    return compare({"GELU": None}, data, lambda seed: own.Letters(len(data.classes), causal), seeds=1)
+
+
+def test_a_model_of_text_that_sees_no_later_token_is_trained():
+    assert len(letters(causal=True).table) == 1
+
+
+def test_equal_scores_are_no_interval_of_width_zero():
+    """On two easy rows every seed is right, which says nothing of how much seeds differ."""
+    rare = lab.Data.from_arrays(own.NUMBERS, np.arange(240) < 12, splits={"test": [100, 101]})
+    result = compare(data=rare, steps=100, rate=0.05)
+    difference = result.difference("ReLU", "GELU")
+    assert result.table["accuracy"].tolist() == [1.0] * 4 and np.isnan([difference.low, difference.high]).all()
+    assert "no interval (2 seeds; scores do not differ; give more seeds, or more examples to test)" in str(difference)
+    assert np.isfinite(result.difference("ReLU", "GELU", "loss").low)
+
+
 class Wrong(nn.Module):
     """Its answer has another shape for three examples."""
 
@@ -373,12 +392,17 @@ WRONG = {
     ),
     "unknown functions['own'] 'gleu'": lambda: compare({"own": "gleu"}),
     "functions={}": lambda: compare({}),
-    "searches=3, and no function is what lab.search found": lambda: compare(searches=3),
+    "searches=3, and no function is what lab.search found for this data and model": lambda: compare(searches=3),
     "rates=0.1": lambda: compare(rates=0.1),
     "optimizer='lion'": lambda: compare(optimizer="lion"),
     "seeds=0": lambda: compare(seeds=0),
     "steps=0": lambda: compare(steps=0),
     "unknown a 'Swish'; known: GELU, ReLU": lambda: compare(seeds=1).difference("Swish", "GELU"),
+    "a and b are both 'GELU'; name two functions": lambda: compare(seeds=1).difference("GELU", "GELU"),
+    "measured is a Difference; give the lab.Comparison": lambda: search().publish(
+        "signs", compare().difference("GELU", "ReLU")
+    ),
+    "the model is not causal: its answers change with a later token": lambda: letters(causal=False),
     "seeds 0": lambda: compare(seeds=1).model("GELU", seed=4),
     "give a lab.Data": lambda: lab.search("memorize", model=own.mlp, replace=nn.GELU),
     "rate=0: give a number above 0": lambda: compare(rate=0),
@@ -398,7 +422,9 @@ def test_what_cannot_be_used_is_said_in_one_line(said):
     assert said in str(error.value) and "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize(("usual", "meant"), [("lr", "rate"), ("epochs", "steps"), ("batch_size", "batch")])
+@pytest.mark.parametrize(
+    ("usual", "meant"), [("lr", "rate"), ("epochs", "steps, a number of batches"), ("batch_size", "batch")]
+)
 def test_an_argument_that_there_is_not_is_named(usual, meant):
     known = f"unexpected argument '{usual}'; of training there are steps, rate, batch, .*; did you mean {meant}[?]"
     for call in (compare, search):

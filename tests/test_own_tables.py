@@ -105,3 +105,23 @@ def test_what_perceptrons_cannot_read_is_said_in_one_line(said, data):
         with pytest.raises(lab.ArgumentError) as error:
             call(data(), **SHORT)
         assert said in str(error.value) and "\n" not in str(error.value)
+
+
+def test_every_score_that_was_measured_can_be_asked_for():
+    run = lab.train(own.signs(), seeds=1, **SHORT)[0]
+    assert {name: run.score(*name.rsplit("_", 1)).tolist() for name in run.scores} == {
+        name: values.tolist() for name, values in run.scores.items()
+    }
+    assert (run.accuracy_on("val") == run.scores["accuracy_val"]).all()
+    with pytest.raises(lab.ArgumentError, match="not measured by 'r2'; there are: accuracy, cross_entropy"):
+        run.score("r2", "test")
+    with pytest.raises(lab.ArgumentError, match="split 'dev' was not evaluated during training; there are: "):
+        run.accuracy_on("dev")
+
+
+def test_a_model_without_its_run_axis_says_so():
+    model = lab.train(own.signs(), seeds=1, **SHORT)[0].model()
+    inputs = own.signs().inputs
+    assert model(inputs[None]).shape[:2] == (1, len(inputs))
+    with pytest.raises(lab.ArgumentError, match=r"give X\[None\]"):
+        model(inputs)

@@ -60,7 +60,7 @@ figcaption {{ max-width: 50rem; margin-top: .5rem; }}
 """
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Figure:
     """A figure of the catalogue at a scale.
 
@@ -78,6 +78,11 @@ class Figure:
     summary: str = ""
     extras: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     headline: str = ""
+
+    def __repr__(self) -> str:
+        return (
+            f"Figure {self.name}, scale {self.scale}: {len(self.table)} rows (.table, .caption, .plot, .write(folder))"
+        )
 
     @property
     def full_caption(self) -> str:

@@ -76,7 +76,9 @@ class StoreCommand:
 
         store = Store()
         if bool(self.keys) != (self.action == "export"):
-            raise ArgumentError("keys of results, as `lab store list` prints them, go with `lab store export`")
+            if self.keys:
+                raise ArgumentError(f"`lab store {self.action}` takes no keys; `lab store export KEY` does")
+            raise ArgumentError("name what to export: `lab store export KEY`; `lab store list` prints keys")
         if self.action == "list":
             self._list(store)
         elif self.action == "export":

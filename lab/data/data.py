@@ -40,6 +40,7 @@ class Data:
     metrics  what is followed, the first of which counts: names, or functions by name for which more is better
     notes    what was done to the data, a line each
     columns  of a table that was read, the names of its inputs
+    is_causal  whether targets are the inputs' next tokens, which a model must not see
     """
 
     name: str
@@ -51,6 +52,7 @@ class Data:
     metrics: Mapping[str, str | measures.Function] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
+    is_causal: bool = False
 
     @classmethod
     def from_arrays(
@@ -231,7 +233,7 @@ class Data:
         parts = {split: torch.from_numpy(index) for split, index in rows.items()}
         X, y = torch.from_numpy(inputs.copy()), torch.from_numpy(following.copy())
         loss, metrics = measures.chosen(True, None, ("cross_entropy", "accuracy"))
-        return cls(name or stem, X, y, parts, vocabulary, loss, metrics)
+        return cls(name or stem, X, y, parts, vocabulary, loss, metrics, is_causal=True)
 
     def __len__(self) -> int:
         return len(self.targets)

@@ -19,6 +19,9 @@ MOST_LEVELS = 50  # of a column of words: where there are more, it is no categor
 def divided(table: pd.DataFrame, target: str, drop: Sequence[str]) -> tuple[pd.DataFrame, np.ndarray, list[str]]:
     """Columns to learn from, the target, and what was left out, a line each."""
     columns = [str(column) for column in table.columns]
+    if len(set(columns)) < len(columns):
+        twice = next(name for name in columns if columns.count(name) > 1)
+        raise ArgumentError(f"{columns.count(twice)} columns are called {shown(twice)}; give each a name of its own")
     table = table.set_axis(columns, axis=1)
     for name in (target, *drop):
         if name not in columns:
@@ -27,7 +30,11 @@ def divided(table: pd.DataFrame, target: str, drop: Sequence[str]) -> tuple[pd.D
     if missing := int((~known).sum()):
         notes.append(f"{missing} rows without {target} were left out")
     table = table[known].reset_index(drop=True)
-    inputs, said = _with_numbers(table.drop(columns=[target, *drop]))
+    inputs = table.drop(columns=[target, *drop])
+    for name in inputs:
+        if held := next((type(value).__name__ for value in inputs[name] if isinstance(value, (list, dict, set))), None):
+            raise ArgumentError(f"column {name!r} holds a {held} in a cell; give numbers or words, or drop=[{name!r}]")
+    inputs, said = _with_numbers(inputs)
     notes, words = notes + said, []
     for name in inputs:
         column = inputs[name]

@@ -10,6 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from lab.errors import ArgumentError
+
 
 class Linear(nn.Module):
     """x (R, …, in) → (R, …, out); weight (R, in, out), bias (R, 1, out)."""
@@ -26,6 +28,11 @@ class Linear(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Affine map of the last axis, run by run."""
+        if x.ndim < 3:
+            given = tuple(x.shape)
+            raise ArgumentError(
+                f"inputs have shape {given}, and models here a run axis in front: give X[None], (1, *{given})"
+            )
         flat = x.flatten(1, -2)  # (R, N, in)
         y = torch.bmm(flat, self.weight) if self.bias is None else torch.baddbmm(self.bias, flat, self.weight)
         return y.view(*x.shape[:-1], -1)

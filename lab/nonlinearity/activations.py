@@ -70,13 +70,17 @@ def one_of(value: object, functions: Iterable[Callable]) -> bool:
 def what_there_is(model: nn.Module) -> str:
     """The activations of a model; or the functions that it calls, which no one can replace from outside."""
     names: dict[str, list[str]] = {}
+    attributes: dict[str, None] = {}
     inside: tuple[str, ...] = ()
     for place in places_in(model):
         if is_activation(place.activation) and not place.name.startswith(inside):
             names.setdefault(_kind(place.activation), []).append(place.name)
+            attributes[place.attribute] = None
             inside += (f"{place.name}.",)
     if names:
-        return f"its activations are {'; '.join(map(_listed, names.keys(), names.values()))}"
+        patterns = [f"'*{attribute}'" for attribute in attributes if not attribute.isdigit()][:SHOWN]
+        advice = f"; they can be named by a pattern: {' or '.join(patterns)}" if patterns else ""
+        return f"its activations are {'; '.join(map(_listed, names.keys(), names.values()))}{advice}"
     calls = dict.fromkeys(call for module in model.modules() for call in _calls(module))
     if calls:
         return (

@@ -43,7 +43,10 @@ def zoo(name: str, folder: str | Path | None = None) -> Spline:
     """
     files = zoo_files(folder)
     if check_type("name", name, str, "the name of a function, such as 'transformers/memorize'") not in files:
-        raise ArgumentError(f"no function {shown(name)} in the zoo; there are: {listed(files, name) or 'none'}")
+        ends = [known for known in files if known.rpartition("/")[2] == name]
+        meant = f"; did you mean {' or '.join(map(repr, ends))}?" if ends else ""
+        known = listed(files, name) or "none"
+        raise ArgumentError(f"no function {shown(name)} in the zoo; there are: {known}{meant}")
     return Spline.load(files[name])
 
 

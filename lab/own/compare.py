@@ -98,7 +98,8 @@ def compare(
         )
     if searches > 1 and all(len(several) == 1 for several in parts.values()):
         raise ArgumentError(
-            f"searches={searches}, and no function is what lab.search found; give its result, or leave it"
+            f"searches={searches}, and no function is what lab.search found for this data and model; give its result,"
+            " or leave searches out"
         )
 
     def run(part: Part, seed: int, rate: float, split: str) -> RunSpec:

@@ -12,7 +12,16 @@ import numpy as np
 from torch import nn
 
 from lab.data import Data
-from lab.errors import ArgumentError, check_above_zero, check_choice, check_number, check_type, check_whole, shown
+from lab.errors import (
+    ArgumentError,
+    KeywordError,
+    check_above_zero,
+    check_choice,
+    check_number,
+    check_type,
+    check_whole,
+    shown,
+)
 from lab.nonlinearity.swap import Old
 from lab.spec import DataSpec, Fit, ModuleSpec, remember
 from lab.store import Store, as_store
@@ -66,8 +75,9 @@ def recipe_of(steps: int, rate: float, **fit: Any) -> Fit:
     """How models are trained, checked."""
     for key in fit:
         if key not in TRAINING:
-            meant = f"; did you mean {USUAL[key]}?" if key in USUAL else ""
-            raise TypeError(f"unexpected argument {key!r}; of training there are {', '.join(TRAINING)}{meant}")
+            batches = ", a number of batches" if key == "epochs" else ""
+            meant = f"; did you mean {USUAL[key]}{batches}?" if key in USUAL else ""
+            raise KeywordError(f"unexpected argument {key!r}; of training there are {', '.join(TRAINING)}{meant}")
     steps = check_whole("steps", steps)
     fit["every"] = check_whole("every", fit.get("every", max(1, steps // EVALUATIONS)))
     if fit.get("batch") is not None:

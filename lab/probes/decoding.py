@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from lab.errors import ArgumentError, check_flag, check_number, check_whole
+from lab.errors import ArgumentError, check_flag, check_number, check_whole, listed
 from lab.probes import arguments
 from lab.probes.codes import as_codes
 from lab.probes.score import Score, scored
@@ -147,7 +147,7 @@ def _split(
         decided = [_decidable(truth[part]) for part in (test, ~test)]
         if np.all(decided):
             return ~test, test
-    lacking = ", ".join(map(str, names[~np.all(decided, axis=0)]))
+    lacking = listed([str(name) for name in names[~np.all(decided, axis=0)]])
     raise ArgumentError(
         f"no split with {tested} of {number} groups held out has class {lacking} on both sides; change held_out, merge"
         " classes, or give train="

@@ -153,6 +153,7 @@ class Task:
         >>> len(train), len(test), len(train & test)
         (9, 2, 0)
         """
+        check_type("name", name, str, "a name, such as 'reversed'")
         read, answered = _rows("inputs", inputs), _rows("outputs", outputs)
         if len(read) != len(answered):
             raise ArgumentError(f"{len(read)} inputs and {len(answered)} outputs; give one output an input")
@@ -223,7 +224,7 @@ def _rows(name: str, given: Any) -> list[list[str]]:
         raise ArgumentError(f"{name}={shown(given)}: give a list of texts, or of lists of words") from error
     for number, row in enumerate(rows):
         try:
-            rows[number] = [str(token) for token in row]
+            rows[number] = [str(token) for token in (row.tolist() if isinstance(row, torch.Tensor) else row)]
         except TypeError as error:
             said = f"{name}[{number}]={shown(row)} is no row of tokens"
             raise ArgumentError(f"{said}; give a text, or a list of words") from error

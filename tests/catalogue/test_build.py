@@ -256,6 +256,11 @@ def test_a_task_that_always_diverges_is_a_hole_and_not_an_end(made, name, whose)
     assert not re.search(r"\bnan\b", found.summary(table) + plot.layout.meta["reading"])
 
 
+def test_a_figure_says_what_it_is_in_one_line(made):
+    text = repr(made["transformers/fig3"])
+    assert text.startswith("Figure transformers/fig3, scale smoke: ") and len(text) < 120 and "\n" not in text
+
+
 # What is shipped.
 
 

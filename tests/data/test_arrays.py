@@ -164,3 +164,21 @@ def test_what_cannot_be_used_is_said_in_one_line(said):
     with pytest.raises(lab.ArgumentError) as error:
         WRONG[said]()
     assert said in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"a": [1.0, 2.0] * 20, "l": [[1, 2]] * 40}, "column 'l' holds a list in a cell.*drop=..l.."),
+        ({"a": [1.0, 2.0] * 20, "m": [{}] * 40}, "column 'm' holds a dict"),
+    ],
+)
+def test_cells_that_are_no_values_are_said(columns, said):
+    with pytest.raises(lab.ArgumentError, match=said):
+        Data.read(pd.DataFrame(columns | {"y": [0, 1] * 20}), target="y")
+
+
+def test_columns_of_one_name_are_said():
+    table = pd.DataFrame(np.ones((40, 3)), columns=["a", "a", "y"])
+    with pytest.raises(lab.ArgumentError, match="2 columns are called 'a'"):
+        Data.read(table, target="y")

@@ -266,14 +266,22 @@ class Calls(nn.Module):
 
 REFUSED = {
     r"nothing in this GPT2LMHeadModel is GELU; its activations are transformers.activations.NewGELUActivation "
-    r"\(transformer.h.0.mlp.act, transformer.h.1.mlp.act and 1 more\)": lambda: (gpt2(layers=3), nn.GELU, wave()),
+    r"\(transformer.h.0.mlp.act, transformer.h.1.mlp.act and 1 more\); they can be named by a pattern: '\*act'": lambda: (
+        gpt2(layers=3),
+        nn.GELU,
+        wave(),
+    ),
     r"is GELU or '\*.act_fn'; its activations": lambda: (gpt2(), (nn.GELU, "*.act_fn"), wave()),
     r"no activation modules: Calls.forward calls gelu.*let the model keep a module": lambda: (
         nn.Sequential(Calls()),
         nn.GELU,
         wave(),
     ),
-    r"are the function relu \(activation\)": lambda: (nn.TransformerEncoderLayer(8, 2), nn.GELU, wave()),
+    r"are the function relu \(activation\); they can be named by a pattern: '\*activation'": lambda: (
+        nn.TransformerEncoderLayer(8, 2),
+        nn.GELU,
+        wave(),
+    ),
     "it has no activations": lambda: (nn.Linear(2, 2), nn.GELU, wave()),
     "the model itself is a GELU.*use phi in its place": lambda: (nn.GELU(), nn.GELU, wave()),
     "transformer is a GPT2Model with weights": lambda: (gpt2(), "*", wave()),

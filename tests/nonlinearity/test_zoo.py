@@ -253,3 +253,8 @@ def test_a_zoo_that_can_be_no_folder_is_said(own, monkeypatch, tmp_path):
         with pytest.raises(ArgumentError, match="give the name of a function|there are: simplicity") as caught:
             lab.zoo(name, folder=own)
         assert len(str(caught.value)) < 1000
+
+
+def test_the_name_of_a_function_without_its_paper_is_completed():
+    with pytest.raises(ArgumentError, match="did you mean 'transformers/memorize'"):
+        lab.zoo("memorize")

@@ -254,3 +254,10 @@ def test_nan_is_no_label_and_no_group(name):
 def test_complex_codes_are_refused():
     with pytest.raises(ArgumentError, match="complex128 .* give real numbers"):
         probes.decode(np.exp(1j * np.arange(1200.0)).reshape(600, 2), RULE, None)
+
+
+def test_numbers_that_are_no_classes_are_named_in_part():
+    rng = np.random.default_rng(0)
+    with pytest.raises(ArgumentError, match=r"no split .* … \(50 in all\)") as error:
+        probes.decode(rng.normal(size=(50, 4)), rng.normal(size=50), None)
+    assert len(str(error.value)) < 400

@@ -2,6 +2,7 @@
 
 import random
 
+import numpy as np
 import pytest
 import torch
 
@@ -131,3 +132,11 @@ def test_copied_code_names_a_task_of_the_users_as_what_only_they_have():
     task = lab.Task.from_pairs(WORDS, [word[::-1] for word in WORDS], name="reversed")
     assert python_of(task, "smoke") == "x, scale='smoke'"
     assert python_of(lab.tasks.Operation("a+b", modulus=5)).startswith("lab.tasks.Operation(")
+
+
+def test_tensors_are_tokens_as_arrays_are():
+    rows = np.random.default_rng(0).integers(0, 3, (40, 4))
+    one, other = (lab.Task.from_pairs(given, given, "same") for given in (rows, torch.tensor(rows)))
+    assert one.vocabulary == other.vocabulary == ("<pad>", "<sep>", "0", "1", "2") and one.digest == other.digest
+    with pytest.raises(lab.ArgumentError, match="name=None"):
+        lab.Task.from_pairs(rows, rows, None)

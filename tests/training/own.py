@@ -1,5 +1,8 @@
 """Small models and data of a user's, for tests."""
 
+import tempfile
+from pathlib import Path
+
 import numpy as np
 import torch
 from torch import nn
@@ -21,6 +24,12 @@ def images():
 def sequences():
     words = np.random.default_rng(1).integers(0, 7, (240, 5))
     return Data.from_arrays(words, words.sum(1) % 2, name="sums")
+
+
+def song():
+    with tempfile.TemporaryDirectory() as folder:
+        (path := Path(folder) / "song.txt").write_text("la la li " * 80)
+        return Data.from_text(path, context=16)
 
 
 def mlp(seed):
@@ -51,6 +60,19 @@ class Reader(nn.Module):
 
 def reader(seed):
     return Reader()
+
+
+class Letters(nn.Module):
+    """The letter that follows each of a text, from three letters: the last ones, or one of them the following."""
+
+    def __init__(self, size, causal):
+        super().__init__()
+        self.words, self.mix, self.act = nn.Embedding(size, 8), nn.Conv1d(8, 8, 3), nn.GELU()
+        self.out, self.padding = nn.Linear(8, size), (2, 0) if causal else (1, 1)
+
+    def forward(self, x):
+        columns = self.mix(nn.functional.pad(self.words(x).transpose(1, 2), self.padding))
+        return self.out(self.act(columns).transpose(1, 2))
 
 
 class Branching(nn.Module):

@@ -19,6 +19,7 @@ from lab.catalogue.listing import shipped
 from lab.catalogue.registry import entries
 from lab.cli import COMMANDS, main
 from lab.datasets.samples import SHIPPED
+from lab.nonlinearity import document
 from lab.nonlinearity.spline import Spline
 from lab.papers.transformers.settings import setting
 from lab.papers.transformers.sweep import RATES
@@ -340,6 +341,13 @@ def test_a_search_lands_in_the_users_zoo(lab, store_folder, monkeypatch):
     assert zoo("mine/addmod").values.shape == (361,) and [path.name for path in Path().iterdir()] == []
     code, out, said = lab("search addmod --scale smoke --seed 1")
     assert code == 0 and said == ["addmod.json was of another search, which can be repeated; it is replaced"]
+    path = Path(f"{store_folder}/zoo/addmod.json")
+    facts = document.read(path)
+    document.write(path, facts | {"provenance": facts["provenance"] | {"scale": "laptop", "key": "another"}})
+    code, out, said = lab("search addmod --scale smoke")
+    assert code == 1 and "is of a search at scale laptop, and is not replaced by one of smoke" in said[0]
+    assert document.read(path)["provenance"]["key"] == "another"
+    document.write(path, facts)
     assert lab("search addmod --scale smoke --out there")[1][1] == '  in Python: lab.zoo("mine/addmod", folder="there")'
     assert zoo("mine/addmod", folder="there").values.tolist() != zoo("mine/addmod").values.tolist()
     monkeypatch.setenv("LAB_ZOO", "own")

@@ -314,6 +314,13 @@ def test_a_model_of_text_that_sees_no_later_token_is_trained():
     assert len(letters(causal=True).table) == 1
 
 
+def test_a_comparison_says_where_models_have_blown_up():
+    result = compare(rate=1e4, steps=20)
+    assert not result.table["diverged"].any()
+    assert any("4 of 4 runs ended with more than twice the training loss of a guess" in note for note in result.notes)
+    assert not any("guess among" in note for note in compare(steps=20).notes)
+
+
 def test_equal_scores_are_no_interval_of_width_zero():
     """On two easy rows every seed is right, which says nothing of how much seeds differ."""
     rare = lab.Data.from_arrays(own.NUMBERS, np.arange(240) < 12, splits={"test": [100, 101]})

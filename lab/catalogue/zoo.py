@@ -46,12 +46,23 @@ def publish(result: SearchResult | EpisodeResult, folder: Path, name: str = "") 
         try:
             folder.mkdir(parents=True, exist_ok=True)
             if is_of_another(folder / f"{name}.json", facts):
+                if facts["scale"] == "smoke" and (scale := _scale_in(folder / f"{name}.json")) not in (None, "smoke"):
+                    said = f"{folder / name}.json is of a search at scale {scale}, and is not replaced by one of smoke"
+                    raise LabError(f"{said}, whose numbers mean nothing; name another folder with --out")
                 print(f"{name}.json was of another search, which can be repeated; it is replaced", file=sys.stderr)
             spline.save(folder / f"{name}.json", facts | {"part": part})
         except OSError as error:
             raise LabError(f"cannot write to {folder} ({error.strerror}); name another folder with --out") from error
         written.append(folder / f"{name}.json")
     return written
+
+
+def _scale_in(path: Path) -> str | None:
+    """The scale of the search that a file's function is from; None where it does not say."""
+    try:
+        return document.read(path)["provenance"]["scale"]
+    except (OSError, ValueError, LabError, LookupError, TypeError):  # none of the lab's, or damaged
+        return None
 
 
 def table(folder: str | Path | None = None) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import log
 from typing import Any
 
 import torch
@@ -121,7 +122,7 @@ def compare(
         for seed in range(seeds)
     ]
     _complete(runs, store, device, progress)
-    return Comparison(data, best, tuple(_notes(runs, store, best, grid, seeds, name)), runs, tuning, store, maker)
+    return Comparison(data, best, tuple(_notes(data, runs, store, best, grid, seeds, name)), runs, tuning, store, maker)
 
 
 def _complete(runs: Sequence[Trained], store: Store, device: str, progress: bool) -> None:
@@ -129,6 +130,7 @@ def _complete(runs: Sequence[Trained], store: Store, device: str, progress: bool
 
 
 def _notes(
+    data: Data,
     runs: Sequence[Trained],
     store: Store,
     best: Mapping[str, float],
@@ -150,6 +152,13 @@ def _notes(
     diverged = sum(Run(run.spec, store).diverged is not None for run in runs)
     if diverged:
         notes.append(f"{diverged} of {len(runs)} runs diverged and are left out; try lower rates")
+    if data.loss == "cross_entropy":
+        worse = sum(Run(run.spec, store).loss[-1] > 2 * log(len(data.classes)) for run in runs)
+        if worse:
+            notes.append(
+                f"{worse} of {len(runs)} runs ended with more than twice the training loss of a guess among all classes;"
+                " try lower rates"
+            )
     if seeds == 1:
         notes.append("one seed has no interval: give seeds=6")
     return notes + ([UNKNOWN] if name else [])

@@ -8,12 +8,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+import torch
 
 from lab.catalogue.figure import Figure
 from lab.comparison import Comparison
 from lab.errors import ArgumentError, described
+from lab.nonlinearity.activations import is_activation
+from lab.nonlinearity.part import as_function, as_module
 from lab.nonlinearity.polynomial import Polynomial
 from lab.nonlinearity.spline import Spline
+from lab.nonlinearity.symmetry import Symmetrized
 from lab.plots import cost, function, landscape, learning_curves, portrait, similarity, slices
 from lab.plots.style import BLUE, GREY, TEMPLATE, VERMILLION
 from lab.probes.codes import Codes
@@ -30,8 +34,9 @@ from lab.run import Run, Runs
 from lab.search_results import LearnedFunctions
 from lab.widgets import views
 
+NEAR = 5.0  # a function without a range of its own is drawn on [-5, 5]
 KINDS = (
-    "a function, what lab.search, lab.train or lab.compare returned, or what a probe did: a landscape, a slice, a "
+    "a function or its name, what lab.search, lab.train or lab.compare returned, or what a probe did: a landscape, a slice, a "
     "total variation, latent codes, an embedding, a decoding, a similarity of codes, a cost, a portrait"
 )
 
@@ -39,7 +44,17 @@ KINDS = (
 @singledispatch
 def draw(result: Any, labels: Any = None) -> go.Figure:
     """The picture of a result. labels: of the points of an embedding."""
+    if isinstance(result, str):
+        phi = as_function(result, "result")
+        return draw(phi if isinstance(phi, Spline) else profile(as_module(phi), -NEAR, NEAR))
+    if callable(result) and (is_activation(result) or _is_of_torch(result)):
+        return draw(profile(result, -NEAR, NEAR))
     raise ArgumentError(f"there is no picture of {described(result)}; give {KINDS}")
+
+
+def _is_of_torch(given: Any) -> bool:
+    """torch.sin and its like."""
+    return callable(given) and getattr(torch, getattr(given, "__name__", ""), None) is given
 
 
 @draw.register(Figure)
@@ -72,6 +87,11 @@ def _(result: Runs | Run, labels: Any = None) -> go.Figure:
 
 @draw.register(LearnedFunctions)
 def _(result: LearnedFunctions, labels: Any = None) -> go.Figure:
+    return draw(result.spline)
+
+
+@draw.register(Symmetrized)
+def _(result: Symmetrized, labels: Any = None) -> go.Figure:
     return draw(result.spline)
 
 

@@ -266,7 +266,7 @@ class Calls(nn.Module):
 
 REFUSED = {
     r"nothing in this GPT2LMHeadModel is GELU; its activations are transformers.activations.NewGELUActivation "
-    r"\(transformer.h.0.mlp.act, transformer.h.1.mlp.act and 1 more\); they can be named by a pattern: '\*act'": lambda: (
+    r"\(transformer.h.0.mlp.act, transformer.h.1.mlp.act and 1 more\); .* by a pattern: '\*act'": lambda: (
         gpt2(layers=3),
         nn.GELU,
         wave(),

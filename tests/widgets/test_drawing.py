@@ -62,6 +62,11 @@ def test_every_probes_result_has_a_picture():
     assert any(np.array_equal(trace.y, drawn.line.values) for trace in lab.plot(drawn).data)
     phi = lab.zoo("transformers/memorize")
     assert np.allclose(lab.plot(phi).data[0].y, phi.values.detach())
+    for wrong in (torch.nn.Linear(2, 2), torch.nn.ReLU, print, torch.float32):
+        with pytest.raises(lab.ArgumentError, match="there is no picture of"):
+            lab.plot(wrong)
+    with pytest.raises(lab.ArgumentError, match="unknown result 'gleu'.*gelu"):
+        lab.plot("gleu")
     with pytest.raises(lab.ArgumentError, match="there is no picture of a dict"):
         lab.plot({})
     with pytest.raises(lab.ArgumentError, match="give one for each of 60 points"):
@@ -165,3 +170,22 @@ def test_a_model_of_low_precision_is_looked_at_from_all_sides():
     for view in explorer.view.options:
         explorer.view.value = view
         assert explorer.error.value == "", (view, explorer.error.value)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [torch.sin, torch.nn.Tanh(), "tanh", torch.nn.functional.silu],
+    ids=lambda f: getattr(f, "__name__", str(f)),
+)
+def test_a_function_is_drawn_as_people_have_it(given):
+    x, y = (lab.plot(given).data[0][axis] for axis in "xy")
+    phi = torch.tanh if isinstance(given, str) else given
+    assert (min(x), max(x)) == (-5, 5) and np.allclose(y, phi(torch.tensor(x)).numpy(), atol=1e-6)
+
+
+def test_a_name_of_the_zoo_is_drawn_as_its_function():
+    phi = lab.zoo("transformers/memorize")
+    by_name, itself, symmetric = (
+        lab.plot(given).data[0] for given in ("transformers/memorize", phi, phi.symmetrized())
+    )
+    assert np.array_equal(by_name.y, itself.y) and not np.array_equal(symmetric.y, itself.y)

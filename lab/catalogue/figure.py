@@ -117,7 +117,7 @@ class Figure:
         tables = contents({"table": self.table, **self.extras})
         files = {f"{name}.csv": content for name, content in tables.items()}
         files["provenance.json"] = as_json(self.provenance | {"tables": digests(tables)})
-        files["figure.json"] = self._captioned_json().encode()
+        files["figure.json"] = self.to_json().encode()
         if page:
             files["figure.html"] = self._page().encode()
         try:
@@ -152,7 +152,8 @@ class Figure:
             write(folder / f"figure.{kind}", content)
         return [folder / f"figure.{kind}" for kind in made]
 
-    def _captioned_json(self) -> str:
+    def to_json(self) -> str:
+        """The plot as Plotly reads it, with the caption in its layout's `meta`: the content of figure.json."""
         import plotly.graph_objects as go
 
         meta = (self.plot.layout.meta or {}) | {"caption": self.full_caption, "name": self.name, "scale": self.scale}

@@ -156,8 +156,8 @@ def _notes(
         worse = sum(Run(run.spec, store).loss[-1] > 2 * log(len(data.classes)) for run in runs)
         if worse:
             notes.append(
-                f"{worse} of {len(runs)} runs ended with more than twice the training loss of a guess among all classes;"
-                " try lower rates"
+                f"{worse} of {len(runs)} runs ended with more than twice the training loss of a guess among all"
+                " classes; try lower rates"
             )
     if seeds == 1:
         notes.append("one seed has no interval: give seeds=6")

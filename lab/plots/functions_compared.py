@@ -27,7 +27,7 @@ def draw(curves: pd.DataFrame, metric: str, split: str) -> go.Figure:
     percent = metric == "accuracy"
     title = f"{split} {NAMES.get(metric, metric)}" + (" (%)" if percent else "")
     figure = grid(["", ""], columns=2, height=HEIGHT, top=50, left=LEFT, horizontal=62)
-    names, reached = list(dict.fromkeys(curves["function"])), [np.empty(0)]
+    names, reached, ended = list(dict.fromkeys(curves["function"])), [np.empty(0)], [np.empty(0)]
     for name, ink in inks_against(names).items():
         rows = curves[curves["function"] == name]
         rows = rows.assign(value=(100 if percent else 1) * rows[metric])
@@ -53,6 +53,7 @@ def draw(curves: pd.DataFrame, metric: str, split: str) -> go.Figure:
         )
         ends = rows.groupby(["search", "seed"], sort=False).tail(1)
         last = stats.iloc[-1] if len(stats) else None
+        ended.append(ends["value"])
         figure.add_scatter(
             x=[name] * len(ends),
             y=ends["value"],
@@ -67,6 +68,7 @@ def draw(curves: pd.DataFrame, metric: str, split: str) -> go.Figure:
             col=2,
         )
         if last is not None:
+            ended.append(last["mean"] + last["half"] * np.array([-1.0, 0.0, 1.0]))
             figure.add_scatter(
                 x=[name],
                 y=[last["mean"]],
@@ -83,7 +85,8 @@ def draw(curves: pd.DataFrame, metric: str, split: str) -> go.Figure:
     figure.update_xaxes(title_text=STEP, row=1, col=1)
     # without names, which the legend has: long ones would be cut, and lie on the title
     figure.update_xaxes(title_text="at the end: runs, mean, interval", showticklabels=False, ticks="", row=1, col=2)
-    figure.update_yaxes(range=_range(np.concatenate(reached), percent))
+    figure.update_yaxes(range=_range(np.concatenate(reached), percent), row=1, col=1)
+    figure.update_yaxes(range=_range(np.concatenate(ended), percent), row=1, col=2)
     figure.update_yaxes(title_text=title, row=1, col=1)
     figure.layout.meta = {"interval": INTERVAL}
     return figure

@@ -36,8 +36,8 @@ from lab.widgets import views
 
 NEAR = 5.0  # a function without a range of its own is drawn on [-5, 5]
 KINDS = (
-    "a function or its name, what lab.search, lab.train or lab.compare returned, or what a probe did: a landscape, a slice, a "
-    "total variation, latent codes, an embedding, a decoding, a similarity of codes, a cost, a portrait"
+    "a function or its name, what lab.search, lab.train or lab.compare returned, or what a probe did: a landscape, a "
+    "slice, a total variation, latent codes, an embedding, a decoding, a similarity of codes, a cost, a portrait"
 )
 
 
@@ -46,7 +46,7 @@ def draw(result: Any, labels: Any = None) -> go.Figure:
     """The picture of a result. labels: of the points of an embedding."""
     if isinstance(result, str):
         phi = as_function(result, "result")
-        return draw(phi if isinstance(phi, Spline) else profile(as_module(phi), -NEAR, NEAR))
+        return draw(profile(as_module(phi), -NEAR, NEAR) if isinstance(phi, str) else phi)
     if callable(result) and (is_activation(result) or _is_of_torch(result)):
         return draw(profile(result, -NEAR, NEAR))
     raise ArgumentError(f"there is no picture of {described(result)}; give {KINDS}")

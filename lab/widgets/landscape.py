@@ -211,7 +211,7 @@ class LandscapeExplorer(Explorer):
         if landscape.checkpoints is not None and landscape.distance is not None:
             way = np.linalg.norm(landscape.checkpoints - landscape.plane.centre, axis=1).max()
             away = landscape.distance.max()
-            text += f"Checkpoints are up to {away:.3g} away from this plane, {way:.3g} from the model. "
+            text += f"Checkpoints are at most {away:.3g} from this plane, and {way:.3g} from the model. "
         if landscape.plane.explained is None:
             text += f"Directions: {landscape.plane.normalization}."
         else:

@@ -227,7 +227,8 @@ class LatentExplorer(Explorer):
         words = self.problems
         said = (
             f"{words.name}: {len(words)} problems of unseen combinations, {words.score}: {words.accuracy}. A point"
-            " is the scores over heads of the query token for the key token. Trust: of nearest neighbours. Decoders"
+            " is the scores over heads of the query token for the key token. Trust: whether neighbours on the map are"
+            " neighbours among the codes, too (1: all are). Decoders"
             f" learn from seen combinations.{words.notation}"
         )
         if self._drawn[0][1] not in words.task.positions:

@@ -45,14 +45,18 @@ class Planes:
         self.seed.tooltip = "other random directions"
         self.progress = widgets.FloatProgress(max=1.0, layout={"width": "120px", "visibility": "hidden"})
         self.thread: threading.Thread | None = None
+        self.seed.disabled = not self._is_random
         self._wanted = self.key
         self.known = {self.key: given}
 
     @property
     def key(self) -> tuple[str, float, int]:
         """What the controls ask for: a seed makes a difference for random planes only."""
-        random = self.plane.value in PLANES and PLANES[self.plane.value][0] == "random"
-        return self.plane.value, self.radius.value, self.seed.value if random else 0
+        return self.plane.value, self.radius.value, self.seed.value if self._is_random else 0
+
+    @property
+    def _is_random(self) -> bool:
+        return self.plane.value in PLANES and PLANES[self.plane.value][0] == "random"
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the landscape that is being computed is there; whether it is."""
@@ -63,6 +67,7 @@ class Planes:
     def ask(self) -> None:
         """Another plane: shown at once where it is known, else computed, first coarsely."""
         key = self._wanted = self.key
+        self.seed.disabled = not self._is_random
         if key in self.known:
             self.progress.layout.visibility = "hidden"
             return self._show(self.known[key])

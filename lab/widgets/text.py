@@ -183,5 +183,5 @@ def _running(losses: TokenLosses) -> tuple[np.ndarray, np.ndarray]:
 
 def _said(name: str, losses: TokenLosses) -> str:
     words = f"{name}: {losses.bits:.2f} bits a character,"
-    words += f" {100 * losses.right:.0f} % of {len(losses.tokens) - 1:,} tokens most probable."
+    words += f" {100 * losses.right:.0f} % of {len(losses.tokens) - 1:,} tokens were its first guess."
     return words + (" Its vocabulary lacks a part of the text, which it did not read." if losses.altered else "")

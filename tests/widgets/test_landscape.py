@@ -188,3 +188,11 @@ def test_axes_of_surfaces_can_be_read_where_the_page_is_light_and_where_it_is_da
             for ground in ("#ffffff", "#16181b", "#111111"):
                 low, high = sorted((light(axis.color), light(ground)))
                 assert (high + 0.05) / (low + 0.05) > 4
+
+
+def test_the_seed_of_directions_can_be_moved_where_directions_are_random(explorer):
+    assert explorer.plane.value == "principal (PCA)" and explorer.seed.disabled
+    explorer.plane.value = "random, by layer"
+    assert not explorer.seed.disabled and explorer.wait(60)
+    explorer.plane.value = "principal (PCA)"
+    assert explorer.seed.disabled

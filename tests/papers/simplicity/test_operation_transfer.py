@@ -88,3 +88,17 @@ def test_caption_and_drawing(made, tmp_path):
     made.write(tmp_path, images=False, page=False)
     table = pd.read_csv(tmp_path / "table.csv")
     assert json.loads(entry(NAME).plot(table).to_json()) == json.loads(made.plot.to_json())
+
+
+A, B = "a+b mod 5", "ab mod 5"
+
+
+def test_the_functions_own_operations_are_on_the_diagonal():
+    """Operations are sorted, easy ones first; columns are, too, and what is of no operation stands behind them."""
+    rows = [(task, function, 0, None, 0.1) for task in (B, A) for function in (B, A, RELU)]
+    table = pd.DataFrame(rows, columns=["task", "function", "seed", "step", "accuracy"]).assign(diverged=False)
+    table.loc[(table["task"] == A) & (table["function"] == RELU), ["step", "accuracy"]] = 100.0, 1.0
+    figure = entry(NAME).plot(table)
+    heat = figure.data[0]
+    assert list(heat.y) == ["a+b (mod 5) *", "ab (mod 5)"] and list(heat.x) == ["a+b (mod 5)", "ab (mod 5)", RELU]
+    assert [(shape.x0, shape.y0) for shape in figure.layout.shapes] == [(-0.48, -0.46), (0.52, 0.54)]

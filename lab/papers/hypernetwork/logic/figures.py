@@ -91,11 +91,10 @@ def _summary(table: pd.DataFrame) -> str:
     for method, rows in best.groupby("method", sort=False):
         hard, easy = rows[rows["held_out"] == most].mean(numeric_only=True), rows[rows["held_out"] == least]
         decline = hard["r2_paper_ood"] - easy["r2_paper_ood"].mean()
-        other = f"{percent(hard['r2_ood'])} by 1 - ΣSE / ΣVar"
-        words.append(f"{method_title(method)} {percent(hard['r2_paper_ood'])} ({percent(decline, '+')}, {other})")
+        words.append(f"{method_title(method)} {percent(hard['r2_paper_ood'])} ({percent(decline, '+')})")
     return (
-        f"R² in % on unseen combinations, {100 * most:.0f} % held out, mean over lengths (and what that is against"
-        f" {100 * least:.0f} % held out): {', '.join(words)}."
+        f"R² in % on unseen combinations, {100 * most:.0f} % held out, mean over lengths (in brackets the change"
+        f" from {100 * least:.0f} % held out): {', '.join(words)}."
     )
 
 

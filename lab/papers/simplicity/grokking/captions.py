@@ -50,7 +50,7 @@ def versions(table: pd.DataFrame) -> str:
             learned = " to ".join(
                 dict.fromkeys(f"{mean:,.0f}" for mean in (means[LEARNED].min(), means[LEARNED].max()))
             )
-            words.append(f"{_version(task)} {learned} and {means[RELU].mean():,.0f}")
+            words.append(f"{_version(task)} at {learned}, {RELU} at {means[RELU].mean():,.0f}")
     return f"Step with {PERCENT} test accuracy, learned functions and {RELU}: {'; '.join(words)}." if words else ""
 
 
@@ -128,4 +128,4 @@ def _fallen(table: pd.DataFrame) -> str:
         f" {100 * rows['accuracy'].min():.0f} to {100 * rows['accuracy'].max():.0f} %"
         for (method, width), rows in back.groupby(["method", "width"], sort=False)
     ]
-    return f"; of those that get there {', '.join(words)}" if words else ""
+    return f"; later far below it again: {', '.join(words)}" if words else ""

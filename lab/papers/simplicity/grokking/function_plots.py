@@ -52,7 +52,7 @@ def draw_function(
         y=sine,
         name="nearest sine",
         legendgroup="sine",
-        showlegend=legend,
+        showlegend=bool(legend and visible),
         mode="lines",
         line={"color": BLACK, "width": 1.2, "dash": "dot"},
         hoverinfo="skip",
@@ -106,7 +106,7 @@ def draw_restarts(figure: go.Figure, functions: pd.DataFrame, at: tuple[int, int
             col=at[1],
         )
     shares = ", ".join(share for _, share in sorted(accuracies))
-    above(figure, f"on val: {shares} %", *at, side="right", size=SIZE - 2)
+    above(figure, f"validation accuracy: {shares} %", *at, side="right", size=SIZE - 2)
     figure.update_yaxes(visible=False, secondary_y=True, row=at[0], col=at[1])
 
 

@@ -171,8 +171,8 @@ _FUNCTIONS: dict[str, Any] = {
     "notes": _function_notes,
 }
 _SHOWN = (
-    "perceptrons with ReLU and functions learned from ReLU, from zero, and one a layer, for classification and for"
-    " regression to the class id"
+    "perceptrons with ReLU and functions learned from ReLU, from zero, and for each layer by itself, for classification"
+    " and for regression to the class id"
 )
 _SAME_ONES = "the functions that the search found from ReLU, from zero, and one for each layer"
 

@@ -38,8 +38,9 @@ def fig14(table: pd.DataFrame) -> go.Figure:
     import plotly.graph_objects as go
 
     cells = claims.scores(table)
-    names = list(cells["function"].unique())
-    ordered = cells.drop_duplicates("task").sort_values("kind", kind="stable")["task"]
+    ordered = list(cells.drop_duplicates("task").sort_values("kind", kind="stable")["task"])
+    known = list(cells["function"].unique())
+    names = [task for task in ordered if task in known] + [name for name in known if name not in ordered]
     values = 100 * cells.pivot(index="task", columns="function", values="score").loc[ordered, names]
     kinds = cells.drop_duplicates("task").set_index("task")["kind"]
     x = [_column(name) for name in names]

@@ -81,7 +81,7 @@ def _complexity_summary(table: pd.DataFrame) -> str:
         ratios[name] = best["tv"].mean() / relu["tv"].mean()
     phrases = [f"{ratio:.1f} times ({name})" for name, ratio in sorted(ratios.items(), key=lambda item: item[1])]
     ends = " to ".join(dict.fromkeys((phrases[0], phrases[-1])))
-    return f"The most accurate networks of a table vary {ends} as much as its chosen ReLU networks, mean over seeds."
+    return f"Total variation of a table's most accurate networks over that of its ReLU ones: {ends}, mean over seeds."
 
 
 def _fit_summary(table: pd.DataFrame) -> str:

@@ -42,12 +42,13 @@ def table6(table: pd.DataFrame) -> go.Figure:
     figure.add_hline(y=0, line={"color": GREY, "width": 1.2}, row=1, col=1)
     figure.add_hline(y=1, line={"color": GREY, "width": 1.2}, row=1, col=2)
     figure.update_xaxes(title_text="layers")
-    figure.update_yaxes(title_text="minus ReLU's (nats a token)", row=1, col=1)
-    figure.update_yaxes(title_text="times GELU's", row=1, col=2)
+    figure.update_yaxes(title_text="loss minus ReLU's (nats a token)", row=1, col=1)
+    figure.update_yaxes(title_text="time over GELU's", row=1, col=2)
     one = table["seed"].nunique() < 2
     set_reading(
         figure,
-        "Dotted, open marks: as the paper prints it, of FineWeb and a GPU.",
+        "Dotted, open marks: as the paper prints it, of FineWeb and a GPU. Left: the linear MLP's loss is far above,"
+        " and not shown.",
         "One seed only: no interval." if one else f"Whiskers left: {INTERVAL}, of one search.",
         "Right: half of the range between quartiles, over rounds of a few steps each.",
     )

@@ -80,7 +80,7 @@ def summary(table: pd.DataFrame) -> str:
     best, words = best_rates(table), []
     printed, tuned = ({v.case: v for v in claims.gains(table, rows)} for rows in (at_printed, at_best))
     for task in known_tasks(table):
-        rates = f"{best[task, BASELINE]:g} and {best[task, MLP]:g}"
+        rates = f"rates {best[task, BASELINE]:g} and {best[task, MLP]:g}"
         words.append(f"{task_title(task)} {_interval(printed[task])} and {_interval(tuned[task])} ({rates})")
     return (
         f"Mean accuracy over training, {MLP} minus baseline, in points [95 % interval], at the printed rate, and with"

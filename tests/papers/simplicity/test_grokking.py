@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import torch
 
-from lab.catalogue.build import figure
+from lab.catalogue.build import figure, read
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
 from lab.catalogue.shipped import best_scale, shipped_table
@@ -220,6 +220,15 @@ def test_shipped_sines_are_those_that_the_probe_finds(name):
         assert rows["explained"].iloc[0] == pytest.approx(near.explained, abs=2e-3)
         assert rows["noise"].iloc[0] == pytest.approx(near.noise, abs=2e-3)
         assert rows["frequency"].iloc[0] == pytest.approx(near.frequency, abs=0.02)
+
+
+@pytest.mark.parametrize("name", WITH_CURVES)
+def test_a_sine_is_in_the_legend_where_one_is_drawn(name):
+    """The first panel of Figure 28 has none; Figure 11 has none at all."""
+    traces = [trace for trace in read(entry(name), "laptop").plot.data if trace.name == "nearest sine"]
+    drawn = [trace for trace in traces if np.isfinite(np.asarray(trace.y, float)).any()]
+    assert sum(bool(trace.showlegend) for trace in traces) == bool(drawn)
+    assert all(any(trace is one for one in drawn) for trace in traces if trace.showlegend)
 
 
 @every_scale

@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
     import plotly.graph_objects as go
 
+SINE = "nearest sine"
 FUNCTION = (
     f"Shaded: inputs that the learned function receives in a trained network, on test rows; at least {100 * SHOWN:g} %"
     " of them are in the panel. Dotted: the sine, on a straight line, that is nearest to the function where its inputs"
@@ -50,9 +51,9 @@ def draw_function(
     figure.add_scatter(
         x=x,
         y=sine,
-        name="nearest sine",
+        name=SINE,
         legendgroup="sine",
-        showlegend=bool(legend and visible),
+        showlegend=bool(visible) and not any(trace.name == SINE and trace.showlegend for trace in figure.data),
         mode="lines",
         line={"color": BLACK, "width": 1.2, "dash": "dot"},
         hoverinfo="skip",

@@ -271,5 +271,5 @@ def _figure(entry: Entry, scale: str, table: pd.DataFrame, facts: dict, extras: 
         scale,
         summary,
         extras,
-        headline=headline(entry, summary),
+        headline=headline(entry, summary, facts),
     )

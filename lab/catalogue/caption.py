@@ -14,20 +14,25 @@ if TYPE_CHECKING:
 EARLIER = "earlier_settings"  # in the provenance of shipped results: what is different now, until they are made anew
 
 
-def headline(entry: Entry, summary: str) -> str:
-    """Two lines: what the figure shows; its result in a sentence, with what the paper says."""
-    return true_minus(f"{entry.shows}.\n{f'{summary} ' if summary else ''}Paper: {entry.paper_says}.")
+def headline(entry: Entry, summary: str, facts: dict) -> str:
+    """Two lines: what the figure shows; its result in a sentence, with what the paper says. A third where other figures
+    of the same tasks have other settings."""
+    parts = [f"{entry.shows}.", f"{f'{summary} ' if summary else ''}Paper: {entry.paper_says}.", *_earlier(facts)]
+    return true_minus("\n".join(parts))
 
 
 def caption(entry: Entry, summary: str, table: pd.DataFrame, facts: dict) -> str:
     """What the figure shows, its result in a sentence, further numbers, how it was made, and every departure from the
     paper."""
     parts = [f"{entry.shows}.", summary, f"Paper: {entry.paper_says}.", entry.numbers(table), _made(entry, facts)]
-    if EARLIER in facts:
-        parts.append(f"These runs have earlier settings than the figure is made with now: {facts[EARLIER]}.")
+    parts += _earlier(facts)
     departed = f"Departures from the paper: {'; '.join(facts['departures']) or 'none known'}."
     departed += " Where the paper is silent, see `guesses` in provenance.json." if facts["guesses"] else ""
     return true_minus("\n".join(part for part in [*parts, departed] if part))
+
+
+def _earlier(facts: dict) -> list[str]:
+    return [f"These runs have earlier settings than figures have now: {facts[EARLIER]}."] if EARLIER in facts else []
 
 
 def _made(entry: Entry, facts: dict) -> str:

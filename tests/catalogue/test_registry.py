@@ -272,6 +272,7 @@ def test_shipped_results_are_complete_and_belong_to_the_settings(folder):
     assert differences(json.loads(made.plot.to_json())["data"], drawn["data"]) == [], "the plot is not the table's"
     assert words(json.loads(made.to_json())) == words(drawn), "its words are not today's: draw it anew"
     assert made.table.equals(table)
+    assert (EARLIER in facts) == ("earlier settings" in made.short_caption), "whoever sees the picture has to know"
     reported = table[table["split"] == "test"] if "split" in table else table  # other seeds chose the rates on `val`
     assert set(reported.get("seed", facts["seeds"])) <= {*facts["seeds"]}
     files = {f"{name}.csv.gz" for name in facts["tables"]} | {"figure.json.gz", "provenance.json"}

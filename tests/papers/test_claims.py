@@ -291,6 +291,32 @@ def test_a_search_of_attention_that_fails_is_no_evidence_for_the_mlp():
     assert (found.word, "models of add fall behind" in found.reason) == (ABSENT, True)
 
 
+def test_a_baseline_that_still_rises_has_not_got_where_it_gets():
+    """A schedule that ends while the baseline rises shows who is earlier, not who gets further."""
+    table, claim = planted_transformers.curves(True), entry("transformers/fig2").claims[1]
+    add = table[table["task"] == "add"].copy()
+    add.loc[add["method"] == "baseline", "accuracy"] = 0.7 * add["step"] / 1000
+    found = claim.verdict(add, "paper")
+    assert (found.word, "still rises" in found.reason) == (ABSENT, True)
+    add.loc[add["method"] == "baseline", "accuracy"] = (0.7 * add["step"] / 700).clip(upper=0.7) + 0.001 * add["seed"]
+    assert claim.verdict(add, "paper").word == HOLDS
+
+
+def test_two_functions_at_many_depths_are_no_correlation_over_functions():
+    table, claim = planted_simplicity.opposed(True), entry("simplicity/fig19").claims[0]
+    found = claim.verdict(table[table["source"].isin(("ReLU", "all", "mnist"))], "overnight")
+    assert (found.word, found.reason) == (ABSENT, "models of 2 functions alone")
+
+
+def test_what_steers_to_one_tile_alone_is_not_both():
+    table, claim = planted_simplicity.collages(True), entry("simplicity/fig25").claims[0]
+    hard = table["method"] == "learned for hard"
+    more = hard & table["spectral"].astype(bool)
+    table.loc[more, "hard"] = table.loc[hard & ~table["spectral"].astype(bool), "hard"].to_numpy()
+    found = claim.verdict(table, "overnight")
+    assert found.word != HOLDS and found.case == "hard tile"
+
+
 def test_tasks_without_learned_attention_say_nothing_of_where_benefits_come_from():
     table, claim = planted_transformers.curves(True), entry("transformers/fig10").claims[2]
     whole = claim.verdict(table, "laptop")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 LEAST_PROBLEMS = 25_000_000  # the least that the paper's Figure 4 trains on
 # What would decide open claims:
-MORE_PROBLEMS = "SRAVEN with K = 2 and 20 million problems, on a GPU"
+MORE_PROBLEMS = "SRAVEN with K = 2 and 25 million problems, on a GPU"
 LONGER = "fuzzy logic with the paper's 50,000 steps, on a GPU"
 
 

@@ -22,13 +22,13 @@ def of_context(table: pd.DataFrame) -> pd.DataFrame:
 FIG2B = (
     Claim(
         "decodable",
-        "The terms of each function can be decoded from the latent code (the context varies)",
+        "Where the context varies, terms can be decoded from the latent code (above shuffled labels)",
         lambda table: decodable(of_context(table)),
         decides=LONGER,
     ),
     Claim(
         "decodable-query",
-        "The same where the query varies, and the points in context stay, as the text has it",
+        "Where the query alone varies, terms can be decoded, too (above shuffled labels)",
         lambda table: decodable(table[table["varied"] == QUERY]),
         decides=LONGER,
     ),

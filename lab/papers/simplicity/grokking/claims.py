@@ -15,7 +15,7 @@ from lab.papers.simplicity.grokking.settings import LEARNED, LEVEL, RELU
 if TYPE_CHECKING:
     import pandas as pd
 
-FASTER = 5.0  # times, from which on "about ten times" is near enough
+FASTER = 7.0  # times, from which on "about ten times" is near enough: nearer to ten than to five
 ELIMINATED = 10.0  # % of ReLU's delay that may be left where it is "essentially eliminated"
 
 
@@ -139,13 +139,21 @@ FIG11 = (
     ),
     Claim(
         "ten-times",
-        "Our model converges ~10 times faster than ReLUs (at least five)",
+        "Our model converges ~10 times faster than ReLUs (at least seven)",
         lambda table: faster(table, above=FASTER),
-        decides="100 more seeds",
-        hours=0.4,
+        decides="five searches, of 400 episodes",
+        hours=1.0,
     ),
-    Claim("shorter", "They shorten the delayed convergence (from 95 % in training to 95 % in testing)", _shorter_delay),
-    Claim("eliminated", "They essentially eliminate grokking (a tenth of ReLU's delay is left)", _no_delay),
+    Claim(
+        "shorter",
+        "Learned functions shorten the delayed convergence (from 95 % in training to 95 % in testing)",
+        _shorter_delay,
+    ),
+    Claim(
+        "eliminated",
+        "Learned functions essentially eliminate grokking (at most a tenth of ReLU's delay is left)",
+        _no_delay,
+    ),
 )
 FIG12 = (
     Claim(

@@ -252,7 +252,7 @@ FIG16 = (
         "searches whose functions are as near to GELU as ReLU is: more episodes, fewer knots",
         1.0,
     ),
-    Claim("wavelets", "For classification, with an initialization as zeros, we discover wavelets", _wavelet),
+    Claim("wavelets", "For classification, functions learned from zeros rise and fall, as wavelets do", _wavelet),
 )
 FIG18 = (
     Claim(
@@ -264,7 +264,7 @@ FIG18 = (
     ),
     Claim(
         "more-correlated",
-        "They are more strongly so than for classification, whichever the sign",
+        "Accuracy and complexity correlate more for regression than for classification",
         _more_correlated,
         decides="more widths and numbers of steps, 26 models a set",
         hours=0.3,

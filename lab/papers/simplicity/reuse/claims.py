@@ -50,7 +50,7 @@ FIG8 = (
     ),
     Claim(
         "fewer-layers",
-        "They do so with fewer layers (one less than ReLU has at most, COVERTYPE)",
+        "Learned functions surpass ReLU with fewer layers (one less than its most, COVERTYPE)",
         lambda table: _at_sizes(table, first=True, fewer=True),
         decides=MORE_SEEDS,
         hours=0.3,
@@ -66,7 +66,7 @@ FIG21 = (
     ),
     Claim(
         "fewer-layers",
-        "They do so with fewer layers on each other table",
+        "Learned functions surpass ReLU with fewer layers on each other table",
         lambda table: _at_sizes(table, first=False, fewer=True),
         decides=MORE_SEEDS,
         hours=0.6,

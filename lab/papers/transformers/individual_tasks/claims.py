@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 CONVERGED = 0.9  # accuracy that counts as convergence; the paper names no number
 POINTS_LOST = 2.0  # by which models with learned attention may fall behind
+STILL = 1.0  # point: a baseline that rises by less in the last fifth of training has got where it gets
 PERFECT = 0.99  # accuracy from which on nothing is left to reach
 
 
@@ -30,14 +31,22 @@ def _faster(table: pd.DataFrame) -> Verdict:
 
 
 def _reaches_more(table: pd.DataFrame) -> Verdict:
-    """Accuracy at the last step, ours minus baseline; on one task at least where the baseline's is not perfect, and no
-    longer that of a trivial answer."""
+    """Accuracy at the last step, ours minus baseline; on one task at least where the baseline's is not perfect, no
+    longer that of a trivial answer, and rises no more: else ours may just be earlier."""
     last = table[table["step"] == table.groupby("task")["step"].transform("max")]
     baseline = {task: rows for task, rows in last[last["method"] == BASELINE].groupby("task", sort=False)}
     short = [task for task in learned_tasks(table) if baseline[task]["accuracy"].mean() < PERFECT]
-    ends = [task for task in short if left_trivial(baseline[task])]
-    early = [absent("the baseline is near a trivial answer", case=task) for task in short if task not in ends]
-    return any_of(_by_task(last, ends) + early)
+    known = [task for task in short if left_trivial(baseline[task])]
+    early = [absent("the baseline is near a trivial answer", case=task) for task in short if task not in known]
+    ends = [task for task in known if _late_rise(table[table["task"] == task]) < STILL]
+    rising = [absent("the baseline still rises when training ends", case=task) for task in known if task not in ends]
+    return any_of(_by_task(last, ends) + rising + early)
+
+
+def _late_rise(rows: pd.DataFrame) -> float:
+    """By how many points the baseline's mean accuracy rises in the last fifth of training, on one task."""
+    means = 100 * rows[rows["method"] == BASELINE].groupby("step")["accuracy"].mean()
+    return float(means.iloc[-1] - means[means.index <= 0.8 * means.index[-1]].iloc[-1])
 
 
 def _faster_everywhere(table: pd.DataFrame) -> Verdict:
@@ -103,6 +112,8 @@ FIG2 = (
         "reaches-more",
         "Optimized architectures reach an accuracy that the baseline does not (on some task)",
         _reaches_more,
+        decides="ADD trained until the baseline rises no more, some 10,000 steps",
+        hours=4.0,
     ),
 )
 FIG3 = (
@@ -138,7 +149,9 @@ FIG10 = (
         decides="ADD, ADDREVERSED, HAYSTACK and COPY with three searches each, and 12 seeds",
         hours=2.5,
     ),
-    Claim("variance", "They show less variance across seeds, over tasks", _steadier, decides=TWO_MORE, hours=2.0),
+    Claim(
+        "variance", "Optimized architectures vary less across seeds, over tasks", _steadier, decides=TWO_MORE, hours=2.0
+    ),
     Claim(
         "mlp",
         "Most of the benefits come from the MLP layers rather than the attention, over tasks",

@@ -91,7 +91,8 @@ def test_departures_are_those_of_the_settings(name):
 @every_entry
 def test_an_image_says_what_is_seen_and_the_result_and_a_page_the_rest(name):
     one = shipped(name)
-    seen, result = one.headline.splitlines()
+    seen, result, *earlier = one.headline.splitlines()
+    assert len(earlier) == (EARLIER in one.provenance)
     assert seen == f"{entry(name).shows}." and one.summary in result and entry(name).paper_says in result
     assert "Departures" not in one.short_caption and "Scale laptop" not in one.short_caption
     assert "Departures" in one.details and "Scale laptop" in one.details
@@ -103,6 +104,7 @@ def test_an_image_says_what_is_seen_and_the_result_and_a_page_the_rest(name):
 def test_an_image_has_two_rows_of_what_is_seen_and_three_of_the_result(name):
     others = [scale for scale in entry(name).scales if scale != "laptop" and build.has_results(name, scale)]
     for one in [shipped(name), *(build.read(entry(name), scale) for scale in others)]:
-        seen, result = one.headline.splitlines()
+        seen, result, *earlier = one.headline.splitlines()
         assert len(wrap(seen, WIDTH)) <= 2, seen
         assert len(wrap(result, WIDTH)) <= 3, result
+        assert len(earlier) <= 1 and all(len(wrap(line, WIDTH)) <= 2 for line in earlier)

@@ -50,8 +50,8 @@ def versions(table: pd.DataFrame) -> str:
             learned = " to ".join(
                 dict.fromkeys(f"{mean:,.0f}" for mean in (means[LEARNED].min(), means[LEARNED].max()))
             )
-            words.append(f"{_version(task)} at {learned}, {RELU} at {means[RELU].mean():,.0f}")
-    return f"Step with {PERCENT} test accuracy, learned functions and {RELU}: {'; '.join(words)}." if words else ""
+            words.append(f"{_version(task)} {learned} ({means[RELU].mean():,.0f})")
+    return f"Step with {PERCENT} test accuracy, learned functions ({RELU}): {', '.join(words)}." if words else ""
 
 
 def sines(functions: pd.DataFrame) -> str:

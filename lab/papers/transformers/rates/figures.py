@@ -80,11 +80,11 @@ def summary(table: pd.DataFrame) -> str:
     best, words = best_rates(table), []
     printed, tuned = ({v.case: v for v in claims.gains(table, rows)} for rows in (at_printed, at_best))
     for task in known_tasks(table):
-        rates = f"rates {best[task, BASELINE]:g} and {best[task, MLP]:g}"
+        rates = f"{best[task, BASELINE]:g} and {best[task, MLP]:g}"
         words.append(f"{task_title(task)} {_interval(printed[task])} and {_interval(tuned[task])} ({rates})")
     return (
-        f"Mean accuracy over training, {MLP} minus baseline, in points [95 % interval], at the printed rate, and with"
-        f" each at its best rate on val: {'; '.join(words)}."
+        f"Mean accuracy over training, {MLP} minus baseline, in points [95 % interval], at the printed rate, and at the"
+        f" best of each on val (baseline's rate and ours): {'; '.join(words)}."
     )
 
 
@@ -103,7 +103,7 @@ ENTRIES = (
         "Accuracy against the learning rate",
         "Test accuracy, mean over training, against the peak learning rate: the baseline (GELU) and the MLP"
         " non-linearity learned for the task, at the same rates",
-        "one rate for both, with which the learned function converges faster on every task",
+        "with one rate for both, the learned function is faster on every task",
         tasks=tasks.NAMES,
         plan=plan,
         measure=measure,

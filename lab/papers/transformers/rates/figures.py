@@ -83,8 +83,8 @@ def summary(table: pd.DataFrame) -> str:
         rates = f"{best[task, BASELINE]:g} and {best[task, MLP]:g}"
         words.append(f"{task_title(task)} {_interval(printed[task])} and {_interval(tuned[task])} ({rates})")
     return (
-        f"Mean accuracy over training, {MLP} minus baseline, in points [95 % interval], at the printed rate, and at the"
-        f" best of each on val (baseline's rate and ours): {'; '.join(words)}."
+        f"Mean accuracy over training, {MLP} minus baseline, in points [95 % interval], at the printed rate, and with"
+        f" each at its best on val (rates): {'; '.join(words)}."
     )
 
 

@@ -305,13 +305,14 @@ def test_a_comparison_draws_what_was_measured():
     assert list(lines["learned, runs"].customdata[:, 0]) == [0, 0, 1, 1]
 
 
-def letters(causal):
+def letters(causal, classes_last=True):
     data = own.song()
-    return compare({"GELU": None}, data, lambda seed: own.Letters(len(data.classes), causal), seeds=1)
+    return compare({"GELU": None}, data, lambda seed: own.Letters(len(data.classes), causal, classes_last), seeds=1)
 
 
-def test_a_model_of_text_that_sees_no_later_token_is_trained():
-    assert len(letters(causal=True).table) == 1
+@pytest.mark.parametrize("classes_last", [True, False])
+def test_a_model_of_text_that_sees_no_later_token_is_trained(classes_last):
+    assert len(letters(True, classes_last).table) == 1
 
 
 def test_a_comparison_says_where_models_have_blown_up():

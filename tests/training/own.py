@@ -65,14 +65,16 @@ def reader(seed):
 class Letters(nn.Module):
     """The letter that follows each of a text, from three letters: the last ones, or one of them the following."""
 
-    def __init__(self, size, causal):
+    def __init__(self, size, causal, classes_last=True):
         super().__init__()
         self.words, self.mix, self.act = nn.Embedding(size, 8), nn.Conv1d(8, 8, 3), nn.GELU()
         self.out, self.padding = nn.Linear(8, size), (2, 0) if causal else (1, 1)
+        self.classes_last = classes_last
 
     def forward(self, x):
         columns = self.mix(nn.functional.pad(self.words(x).transpose(1, 2), self.padding))
-        return self.out(self.act(columns).transpose(1, 2))
+        logits = self.out(self.act(columns).transpose(1, 2))
+        return logits if self.classes_last else logits.transpose(1, 2)
 
 
 class Branching(nn.Module):

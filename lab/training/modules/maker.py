@@ -178,20 +178,21 @@ def _check_call(net: nn.Module, data: Data, rows: Tensor) -> None:
         raise ArgumentError(
             f"the model gives shape {shapes[0]} for 2 examples and {shapes[1]} for 3; let the shape of one stay"
         )
-    if data.is_causal:
-        _check_causal(net, take(data.inputs, rows[:FEW]))
     few = _examples(data, rows)
     with torch.no_grad():
         _check_measures(call(deepcopy(net).eval(), take(data.inputs, few))[None], data, data.targets[few][None])
+    if data.is_causal:
+        _check_causal(net, take(data.inputs, rows[:FEW]), data.targets[rows[:FEW]])
 
 
-def _check_causal(net: nn.Module, tokens: Inputs) -> None:
+def _check_causal(net: nn.Module, tokens: Inputs, targets: Tensor) -> None:
     """What a model of text says before the last token does not change with it: else it reads what it is to predict."""
     assert isinstance(tokens, Tensor)
     changed = tokens.clone()
     changed[:, -1] = tokens[:, -1].roll(1) if len(tokens[:, -1].unique()) > 1 else (tokens[:, -1] == 0).long()
     with torch.no_grad():
-        before, after = (call(deepcopy(net).eval(), ids)[:, : tokens.shape[1] - 1] for ids in (tokens, changed))
+        outputs = [call(deepcopy(net).eval(), ids)[None] for ids in (tokens, changed)]
+    before, after = (measures.class_last(logits, targets[None])[0, :, :-1] for logits in outputs)
     if not torch.allclose(before, after, rtol=1e-4, atol=1e-5):
         raise ArgumentError(
             "the model is not causal: its answers change with a later token, which it is to predict; mask what comes"

@@ -104,7 +104,7 @@ class Run(Stored):
             return self.scores[f"{name}_{split}"]
         pairs = [measured.rpartition("_")[::2] for measured in self.scores]
         splits = dict.fromkeys(of for _, of in pairs)
-        if split not in splits:
+        if not isinstance(split, str) or split not in splits:
             raise ArgumentError(
                 f"split {shown(split)} was not evaluated during training; there are: {', '.join(splits)}"
             )

@@ -52,7 +52,7 @@ def test_scores_that_were_not_measured_are_said(tmp_path):
     run = Run(RUNS[0], trained(tmp_path, RUNS[:1]))
     with pytest.raises(ArgumentError, match="'test' was not evaluated"):
         run.score("r2", "test")
-    with pytest.raises(ArgumentError, match="not measured by 'accuracy'; there are: mse_ood, mse_val"):
+    with pytest.raises(ArgumentError, match="not measured by 'accuracy'; there are: mse, r2_paper, r2"):
         run.accuracy_on("val")
 
 

@@ -31,7 +31,7 @@ class Linear(nn.Module):
         if x.ndim < 3:
             given = tuple(x.shape)
             raise ArgumentError(
-                f"inputs have shape {given}, and models here a run axis in front: give X[None], (1, *{given})"
+                f"inputs have shape {given}, and the first axis is that of models side by side: give X[None]"
             )
         flat = x.flatten(1, -2)  # (R, N, in)
         y = torch.bmm(flat, self.weight) if self.bias is None else torch.baddbmm(self.bias, flat, self.weight)

@@ -50,7 +50,7 @@ def versions(table: pd.DataFrame) -> str:
             learned = " to ".join(
                 dict.fromkeys(f"{mean:,.0f}" for mean in (means[LEARNED].min(), means[LEARNED].max()))
             )
-            words.append(f"{_version(task)} {learned} ({means[RELU].mean():,.0f})")
+            words.append(f"{_version(task)}: {learned} ({means[RELU].mean():,.0f})")
     return f"Step with {PERCENT} test accuracy, learned functions ({RELU}): {', '.join(words)}." if words else ""
 
 

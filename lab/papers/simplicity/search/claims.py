@@ -30,7 +30,7 @@ NEAR_RELU = 0.99  # correlation with ReLU from which on a function has not left 
 # Points by which functions of one search differ from those of another (standard deviation), of how many searches: Table
 # 1 at scale overnight, the mean of the models with the function that was chosen.
 BETWEEN_SEARCHES, SEARCHES_OF_TABLE_1 = 2.1, 10
-FUNCTIONS = 5  # learned functions, at least, over which something is correlated
+FEWEST_FUNCTIONS = 5  # for a correlation over functions
 FEWEST = 4  # restarts that found a function of their own, for something to be said of them
 
 
@@ -184,7 +184,7 @@ def several_functions(table: pd.DataFrame, scale: str) -> str:
     """Numbers of layers repeat a function; a correlation over functions takes several of them."""
     count = table.loc[table["source"] != RELU, "source"].nunique()
     known = baseline_as_printed(table, scale)
-    return known or (f"models of {count} functions alone" if count < FUNCTIONS else "")
+    return known or (f"models of {count} functions alone" if count < FEWEST_FUNCTIONS else "")
 
 
 def _together(table: pd.DataFrame) -> Verdict:

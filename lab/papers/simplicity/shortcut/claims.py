@@ -96,7 +96,7 @@ def _steers(table: pd.DataFrame) -> Verdict:
 
 
 def _steers_more(table: pd.DataFrame) -> Verdict:
-    """Each of both functions: what slows ReLU down on one tile alone is no steering."""
+    """Each function towards its tile, the less favourable one: in a sum of both, what ReLU loses on one would count."""
     verdicts = []
     for tile in TILES:
         groups = {on: steering(table[table["spectral"].astype(bool) == on], tile) for on in (True, False)}

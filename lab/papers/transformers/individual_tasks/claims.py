@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 CONVERGED = 0.9  # accuracy that counts as convergence; the paper names no number
 POINTS_LOST = 2.0  # by which models with learned attention may fall behind
-STILL = 1.0  # point: a baseline that rises by less in the last fifth of training has got where it gets
+STILL = 1.0  # point: a baseline that rises by less in the last fifth of training has levelled off
 PERFECT = 0.99  # accuracy from which on nothing is left to reach
 
 

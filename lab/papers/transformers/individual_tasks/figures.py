@@ -155,8 +155,10 @@ def attention_notes(scale: str) -> list[str]:
 
 def _fig10_notes(scale: str) -> list[str]:
     without = [task for task in tasks.NAMES if task not in BOTH_TASKS.get(scale, tasks.NAMES)]
-    fewer = [f"no attention functions are learned for {listed(without)} at this scale: hours of a core"] * bool(without)
-    return [*attention_notes(scale), *fewer]
+    if not without:
+        return attention_notes(scale)
+    fewer = f"no attention functions are learned for {listed(without)} at this scale: a search takes hours of a core"
+    return [*attention_notes(scale), fewer]
 
 
 def _entry(name: str, section: str, title: str, shows: str, says: str, **rest) -> Entry:

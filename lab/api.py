@@ -193,6 +193,11 @@ def train(
         specs = [dataclasses.replace(run, model=dataclasses.replace(run.model, phi=mlp, **changes)) for run in runs]
     else:
         assert isinstance(resolved, Setting)
+        if isinstance(attention, str) and attention in METHODS and attention != "softmax":
+            raise ArgumentError(
+                f"attention={attention!r} is for Logic and Sraven; for this task give 'softmax', an activation or a"
+                " lab.Spline"
+            )
         specs = resolved.runs(seeds, mlp=mlp, attention=as_part(attention, "attention"), **changes)
     recipe = recipe_of(specs[0].recipe, steps, rate, batch, optimizer)
     specs = [dataclasses.replace(spec, recipe=recipe) for spec in specs]

@@ -304,6 +304,10 @@ def test_tasks_of_the_hypernetwork_paper_train_as_in_its_figures_or_with_paramet
     spec = own.spec
     assert (spec.task.length, spec.model.mlp, spec.model.normalization, spec.model.width) == (5, "relu", "none", 8)
     assert own.steps[-1] == 4 and own.model()(torch.zeros(1, 3, 5, 5)).shape == (1, 3, 1, 1)
+    with pytest.raises(ArgumentError, match="unknown attention 'foo'; known: softmax, identity"):
+        lab.train("addmod", attention="foo", scale="smoke", progress=False)
+    with pytest.raises(ArgumentError, match="'hyla' is for Logic and Sraven; for this task give 'softmax'"):
+        lab.train("addmod", attention="hyla", scale="smoke", progress=False)
     with pytest.raises(ArgumentError, match="unknown attention 'gelu'; known: softmax"):
         lab.train(tasks.Logic(), attention="gelu", scale="smoke")
 

@@ -48,6 +48,11 @@ def targets(y: Any, kind: str | None = None) -> Targets:
         numbers = plain(answers)
         if kind == "regression" or (numbers.dtype.kind == "f" and bool((numbers != np.round(numbers)).any())):
             answers = numbers  # whole ones are labels, as words are
+    if kind is None and _is_one_hot(answers):
+        raise ArgumentError(
+            f"y of shape {answers.shape} is one-hot; give y.argmax(1), a class for each row (or kind='regression', to"
+            f" predict {answers.shape[1]} values)"
+        )
     if answers.dtype.kind in "fiub" and kind == "regression" or (answers.dtype.kind == "f" and kind is None):
         return _values(answers, kind)
     if answers.dtype.kind not in "fiubOUS":
@@ -57,6 +62,16 @@ def targets(y: Any, kind: str | None = None) -> Targets:
     if answers.dtype.kind == "f":
         check_finite(torch.from_numpy(answers.astype(np.float64)), "y")
     return _classes(answers, kind)
+
+
+def _is_one_hot(y: np.ndarray) -> bool:
+    """Whether each row has a single one among zeros, in two columns or more, and more rows than columns.
+
+    >>> _is_one_hot(np.eye(3)[[0, 1, 2, 2]]), _is_one_hot(np.ones((4, 3)))
+    (True, False)
+    """
+    numeric = y.ndim == 2 and 2 <= y.shape[1] < len(y) and y.dtype.kind in "fiub"
+    return numeric and bool(((y == 0) | (y == 1)).all() and (y.sum(1) == 1).all())
 
 
 def _values(y: np.ndarray, kind: str | None) -> Targets:

@@ -79,7 +79,7 @@ def landscape(
         evaluated side by side (default: as many as have 2^20 weights together, at most 32).
     directions: "pca", the principal ones of the trajectory; "random", drawn from `seed`, with lengths according to
         `normalize` (`plane.random`); or two vectors (P,).
-    trajectory: checkpoints of the training, (T, P) (`weights.history`).
+    trajectory: checkpoints of the training, T `state_dict()`s or (T, P) (`weights.history`).
     radius: how much of the plane is shown; `plane` says in which unit.
     progress: called with the number of models done and of all after each chunk. What it raises ends the work.
 
@@ -142,7 +142,9 @@ def _plane(model: nn.Module, directions: object, checkpoints: np.ndarray | None,
         if directions != "pca":
             raise ArgumentError(f"directions={shown(directions)}; give 'pca', 'random' or two vectors of weights")
         if checkpoints is None:
-            raise ArgumentError("directions='pca' needs the trajectory; give checkpoints, or directions='random'")
+            raise ArgumentError(
+                "directions='pca' needs the trajectory; give checkpoints (a list of state_dicts), or directions='random'"
+            )
         return principal(model, checkpoints)
     if hasattr(directions, "__len__") and len(directions) != 2:
         raise ArgumentError(f"{len(directions)} directions; give 'pca', 'random' or two vectors of weights")

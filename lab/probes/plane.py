@@ -70,7 +70,11 @@ def principal(model: nn.Module, trajectory: np.ndarray) -> Plane:
     if len(trajectory) < 3:
         raise ArgumentError(f"{len(trajectory)} checkpoints have no plane; keep 3 or more, or give directions='random'")
     _, sizes, directions = np.linalg.svd(around, full_matrices=False)
-    if sizes[1] <= 1e-12 * sizes[0] or sizes[0] == 0:
+    if sizes[0] == 0:
+        raise ArgumentError(
+            "all checkpoints are the same; a state_dict changes with the model: keep copy.deepcopy(model.state_dict())"
+        )
+    if sizes[1] <= 1e-12 * sizes[0]:
         raise ArgumentError("the trajectory lies on a line; keep more checkpoints, or give directions='random'")
     directions = directions[:2] * np.where((trajectory[-1] - trajectory[0]) @ directions[:2].T < 0, -1, 1)[:, None]
     projections = np.vstack([(trajectory - centre) @ directions.T, np.zeros((1, 2))])

@@ -7,11 +7,12 @@ require gradients. Where none does, all are, but for the values of splines.
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 
 import numpy as np
 from torch import Tensor, nn
 
-from lab.errors import ArgumentError
+from lab.errors import ArgumentError, shortened
 from lab.nonlinearity.spline import Spline
 from lab.probes.arguments import module, numbers
 
@@ -46,13 +47,23 @@ def flat(model: nn.Module) -> np.ndarray:
 def history(model: nn.Module, checkpoints: object) -> np.ndarray:
     """Checkpoints of a training as (T, P), float64.
 
-    checkpoints: (T, P) or (T, 1, P), or a sequence of T vectors, weights in the order of `model.parameters()`, as
-    `torch.nn.utils.parameters_to_vector` gives them; values of parameters that are no weights may stand among them.
+    checkpoints: a sequence of T `state_dict()`s; or (T, P) or (T, 1, P), or a sequence of T vectors, weights in the
+    order of `model.parameters()`, as `torch.nn.utils.parameters_to_vector` gives them; values of parameters that are no
+    weights may stand among them.
+
+    >>> history(model := nn.Linear(3, 2), [model.state_dict()] * 4).shape
+    (4, 8)
     """
     wanted = weights(model)
-    expected = f"(checkpoints, {sum(p.numel() for p in wanted.values())}), one vector of weights a checkpoint"
+    expected = (
+        f"(checkpoints, {sum(p.numel() for p in wanted.values())}), one vector of weights a checkpoint, or a list of"
+        " state_dicts"
+    )
     if isinstance(checkpoints, (list, tuple)):  # of tensors, maybe on a GPU
-        checkpoints = [numbers("trajectory", one, expected).tolist() for one in checkpoints]
+        checkpoints = [
+            _of_state(one, wanted) if isinstance(one, Mapping) else numbers("trajectory", one, expected).tolist()
+            for one in checkpoints
+        ]
     vectors = numbers("trajectory", checkpoints, expected)
     if vectors.ndim == 3 and vectors.shape[1] == 1:
         vectors = vectors[:, 0]
@@ -65,6 +76,23 @@ def history(model: nn.Module, checkpoints: object) -> np.ndarray:
     if not np.isfinite(vectors).all():
         raise ArgumentError("the trajectory has weights that are not finite; leave these checkpoints out")
     return vectors if vectors.shape[1] == trained.sum() else vectors[:, trained]
+
+
+def _of_state(state: Mapping[str, object], wanted: Mapping[str, nn.Parameter]) -> np.ndarray:
+    """The weights of a state_dict, one behind the other, (P,)."""
+    if missing := [name for name in wanted if name not in state]:
+        raise ArgumentError(
+            f"a state_dict of the trajectory lacks {shortened(', '.join(missing), 100)}; it has"
+            f" {shortened(', '.join(map(str, state)), 100)}: give state_dicts of this model"
+        )
+    parts = {name: numbers(f"trajectory: {name}", state[name], f"shape {tuple(w.shape)}") for name, w in wanted.items()}
+    for name, part in parts.items():
+        if part.shape != wanted[name].shape:
+            raise ArgumentError(
+                f"a state_dict of the trajectory has {name} of shape {part.shape}, the model has"
+                f" {tuple(wanted[name].shape)}; give state_dicts of this model"
+            )
+    return np.concatenate([part.ravel() for part in parts.values()])
 
 
 def runs_of(model: nn.Module) -> int | None:

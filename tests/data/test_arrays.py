@@ -98,6 +98,18 @@ def test_what_is_predicted_follows_from_the_targets(y, classes):
         assert [data.classes[i] for i in data.targets[:3]] == [str(value) for value in list(y)[:3]]
 
 
+@pytest.mark.parametrize("kind", [int, float, bool])
+def test_one_hot_targets_are_refused_with_what_to_give(kind):
+    one_hot = np.eye(3)[Y].astype(kind)
+    with pytest.raises(lab.ArgumentError, match=r"\(120, 3\) is one-hot; give y\.argmax\(1\)"):
+        Data.from_arrays(X, one_hot)
+    assert Data.from_arrays(X, one_hot.argmax(1)).classes == ("0", "1", "2")
+    assert Data.from_arrays(X, one_hot, kind="regression").targets.shape == (120, 3)
+    several = one_hot.copy()
+    several[0] = 1  # two classes of one row: no classes, so nothing is said of them
+    Data.from_arrays(X, several)
+
+
 def test_numbers_come_as_models_read_them():
     images = Data.from_arrays(np.full((120, 1, 2, 2), 255, np.uint8), Y)
     assert images.inputs.dtype == torch.float32 and float(images.inputs.max()) == 1.0 and "255" in images.notes[0]

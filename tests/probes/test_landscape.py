@@ -200,6 +200,24 @@ def test_functions_that_are_not_learned_stay_where_they_are():
     assert "values" in weights(Spline.zeros())
 
 
+def test_checkpoints_may_be_state_dicts():
+    model = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3), nn.Linear(3, 1))
+    states, vectors = [], []
+    for _ in range(4):
+        for weight in model.parameters():
+            nn.init.normal_(weight)
+        states.append(copy.deepcopy(model.state_dict()))
+        vectors.append(torch.nn.utils.parameters_to_vector(model.parameters()).detach().clone())
+    np.testing.assert_array_equal(history(model, states), history(model, vectors))
+    lacking = [{name: part for name, part in state.items() if name != "2.bias"} for state in states]
+    with pytest.raises(ArgumentError, match=r"lacks 2\.bias"):
+        history(model, lacking)
+    with pytest.raises(ArgumentError, match=r"0\.weight of shape \(4, 2\)"):
+        history(model, [nn.Sequential(nn.Linear(2, 4), nn.BatchNorm1d(3), nn.Linear(3, 1)).state_dict()])
+    with pytest.raises(ArgumentError, match=r"copy\.deepcopy\(model\.state_dict\(\)\)"):  # the same one, four times
+        landscape(model, {"one": lambda m: 1.0}, "pca", [model.state_dict() for _ in range(4)])
+
+
 def test_a_model_that_is_not_finite_has_no_value_there():
     model = perceptron(nn.ReLU())
     huge = np.stack([np.full(flat(model).size, 1e38), np.random.default_rng(0).normal(size=flat(model).size)])

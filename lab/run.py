@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 MOST_SEEDS, MOST_SEED, MOST_WIDTH = 10_000, 2**32 - 1, 2**16  # of one call; of the generators; that memory holds
-LINES = 300.0  # seconds between lines of progress, where stderr is a file
+LINES = 60.0  # seconds between lines of progress, where stderr is a file
 
 
 @dataclass(frozen=True, eq=False)

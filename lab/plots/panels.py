@@ -18,7 +18,10 @@ LEFT, RIGHT = 62, 16
 ACCURACY = "test accuracy (%)"
 STEP = "training step"
 FULL = (-3, 104)  # axis of an accuracy in percent, with room for the width of a line
-LOG_STEPS = ((1,), (1, 3), (1, 2, 5), range(1, 10), np.arange(1, 10, 0.5), np.arange(1, 10, 0.1))  # of a power of ten
+LOG_STEPS = (  # of a power of ten
+    *((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7)),
+    *(range(1, 10), np.arange(1, 10, 0.5), np.arange(1, 10, 0.1)),
+)
 FEWEST = 3  # numbers on an axis
 
 

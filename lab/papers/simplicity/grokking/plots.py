@@ -165,12 +165,13 @@ def fig28(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
         for column, method in enumerate((RELU, LEARNED), 1):
             _draw_runs(figure, rows[rows["method"] == method], method, (row, column), legend=row == 1)
         draw_function(figure, functions[functions["task"] == task], (row, 3), legend=row == 1)
-        figure.update_annotations(selector={"name": "wave"}, font_size=SIZE - 2)
         above(figure, f"<b>{title(task)}</b>", row, 1)
         figure.layout.annotations[-1].update(yshift=19)
-        for column, head in enumerate((RELU, LEARNED, "function"), 1):
+        for column, head in enumerate((RELU, LEARNED), 1):
             above(figure, head, row, column, size=SIZE - 1)
         figure.update_yaxes(title_text="accuracy (%)", tickvals=(0, 50, 100), row=row, col=1, secondary_y=False)
+    heading = {"x": 0, "xanchor": "left", "yanchor": "bottom", "yshift": 3, "font_size": SIZE - 2}
+    figure.update_annotations(selector={"name": "wave"}, **heading)  # in a low panel it would stand on the curve
     figure.update_xaxes(title_text="training step (log)", row=len(tasks), col=1)
     figure.update_xaxes(title_text="training step (log)", row=len(tasks), col=2)
     figure.update_xaxes(title_text="input x", row=len(tasks), col=3)

@@ -130,7 +130,7 @@ def fig15(table: pd.DataFrame) -> go.Figure:
     x, value."""
     shown = [kind for kind in INTERPOLATIONS if kind in set(table["method"])]
     figure = grid([INTERPOLATIONS[kind] for kind in shown], len(shown), 190, top=84, horizontal=34)
-    named = set()
+    named, lines = set(), 1
     for number, kind in enumerate(shown):
         at = place(number, len(shown))
         curves = table[table["method"] == kind]
@@ -152,11 +152,11 @@ def fig15(table: pd.DataFrame) -> go.Figure:
                     col=at[1],
                 )
                 named.add(name)
-        figure.update_xaxes(
-            title_text=f"input x<br>{_start_note(curves[curves['chosen'].astype(bool)])}", row=at[0], col=at[1]
-        )
+        note = _start_note(curves[curves["chosen"].astype(bool)])
+        figure.update_xaxes(title_text=f"input x<br>{note}", row=at[0], col=at[1])
+        lines = max(lines, 1 + note.count("<br>"))
     figure.update_yaxes(title_text="φ(x)", row=1, col=1)
-    figure.update_layout(height=figure.layout.height + 16, margin={"b": figure.layout.margin.b + 16})
+    figure.update_layout(height=figure.layout.height + 16 * lines, margin={"b": figure.layout.margin.b + 16 * lines})
     figure.update_annotations(font_size=SIZE)
     several = "search" in table and table["search"].nunique() > DRAWN
     set_reading(
@@ -173,7 +173,7 @@ def _start_note(chosen: pd.DataFrame) -> str:
     """Where the chosen function started, and how far it is ReLU; of several searches, where their choices started."""
     starts = chosen.groupby("restart")["start"].first().map(lambda start: STARTS.get(start, start))
     if len(starts) > 1:
-        return ", ".join(f"{start}: {number} of {len(starts)}" for start, number in starts.value_counts().items())
+        return "<br>".join(f"{start}: {number} of {len(starts)}" for start, number in starts.value_counts().items())
     if np.ptp(chosen["value"]) == 0:
         return starts.iloc[0]
     return true_minus(f"{starts.iloc[0]}, r = {np.corrcoef(chosen['x'].clip(lower=0), chosen['value'])[0, 1]:.2f}")

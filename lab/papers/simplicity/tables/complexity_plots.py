@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lab.errors import shortened
+from lab.papers.simplicity.tables.plots import COLUMNS, LONGEST_NAME
 from lab.papers.simplicity.tables.settings import LEARNED, LINEAR, METHODS, NEIGHBOURS, RELU, TANH, TREES
 from lab.plots.caption import set_reading
 from lab.plots.panels import grid, name_axes, place
@@ -14,7 +16,7 @@ if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
     import plotly.graph_objects as go
 
-COLUMNS, HEIGHT = 3, 190
+HEIGHT = 190
 FROM_ZERO, FROM_RELU = "learned, from zero", "learned, from ReLU"
 COMPLEXITY, TEST, TRAIN = "total variation (of probabilities)", "test accuracy (%)", "training accuracy (%)"
 
@@ -47,7 +49,8 @@ def _scatter(table: pd.DataFrame, x: str, x_title: str) -> go.Figure:
     names, kind_set = list(table["table"].unique()), set(table["kind"])
     order = [kind for method in METHODS for kind in ((FROM_RELU, FROM_ZERO) if method == LEARNED else (method,))]
     order = [kind for kind in order if kind in kind_set]
-    figure = grid(names, min(COLUMNS, len(names)), HEIGHT, gap=66, top=112 if len(order) > 4 else 64, horizontal=44)
+    heads = [shortened(name, LONGEST_NAME) for name in names]
+    figure = grid(heads, min(COLUMNS, len(names)), HEIGHT, gap=66, top=112 if len(order) > 4 else 64, horizontal=44)
     for number, name in enumerate(names):
         row, column = place(number, min(COLUMNS, len(names)))
         for kind in order:

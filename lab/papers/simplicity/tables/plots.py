@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from lab.errors import shortened
 from lab.papers.simplicity.tables.settings import LINEAR, METHODS
 from lab.plots.caption import set_reading
 from lab.plots.panels import grid, name_axes, place
@@ -18,6 +19,7 @@ if TYPE_CHECKING:  # imported where a figure is drawn
 LEFT = 96  # px: names of methods
 ROW = 21  # px a method
 COLUMNS = 3
+LONGEST_NAME = 21  # letters of a table above its panel, 600 px wide
 
 
 def fig5(table: pd.DataFrame) -> go.Figure:
@@ -103,9 +105,9 @@ def together(table: pd.DataFrame) -> pd.DataFrame:
 
 def _panels(titles: Sequence[str], table: pd.DataFrame) -> go.Figure:
     columns, methods = min(COLUMNS, len(titles)), _ordered(table)
-    figure = grid(
-        titles, columns, height=ROW * len(methods) + 14, gap=74, top=30, left=LEFT, horizontal=26, share_y=True
-    )
+    heads = [shortened(name, LONGEST_NAME) for name in titles]
+    height = ROW * len(methods) + 14
+    figure = grid(heads, columns, height, gap=74, top=30, left=LEFT, horizontal=26, share_y=True)
     figure.update_yaxes(
         type="category",
         categoryorder="array",

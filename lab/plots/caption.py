@@ -20,17 +20,20 @@ if TYPE_CHECKING:  # imported where a figure is drawn
 LINE = 1.4 * SIZE  # px from one line to the next
 GLYPH = 0.53 * SIZE  # px of an average character, with room for wide fonts: Liberation Sans has 0.44 of its size
 EDGE = 12  # px left, right and below
+_UNBREAKABLE = re.compile(r"\[[^\[\] ]{1,12}, [^\[\] ]{1,12}\]|\d %")
 KEY, ROW = 48, 19  # px of a legend's mark and gaps, and of a row of it
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Lines of `text` that fit into `width` px; line breaks of the text are kept.
+    """Lines of `text` that fit into `width` px; line breaks of the text, intervals, and numbers with % are kept.
 
-    >>> wrap("one two three", 100)
-    ['one two', 'three']
+    >>> wrap("one two three", 100), wrap("from 12 [10, 14]", 110)
+    (['one two', 'three'], ['from 12', '[10, 14]'])
     """
     letters = max(12, int((width - 2 * EDGE) / GLYPH))
-    return [line for part in text.splitlines() for line in textwrap.wrap(part, letters) or [""]]
+    text = _UNBREAKABLE.sub(lambda match: match[0].replace(" ", "\xa0"), text)
+    lines = [line for part in text.splitlines() for line in textwrap.wrap(part, letters) or [""]]
+    return [line.replace("\xa0", " ") for line in lines]
 
 
 def captioned(figure: go.Figure, caption: str, width: int) -> go.Figure:

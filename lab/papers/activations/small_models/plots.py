@@ -50,7 +50,7 @@ def table1(table: pd.DataFrame) -> go.Figure:
                 _draw_printed(figure, BLIMP[family], methods, at, legend=not row)
                 figure.add_vline(CHANCE, line={"color": GREY, "width": 1, "dash": "dot"}, row=at[0], col=at[1])
             mode = "tozero" if column in FROM_ZERO else "normal"
-            figure.update_xaxes(title_text=name, nticks=3, rangemode=mode, row=at[0], col=at[1])
+            figure.update_xaxes(title_text=name, nticks=4, rangemode=mode, row=at[0], col=at[1])
             figure.update_yaxes(
                 range=(len(methods) - 0.5, -0.5),
                 tickvals=list(range(len(methods))),

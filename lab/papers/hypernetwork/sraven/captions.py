@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lab.papers.hypernetwork.logic.figures import percent
+from lab.papers.hypernetwork.logic_codes.figures import maps_summary
 from lab.plots.style import method_title
+from lab.tasks.sraven import RULES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,6 +23,13 @@ def accuracy(table: pd.DataFrame) -> str:
         .itertuples()
     ]
     return f"Accuracy in % on unseen combinations of rules, with the most problems: {', '.join(words)}."
+
+
+def maps(table: pd.DataFrame) -> str:
+    """Of maps of codes, what a map of logic says, and rules that no point has."""
+    seen = set(table.loc[table["colouring"] == "rule", "label"])
+    absent = [rule for rule in RULES if seen and rule not in seen]
+    return maps_summary(table) + (f" No answer here follows {' or '.join(absent)}." if absent else "")
 
 
 def decoded(table: pd.DataFrame) -> str:

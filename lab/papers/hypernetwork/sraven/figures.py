@@ -13,7 +13,7 @@ import numpy as np
 from lab.papers.entry import Entry, Planned
 from lab.papers.hypernetwork.codes_tables import MAPS, Labelled, decoded, fresh, listed, mapped, similarities
 from lab.papers.hypernetwork.logic.figures import POINT, finals
-from lab.papers.hypernetwork.logic_codes.figures import ONE, maps_summary
+from lab.papers.hypernetwork.logic_codes.figures import ONE
 from lab.papers.hypernetwork.origin import origin
 from lab.papers.hypernetwork.settings import FIGURE_METHODS, SEEDS, sraven
 from lab.papers.hypernetwork.sraven import captions, plots
@@ -164,7 +164,7 @@ ENTRIES = (
         "magnitude explains clusters more in early layers",
         measure=_maps(True, "target"),
         plot=_high_maps,
-        summary=maps_summary,
+        summary=captions.maps,
         notes=_map_notes,
         examples=_POINTS,
         **_ONE_SEED,
@@ -178,7 +178,7 @@ ENTRIES = (
         "clusters of the last layer match the rules",
         measure=_maps(True, "rule"),
         plot=_high_maps,
-        summary=maps_summary,
+        summary=captions.maps,
         notes=_map_notes,
         examples=_POINTS,
         **_ONE_SEED,
@@ -223,7 +223,7 @@ ENTRIES = (
         "early layers cluster by magnitude, the last one by rule",
         measure=_maps(False, "target", "rule"),
         plot=embedding.maps,
-        summary=maps_summary,
+        summary=captions.maps,
         notes=_all_layers_notes,
         examples={"smoke": 60, "laptop": 500, "overnight": 800, "paper": 1_000},
         **_ONE_SEED,

@@ -24,7 +24,7 @@ PANELS = {  # column: name of the axis
     "loss": "held-out loss (nats)",
     "blimp": "BLiMP (%)",
     "parameters": "weights",
-    "seconds": "training (s), fastest seed",
+    "seconds": "training (s)",
 }
 FROM_ZERO = ("parameters", "seconds")
 ROW = 21  # px of an activation
@@ -70,6 +70,7 @@ def _reading(alive: pd.DataFrame, read: bool) -> str:
     one = alive["seed"].nunique() == 1
     words = (
         f"Points: mean over seeds{'.' if one else f', whiskers: {INTERVAL}.'} Axes of loss and BLiMP do not begin at 0."
+        " Training: the fastest seed's time."
     )
     words += " GPT-Neo predicts the next token, RoBERTa masked ones: their losses do not compare. Dotted: chance."
     if not read:

@@ -143,7 +143,8 @@ def _plane(model: nn.Module, directions: object, checkpoints: np.ndarray | None,
             raise ArgumentError(f"directions={shown(directions)}; give 'pca', 'random' or two vectors of weights")
         if checkpoints is None:
             raise ArgumentError(
-                "directions='pca' needs the trajectory; give checkpoints (a list of state_dicts), or directions='random'"
+                "directions='pca' needs the trajectory; give checkpoints (a list of state_dicts), or"
+                " directions='random'"
             )
         return principal(model, checkpoints)
     if hasattr(directions, "__len__") and len(directions) != 2:

@@ -27,7 +27,7 @@ from lab.training.fleet import Fleet
 from lab.training.live import Live
 from lab.widgets.explorer import LABEL, Explorer
 from lab.widgets.live_figure import live
-from lab.widgets.training import clock, learning_frame, reach
+from lab.widgets.training import clock, invite, learning_frame, reach
 
 PLAIN = {RELU: "relu", "TanH": "tanh", "GELU": "gelu"}
 GIVEN = "your function"
@@ -163,6 +163,7 @@ class GrokkingExplorer(Explorer):
             return
         self.curves.data, self._trainings, self.progress.value = (), 0, 0.0
         self.curves.layout.xaxis.range = None
+        invite(self.curves)
         self.say("")
 
     def _begin(self) -> tuple[go.Scatter, ...]:
@@ -182,6 +183,7 @@ class GrokkingExplorer(Explorer):
             )
             for name, colour, line, listed in looks
         ]
+        self.curves.layout.annotations = ()
         self.curves.add_traces(traces)
         self._trainings += 1
         return self.curves.data[-2:]

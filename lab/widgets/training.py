@@ -152,6 +152,7 @@ class TrainingExplorer(Explorer):
         if self.train.disabled:  # its lines are still drawn
             return
         self.figure.data, self._trainings, self.figure.layout.xaxis.range = (), 0, None
+        invite(self.figure)
         self.progress.value = 0.0
         self.say("")
 
@@ -166,6 +167,7 @@ class TrainingExplorer(Explorer):
         for trace in traces:
             trace.update(legendgroup=group, showlegend=trace is traces[0], mode="lines+markers", marker={"size": 4})
             trace.line.update(color=colour, width=1.5)
+        self.figure.layout.annotations = ()
         self.figure.add_traces(traces)
         self._trainings += 1
         return self.figure.data[-len(seeds) :]
@@ -208,6 +210,12 @@ def _label(spec: RunSpec, name: str) -> str:
     return f"{task_title(spec.task_name)}, {name}, width {spec.model.width}"
 
 
+def invite(figure: go.Figure) -> None:
+    """Say in an empty figure how it gets its curves."""
+    middle = {"x": 0.5, "y": 0.5, "xref": "paper", "yref": "paper"}
+    figure.layout.annotations = [{"text": "press Train to see curves grow", "showarrow": False, **middle}]
+
+
 def reach(figure: go.Figure, steps: int) -> None:
     """Let the axis of steps go so far, or farther where it does, so that it stays while curves grow."""
     figure.layout.xaxis.range = (0, max(steps, (figure.layout.xaxis.range or (0, 0))[1]))
@@ -224,7 +232,7 @@ def clock(share: float, start: float) -> str:
 
 
 def learning_frame(accuracy: str = ACCURACY) -> go.Figure:
-    """Axes for curves of accuracy, without curves."""
+    """Axes for curves of accuracy, and how to get curves."""
     figure = go.Figure()
     figure.update_layout(
         template=TEMPLATE,
@@ -234,4 +242,5 @@ def learning_frame(accuracy: str = ACCURACY) -> go.Figure:
         xaxis={"title": STEP, "rangemode": "tozero"},
         yaxis={"title": accuracy, "range": FULL},
     )
+    invite(figure)
     return figure

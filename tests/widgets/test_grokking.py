@@ -92,8 +92,9 @@ def test_it_can_be_stopped_and_goes_on_to_the_next():
     explorer.stop.click()
     assert explorer.wait(20) and 0 < explorer.progress.value < 1 and explorer.error.value == ""
     before = len(explorer.curves.data)
+    assert explorer.curves.layout.annotations == ()
     explorer.clear.click()
-    assert before == 2 and explorer.curves.data == ()
+    assert before == 2 and explorer.curves.data == () and "press Train" in explorer.curves.layout.annotations[0].text
     explorer.operation.value = ALL[3]
     assert np.array_equal(explorer.table.data[operation_table.TABLE].z, ALL[3].table().numpy())
     assert (shown(explorer) == 0).all()

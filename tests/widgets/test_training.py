@@ -58,8 +58,10 @@ def test_trainings_overlay_until_they_are_cleared():
         assert explorer.wait(60)
     first, second = explorer.figure.data
     assert "gelu" in first.name and "identity" in second.name and first.line.color != second.line.color
+    assert explorer.figure.layout.annotations == ()
     explorer.clear.click()
     assert explorer.figure.data == () and explorer.error.value == ""
+    assert "press Train" in explorer.figure.layout.annotations[0].text
 
 
 def test_many_quick_clicks_start_one_training():
@@ -103,6 +105,7 @@ def test_an_error_in_the_training_shows():
 def test_runs_are_shown_and_can_be_trained_again(runs):
     explorer = TrainingExplorer(runs, scale="smoke")
     assert [line.name for line in explorer.figure.data] == ["Memorize, your function, width 8"] * 2
+    assert explorer.figure.layout.annotations == (), "there are curves"
     np.testing.assert_array_equal([line.y for line in explorer.figure.data], 100 * runs.accuracy)
     assert explorer.mlp.value == GIVEN
     assert isinstance(explorer.specs()[0].model.mlp, Knots)

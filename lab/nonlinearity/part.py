@@ -43,8 +43,8 @@ def as_function(given: Function, name: str = "phi") -> nn.Module | Part:
     if isinstance(given, str) and "/" in given:
         return zoo(given)
     if isinstance(given, str) and given != "softmax":
-        known = ("softmax", *NAMES) if name == "attention" else NAMES
-        return check_choice(name, given, known, ", or a lab.Spline, or a name of lab.zoo()")
+        words = ("softmax", *NAMES) if name == "attention" else NAMES
+        return check_choice(name, given, words, ", or a lab.Spline, or a name of lab.zoo()")
     if isinstance(given, type):
         raise ArgumentError(f"{name} is {described(given)}; give {given.__name__}()")
     if isinstance(given, (Spline, Polynomial, str, Knots, Coefficients, Learned, Shaped, ModuleFunction)):

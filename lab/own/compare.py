@@ -61,8 +61,8 @@ def compare(
     name: of your model. With a name, results are kept in the store, and a killed call, repeated, continues. A result is
         known by the data's content, the names and shapes of parameters, these settings and the name. The code of
         `model` is not part of it: when it changes, give another name.
-    side_by_side: "vmap" or "loop"; default: the faster one, if both give the same. They differ in rounding, and which is
-        faster is timed: name one for the same digits in every call.
+    side_by_side: "vmap" or "loop"; default: the faster one, if both give the same. They differ in rounding, and which
+        is faster is timed: name one for the same digits in every call.
     per_channel: makes of each spline that learns (`lab.Spline(values, learnable=True)`) one per channel, as `lab.swap`
         does: True, or the number of the channels' axis. Every model learns its own.
 

@@ -10,8 +10,9 @@ import pytest
 from lab.catalogue.build import figure
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
+from lab.catalogue.shipped import folder_of
 from lab.kinds import check_run as check_rows
-from lab.papers.simplicity.image_transfer import plots
+from lab.papers.simplicity.image_transfer import claims, plots
 from lab.papers.simplicity.images.settings import REGRESSION, RELU, images, present
 from lab.papers.simplicity.search.settings import ALL, DEEP, shared_search
 from lab.run import Run
@@ -112,3 +113,10 @@ def test_captions_provenance_and_files(made, name, tmp_path):
     one.write(tmp_path, images=False, page=False)
     again = entry(name).plot(pd.read_csv(tmp_path / "table.csv"))
     assert json.loads(again.to_json()) == json.loads(one.plot.to_json())
+
+
+def test_searches_differ_as_far_as_table_1_says():
+    """What claims take for the difference between searches is the standard deviation of the shipped ones."""
+    table = pd.read_csv(folder_of("simplicity/table1", "overnight") / "table.csv.gz")
+    means = 100 * table[table["chosen"]].groupby("search")["accuracy"].mean()
+    assert (round(means.std(), 1), len(means)) == (claims.BETWEEN_SEARCHES, claims.SEARCHES_OF_TABLE_1)

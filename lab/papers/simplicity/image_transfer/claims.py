@@ -1,0 +1,107 @@
+"""What the simplicity paper claims of functions on other image sets (App. E.3)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from lab.correlations import apart, correlation
+from lab.papers.claims import Claim, Verdict, all_of, any_of
+from lab.papers.runs import POINTS, gains, per_seed
+from lab.papers.simplicity.grokking.settings import RELU
+from lab.papers.simplicity.images.claims import DEEPEST, falls_short
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from lab.estimates import Estimate
+
+# Points by which functions of one search differ from those of another (standard deviation), of how many searches: Table
+# 1 at scale overnight, the mean of the models with the function that was chosen.
+BETWEEN_SEARCHES, SEARCHES_OF_TABLE_1 = 2.1, 10
+FEWEST_FUNCTIONS = 5  # for a correlation over functions
+
+
+def baseline_as_printed(table: pd.DataFrame, scale: str) -> str:
+    """ReLU with as many layers as in Table 4 is near the printed accuracy."""
+    rows = table[(table["source"] == RELU) & (table["layers"] == DEEPEST)]
+    return falls_short(rows.groupby("target", sort=False)["accuracy"].mean().dropna())
+
+
+def _over_relu(table: pd.DataFrame, same_set: bool) -> list[Verdict]:
+    """For each function and set, of its own or another one, gains over ReLU; that of all sets has no other."""
+    means, sets = per_seed(table, ["source", "target"]), set(table["target"])
+    pairs = {
+        f"{source} on {target}": ((source, target), (RELU, target))
+        for source, target in means.columns
+        if source in sets and (source == target) == same_set
+    }
+    return [
+        replace(verdict, estimate=_of_any_search(verdict.estimate))
+        for verdict in gains(means, pairs, above=0.0, unit=POINTS)
+    ]
+
+
+def _of_any_search(estimate: Estimate) -> Estimate:
+    """What one search found, as a statement about searches: they differ as those of Table 1 do."""
+    from scipy.special import stdtrit
+
+    def interval(level: float) -> tuple[float, float]:
+        half = float(stdtrit(SEARCHES_OF_TABLE_1 - 1, 0.5 + level / 2)) * BETWEEN_SEARCHES
+        return -half, half
+
+    spread = replace(estimate, effect=0.0, interval=interval)
+    return replace(apart(estimate, spread), covers="seeds, and searches as far as those of Table 1 differ")
+
+
+def several_functions(table: pd.DataFrame, scale: str) -> str:
+    """Numbers of layers repeat a function; a correlation over functions takes several of them."""
+    count = table.loc[table["source"] != RELU, "source"].nunique()
+    known = baseline_as_printed(table, scale)
+    return known or (f"models of {count} functions alone" if count < FEWEST_FUNCTIONS else "")
+
+
+def _together(table: pd.DataFrame) -> Verdict:
+    """Correlation of the gains over ReLU on two sets, over models: functions and numbers of layers, each the mean of
+    its seeds; of several pairs of sets the lowest."""
+    means = per_seed(table, ["target", "source", "layers"]).mean()
+    over = means.unstack(["source", "layers"])
+    rise = over.drop(columns=RELU, level="source") - over[RELU].reindex(columns=over.columns, level="layers")
+    rise = rise.dropna(axis=1)
+    names = list(rise.index)
+    return all_of(
+        Verdict(correlation(rise.loc[one], rise.loc[other], "models"), above=0.0, case=f"{one} and {other}")
+        for number, one in enumerate(names)
+        for other in names[number + 1 :]
+    )
+
+
+_WHOLE_SETS = "the whole sets and 4,000 steps, where ReLU comes near the paper's accuracy (Figure 2 overnight)"
+TABLE4 = (
+    Claim(
+        "own",
+        "Functions optimized for a data set work well on it (better than ReLU)",
+        lambda table: all_of(_over_relu(table, same_set=True)),
+        baseline_as_printed,
+        "five searches a set, so that their own spread counts and not that of Table 1's",
+        1.5,
+    ),
+    Claim(
+        "transfer",
+        "Functions of one data set surpass ReLU on another, too (some)",
+        lambda table: any_of(_over_relu(table, same_set=False)),
+        baseline_as_printed,
+        _WHOLE_SETS,
+        1.5,
+    ),
+)
+FIG19 = (
+    Claim(
+        "together",
+        "Improvements over ReLU often correlate across data sets, over models",
+        _together,
+        several_functions,
+        "five searches a set, and a second pair of sets",
+        3.0,
+    ),
+)

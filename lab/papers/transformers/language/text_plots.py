@@ -48,8 +48,9 @@ def fig8(table: pd.DataFrame) -> go.Figure:
             )
             named.add(method)
         shown = [method for method in methods_of(rows) if method in stats.index]
-        # without "%": six of them have to stand side by side in half of a narrow page
-        texts = [signed(changes[method].effect) if method in changes else "" for method in shown]
+        # the baseline's alone has "%": six of them have to stand side by side in half of a narrow page
+        numbers = {BASELINE: "0 %"} | {method: signed(change.effect) for method, change in changes.items()}
+        texts = [numbers.get(method, "") for method in shown]
         figure.update_yaxes(range=(0, 1.06 * float(tops.max())), row=at[0], col=at[1])
         below = {"tickvals": shown, "ticktext": texts, "ticks": "", "tickangle": 0, "tickfont": {"size": SIZE - 2}}
         figure.update_xaxes(**below, row=at[0], col=at[1])

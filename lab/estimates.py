@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import exp, inf, nan, sqrt
+from math import exp, nan, sqrt
 from typing import TypeVar
 
 import numpy as np
@@ -38,15 +38,19 @@ class Estimate:
 
     def exp(self) -> Estimate:
         """Of a logarithm: the ratio."""
-        return self._mapped(exp)
+        return self.mapped(exp)
 
     def scaled(self, factor: float) -> Estimate:
         """In other units; `factor` is above 0."""
-        return self._mapped(lambda value: factor * value)
+        return self.mapped(lambda value: factor * value)
 
     def shifted(self, by: float) -> Estimate:
         """From another zero."""
-        return self._mapped(lambda value: value + by)
+        return self.mapped(lambda value: value + by)
+
+    def cut(self, low: float, high: float) -> Estimate:
+        """Of what lies between two numbers, as a share does: an interval that ends there."""
+        return self.mapped(lambda value: min(max(value, low), high) if value == value else value)
 
     def negated(self) -> Estimate:
         """Of the other sign."""
@@ -57,7 +61,9 @@ class Estimate:
 
         return replace(self, effect=-self.effect, interval=interval)
 
-    def _mapped(self, f: Callable[[float], float]) -> Estimate:
+    def mapped(self, f: Callable[[float], float]) -> Estimate:
+        """Of a number that grows with it."""
+
         def interval(level: float) -> tuple[float, float]:
             low, high = self.interval(level)
             return f(low), f(high)
@@ -182,36 +188,6 @@ def crossed(matrix: np.ndarray, over: str, covers: str) -> Estimate:
     shorter = min(map(len, sides))
     error = sqrt(sum(np.var(side, ddof=1) / len(side) for side in sides)) if shorter > 1 else nan
     return _student(float(np.nanmean(matrix)), error, shorter - 1, shorter, over, covers)
-
-
-def proportion(hits: int, n: int, over: str) -> Estimate:
-    """A share, 0 to 1, with the exact interval of Clopper and Pearson."""
-    from scipy.stats import binomtest
-
-    if not n:
-        return missing(over)
-    test = binomtest(hits, n)
-
-    def interval(level: float) -> tuple[float, float]:
-        low, high = test.proportion_ci(level)
-        return low, high
-
-    return Estimate(hits / n, interval, n, over, over)
-
-
-def count_ratio(a: int, b: int, size_a: int, size_b: int, over: str) -> Estimate:
-    """The ratio of two rates of rare events, a of size_a to b of size_b, exact: given their sum, `a` is binomial.
-
-    >>> found = count_ratio(10, 1, 4096, 4096, "problems")
-    >>> round(found.effect, 2), [round(end, 2) for end in found.interval(0.95)]
-    (10.0, [1.42, 433.98])
-    """
-
-    def odds(share: float) -> float:
-        return inf if share == 1 else share / (1 - share) * size_b / size_a
-
-    share = proportion(a, a + b, over)._mapped(odds)
-    return replace(share, n=min(size_a, size_b))
 
 
 def spread_ratio(first: Sequence[Iterable[float]], second: Sequence[Iterable[float]]) -> Estimate:

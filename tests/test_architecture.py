@@ -19,6 +19,7 @@ LAYERS = (
         "statistics",
         "estimates",
         "correlations",
+        "proportions",
         "workers",
     ),
     ("data", "datasets", "tasks", "spec", "kinds"),

@@ -11,15 +11,14 @@ from lab.correlations import apart, correlation, rank_correlation
 from lab.estimates import (
     FEW,
     compare,
-    count_ratio,
     crossed,
     exact,
     mean,
     nested,
     pooled_means,
-    proportion,
     spread_ratio,
 )
+from lab.proportions import count_ratio, proportion
 
 LEVELS = (0.8, 0.95, 1 - 0.05 / 8)
 DRAWS = 600
@@ -215,6 +214,13 @@ def test_a_share_has_the_exact_interval():
     assert ends(found) == pytest.approx([low, high]) and found.effect == 3 / 8
     assert ends(proportion(0, 8, ""))[0] == 0 and ends(proportion(8, 8, ""))[1] == 1
     assert proportion(0, 0, "").n == 0
+
+
+def test_the_interval_of_a_share_ends_where_shares_do():
+    shares = mean([90.0, 100.0, 100.0])
+    low, high = shares.cut(0, 100).interval(0.95)
+    assert low == shares.interval(0.95)[0] and shares.interval(0.95)[1] > 100 == high
+    assert shares.cut(0, 100).effect == shares.effect and np.isnan(mean([]).cut(0, 100).effect)
 
 
 def test_a_ratio_of_counts_is_the_exact_test():

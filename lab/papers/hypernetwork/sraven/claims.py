@@ -46,7 +46,7 @@ def _sum_and_difference(table: pd.DataFrame) -> Verdict:
         others = part.loc[~pair, "similarity"].dropna()
         if len(known) and len(others):
             shares.append(100 * float((others < known.iloc[0]).mean()))
-    return Verdict(estimates.mean(shares, covers="seeds (splits)"), above=50.0, unit="%")
+    return Verdict(estimates.mean(shares, covers="seeds (splits)").cut(0, 100), above=50.0, unit="%")
 
 
 FIG4A = (

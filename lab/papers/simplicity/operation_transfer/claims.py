@@ -78,7 +78,7 @@ def _dense(table: pd.DataFrame) -> Verdict:
     """Share of the cells beside the diagonal with more than ReLU has."""
     gaps = _others_over_relu(table)
     above = np.where(np.isfinite(gaps), 100.0 * (gaps > 0), np.nan)
-    return Verdict(estimates.crossed(above, "operations", _BOTH), above=50.0, unit="%")
+    return Verdict(estimates.crossed(above, "operations", _BOTH).cut(0, 100), above=50.0, unit="%")
 
 
 _BOTH = "functions and operations, of one search each"

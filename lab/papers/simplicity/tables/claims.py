@@ -63,7 +63,7 @@ def _surpassed(table: pd.DataFrame) -> Verdict:
     cells = [(name, method) for name in means.index.unique("table") for method in (TANH, LEARNED, IAFS)]
     gaps = pd.Series({cell: means[cell] - means[cell[0], RELU] for cell in cells if np.isfinite(means[cell])})
     share = (gaps > 0).groupby(level=0).mean()
-    return Verdict(estimates.mean(100 * share, "tables", "tables"), above=ALMOST_ALL, unit="%")
+    return Verdict(estimates.mean(100 * share, "tables", "tables").cut(0, 100), above=ALMOST_ALL, unit="%")
 
 
 def _learned_everywhere(table: pd.DataFrame) -> Verdict:

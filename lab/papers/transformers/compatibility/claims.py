@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lab import estimates
+from lab import estimates, proportions
 from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
 from lab.papers.runs import POINTS, gains, per_seed
 from lab.papers.transformers.claims import TWO_MORE, over_tasks
@@ -33,7 +33,7 @@ def _best_on_diagonal(table: pd.DataFrame) -> Verdict:
     """Share of the tasks whose own function is best; chance is one in as many as there are functions."""
     square = _learned_matrix(table)
     hits = len(matrix.best(square) & {(task, task) for task in square})
-    share = estimates.proportion(hits, len(square.columns), "tasks").scaled(100)
+    share = proportions.proportion(hits, len(square.columns), "tasks").scaled(100)
     return Verdict(share, above=100 / max(len(square), 1), unit="%")
 
 
@@ -75,7 +75,7 @@ def _many_are_worse(table: pd.DataFrame) -> Verdict:
     square = _learned_matrix(table)
     diagonal = square.index.to_numpy()[:, None] == square.columns.to_numpy()
     worse = np.where(diagonal | square.isna(), np.nan, 100.0 * (square < 0))
-    share = estimates.crossed(worse, "tasks", "functions and tasks")
+    share = estimates.crossed(worse, "tasks", "functions and tasks").cut(0, 100)
     return Verdict(share, above=MANY, unit="%")
 
 

@@ -18,8 +18,10 @@ lab.explore("memorize", scale="paper")
 def test_training_grows_beside_a_page_that_still_answers(open_notebook, redraws):
     lab = open_notebook(notebook_of(LIVE))
     lab.run_all()
-    plot = lab.figure(0)
+    plot, prompt = lab.figure(0), lab.page.get_by_text("press Train to see curves grow")
+    expect(prompt).to_be_visible()
     lab.redraw(plot, lambda: lab.button("Train").click())
+    expect(prompt).to_have_count(0)
     lab.until_data(plot, "plot => plot.data.length === 3 && plot.data[0].x.length > 2")
     seen = plot.evaluate("plot => plot.data[0].x.length")
     lab.slider("seeds").press("ArrowRight")  # while it trains

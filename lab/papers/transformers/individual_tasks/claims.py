@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
 from lab.papers.runs import POINTS, compare_one, per_seed, speed_up
-from lab.papers.transformers.claims import TWO_MORE, gain, over_tasks
+from lab.papers.transformers.claims import gain, over_tasks
 from lab.papers.transformers.conditions import NOT_LEARNED, copies, learned_tasks, left_trivial
 from lab.papers.transformers.settings import BASELINE, BOTH, MLP, TRAINED_TO
 

@@ -75,7 +75,8 @@ def related():
         pairs = {(a, b): square.loc[a, b] for a in names for b in names if a < b and np.isfinite(square.loc[a, b])}
         own = pairs.pop(("addition", "subtraction"))
         shares.append(100 * np.mean([value < own for value in pairs.values()]))
-    return student(shares)
+    mean, low, high = student(shares)
+    return mean, max(low, 0.0), min(high, 100.0)  # a share is no more than that
 
 
 def words():

@@ -105,7 +105,7 @@ FIG2 = (
         "faster",
         "For ADD and MANO, convergence (90 %) occurs 2-3 times faster",
         _faster,
-        decides="MANO at the paper's scale, and ADD with more steps, so that it converges",
+        decides="ADD with more steps, so that it converges; MANO at the paper's scale",
         hours=7.0,
     ),
     Claim(

@@ -49,7 +49,7 @@ class Estimate:
         return self.mapped(lambda value: value + by)
 
     def cut(self, low: float, high: float) -> Estimate:
-        """Of what lies between two numbers, as a share does: an interval that ends there."""
+        """With an interval that ends at these numbers: of a share, which lies between 0 and 1, or 0 and 100 %."""
         return self.mapped(lambda value: min(max(value, low), high) if value == value else value)
 
     def negated(self) -> Estimate:
@@ -62,7 +62,7 @@ class Estimate:
         return replace(self, effect=-self.effect, interval=interval)
 
     def mapped(self, f: Callable[[float], float]) -> Estimate:
-        """Of a number that grows with it."""
+        """The effect and both ends of its interval through `f`, which must grow."""
 
         def interval(level: float) -> tuple[float, float]:
             low, high = self.interval(level)

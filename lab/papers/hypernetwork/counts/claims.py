@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lab import proportions
 from lab.papers.claims import Claim, Verdict, absent, all_of
+from lab.proportions import count_ratio, proportion
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +30,7 @@ def _printed_fractions(table: pd.DataFrame) -> Verdict:
     (`lab.papers.hypernetwork.counts`), and so can't be told from half or twice of it where its count is 2."""
     rows = _by_the_code(table)
     ours, theirs = int(_ambiguous(rows).sum()), int((rows["paper"] * THEIR_PROBLEMS).round().astype(int).sum())
-    ratio = proportions.count_ratio(ours, theirs, int(rows["problems"].sum()), len(rows) * THEIR_PROBLEMS, "problems")
+    ratio = count_ratio(ours, theirs, int(rows["problems"].sum()), len(rows) * THEIR_PROBLEMS, "problems")
     return Verdict(ratio, above=0.5, below=2.0, unit="×")
 
 
@@ -40,7 +40,7 @@ def _fewer_with_more_values(table: pd.DataFrame) -> Verdict:
     pairs = zip(rows.itertuples(index=False), rows[1:].itertuples(index=False), strict=False)
     return all_of(
         Verdict(
-            proportions.count_ratio(few.count, many.count, few.problems, many.problems, "problems"),
+            count_ratio(few.count, many.count, few.problems, many.problems, "problems"),
             above=1.0,
             unit="×",
             case=f"F = {few.values} over {many.values}",
@@ -56,7 +56,7 @@ def _few_are_ambiguous(table: pd.DataFrame) -> Verdict:
     if rows.empty:
         return absent(f"no problems with {TRAINED_VALUES} values, counted by the paper's words")
     row = rows.iloc[0]
-    share = proportions.proportion(int(_ambiguous(rows).iloc[0]), int(row["problems"]), "problems").scaled(100)
+    share = proportion(int(_ambiguous(rows).iloc[0]), int(row["problems"]), "problems").scaled(100)
     return Verdict(share, below=AMBIGUOUS, unit="%")
 
 

@@ -26,7 +26,7 @@ def accuracy(table: pd.DataFrame) -> str:
 
 
 def maps(table: pd.DataFrame) -> str:
-    """Of maps of codes, what a map of logic says, and rules that no point has."""
+    """What all maps of codes say (`maps_summary`), and which rules no answer on the map follows."""
     labels = set(table.loc[table["colouring"] == "rule", "label"])
     absent = [rule for rule in RULES if labels and rule not in labels]
     return maps_summary(table) + (f" No answer here follows {' or '.join(absent)}." if absent else "")

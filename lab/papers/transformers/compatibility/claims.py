@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lab import estimates, proportions
+from lab import estimates
 from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
 from lab.papers.runs import POINTS, gains, per_seed
 from lab.papers.transformers.claims import TWO_MORE, over_tasks
 from lab.papers.transformers.compatibility import matrix
 from lab.papers.transformers.conditions import NOT_LEARNED, learned_tasks
 from lab.papers.transformers.settings import BASELINE
+from lab.proportions import proportion
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,7 +34,7 @@ def _best_on_diagonal(table: pd.DataFrame) -> Verdict:
     """Share of the tasks whose own function is best; chance is one in as many as there are functions."""
     square = _learned_matrix(table)
     hits = len(matrix.best(square) & {(task, task) for task in square})
-    share = proportions.proportion(hits, len(square.columns), "tasks").scaled(100)
+    share = proportion(hits, len(square.columns), "tasks").scaled(100)
     return Verdict(share, above=100 / max(len(square), 1), unit="%")
 
 

@@ -15,6 +15,7 @@ from lab.errors import ArgumentError, LabError, check_choice, check_type, check_
 from lab.estimates import Estimate, mean
 from lab.jobs.job import work
 from lab.run import MOST_SEEDS, Run, Stored, complete
+from lab.run_list import RunList
 from lab.spec import TUNINGS, FineTuning, RunSpec, Tuning, key
 from lab.statistics import INTERVAL, LEVEL
 from lab.store import SHIPPED, Store, as_store
@@ -57,13 +58,13 @@ class Tuned(Stored):
 
         weights = self._stored[1]
         if not weights:
-            raise LabError(
-                f"fine-tuning {self.key[:12]} was stored without weights; forget it in the store, tune again"
-            )
+            raise LabError(f"fine-tuning {self.key[:12]} was stored without weights; `Store.forget` it, and tune again")
         body = one_run(cast(Any, restored(self.spec.pretrained, self.store)))
         made = Classifier(body, torch.Generator().manual_seed(0))  # the head's weights are replaced below
         if weights.keys() != {name for name, weight in made.named_parameters() if weight.requires_grad}:
-            raise LabError(f"tuning {self.key[:12]} has weights of another model; `Store.forget` it, and tune again")
+            raise LabError(
+                f"fine-tuning {self.key[:12]} has weights of another model; `Store.forget` it, and tune again"
+            )
         made.load_state_dict(weights, strict=False)  # tied ones have one name there, and frozen functions none
         return made.requires_grad_(False).eval()
 
@@ -79,17 +80,10 @@ class Tuned(Stored):
         return float(self.table[column][self.table["best"].astype(bool)][0])
 
 
-class TunedRuns(Sequence[Tuned]):
+class TunedRuns(RunList[Tuned]):
     """Fine-tunings of one run on one task, one a seed. Printed: the task's score over seeds with its interval."""
 
-    def __init__(self, runs: Sequence[Tuned]):
-        self._runs = list(runs)
-
-    def __len__(self) -> int:
-        return len(self._runs)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self._runs[index]
+    of, named = Tuned, "the tunings of lab.finetune"
 
     @property
     def scores(self) -> np.ndarray:
@@ -115,6 +109,8 @@ class TunedRuns(Sequence[Tuned]):
         return pd.DataFrame(rows)
 
     def __repr__(self) -> str:
+        if not len(self):
+            return "no tunings"
         spec, estimate = self[0].spec, self.estimate
         low, high = estimate.interval(LEVEL)
         spread = (

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from torch import Tensor, nn
@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from lab import engine
 from lab.devices import choose_device
 from lab.errors import ArgumentError, LabError, check_type, shown
+from lab.run_list import RunList
 from lab.spec import RunSpec, key, to_json
 from lab.store import Spec, Store, as_store
 from lab.training.restored import restored
@@ -139,11 +140,7 @@ class Run(Stored):
         return np.arange(len(path)) * self.spec.recipe.trajectory, path.numpy()
 
 
-class NoRunError(ArgumentError, IndexError):
-    """There is no run of that number. It is an IndexError, too, by which Python knows where a sequence ends."""
-
-
-class Runs(Sequence[Run]):
+class Runs(RunList[Run]):
     """Runs of one task and shape, one for each seed, as `lab.train` returns them. runs[i] is a `Run`.
 
     >>> import lab
@@ -152,10 +149,7 @@ class Runs(Sequence[Run]):
     (True, 0, 1)
     """
 
-    def __init__(self, runs: Sequence[Run]):
-        if isinstance(runs, str) or not isinstance(runs, Iterable):
-            raise ArgumentError(f"runs={shown(runs)}: give a list of lab.Run")
-        self._runs = [check_type("runs", run, Run, "a list of lab.Run") for run in runs]
+    of, named = Run, "lab.Run"
 
     def __repr__(self) -> str:
         if not len(self):
@@ -163,25 +157,6 @@ class Runs(Sequence[Run]):
         kinds = list(dict.fromkeys((run.spec.task_name, run.spec.recipe.last, run.spec.evaluate) for run in self))
         said = f"{len(self)} {'runs' if len(self) > 1 else 'run'} of {', '.join(dict.fromkeys(k[0] for k in kinds))}"
         return said if len(kinds) > 1 else f"{said}, {kinds[0][1]} steps{_end(self)}"
-
-    def __len__(self) -> int:
-        return len(self._runs)
-
-    @overload
-    def __getitem__(self, index: int) -> Run: ...
-    @overload
-    def __getitem__(self, index: slice) -> Runs: ...
-    def __getitem__(self, index):
-        if isinstance(index, slice):
-            return Runs(self._runs[index])
-        try:
-            return self._runs[index]
-        except (IndexError, TypeError) as error:
-            few = f"0 to {len(self) - 1}" if len(self) else "there are no runs"
-            raise NoRunError(f"index={shown(index)}: give the number of a run, {few}") from error
-
-    def __iter__(self) -> Iterator[Run]:
-        return iter(self._runs)
 
     @property
     def steps(self) -> np.ndarray:

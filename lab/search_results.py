@@ -78,14 +78,19 @@ class LearnedFunctions(Stored, ABC):
         gain = {} if measured is None else {"gain": measured.gain_of(self)}
         paper = "simplicity" if isinstance(self.spec, EpisodeSpec) else "transformers"  # whose algorithm it is
         about = self.provenance | {"versions": versions(), "task": self.spec.task_name, "paper": paper}
-        written = {}
-        for part, spline in self.splines.items():
-            full_name = name if len(self.splines) == 1 else f"{name}-{part}"
-            where = getattr(self.spec.model, "replace", None) or part
-            written[full_name] = (spline, about | {"part": where} | gain | facts)
-        for full_name, (_, notes) in written.items():
-            place(full_name, notes, folder, replace)  # all are written, or none
-        return [keep(full_name, spline, notes, folder, replace) for full_name, (spline, notes) in written.items()]
+        notes = {}
+        for full_name, part in self.named(name).items():
+            where = getattr(self.spec.model, "replace", None) or ("mlp" if part == "phi" else part)
+            notes[full_name] = about | {"part": where} | gain | facts
+            place(full_name, notes[full_name], folder, replace)  # all are written, or none
+        return [
+            keep(full_name, self.splines[part], notes[full_name], folder, replace)
+            for full_name, part in self.named(name).items()
+        ]
+
+    def named(self, name: str) -> dict[str, str]:
+        """The names that `publish` gives to the learned functions, and the part of each."""
+        return {name if len(self.splines) == 1 else f"{name}-{part}": part for part in self.splines}
 
 
 class Measured(Protocol):

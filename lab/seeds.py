@@ -6,7 +6,10 @@ import numpy as np
 
 
 def stream(*values: int | str) -> int:
-    """A 63-bit seed from numbers, which are not negative, and words, independent for each choice of them.
+    """A 63-bit seed from numbers, which are not negative, and words.
+
+    Words are joined letter by letter, and zeros at the end do not count: so each purpose has one order of words and
+    numbers.
 
     >>> stream(0, "weights") != stream(0, "batches") != stream(1, "batches")
     True

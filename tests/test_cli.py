@@ -90,7 +90,7 @@ WRONG = {
     "store export 0123 --out file": ("--out file", "is a file", "name a folder"),
     "sweep mano --scale smoke --searches": ("mano", "memorize", "addmod"),
     "scorecard --scale tiny": ("'tiny'", "smoke, laptop, overnight, paper"),
-    "scorecard --results nowhere": ("--results nowhere", "no such folder"),
+    "scorecard --results nowhere": ("there is no folder nowhere with results", "such as out"),
 }
 NO_CUDA = {f"{what} --device cuda": ("'cuda'", "cpu or auto") for what in (FIGURE, "search memorize", "sweep memorize")}
 
@@ -324,13 +324,13 @@ def test_a_forced_figure_that_is_killed_again_and_again_comes_to_its_end(nursery
 def test_a_search_writes_functions_that_can_be_loaded(lab):
     code, out, said = lab("search memorize --scale smoke --learn attention mlp --out zoo")
     assert code == 0 and said == []
-    for name in ("memorize-both", "memorize-attention-both"):
+    for name in ("memorize-both-mlp", "memorize-both-attention"):
         assert f"zoo/{name}.json" in out
         phi = Spline.load(f"zoo/{name}.json")
         facts = json.loads(Path(f"zoo/{name}.json").read_text())["provenance"]
         assert phi.values.shape == (361,) and facts["key"] and facts["spec"]["task"] == "memorize"
     assert lab("search memorize --scale smoke --learn mlp attention --out again")[0] == 0
-    assert Path("again/memorize-both.json").read_text() == Path("zoo/memorize-both.json").read_text()
+    assert Path("again/memorize-both-mlp.json").read_text() == Path("zoo/memorize-both-mlp.json").read_text()
 
 
 def test_a_search_lands_in_the_users_zoo(lab, store_folder, monkeypatch):

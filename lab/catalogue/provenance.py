@@ -1,4 +1,4 @@
-"""Where a figure comes from, as a dict that JSON can hold (design, section 4: Provenance)."""
+"""Where a figure comes from, as a dict that JSON can hold."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def score(scale: str | None = None, results: str | Path = RESULTS) -> dict[str, 
         check_scale(scale, SCALES)
     if not folder.is_dir():
         said = shortened(str(folder))
-        raise ArgumentError(f"--results {said}: no such folder; name one that `lab figure` wrote into, such as out")
+        raise ArgumentError(f"there is no folder {said} with results; name one of `lab figure`, such as out")
     card: dict[str, list[dict]] = {"claims": [], "numbers": []}
     for entry in entries().values():
         if entry.claims or entry.printed:

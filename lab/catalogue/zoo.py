@@ -14,7 +14,6 @@ from lab.nonlinearity.zoo import is_of_another, zoo_files
 from lab.papers.simplicity.defaults import scale_of_table
 from lab.papers.transformers.defaults import scale_of
 from lab.spec import on_sequences
-from lab.versions import versions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,38 +22,26 @@ if TYPE_CHECKING:
 
 
 def publish(result: SearchResult | EpisodeResult, folder: Path, name: str = "") -> list[Path]:
-    """Write what a search found, with its provenance, in the zoo's format; return the files.
+    """Write what a search of a task found, as `result.publish` does; return the files.
 
-    name: of the file; default: the task's, which for a table may be no name of a file. Of a search by episodes it is
-    the winner's function, or functions where it learned several.
+    name: of the task, as a file may be called; default: the task's own. A function of the attention has "-attention"
+    added, and those that were learned together have "-both". A function of another search is replaced, with a line on
+    stderr; one of a larger scale is not replaced by one of smoke.
     """
-    facts = result.provenance | {"versions": versions(), "task": result.spec.task_name}
-    facts["paper"] = "transformers"  # two_loss is that paper's Algorithm 1
-    spec, splines = result.spec, result.splines
+    spec, parts = result.spec, list(result.splines)
+    name = name or spec.task_name
     if on_sequences(spec):
-        joined, facts["scale"] = "-both", scale_of(spec)
-    else:
-        joined, facts["scale"] = "", scale_of_table(spec)
-        if (winner := facts.get("winner")) is not None:
-            facts |= {"paper": "simplicity", "restart": winner}
-    written, task = [], name or result.spec.task_name
-    for part, spline in splines.items():
-        part = "mlp" if part == "phi" else part  # the one function of a perceptron
-        name = task if part == "mlp" else f"{task}-{part}"
-        if len(splines) > 1:
-            name += joined  # learned together: not the function that is learned alone
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            if is_of_another(folder / f"{name}.json", facts):
-                if facts["scale"] == "smoke" and (scale := _scale_in(folder / f"{name}.json")) not in (None, "smoke"):
-                    said = f"{folder / name}.json is of a search at scale {scale}, and is not replaced by one of smoke"
-                    raise LabError(f"{said}, whose numbers mean nothing; name another folder with --out")
-                print(f"{name}.json was of another search, which can be repeated; it is replaced", file=sys.stderr)
-            spline.save(folder / f"{name}.json", facts | {"part": part})
-        except OSError as error:
-            raise LabError(f"cannot write to {folder} ({error.strerror}); name another folder with --out") from error
-        written.append(folder / f"{name}.json")
-    return written
+        name += "-both" if len(parts) > 1 else "-attention" if parts == ["attention"] else ""
+    scale = scale_of(spec) if on_sequences(spec) else scale_of_table(spec)
+    files = [folder / f"{full_name}.json" for full_name in result.named(name)]
+    for path in files:
+        if is_of_another(path, result.provenance):
+            if scale == "smoke" and (there := _scale_in(path)) not in (None, "smoke"):
+                said = f"{path} is of a search at scale {there}, and is not replaced by one of smoke"
+                raise LabError(f"{said}, whose numbers mean nothing; name another folder with --out")
+            print(f"{path.name} was of another search, which can be repeated; it is replaced", file=sys.stderr)
+    result.publish(name, folder=folder, replace=True, scale=scale)
+    return files
 
 
 def _scale_in(path: Path) -> str | None:
@@ -66,7 +53,8 @@ def _scale_in(path: Path) -> str | None:
 
 
 def table(folder: str | Path | None = None) -> pd.DataFrame:
-    """One row a function, see `lab.zoo`; folder: your own zoo, default: the one that LAB_ZOO names."""
+    """One row a function, see `lab.zoo`; folder: your own zoo, default: the one that LAB_ZOO names, else "zoo" in the
+    store's folder."""
     import pandas as pd
 
     rows, problems = {}, {}

@@ -51,7 +51,7 @@ class Search:
 
         out = writable(own_folder() if self.out is None else self.out)
         result = search(self.task, self.scale, self.learn, self.seed, self.device, by=self.by)
-        for path in publish(result, out, re.sub(r"[^\w+^-]+", "-", self.task)):
+        for path in publish(result, out, re.sub(r"[^\w+^-]+", "-", self.task).strip("-")):
             print(path)
             folder = "" if self.out is None else f', folder="{self.out}"'
             print(f'  in Python: lab.zoo("{MINE}/{path.stem}"{folder})')

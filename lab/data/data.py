@@ -17,7 +17,7 @@ from lab.data import arrays, files, measures, sources, tables, targets
 from lab.data import splits as splits_of
 from lab.data.repeats import repeats
 from lab.data.splits import DEFAULT_SPLITS
-from lab.errors import ArgumentError, check_type, check_whole, shown
+from lab.errors import ArgumentError, check_type, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,7 +90,6 @@ class Data:
         torch.Size([20, 5])
         """
         check_type("name", name, str, "a name, such as 'digits'")
-        check_whole("seed", seed, 0)
         inputs, notes = arrays.inputs(X)
         answers = targets.targets(y, kind)
         count = arrays.count(inputs)
@@ -114,7 +113,8 @@ class Data:
         seed: int = 0,
         kind: str | None = None,
         groups: str | None = None,
-        **measured: Any,
+        loss: str | measures.Function | None = None,
+        metrics: Sequence[str] | Mapping[str, str | measures.Function] | None = None,
     ) -> Data:
         """A table in a file: CSV, TSV, Parquet (also packed), or arrays in an .npz; or a data frame of pandas.
 
@@ -125,7 +125,7 @@ class Data:
         columns with one value, or with more than 50 different words.
 
         target: the column to predict. drop: columns that must not be seen. groups: a column, see `from_arrays`; it is
-            not among the inputs. Others: as there.
+            not among the inputs. Of an .npz these are names of arrays. Others: as there.
 
         >>> import pandas, tempfile
         >>> folder = tempfile.mkdtemp()
@@ -140,15 +140,15 @@ class Data:
         """
         given = DEFAULT_SPLITS if splits is None else splits
         stem = Path(source).stem if isinstance(source, (str, Path)) else "data"
-        if isinstance(source, (str, Path)) and str(source).endswith(".npz"):
-            X, y = files.arrays(source, target)
-            return cls.from_arrays(X, y, name or stem, given, seed, kind, **measured)
-        table, read = files.frame(source)
         drop = [drop] if isinstance(drop, str) else list(drop)
+        if isinstance(source, (str, Path)) and str(source).endswith(".npz"):
+            X, y, owners = files.arrays(source, target, drop, groups)
+            return cls.from_arrays(X, y, name or stem, given, seed, kind, owners, loss, metrics)
+        table, read = files.frame(source)
         inputs, y, notes = tables.divided(table, target, [*drop, *([groups] if groups else [])])
         owners = None if groups is None else table[table[target].notna()][groups].to_numpy()
         answers = targets.targets(y, kind)
-        rows = _divide(given, answers, owners, check_whole("seed", seed, 0))
+        rows = _divide(given, answers, owners, seed)
         if "train" not in rows:
             raise ArgumentError(f"splits={shown(given)} leave no rows to train on; give smaller ones")
         training = rows["train"].numpy()
@@ -158,9 +158,7 @@ class Data:
             mean, scale = values[training].mean(), values[training].std()
             values = (values - mean) / scale
             notes.append(f"{target} was shifted by {float(mean):g} and divided by {float(scale):g}")
-        chosen = measures.chosen(answers.is_classes, measured.pop("loss", None), measured.pop("metrics", None))
-        if measured:
-            raise TypeError(f"unexpected argument {next(iter(measured))!r}")
+        chosen = measures.chosen(answers.is_classes, loss, metrics)
         inputs_known = torch.from_numpy(X)
         arrays.check_finite(inputs_known, "the table")
         return cls(
@@ -229,7 +227,7 @@ class Data:
         text, stem = sources.text_of(source)
         inputs, following, vocabulary = sources.windows(text, tokens, context)
         given = DEFAULT_SPLITS if splits is None else splits
-        rows = splits_of.divide(given, len(inputs), seed=check_whole("seed", seed, 0))
+        rows = splits_of.divide(given, len(inputs), seed=seed)
         parts = {split: torch.from_numpy(index) for split, index in rows.items()}
         X, y = torch.from_numpy(inputs.copy()), torch.from_numpy(following.copy())
         loss, metrics = measures.chosen(True, None, ("cross_entropy", "accuracy"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,8 +57,10 @@ def _comma_separated(path: Path) -> tuple[pd.DataFrame, list[str]]:
     return tables[decimal], [f"columns are separated by semicolons{said}"]
 
 
-def arrays(path: str | Path, target: str) -> tuple[Any, np.ndarray]:
-    """Inputs and target of an .npz file: one more array, or several by name."""
+def arrays(
+    path: str | Path, target: str, drop: Sequence[str] = (), groups: str | None = None
+) -> tuple[Any, np.ndarray, np.ndarray | None]:
+    """Inputs, target and groups of an .npz file; inputs are the one array that is left, or several by name."""
     try:
         with np.load(check_path("source", path), allow_pickle=False) as archive:
             held = {name: archive[name] for name in archive.files}
@@ -65,7 +68,11 @@ def arrays(path: str | Path, target: str) -> tuple[Any, np.ndarray]:
         raise LabError(f"there is no file {path}; give the path of an .npz") from error
     except (OSError, ValueError) as error:
         raise LabError(f"{path} cannot be read ({shortened(str(error))}); give what numpy.savez wrote") from error
-    if target not in held or len(held) < 2:
-        raise ArgumentError(f"there is no array {shown(target)} among several; there are {listed(list(held), target)}")
-    y = held.pop(target)
-    return next(iter(held.values())) if len(held) == 1 else held, y
+    for name in (target, *drop, *([] if groups is None else [groups])):
+        if name not in held:
+            raise ArgumentError(f"there is no array {shown(name)} in {path}; there are {listed(list(held), name)}")
+    inputs = {name: array for name, array in held.items() if name not in (target, groups, *drop)}
+    if not inputs:
+        raise ArgumentError(f"{path} has no array of inputs beside {listed(list(held))}; give one that has")
+    X = next(iter(inputs.values())) if len(inputs) == 1 else inputs
+    return X, held[target], None if groups is None else held[groups]

@@ -85,7 +85,7 @@ def windows(text: str, tokens: str, context: int) -> tuple[np.ndarray, np.ndarra
 
 def text_of(source: str | Path) -> tuple[str, str]:
     """The text in a file, and the file's name."""
-    path = check_path("path", source)
+    path = check_path("source", source)
     try:
         return path.read_text(encoding="utf-8"), path.stem
     except FileNotFoundError as error:

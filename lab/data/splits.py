@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from lab.errors import ArgumentError, check_type, shortened, shown
+from lab.errors import ArgumentError, check_type, check_whole, shortened, shown
 
 TRAIN = "train"
 DEFAULT_SPLITS = {"search": 0.2, "val": 0.1, "test": 0.1}
+MOST_SEED = 2**31  # scikit-learn takes less than 2³², and each split has a seed of its own
 
 
 def divide(
@@ -25,12 +26,13 @@ def divide(
     """Sorted row indices by split; "train" is what is left, where it is not given.
 
     given: by name a share (0 to 1), a number of rows (of groups: shares alone), or the rows: indices, or a mask.
-    labels: (count,), whose shares are kept. groups: (count,), which stay together.
+    labels: (count,), whose shares are kept. groups: (count,), which stay together. seed: 0 to `MOST_SEED`.
 
     >>> {name: len(rows) for name, rows in divide({"val": 0.25, "test": 10}, 40).items()}
     {'val': 10, 'test': 10, 'train': 20}
     """
     check_type("splits", given, Mapping, "shares by name, as {'search': .2, 'val': .1, 'test': .1}")
+    check_whole("seed", seed, 0, MOST_SEED)
     fixed = {name: _rows(name, part, count) for name, part in given.items() if not isinstance(part, Real)}
     _check_disjoint(fixed)
     free = np.setdiff1d(np.arange(count), np.concatenate([np.array([], int), *fixed.values()]))
@@ -68,7 +70,7 @@ def _drawn(
             continue
         strata = None if labels is None else labels[left]
         try:
-            left, splits[name] = train_test_split(left, test_size=size, random_state=(seed + number), stratify=strata)
+            left, splits[name] = train_test_split(left, test_size=size, random_state=seed + number, stratify=strata)
         except ValueError as error:
             raise ArgumentError(
                 f"split {name!r} of {size} rows cannot have every class ({shortened(str(error))}); give more rows to it"

@@ -87,7 +87,7 @@ def find(name: str) -> Path | None:
 
 
 def best(name: str) -> str | None:
-    """The set itself where it is here, else its sample, else None: for who says in words which one it is.
+    """The set itself where it is here, else its sample, else None. Which one it is should be said in words.
 
     >>> best("bank-marketing"), best("svhn_sample" if "svhn_sample" in names() else "mnist_sample")
     ('bank-marketing', 'mnist_sample')

@@ -22,12 +22,12 @@ class Dataset:
     licence: str
     megabytes: float
     sources: tuple[Source, ...] = ()
-    sample_of: str = ""  # where it is a part of another set, which lab.datasets.samples takes
+    sample_of: str = ""  # where it is a part of another set, which lab.datasets.sampling.take takes
     installed: Interpreter | None = None  # where every machine that runs the lab has it
 
     @property
     def kind(self) -> str:
-        """Images, table, text or tokens."""
+        """Of its shape: "table", "images", "text", "tokens", "pairs" or "sentences"."""
         return self.shape.kind
 
     @property

@@ -10,7 +10,7 @@ from typing import cast
 import numpy as np
 import torch
 
-from lab.jobs.checkpoints import run_with_checkpoints
+from lab.jobs.checkpoints import keep, run_with_checkpoints
 from lab.jobs.job import Job, Tell, Work, jobs_of, perform, wait, work
 from lab.resolve import resolve
 from lab.spec import EpisodeSpec
@@ -50,7 +50,7 @@ class EpisodeSearch(Work):
             report(state.steps, state.words())
 
         notes = run_with_checkpoints(job, store, state, episodes.search, tell)
-        store.keep_checkpoint(job.specs, state.state())  # a kill among the runs below must not bring the search back
+        keep(job, store, state, notes)  # a kill among the runs below must not bring the search back
         start, learned = time.perf_counter(), state.functions()
         listed = selection_runs(spec, learned, given)
         wanted, done = [run for runs in listed for run in runs], episodes.steps(spec) - selection_steps(spec)

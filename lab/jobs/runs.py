@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from lab import kinds
 from lab.devices import gpu_memory
-from lab.jobs.checkpoints import run_with_checkpoints
+from lab.jobs.checkpoints import keep, run_with_checkpoints
 from lab.jobs.job import Job, Tell, Work, work
 from lab.resolve import resolve
 from lab.spec import RunSpec
@@ -66,9 +66,9 @@ class Runs(Work):
             report(fleet.step * len(fleet.specs))
 
         notes = run_with_checkpoints(job, store, fleet, train, tell)
-        notes["kernel"] += note_of(fleet)
         if len(job.specs) > 1:  # a kill between two of the saves below must not leave the rest to another fleet
-            store.keep_checkpoint(job.specs, fleet.state())
+            keep(job, store, fleet, notes)
+        notes["kernel"] += note_of(fleet)
         save(store, fleet, notes)
         store.drop_checkpoint(job.specs)
         report(job.steps)

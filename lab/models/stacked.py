@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -28,7 +28,6 @@ class Stacked(nn.Module):
         self.model, self.runs = models[0], len(models)
         of_phi = {id(parameter) for parameter in phi.parameters()} if phi is not None else set()
         each = isinstance(phi, Spline) and phi.values.dim() == 2
-        self.common: frozenset[int] = frozenset() if each else frozenset(of_phi)  # what all runs share, by identity
         stacked: dict[int, nn.Parameter] = {}
         for copies in zip(*(model.parameters() for model in models), strict=True):
             if id(copies[0]) in of_phi:
@@ -40,16 +39,13 @@ class Stacked(nn.Module):
             for name, parameter in module._parameters.items():
                 if parameter is not None:
                     module._parameters[name] = stacked[id(parameter)]
+        shared = set() if each else of_phi
+        # what all runs share: by name, since a copy of the model has other tensors
+        self.common = frozenset(name for name, parameter in _named(self.model) if id(parameter) in shared)
 
     def forward(self, *given: Tensor | None) -> Tensor:
         """What each run's model gives for its part of the inputs; None stays None."""
-        # each module once: a swap does not restore what it finds twice, as it would with `tie_weights`
-        parameters = {
-            f"{home}.{name}" if home else name: parameter.unbind()
-            for home, module in self.model.named_modules()
-            for name, parameter in module._parameters.items()
-            if parameter is not None and id(parameter) not in self.common
-        }
+        parameters = {name: parameter.unbind() for name, parameter in _named(self.model) if name not in self.common}
         return torch.stack(
             [
                 functional_call(
@@ -61,3 +57,12 @@ class Stacked(nn.Module):
                 for run in range(self.runs)
             ]
         )
+
+
+def _named(model: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
+    """Names and parameters of each module once, tied ones under each name: a swap does not restore what it finds
+    twice, as it would with `tie_weights`."""
+    for home, module in model.named_modules():
+        for name, parameter in module._parameters.items():
+            if parameter is not None:
+                yield f"{home}.{name}" if home else name, parameter

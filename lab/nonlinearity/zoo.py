@@ -1,10 +1,9 @@
 """The zoo: learned non-linearities, those shipped with the lab and the user's own, each with its provenance.
 
 A function is a file of `Spline.save`. Shipped ones are called paper/task, with "-attention" where the function was
-learned inside the attention, and "-both" where MLP and attention learned theirs together. Your own are those in the
-folder that `LAB_ZOO` names (or `folder=`), without it in "zoo" of the store's folder: `found.publish(name)` puts one
-there, and `lab search TASK` does; so is any file that `phi.save` writes there. They are called mine/…, so that no file
-can hide a shipped function.
+learned inside the attention. Your own are those in the folder that `LAB_ZOO` names (or `folder=`), without it in "zoo"
+of the store's folder: `found.publish(name)` puts one there, and `lab search TASK` does; so is any file that `phi.save`
+writes there. They are called mine/…, so that no file can hide a shipped function.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ MINE = "mine"  # no paper is called so
 
 
 def zoo_names(folder: str | Path | None = None) -> list[str]:
-    """Names of all functions: the shipped ones, then the user's own (of `folder`, or of the one in LAB_ZOO).
+    """Names of all functions: the shipped ones, then the user's own (`folder` as in `zoo`).
 
     >>> "transformers/memorize" in zoo_names()
     True
@@ -34,7 +33,7 @@ def zoo_names(folder: str | Path | None = None) -> list[str]:
 def zoo(name: str, folder: str | Path | None = None) -> Spline:
     """A learned non-linearity by its name, frozen.
 
-    folder: your own zoo; default: the folder that LAB_ZOO names, if it does.
+    folder: your own zoo; default: the folder that LAB_ZOO names, else "zoo" in the store's folder.
 
     Raises ArgumentError for an unknown name, LabError for a file that is damaged or of a newer schema.
 
@@ -83,7 +82,8 @@ def keep(name: str, phi: Spline, facts: dict, folder: str | Path | None = None, 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise LabError(f"cannot write to {path.parent} ({error.strerror}); name another folder with LAB_ZOO") from error
+        said = f"cannot write to {path.parent} ({error.strerror})"
+        raise LabError(f"{said}; give another folder=, or name one with LAB_ZOO") from error
     phi.save(path, facts)
     return f"{MINE}/{name}"
 

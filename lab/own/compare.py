@@ -140,9 +140,9 @@ def _notes(
     name: str | None,
 ) -> list[str]:
     notes = []
-    for why in dict.fromkeys(Run(run.spec, store).notes["why"] for run in runs):
-        if "vmap " in why and " ms" not in why:
-            notes.append(f"models were trained one after the other: {why}")
+    trained = [Run(run.spec, store).notes for run in runs]
+    for why in dict.fromkeys(one["why"] for one in trained if one.get("needs_loop")):
+        notes.append(f"models were trained one after the other: {why}")
     ends = [key for key, rate in best.items() if len(grid) > 1 and rate in (min(grid), max(grid))]
     if ends:
         notes.append(f"the best rate of {', '.join(ends)} is at an end of the grid: widen it")

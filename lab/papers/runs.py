@@ -18,7 +18,8 @@ POINTS = "points"
 
 
 def per_seed(table: pd.DataFrame, kinds: str | list[str], value: str = "accuracy", scale: float = 100) -> pd.DataFrame:
-    """Means of `value`, seeds × kinds, in percent; NaN for a diverged run: its first steps say nothing of the rest."""
+    """Means of `value` times `scale`, seeds × kinds; NaN for a diverged run: its first steps say nothing of the
+    others."""
     values = scale * table[value].astype(float)
     if "diverged" in table:
         values = values.where(~table["diverged"].astype(bool))
@@ -80,7 +81,7 @@ def speed_up(slow: pd.DataFrame, fast: pd.DataFrame, level: float, **claimed) ->
     """How many times fewer steps `fast` needs until accuracy reaches `level` (geometric means over seeds).
 
     A run that never gets there counts with its last step, which makes its side look faster than it is. Where most runs
-    of either kind never do, nothing is measured.
+    of both kinds never do, nothing is measured.
     """
     last = max(slow["step"].max(), fast["step"].max())
     slow_steps, fast_steps = (steps_to(runs, level).dropna() for runs in (slow, fast))

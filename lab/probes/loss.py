@@ -142,9 +142,9 @@ def _outputs(model: nn.Module, x: Mapping[str, Tensor], runs: int | None) -> Ten
 
 
 def _mean(each: object, runs: int) -> Tensor:
-    if not isinstance(each, Tensor) or each.shape not in ((runs,), ()):
+    if not isinstance(each, Tensor) or each.shape not in ((runs,), () if runs == 1 else (runs,)):
         raise ArgumentError(f"the loss gave {described(each)}; give a function with one mean for each run, ({runs},)")
-    return each.reshape(-1).expand(runs) if each.ndim == 0 and runs == 1 else each
+    return each.reshape(runs)
 
 
 def _entropy(outputs: Tensor, targets: Tensor) -> Tensor:

@@ -6,7 +6,6 @@ the same weights with another non-linearity show what that one changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +15,7 @@ from torch import Tensor, nn
 from lab.errors import check_number, check_whole
 from lab.models.mlp import MLP
 from lab.probes.arguments import calling, module
+from lab.probes.calling import Alone
 from lab.probes.complexity import Complexity, total_variation
 from lab.probes.slices import Slice1D, Slice2D, slice_1d, slice_2d
 
@@ -52,8 +52,8 @@ def portrait(phi: nn.Module, seed: int = 0, scale: float = 1.0, grid: int = 100,
     with torch.no_grad(), calling("phi", "give a torch.nn.Module that maps a tensor to another of its shape"):
         received = torch.cat([inputs.flatten() for inputs in network.received(square(SEEN)[None])])
     start, end = torch.tensor(CORNERS)
-    line = slice_1d(_alone(network), start, end, samples)
-    return Portrait(line, slice_2d(_alone(network), torch.zeros(2), (0, 1), grid), received.numpy())
+    line = slice_1d(Alone(network), start, end, samples)
+    return Portrait(line, slice_2d(Alone(network), torch.zeros(2), (0, 1), grid), received.numpy())
 
 
 def variation(phi: nn.Module, seed: int = 0, scale: float = 1.0) -> Complexity:
@@ -62,18 +62,13 @@ def variation(phi: nn.Module, seed: int = 0, scale: float = 1.0) -> Complexity:
     >>> variation(nn.Identity()).value
     0.0
     """
-    return total_variation(_alone(random_network(phi, seed, scale)), square(POINTS))
+    return total_variation(Alone(random_network(phi, seed, scale)), square(POINTS))
 
 
 def random_network(phi: nn.Module, seed: int = 0, scale: float = 1.0) -> MLP:
     """The network itself, with one run."""
     module("phi", phi)
     return MLP(SIZES, [check_whole("seed", seed, 0)], phi, check_number("scale", scale, 0)).requires_grad_(False)
-
-
-def _alone(network: MLP) -> Callable[[Tensor], Tensor]:
-    """The one run of a network as a function of points."""
-    return lambda x: network(x[None])[0]
 
 
 def square(points: int) -> Tensor:

@@ -5,7 +5,7 @@ same canonical JSON are the same run, so the store can find it, and a figure can
 was trained: a learned non-linearity is named by the search that finds it (`Learned`), not by its values.
 
 Modules, each of which imports only those before it: parts, models, recipes, modules, searches, runs, finetuning,
-canonical.
+canonical, forms, own_tables.
 
 >>> spec = RunSpec("addmod", ModelSpec(width=32), AdamTrapezoid(steps=100, rate=0.003, batch=64), seed=0)
 >>> spec == from_json(to_json(spec))

@@ -119,7 +119,7 @@ class ModuleSearch:
     low: float = -8.0
     high: float = 8.0
     knots: int = 161
-    spline_rate: float = 0.005  # peak learning rate of the knots, with Adam
+    spline_rate: float = 0.0005  # peak learning rate of the knots, with Adam
     # function that it begins with: "zero", or a name. At zero nothing passes through layers without a residual branch,
     # and all that the function can follow are the biases of the last one.
     start: str = "gelu"

@@ -14,7 +14,8 @@ from lab.spec.searches import EpisodeSpec, SearchSpec, SharedSearch, TwoLossSpec
 class RunSpec:
     """One trained model: task + model + recipe + seed."""
 
-    # a name of `lab.tasks.NAMES`; a task whose examples are made as they are needed; or a table
+    # a name of `lab.tasks.NAMES`, a `Text`, a `MaskedText`, an `OwnTask`, a `DataSpec`, a table, or a task whose
+    # examples are made as they are needed
     task: Any
     model: Any
     recipe: Any

@@ -196,17 +196,6 @@ class Logic(StreamTask):
             "r2_paper": 1 - statistics["ratio"] / count,
         }
 
-    def scores(self, outputs: Tensor, targets: Tensor, examples: Examples) -> dict[str, Tensor]:
-        """mse, r2 and r2_paper of these examples, each (R,) float64; arguments as in `statistics`.
-
-        >>> task = Logic()
-        >>> examples = task.sample("test", 50, torch.Generator().manual_seed(0), seed=0)
-        >>> right = examples.targets[None, ..., None]
-        >>> {name: value.tolist() for name, value in task.scores(right, examples.targets[None], examples).items()}
-        {'mse': [0.0], 'r2': [1.0], 'r2_paper': [1.0]}
-        """
-        return self.summary(self.statistics(outputs, targets, examples))
-
     def formula(self, terms: Tensor) -> str:
         """The function with these terms, written out.
 

@@ -230,17 +230,6 @@ class Sraven(StreamTask):
             "accuracy_per_feature": statistics["features"] / count,
         }
 
-    def scores(self, outputs: Tensor, targets: Tensor, examples: Examples) -> dict[str, Tensor]:
-        """accuracy and accuracy_per_feature of these problems, each (R,) float64; arguments as in `loss`.
-
-        >>> task = Sraven()
-        >>> problems = task.sample("ood", 50, torch.Generator().manual_seed(0), seed=0)
-        >>> right = F.one_hot(problems.targets[None], task.values).float()
-        >>> {name: value.tolist() for name, value in task.scores(right, problems.targets[None], problems).items()}
-        {'accuracy': [1.0], 'accuracy_per_feature': [1.0]}
-        """
-        return self.summary(self.statistics(outputs, targets, examples))
-
     def show(self, examples: Examples, i: int) -> str:
         """Problem i as text: the panels, the answer, and for each of its places which rule gives it from where."""
         latents = {name: latent[i].tolist() for name, latent in examples.latents.items()}

@@ -103,9 +103,17 @@ class StreamTask(ABC):
     def summary(self, statistics: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """What is reported, each (R,) float64, from the statistics of all batches added up."""
 
-    @abstractmethod
     def scores(self, outputs: Tensor, targets: Tensor, examples: Examples) -> dict[str, Tensor]:
-        """`summary` of the `statistics` of these examples alone."""
+        """`summary` of the `statistics` of these examples alone, each (R,) float64.
+
+        >>> from lab.tasks import Logic
+        >>> task = Logic()
+        >>> examples = task.sample("test", 50, torch.Generator().manual_seed(0), seed=0)
+        >>> right = examples.targets[None, ..., None]
+        >>> {name: value.tolist() for name, value in task.scores(right, examples.targets[None], examples).items()}
+        {'mse': [0.0], 'r2': [1.0], 'r2_paper': [1.0]}
+        """
+        return self.summary(self.statistics(outputs, targets, examples))
 
     @abstractmethod
     def show(self, examples: Examples, i: int) -> str:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from lab.errors import ArgumentError, check_type
+from lab.errors import ArgumentError, check_type, described
 
 REQUIRED_SPLITS = ("train", "val", "test")
 
@@ -36,9 +36,9 @@ class TableSplit:
     def __post_init__(self):
         inputs, targets = (check_type(name, getattr(self, name), Tensor, "a tensor") for name in ("inputs", "targets"))
         if inputs.ndim != 2 or inputs.dtype != torch.float32 or 0 in inputs.shape:
-            raise ArgumentError(f"inputs are {_describe(inputs)}; give float32 of shape (rows, columns), not empty")
+            raise ArgumentError(f"inputs are {described(inputs)}; give float32 of shape (rows, columns), not empty")
         if targets.shape != inputs.shape[:1] or targets.dtype not in (torch.int64, torch.float32):
-            raise ArgumentError(f"targets are {_describe(targets)}; give int64 or float32 of shape ({len(inputs)},)")
+            raise ArgumentError(f"targets are {described(targets)}; give int64 or float32 of shape ({len(inputs)},)")
         for name, latent in self.latents.items():
             if len(latent) != len(inputs):
                 raise ArgumentError(f"latent {name!r} has {len(latent)} rows; give one a row, {len(inputs)}")
@@ -165,7 +165,3 @@ def random_parts(rows: int, sizes: Mapping[str, int], generator: torch.Generator
     order = torch.randperm(rows, generator=generator)
     ends = torch.tensor(list(sizes.values())).cumsum(0).tolist()
     return {name: order[end - size : end] for (name, size), end in zip(sizes.items(), ends, strict=True)}
-
-
-def _describe(tensor: Tensor) -> str:
-    return f"{str(tensor.dtype).removeprefix('torch.')} of shape {tuple(tensor.shape)}"

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from lab.data.splits import DEFAULT_SPLITS, divide
-from lab.errors import ArgumentError, check_type, check_whole, shown
+from lab.errors import ArgumentError, check_type, check_whole, described, shown
 
 PAD, SEPARATOR = "<pad>", "<sep>"
 METRICS = ("token", "sequence")
@@ -42,10 +42,10 @@ class Split:
     def __post_init__(self):
         tokens, output = (check_type(name, getattr(self, name), Tensor, "a tensor") for name in ("tokens", "output"))
         if tokens.ndim != 2 or tokens.dtype != torch.int64 or 0 in tokens.shape:
-            raise ArgumentError(f"tokens are {_describe(tokens)}; give int64 of shape (examples, length), not empty")
+            raise ArgumentError(f"tokens are {described(tokens)}; give int64 of shape (examples, length), not empty")
         if output.shape != tokens.shape or output.dtype != torch.bool:
             raise ArgumentError(
-                f"output is {_describe(output)}; give bool of the shape of tokens, {tuple(tokens.shape)}"
+                f"output is {described(output)}; give bool of the shape of tokens, {tuple(tokens.shape)}"
             )
         padding = tokens == 0
         if (padding[:, :-1] & ~padding[:, 1:]).any():
@@ -210,10 +210,6 @@ class Task:
         if not -len(rows) <= i < len(rows):
             raise ArgumentError(f"{self.name} has no example {i} in {split!r}; choose 0..{len(rows) - 1}")
         return " ".join(self.vocabulary[token] for token in rows[i].tolist() if token)
-
-
-def _describe(tensor: Tensor) -> str:
-    return f"{str(tensor.dtype).removeprefix('torch.')} of shape {tuple(tensor.shape)}"
 
 
 def _rows(name: str, given: Any) -> list[list[str]]:

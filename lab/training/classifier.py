@@ -59,11 +59,10 @@ def one_run(model: Stacked, run: int = 0) -> GPTNeo | Roberta:
     if not isinstance(inner, (GPTNeo, Roberta)):
         raise ArgumentError(f"model is a {type(model).__name__}; give one of a run with a SmallLanguageModel")
     alone = copy.deepcopy(inner)
-    common = {name for name, p in inner.named_parameters() if id(p) in model.common}
     done: dict[int, nn.Parameter] = {}
     for home, module in alone.named_modules():
         for name, parameter in list(module._parameters.items()):
-            if parameter is None or f"{home}.{name}" in common:
+            if parameter is None or (f"{home}.{name}" if home else name) in model.common:
                 continue
             if id(parameter) not in done:
                 done[id(parameter)] = nn.Parameter(parameter.detach()[run].clone())

@@ -133,7 +133,8 @@ class DescentFleet(Fleet):
 class Average:
     """The mean of weights over the last `recipe.average` steps, at every evaluation, flat, (R, P).
 
-    Sums are kept of blocks of steps, the longest of which both that window and the steps between evaluations are made.
+    Weights are summed in blocks of steps. A block is the longest that divides the window, the steps between evaluations
+    and the last step.
     The open block is summed weight by weight: to lay them end to end costs more than to add them.
     """
 

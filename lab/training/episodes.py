@@ -41,7 +41,7 @@ class Outcome(NamedTuple):
 
 
 class Episodes:
-    """A search by episodes: `run` takes it from where it stands to its end.
+    """A search by episodes: `search` takes it from where it stands to its end.
 
     given: values of the non-linearities that are not searched for, by their names in `spec.model.parts`.
     """
@@ -60,7 +60,7 @@ class Episodes:
         self.mean, self.lowest = np.full(runs, np.nan), np.full(runs, np.inf)
         self.patience_left = np.full(runs, spec.patience or 0)
         self.stopped, self.died = np.full(runs, -1), np.full(runs, -1)  # episodes; -1: it goes on
-        self.last_value = np.full(runs, np.nan)  # the loss that was not finite
+        self.last_value = np.full(runs, np.nan)  # the loss of the episode at which a restart died
         self.history: dict[str, list[np.ndarray]] = {name: [] for name in ("loss", "accuracy", "training", "slope")}
 
     @property

@@ -151,7 +151,7 @@ def fleet_class(recipe: object) -> type[Fleet]:
 
 
 class History:
-    """What was measured during training: step, mean training loss since the step before, scores.
+    """What was measured during training: step, mean training loss since the evaluation before, scores.
 
     columns: names of the scores, as far as they are known before the first evaluation.
     """

@@ -24,7 +24,7 @@ from lab.tasks.table import TableTask
 from lab.training.fleet import build
 from lab.training.knots import Functions, with_places
 from lab.training.optimizers import MOMENTS, descend
-from lab.training.rows import Rows, TableBatch
+from lab.training.rows import Rows, TableBatch, held_rows
 from lab.training.sequences import Order
 
 Moving = list[Tensor]  # all weights (R, …), then all moments of the inner optimizer
@@ -76,7 +76,7 @@ class InnerTask(ABC):
         self.fresh([stream(seed, f"episode {episode} weights") for seed in seeds])
         generators = [torch.Generator().manual_seed(stream(seed, f"episode {episode} rows")) for seed in seeds]
         shuffled = torch.stack([torch.randperm(self.count, generator=g) for g in generators]).to(self.device)
-        held = max(1, round(spec.held_out * self.count))
+        held = held_rows(self.count, spec.held_out)
         train, most = shuffled[:, held:], spec.inner.batch
         if most is None or most >= train.shape[1]:
             whole = self.rows(train)

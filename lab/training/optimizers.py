@@ -8,7 +8,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from lab.errors import ArgumentError
+from lab.errors import ArgumentError, check_whole
 from lab.kinds import check, optimizer, signature
 from lab.models.layers import Norm
 from lab.spec import AdamTrapezoid, AdamWCosine, ConstantRate, RunSpec, replace
@@ -56,6 +56,7 @@ def _(recipe: ConstantRate, spec: RunSpec) -> None:
         raise ArgumentError(f"unknown optimizer {recipe.optimizer!r}; known: {', '.join(RULES)}")
     if recipe.keep not in KEEPS:
         raise ArgumentError(f"keep={recipe.keep!r}; give {' or '.join(KEEPS)}")
+    check_whole("average", recipe.average)
 
 
 def trainable(model: nn.Module) -> list[nn.Parameter]:

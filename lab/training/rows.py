@@ -106,6 +106,16 @@ def followed(spec: RunSpec) -> list[str]:
     return list(dict.fromkeys([*spec.evaluate, *spec.recipe.watched]))
 
 
+def held_rows(count: int, share: float) -> int:
+    """How many of `count` rows a search holds out of the training of its models: that share, but one row at least, and
+    not the last one.
+
+    >>> held_rows(100, 0.2), held_rows(3, 0.99), held_rows(3, 0.01)
+    (20, 2, 1)
+    """
+    return max(1, min(count - 1, round(share * count)))
+
+
 @sizes.register(TableTask)
 def _(task: TableTask, seed: int) -> Sizes:
     return Sizes("row", task.inputs, task.outputs, examples=len(task.split(seed)["train"]))

@@ -59,13 +59,17 @@ def deciding(task: Any) -> tuple[tuple[str, str], int]:
 
 
 def best(results: Sequence[Sequence[tuple[float, float]]]) -> int:
-    """The restart whose runs have the highest mean score; of equal ones, that with the lowest mean loss. A run that
-    diverged before it was evaluated counts as the worst.
+    """The restart whose runs have the highest mean score; of equal ones, that with the lowest mean loss.
+
+    results: by restart and run a score, of which more is better (it may be negative), and the loss. A restart with a
+    run that diverged, whose score is NaN or -inf, loses against every restart without one.
 
     >>> best([[(0.5, 0.1), (0.7, 0.1)], [(0.8, 0.3), (0.4, 0.0)], [(0.9, 0.1), (float("nan"), float("nan"))]])
     0
+    >>> best([[(-0.1, 1.1)], [(float("nan"), float("nan"))]])
+    0
     """
     values = np.array(results, dtype=float)  # (restarts, runs, 2)
-    score = np.nan_to_num(values[..., 0], nan=0.0, neginf=-1e30).mean(1).round(12)
+    score = np.nan_to_num(values[..., 0], nan=-1e30, neginf=-1e30).mean(1).round(12)
     loss = np.nan_to_num(values[..., 1], nan=np.inf).mean(1)
     return int(np.lexsort((loss, -score))[0])

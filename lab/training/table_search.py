@@ -17,7 +17,7 @@ from lab.spec import Knots, KnotTable, Part, Resolved, RunSpec, TwoLossSpec, rep
 from lab.training.episodes import LEARN, STARTS
 from lab.training.knots import learned_names, start_values, with_places
 from lab.training.optimizers import RunRates
-from lab.training.rows import TableBatch
+from lab.training.rows import TableBatch, held_rows
 from lab.training.sequences import Order
 from lab.training.two_loss import Search, check_search, description, learns, searching
 
@@ -66,7 +66,7 @@ class TableSearch(Search):
         )
         generator = torch.Generator().manual_seed(stream(spec.seed, "search rows"))
         order = torch.randperm(len(inputs), generator=generator).to(self.device)
-        held = min(len(inputs) - 1, max(1, round(spec.held_out * len(inputs))))
+        held = held_rows(len(inputs), spec.held_out)
         self.rows = _Divided(self, inputs[order], targets[order], held)
         del self.data  # nothing is evaluated
 

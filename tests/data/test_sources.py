@@ -137,8 +137,12 @@ def test_arrays_in_a_file(tmp_path):
     x, y = np.random.default_rng(1).normal(size=(40, 2, 3)), np.arange(40) % 2
     np.savez(tmp_path / "one.npz", images=x, y=y)
     assert Data.read(tmp_path / "one.npz", target="y").digest == Data.from_arrays(x, y).digest
-    np.savez(tmp_path / "two.npz", a=x, b=x, y=y)
-    assert set(Data.read(tmp_path / "two.npz", target="y").inputs) == {"a", "b"}
+    np.savez(tmp_path / "two.npz", a=x, b=x, y=y, patient=np.arange(len(y)) // 4)
+    data = Data.read(tmp_path / "two.npz", target="y", drop="b", groups="patient")
+    assert data.digest == Data.from_arrays(x, y, groups=np.arange(len(y)) // 4).digest
+    splits = [set((rows // 4).tolist()) for rows in data.rows.values()]
+    assert sum(map(len, splits)) == len(set().union(*splits)), "a patient is in two splits"
+    assert set(Data.read(tmp_path / "two.npz", target="y", drop=["patient"]).inputs) == {"a", "b"}
 
 
 class Pairs(torch.utils.data.Dataset):
@@ -214,6 +218,9 @@ WRONG = {
     "cannot be read": lambda f: Data.read(write(f, "a.parquet", "x"), target="y"),
     "the table has 1 rows and 0 columns": lambda f: Data.read(write(f, "b.csv", "y\n1\n"), target="y"),
     "there is no array 'y'": lambda f: Data.read(f / "a.npz", target="y"),
+    "there is no array 'who' in": lambda f: Data.read(f / "a.npz", target="x", groups="who"),
+    "has no array of inputs beside x": lambda f: Data.read(f / "a.npz", target="x"),
+    "seed=4294967296": lambda f: Data.from_arrays(np.eye(40), np.arange(40) % 2, seed=2**32),
     "has no length or no index": lambda f: Data.from_dataset(iter([1])),
     "no examples": lambda f: Data.from_dataset([]),
     "examples have a, b; name the one to predict": lambda f: Data.from_dataset([{"a": 1, "b": 2}] * 9),

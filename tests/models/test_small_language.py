@@ -1,5 +1,7 @@
 """GPT-Neo and RoBERTa with a run axis: against the library's own models, activations, causality, weights counted."""
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -169,3 +171,14 @@ def test_what_does_not_fit_is_refused():
     spec = RunSpec("copy", replace(SMALL, family="roberta"), AdamTrapezoid(1, 0.1, 1), seed=0)
     with pytest.raises(ArgumentError, match="a roberta reads masked, and this task has tokens; choose another family"):
         build(spec.model, Sizes("tokens", 5, 5, 4), [spec], [])
+
+
+@FAMILY
+@pytest.mark.parametrize("rows", [1, 2])
+def test_a_copy_computes_what_the_model_does(family, rows):
+    """One function for all runs, or one for each: a copy must know which it has, too."""
+    values = np.sin(np.linspace(-3, 3, 31)).tolist()
+    phi = Spline(torch.tensor([values] * rows if rows > 1 else values), -3.0, 3.0)
+    model, tokens = made(replace(SMALL, family=family, activation="gelu"), [0, 1], phi), words(2)
+    again = copy.deepcopy(model)
+    torch.testing.assert_close(again(tokens), model(tokens), rtol=0, atol=0)

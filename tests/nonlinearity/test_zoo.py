@@ -101,7 +101,7 @@ def test_a_function_of_your_own_is_listed_and_measured_by_your_own_runs(own, sto
 def test_functions_of_the_attention_are_listed_and_measured(own, store_folder, learn):
     found = lab.search("memorize", learn=learn, scale="smoke", progress=False)
     names = {path.stem.removeprefix("memorize"): f"mine/{path.stem}" for path in publish(found, own)}
-    assert names.keys() == ({"-attention"} if len(learn) == 1 else {"-both", "-attention-both"})
+    assert names.keys() == ({"-attention"} if len(learn) == 1 else {"-both-mlp", "-both-attention"})
     lab.train("memorize", scale="smoke", seeds=2, progress=False)
     if len(learn) == 1:
         lab.train("memorize", attention=lab.zoo("mine/memorize-attention"), scale="smoke", seeds=2, progress=False)

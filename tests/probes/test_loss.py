@@ -96,3 +96,19 @@ def test_a_data_loader_is_told_how():
     loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(IMAGES, CLASSES))
     with pytest.raises(ArgumentError, match="torch.cat its batches"):
         probes.Loss(loader, CLASSES)
+
+
+def test_a_loss_of_its_own_gives_a_number_for_each_run():
+    model, _ = decoder(3)
+    model.requires_grad_(False)
+    targets = TOKENS.roll(-1, 1)
+
+    def over_all(outputs, targets):
+        return F.cross_entropy(outputs.flatten(0, -2), targets.flatten())
+
+    with pytest.raises(ArgumentError, match=r"one mean for each run, \(3,\)"):
+        probes.Loss(TOKENS, targets, loss=over_all)(model)
+    alone, _ = decoder(1)
+    alone.requires_grad_(False)
+    same = probes.Loss(TOKENS, targets)(alone)
+    torch.testing.assert_close(probes.Loss(TOKENS, targets, loss=over_all)(alone), same)

@@ -218,6 +218,7 @@ SPEC = RunSpec(Wave(), Perceptron(), ConstantRate(9, 0.1), 0)
         (replace(SPEC, recipe=ConstantRate(9, 0.1, optimizer="lion")), "sgd, rmsprop, adam"),
         (replace(SPEC, recipe=ConstantRate(9, 0.1, keep="first")), "best or last"),
         (replace(SPEC, recipe=ConstantRate(9, 0.1, watch="ood")), "no split 'ood'"),
+        (replace(SPEC, recipe=ConstantRate(9, 0.1, average=0)), "average=0.*1 or more"),
         (replace(SPEC, model=Perceptron(layers=3, phi=("relu", "tanh"))), "2 non-linearities for 3"),
         (replace(SPEC, model=Perceptron(prefactor=0.0)), "above 0"),
     ],

@@ -241,6 +241,8 @@ def test_the_best_restart_is_the_most_accurate_then_the_one_with_the_lowest_loss
     nan = float("nan")
     assert best([[(0.5, 0.1)], [(0.5, 0.05)], [(0.4, 0.0)]]) == 1
     assert best([[(nan, nan)], [(0.1, 9.0)]]) == 1
+    assert best([[(-0.1, 1.1)], [(nan, nan)]]) == 0, "scores such as R² can be negative"
+    assert best([[(0.9, 0.1), (nan, nan)], [(0.4, 0.5), (0.4, 0.5)]]) == 1
 
 
 @pytest.mark.parametrize(

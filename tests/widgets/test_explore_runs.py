@@ -70,7 +70,8 @@ def test_networks_of_tables_are_probed(task):
     assert probes.slice_2d(model, points[0], (0, 1), grid=3).values.shape[:2] == (3, 3)
     alone = probes.total_variation(lambda x: model(x[None])[0], points, paths=5, samples=5)
     assert probes.total_variation(model, points, paths=5, samples=5).value == alone.value
-    assert probes.fourier_complexity(model, points, paths=5, samples=5).value >= 0
+    waves = probes.fourier_complexity(lambda x: model(x[None])[0], points, paths=5, samples=5)
+    assert probes.fourier_complexity(model, points, paths=5, samples=5).value == waves.value
     found = probes.landscape(model, {"loss": probes.Loss(split.inputs, split.targets)}, "random", grid=2)
     assert found.chunk > 1 and np.isfinite(found.values["loss"]).all()
 

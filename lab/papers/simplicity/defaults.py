@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lab.errors import ArgumentError, shown
+from lab.errors import ArgumentError, described, shown
 from lab.papers.simplicity.grokking.settings import grokking
 from lab.papers.simplicity.images.settings import CLASSIFICATION, REGRESSION, SETS, data_of, images
 from lab.papers.simplicity.tables import settings as tabular_settings
@@ -101,7 +101,7 @@ def of_table(task: TableTask, scale: str = "laptop") -> TableSetting:
     """
     if not isinstance(task, KINDS):
         known = ", ".join(kind.__name__ for kind in KINDS)
-        raise ArgumentError(f"the task is a {type(task).__name__}; the store knows {known} (lab.tasks)")
+        raise ArgumentError(f"the task is {described(task)}; give the name of one, or one of lab.tasks: {known}")
     if isinstance(task, Operation):
         source = grokking(check_scale(scale), task)
         return TableSetting(scale, source.task, source.model, source.recipe, source.search)

@@ -60,8 +60,8 @@ class ModuleFleet(Fleet):
         return {name: tensor.detach()[run].cpu().clone() for name, tensor in tensors.items()}
 
     def run_notes(self, run: int) -> dict:
-        """How the models were computed, and why."""
-        return {"way": self.model.way, "why": self.model.note}
+        """How the models were computed, why, and whether there was no other way."""
+        return {"way": self.model.way, "why": self.model.note, "needs_loop": self.model.needs_loop}
 
 
 class RunMomentum(RunRates):

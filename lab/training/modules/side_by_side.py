@@ -37,12 +37,13 @@ class SideBySide(nn.Module):
 
     way: "vmap" computes all at once; "loop" one after the other, for models that vmap does not see through: with
     dropout, LSTMs, control flow that depends on the data. The values agree up to rounding. note: why it is so.
+    needs_loop: vmap was tried, and cannot be taken.
     """
 
     def __init__(self, nets: Sequence[nn.Module], spline: Spline | None = None):
         super().__init__()
         self.net, self.runs = nets[0], len(nets)
-        self.way, self.note, self.dtype = "loop", "", torch.float32
+        self.way, self.note, self.needs_loop, self.dtype = "loop", "", False, torch.float32
         self.knots: tuple[Tensor, ...] = (
             () if spline is None else (spline.values,)
         )  # in a tuple: else it would be a parameter of this
@@ -106,11 +107,15 @@ class SideBySide(nn.Module):
         if self.runs == 1 and way != "vmap":
             self.way, self.note = "loop", "one model"
             return
-        self.note = self._why_no_vmap(inputs, loss) if way != "loop" else "a loop was asked for"
-        if way == "vmap" and self.note:
+        if way == "loop":
+            self.way, self.note = "loop", "a loop was asked for"
+            return
+        self.note = self._why_no_vmap(inputs, loss)
+        self.needs_loop = bool(self.note)
+        if way == "vmap" and self.needs_loop:
             raise ArgumentError(f"these models cannot be computed at once: {self.note}; leave side_by_side out")
-        self.way = "loop" if self.note else "vmap"
-        if way is None and timed and not self.note:
+        self.way = "loop" if self.needs_loop else "vmap"
+        if way is None and timed and not self.needs_loop:
             seconds = {way: self._seconds(way, inputs, loss) for way in WAYS}
             self.way = min(seconds, key=lambda way: seconds[way])
             self.note = ", ".join(f"{name} {1000 * s:.3g} ms a step" for name, s in seconds.items())

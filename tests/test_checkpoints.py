@@ -1,0 +1,68 @@
+"""Notes of a training that was cut short and went on: they speak of all processes that worked on it."""
+
+import time
+
+import pytest
+import torch
+
+from lab.jobs import checkpoints
+from lab.jobs.checkpoints import run_with_checkpoints
+from lab.jobs.job import Job
+from lab.store import Store
+from tests.test_engine import RUNS
+
+STEPS, PAUSE = 6, 0.05
+
+
+class Counter:
+    """A loop's state: how many steps are done."""
+
+    def __init__(self):
+        self.count = 0
+
+    @property
+    def over(self):
+        return self.count >= STEPS
+
+    def state(self):
+        return {"count": torch.tensor(self.count)}
+
+    def restore(self, tensors):
+        assert set(tensors) == {"count"}
+        self.count = int(tensors["count"])
+
+
+def counting(state, each_step):
+    while not state.over:
+        time.sleep(PAUSE)
+        state.count += 1
+        each_step(state)
+
+
+def cut_at(step):
+    def tell(state):
+        if state.count == step:
+            raise KeyboardInterrupt
+
+    return tell
+
+
+def test_seconds_are_those_of_all_processes_and_what_differs_is_named_in_order(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoints, "CHECKPOINT_SECONDS", -1.0)
+    job, store = Job((RUNS[0],), "cpu", str(tmp_path)), Store(tmp_path)
+    for commit, step in (("first", 3), ("first", 4)):
+        monkeypatch.setattr(checkpoints, "trained_with", lambda commit=commit: {"commit": commit, "torch": "2"})
+        with pytest.raises(KeyboardInterrupt):
+            run_with_checkpoints(job, store, Counter(), counting, cut_at(step))
+    monkeypatch.setattr(checkpoints, "trained_with", lambda: {"commit": "second", "torch": "2"})
+    state = Counter()
+    notes = run_with_checkpoints(job, store, state, counting, lambda state: None)
+    assert state.count == STEPS and notes["commit"] == "first, then second" and notes["torch"] == "2"
+    assert notes["device"] == "cpu" and STEPS * PAUSE <= notes["seconds"] < 20 * STEPS * PAUSE
+
+
+def test_a_checkpoint_without_notes_goes_on(tmp_path):
+    job, store = Job((RUNS[0],), "cpu", str(tmp_path)), Store(tmp_path)
+    store.keep_checkpoint(job.specs, {"count": torch.tensor(4)})
+    notes = run_with_checkpoints(job, store, Counter(), counting, lambda state: None)
+    assert 2 * PAUSE <= notes["seconds"] < STEPS * PAUSE * 20 and ", then " not in notes["commit"]

@@ -29,8 +29,8 @@ from lab.spec import (
     to_json,
 )
 from lab.store import SHIPPED, DamagedError, Store
-from lab.store.temporary import temporary
 from lab.tasks import Sraven
+from lab.temporary import temporary
 
 RUN = RunSpec("memorize", ModelSpec(layers=1, width=8), AdamTrapezoid(steps=6, rate=0.003, batch=8), seed=0)
 SEARCH = SearchSpec("memorize", ModelSpec(layers=1, width=8), AdamTrapezoid(steps=6, rate=0.003, batch=8))

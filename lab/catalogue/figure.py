@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from lab.catalogue.provenance import as_json
 from lab.catalogue.table_files import PACKED, contents, digests
 from lab.errors import ArgumentError, LabError, check_flag, check_path
-from lab.store.locks import exclusive
-from lab.store.temporary import abandoned, temporary, write
+from lab.locks import exclusive
+from lab.temporary import abandoned, temporary, write
 
 if TYPE_CHECKING:  # plotly is imported where a figure is drawn
     import pandas as pd

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.errors import LabError
-from lab.store.temporary import temporary, write
+from lab.temporary import temporary, write
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,13 +6,11 @@ writes into it; a process that is killed leaves it, and the next one that writes
 
 from __future__ import annotations
 
-import fcntl
 import os
-import secrets
 import shutil
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +18,7 @@ import numpy as np
 from lab import environment
 from lab.datasets import convert
 from lab.errors import LabError
+from lab.temporary import abandoned, temporary
 
 CHECKOUT = Path(__file__).parents[2]
 NOTES = ("origin", "digest")  # in a file of the cache, beside the arrays
@@ -85,45 +84,13 @@ def write(target: Path, arrays: convert.Arrays, small: bool = False) -> None:
 @contextmanager
 def unfinished(parent: Path) -> Iterator[Path]:
     """An empty folder below `parent` that is removed at the end. Those of processes that were killed go first."""
-    with _writing(parent):
-        parent.mkdir(parents=True, exist_ok=True)
-        for left in parent.glob(".tmp-*"):
-            _remove_if_left(left)
-        lock = None
-        while lock is None:
-            made = parent / f".tmp-{secrets.token_hex(8)}"
-            made.mkdir()
-            lock = _lock(made)
-    try:
-        yield made
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
-        os.close(lock)
-
-
-def _lock(made: Path) -> int | None:
-    """A descriptor that keeps others from removing a new folder; None where one did so before it was locked."""
-    try:
-        descriptor = os.open(made, os.O_RDONLY)
-    except FileNotFoundError:
-        return None
-    with suppress(OSError):  # a file system without locks: others cannot take one either, and remove nothing
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-    if made.exists():
-        return descriptor
-    os.close(descriptor)
-    return None
-
-
-def _remove_if_left(temporary: Path) -> None:
-    """Remove what no process holds the lock of: the one that wrote into it has ended."""
-    with suppress(OSError):  # it is gone, in use, or somebody else's
-        descriptor = os.open(temporary, os.O_RDONLY)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(temporary) if temporary.is_dir() else temporary.unlink()
-        finally:
-            os.close(descriptor)
+    with ExitStack() as stack:
+        with _writing(parent):
+            parent.mkdir(parents=True, exist_ok=True)
+            for left in abandoned(parent):
+                shutil.rmtree(left, ignore_errors=True)
+            folder = stack.enter_context(temporary(parent))
+        yield folder
 
 
 @contextmanager

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lab.store import checkpoints, leases, objects, results
-from lab.store.temporary import abandoned as abandoned_folders
-from lab.store.temporary import is_temporary
+from lab.temporary import abandoned as abandoned_folders
+from lab.temporary import is_temporary
 
 RESULTS = ("searches", "runs")
 FOLDERS = (*RESULTS, "checkpoints", "forced", "leases")

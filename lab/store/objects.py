@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.errors import ArgumentError, LabError, shown
-from lab.store.temporary import temporary, write
+from lab.temporary import temporary, write
 
 UNFINISHED = 3600.0  # seconds after which nobody is still writing a result's files
 OPTIONS: dict[str, dict] = {  # of fsspec's file systems: no old listings, and no long waits

@@ -19,7 +19,7 @@ from torch import Tensor
 from lab.errors import LabError
 from lab.spec import from_json, key, to_json
 from lab.store import objects
-from lab.store.temporary import temporary, write
+from lab.temporary import temporary, write
 
 FILES = ("spec.json", "history.npz", "weights.safetensors")
 KEY = re.compile("[0-9a-f]{64}")

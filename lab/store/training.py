@@ -15,7 +15,7 @@ from lab.errors import LabError
 from lab.spec import key, needs
 from lab.store import checkpoints, contents, leases, objects
 from lab.store.checkpoints import Spec
-from lab.store.temporary import temporary, write
+from lab.temporary import temporary, write
 
 
 class Training(ABC):

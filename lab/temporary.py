@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from lab.store.locks import exclusive, lock, locked
+from lab.locks import exclusive, lock, locked
 
 PREFIX = ".tmp-"
 NAME = re.compile(r"\.tmp-[0-9a-f]{16}")

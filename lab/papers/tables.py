@@ -29,4 +29,5 @@ def final(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     """The last evaluation of each run: one row a run."""
     table = curves(runs)
     identity = [name for name in table.columns if name not in ("step", "accuracy")]
-    return table.loc[table.groupby(identity, sort=False)["step"].idxmax()].reset_index(drop=True)
+    last = table.groupby(identity, sort=False, dropna=False)["step"].idxmax()  # a label may be None
+    return table.loc[last].reset_index(drop=True)

@@ -96,7 +96,7 @@ def fill(
     figure: go.Figure, side: int, landscape: Landscape, name: str, logarithm: bool, point: tuple[float, float]
 ) -> None:
     """Put a measure of a landscape on a side of either picture, and the point that was chosen."""
-    z, (ground, way, model, chosen) = heights(landscape, name, logarithm), _traces(figure, side)
+    z, (ground, way, model, chosen) = heights(landscape, name, logarithm), traces(figure, side)
     solid = ground.type == "surface"
     ground.update(x=landscape.x, y=landscape.y, z=z, hovertext=readings(landscape))
     names = [{"title": {"text": axis_title(landscape, number)}} for number in range(2)]
@@ -117,11 +117,12 @@ def choose(
     figure: go.Figure, side: int, landscape: Landscape, name: str, logarithm: bool, point: tuple[float, float]
 ) -> None:
     """Move the mark of the chosen point."""
-    ground, *_, chosen = _traces(figure, side)
+    ground, *_, chosen = traces(figure, side)
     chosen.update(_points(landscape, heights(landscape, name, logarithm), np.array([point]), ground.type == "surface"))
 
 
-def _traces(figure: go.Figure, side: int) -> tuple:
+def traces(figure: go.Figure, side: int) -> tuple:
+    """Those of a side: the ground, the way, the model, the point chosen."""
     return figure.data[4 * side : 4 * side + 4]
 
 

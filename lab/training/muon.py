@@ -20,7 +20,7 @@ from lab.models.layers import Embedding
 from lab.spec import RunSpec, register
 from lab.spec.recipes import Steps
 from lab.training.optimizers import RunRates
-from lab.training.schedules import _factor, factor
+from lab.training.schedules import factor, factor_of
 
 POLYNOMIAL = (3.4445, -4.7750, 2.0315)  # of a singular value s: a s + b s³ + c s⁵
 ROUNDS, SMALL = 5, 1e-7
@@ -134,7 +134,7 @@ def _(recipe: MuonRecipe, recipes: Sequence[MuonRecipe], model: nn.Module) -> Mu
     return Muon(weights, kinds_of(model), recipe, len(recipes))
 
 
-@_factor.register(MuonRecipe)
+@factor_of.register(MuonRecipe)
 def _(recipe: MuonRecipe, step: int) -> float:
     """Constant, then in a straight line to 0."""
     return min(1.0, (recipe.steps - step) / max(1, round(recipe.cooldown * recipe.steps)))

@@ -13,25 +13,26 @@ FLOOR = 0.1  # of the peak rate, where the cosine ends
 
 def factor(step: int, recipe: object) -> float:
     """Fraction of the peak rate at `step` (counted from 0), by the schedule of this kind of recipe."""
-    return _factor(recipe, step)
+    return factor_of(recipe, step)
 
 
 @singledispatch
-def _factor(recipe: object, step: int) -> float:
+def factor_of(recipe: object, step: int) -> float:
+    """As `factor`; each kind of recipe registers its own."""
     return 1.0  # constant
 
 
-@_factor.register(AdamTrapezoid)
+@factor_of.register(AdamTrapezoid)
 def _(recipe: AdamTrapezoid, step: int) -> float:
     return trapezoid(step, recipe)
 
 
-@_factor.register(AdamWCosine)
+@factor_of.register(AdamWCosine)
 def _(recipe: AdamWCosine, step: int) -> float:
     return cosine(step, recipe)
 
 
-@_factor.register(Fit)
+@factor_of.register(Fit)
 def _(recipe: Fit, step: int) -> float:
     """A cosine is a trapezoid without its constant part."""
     if recipe.schedule == "constant":

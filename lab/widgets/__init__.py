@@ -28,7 +28,7 @@ def explore(
     | x | explorer |
     |---|---|
     | a Spline, a search's result, a name in the zoo, Figure 6 | SplineExplorer; with `edit` in its editing mode |
-    | a task or its name, what `lab.train` returned | TrainingExplorer |
+    | the name of an algorithmic task, a table or its name, what `lab.train` returned | TrainingExplorer |
     | runs on SRAVEN or fuzzy logic (the first of several) | LatentExplorer |
     | runs on a text, or a dictionary of such runs by name | TextExplorer |
     | Figure 5 or 11 | CompatibilityExplorer |
@@ -133,8 +133,8 @@ def _explorer(x: object, scale: str | None, edit: bool, inputs: object, targets:
         )
     given = f"the figure {x.name}" if isinstance(x, Figure) else described(x)
     raise ArgumentError(
-        f"there is no explorer for {given}; give a lab.Spline, a name in the zoo (lab.zoo() lists them), a task "
-        f"({', '.join(tasks.NAMES)}, a table such as 'ab mod 27', a lab.tasks.Logic, Sraven or Operation), what "
+        f"there is no explorer for {given}; give a lab.Spline, a name in the zoo (lab.zoo() lists them), the name of a "
+        f"task ({', '.join(tasks.NAMES)}, a table such as 'ab mod 27', a lab.tasks.Logic, Sraven or Operation), what "
         "lab.train, lab.trained, lab.search or probes.landscape returned, or a figure with an explorer "
         "(transformers/fig5, fig6, fig11)"
     )

@@ -116,7 +116,7 @@ def _(result: Landscape, labels: Any = None) -> go.Figure:
     figure, names = landscape.flat(), list(result.values)[:2]
     for side, name in enumerate(names):
         landscape.fill(figure, side, result, name, False, (0.0, 0.0))
-        landscape._traces(figure, side)[landscape.CHOSEN].visible = False
+        landscape.traces(figure, side)[landscape.CHOSEN].visible = False
     if len(names) == 1:  # one panel, as wide as both
         figure.data = figure.data[:4]
         figure.layout.xaxis.domain, figure.layout.annotations[0].x = (0.0, 1.0), 0.5

@@ -20,9 +20,9 @@ from lab.seeds import stream
 from lab.spec import DataSpec, EpisodeSpec, Resolved, RunSpec, remembered, replace
 from lab.training.inner_task import InnerTask, check_task, inner_task, most_rows
 from lab.training.knots import Functions
-from lab.training.modules.examples import Examples, _to
+from lab.training.modules.examples import Examples, on_device
 from lab.training.modules.maker import Maker
-from lab.training.modules.side_by_side import SideBySide, _known_by
+from lab.training.modules.side_by_side import SideBySide, known_by
 from lab.training.selection import deciding
 
 INSTEAD = "by='two_loss' needs none of this"
@@ -35,8 +35,8 @@ class ModuleInnerTask(InnerTask):
         self.spec, self.device, self.phi = spec, device, phi
         self.data: Data = remembered(task)
         rows = torch.cat([self.data.rows[name] for name in spec.pool])
-        self.inputs, self.targets = _to(take(self.data.inputs, rows), device), self.data.targets[rows].to(device)
-        self.maker: Maker = remembered(_known_by(spec.model))  # type: ignore[arg-type]
+        self.inputs, self.targets = on_device(take(self.data.inputs, rows), device), self.data.targets[rows].to(device)
+        self.maker: Maker = remembered(known_by(spec.model))  # type: ignore[arg-type]
         restart = spec.restarts[0]
         place = Spline.zeros(restart.knots, spec.low, spec.high)
         nets = [self.maker.new(stream(restart.seed, "episodes")) for restart in spec.restarts]

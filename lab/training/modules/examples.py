@@ -45,7 +45,7 @@ class Drawn:
 
     def __init__(self, data: Data, rows: Tensor, seeds: Sequence[int], batch: int | None, device: torch.device):
         self.data, self.seeds, self.device = data, list(seeds), device
-        self.inputs, self.targets = _to(take(data.inputs, rows), device), data.targets[rows].to(device)
+        self.inputs, self.targets = on_device(take(data.inputs, rows), device), data.targets[rows].to(device)
         self.order = None if batch is None or batch >= len(rows) else Order(self.seeds, len(rows), batch)
 
     def at(self, step: int) -> Examples:
@@ -95,7 +95,7 @@ class DataOfRuns:
             size = max(1, CHUNK // max(1, len(self.seeds) * first[0].numel()))
             parts = []
             for start in range(0, len(rows), size):
-                some = _to(take(inputs, torch.arange(start, min(start + size, len(rows)))), self.device)
+                some = on_device(take(inputs, torch.arange(start, min(start + size, len(rows)))), self.device)
                 parts.append(model(_wide(some, len(self.seeds))))
             outputs = torch.cat(parts, 1)
             wide = _wide(targets, len(self.seeds))
@@ -125,7 +125,8 @@ def _(task: DataSpec, spec: RunSpec) -> None:
             raise ArgumentError(f"{data.name} has no split {name!r}; it has {', '.join(data.rows)}")
 
 
-def _to(inputs: Inputs, device: torch.device) -> Inputs:
+def on_device(inputs: Inputs, device: torch.device) -> Inputs:
+    """The same inputs there."""
     return inputs.to(device) if isinstance(inputs, Tensor) else {n: part.to(device) for n, part in inputs.items()}
 
 

@@ -14,7 +14,7 @@ from lab.spec import Fit, ModuleSpec, Resolved, RunSpec, remembered, replace
 from lab.spec.forms import form
 from lab.training.fleet import Fleet, fleet_class
 from lab.training.modules.examples import DataOfRuns
-from lab.training.modules.side_by_side import WAYS, SideBySide, _known_by
+from lab.training.modules.side_by_side import WAYS, SideBySide, known_by
 from lab.training.optimizers import RunAdamW, RunRates, trainable
 
 OPTIMIZERS, SCHEDULES = ("adam", "adamw", "sgd"), ("trapezoid", "cosine", "constant")
@@ -30,7 +30,7 @@ class ModuleFleet(Fleet):
         super().__init__(specs, parts, device)
         self.model.train()
         batch = cast(DataOfRuns, self.data).at(0)
-        asked = remembered(_known_by(specs[0].model)).way
+        asked = remembered(known_by(specs[0].model)).way
         self.model.choose(batch.inputs, batch.loss, asked)
 
     def freeze(self) -> None:

@@ -166,7 +166,7 @@ class SideBySide(nn.Module):
 
 @build.register(ModuleSpec)
 def _(model: ModuleSpec, sizes: Sizes, specs: Sequence[RunSpec], modules: Sequence[nn.Module | None]) -> SideBySide:
-    phi, maker = modules[0], remembered(_known_by(model))
+    phi, maker = modules[0], remembered(known_by(model))
     nets = [maker.new(spec.seed) for spec in specs]
     if isinstance(phi, Spline) and not phi.values.requires_grad:  # what learns on is each model's own
         net = nets[0]
@@ -186,11 +186,12 @@ def _(model: ModuleSpec, sizes: Sizes, specs: Sequence[RunSpec], modules: Sequen
 @side_by_side.register(ModuleSpec)
 def _(model: ModuleSpec, spec: RunSpec, device: str) -> int:
     """As many as memory has room for; on a CPU weights alone count, whose work is the same in a loop."""
-    maker: Maker = remembered(_known_by(model))
+    maker: Maker = remembered(known_by(model))
     return max(1, min(MOST, NUMBERS[device] // max(1, maker.parameters)))
 
 
-def _known_by(model: ModuleSpec) -> tuple[str, str, str]:
+def known_by(model: ModuleSpec) -> tuple[str, str, str]:
+    """What the user's own code, which no spec can hold, is remembered by."""
     return model.name, model.layout, model.replace
 
 

@@ -3,29 +3,38 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import inf, nan
+from math import inf
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from lab import estimates
 from lab.papers.claims import Claim, Verdict, absent, all_of
 from lab.papers.runs import POINTS, compare_one
+from lab.papers.transformers.language.conditions import (
+    STORIES_DECIDE,
+    TEXTS_DECIDE,
+    every_text,
+    of_paper,
+    some_text,
+    stories,
+    texts_alone,
+)
 from lab.papers.transformers.language.designs import ALONE, GLU, GLU_OURS, TOGETHER
-from lab.papers.transformers.language.measures import COVERS, accuracy_gains, by_size, groups, perplexity_changes
-from lab.papers.transformers.language.settings import CODE, PAPER, STORIES
+from lab.papers.transformers.language.measures import (
+    COVERS,
+    accuracy_gains,
+    by_size,
+    by_text,
+    early_and_last,
+    groups,
+    losses_by_method,
+    perplexity_changes,
+    relative_gains,
+)
+from lab.papers.transformers.language.settings import CODE, PAPER
 from lab.papers.transformers.settings import ATTENTION, BASELINE, BOTH, MLP
 
 if TYPE_CHECKING:
     import pandas as pd
-
-STORIES_DECIDE = "TinyStories at the paper's settings; a GPU"
-
-
-def stories(table: pd.DataFrame, scale: str) -> str:
-    """Models of children's stories."""
-    tasks = table["task"].unique()
-    return "" if set(tasks) <= {STORIES["paper"]} else f"the paper's models are of TinyStories, these of {tasks[0]}"
 
 
 def _against(table: pd.DataFrame, ours: str, other: str, case: str = "") -> Verdict:
@@ -42,56 +51,29 @@ def _best(table: pd.DataFrame) -> Verdict:
 
 
 TABLE3 = (
-    Claim("best", "None of the designs of the literature works better than ours", _best, stories, STORIES_DECIDE, nan),
+    Claim("best", "None of the designs of the literature works better than ours", _best, stories, STORIES_DECIDE),
     Claim(
         "glu",
         "The learned function improves gated linear units, too",
         lambda table: _against(table, GLU_OURS, GLU),
         stories,
         STORIES_DECIDE,
-        nan,
     ),
 )
 
 
-def _texts_here(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of texts that the paper has, too: the others stand in for some of its own."""
-    return table[table["task"].isin(PAPER)]
-
-
-def every_text(table: pd.DataFrame, scale: str) -> str:
-    """All texts are the paper's."""
-    others = [task for task in table["task"].unique() if task not in PAPER]
-    return f"the paper has other texts than {', '.join(others)}" if others else ""
-
-
-def some_text(table: pd.DataFrame, scale: str) -> str:
-    """Some text is the paper's."""
-    return "" if len(_texts_here(table)) else every_text(table, scale)
-
-
 def _mlp_is_better(table: pd.DataFrame) -> Verdict:
     """Training perplexity with the learned MLP function below the baseline's, on each of the paper's texts."""
-    changes = {task: perplexity_changes(rows, "method", BASELINE) for task, rows in _by_text(_texts_here(table))}
+    changes = {task: perplexity_changes(rows, "method", BASELINE) for task, rows in by_text(of_paper(table))}
     return all_of(
         Verdict(effects[MLP], below=0.0, unit="%", case=task) for task, effects in changes.items() if MLP in effects
     )
 
 
-def _relative_gains(table: pd.DataFrame) -> dict[str, float]:
-    """By text: what the learned MLP function gains in log perplexity, as a share of what GELU gains on a linear MLP."""
-    shares = {}
-    for task, rows in _by_text(table):
-        logs = {kind: np.log(values).mean() for kind, values in groups(rows, "method", "perplexity").items()}
-        if {"linear MLP", BASELINE, MLP} <= set(logs):
-            shares[task] = float(100 * (logs[BASELINE] - logs[MLP]) / (logs["linear MLP"] - logs[BASELINE]))
-    return shares
-
-
 def _code_gains_more(table: pd.DataFrame) -> Verdict:
     """Relative gains on code minus those on prose; a text is one unit."""
     sides: dict[str, list[float]] = {"code": [], "prose": []}
-    for task, gain in _relative_gains(table).items():
+    for task, gain in relative_gains(table).items():
         sides["code" if task.split()[0] in CODE else "prose"].append(gain)
     if not all(sides.values()):
         return absent("there are not both code and prose", unit=POINTS, above=0.0)
@@ -101,7 +83,7 @@ def _code_gains_more(table: pd.DataFrame) -> Verdict:
 
 def _characters_gain_more(table: pd.DataFrame) -> Verdict:
     """Relative gains by characters minus those by subwords, of texts that have both."""
-    gains = {tuple(task.split()): gain for task, gain in _relative_gains(table).items()}
+    gains = {tuple(task.split()): gain for task, gain in relative_gains(table).items()}
     both = [
         gains[corpus, "char"] - gain
         for (corpus, tokens), gain in gains.items()
@@ -111,22 +93,10 @@ def _characters_gain_more(table: pd.DataFrame) -> Verdict:
     return Verdict(difference, above=0.0, unit=POINTS)
 
 
-def losses_by_method(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Of one text: loss on held-out text, steps × seeds, by method."""
-    alive = rows[~rows["diverged"].astype(bool)]
-    return {kind: part.pivot(index="step", columns="seed", values="loss") for kind, part in alive.groupby("method")}
-
-
-def early_and_last(losses: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
-    """By seed: mean in the first third of training, or at its first evaluation; and at its end."""
-    first, last = losses.index.min(), losses.index.max()
-    return losses[losses.index <= max(first, last / 3)].mean(), losses.loc[last]
-
-
 def _larger_early(table: pd.DataFrame) -> Verdict:
     """Early gain minus last gain: how much more the baseline's loss falls in between, each run by itself."""
     verdicts = []
-    for task, rows in _by_text(_texts_here(table)):
+    for task, rows in by_text(of_paper(table)):
         falls = {}
         for kind, losses in losses_by_method(rows).items():
             early, last = early_and_last(losses)
@@ -137,35 +107,27 @@ def _larger_early(table: pd.DataFrame) -> Verdict:
     return all_of(verdicts)
 
 
-def _by_text(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    return list(table.groupby("task", sort=False))
-
-
-_GPU = "all texts at the paper's settings; a GPU"
 FIG8 = (
     Claim(
         "mlp",
         "Learned MLP functions have a lower perplexity than GELU on each text",
         _mlp_is_better,
         some_text,
-        _GPU,
-        nan,
+        TEXTS_DECIDE,
     ),
     Claim(
         "code",
         "Code gains more than prose, in shares of what GELU gains on a linear MLP",
         _code_gains_more,
         every_text,
-        _GPU,
-        nan,
+        TEXTS_DECIDE,
     ),
     Claim(
         "characters",
         "The gain is clearer with characters than with subwords",
         _characters_gain_more,
         every_text,
-        _GPU,
-        nan,
+        TEXTS_DECIDE,
     ),
 )
 FIG15 = (
@@ -215,16 +177,11 @@ SMALL = 2.0  # percent of perplexity: what is taken here as very small
 def _differences_are_small(table: pd.DataFrame) -> Verdict:
     """On each text, perplexity with a function of another text against that with its own."""
     verdicts = []
-    for task, rows in _by_text(table[table["task"].isin(PAPER)]):
+    for task, rows in by_text(of_paper(table)):
         known = rows[rows["architecture"].isin(PAPER)]
         for other, change in perplexity_changes(known, "architecture", task).items():
             verdicts.append(Verdict(change, above=-SMALL, below=SMALL, unit="%", case=f"{other} on {task}"))
     return all_of(verdicts)
-
-
-def texts_alone(table: pd.DataFrame, scale: str) -> str:
-    """Besides MANO, all texts are the paper's."""
-    return every_text(table[table["task"] != "mano"], scale)
 
 
 FIG7 = (
@@ -234,7 +191,6 @@ FIG7 = (
         _better_at_each_size,
         stories,
         STORIES_DECIDE,
-        nan,
     ),
 )
 SIZES = (
@@ -244,7 +200,6 @@ SIZES = (
         _mlp_alone_is_best,
         some_text,
         "6 seeds and 3 searches of each size, at the paper's settings; a GPU",
-        nan,
     ),
 )
 TABLE5 = (
@@ -254,7 +209,6 @@ TABLE5 = (
         _several_models_are_better,
         stories,
         STORIES_DECIDE,
-        nan,
     ),
 )
 FIG9 = (
@@ -263,8 +217,7 @@ FIG9 = (
         f"Which text a function was learned for makes less than {SMALL:.0f} % of perplexity",
         _differences_are_small,
         texts_alone,
-        _GPU,
-        nan,
+        TEXTS_DECIDE,
     ),
 )
 
@@ -283,6 +236,5 @@ SYMMETRY = (
         _symmetrized_is_worse,
         stories,
         STORIES_DECIDE,
-        nan,
     ),
 )

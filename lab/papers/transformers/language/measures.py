@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.estimates import Estimate, compare
+from lab.papers.transformers.settings import BASELINE, MLP
 from lab.plots.caption import signed
 from lab.run import Run
 from lab.statistics import LEVEL
@@ -70,6 +71,33 @@ def perplexity_gains(table: pd.DataFrame, by: str, base: str) -> dict[str, Estim
 def by_size(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     """The rows of each size of models, named as "layers×width"."""
     return [(f"{layers}×{width}", rows) for (layers, width), rows in table.groupby(["layers", "width"], sort=True)]
+
+
+def by_text(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """The rows of each text."""
+    return list(table.groupby("task", sort=False))
+
+
+def losses_by_method(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Of one text: loss on held-out text, steps × seeds, by method."""
+    alive = rows[~rows["diverged"].astype(bool)]
+    return {kind: part.pivot(index="step", columns="seed", values="loss") for kind, part in alive.groupby("method")}
+
+
+def early_and_last(losses: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
+    """By seed: mean in the first third of training, or at its first evaluation; and at its end."""
+    first, last = losses.index.min(), losses.index.max()
+    return losses[losses.index <= max(first, last / 3)].mean(), losses.loc[last]
+
+
+def relative_gains(table: pd.DataFrame) -> dict[str, float]:
+    """By text: what the learned MLP function gains in log perplexity, as a share of what GELU gains on a linear MLP."""
+    shares = {}
+    for task, rows in by_text(table):
+        logs = {kind: np.log(values).mean() for kind, values in groups(rows, "method", "perplexity").items()}
+        if {"linear MLP", BASELINE, MLP} <= set(logs):
+            shares[task] = float(100 * (logs[BASELINE] - logs[MLP]) / (logs["linear MLP"] - logs[BASELINE]))
+    return shares
 
 
 def spread(table: pd.DataFrame, mark: str = "Whiskers") -> str:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.papers.runs import compare_one
-from lab.papers.transformers.language.claims import losses_by_method
-from lab.papers.transformers.language.measures import perplexity_changes, spread
+from lab.papers.transformers.language.measures import losses_by_method, perplexity_changes, spread
 from lab.papers.transformers.settings import BASELINE, MLP
 from lab.plots.caption import set_reading, signed
 from lab.plots.panels import STEP, above, grid, place

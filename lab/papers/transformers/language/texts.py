@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 from lab.estimates import Estimate
 from lab.papers.entry import Entry, Planned
 from lab.papers.transformers.language import claims, text_plots
-from lab.papers.transformers.language.measures import curves, final, perplexity_changes
+from lab.papers.transformers.language.measures import (
+    curves,
+    early_and_last,
+    final,
+    losses_by_method,
+    perplexity_changes,
+)
 from lab.papers.transformers.language.settings import NAMES, SEEDS, TEXTS, language, origin
 from lab.papers.transformers.settings import ATTENTION, BASELINE, BOTH, MLP, Setting
 from lab.plots.caption import signed
@@ -80,9 +86,9 @@ def summary_fig15(table: pd.DataFrame) -> str:
     """By text: how much lower the loss is, early and at the end."""
     words = []
     for task, rows in table.groupby("task", sort=False):
-        losses = claims.losses_by_method(rows)
+        losses = losses_by_method(rows)
         if {BASELINE, MLP} <= set(losses):
-            base, ours = (claims.early_and_last(losses[kind]) for kind in (BASELINE, MLP))
+            base, ours = (early_and_last(losses[kind]) for kind in (BASELINE, MLP))
             early, last = (signed(a.mean() - b.mean(), 3) for a, b in zip(base, ours, strict=True))
             words.append(f"{task_title(task)} {early} early, {last} at the end")
     return (

@@ -163,7 +163,7 @@ WRONG = {
     r"'Logic'; give lab.tasks.Logic\(\)": {"task": "Logic"},
     r"the task is a tuple; of arrays make a lab.Data: lab.Data.from_arrays\(X, y\)": {"task": ([[1.0]], [0])},
     "the task is a Tensor; of arrays make a lab.Data": {"task": torch.zeros(3, 2)},
-    "the task is a int": {"task": 3},
+    "the task is 3; give the name of one": {"task": 3},
     "width 7 does not divide into 2 heads": {"width": 7},
     "'sine'": {"mlp": "sine"},
     "'softmax'": {"mlp": "softmax"},

@@ -25,13 +25,15 @@ def publish(result: SearchResult | EpisodeResult, folder: Path, name: str = "") 
     """Write what a search of a task found, as `result.publish` does; return the files.
 
     name: of the task, as a file may be called; default: the task's own. A function of the attention has "-attention"
-    added, and those that were learned together have "-both". A function of another search is replaced, with a line on
-    stderr; one of a larger scale is not replaced by one of smoke.
+    added, those of inputs "-inputs", and those of MLP and attention that were learned together "-both". A function of
+    another search is replaced, with a line on stderr; one of a larger scale is not replaced by one of smoke.
     """
     spec, parts = result.spec, list(result.splines)
     name = name or spec.task_name
-    if on_sequences(spec):
-        name += "-both" if len(parts) > 1 else "-attention" if parts == ["attention"] else ""
+    if len(parts) == 1 and parts[0] not in ("mlp", "phi"):
+        name += f"-{parts[0]}"
+    elif len(parts) > 1 and on_sequences(spec):
+        name += "-both"
     scale = scale_of(spec) if on_sequences(spec) else scale_of_table(spec)
     files = [folder / f"{full_name}.json" for full_name in result.named(name)]
     for path in files:

@@ -52,7 +52,8 @@ def source_digest() -> str:
 @functools.cache
 def trained_with() -> dict[str, str]:
     """What the notes of a run say of its origin: the lab's commit when this process began, torch, and the instruction
-    set that torch uses on this processor ("AVX512", "AVX2", "DEFAULT", …). Asked once: the code of a process stays.
+    set that torch uses on this processor ("AVX512", "AVX2", "DEFAULT", …). Asked once a process: its code stays the
+    same.
 
     >>> sorted(trained_with())
     ['commit', 'instructions', 'torch']

@@ -49,7 +49,7 @@ def cut_at(step):
 
 def test_seconds_are_those_of_all_processes_and_what_differs_is_named_in_order(tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoints, "CHECKPOINT_SECONDS", -1.0)
-    job, store = Job((RUNS[0],), "cpu", str(tmp_path)), Store(tmp_path)
+    job, store, start = Job((RUNS[0],), "cpu", str(tmp_path)), Store(tmp_path), time.perf_counter()
     for commit, step in (("first", 3), ("first", 4)):
         monkeypatch.setattr(checkpoints, "trained_with", lambda commit=commit: {"commit": commit, "torch": "2"})
         with pytest.raises(KeyboardInterrupt):
@@ -58,11 +58,11 @@ def test_seconds_are_those_of_all_processes_and_what_differs_is_named_in_order(t
     state = Counter()
     notes = run_with_checkpoints(job, store, state, counting, lambda state: None)
     assert state.count == STEPS and notes["commit"] == "first, then second" and notes["torch"] == "2"
-    assert notes["device"] == "cpu" and STEPS * PAUSE <= notes["seconds"] < 20 * STEPS * PAUSE
+    assert notes["device"] == "cpu" and STEPS * PAUSE <= notes["seconds"] <= time.perf_counter() - start
 
 
 def test_a_checkpoint_without_notes_goes_on(tmp_path):
-    job, store = Job((RUNS[0],), "cpu", str(tmp_path)), Store(tmp_path)
+    job, store, start = Job((RUNS[0],), "cpu", str(tmp_path)), Store(tmp_path), time.perf_counter()
     store.keep_checkpoint(job.specs, {"count": torch.tensor(4)})
     notes = run_with_checkpoints(job, store, Counter(), counting, lambda state: None)
-    assert 2 * PAUSE <= notes["seconds"] < STEPS * PAUSE * 20 and ", then " not in notes["commit"]
+    assert 2 * PAUSE <= notes["seconds"] <= time.perf_counter() - start and ", then " not in notes["commit"]

@@ -14,6 +14,7 @@ def test_streams_of_a_seed_are_distinct_and_fit_a_generator():
     found = {stream(seed, purpose) for seed, purpose in asked}
     assert len(found) == len(asked)
     assert all(0 <= number < 2**63 for number in found)
+    assert stream(1, "a", 2) != stream(1, "a") != stream(1, 2)
 
 
 @pytest.mark.parametrize(

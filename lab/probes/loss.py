@@ -142,7 +142,8 @@ def _outputs(model: nn.Module, x: Mapping[str, Tensor], runs: int | None) -> Ten
 
 
 def _mean(each: object, runs: int) -> Tensor:
-    if not isinstance(each, Tensor) or each.shape not in ((runs,), () if runs == 1 else (runs,)):
+    shapes = [(1,), ()] if runs == 1 else [(runs,)]
+    if not isinstance(each, Tensor) or each.shape not in shapes:
         raise ArgumentError(f"the loss gave {described(each)}; give a function with one mean for each run, ({runs},)")
     return each.reshape(runs)
 

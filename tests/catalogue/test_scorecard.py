@@ -162,7 +162,7 @@ def test_shipped_results_are_scored(name):
 def test_what_is_wrong_is_said(tmp_path):
     with pytest.raises(ArgumentError, match="unknown scale 'tiny'"):
         scorecard.score("tiny")
-    with pytest.raises(ArgumentError, match="there is no folder .*; name one of `lab figure`"):
+    with pytest.raises(ArgumentError, match="no folder .* with results; name one of `lab figure`, such as out"):
         scorecard.score(results=tmp_path / "nowhere")
     placed(tmp_path, transformers_fig2=pd.DataFrame({"colour": ["red"]}))
     with pytest.raises(LabError, match="does not fit transformers/fig2 .*make it again: lab figure transformers/fig2"):

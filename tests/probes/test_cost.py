@@ -65,7 +65,7 @@ def test_the_backward_pass_is_timed_to_the_input_and_to_what_learns(learnable):
     module = Module()
     cost({"m": module}, elements=3, repeats=1)
     assert Noting.wanted == [(True, learnable)] * 3 and module.w.grad is None
-    cost({"m": module}, elements=3, repeats=1, backward=False)
+    assert cost({"m": module}, elements=3, repeats=1, backward=False).backward is False
     assert len(Noting.wanted) == 3, "forward only"
 
 

@@ -28,7 +28,7 @@ FIG2B = (
     ),
     Claim(
         "decodable-query",
-        "Where the query alone varies, terms can be decoded, too (above shuffled labels)",
+        "Where the query alone varies, terms can be decoded, too (above shuffled labels alone)",
         lambda table: decodable(table[table["varied"] == QUERY]),
         decides=LONGER,
     ),

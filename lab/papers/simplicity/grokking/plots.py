@@ -132,9 +132,10 @@ def fig13(table: pd.DataFrame) -> go.Figure:
             )
         figure.update_xaxes(tickvals=sorted(part["x"].unique()), **at)
     below = table["step"].notna() & (table["accuracy"] < FLOOR)
+    first = next(iter(table.loc[below, "method"]), RELU)
     marks = (
         ("not by the last step", "x-thin", table["step"].isna()),
-        (f"ends below {100 * FLOOR:.0f} %", "square", below),
+        (f"open: ends below {100 * FLOOR:.0f} %", METHOD_SYMBOLS[first], below),
     )
     for name, symbol, rows in marks:
         if rows.any():

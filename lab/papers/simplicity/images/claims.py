@@ -128,7 +128,7 @@ def _more_correlated(table: pd.DataFrame) -> Verdict:
     for name in table["set"].unique():
         sides = [_correlations(table, name, mode) for mode in (REGRESSION, CLASSIFICATION)]
         strengths = [side if side.effect >= 0 else side.negated() for side in sides]
-        verdicts.append(Verdict(apart(*strengths), above=0.0, case=TITLES[name]))
+        verdicts.append(Verdict(apart(*strengths).cut(-1.0, 1.0), above=0.0, case=TITLES[name]))
     return all_of(verdicts)
 
 

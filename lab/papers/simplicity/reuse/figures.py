@@ -13,6 +13,7 @@ from lab.papers.simplicity.tables.scores import checkpoint_accuracies
 from lab.papers.simplicity.tables.settings import (
     LAYERS,
     LEARNED,
+    OF_INPUTS,
     RELU,
     SEEDS,
     START,
@@ -137,7 +138,7 @@ def _notes(scale: str) -> list[str]:
     return notes
 
 
-_WITHOUT = ("width", "values of α", "settings tried for k-NN and trees")
+_WITHOUT = ("width", "values of α", "settings tried for k-NN and trees", *OF_INPUTS)
 _SHARED: dict[str, Any] = {"measure": scored, "plot": draw, "seeds": SEEDS, "summary": _summary, "notes": _notes}
 _SAYS = "learned functions surpass ReLU, often with fewer layers, and can be reused in networks of other widths"
 ENTRIES = (

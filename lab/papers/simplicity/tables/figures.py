@@ -15,6 +15,7 @@ from lab.papers.simplicity.tables.settings import (
     LEARNED,
     LINEAR,
     NETWORKS,
+    OF_INPUTS,
     PREFACTORS,
     RELU,
     SEEDS,
@@ -119,7 +120,7 @@ def _only_learned(scale: str, seeds: int) -> list[Planned]:
 
 
 _SHARED: dict[str, Any] = {"tasks": tables("laptop"), "origin": origin(), "seeds": SEEDS}
-_NO_BASELINES = origin(without=("values of α", "settings tried for k-NN and trees"))
+_NO_BASELINES = origin(without=("values of α", "settings tried for k-NN and trees", *OF_INPUTS))
 _ACCURACY: dict[str, Any] = {"plan": plan, "measure": scored, "summary": _summary, "notes": _notes} | _SHARED
 _COMPLEX: dict[str, Any] = {"measure": measured, "summary": _complexity_summary, "notes": _complexity_notes} | _SHARED
 _WHAT = (

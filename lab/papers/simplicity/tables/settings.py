@@ -66,6 +66,8 @@ _INPUT_KNOTS = {"smoke": 21, "laptop": 51, "paper": 51}
 _EPISODES = {"laptop": (80, 80), "overnight": (160, 400)}  # of hidden and of input functions
 _DEPTH = 2  # hidden layers that functions are learned with; at paper scale each depth has a search of its own
 _REACH, _DATA_REACH = 5.0, 1.0  # of the knots of hidden and of input functions; the data is scaled to [-1, 1]
+# Where the search for input functions has settings of its own.
+OF_INPUTS = ("search for input functions: episodes", "search for input functions: rates of knots")
 
 GUESSES = (
     "the split is the tabular benchmark's; weights are He-normal, biases uniform, as everywhere in the lab",
@@ -197,7 +199,7 @@ def _other_tables(names: Sequence[str], theirs: Sequence[str]) -> list[str]:
 
 def _fields(scale: str) -> dict[str, tuple[object, str]]:
     like, run, spec = model_scale(scale), network(scale), search(scale, "MagicTelescope", "zero")
-    rates = sorted({restart.rate for restart in spec.restarts})
+    inputs, rates = search(scale, "MagicTelescope", "identity"), sorted({restart.rate for restart in spec.restarts})
     theirs, search_theirs = "paper, App. E.4", "paper, App. C"
     return {
         "hidden layers": (list(LAYERS[like]), f"{theirs}: 1 to 4, chosen on val"),
@@ -215,4 +217,6 @@ def _fields(scale: str) -> dict[str, tuple[object, str]]:
         "search: rates of knots": (rates, f"{search_theirs}: .01 to .2"),
         "search: knots": (spec.restarts[0].knots, f"{search_theirs}: 50 to 400"),
         "search: inner steps differentiated": (spec.restarts[0].window, search_theirs),
+        OF_INPUTS[0]: (inputs.episodes, "guess"),
+        OF_INPUTS[1]: (sorted({restart.rate for restart in inputs.restarts}), f"{search_theirs}: .01 to .2"),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from lab.papers.claims import Claim, Verdict, absent, all_of
+from lab.papers.claims import Claim, Verdict, absent
 from lab.papers.runs import POINTS
 from lab.papers.transformers.claims import gain
 from lab.papers.transformers.rates.choice import at_best, at_printed, known_tasks
@@ -31,21 +31,21 @@ def gains(table: pd.DataFrame, chosen: Callable[[pd.DataFrame], pd.DataFrame]) -
     return verdicts
 
 
-def _faster(table: pd.DataFrame, chosen: Callable[[pd.DataFrame], pd.DataFrame], tasks: tuple[str, ...]) -> Verdict:
-    """The gain on each of these tasks."""
+def _faster(table: pd.DataFrame, chosen: Callable[[pd.DataFrame], pd.DataFrame]) -> Verdict:
+    """The gain on MEMORIZE. Those of ADDMOD differ between searches, and this figure has one: see Figure 2."""
     measured = {verdict.case: verdict for verdict in gains(table, chosen)}
-    return all_of(measured.get(task, absent("it is not trained here", case=task)) for task in tasks)
+    return measured.get("memorize", absent("it is not trained here", case="memorize"))
 
 
 RATES = (
     Claim(
         "printed-rate",
         "On MEMORIZE, at the printed rate, the learned function converges faster",
-        lambda table: _faster(table, at_printed, ("memorize",)),
+        lambda table: _faster(table, at_printed),
     ),
     Claim(
         "tuned-rates",
-        "On MEMORIZE and ADDMOD it converges faster with each at its best rate on val",
-        lambda table: _faster(table, at_best, ("memorize", "addmod")),
+        "On MEMORIZE it converges faster with each at its best rate on val",
+        lambda table: _faster(table, at_best),
     ),
 )

@@ -175,8 +175,6 @@ def train(
     table = None if isinstance(resolved, Setting) else resolved
     mlp = as_part(("gelu" if table is None else "relu") if mlp is None else mlp, "mlp")
     changes: dict[str, Any] = {}
-    if mlp == "softmax":
-        raise ArgumentError("mlp='softmax': softmax is an attention; name a non-linearity such as 'gelu'")
     if width is not None:
         changes["width"] = check_whole("width", width, 1, MOST_WIDTH)
     if layers is not None:

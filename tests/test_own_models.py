@@ -400,6 +400,9 @@ WRONG = {
         {"own": lab.search(own.signs(), learn="layers", scale="smoke", progress=False)}
     ),
     "unknown functions['own'] 'gleu'": lambda: compare({"own": "gleu"}),
+    "functions['soft']='softmax': softmax is no function of one number; give a name": lambda: compare(
+        {"soft": "softmax"}
+    ),
     "functions={}": lambda: compare({}),
     "searches=3, and no function is what lab.search found for this data and model": lambda: compare(searches=3),
     "rates=0.1": lambda: compare(rates=0.1),

@@ -219,7 +219,7 @@ def test_a_spline_is_named_by_its_values():
     phi = lab.Spline(torch.tensor([0.0, 0.1, 1.0]), -1.0, 2.0)
     part = as_part(phi)
     assert part == Knots(-1.0, 2.0, (0.0, phi.values[1].item(), 1.0)) and as_part(part) is part
-    assert as_part("gelu") == "gelu" and as_part("softmax") == "softmax"
+    assert as_part("gelu") == "gelu" and as_part("softmax", "attention") == "softmax"
 
 
 def test_a_function_with_a_hole_is_refused(store_folder):

@@ -33,7 +33,7 @@ def as_function(given: Function, name: str = "phi") -> nn.Module | Part:
     """A non-linearity as people have it: a module, or as a spec names it. Everything that takes one takes these.
 
     given: a name ("gelu"), a name in the zoo ("transformers/memorize"), a `Spline` or what has one (what `lab.search`
-        gives), a module or a function of a tensor. name: of the argument that it is.
+        gives), a module or a function of a tensor. name: of the argument that it is; "softmax" is for "attention" only.
 
     >>> as_function("transformers/memorize"), as_function(nn.GELU()), as_function(torch.relu), as_function(torch.sin)
     (Spline((361,) knots on [-20, 20]), 'gelu', 'relu', Called(sin))
@@ -42,7 +42,9 @@ def as_function(given: Function, name: str = "phi") -> nn.Module | Part:
         given = spline_of(given, name)
     if isinstance(given, str) and "/" in given:
         return zoo(given)
-    if isinstance(given, str) and given != "softmax":
+    if isinstance(given, str) and given == "softmax" and name != "attention":
+        raise ArgumentError(f"{name}='softmax': softmax is no function of one number; give a name such as 'gelu'")
+    if isinstance(given, str):
         words = ("softmax", *NAMES) if name == "attention" else NAMES
         return check_choice(name, given, words, ", or a lab.Spline, or a name of lab.zoo()")
     if isinstance(given, type):
@@ -77,8 +79,8 @@ def as_part(part: Polynomial, name: str = "phi") -> Coefficients: ...
 @overload
 def as_part(part: Function, name: str = "phi") -> Part: ...
 def as_part(part: Function, name: str = "phi") -> Part:
-    """A non-linearity, of all that `as_function` takes, as a spec names it; "softmax" is one, too. name: of the
-    argument that it is. Functions without a name are splines through their values on [-20, 20].
+    """A non-linearity, of all that `as_function` takes, as a spec names it. name: of the argument that it is; one that
+    is "attention" can be "softmax". Functions without a name are splines through their values on [-20, 20].
 
     >>> as_part(Spline(torch.tensor([0.0, 1.0]), low=-1.0, high=1.0))
     Knots(low=-1.0, high=1.0, values=(0.0, 1.0))

@@ -116,7 +116,7 @@ def kinds_of(old: Old | tuple[Old, ...], name: str = "old") -> tuple[Old, ...]:
 
 def _module(given: Function, learnable: bool | None) -> nn.Module:
     phi = as_function(given)
-    if isinstance(phi, (Knots, Coefficients)) or (isinstance(phi, str) and phi != "softmax"):
+    if isinstance(phi, (str, Knots, Coefficients)):
         phi = as_module(phi)
     if not isinstance(phi, nn.Module):
         raise ArgumentError(f"phi is {described(given)}; give a lab.Spline, a torch.nn.Module, or a name ('relu')")

@@ -288,6 +288,7 @@ REFUSED = {
     "h.0.ln_1 is a LayerNorm with weights": lambda: (gpt2(), "*.ln_*", wave()),
     "0 is a Linear with weights": lambda: (nn.Sequential(nn.Linear(2, 2)), nn.Linear, wave()),
     "ReLU.* has nothing that could be learned": lambda: (gpt2(), "*.act", "relu", True),
+    "phi='softmax': softmax is no function of one number": lambda: (gpt2(), "*.act", "softmax"),
     "unknown phi 'sine'": lambda: (gpt2(), "*.act", "sine"),
     "no function 'transformers/chess' in the zoo": lambda: (gpt2(), "*.act", "transformers/chess"),
     r"phi is the class SiLU; give SiLU\(\)": lambda: (gpt2(), "*.act", nn.SiLU),

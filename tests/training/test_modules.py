@@ -55,6 +55,11 @@ def test_what_cannot_be_computed_at_once_goes_one_by_one_and_does_not_depend_on_
     torch.testing.assert_close(alone.run_weights(0), together.run_weights(1), **CLOSE)
 
 
+def test_a_spec_cannot_ask_for_softmax_and_get_the_model_as_it_is():
+    with pytest.raises(lab.ArgumentError, match="softmax is no function of one number"):
+        fleet(own.signs(), own.mlp, ("softmax",))
+
+
 def plain(data, make, seed, phi, steps=12, rate=0.01, optimizer=torch.optim.Adam, **given):
     """What a user would write: torch's modules, optimizers and autograd, one model; batches in the lab's order."""
     model = own.seeded(make, seed).train()

@@ -108,6 +108,12 @@ def _(model: ModuleSpec, spec: RunSpec) -> tuple:
     return replace(model, phi="gelu"), form(model.phi)
 
 
+@check.register(ModuleSpec)
+def _(model: ModuleSpec, spec: RunSpec) -> None:
+    if model.phi == "softmax":  # a fleet has no module for it, so that models would keep the activations that they have
+        raise ArgumentError("phi='softmax': softmax is no function of one number; give a name such as 'gelu'")
+
+
 @check.register(Fit)
 def _(recipe: Fit, spec: RunSpec) -> None:
     for name, known in (("optimizer", OPTIMIZERS), ("schedule", SCHEDULES), ("precision", PRECISIONS)):

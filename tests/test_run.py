@@ -167,7 +167,7 @@ WRONG = {
     "width 7 does not divide into 2 heads": {"width": 7},
     "'sine'": {"mlp": "sine"},
     "'softmax'": {"mlp": "softmax"},
-    "one function a run": {"mlp": lab.Spline(torch.zeros(2, 5))},
+    "mlp: this spline has 2 functions; give one of them": {"mlp": lab.Spline(torch.zeros(2, 5))},
     "mlp=3 is no function": {"mlp": 3},
     "attention: a PReLU has weights of its own": {"attention": torch.nn.PReLU()},
 }

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from lab.gallery.pages import whole
-from lab.nonlinearity.zoo import zoo_names
+from lab.nonlinearity.zoo import zoo_curves
 
 FIGURE = re.compile(r'lab\.figure\("([^"]+)"')
 EXPLORED = re.compile(r'lab\.explore\("([^"]+)"')
@@ -26,6 +26,7 @@ def notebook_pages(
     """
     pages: dict[str, str] = {}
     of_figure: dict[str, str] = {}
+    functions = list(zoo_curves()[0])  # in the order of the page of functions
     for name in names:
         cells = json.loads((folder / name).read_text(encoding="utf-8"))["cells"]
         up = "../" * (name.count("/") + 1)
@@ -40,8 +41,8 @@ def notebook_pages(
             if "Playground()" in source:
                 parts.append(f'<p><a href="{up}playground.html">the race, to be played here</a></p>')
             for function in EXPLORED.findall(source):
-                if function in zoo_names():
-                    number = zoo_names().index(function)
+                if function in functions:
+                    number = functions.index(function)
                     parts.append(f'<p><a href="{up}functions.html#{number}">{function}, to be explored here</a></p>')
             for figure in FIGURE.findall(source):
                 if figure in shown:

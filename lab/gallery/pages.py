@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
@@ -11,7 +11,8 @@ import numpy as np
 
 from lab.catalogue.results_page import PAPERS
 from lab.catalogue.scorecard import measured
-from lab.nonlinearity.zoo import zoo, zoo_names
+from lab.nonlinearity.spline import Spline
+from lab.nonlinearity.zoo import left_out, zoo_curves
 from lab.papers.claims import ABSENT, FAILS, HOLDS, UNDECIDED
 from lab.papers.entry import Entry
 from lab.probes.profile import profile
@@ -139,6 +140,7 @@ def verdict_bar(claims: Sequence[dict]) -> str:
 
 def index(cards: Sequence[Card], claims: Sequence[dict], notebooks: Sequence[str]) -> str:
     """The first page."""
+    curves, problems = zoo_curves()
     papers = [(name, PAPERS.get(name, name)) for name in dict.fromkeys(card.entry.name.split("/")[0] for card in cards)]
     menu = "".join(f'<option value="{name}">{html.escape(title)}</option>' for name, title in papers)
     verdicts = "".join(f'<option value="{word}">{SIGNS[word]} {word}</option>' for word in SIGNS)
@@ -149,7 +151,7 @@ def index(cards: Sequence[Card], claims: Sequence[dict], notebooks: Sequence[str
         (f"{len(cards)}", "figures and tables of four papers, trained anew"),
         (f"{len(claims)}", "claims, each with its interval"),
         (f"{sum(row['verdict'] == HOLDS for row in claims)}", "of them hold here"),
-        (f"{len(zoo_names())}", "learned functions to look at and change"),
+        (f"{len(curves)}", "learned functions to look at and change"),
     )
     items = "".join(f"<li><b>{number}</b>{words}</li>" for number, words in facts)
     return whole(
@@ -170,7 +172,8 @@ Here it is learned for a task. Watch: two networks begin with the same weights, 
 <div class="cards">{"".join(map(_card, cards))}</div>
 <h2 id="functions">Functions</h2>
 <p>Functions that were learned; open one to look at it, and to change it.</p>
-<div class="cards">{_curves()}</div>
+<div class="cards">{_curves(curves)}</div>
+{f'<p class="faint">{html.escape(left_out(problems))}</p>' if problems else ""}
 <h2 id="notebooks">Notebooks</h2>
 <ul>{books}</ul>
 {FILTER}""",
@@ -194,9 +197,9 @@ def scorecard(claims: Sequence[dict], shown: Collection[str]) -> str:
 
 def functions() -> str:
     """A page on which every function of the zoo can be looked at and changed."""
-    names = list(zoo_names())
-    shown = [described(name, profile(zoo(name))) for name in names]
-    low, high = profile(zoo(names[0])).support()
+    shapes = {name: profile(phi) for name, phi in zoo_curves()[0].items()}
+    shown = [described(name, shape) for name, shape in shapes.items()]
+    low, high = next(iter(shapes.values())).support()
     top = TOP.partition("<main>")[0].format(up="")
     style_of_site = '<link rel="stylesheet" href="style.css">'
     return function_page(
@@ -237,11 +240,11 @@ class="{card.picture}" src="images/{entry.name}.png" loading="lazy" alt=""></a>
 <p class="faint">to train: {entry.durations} {"".join(card.notebook_link())}</p></article>"""
 
 
-def _curves() -> str:
+def _curves(functions: Mapping[str, Spline]) -> str:
     """A small picture of each function of the zoo."""
     cards = []
-    for number, name in enumerate(zoo_names()):
-        shape = profile(zoo(name))
+    for number, (name, phi) in enumerate(functions.items()):
+        shape = profile(phi)
         low, high = shape.support()
         x, y = (values[(shape.x >= low) & (shape.x <= high)] for values in (shape.x, shape.y))
         across, down = 200 * (x - low) / (high - low), 140 - 130 * (y - y.min()) / (np.ptp(y) or 1.0)

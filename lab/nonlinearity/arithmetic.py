@@ -46,7 +46,7 @@ class Arithmetic(Shape):
         return self._like(self.values - self._on_my_knots(other)) if isinstance(other, Arithmetic) else NotImplemented
 
     def _on_my_knots(self, other: Arithmetic) -> Tensor:
-        """The other's values, if the two functions, or sets of one function a run, have the same knots."""
+        """The other's values, if the two functions, or sets of as many functions, have the same knots."""
         grids = [(phi.low, phi.high, phi.values.shape[-1]) for phi in (self, other)]
         runs = {len(phi.values) for phi in (self, other) if phi.values.dim() == 2}
         if grids[0] != grids[1] or len(runs) > 1:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from lab.errors import ArgumentError, check_whole
+from lab.nonlinearity.checks import check_single
 from lab.nonlinearity.op import spline
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.traced import traced
@@ -65,9 +66,7 @@ class LazyChannelSpline(nn.modules.lazy.LazyModuleMixin, ChannelSpline):
     cls_to_become = ChannelSpline
 
     def __init__(self, phi: Spline, dim: int = 1):
-        if phi.values.dim() != 1:
-            raise ArgumentError(f"this spline has {len(phi.values)} functions; give one, of shape (knots,)")
-        super().__init__(phi.values.detach()[None], phi.low, phi.high, dim=dim)
+        super().__init__(check_single(phi).values.detach()[None], phi.low, phi.high, dim=dim)
         learnable, self.first = phi.values.requires_grad, phi.values.detach().clone()
         self.values = nn.UninitializedParameter(requires_grad=learnable, dtype=self.first.dtype)  # type: ignore[call-arg]
 

@@ -9,7 +9,7 @@ import sys
 import torch
 from torch import Tensor, nn
 
-from lab.errors import ArgumentError
+from lab.nonlinearity.checks import check_single
 from lab.nonlinearity.spline import Spline
 
 
@@ -27,9 +27,7 @@ class Listing1(nn.Module):
 
     def __init__(self, phi: Spline):
         super().__init__()
-        if phi.values.dim() != 1:
-            raise ArgumentError("this spline has one function a run; Listing 1 knows one function, of shape (knots,)")
-        learnable = phi.values.requires_grad
+        learnable = check_single(phi).values.requires_grad
         self.values = nn.Parameter(phi.values.detach().clone(), requires_grad=learnable)
         self.register_buffer("positions", phi.positions.to(phi.values.device))
 

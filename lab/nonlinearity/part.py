@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from lab.errors import ArgumentError, check_choice, described, shortened, shown
+from lab.nonlinearity.checks import check_finite, check_single
 from lab.nonlinearity.functions import Called
 from lab.nonlinearity.named import NAMES, named
 from lab.nonlinearity.polynomial import Polynomial
@@ -93,10 +94,7 @@ def as_part(part: Function, name: str = "phi") -> Part:
     if not isinstance(function, nn.Module):
         return function
     spline = function if isinstance(function, Spline) else _through(function, name)
-    if spline.values.dim() != 1:
-        raise ArgumentError(f"{name}: this spline has one function a run; give one function, of shape (knots,)")
-    if not spline.values.isfinite().all():
-        raise ArgumentError(f"{name}: this spline has values that are not finite; nothing can be trained with it")
+    check_finite(check_single(spline, f"{name}: this spline"), f"{name}: this spline")
     return Knots(spline.low, spline.high, tuple(spline.values.detach().cpu().tolist()))
 
 

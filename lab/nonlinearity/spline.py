@@ -30,6 +30,7 @@ from lab.errors import (
 )
 from lab.nonlinearity import document
 from lab.nonlinearity.arithmetic import Arithmetic
+from lab.nonlinearity.checks import check_finite, check_single
 from lab.nonlinearity.op import spline
 from lab.nonlinearity.polynomial import Polynomial, chebyshev_series, least_squares, support
 from lab.nonlinearity.symmetry import Symmetrized, symmetrize
@@ -245,14 +246,7 @@ class Spline(Arithmetic, nn.Module):
 
     def _numbers(self) -> tuple[np.ndarray, np.ndarray]:
         """Knot positions and values of one function, (knots,), in double precision."""
-        if self.values.dim() != 1:
-            raise ArgumentError(
-                f"this spline has {len(self.values)} functions, one a run;"
-                " take one: Spline(phi.values[0], phi.low, phi.high)"
-            )
-        y = self.values.detach().cpu().double().numpy()
-        if not np.isfinite(y).all():
-            raise ArgumentError("this spline has values that are not finite; it has no shape to work on")
+        y = check_finite(check_single(self)).values.detach().cpu().double().numpy()
         return np.linspace(self.low, self.high, len(y)), y
 
     def _like(self, values: np.ndarray | Tensor) -> Spline:

@@ -9,16 +9,19 @@ writes there. They are called mine/…, so that no file can hide a shipped funct
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from lab import environment
-from lab.errors import ArgumentError, LabError, absolute_path, check_flag, check_type, listed, shown
+from lab.errors import ArgumentError, LabError, absolute_path, check_flag, check_type, listed, shortened, shown
 from lab.nonlinearity import document
+from lab.nonlinearity.checks import check_finite, check_single
 from lab.nonlinearity.spline import Spline
 from lab.store import Store
 
 SHIPPED = Path(__file__).parents[2] / "data" / "zoo"
 MINE = "mine"  # no paper is called so
+NAMED, SAID = 3, 120  # of files that are left out: how many are named, and characters of the reason
 
 
 def zoo_names(folder: str | Path | None = None) -> list[str]:
@@ -47,6 +50,39 @@ def zoo(name: str, folder: str | Path | None = None) -> Spline:
         known = listed(files, name) or "none"
         raise ArgumentError(f"no function {shown(name)} in the zoo; there are: {known}{meant}")
     return Spline.load(files[name])
+
+
+def zoo_curves(folder: str | Path | None = None) -> tuple[dict[str, Spline], dict[str, str]]:
+    """All functions of one variable by name, in the order of `zoo_names`; and of every other file of the zoo, by name,
+    why it is left out: it cannot be read, it has several functions, or values that are not finite.
+
+    folder: as in `zoo`.
+
+    >>> functions, problems = zoo_curves()
+    >>> functions["transformers/memorize"].values.dim()
+    1
+    """
+    functions, problems = {}, {}
+    for name, path in zoo_files(folder).items():
+        try:
+            phi = Spline.load(path)
+            check_finite(check_single(phi, str(path)), str(path))
+        except LabError as error:  # one bad file must not hide the others
+            problems[name] = str(error).removeprefix(f"{path} ")
+        else:
+            functions[name] = phi
+    return functions, problems
+
+
+def left_out(problems: Mapping[str, str]) -> str:
+    """A line on files of the zoo that are left out, as `zoo_curves` gives them; empty where there are none.
+
+    >>> left_out({"mine/pair": "has 2 functions"})
+    'Left out of the zoo: mine/pair (has 2 functions).'
+    """
+    several = [f"{name} ({shortened(why, SAID)})" for name, why in list(problems.items())[:NAMED]]
+    more = [f"{len(problems) - NAMED} more"] if len(problems) > NAMED else []
+    return f"Left out of the zoo: {', '.join([*several, *more])}." if problems else ""
 
 
 def zoo_files(folder: str | Path | None = None) -> dict[str, Path]:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from lab.errors import ArgumentError, check_number, check_whole, described
+from lab.nonlinearity.checks import check_single
 from lab.nonlinearity.spline import Spline
 from lab.probes.arguments import array, calling
 
@@ -61,8 +62,7 @@ def profile(phi: Callable[[Tensor], Tensor], low: float = -20.0, high: float = 2
     ([-1.0, 0.0, 1.0], [0.0, 1.0, 0.0], [1.0, -1.0])
     """
     if isinstance(phi, Spline):
-        if phi.values.dim() != 1:
-            raise ArgumentError(f"this spline has {len(phi.values)} functions, one a run; give one, of shape (knots,)")
+        check_single(phi)
         x, y = np.linspace(phi.low, phi.high, len(phi.values)), phi.values.detach().cpu().double().numpy()
     else:
         if not callable(phi) or isinstance(phi, type):

@@ -12,7 +12,7 @@ from lab.catalogue.received_inputs import inputs_of
 from lab.errors import ArgumentError, LabError, absolute_path, shown
 from lab.nonlinearity.named import named
 from lab.nonlinearity.spline import Spline
-from lab.nonlinearity.zoo import zoo, zoo_names
+from lab.nonlinearity.zoo import left_out, zoo, zoo_curves
 from lab.plots.caption import true_minus
 from lab.plots.function import OTHERS, fill, frame, look, other, panels, reaching
 from lab.probes.profile import Profile, Received, profile, received
@@ -29,7 +29,8 @@ WIDEST = 1.5  # how far one can zoom out, in half-widths of the function's own r
 class SplineExplorer(Explorer):
     """A function, its slope, its constant ends, the histogram of its inputs, and other functions behind it.
 
-    phi: a name in the zoo, a Spline, or several by name; None for the zoo's first. inputs: what it receives, any shape
+    phi: a name in the zoo, a Spline, or several by name; None for the zoo's first. Files of the zoo that are no
+    function of one variable are not in the menus, and the text below names them. inputs: what it receives, any shape
     (of several: a Received by name); where they are not given, they are looked for in shipped results and in the store.
     edit: begin in editing mode; left with the same button, it adds the edited function to the menus, and `spline` gives
     it. scale: of the trainings that are offered there.
@@ -49,9 +50,10 @@ class SplineExplorer(Explorer):
     ):
         super().__init__()
         self._given = {GIVEN: phi} if isinstance(phi, Spline) else dict(phi) if isinstance(phi, Mapping) else {}
-        names = [*self._given, *zoo_names()]
+        functions, problems = zoo_curves()
+        names, self._left_out = [*self._given, *functions], left_out(problems)
         if isinstance(phi, str) and phi not in names:
-            zoo(phi)  # says which there are
+            profile(zoo(phi))  # says which there are, or why this one cannot be shown
         if not names:
             raise ArgumentError("the zoo is empty; give a lab.Spline, for example lab.search('memorize').spline")
         first = phi if isinstance(phi, str) else names[0]
@@ -185,7 +187,7 @@ class SplineExplorer(Explorer):
         known = (
             f"Inputs: {inputs.source}." if inputs else "Its inputs are not shown: no model trained with it is at hand."
         )
-        self.say(true_minus(inside) + known)
+        self.say("\n".join(filter(None, [true_minus(inside) + known, self._left_out])))
 
     def _look(self) -> None:
         others = [self.profile(name) for name in self._compared()]

@@ -5,13 +5,16 @@ from html.parser import HTMLParser
 from urllib.parse import unquote
 
 import pytest
+import torch
 
 from lab.catalogue.registry import entries
 from lab.catalogue.scorecard import score
 from lab.catalogue.shipped import best_scale, has_results
 from lab.errors import ArgumentError
 from lab.gallery import write_gallery
-from lab.nonlinearity.zoo import zoo_names
+from lab.gallery.pages import functions, index
+from lab.nonlinearity.spline import Spline
+from lab.nonlinearity.zoo import zoo_curves, zoo_names
 from lab.plots.caption import signed
 
 
@@ -70,6 +73,17 @@ def test_every_shipped_figure_and_every_claim_and_function_is_there(site):
     assert "../../explorers/transformers/fig5.html" in Page(site / "figures" / "transformers" / "fig5.html").targets
     start = Page(site / "notebooks" / "00_start_here.html")
     assert "../playground.html" in start.targets and any("functions.html#" in target for target in start.targets)
+
+
+def test_a_file_of_the_zoo_that_cannot_be_drawn_is_named_and_the_pages_agree_on_the_others(tmp_path, monkeypatch):
+    monkeypatch.setenv("LAB_ZOO", str(tmp_path))
+    Spline(torch.zeros(2, 5)).save(tmp_path / "a.json")
+    Spline([0.0, 1.0, 0.0]).save(tmp_path / "hat.json")
+    page = index([], [], [])
+    assert "mine/a (has 2 functions" in page and 'href="functions.html#' in page
+    number = list(zoo_curves()[0]).index("mine/hat")
+    assert re.search(rf'functions.html#{number}">(?:(?!</a>).)*<h3>mine/hat</h3>', page)
+    assert "mine/hat" in functions() and "mine/a" not in functions()
 
 
 # "1 runs", and a number that is "-0" or "−0.0"; not "0–0", and not 1 as the end of "layers 0 to 1"

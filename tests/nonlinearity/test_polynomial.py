@@ -236,7 +236,7 @@ def test_wrong_degrees_and_functions_are_named(make):
     assert getattr(phi, make)(most).degree == most
     with pytest.raises(ArgumentError, match=f"degree={most + 1}: .*{said}"):
         getattr(phi, make)(most + 1)
-    with pytest.raises(ArgumentError, match="2 functions, one a run"):
+    with pytest.raises(ArgumentError, match="has 2 functions; give one of them"):
         getattr(Spline(torch.zeros(2, 5)), make)()
     with pytest.raises(ArgumentError, match="not finite"):
         getattr(Spline(torch.tensor([0.0, INF])), make)(1)

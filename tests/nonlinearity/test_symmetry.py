@@ -115,7 +115,7 @@ def test_zero_is_symmetric():
 
 
 def test_what_has_no_one_shape_is_refused():
-    with pytest.raises(ArgumentError, match="3 functions, one a run; take one"):
+    with pytest.raises(ArgumentError, match="has 3 functions; give one of them"):
         Spline(torch.zeros(3, 5)).symmetrized()
     with pytest.raises(ArgumentError, match="not finite"):
         Spline(torch.tensor([0.0, float("nan")])).symmetrized()

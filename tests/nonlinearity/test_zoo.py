@@ -16,7 +16,7 @@ from lab.catalogue.shipped import RESULTS
 from lab.catalogue.zoo import publish
 from lab.errors import ArgumentError, LabError
 from lab.nonlinearity import document
-from lab.nonlinearity.zoo import SHIPPED, zoo_names
+from lab.nonlinearity.zoo import SHIPPED, left_out, zoo_curves, zoo_names
 
 
 @pytest.fixture
@@ -186,6 +186,12 @@ def test_a_bad_file_does_not_hide_the_others(own):
     assert table.loc["mine/future", "problem"] == "" and table.loc["mine/future", "task"] == "chess"
 
 
+def test_many_files_that_are_left_out_are_a_line():
+    problems = {f"mine/{number}": "x" * 1000 for number in range(50)}
+    assert "mine/0 (xxx" in left_out(problems) and left_out(problems).endswith("47 more.")
+    assert len(left_out(problems)) < 500 and left_out({}) == ""
+
+
 FOREIGN = {
     "empty": b"",
     "null": b"null",
@@ -235,6 +241,8 @@ def test_a_foreign_file_has_a_row_that_says_so_and_the_others_have_theirs(own):
         assert "provenance that cannot be read" in table.problem[f"mine/p{number}"]
         assert torch.equal(lab.zoo(f"mine/p{number}").values, hat.values), "the function itself is whole"
     assert not table.problem.str.contains("\n").any()
+    functions, problems = zoo_curves()
+    assert sorted([*functions, *problems]) == sorted(zoo_names()) and set(problems) == {f"mine/{n}" for n in FOREIGN}
 
 
 def test_a_zoo_that_can_be_no_folder_is_said(own, monkeypatch, tmp_path):

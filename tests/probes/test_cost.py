@@ -78,7 +78,7 @@ def test_listing_1_is_the_same_function():
     (listing(x) * weights).sum().backward()
     (phi(x) * weights).sum().backward()
     torch.testing.assert_close(listing.values.grad, phi.values.grad, rtol=1e-9, atol=1e-9)
-    with pytest.raises(ArgumentError, match="one function a run"):
+    with pytest.raises(ArgumentError, match="has 2 functions; give one of them"):
         Listing1(lab.Spline(torch.zeros(2, 5)))
 
 

@@ -1,17 +1,19 @@
 """SplineExplorer: what is drawn is the function and its inputs, exactly."""
 
 import json
+import re
 
 import numpy as np
 import pytest
 import torch
 
 from lab.api import train
-from lab.errors import ArgumentError
+from lab.errors import ArgumentError, LabError
 from lab.nonlinearity.spline import Spline
 from lab.papers.transformers.individual_tasks.figures import mlp_inputs
 from lab.plots.function import ENDS, INPUTS, OTHERS, PHI, SLOPE
 from lab.probes.profile import counts
+from lab.widgets import explore
 from lab.widgets.spline import GELU, RELU, SplineExplorer
 
 X = np.linspace(-50, 50, 4001)
@@ -152,6 +154,34 @@ def test_a_place_that_no_file_system_has_is_refused_in_one_line(phi, tmp_path, m
         explorer.save(place)
     assert len(str(refused.value)) < 200 and "\n" not in str(refused.value)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def mixed_zoo(tmp_path, monkeypatch):
+    """A zoo of the user's with one function of one variable, and three files that are none."""
+    monkeypatch.setenv("LAB_ZOO", str(tmp_path))
+    Spline(torch.tensor([0.0, 1.0, 0.0])).save(tmp_path / "hat.json")
+    Spline(torch.zeros(2, 5)).save(tmp_path / "pair.json")
+    Spline(torch.tensor([0.0, float("nan")])).save(tmp_path / "hole.json")
+    (tmp_path / "notes.json").write_text("[]")
+    return tmp_path
+
+
+def test_files_that_are_no_function_of_one_variable_are_named_and_the_others_are_shown(mixed_zoo):
+    explorer = explore("transformers/memorize")
+    mine = [name for name in explorer.function.options if name.startswith("mine/")]
+    assert mine == [name for name in explorer.others.options if name.startswith("mine/")] == ["mine/hat"]
+    assert [f["name"] for f in explorer.view.functions] == list(explorer.others.options)
+    for name, why in {"pair": "has 2 functions", "hole": "not finite", "notes": "not a saved spline"}.items():
+        assert re.search(f"mine/{name} [(].*{why}", explorer.status.value)
+    explorer.function.value = "mine/hat"
+    assert explorer.error.value == "" and "mine/pair" in explorer.status.value
+
+
+@pytest.mark.parametrize(("name", "why"), [("pair", "has 2 functions; give one"), ("notes", "is not a saved spline")])
+def test_a_file_that_is_asked_for_and_is_no_function_of_one_variable_is_refused(mixed_zoo, name, why):
+    with pytest.raises(LabError, match=why):
+        explore(f"mine/{name}")
 
 
 def test_what_cannot_be_shown_is_refused():

@@ -403,6 +403,12 @@ WRONG = {
     "functions['soft']='softmax': softmax is no function of one number; give a name": lambda: compare(
         {"soft": "softmax"}
     ),
+    "functions['two']: this spline has 2 functions; give one of them": lambda: compare(
+        {"two": lab.Spline(torch.zeros(2, 5))}
+    ),
+    "functions['two']: phi has 2 functions; give one of them": lambda: compare(
+        {"two": lab.Spline(torch.zeros(2, 5), learnable=True)}
+    ),
     "functions={}": lambda: compare({}),
     "searches=3, and no function is what lab.search found for this data and model": lambda: compare(searches=3),
     "rates=0.1": lambda: compare(rates=0.1),

@@ -138,8 +138,8 @@ class Spline(Arithmetic, nn.Module):
             raise ArgumentError(f"input {shown(x)} is a {type(x).__name__}; give a tensor, such as torch.as_tensor(x)")
         if self.values.dim() == 2 and (x.dim() == 0 or x.shape[0] != self.values.shape[0]):
             raise ArgumentError(
-                f"input of shape {tuple(x.shape)} for {self.values.shape[0]} splines: "
-                f"the leading axis must be the run axis, of length {self.values.shape[0]}"
+                f"input of shape {tuple(x.shape)} for {len(self.values)} functions: give one whose first axis has the"
+                f" length {len(self.values)}, a function for each index of it"
             )
         if x.dtype not in KINDS or x.layout != torch.strided:
             said = x.dtype if x.layout == torch.strided else x.layout

@@ -12,7 +12,8 @@ from torch import nn
 
 from lab.errors import ArgumentError, check_flag, described, shown
 from lab.nonlinearity.activations import FUNCTIONS, Place, is_known, one_of, places_in, what_there_is
-from lab.nonlinearity.channels import LazyChannelSpline, channel_axis
+from lab.nonlinearity.channels import ChannelSpline, LazyChannelSpline, channel_axis
+from lab.nonlinearity.checks import check_single
 from lab.nonlinearity.part import Function, as_function, as_module
 from lab.nonlinearity.scaled import ScaledSpline
 from lab.nonlinearity.spline import Spline
@@ -116,6 +117,8 @@ def kinds_of(old: Old | tuple[Old, ...], name: str = "old") -> tuple[Old, ...]:
 
 def _module(given: Function, learnable: bool | None) -> nn.Module:
     phi = as_function(given)
+    if isinstance(phi, Spline) and not isinstance(phi, ChannelSpline):
+        check_single(phi, "phi")  # else its functions would go to the examples of a batch
     if isinstance(phi, (str, Knots, Coefficients)):
         phi = as_module(phi)
     if not isinstance(phi, nn.Module):

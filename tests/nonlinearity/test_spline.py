@@ -241,5 +241,5 @@ def test_a_range_that_is_none_is_refused(low, high):
 @pytest.mark.parametrize("runs", [2, 3])
 @pytest.mark.parametrize("shape", [(), (1,), (4,), (5, 2)], ids=str)
 def test_an_input_without_the_run_axis_is_refused(runs, shape):
-    with pytest.raises(ArgumentError, match=f"leading axis must be the run axis, of length {runs}"):
+    with pytest.raises(ArgumentError, match=f"for {runs} functions: give one whose first axis has the length {runs}"):
         Spline(torch.zeros(runs, 4))(torch.zeros(shape))

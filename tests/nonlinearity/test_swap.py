@@ -289,6 +289,11 @@ REFUSED = {
     "0 is a Linear with weights": lambda: (nn.Sequential(nn.Linear(2, 2)), nn.Linear, wave()),
     "ReLU.* has nothing that could be learned": lambda: (gpt2(), "*.act", "relu", True),
     "phi='softmax': softmax is no function of one number": lambda: (gpt2(), "*.act", "softmax"),
+    r"phi has 3 functions; give one of them, for example lab.Spline\(phi.values\[0\], phi.low, phi.high\)": lambda: (
+        nn.Sequential(nn.Linear(2, 2), nn.GELU()),
+        nn.GELU,
+        lab.Spline(torch.zeros(3, 5)),
+    ),
     "unknown phi 'sine'": lambda: (gpt2(), "*.act", "sine"),
     "no function 'transformers/chess' in the zoo": lambda: (gpt2(), "*.act", "transformers/chess"),
     r"phi is the class SiLU; give SiLU\(\)": lambda: (gpt2(), "*.act", nn.SiLU),

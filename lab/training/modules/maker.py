@@ -73,6 +73,8 @@ class Maker:
             try:
                 self.put(net, phi)
                 given = call(net.eval(), self.example).shape
+            except ArgumentError as error:
+                raise ArgumentError(f"{name}: {error}") from error
             except LabError:
                 raise
             except Exception as error:

@@ -45,8 +45,18 @@ def is_activation(module: nn.Module | Callable) -> bool:
     if not isinstance(module, nn.Module):
         return one_of(module, FUNCTIONS)
     code, custom = getattr(type(module).forward, "__code__", None), not type(module).__module__.startswith("torch.")
-    holds = [*module.children(), *module.parameters(), *module.buffers()]
+    holds = has_state(module) or any(True for _ in module.children())
     return is_known(module) or (custom and not holds and code is not None and code.co_argcount == 2)
+
+
+def has_state(module: nn.Module) -> bool:
+    """Whether a module has parameters or buffers, of its own or of modules inside it."""
+    return any(True for _ in module.parameters()) or any(True for _ in module.buffers())
+
+
+def is_scalar(module: nn.Module | Callable) -> bool:
+    """Whether this is known to be an activation that treats each number by itself."""
+    return is_known(module) if isinstance(module, nn.Module) else one_of(module, FUNCTIONS)
 
 
 def is_known(module: nn.Module) -> bool:

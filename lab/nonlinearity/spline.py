@@ -31,6 +31,7 @@ from lab.errors import (
 from lab.nonlinearity import document
 from lab.nonlinearity.arithmetic import Arithmetic
 from lab.nonlinearity.checks import check_finite, check_single
+from lab.nonlinearity.elementwise import check_elementwise
 from lab.nonlinearity.op import spline
 from lab.nonlinearity.polynomial import Polynomial, chebyshev_series, least_squares, support
 from lab.nonlinearity.symmetry import Symmetrized, symmetrize
@@ -40,6 +41,7 @@ DTYPES = {str(t).removeprefix("torch."): t for t in (torch.float32, torch.float6
 
 KINDS = frozenset(DTYPES.values())  # of inputs
 FINITE = (-3e38, 3e38)  # positions that float32 has
+FEWEST_POINTS = 33  # at which a function is tried
 MOST = 2**24  # knots: float32 tells no more of them apart
 
 
@@ -104,7 +106,10 @@ class Spline(Arithmetic, nn.Module):
     ) -> Spline:
         """The spline through a function's values at evenly spaced knots of [low, high].
 
-        f: from a tensor (knots,) to one of the same shape, e.g. `torch.sin`, a module, another spline.
+        f: from a tensor (knots,) to one of the same shape, e.g. `torch.sin`, a module, another spline. It has
+            to treat each number by itself, and to give the same at each call, which is tried at other points, too.
+
+        Raises ArgumentError for what is no such function, as softmax or dropout.
 
         >>> Spline.from_function(torch.relu, low=-2.0, high=2.0, knots=5)(torch.tensor([-1.5, 1.5, 9.0])).tolist()
         [0.0, 1.5, 2.0]
@@ -120,6 +125,7 @@ class Spline(Arithmetic, nn.Module):
                     f" finite; it must give one finite value a knot on [{low:g}, {high:g}]"
                 )
             phi.values.copy_(values)
+            check_elementwise(f, torch.linspace(phi.low, phi.high, max(knots, FEWEST_POINTS), dtype=phi.values.dtype))
         return phi
 
     @property

@@ -11,9 +11,20 @@ import torch
 from torch import nn
 
 from lab.errors import ArgumentError, check_flag, described, shown
-from lab.nonlinearity.activations import FUNCTIONS, Place, is_known, one_of, places_in, what_there_is
+from lab.nonlinearity.activations import (
+    FUNCTIONS,
+    Place,
+    has_state,
+    is_known,
+    is_scalar,
+    one_of,
+    places_in,
+    what_there_is,
+)
 from lab.nonlinearity.channels import ChannelSpline, LazyChannelSpline, channel_axis
 from lab.nonlinearity.checks import check_single
+from lab.nonlinearity.elementwise import check_if_callable
+from lab.nonlinearity.functions import Called
 from lab.nonlinearity.part import Function, as_function, as_module
 from lab.nonlinearity.scaled import ScaledSpline
 from lab.nonlinearity.spline import Spline
@@ -41,8 +52,9 @@ def swap(
         for anything ("*.mlp.act"), a function that modules keep as an attribute (`torch.nn.functional.relu`), or a
         tuple of these.
     phi: a `Spline`, any module or function that maps a tensor to its own shape (torch.sin), a name ("relu"), a name in
-        the zoo, or what `lab.search` gives. The model gets copies: `phi` itself neither moves nor learns. The function
-        that learns is `model.get_submodule(names[0])`.
+        the zoo, or what `lab.search` gives. In the place of torch's activations, one without weights has to treat each
+        number by itself, and to give the same at each call: no softmax, no dropout. The model gets copies: `phi` itself
+        neither moves nor learns. The function that learns is `model.get_submodule(names[0])`.
     learnable: whether its parameters get gradients. None: as in `phi` (splines are frozen by default).
     shared: False: each place has its own copy. True: one module is in all places, so that one function is learned for
         all layers, as in the papers. Places that shared a module before share one afterwards, in both cases.
@@ -73,6 +85,9 @@ def swap(
     if learnable is not None:
         check_flag("learnable", learnable)
     phi = _module(phi, learnable)
+    # each of several functions belongs to an index of the first axis: runs in the lab's own models, else examples
+    if isinstance(phi, Spline) and not isinstance(phi, ChannelSpline) and len(phi.values) != getattr(model, "runs", 0):
+        check_single(phi, "phi")
     if per_channel is not False:
         phi = _per_channel(phi, per_channel, shared)
     if check_flag("scaled", scaled):
@@ -80,6 +95,9 @@ def swap(
     places = _matching(model, kinds)
     if not places:
         raise ArgumentError(f"{_nothing_fits(model, kinds)}; {what_there_is(model)}")
+    unknown = isinstance(phi, Called) or not (is_known(phi) or has_state(phi))
+    if unknown and any(is_scalar(place.activation) for place in places):
+        check_if_callable(copy.deepcopy(phi).train(), "phi")  # as it is while the model learns
     fresh, homes = {}, {place.name: _home(model, place.name) for place in places}
     if shared and len({device for device, _ in homes.values()}) > 1:
         devices = ", ".join(sorted({str(device) for device, _ in homes.values()}))
@@ -117,8 +135,6 @@ def kinds_of(old: Old | tuple[Old, ...], name: str = "old") -> tuple[Old, ...]:
 
 def _module(given: Function, learnable: bool | None) -> nn.Module:
     phi = as_function(given)
-    if isinstance(phi, Spline) and not isinstance(phi, ChannelSpline):
-        check_single(phi, "phi")  # else its functions would go to the examples of a batch
     if isinstance(phi, (str, Knots, Coefficients)):
         phi = as_module(phi)
     if not isinstance(phi, nn.Module):

@@ -244,6 +244,8 @@ def test_in_a_model_of_the_lab():
     names = lab.swap(model, nn.GELU, lab.Spline(torch.rand(2, 5), -2.0, 2.0))
     assert names == ["blocks.0.phi", "blocks.1.phi"] and model.blocks[0].phi is model.blocks[1].phi
     assert model(torch.zeros(2, 3, 4, dtype=torch.long)).shape == (2, 3, 4, 5)
+    with pytest.raises(ArgumentError, match="phi has 3 functions; give one of them"):  # there are two runs
+        lab.swap(model, lab.Spline, lab.Spline(torch.rand(3, 5), -2.0, 2.0))
 
 
 def test_a_name_a_zoo_name_and_a_polynomial_like_module():

@@ -1,0 +1,79 @@
+"""Whether a function of a tensor is one function of every number in it: softmax is not, nor is dropout."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from math import prod, sqrt
+
+import torch
+from torch import Tensor
+
+from lab.errors import ArgumentError
+
+Compute = Callable[[Tensor], Tensor]
+SHAPES = ((30,), (5, 6), (2, 3, 5), (2, 3, 5, 2))  # tried in this order: some functions need several axes
+RANDOM = "gives other values at each call; give one that draws no random numbers (a module with dropout after .eval())"
+MIXING = (
+    "is not a function of one number: its value at a point depends on the other points; give one that treats each"
+    " number by itself, such as torch.sin"
+)
+
+
+def check_elementwise(f: Compute, x: Tensor, name: str = "f") -> None:
+    """Raise ArgumentError where f(x) differs at a second call, or at points that stay while others change.
+
+    f: from a tensor to one of the same shape. x: any shape; of 30 numbers or more, so that orders and largest values
+    are noticed, too. name: what `f` is called in the message. What f raises is raised. Differences of rounding, up to
+    the root of the type's precision, are allowed.
+
+    >>> check_elementwise(torch.sin, torch.linspace(-1, 1, 5))
+    >>> check_elementwise(lambda x: x.softmax(0), torch.linspace(-1, 1, 5))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    lab.errors.ArgumentError: f is not a function of one number: its value at a point depends on the other points; ...
+    """
+    first, second = _value(f, x), _value(f, x)
+    if not _same(first, second):
+        raise ArgumentError(f"{name} {RANDOM}")
+    stays = _staying(x.numel()).view(x.shape)
+    middle = x.reshape(-1)[x.numel() // 2]
+    other = _value(f, torch.where(stays, x, middle))
+    if first.shape != x.shape or other.shape != x.shape or not _same(first[stays], other[stays]):
+        raise ArgumentError(f"{name} {MIXING}")
+
+
+def check_if_callable(f: Compute, name: str) -> None:
+    """As `check_elementwise`, at points and in a shape that `f` takes. A function that takes none of these shapes, or
+    gives another shape, is left to the model that calls it."""
+    for shape in SHAPES:
+        x = torch.linspace(-2.0, 2.0, prod(shape)).view(shape)
+        try:
+            fits = _value(f, x).shape == x.shape
+        except Exception:  # the user's code, which may need other shapes, types or devices
+            continue
+        if fits:
+            check_elementwise(f, x, name)
+            return
+
+
+def _staying(count: int) -> Tensor:
+    """Which of so many points stay, (count,) bool: some of the first half, no two of which are neighbours on an axis.
+
+    Those that change are the ends among others, so that sums, largest values, orders and neighbours all change.
+    """
+    index = torch.arange(count)
+    return (index % 4 == 1) & (index < max(2, count // 2))
+
+
+def _value(f: Compute, x: Tensor) -> Tensor:
+    """f(x), of a copy, since f may work in place; as a copy, since it may give the same tensor at each call."""
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of shapes that it does not like; the user's own call shows them
+        return torch.as_tensor(f(x.clone())).clone()
+
+
+def _same(one: Tensor, other: Tensor) -> bool:
+    precision = torch.finfo(one.dtype).eps if one.is_floating_point() else 0.0
+    one, other = one.double(), other.double()
+    largest = max((float(y[y.isfinite()].abs().max()) for y in (one, other) if y.isfinite().any()), default=0.0)
+    return torch.allclose(one, other, rtol=0.0, atol=sqrt(precision) * largest, equal_nan=True)

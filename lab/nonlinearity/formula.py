@@ -63,7 +63,8 @@ def _look_up(values: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
     """The value at each interval's left knot, and the rise to the right one; no rise from the last knot."""
     after = (index + 1).clamp(max=values.shape[-1] - 1)
     if values.dim() == 1:
-        left, right = values[index], values[after]
+        # one axis at least: with a single number, which is what vmap leaves of each, torch would call .item()
+        left, right = (values[i.reshape(-1)].reshape(i.shape) for i in (index, after))
     else:
         left, right = (values.gather(1, i.reshape(len(values), -1)).reshape(i.shape) for i in (index, after))
     return left, right - left

@@ -274,6 +274,28 @@ def test_per_sample_knot_gradients_by_torch_func():
     torch.testing.assert_close(got, torch.stack(wanted))
 
 
+@pytest.mark.parametrize("scaled", [False, True])
+def test_derivatives_at_single_numbers_by_torch_func(scaled):
+    """vmap over grad, as one writes φ'(x) of a scalar function: each number comes without an axis."""
+    spline = Spline(draw(9, dtype=torch.float64), LOW, HIGH, learnable=True, scaled=scaled)
+    x = off_knots(11).requires_grad_()
+    y = spline(x)
+    (slope,) = torch.autograd.grad(y.sum(), x, retain_graph=True)
+    name, values = next((n, p) for n, p in spline.named_parameters() if n.endswith("values"))
+    by_values = torch.stack([torch.autograd.grad(one, values, retain_graph=True)[0] for one in y])
+    x, values = x.detach(), values.detach()
+
+    def call(values, x):
+        return torch.func.functional_call(spline, {name: values}, (x,))
+
+    torch.testing.assert_close(torch.vmap(torch.func.grad(spline))(x), slope)
+    torch.testing.assert_close(torch.vmap(torch.func.grad(call), (None, 0))(values, x), by_values)
+    each = values.expand(len(x), -1)  # one function a number
+    torch.testing.assert_close(torch.vmap(torch.func.grad(call))(each, x), by_values)
+    torch.testing.assert_close(torch.vmap(torch.func.grad(torch.func.grad(spline)))(x), torch.zeros_like(x))
+    torch.testing.assert_close(torch.func.grad(spline)(x[0]), slope[0])
+
+
 def test_autocast_and_no_grad():
     """Like torch's own non-linearities: the type that comes in goes out; knots and their gradients keep theirs."""
     spline, linear = Spline(draw(9), LOW, HIGH, learnable=True), torch.nn.Linear(4, 5)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from lab.errors import ArgumentError, check_whole
+from lab.errors import ArgumentError, check_whole, shown
 from lab.nonlinearity.checks import check_single
 from lab.nonlinearity.op import spline
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.traced import traced
+
+MOST_AXES = 8  # that an input can have
 
 
 class ChannelSpline(Spline):
@@ -36,7 +38,7 @@ class ChannelSpline(Spline):
 
     def forward(self, x: Tensor) -> Tensor:
         """φ_c(x), shape and dtype of `x`."""
-        _check_axis(x, self.dim, self.channels)
+        check_axis(x, self.dim, self.channels)
         under = torch._C._are_functorch_transforms_active()
         channels_first = x.movedim(self.dim, 0)
         y = (traced if under else spline)(channels_first.contiguous(), self.values, self.low, self.high)
@@ -78,6 +80,7 @@ class LazyChannelSpline(nn.modules.lazy.LazyModuleMixin, ChannelSpline):
     def initialize_parameters(self, x: Tensor) -> None:
         """Of as many channels as the first input has."""
         if self.has_uninitialized_params():
+            check_axis(x, self.dim)
             channels = x.shape[self.dim]
             with torch.no_grad():
                 self.values.materialize((channels, len(self.first)))  # type: ignore[attr-defined]
@@ -89,14 +92,27 @@ class LazyChannelSpline(nn.modules.lazy.LazyModuleMixin, ChannelSpline):
 
 
 def channel_axis(per_channel: bool | int) -> int:
-    """The axis of channels, where a user says that there is one."""
-    return 1 if per_channel is True else check_whole("per_channel", per_channel, -8, 8)
+    """The axis of channels, where a user says that there is one; ArgumentError for what is no axis of channels.
+
+    >>> channel_axis(True), channel_axis(-1)
+    (1, -1)
+    """
+    if per_channel is True:
+        return 1
+    whole = isinstance(per_channel, int) and not isinstance(per_channel, bool)
+    if not whole or not -MOST_AXES <= per_channel < MOST_AXES or per_channel == 0:  # the examples are on axis 0
+        choices = "True (channels on axis 1), False (one function), or the number of the channels' axis, such as -1"
+        raise ArgumentError(f"per_channel={shown(per_channel)}: give {choices}")
+    return per_channel
 
 
-def _check_axis(x: Tensor, dim: int, channels: int) -> None:
+def check_axis(x: Tensor, dim: int, channels: int | None = None) -> None:
+    """ArgumentError where an input has no such axis, or not as many channels there. None: any number of channels."""
     if not isinstance(x, Tensor) or not x.is_floating_point():
         raise ArgumentError(f"input of type {getattr(x, 'dtype', type(x).__name__)}: give floating-point numbers")
-    if not -x.dim() <= dim < x.dim() or x.shape[dim] != channels:
-        raise ArgumentError(
-            f"input of shape {tuple(x.shape)} for {channels} channels on axis {dim}; give dim= of the channels"
-        )
+    if not -x.dim() <= dim < x.dim():
+        cure = "give the axis of its channels, as per_channel= of lab.swap or dim="
+        raise ArgumentError(f"input of shape {tuple(x.shape)} has no axis {dim} for channels; {cure}")
+    if channels is not None and x.shape[dim] != channels:
+        cure = f"give one with {channels} there, or another axis (per_channel= of lab.swap, dim=)"
+        raise ArgumentError(f"input of shape {tuple(x.shape)} for {channels} channels on axis {dim}; {cure}")

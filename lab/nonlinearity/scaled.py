@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from lab.errors import ArgumentError
-from lab.nonlinearity.channels import ChannelSpline, LazyChannelSpline
+from lab.nonlinearity.channels import ChannelSpline, LazyChannelSpline, check_axis
 from lab.nonlinearity.spline import Spline
 
 
@@ -41,11 +42,29 @@ class ScaledSpline(nn.Module):
             with torch.no_grad():
                 self.scale.materialize((self.phi.values.shape[0],))
                 self.scale.fill_(1.0)
-        scale = self.scale.to(x.dtype)
+        scale: Tensor = self.scale
         if isinstance(self.phi, ChannelSpline):
+            check_axis(x, self.phi.dim, self.phi.channels)
             behind = x.dim() - 1 - self.phi.dim % x.dim()
             scale = scale.view(-1, *[1] * behind)
+        scale = scale.to(x.dtype)
         return self.phi(x * scale) / scale
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        """As torch's lazy modules: a scale that has no channels yet is saved as that."""
+        if isinstance(self.scale, nn.parameter.UninitializedParameter):
+            destination[f"{prefix}scale"] = self.scale
+        else:
+            super()._save_to_state_dict(destination, prefix, keep_vars)
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *given: Any) -> None:
+        """A scale that has no channels yet takes those of the saved one, as the values of φ do."""
+        saved = state_dict.get(f"{prefix}scale")
+        if isinstance(self.scale, nn.parameter.UninitializedParameter) and saved is not None:
+            if not isinstance(saved, nn.parameter.UninitializedParameter):
+                with torch.no_grad():
+                    self.scale.materialize(saved.shape)
+        super()._load_from_state_dict(state_dict, prefix, *given)
 
     @property
     def spline(self) -> Spline:

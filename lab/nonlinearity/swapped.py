@@ -12,7 +12,7 @@ from torch import nn
 from lab.errors import ArgumentError, LabError, check_path, described, shortened
 from lab.nonlinearity import document
 from lab.nonlinearity.activations import Place
-from lab.nonlinearity.channels import ChannelSpline
+from lab.nonlinearity.channels import ChannelSpline, LazyChannelSpline
 from lab.nonlinearity.named import NAMES, named
 from lab.nonlinearity.polynomial import Polynomial
 from lab.nonlinearity.scaled import ScaledSpline
@@ -110,6 +110,8 @@ def _said(name: str, module: nn.Module) -> dict:
     """What JSON can say of a function; the values of splines are among the weights."""
     if isinstance(module, ScaledSpline):
         return {"kind": "scaled", "phi": _said(name, module.phi)}
+    if isinstance(module, LazyChannelSpline) and module.has_uninitialized_params():
+        raise ArgumentError(f"{name} has no channels before the first call; call the model on an example, then save it")
     if isinstance(module, Spline):
         shape, learnable = list(module.values.shape), module.values.requires_grad
         said = {"kind": "spline", "low": module.low, "high": module.high, "shape": shape, "learnable": learnable}

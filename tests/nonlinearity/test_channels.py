@@ -63,6 +63,39 @@ def test_a_model_gets_a_function_a_channel_that_learns():
     torch.testing.assert_close(other(x), model(x))
 
 
+@pytest.mark.parametrize("wrong", [0, 8, -9, 2.0, "1", None, [1]])
+def test_what_is_no_axis_of_channels_is_said(wrong):
+    model = nn.Sequential(nn.Linear(2, 3), nn.GELU())
+    with pytest.raises(
+        lab.ArgumentError, match="per_channel=.*: give True .*, False .*, or the number of the channels"
+    ):
+        lab.swap(model, nn.GELU, lab.Spline([0.0, 1.0]), per_channel=wrong)
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_before_the_first_call_it_is_said_what_is_to_be_done(scaled, tmp_path):
+    def swapped(axis):
+        model = nn.Sequential(nn.Linear(2, 3), nn.GELU())
+        lab.swap(model, nn.GELU, lab.Spline([0.0, 1.0]), per_channel=axis, scaled=scaled)
+        return model
+
+    model, x = swapped(5), torch.zeros(4, 2)
+    with pytest.raises(lab.ArgumentError, match=r"input of shape \(4, 3\) has no axis 5 for channels; give the axis"):
+        model(x)
+    model = swapped(True)
+    with pytest.raises(lab.ArgumentError, match="give floating-point numbers"):
+        model[1](torch.arange(3))
+    with pytest.raises(
+        lab.ArgumentError, match="1 has no channels before the first call; call the model on an example"
+    ):
+        lab.save_swapped(model, tmp_path / "saved")
+    assert not (tmp_path / "saved").exists()
+    model(x)
+    lab.save_swapped(model, tmp_path / "saved")
+    again = lab.load_swapped(nn.Sequential(nn.Linear(2, 3), nn.GELU()), tmp_path / "saved")
+    assert torch.equal(again(x), model(x))
+
+
 def test_what_does_not_fit_is_said():
     model, phi = nn.Sequential(nn.Linear(2, 3), nn.GELU()), lab.Spline([0.0, 1.0])
     for said, call in {

@@ -1,6 +1,7 @@
 """A learned scale of the input: against numpy's interpolation, finite differences, and DeepSplines' definition."""
 
 import copy
+import io
 import pickle
 
 import numpy as np
@@ -88,6 +89,31 @@ def test_a_function_a_channel_survives_a_file(tmp_path):
     torch.testing.assert_close(again(x), expected)
 
 
+@pytest.mark.parametrize("per_channel", [False, True])
+@pytest.mark.parametrize("assign", [False, True])
+def test_a_state_dict_comes_back_into_a_model_that_was_swapped_alike(per_channel, assign):
+    def make():
+        model = nn.Sequential(nn.Linear(4, 3), nn.GELU(), nn.Linear(3, 2))
+        phi = lab.Spline.from_function(nn.GELU(), -6, 6, 61)
+        lab.swap(model, nn.GELU, phi, learnable=True, per_channel=per_channel, scaled=True)
+        return model
+
+    model, x = make(), X[:, 0, :1].float().expand(5, 4)
+    model(x)
+    with torch.no_grad():
+        model[1].scale.copy_(torch.tensor(SCALES if per_channel else SCALES[0]))
+    again, file = make(), io.BytesIO()
+    torch.save(model.state_dict(), file)
+    file.seek(0)
+    again.load_state_dict(torch.load(file), assign=assign)
+    assert torch.equal(again(x), model(x)) and type(again[1].phi) is type(model[1].phi)
+    assert torch.equal(again[1].scale, model[1].scale) and again[1].scale.requires_grad
+    fresh = make()  # of one that has not counted its channels, what is saved is that
+    fresh.load_state_dict((saved := make()).state_dict())
+    assert torch.equal(fresh[0].weight, saved[0].weight)
+    assert fresh(x).shape == (5, 2) and fresh[1].scale.shape == model[1].scale.shape
+
+
 def test_learned_scales_are_compared():
     data = lab.Data.from_arrays(X[:, 0].repeat(20, 1).float(), np.arange(100) % 2)
     phi = lab.Spline.from_function(nn.GELU(), -6, 6, 61, learnable=True).values
@@ -111,5 +137,8 @@ def test_what_does_not_fit_is_said():
         ScaledSpline(lab.Spline(VALUES))
     with pytest.raises(lab.ArgumentError, match="give a lab.Spline"):
         lab.swap(nn.Sequential(nn.GELU()), nn.GELU, nn.ReLU(), scaled=True)
+    for wrong in (torch.zeros(2, 4), torch.tensor(1.0), torch.zeros(3)):
+        with pytest.raises(lab.ArgumentError, match="channels on axis 1|no axis 1 for channels"):
+            ScaledSpline(ChannelSpline(VALUES))(wrong)
     with pytest.raises(lab.ArgumentError, match="each with its scale"):
         _ = ScaledSpline(ChannelSpline(VALUES)).spline

@@ -100,6 +100,13 @@ def what_there_is(model: nn.Module) -> str:
     return "it has no activations"
 
 
+def class_of(function: Callable) -> type[nn.Module] | None:
+    """The class of torch.nn that computes what a function of torch does, by its name: nn.ReLU of torch.relu."""
+    name = getattr(_function(function), "__name__", "")
+    kind = NAMES.get(name.replace("_", "")) if one_of(function, FUNCTIONS) else None
+    return kind if kind is not None and hasattr(nn, kind.__name__) else None
+
+
 def _kind(module: nn.Module | Callable) -> str:
     if isinstance(module, nn.Module):
         return f"{type(module).__module__}.{type(module).__name__}"

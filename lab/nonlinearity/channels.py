@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
+from torch.fx import Proxy
 
 from lab.errors import ArgumentError, check_whole, shown
 from lab.nonlinearity.checks import check_single
@@ -38,7 +39,8 @@ class ChannelSpline(Spline):
 
     def forward(self, x: Tensor) -> Tensor:
         """φ_c(x), shape and dtype of `x`."""
-        check_axis(x, self.dim, self.channels)
+        if not isinstance(x, Proxy):  # as in `Spline.forward`
+            check_axis(x, self.dim, self.channels)
         under = torch._C._are_functorch_transforms_active()
         channels_first = x.movedim(self.dim, 0)
         y = (traced if under else spline)(channels_first.contiguous(), self.values, self.low, self.high)

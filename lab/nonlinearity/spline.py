@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.fx import Proxy
 
 from lab.errors import (
     ArgumentError,
@@ -140,6 +141,8 @@ class Spline(Arithmetic, nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """φ(x), shape and dtype of `x`."""
+        if isinstance(x, Proxy):  # torch.fx takes down the operator; the checks are of numbers that it does not have
+            return spline(x, self.values, self.low, self.high)
         if not isinstance(x, Tensor):
             raise ArgumentError(f"input {shown(x)} is a {type(x).__name__}; give a tensor, such as torch.as_tensor(x)")
         if self.values.dim() == 2 and (x.dim() == 0 or x.shape[0] != self.values.shape[0]):

@@ -14,6 +14,7 @@ from lab.errors import ArgumentError, check_flag, described, shown
 from lab.nonlinearity.activations import (
     FUNCTIONS,
     Place,
+    class_of,
     has_state,
     is_known,
     is_scalar,
@@ -214,5 +215,15 @@ def leave_fused_paths(model: nn.Module, places: list[Place]) -> None:
 
 
 def _nothing_fits(model: nn.Module, kinds: tuple[Old, ...]) -> str:
-    words = [repr(kind) if isinstance(kind, str) else getattr(kind, "__name__", str(kind)) for kind in kinds]
-    return f"nothing in this {type(model).__name__} is {' or '.join(words)}"
+    words = [_said(kind) for kind in kinds]
+    said = f"nothing in this {type(model).__name__} is {' or '.join(words)}"
+    classes = {class_of(kind) for kind in kinds if not isinstance(kind, (str, type))} - {None}
+    meant = sorted({f"torch.nn.{type(m).__name__}" for m in model.modules() if type(m) in classes})
+    return f"{said}; its modules are of the class {meant[0]}: give old={meant[0]}" if meant else said
+
+
+def _said(kind: Old) -> str:
+    if isinstance(kind, str):
+        return repr(kind)
+    name = getattr(kind, "__name__", str(kind))
+    return name if isinstance(kind, type) else f"the function {name}"

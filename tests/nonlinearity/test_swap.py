@@ -274,6 +274,21 @@ REFUSED = {
         wave(),
     ),
     r"is GELU or '\*.act_fn'; its activations": lambda: (gpt2(), (nn.GELU, "*.act_fn"), wave()),
+    r"is the function relu; its modules are of the class torch.nn.ReLU: give old=torch.nn.ReLU; its": lambda: (
+        nn.Sequential(nn.Linear(2, 2), nn.ReLU()),
+        torch.relu,
+        wave(),
+    ),
+    r"is the function leaky_relu; .*: give old=torch.nn.LeakyReLU": lambda: (
+        nn.Sequential(nn.Linear(2, 2), nn.LeakyReLU()),
+        F.leaky_relu,
+        wave(),
+    ),
+    "is the function sin; its activations are torch.nn.modules.activation.GELU": lambda: (
+        nn.Sequential(nn.GELU()),
+        torch.sin,
+        wave(),
+    ),
     r"no activation modules: Calls.forward calls gelu.*let the model keep a module": lambda: (
         nn.Sequential(Calls()),
         nn.GELU,
@@ -327,6 +342,19 @@ def test_functions_are_put_in_as_they_are(phi):
     lab.swap(model, nn.GELU, phi)
     torch.testing.assert_close(model(x), phi(model[0](x)))
     assert "\n" not in repr(model[1])
+
+
+# not both: the shape of scales of channels depends on that of the input, which torch.fx does not know
+@pytest.mark.parametrize(("per_channel", "scaled"), [(False, False), (True, False), (False, True)])
+def test_torch_fx_traces_a_swapped_model(per_channel, scaled):
+    model, x = nn.Sequential(nn.Linear(3, 4), nn.GELU(), nn.Linear(4, 2)), torch.randn(5, 3)
+    lab.swap(model, nn.GELU, wave(), learnable=True, per_channel=per_channel, scaled=scaled)
+    expected = model(x)
+    traced = torch.fx.symbolic_trace(model)
+    assert torch.equal(traced(x), expected)
+    values = dict(model.named_parameters())["1.phi.values" if scaled else "1.values"]
+    ours, theirs = (torch.autograd.grad(net(x).sum(), values)[0] for net in (traced, model))
+    assert torch.equal(ours, theirs) and ours.any()
 
 
 def test_what_a_search_gives_is_put_in_as_its_function():

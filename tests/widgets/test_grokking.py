@@ -120,7 +120,7 @@ def test_what_cannot_be_trained_is_said(tmp_path, monkeypatch):
     for wrong in ("a+b", None):
         with pytest.raises(ArgumentError, match="no operation.*Operation"):
             GrokkingExplorer(wrong)
-    with pytest.raises(ArgumentError, match="one function"):
+    with pytest.raises(ArgumentError, match="has 2 functions; give one of them"):
         GrokkingExplorer(SMALL, phi=Spline(torch.zeros(2, 5)))
 
 

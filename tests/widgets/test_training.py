@@ -98,7 +98,7 @@ def test_the_stop_button_stops():
 def test_an_error_in_the_training_shows():
     explorer = TrainingExplorer("memorize", scale="smoke", phi=Spline(torch.zeros(2, 5)))
     explorer.train.click()
-    assert "one function" in explorer.error.value
+    assert "has 2 functions; give one of them" in explorer.error.value
     assert not explorer.train.disabled
 
 

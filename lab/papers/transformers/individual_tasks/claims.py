@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import log
 from typing import TYPE_CHECKING
 
+from lab import estimates
 from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
 from lab.papers.runs import POINTS, compare_one, per_seed, speed_up
 from lab.papers.transformers.claims import gain, over_tasks
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 CONVERGED = 0.9  # accuracy that counts as convergence; the paper names no number
 POINTS_LOST = 2.0  # by which models with learned attention may fall behind
 STILL = 1.0  # point: a baseline that rises by less in the last fifth of training has levelled off
+FAILING = 1.0  # percent of sequences, below which a model fails completely
 PERFECT = 0.99  # accuracy from which on nothing is left to reach
 
 
@@ -99,6 +101,12 @@ def _beyond(table: pd.DataFrame, more: str, less: str, covers: str) -> Verdict:
     return Verdict(compare_one(means, more, less, covers), above=0.0, unit=POINTS)
 
 
+def _fails_beyond(table: pd.DataFrame) -> Verdict:
+    """COPY: share of sequences that the baseline copies, on lengths that no weights were trained on."""
+    means = per_seed(table[table["length"] > TRAINED_TO], "method")["absolute positions"]
+    return Verdict(estimates.mean(means), below=FAILING, unit="%")
+
+
 def _keeps_at_small_widths(table: pd.DataFrame) -> Verdict:
     """Ours minus baseline, mean over the widths below a task's full one; on one task at least."""
     widest = table["width"] == table.groupby("task")["width"].transform("max")
@@ -129,6 +137,14 @@ FIG2 = (
     ),
 )
 FIG3 = (
+    Claim(
+        "baseline-fails",
+        "The baseline completely fails on unseen lengths (above 10; less than 1 % are copied)",
+        _fails_beyond,
+        copies,
+        "COPY at the paper's scale, where models learn to copy",
+        3.5,
+    ),
     Claim(
         "alibi",
         "Alibi positional encodings help on lengths above 10",

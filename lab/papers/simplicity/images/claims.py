@@ -21,8 +21,6 @@ from lab.papers.simplicity.images.settings import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import pandas as pd
 
 SIMILAR = 2.0  # points of accuracy that count as "similar" (Figure 2); chosen before any test accuracy was seen
@@ -30,7 +28,6 @@ DEEPEST = 4
 # % with ReLU and 4 hidden layers in regression (Table 4), and the share of it that is enough to compare with
 RELU_PRINTED = {"mnist": 76.7, "fashion_mnist": 73.9, "svhn": 42.9, "cifar10": 16.1}
 NEARLY = 0.75
-NEAR_RELU = 0.99  # share of a function's variance that ReLU explains, above which the search has not left it
 
 
 def retained(table: pd.DataFrame) -> pd.DataFrame:
@@ -153,63 +150,6 @@ def _more_complex(table: pd.DataFrame) -> Verdict:
     return all_of(ratios(groups, _against(groups, FROM_ZERO), above=1.0))
 
 
-def _known(table: pd.DataFrame, method: str) -> pd.DataFrame:
-    return table[(table["method"] == method) & table["accuracy"].notna()]
-
-
-def _more_irregular(method: str) -> Callable[[pd.DataFrame], Verdict]:
-    """Ups and downs of functions learned for regression less those for classification; a restart of a set makes a
-    pair, whose functions have nothing in common but the set."""
-
-    def measure(table: pd.DataFrame) -> Verdict:
-        means = _known(table, method).groupby(["set", "restart", "mode"], sort=False)["turns"].mean().unstack("mode")
-        pairs = means.reindex(columns=[CLASSIFICATION, REGRESSION])
-        gaps = pairs[REGRESSION] - pairs[CLASSIFICATION]
-        return Verdict(estimates.mean(gaps, "functions", "restarts of a search, and sets"), above=0.0)
-
-    return measure
-
-
-def left_relu(table: pd.DataFrame, scale: str) -> str:
-    """Functions learned from ReLU for regression that are no longer it."""
-    rows = _known(table[table["mode"] == REGRESSION], FROM_RELU)
-    still = rows["relu"] > NEAR_RELU
-    return f"{still.sum()} of {len(rows)} functions did not leave ReLU (R² above {NEAR_RELU})" if still.any() else ""
-
-
-def can_tell_gelu(table: pd.DataFrame, scale: str) -> str:
-    """Functions nearer to ReLU or GELU than these two are to each other."""
-    rows = _known(table[table["mode"] == CLASSIFICATION], FROM_RELU)
-    rest, apart_by = float((1 - rows[["gelu", "relu"]].max(axis=1)).mean()), relu_without_gelu()
-    words = f"ReLU and GELU differ by {apart_by:.4f} of their variance, the functions from either by {rest:.4f}"
-    return words if rest > apart_by else ""
-
-
-def relu_without_gelu() -> float:
-    """Share of ReLU's variance on the knots' range [-5, 5] that GELU does not explain.
-
-    >>> round(relu_without_gelu(), 4)
-    0.0012
-    """
-    from scipy.special import ndtr
-
-    x = np.linspace(-5, 5, 51)
-    return float(1 - np.corrcoef(np.maximum(x, 0), x * ndtr(x))[0, 1] ** 2)
-
-
-def _like_gelu(table: pd.DataFrame) -> Verdict:
-    """Share of variance that GELU explains less that of ReLU, of functions learned from ReLU for classification."""
-    rows = _known(table[table["mode"] == CLASSIFICATION], FROM_RELU)
-    gaps = estimates.mean(rows["gelu"] - rows["relu"], "functions", "restarts of a search, and sets")
-    return Verdict(gaps, above=0.0)
-
-
-def _wavelet(table: pd.DataFrame) -> Verdict:
-    """Ups and downs of functions learned from zero for classification; a monotone one has 1."""
-    rows = _known(table[table["mode"] == CLASSIFICATION], FROM_ZERO)
-    return Verdict(estimates.mean(rows["turns"], "functions", "restarts of a search, and sets"), above=2.0)
-
-
 def _whole(table: pd.DataFrame) -> pd.DataFrame:
     """The runs that did not diverge."""
     return table[~table["diverged"].astype(bool) & table["accuracy"].notna()]
@@ -248,30 +188,6 @@ FIG2 = (
         "the whole sets, as at scale overnight",
         1.0,
     ),
-)
-FIG16 = (
-    Claim(
-        "irregular",
-        "Functions for regression have more irregularities (learned from zeros)",
-        _more_irregular(FROM_ZERO),
-    ),
-    Claim(
-        "irregular-relu",
-        "Functions for regression have more irregularities (learned from a ReLU)",
-        _more_irregular(FROM_RELU),
-        left_relu,
-        "searches of 400 episodes at rates above .2, where more functions leave ReLU",
-        1.0,
-    ),
-    Claim(
-        "gelu",
-        "For classification, the activation learned from a ReLU resembles GELU (more than ReLU)",
-        _like_gelu,
-        can_tell_gelu,
-        "searches whose functions are as near to GELU as ReLU is: more episodes, fewer knots",
-        1.0,
-    ),
-    Claim("wavelets", "For classification, functions learned from zeros rise and fall, as wavelets do", _wavelet),
 )
 FIG18 = (
     Claim(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from lab.papers.entry import Entry, Planned
-from lab.papers.simplicity.images import captions, claims, functions, plots
+from lab.papers.simplicity.images import captions, claims, function_claims, functions, plots
 from lab.papers.simplicity.images.settings import (
     BASE,
     DEPTHS,
@@ -222,7 +222,7 @@ ENTRIES = (
         plan=learned,
         origin=origin(),
         minutes={"smoke": 0.2, "laptop": 9, "overnight": 16, "paper": 200},
-        claims=claims.FIG16,
+        claims=function_claims.FIG16,
         **_FUNCTIONS,
     ),
     Entry(

@@ -95,7 +95,8 @@ def language(scale: str) -> Place:
         start="gelu",
     )
     rate = base.recipe.rate
-    return Place("language model", base, "activation", Learned(search, "activation"), (rate,))
+    rates = (rate,) if scale == "smoke" else (rate / 2, rate, 2 * rate)
+    return Place("language model", base, "activation", Learned(search, "activation"), rates)
 
 
 PLACES: tuple[Callable[[str], Place], ...] = (transformer, table, hyla, language)

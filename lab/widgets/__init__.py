@@ -28,7 +28,7 @@ def explore(
     | x | explorer |
     |---|---|
     | a Spline, a search's result, a name in the zoo, Figure 6 | SplineExplorer; with `edit` in its editing mode |
-    | the name of an algorithmic task, a table or its name, what `lab.train` returned | TrainingExplorer |
+    | the name of an algorithmic task, a `lab.Task`, a table or its name, what `lab.train` returned | TrainingExplorer |
     | runs on SRAVEN or fuzzy logic (the first of several) | LatentExplorer |
     | runs on a text, or a dictionary of such runs by name | TextExplorer |
     | Figure 5 or 11 | CompatibilityExplorer |
@@ -73,7 +73,7 @@ def _explorer(x: object, scale: str | None, edit: bool, inputs: object, targets:
     from lab.probes.slices import Slice1D, Slice2D
     from lab.run import Run, Runs
     from lab.search_results import EpisodeResult, SearchResult
-    from lab.tasks import Logic, Operation, Sraven, Text
+    from lab.tasks import Logic, Operation, Sraven, Task, Text
     from lab.tasks.table import TableTask
     from lab.widgets.compatibility import CompatibilityExplorer
     from lab.widgets.grokking import GrokkingExplorer
@@ -117,7 +117,7 @@ def _explorer(x: object, scale: str | None, edit: bool, inputs: object, targets:
         return LogicExplorer(x, wanted_scale)
     if isinstance(x, Operation):
         return GrokkingExplorer(x, scale)
-    if isinstance(x, (Runs, TableTask)) or (isinstance(x, str) and x in tasks.NAMES):
+    if isinstance(x, (Runs, TableTask, Task)) or (isinstance(x, str) and x in tasks.NAMES):
         return TrainingExplorer(x, scale)
     if isinstance(x, Figure) and {"architecture", "part"} <= set(x.table):
         return CompatibilityExplorer(x)
@@ -134,8 +134,8 @@ def _explorer(x: object, scale: str | None, edit: bool, inputs: object, targets:
     given = f"the figure {x.name}" if isinstance(x, Figure) else described(x)
     raise ArgumentError(
         f"there is no explorer for {given}; give a lab.Spline, a name in the zoo (lab.zoo() lists them), the name of a "
-        f"task ({', '.join(tasks.NAMES)}, a table such as 'ab mod 27', a lab.tasks.Logic, Sraven or Operation), what "
-        "lab.train, lab.trained, lab.search or probes.landscape returned, or a figure with an explorer "
+        f"task ({', '.join(tasks.NAMES)}, a table such as 'ab mod 27'), a lab.Task, a lab.tasks.Logic, Sraven or "
+        "Operation, what lab.train, lab.trained, lab.search or probes.landscape returned, or a figure with an explorer "
         "(transformers/fig5, fig6, fig11)"
     )
 

@@ -16,13 +16,15 @@ from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo, zoo_names
 from lab.papers.simplicity.defaults import TableSetting, of_table
-from lab.papers.transformers.settings import Setting, setting
+from lab.papers.transformers.defaults import named, of_sequences
+from lab.papers.transformers.settings import Setting
 from lab.plots.panels import ACCURACY, FULL, STEP
 from lab.plots.style import SEQUENCE, TEMPLATE, task_title
 from lab.resolve import resolve
 from lab.run import Run, Runs
 from lab.scale import COMMON, check_scale
-from lab.spec import Knots, Resolved, RunSpec, replace
+from lab.spec import Knots, OwnTask, Resolved, RunSpec, replace
+from lab.tasks import Task
 from lab.tasks.table import TableTask
 from lab.training.fleet import Fleet
 from lab.training.live import Live
@@ -38,9 +40,10 @@ POINTS = 40  # evaluations in a training, at least: its curve should be seen to 
 class TrainingExplorer(Explorer):
     """Choose a task and a non-linearity, press Train, and one accuracy curve a seed grows; trainings overlay.
 
-    task: what to begin with: a task's name, a table (`lab.tasks`), or runs on either to compare with. phi: a function
-    to offer next to those of the zoo; the runs' own where they have one. Hyper-parameters are those of the figures at
-    this scale, unless width or steps are changed. Nothing is stored: `lab.train` stores.
+    task: what to begin with: a task's name, a table (`lab.tasks`), a `lab.Task` of one's own, or runs on one of these
+    to compare with. phi: a function to offer next to those of the zoo; the runs' own where they have one.
+    Hyper-parameters are those of the figures at this scale, unless width or steps are changed. Nothing is stored:
+    `lab.train` stores.
 
     >>> TrainingExplorer("addmod", scale="smoke").task.value
     'addmod'
@@ -48,24 +51,28 @@ class TrainingExplorer(Explorer):
 
     colours: Sequence[str] = SEQUENCE  # of trainings, in their order
 
-    def __init__(self, task: str | TableTask | Runs = "memorize", scale: str = "laptop", phi: Spline | None = None):
+    def __init__(
+        self, task: str | TableTask | Task | Runs = "memorize", scale: str = "laptop", phi: Spline | None = None
+    ):
         super().__init__()
         runs = task if isinstance(task, Runs) else None
         if runs is not None and not runs:
             raise ArgumentError("no runs were given; give at least one, for example lab.train('memorize')")
-        first: str | TableTask = task[0].spec.task if isinstance(task, Runs) else task
-        tables = [(first.name, first)] if isinstance(first, TableTask) else []
-        if not tables and not (isinstance(first, str) and first in tasks.NAMES):
+        first = named(task) if isinstance(task, Task) else task[0].spec.task if isinstance(task, Runs) else task
+        others = [(first.name, first)] if isinstance(first, (TableTask, OwnTask)) else []
+        if not others and not (isinstance(first, str) and first in tasks.NAMES):
             known = ", ".join(tasks.NAMES)
-            raise ArgumentError(f"unknown task {described(first)}; known: {known}, or a table of lab.tasks")
-        used = _used(runs[0]) if runs else "relu" if tables else PLAIN[0]
+            raise ArgumentError(
+                f"unknown task {described(first)}; known: {known}, a table of lab.tasks, or a lab.Task of your own"
+            )
+        used = _used(runs[0]) if runs else "relu" if isinstance(first, TableTask) else PLAIN[0]
         if phi is None and isinstance(used, Knots):
             phi = Spline(torch.tensor(used.values), used.low, used.high)
         functions = [*PLAIN, *([GIVEN] if phi else []), *(name for name in zoo_names() if "-attention" not in name)]
         self._phi, self._trainings = phi, 0
         self._live: Live | None = None
 
-        named_tasks = [*((task_title(name), name) for name in tasks.NAMES), *tables]
+        named_tasks = [*((task_title(name), name) for name in tasks.NAMES), *others]
         self.task = widgets.Dropdown(description="task", options=named_tasks, style=LABEL)
         self.task.value = first
         self.mlp = widgets.Dropdown(description="non-linearity", options=functions, style=LABEL)
@@ -123,7 +130,7 @@ class TrainingExplorer(Explorer):
     def _setting(self) -> Setting | TableSetting:
         """Hyper-parameters of the task at the scale."""
         task = self.task.value
-        return of_table(task, self.scale.value) if isinstance(task, TableTask) else setting(task, self.scale.value)
+        return of_table(task, self.scale.value) if isinstance(task, TableTask) else of_sequences(task, self.scale.value)
 
     def _defaults(self) -> None:
         """Another task or scale: its own width and number of steps."""

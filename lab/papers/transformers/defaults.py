@@ -11,16 +11,25 @@ from lab.tasks import Task, Text
 OF_OTHERS = "add"  # whose settings a task of one's own has: nothing is tuned for it
 
 
-def of_sequences(task: str | Text | Task, scale: str) -> Setting:
-    """The hyper-parameters of a task at a scale. task: a name of `lab.tasks.NAMES`, a text, or a task of one's own.
+def of_sequences(task: str | Text | Task | OwnTask, scale: str) -> Setting:
+    """The hyper-parameters of a task at a scale. task: a name of `lab.tasks.NAMES`, a text, or a task of one's own, as
+    it is or as its runs name it.
 
     >>> of_sequences("mano", "paper").model.width, of_sequences(Text("moby_dick"), "paper").model.width
     (128, 512)
     """
     if isinstance(task, Task):
-        remember(spec := OwnTask(task.name, task.digest), task)
-        return replace(setting(OF_OTHERS, scale), task=spec)
+        task = named(task)
+    if isinstance(task, OwnTask):
+        return replace(setting(OF_OTHERS, scale), task=task)
     return language(task, scale) if isinstance(task, Text) else setting(task, scale)
+
+
+def named(task: Task) -> OwnTask:
+    """A task of one's own as specs have it, remembered for training."""
+    spec = OwnTask(task.name, task.digest)
+    remember(spec, task)
+    return spec
 
 
 def scale_of(search: SearchSpec) -> str | None:

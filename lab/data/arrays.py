@@ -12,19 +12,19 @@ from torch import Tensor
 from lab.errors import ArgumentError, shortened, shown
 
 
-def inputs(X: Any) -> tuple[Tensor | dict[str, Tensor], tuple[str, ...]]:
-    """X as a tensor (N, …), or several by name; and what was done to it, a line each."""
+def inputs(X: Any, name: str = "X") -> tuple[Tensor | dict[str, Tensor], tuple[str, ...]]:
+    """X as a tensor (N, …), or several by name; and what was done to it, a line each. name: of X, in messages."""
     if isinstance(X, Mapping):
-        if not X or not all(isinstance(name, str) for name in X):
-            raise ArgumentError(f"X={shown(X)}: give arrays by the names of the model's arguments")
-        parts = {name: _tensor(part, f"X[{name!r}]") for name, part in X.items()}
+        if not X or not all(isinstance(key, str) for key in X):
+            raise ArgumentError(f"{name}={shown(X)}: give arrays by the names of the model's arguments")
+        parts = {key: _tensor(part, f"{name}[{key!r}]") for key, part in X.items()}
         if len(lengths := {len(tensor) for tensor, _ in parts.values()}) > 1:
             raise ArgumentError(
-                f"the parts of X have {', '.join(map(str, sorted(lengths)))} rows; give as many of each"
+                f"the parts of {name} have {', '.join(map(str, sorted(lengths)))} rows; give as many of each"
             )
-        notes = tuple(f"{name}: {note}" for name, (_, note) in parts.items() if note)
-        return {name: tensor for name, (tensor, _) in parts.items()}, notes
-    tensor, note = _tensor(X, "X")
+        notes = tuple(f"{key}: {note}" for key, (_, note) in parts.items() if note)
+        return {key: tensor for key, (tensor, _) in parts.items()}, notes
+    tensor, note = _tensor(X, name)
     return tensor, (note,) if note else ()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from lab.errors import ArgumentError, check_flag, described
+from lab.errors import ArgumentError, check_flag, described, shown
 from lab.scale import BEST, COMMON, SCALES, check_scale, training_scale
 from lab.widgets.source import python_of
 
@@ -34,7 +34,7 @@ def explore(
     | Figure 5 or 11 | CompatibilityExplorer |
     | a Sraven, a Logic, an Operation | SravenExplorer, LogicExplorer, GrokkingExplorer |
     | a landscape | LandscapeExplorer |
-    | a model of your own, with inputs (N, …) and targets (N,) | ModelExplorer |
+    | a model of your own, with inputs (N, …) and targets (N,); or inputs=a `lab.Data` | ModelExplorer |
     | what `lab.compare` or another probe returned | its picture, as by `lab.plot` |
 
     scale: of what is trained; "best", the default, is laptop. Of the models that are asked about a Sraven or a Logic,
@@ -88,6 +88,8 @@ def _explorer(x: object, scale: str | None, edit: bool, inputs: object, targets:
         from lab.widgets.model import ModelExplorer
 
         return ModelExplorer(x, inputs, targets)
+    if isinstance(x, nn.Module) and not isinstance(scale, (str, type(None))):
+        raise ArgumentError(f"scale={shown(scale)}: give examples by name, as lab.explore(model, inputs=X, targets=y)")
     # models of these may be of a scale that not all have
     scales = SCALES if isinstance(x, (Sraven, Logic, Run, Runs)) else COMMON
     wanted_scale = check_scale(BEST if scale is None else scale, (*scales, BEST))

@@ -18,14 +18,15 @@ from lab.nonlinearity.activations import is_activation
 from lab.plots.caption import true_minus
 from lab.plots.style import GREY, TEMPLATE
 from lab.probes import Loss, landscape, slice_2d, total_variation
+from lab.probes.arguments import calling
 from lab.probes.calling import rows
 from lab.training.modules.maker import call
 from lab.widgets.drawing import draw
+from lab.widgets.examples import examples_of
 from lab.widgets.explorer import LABEL, Explorer
 from lab.widgets.live_figure import live
 
 VIEWS = ("total variation", "slice", "landscape", "inputs of activations")
-FEW = 512  # examples that are looked at
 GRID = {"slice": 60, "landscape": 15}  # points on a side
 HEIGHT = 400  # px
 
@@ -35,8 +36,10 @@ class ModelExplorer(Explorer):
     them; the loss around its weights; what each activation receives.
 
     model: a module, called as it is. inputs: (N, …) numbers or token ids, or a dictionary of such by the names of the
-    model's arguments; between ids there is nothing, so of them there are no paths and no plane. targets: (N, …), for
-    the landscape, and so that paths join examples of different classes; None: no landscape.
+    model's arguments, in any form that `lab.Data.from_arrays` reads (a data frame; bytes become 0 to 1); or a
+    `lab.Data`, whose targets are taken. Between ids there is nothing, so of them there are no paths and no plane.
+    targets: (N, …), numbers, or words, which are classes in the order of their names; for the landscape, and so that
+    paths join examples of different classes; None: no landscape.
 
     >>> model = nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, 1))
     >>> ModelExplorer(model, torch.randn(20, 2)).view.options
@@ -45,11 +48,12 @@ class ModelExplorer(Explorer):
 
     def __init__(self, model: nn.Module, inputs: Any, targets: Any = None):
         super().__init__()
-        self._model, self._inputs = model, _few(inputs)
-        self._targets = None if targets is None else torch.as_tensor(targets)[:FEW]
-        count = len(next(iter(self._inputs.values())))
-        if self._targets is not None and len(self._targets) != count:
-            raise ArgumentError(f"{count} inputs and {len(self._targets)} targets; give one target an input")
+        self._examples = examples_of(inputs, targets)
+        self._model, self._inputs, self._targets = model, self._examples.inputs, self._examples.targets
+        if self._examples.classes:
+            with _evaluating(model):
+                two = {name: part[:2] for name, part in self._inputs.items()}
+                self._examples.check(self._answer(two))
         self._activations = {
             name: part
             for name, part in model.named_modules()
@@ -62,7 +66,7 @@ class ModelExplorer(Explorer):
                 "be shown; give targets"
             )
         self.view = widgets.Dropdown(description="look at", options=names, style=LABEL)
-        last = count - 1
+        last = len(self._examples) - 1
         self.corners = [
             widgets.IntSlider(description=f"point {name}", max=last, value=min(number, last), style=LABEL)
             for number, name in enumerate("abc")
@@ -90,7 +94,13 @@ class ModelExplorer(Explorer):
         with _evaluating(self._model):
             figure, said = getattr(self, f"_{self.view.value.replace(' ', '_')}")()
         self._place.children = [live(figure, figure.layout.height or HEIGHT)]
-        self.say(said)
+        self.say("\n".join([said, *self._examples.notes]))
+
+    def _answer(self, inputs: Mapping[str, Tensor]) -> Tensor:
+        """What the model answers."""
+        given = _read(self._model, inputs)
+        with calling(type(self._model).__name__, "give inputs that it reads, or wrap it"):
+            return call(self._model, given)
 
     def _total_variation(self) -> tuple[go.Figure, str]:
         assert self._points is not None  # else it is not offered
@@ -119,7 +129,7 @@ class ModelExplorer(Explorer):
 
     def _landscape(self) -> tuple[go.Figure, str]:
         assert self._targets is not None  # else it is not offered
-        loss = Loss(self._inputs.get("", self._inputs), self._targets, runs=False)
+        loss = Loss(self._inputs.get("", self._inputs), self._targets, self._examples.loss, runs=False)
         surface = landscape(self._model, {"loss": loss}, "random", grid=GRID["landscape"])
         return draw(
             surface
@@ -132,7 +142,7 @@ class ModelExplorer(Explorer):
             lambda _, given: batches.append(given[0].detach().float().flatten().cpu())
         )
         try:
-            call(self._model, _read(self._model, self._inputs))
+            self._answer(self._inputs)
         finally:
             handle.remove()
         if not batches:
@@ -183,20 +193,6 @@ def _evaluating(model: nn.Module) -> Iterator[None]:
             yield
     finally:
         model.train(before)
-
-
-def _few(inputs: Any) -> dict[str, Tensor]:
-    """The first examples by name; a tensor has the name ""."""
-    parts = dict(inputs) if isinstance(inputs, Mapping) else {"": inputs}
-    examples = {name: torch.as_tensor(part)[:FEW] for name, part in parts.items()}
-    for name, part in examples.items():
-        if part.ndim < 2 and len(examples) == 1:
-            raise ArgumentError(
-                f"inputs have shape {tuple(part.shape)}, {part.dtype}; give (N, …) numbers, such as X, or a dictionary"
-            )
-        if len(part) != len(next(iter(examples.values()))):
-            raise ArgumentError(f"inputs[{name!r}] has {len(part)} examples; give as many of each")
-    return examples
 
 
 def _read(model: nn.Module, inputs: Mapping[str, Tensor]) -> Any:

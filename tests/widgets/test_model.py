@@ -1,0 +1,97 @@
+"""ModelExplorer: a user's model is looked at with examples in every form that `lab.Data` reads."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch import nn
+
+import lab
+from tests.training import own
+
+X, LABELS = own.NUMBERS[:60], np.arange(60) % 2
+NAMES = np.array(["cat", "dog"])[LABELS]
+
+
+def surface(inputs, targets=None):
+    """The losses around the weights of one model, as the explorer draws them."""
+    explorer = lab.explore(own.seeded(own.mlp, 0), inputs=inputs, targets=targets)
+    explorer.view.value = "landscape"
+    assert explorer.error.value == "", explorer.error.value
+    return np.asarray(explorer._place.children[0].data[0].z)
+
+
+FRAME = pd.DataFrame(X, columns=list("abcdef"))
+
+
+@pytest.mark.parametrize(
+    ("inputs", "targets"),
+    [
+        (FRAME, LABELS),
+        (FRAME.astype("Float64"), pd.Series(LABELS, index=np.arange(60)[::-1])),
+        (X.tolist(), LABELS.tolist()),
+        (X, NAMES),
+        (X, pd.Series(NAMES)),
+        (X, pd.Series(NAMES, dtype="category")),
+        (torch.from_numpy(X), LABELS == 1),
+        (X, LABELS.astype(np.uint8)),
+        (lab.Data.from_arrays(X, NAMES), None),
+        (lab.Data.from_arrays(FRAME, LABELS), None),
+    ],
+)
+def test_examples_are_what_they_are_in_every_form(inputs, targets):
+    assert np.allclose(surface(inputs, targets), surface(X, LABELS), rtol=1e-5)
+
+
+def test_bytes_are_numbers_from_0_to_1():
+    raw = (40 * np.abs(X)).astype(np.uint8)
+    assert np.allclose(surface(raw, LABELS), surface(raw / 255.0, LABELS), rtol=1e-5)
+    explorer = lab.explore(own.seeded(own.mlp, 0), inputs=raw)
+    assert "bytes were divided by 255" in explorer.status.value and "slice" in explorer.view.options
+
+
+def test_a_data_set_is_measured_by_its_loss():
+    data = lab.Data.from_arrays(X, X[:, :2], loss="mae")
+    model = own.seeded(own.mlp, 0)
+    with torch.no_grad():
+        expected = float((model(data.inputs) - data.targets).abs().mean())
+    middle = surface(data)
+    assert np.isclose(middle[7, 7], expected, rtol=1e-4)
+
+
+class Masked(nn.Module):
+    """Reads several inputs, one of which is a mask that it indexes with."""
+
+    def __init__(self):
+        super().__init__()
+        self.act, self.out = nn.ReLU(), nn.Linear(6, 2)
+
+    def forward(self, x, mask):
+        return self.out(self.act(x.masked_fill(mask, 0.0)))
+
+
+def test_several_inputs_keep_their_masks():
+    explorer = lab.explore(Masked(), inputs={"x": FRAME, "mask": X > 1}, targets=NAMES)
+    assert explorer.view.options == ("landscape", "inputs of activations") and explorer.error.value == ""
+
+
+@pytest.mark.parametrize(
+    ("inputs", "targets", "message"),
+    [
+        (X, np.resize(["cat", "dog", "emu"], 60), "3 different words.*2 outputs.*from 0 to 1"),
+        (X, LABELS[:50], "60 inputs and 50 targets"),
+        (FRAME.assign(town="Oslo"), LABELS, "inputs holds words.*lab.Data.read"),
+        (np.where(X > 1, np.nan, X), LABELS, "inputs has .* NaN .*drop these rows"),
+        (X[:, 0], LABELS, r"shape \(60,\)"),
+        ({"x": X, "mask": X[:3]}, LABELS, "3, 60 examples"),
+        (lab.Data.from_arrays(X, LABELS, name="mine"), LABELS, "'mine' have targets"),
+    ],
+)
+def test_what_does_not_fit_is_said_in_the_words_of_the_call(inputs, targets, message):
+    with pytest.raises(lab.ArgumentError, match=message):
+        lab.explore(own.seeded(own.mlp, 0), inputs=inputs, targets=targets)
+
+
+def test_examples_without_their_name_are_no_scale():
+    with pytest.raises(lab.ArgumentError, match="by name.*inputs=X"):
+        lab.explore(own.seeded(own.mlp, 0), X)

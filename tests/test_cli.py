@@ -63,6 +63,8 @@ WRONG = {
     "figures chess": ("unknown paper 'chess'", "transformers, hypernetwork, simplicity"),
     "scorecard --json --markdown": ("--json and --markdown", "one of them"),
     "figure transformers/fig2 --scale tiny": ("'tiny'", "smoke, laptop, paper, best"),
+    "figure transformers/fig2 --scale best --seeds 2": ("seeds=2", "scale='laptop'"),
+    "figure transformers/fig2 --scale best --force": ("force", "scale='laptop'"),
     f"{FIGURE} --device tpu": ("'tpu'", "auto, cpu, cuda"),
     f"{FIGURE} --seeds 0": ("seeds=0", "1 or more"),
     f"{FIGURE} --seeds -2": ("seeds=-2", "1 or more"),

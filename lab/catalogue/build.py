@@ -18,6 +18,7 @@ from lab.catalogue.provenance import as_json, of_runs
 from lab.catalogue.shipped import (
     best_scale,
     copy_searches,
+    facts_of_tasks,
     folder_of,
     has_results,
     has_table,
@@ -30,7 +31,7 @@ from lab.catalogue.shipped_histories import shipped_histories
 from lab.catalogue.table_files import digests_of, pack
 from lab.cluster.connection import connected
 from lab.devices import choose_device
-from lab.errors import LabError, check_whole
+from lab.errors import ArgumentError, LabError, check_whole
 from lab.papers.entry import Entry
 from lab.papers.tables import curves
 from lab.plots.caption import counted, true_minus
@@ -60,7 +61,8 @@ def figure(
 ) -> Figure:
     """A figure of the catalogue, with its table and provenance. What the store lacks is trained.
 
-    scale: one of the entry's, or "best": the largest whose results are here, shipped or trained, else "laptop".
+    scale: one of the entry's, or "best": the largest whose results are here, shipped or trained, else "laptop"; these
+        results are drawn as they are, so that it goes with neither `seeds` nor `force`.
     seeds: runs of each configuration; tasks: show only these of the entry's. Default: the entry's own number, and all
         tasks (of shipped results, all that they have).
     force: train again even what the store has. An interrupted call continues when it is repeated, with `force` or not:
@@ -74,7 +76,7 @@ def figure(
     ['task', 'x', 'value', 'density', 'accuracy']
     """
     store = as_store(store)
-    entry, scale = _checked(name, scale, device, seeds, tasks, cluster, store)
+    entry, scale = _checked(name, scale, device, seeds, force, tasks, cluster, store)
     join = shipped and seeds is None and not force
     if join and is_read(entry, scale, store, tasks is not None):
         missing = [task for task in entry.tasks if task not in shipped_tasks(entry, scale)]
@@ -113,7 +115,7 @@ def measured(
         search for functions whose searches are shipped.
     """
     store = as_store(store)
-    entry, scale = _checked(name, scale, device, seeds, tasks, cluster, store)
+    entry, scale = _checked(name, scale, device, seeds, force, tasks, cluster, store)
     planned = entry.plan(scale, seeds or entry.seeds[scale])
     specs = list(dict.fromkeys(spec for _, spec in planned))
     absent = [spec for spec in specs if not store.has(spec)] if join and entry.histories else []
@@ -195,16 +197,24 @@ def _checked(
     scale: str,
     device: str,
     seeds: int | None,
+    force: bool,
     tasks: Sequence[str] | None,
     cluster: object,
     store: Store,
 ) -> tuple[Entry, str]:
-    entry, scale = chosen(name, scale, tasks, store)
+    entry, meant = chosen(name, scale, tasks, store)
     if cluster is None:
         choose_device(device)
     if seeds is not None:
         check_whole("seeds", seeds, 1, MOST_SEEDS)
-    return entry, scale
+    if scale == BEST and (force or seeds is not None):  # what is best may be a scale that takes days
+        asked = f"seeds={seeds}" if seeds is not None else "force=True"
+        named = [f"{name!r}" for name in entry.scales if name != "smoke"]
+        raise ArgumentError(
+            f"{asked}: scale 'best' draws the results that are here and trains none anew; to train, give "
+            f"scale={', '.join(named[:-1])} or {named[-1]}"
+        )
+    return entry, meant
 
 
 def trained(entry: Entry, scale: str, store: Store) -> bool:
@@ -215,15 +225,16 @@ def trained(entry: Entry, scale: str, store: Store) -> bool:
 
 def read(entry: Entry, scale: str) -> Figure:
     """A shipped figure, drawn anew from its table; settings and departures are told of the runs that it has."""
-    table = shipped_table(entry.name, scale)
+    names = ["table", *(name for name in ("curves", "functions") if has_table(entry.name, scale, name))]
+    extras = {name: shipped_table(entry.name, scale, name) for name in names}
+    facts = provenance_of(entry.name, scale)
     shown = shipped_tasks(registry.entry(entry.name), scale)
     if set(entry.tasks) < set(shown):
-        table = table[table["task"].isin(entry.tasks)].reset_index(drop=True)
+        extras = {name: rows[rows["task"].isin(entry.tasks)].reset_index(drop=True) for name, rows in extras.items()}
+        facts = facts_of_tasks(entry, facts)
     elif len(shown) < len(entry.tasks):
         entry = entry.for_tasks(shown)
-    tables = [name for name in ("curves", "functions") if has_table(entry.name, scale, name)]
-    extras = {name: shipped_table(entry.name, scale, name) for name in tables}
-    facts = provenance_of(entry.name, scale)
+    table = extras.pop("table")
     if set(facts["runs"]) == {key(spec) for _, spec in shipped_plan(entry, facts)}:
         facts |= _settings(entry, scale)  # how the same runs are put into words may have been corrected
     return _figure(entry, scale, table, facts, extras)

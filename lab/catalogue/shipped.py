@@ -70,6 +70,32 @@ def shipped_plan(entry: Entry, facts: dict) -> list[Planned]:
     return entry.plan(scale, max(1, len(facts["seeds"])))
 
 
+OF_ALL_TASKS = ("seconds", "training_seconds", "kernels", "commits", "instructions")  # noted of no single run
+
+
+def facts_of_tasks(entry: Entry, facts: dict) -> dict:
+    """The provenance of shipped results, where an entry shows fewer of their tasks: with the runs, searches and data of
+    these alone. What is known of all tasks together stays, and is named as such."""
+    runs = {name: said for name, said in facts["runs"].items() if said.rpartition(", seed ")[0] in entry.tasks}
+    seeds = {int(said.rpartition(", seed ")[2]) for said in runs.values()}
+    sources = {source["name"] for source in entry.origin.data(facts["scale"])}
+    part = {
+        "tasks": list(entry.tasks),
+        "runs": runs,
+        "seeds": [seed for seed in facts["seeds"] if seed in seeds],
+        "data": [source for source in facts["data"] if source["name"] in sources],
+        "diverged": [name for name in facts["diverged"] if name in runs],
+        "of_all_tasks": [name for name in OF_ALL_TASKS if name in facts],
+    }
+    if "joined" in facts:
+        part["joined"] = {name: source for name, source in facts["joined"].items() if name in runs}
+    planned = {key(spec): spec for _, spec in shipped_plan(entry, part | {"scale": facts["scale"]})}
+    if set(runs) <= set(planned):  # else the runs have earlier settings, and their searches are not known one by one
+        needed = {key(search) for name in runs for search in needs(planned[name])}
+        part["searches"] = {name: task for name, task in facts["searches"].items() if name in needed}
+    return {name: value for name, value in facts.items() if name != "tables"} | part  # digests are of whole tables
+
+
 def best_scale(entry: Entry) -> str:
     """The largest scale at which results of all tasks of an entry are shipped; laptop where there is none.
 

@@ -53,7 +53,7 @@ class Figure:
     """Train and show only these of the figure's tasks, e.g. memorize,addmod."""
     device: Device = "auto"
     seeds: Annotated[int | None, default("the figure's own number at this scale")] = None
-    """Number of runs of each configuration, one per seed."""
+    """Number of runs of each configuration, one per seed; not with --scale best, which trains nothing anew."""
     out: Annotated[Path | None, default("out/NAME/SCALE")] = None
     """Folder for the files: figure.html, figure.json, table.csv, provenance.json."""
     force: bool = False
@@ -72,7 +72,7 @@ class Figure:
         # who names a scale wants it trained; of the best, what is shipped is drawn, as in Python and in notebooks
         device, cluster, best = self.device, self.cluster, self.scale == BEST
         made = figure(self.name, scale, device, self.seeds, self.force, shipped=best, tasks=tasks, cluster=cluster)
-        if best and is_read(entry, scale, Store(), tasks is not None) and self.seeds is None:
+        if best and is_read(entry, scale, Store(), tasks is not None):
             said = f"{self.name}, scale {scale}: these are shipped results; to train them: lab figure {self.name}"
             print(f"{said} --scale {scale if scale != 'paper' else 'laptop'}", file=sys.stderr)
         for line in made.write(out):

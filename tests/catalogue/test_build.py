@@ -397,3 +397,34 @@ def test_the_best_scale_is_the_largest_that_is_shipped_or_trained_here(made, tmp
     assert build._largest_here(large, Store(tmp_path)) == "laptop", "the scale that is shipped"
     assert build._largest_here(large, Store()) == "paper", "its runs are those of `made`"
     assert build.chosen("simplicity/fig11", "best", store=Store(tmp_path))[1] == "overnight"
+
+
+@pytest.mark.parametrize(
+    ("name", "some"), [("transformers/fig10", ["memorize"]), ("simplicity/fig12", ["a+b mod 27", "a+b mod 13"])]
+)
+def test_of_some_shipped_tasks_the_provenance_names_these_alone(name, some, store_folder):
+    part, whole, one = entry(name).for_tasks(some), figure(name), figure(name, tasks=some)
+    facts, specs = one.provenance, [spec for _, spec in part.plan("laptop", part.seeds["laptop"])]
+    assert set(facts["tasks"]) == set(some) == {source["name"] for source in facts["data"]}
+    assert set(facts["runs"]) == {key(spec) for spec in specs} < set(whole.provenance["runs"])
+    assert set(facts["searches"]) == {key(search) for spec in specs for search in needs(spec)}
+    assert facts["hyperparameters"] == json.loads(json.dumps(part.origin.hyperparameters("laptop")))
+    assert f"{len(facts['runs'])} runs" in one.caption and "seconds" in facts["of_all_tasks"]
+    for table in (one.table, *one.extras.values()):
+        assert set(table["task"]) == set(some)
+    assert "tasks" not in whole.provenance
+
+
+def test_of_some_shipped_tasks_with_earlier_settings_the_provenance_names_their_runs(store_folder):
+    facts = figure("transformers/fig11", tasks=["memorize"]).provenance
+    assert "earlier_settings" in facts, "what this test is about"
+    assert facts["tasks"] == ["memorize"] and [source["name"] for source in facts["data"]] == ["memorize"]
+    assert facts["runs"] and all(said.startswith("memorize, seed") for said in facts["runs"].values())
+
+
+@pytest.mark.parametrize("asked", [{"seeds": 3}, {"force": True}], ids=str)
+def test_the_best_scale_trains_nothing_anew(asked, store_folder):
+    (argument,) = asked
+    with pytest.raises(ArgumentError, match=f"{argument}.*scale 'best'.*give scale='laptop' or 'paper'"):
+        figure("transformers/fig3", "best", **asked)
+    assert not list(Store().results())

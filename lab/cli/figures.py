@@ -71,7 +71,7 @@ class Figure:
         out = writable(self.out or Path("out") / self.name / scale)
         # who names a scale wants it trained; of the best, what is shipped is drawn, as in Python and in notebooks
         device, cluster, best = self.device, self.cluster, self.scale == BEST
-        made = figure(self.name, scale, device, self.seeds, self.force, shipped=best, tasks=tasks, cluster=cluster)
+        made = figure(self.name, self.scale, device, self.seeds, self.force, shipped=best, tasks=tasks, cluster=cluster)
         if best and is_read(entry, scale, Store(), tasks is not None):
             said = f"{self.name}, scale {scale}: these are shipped results; to train them: lab figure {self.name}"
             print(f"{said} --scale {scale if scale != 'paper' else 'laptop'}", file=sys.stderr)

@@ -59,7 +59,7 @@ def search(
         "bank-marketing"), or a `lab.Data` whose examples are rows of numbers.
     scale: "smoke" (seconds, for tests), "laptop" or "paper".
     learn: for a table "shared" (one function for all layers, the default), "layers" (one for each layer) or "inputs"
-        (one for each input); else "mlp" (the default), "attention", or both.
+        (one for each input); else "mlp" (the default), "attention" or "both".
     by: "two_loss" (Algorithm 1 of the transformers paper), or "episodes" (Algorithm 1 of the simplicity paper): for
         tables only, and their default.
     device: "auto" (a GPU if there is one), "cpu" or "cuda".

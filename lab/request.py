@@ -22,6 +22,7 @@ from lab.tasks.text import text_named
 from lab.training.optimizers import RULES
 
 PARTS = ("mlp", "attention")  # where a non-linearity can be learned
+BOTH = "both"  # of them
 STREAMS = ("Logic", "Sraven")  # tasks that are classes without a name
 NAMES = USUAL | {"phi": "mlp", "activation": "mlp", "data": "task", "n_seeds": "seeds"}  # here, by those elsewhere
 OF_MODELS = ("model", "replace", "functions")  # arguments of lab.compare
@@ -97,9 +98,11 @@ def words_of(learn: str | Sequence[str]) -> tuple[str, ...]:
 def parts_of(learn: tuple[str, ...]) -> tuple[str, ...]:
     """What to search for, in the order of figures' own searches: one search has one name.
 
-    >>> parts_of(("attention", "mlp", "mlp"))
-    ('mlp', 'attention')
+    >>> parts_of(("attention", "mlp", "mlp")), parts_of(("both",))
+    (('mlp', 'attention'), ('mlp', 'attention'))
     """
+    if learn == (BOTH,):
+        return PARTS
     if not set(learn) <= set(PARTS):
         raise ArgumentError(f"learn={shown(learn)}: name what to search for, mlp or attention or both")
     return tuple(part for part in PARTS if part in learn)

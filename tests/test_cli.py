@@ -73,7 +73,11 @@ WRONG = {
     "search chess --scale smoke": ("'chess'", *tasks.NAMES, "a+b mod 27", "mnist_sample", "lab data"),
     "search bank-marketing --scale smoke --learn mlp": ("learn='mlp'", "shared, layers or inputs"),
     "search memorize --scale smoke --learn shared": ("learn=('shared',)", "mlp or attention or both"),
+    "search memorize --scale smoke --learn nope": ("learn=('nope',)", "mlp or attention or both"),
+    "search bank-marketing --scale smoke --learn both": ("learn='both'", "shared, layers or inputs"),
     "search memorize --scale smoke --by episodes": ("by='episodes'", "two_loss"),
+    "search memorize --scale smoke --by nope": ("by='nope'", "two_loss"),
+    "search bank-marketing --scale smoke --by nope": ("by='nope'", "episodes or two_loss"),
     "search memorize --scale tiny": ("'tiny'", "smoke, laptop, paper"),
     "search memorize --scale smoke --device tpu": ("'tpu'", "auto, cpu, cuda"),
     "search memorize --scale smoke --seed -1": ("seed=-1", "0 or more"),
@@ -332,7 +336,10 @@ def test_a_search_writes_functions_that_can_be_loaded(lab):
         facts = json.loads(Path(f"zoo/{name}.json").read_text())["provenance"]
         assert phi.values.shape == (361,) and facts["key"] and facts["spec"]["task"] == "memorize"
     assert lab("search memorize --scale smoke --learn mlp attention --out again")[0] == 0
-    assert Path("again/memorize-both-mlp.json").read_text() == Path("zoo/memorize-both-mlp.json").read_text()
+    assert lab("search memorize --scale smoke --learn both --out word")[0] == 0
+    for folder in ("again", "word"):
+        path = Path(folder, "memorize-both-mlp.json")
+        assert path.read_text() == Path("zoo/memorize-both-mlp.json").read_text()
 
 
 def test_a_search_lands_in_the_users_zoo(lab, store_folder, monkeypatch):

@@ -31,11 +31,9 @@ class Search:
     task: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK", help=TASK)]
     scale: Scale = "laptop"
     """smoke, laptop or paper."""
-    learn: Annotated[
-        tuple[Literal["mlp", "attention", "shared", "layers", "inputs"], ...] | None,
-        default("mlp; for a table shared", metavar="PART ...", help=LEARN),
-    ] = None
-    by: Annotated[Literal["two_loss", "episodes"] | None, default("two_loss; for a table episodes")] = None
+    # words: what is allowed depends on the task, and `lab.search` says it; choices would show None as one
+    learn: Annotated[tuple[str, ...] | None, default("mlp; for a table shared", metavar="PART ...", help=LEARN)] = None
+    by: Annotated[str | None, default("two_loss; for a table episodes", metavar="{two_loss,episodes}")] = None
     """Method of the search. Episodes are for tables only."""
     seed: int = 0
     """Seed of the search."""

@@ -137,7 +137,8 @@ class Task:
     ) -> Task:
         """A task of one's own: what a model reads, and what it is to answer.
 
-        inputs, outputs: a text each, whose tokens are its characters, or words in a list. splits: as `lab.Data` has
+        inputs, outputs: a text each, whose tokens are its characters, or words in a list; "<pad>" and "<sep>" are the
+            lab's, and no words here. splits: as `lab.Data` has
             them: search, val and test, a share, a number of examples or their indices each; default .2, .1, .1.
 
         Examples of equal inputs are drawn into one split, so that none of `test` was trained on; splits have about
@@ -162,7 +163,10 @@ class Task:
             where = f"example {empty[0]} has no input or no output" if empty else "there are no examples"
             raise ArgumentError(f"{where}; give one token or more of each")
         words = sorted({token for side in (read, answered) for row in side for token in row})
-        vocabulary = (PAD, SEPARATOR, *(word for word in words if word not in (PAD, SEPARATOR)))
+        if taken := [word for word in words if word in (PAD, SEPARATOR)]:
+            said = f"{' and '.join(map(repr, taken))} mark{'' if len(taken) > 1 else 's'}"
+            raise ArgumentError(f"{said} padding and the end of an input in the lab's sequences; give another word")
+        vocabulary = (PAD, SEPARATOR, *words)
         ids = {word: number for number, word in enumerate(vocabulary)}
         rows = [[*x, SEPARATOR, *y] for x, y in zip(read, answered, strict=True)]
         tokens = torch.zeros(len(rows), max(map(len, rows)), dtype=torch.int64)

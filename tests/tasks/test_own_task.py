@@ -110,6 +110,8 @@ def test_what_is_searched_and_trained_is_kept(store_folder):
         ("inputs[0]=1 is no row of tokens; give a text, or a list of words", ([1, 2], [3, 4])),
         ("outputs[1]=4 is no row of tokens", (["1", "2"], ["3", 4])),
         ("inputs=3: give a list of texts", (3, ["4"])),
+        ("'<pad>' marks padding", ([["a", "<pad>"]] + [["b"]] * 9, ["c"] * 10)),
+        ("'<pad>' and '<sep>' mark padding", ([["a", "<sep>"]] * 10, [["<pad>"]] * 10)),
         ("40 examples have 2 distinct inputs", (["a", "b"] * 20, ["c", "d"] * 20)),
     ],
 )

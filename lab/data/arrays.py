@@ -47,6 +47,32 @@ def check_finite(inputs: Tensor | Mapping[str, Tensor], name: str) -> None:
             )
 
 
+def check_unmasked(values: Any, name: str) -> None:
+    """Raise ArgumentError where a masked array, or one in a list, masks an entry: numpy would read what is below."""
+    parts = values if isinstance(values, (list, tuple)) else [values]
+    number = next((number for number, part in enumerate(parts) if np.ma.is_masked(part)), None)
+    if number is None:
+        return
+    count = sum(int(np.ma.getmaskarray(part).sum()) for part in parts if np.ma.isMaskedArray(part))
+    first = np.argwhere(np.ma.getmaskarray(parts[number]))
+    at = number if parts is values else int(first[0][0]) if first.size else 0
+    raise ArgumentError(
+        f"{name} has {count} masked values, the first in row {at}; drop these rows or fill them, as with .filled(0)"
+    )
+
+
+def is_missing(value: object) -> bool:
+    """Whether a value is None, NaN, or the NA of pandas, which answers no comparison.
+
+    >>> is_missing(None), is_missing(float("nan")), is_missing("no")
+    (True, True, False)
+    """
+    try:
+        return value is None or bool(value != value)
+    except TypeError:
+        return True
+
+
 def array(values: Any, name: str) -> np.ndarray:
     """Whatever was given as an array with one row an example."""
     if isinstance(values, Tensor):
@@ -54,6 +80,7 @@ def array(values: Any, name: str) -> np.ndarray:
         values = values.float() if values.dtype in (torch.bfloat16, torch.float16) else values
     if values is None or isinstance(values, (str, bytes, Mapping)):
         raise ArgumentError(f"{name}={shown(values)}: give an array with one row an example")
+    check_unmasked(values, name)
     try:
         result = np.asarray(values)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -64,14 +91,15 @@ def array(values: Any, name: str) -> np.ndarray:
 
 
 def plain(content: np.ndarray) -> np.ndarray:
-    """An array of Python's numbers, as data frames of several types give them, as one of numpy's; others as they are.
+    """An array of Python's numbers, as data frames of several types give them, as one of numpy's, with NaN for what is
+    missing; others as they are.
 
-    >>> plain(np.array([1, 2.5], dtype=object)).dtype
-    dtype('float64')
+    >>> plain(np.array([1, 2.5], dtype=object)).dtype, plain(np.array([1, None], dtype=object))
+    (dtype('float64'), array([ 1., nan]))
     """
     if content.dtype != object:
         return content
-    flat = content.ravel().tolist()
+    flat = [np.nan if is_missing(value) else value for value in content.ravel().tolist()]
     if not all(isinstance(value, (bool, int, float, np.number, np.bool_)) for value in flat):
         return content
     return np.array(flat).reshape(content.shape)

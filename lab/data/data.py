@@ -277,6 +277,7 @@ def take(inputs: Inputs, index: Tensor) -> Inputs:
 def _divide(given: Mapping[str, Any], answers: targets.Targets, groups: Any, seed: int) -> dict[str, Tensor]:
     labels = answers.values.numpy() if answers.is_classes and answers.values.ndim == 1 else None
     if groups is not None:
+        arrays.check_unmasked(groups, "groups")
         groups = np.asarray(groups)
         if groups.shape != (len(answers.values),):
             raise ArgumentError(f"groups has shape {groups.shape}; give one for each of {len(answers.values)} rows")

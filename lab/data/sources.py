@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from lab.data.arrays import check_unmasked
 from lab.errors import ArgumentError, LabError, check_choice, check_path, check_whole, listed, shortened, shown
 
 SPLITS = {"train": "train", "validation": "val", "valid": "val", "val": "val", "dev": "val", "test": "test"}
@@ -120,6 +121,7 @@ def _named(rows: list, inputs: str | Sequence[str] | None, target: str | None) -
 
 
 def _stacked(values: list, name: str) -> np.ndarray:
+    check_unmasked(values, name)
     try:
         parts = [part.detach().cpu().numpy() if isinstance(part, Tensor) else np.asarray(part) for part in values]
         return np.stack(parts)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lab.data.arrays import array, check_finite, plain
+from lab.data.arrays import array, check_finite, is_missing, plain
 from lab.data.numerals import numerals
 from lab.errors import ArgumentError, check_choice
 
@@ -42,7 +42,7 @@ def targets(y: Any, kind: str | None = None) -> Targets:
         check_choice("kind", kind, KINDS)
     answers = array(y, "y")
     if answers.dtype == object:
-        missing = [at for at, value in enumerate(answers.ravel().tolist()) if value is None or value != value]
+        missing = [at for at, value in enumerate(answers.ravel().tolist()) if is_missing(value)]
         if missing:
             raise ArgumentError(f"y has {len(missing)} targets missing, the first in row {missing[0]}; drop these rows")
         numbers = plain(answers)

@@ -24,6 +24,8 @@ def array(name: str, values: object, expected: str) -> np.ndarray:
     words = f"{name} is {described(values)}; give {expected}"
     if values is None or isinstance(values, (str, bytes, Mapping, type, nn.Module)):
         raise ArgumentError(words)
+    if np.ma.is_masked(values):  # numpy would read what is below the mask
+        raise ArgumentError(f"{name} has masked values; leave these examples out, or fill them, as with .filled(0)")
     try:
         if isinstance(values, Tensor):
             half = values.dtype in (torch.bfloat16, torch.float16)  # numpy does not know the first, few do the second

@@ -194,3 +194,45 @@ def test_columns_of_one_name_are_said():
     table = pd.DataFrame(np.ones((40, 3)), columns=["a", "a", "y"])
     with pytest.raises(lab.ArgumentError, match="2 columns are called 'a'"):
         Data.read(table, target="y")
+
+
+GAP = np.ma.masked_array(X, mask=np.arange(480).reshape(120, 4) == 9)  # row 2, column 1
+
+
+@pytest.mark.parametrize(
+    ("inputs", "targets", "given", "said"),
+    [
+        (GAP, Y, {}, "X has 1 masked values, the first in row 2; drop"),
+        (list(GAP), Y, {}, "X has 1 masked values, the first in row 2"),
+        ({"a": X, "b": GAP}, Y, {}, r"X\['b'\] has 1 masked"),
+        (X, np.ma.masked_equal(Y, 1), {}, "y has 40 masked values, the first in row 1"),
+        (X, Y, {"groups": np.ma.masked_equal(Y, 1)}, "groups has 40 masked"),
+    ],
+)
+def test_a_mask_is_never_lost(inputs, targets, given, said):
+    with pytest.raises(lab.ArgumentError, match=said):
+        Data.from_arrays(inputs, targets, **given)
+
+
+def test_a_masked_array_without_a_mask_is_its_numbers():
+    assert Data.from_arrays(np.ma.masked_array(X), Y).digest == Data.from_arrays(X, Y).digest
+
+
+def test_masked_rows_of_a_data_set_and_masked_points_of_a_probe_are_refused():
+    with pytest.raises(lab.ArgumentError, match="x has 1 masked values, the first in row 2"):
+        Data.from_dataset([{"x": row, "label": y} for row, y in zip(GAP, Y.tolist(), strict=True)])
+    with pytest.raises(lab.ArgumentError, match="points has masked values"):
+        lab.probes.total_variation(lambda x: x[:, 0], GAP)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "targets", "said"),
+    [
+        (pd.DataFrame(X).astype("Float64").where(X > -2), Y, "X has .* NaN"),
+        (X, pd.Series(Y).astype("Int64").where(Y > 0), "y has 40 "),
+        (X, pd.Series(np.array(["a", "b", "c"])[Y], dtype="string").where(Y > 0), "y has 40 targets missing.*row 0"),
+    ],
+)
+def test_what_pandas_calls_missing_is_missing(inputs, targets, said):
+    with pytest.raises(lab.ArgumentError, match=said):
+        Data.from_arrays(inputs, targets)

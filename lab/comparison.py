@@ -110,7 +110,8 @@ class Comparison:
         """How much more function a scores than function b, on `test`, with its interval: a `Difference`.
 
         metric: one of the data's metrics (default: the first), or "loss". at: "end" of training, or "mean" over it.
-        level: of the interval. It covers searches and seeds if a function was searched for several times, else seeds.
+        level: of the interval, above 0 and below 1. It covers searches and seeds if a function was searched for several
+        times, else seeds.
 
         Two groups of runs are compared by Welch's t; with fewer than six runs by a pooled variance, unless the
         variances differ. Diverged runs are left out. Raises ArgumentError for a name that was not compared.
@@ -124,7 +125,8 @@ class Comparison:
         metric = next(iter(self.data.metrics)) if metric is None else metric
         check_choice("metric", metric, (*self.data.metrics, "loss"))
         check_choice("at", at, AT)
-        check_number("level", level, 0, 1)
+        if not 0 < check_number("level", level) < 1:
+            raise ArgumentError(f"level={shown(level)}: give a share above 0 and below 1, such as 0.95")
         groups = {name: self._values(name, metric, at) for name in (a, b)}
         sign = 1
         if len(groups[a]) == 1 < len(groups[b]):  # the searched one is the first of `nested`

@@ -92,6 +92,8 @@ WRONG = {
     "sweep memorize --scale smoke --out file": ("--out file", "is a file", "name a folder"),
     "finetune d16b2183 cola": ("the run is of sraven", "GPT-Neo or RoBERTa", "`lab store list`"),
     "store export": ("name what to export", "lab store export KEY", "lab store list"),
+    f"store export d16b2183 --out {LENT}": ("'d16b2183' came with the lab", "name another folder with --out"),
+    "scale --scale nope": ("'nope'", "smoke, laptop, overnight, paper"),
     "store clean 0123": ("lab store clean", "takes no keys", "lab store export KEY"),
     "store export 0123 --out file": ("--out file", "is a file", "name a folder"),
     "sweep mano --scale smoke --searches": ("mano", "memorize", "addmod"),
@@ -262,6 +264,21 @@ def test_a_run_is_exported_for_shipping(lab, store_folder):
     code, out, said = lab(f"store export {run.key[:10]} --out shipped")
     assert code == 0 and said == [] and out == [str(Path("shipped/runs").resolve() / run.key)]
     assert Store("shipped").load(run.spec)[2] == run.notes
+
+
+def test_a_run_that_came_with_the_lab_is_exported_as_any_other(lab, store_folder):
+    code, out, said = lab("store export d16b2183 --out copies")
+    assert code == 0 and said == [] and Path(out[0]).parent == Path("copies/runs").resolve()
+    there, here = (next(folder.glob("runs/d16b2183*")) for folder in (LENT, Path("copies")))
+    assert {path.name: path.read_bytes() for path in here.iterdir()} == {
+        path.name: path.read_bytes() for path in there.iterdir()
+    }
+    assert Store("copies").verify() == []
+
+
+def test_a_wrong_scale_is_refused_before_anything_is_read(lab, monkeypatch):
+    monkeypatch.setattr("lab.catalogue.step_times.recorded", lambda: pytest.fail("step times were read"))
+    assert lab("scale --scale nope")[0] == 2
 
 
 def test_a_figure_is_made_into_files_and_then_read_from_the_store(lab, store_folder, monkeypatch):

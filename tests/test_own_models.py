@@ -353,6 +353,22 @@ def narrow(seed):
     return nn.Sequential(nn.Linear(6, 4), nn.GELU(), nn.Linear(4, 1))
 
 
+def wide(seed):
+    return nn.Sequential(nn.Linear(6, 4), nn.GELU(), nn.Linear(4, 3))
+
+
+@pytest.mark.parametrize("level", [0, 1, -0.5, 95])
+def test_a_level_leaves_room_on_both_sides(level):
+    with pytest.raises(lab.ArgumentError, match="level=.*above 0 and below 1, such as 0.95"):
+        compare(seeds=2).difference("ReLU", "GELU", level=level)
+
+
+def test_a_model_of_text_may_know_more_tokens_than_the_text_has():
+    data = own.song()
+    made = compare({"GELU": None}, data, lambda seed: own.Letters(len(data.classes) + 3, True), seeds=1)
+    assert len(made.table) == 1
+
+
 NET = own.mlp(0)
 THREE = lab.Data.from_arrays(own.NUMBERS, np.arange(240) % 3)
 WRONG = {
@@ -369,6 +385,7 @@ WRONG = {
     "gives shape (2, 2) for 2 examples and (3, 1) for 3": lambda: compare(make=lambda seed: Wrong()),
     "gives 1 logits for 2 classes": lambda: compare(make=narrow),
     "gives 2 logits for 3 classes": lambda: compare(data=THREE),
+    "gives 3 logits for 2 classes; give it 2 outputs, or data with every class": lambda: compare(make=wide),
     "the model fails on X (2, 5) int64": lambda: compare(data=own.sequences()),
     "the loss gives shape (4,)": lambda: compare(
         data=own.signs(loss=lambda o, t: nn.functional.cross_entropy(o, t, reduction="none"))

@@ -10,6 +10,7 @@ import tyro
 
 from lab.cli.options import default
 from lab.errors import ArgumentError
+from lab.scale import SCALES, check_scale
 
 BEGIN, END = "<!-- table of lab scale -->", "<!-- end of table of lab scale -->"
 
@@ -25,6 +26,7 @@ class Scale:
 
     def run(self) -> None:
         """Print it, or write it."""
+        check_scale(self.scale, SCALES)  # before step times are read, which takes half a minute
         from lab.catalogue.scale_plan import rows, text
         from lab.catalogue.step_times import recorded
 

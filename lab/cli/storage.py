@@ -72,7 +72,7 @@ class StoreCommand:
 
     def run(self) -> None:
         """Do it."""
-        from lab.store import Store
+        from lab.store import SHIPPED, Store
 
         store = Store()
         if bool(self.keys) != (self.action == "export"):
@@ -83,7 +83,7 @@ class StoreCommand:
             self._list(store)
         elif self.action == "export":
             for name in self.keys:
-                print(store.export(name, writable(self.out)))
+                print(store.lending(SHIPPED).export(name, writable(self.out)))
         elif self.action == "clean":
             removed = store.clean()
             print("\n".join(removed) if removed else f"nothing to remove in {store.folder}")

@@ -72,11 +72,16 @@ def draw(
 def _ends(
     count: int, labels: Points | None, paths: int, generator: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
+    if labels is None and count < 2:
+        raise ArgumentError(f"a path joins two points, and there is {count}; give two points or more")
     # without labels every point has its own: a point is no path
     labels = np.arange(count) if labels is None else arguments.labels("labels", labels, count)
     _, label, sizes = np.unique(labels, return_inverse=True, return_counts=True)
     if len(sizes) < 2:
-        raise ArgumentError(f"a path needs two points with different labels, and these {count} have one label only")
+        raise ArgumentError(
+            f"a path needs two points with different labels, and these {count} have one label only; give points of "
+            "several, or no labels"
+        )
     order, before = np.argsort(label, kind="stable"), np.cumsum(sizes) - sizes  # points by label
     others = count - sizes[label]  # for each point, the number of points with other labels
     first = generator.choice(count, size=paths, p=others / others.sum())

@@ -77,9 +77,16 @@ class Store(Training):
     def export(self, name: str, folder: str | Path) -> Path:
         """Copy one finished result, as it is, into another store, for shipping it; its folder there.
 
-        name: its key, or as much of the beginning as tells it from the others.
+        name: its key, or as much of the beginning as tells it from the others. Where this store does not have it, it
+            is copied from the second folder; ArgumentError where it would be copied onto itself.
         """
-        return self._copy(self._one(name), Store(folder))
+        home, other = self._home_of(name), Store(folder)
+        if home is not self and str(other.folder) == str(home.folder):  # a bucket's is no path of this machine
+            raise ArgumentError(
+                f"the result {shown(name)} came with the lab and is in {home.folder}; to copy it, name another folder "
+                "with --out"
+            )
+        return home._copy(home._one(name), other)
 
     def copy_to(self, other: Store, spec: Spec) -> Path:
         """Copy one finished result, as it is, into another store; its folder there. LabError where it is not here."""
@@ -109,9 +116,13 @@ class Store(Training):
     def look_up(self, name: str) -> tuple[Spec, Store]:
         """The spec of one finished result, of this store or else of the shipped one, and its home. name: as for
         `export`."""
-        home = self if self._named(name) or not self.shipped or not self.shipped._named(name) else self.shipped
+        home = self._home_of(name)
         files, _ = home._checked(home._one(name))
         return cast(Spec, from_json(files["spec.json"].decode())), home
+
+    def _home_of(self, name: str) -> Store:
+        """The second folder where it alone has results of this name; else this store."""
+        return self if self._named(name) or not self.shipped or not self.shipped._named(name) else self.shipped
 
     def _named(self, name: str) -> list[Path]:
         return [path for path in self.results() if name and path.name.startswith(name)]

@@ -217,6 +217,11 @@ def _check_measures(outputs: Tensor, data: Data, targets: Tensor) -> None:
         count = measures.class_last(outputs, targets).shape[-1]
         if count < (highest := int(data.targets.max()) + 1):
             raise ArgumentError(f"the model gives {count} logits for {highest} classes; give it {highest} outputs")
+        # of tokens a model may know more than these texts have; of labels, all are known
+        if data.targets.ndim == 1 and count > (known := len(data.classes)):
+            raise ArgumentError(
+                f"the model gives {count} logits for {known} classes; give it {known} outputs, or data with every class"
+            )
     loss = _tried("loss", partial(measures.losses, data.loss), outputs, targets)
     if not bool(loss.isfinite().all()):
         raise ArgumentError("the loss of model(0) on a few examples is not finite; look at its outputs")

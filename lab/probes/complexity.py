@@ -86,7 +86,8 @@ def deviation(course: np.ndarray) -> np.ndarray:
     left = exact - ((1 - along) * exact[..., :1] + along * exact[..., -1:])
     # the largest value of all paths of a model: it rounds on one path as it does on the others
     largest = np.abs(exact).max(tuple(range(-min(2, course.ndim), 0)), keepdims=True)
-    noise = ROUNDING * np.finfo(course.dtype).eps * largest
+    kind = np.finfo(course.dtype)
+    noise = np.maximum(ROUNDING * kind.eps * largest, kind.tiny)  # below `tiny`, rounding is no share of a number
     return np.where(np.abs(left).max(-1, keepdims=True) <= noise, 0.0, left)
 
 

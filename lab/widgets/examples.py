@@ -1,4 +1,4 @@
-"""Examples that a model of one's own is looked at with, in every form that `lab.Data` reads."""
+"""Examples that a user's model is looked at with, in every form that `lab.Data` reads."""
 
 from __future__ import annotations
 

@@ -40,8 +40,8 @@ POINTS = 40  # evaluations in a training, at least: its curve should be seen to 
 class TrainingExplorer(Explorer):
     """Choose a task and a non-linearity, press Train, and one accuracy curve a seed grows; trainings overlay.
 
-    task: what to begin with: a task's name, a table (`lab.tasks`), a `lab.Task` of one's own, or runs on one of these
-    to compare with. phi: a function to offer next to those of the zoo; the runs' own where they have one.
+    task: what to begin with: a task's name, a table (`lab.tasks`), a `lab.Task`, or runs on one of these to compare
+    with. phi: a function to offer next to those of the zoo; the runs' own where they have one.
     Hyper-parameters are those of the figures at this scale, unless width or steps are changed. Nothing is stored:
     `lab.train` stores.
 
@@ -62,9 +62,7 @@ class TrainingExplorer(Explorer):
         others = [(first.name, first)] if isinstance(first, (TableTask, OwnTask)) else []
         if not others and not (isinstance(first, str) and first in tasks.NAMES):
             known = ", ".join(tasks.NAMES)
-            raise ArgumentError(
-                f"unknown task {described(first)}; known: {known}, a table of lab.tasks, or a lab.Task of your own"
-            )
+            raise ArgumentError(f"unknown task {described(first)}; known: {known}, a table of lab.tasks, or a lab.Task")
         used = _used(runs[0]) if runs else "relu" if isinstance(first, TableTask) else PLAIN[0]
         if phi is None and isinstance(used, Knots):
             phi = Spline(torch.tensor(used.values), used.low, used.high)

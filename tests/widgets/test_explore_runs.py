@@ -21,14 +21,14 @@ WORDS = ("memorize", "mano")
 TABLES = ("ab mod 5", "aba in S4", "MagicTelescope", "mnist_sample", "mnist_sample as numbers")
 STREAMS = (Sraven(features=2), Logic(length=8))
 PAIRS = [f"{a}{b}" for a in "abcdef" for b in "abcdef"]
-OWN = Task.from_pairs(PAIRS, [pair[::-1] for pair in PAIRS], name="reversed")
+REVERSED = Task.from_pairs(PAIRS, [pair[::-1] for pair in PAIRS], name="reversed")
 
 
 def runs_of(task, **settings):
     return train(task, seeds=2, scale="smoke", progress=False, **settings)
 
 
-@pytest.mark.parametrize("task", [*WORDS, *TABLES, OWN], ids=lambda task: getattr(task, "name", task))
+@pytest.mark.parametrize("task", [*WORDS, *TABLES, REVERSED], ids=lambda task: getattr(task, "name", task))
 def test_runs_are_the_first_curves_of_a_training(task):
     runs = runs_of(task)
     explorer = explore(runs, scale="smoke")
@@ -53,22 +53,22 @@ def test_a_function_of_ones_own_on_a_table_is_offered():
     assert explorer.mlp.value == GIVEN and explorer.specs()[0].model.phi.values == tuple(phi.values.tolist())
 
 
-def test_a_task_of_ones_own_is_trained_with_the_settings_of_lab_train():
-    explorer = explore(OWN, scale="smoke")
+def test_a_task_of_the_users_is_trained_with_the_settings_of_lab_train():
+    explorer = explore(REVERSED, scale="smoke")
     assert isinstance(explorer, TrainingExplorer) and "reversed" in explorer.task.options[-1][0]
-    (run,) = train(OWN, seeds=1, scale="smoke", progress=False)
+    (run,) = train(REVERSED, seeds=1, scale="smoke", progress=False)
     explorer.seeds.value = 1
     (spec,) = explorer.specs()
     assert (spec.task, spec.model) == (run.spec.task, run.spec.model)
     explorer.train.click()
     assert explorer.wait(60) and explorer.error.value == ""
     assert explorer.figure.data[0].y[-1] == pytest.approx(100 * run.accuracy[-1], abs=2)  # in another order of sums
-    again = explore(OWN, scale="smoke", state=explorer.state)
+    again = explore(REVERSED, scale="smoke", state=explorer.state)
     assert again.task.value == explorer.task.value
 
 
 def test_runs_on_a_task_that_is_not_here_show_their_curves(monkeypatch):
-    run = train(OWN, seeds=1, scale="smoke", progress=False)[0]
+    run = train(REVERSED, seeds=1, scale="smoke", progress=False)[0]
     monkeypatch.setattr(modules, "_remembered", {})  # as in a new process
     explorer = explore(run, scale="smoke")
     np.testing.assert_allclose(explorer.figure.data[0].y, 100 * run.accuracy)

@@ -12,8 +12,8 @@ OF_OTHERS = "add"  # whose settings a task of one's own has: nothing is tuned fo
 
 
 def of_sequences(task: str | Text | Task | OwnTask, scale: str) -> Setting:
-    """The hyper-parameters of a task at a scale. task: a name of `lab.tasks.NAMES`, a text, or a task of one's own, as
-    it is or as its runs name it.
+    """The hyper-parameters of a task at a scale. task: a name of `lab.tasks.NAMES`, a text, or a `lab.Task`, itself or
+    as its runs name it.
 
     >>> of_sequences("mano", "paper").model.width, of_sequences(Text("moby_dick"), "paper").model.width
     (128, 512)
@@ -26,7 +26,7 @@ def of_sequences(task: str | Text | Task | OwnTask, scale: str) -> Setting:
 
 
 def named(task: Task) -> OwnTask:
-    """A task of one's own as specs have it, remembered for training."""
+    """A `lab.Task` as specs name it, remembered for training."""
     spec = OwnTask(task.name, task.digest)
     remember(spec, task)
     return spec

@@ -32,9 +32,9 @@ def check_elementwise(f: Compute, x: Tensor, name: str = "f") -> None:
     Traceback (most recent call last):
     lab.errors.ArgumentError: f is not a function of one number: its value at a point depends on the other points; ...
     """
-    first, second = _value(f, x), _value(f, x)
-    if not _same(first, second):
+    if draws(f, x):
         raise ArgumentError(f"{name} {RANDOM}")
+    first = _value(f, x)
     stays = _staying(x.numel()).view(x.shape)
     middle = x.reshape(-1)[x.numel() // 2]
     other = _value(f, torch.where(stays, x, middle))
@@ -42,9 +42,18 @@ def check_elementwise(f: Compute, x: Tensor, name: str = "f") -> None:
         raise ArgumentError(f"{name} {MIXING}")
 
 
-def check_if_callable(f: Compute, name: str) -> None:
-    """As `check_elementwise`, at points and in a shape that `f` takes. A function that takes none of these shapes, or
-    gives another shape, is left to the model that calls it."""
+def draws(f: Compute, x: Tensor) -> bool:
+    """Whether f(x) differs at a second call, as noise and dropout do.
+
+    >>> draws(torch.rand_like, torch.linspace(-1, 1, 5))
+    True
+    """
+    return not _same(_value(f, x), _value(f, x))
+
+
+def check_unmixed(f: Compute, name: str) -> None:
+    """As `check_elementwise`, at points and in a shape that `f` takes. What takes none of these shapes, gives another
+    one, or draws random numbers, as a noisy ReLU does, is left to the model that calls it."""
     for shape in SHAPES:
         x = torch.linspace(-2.0, 2.0, prod(shape)).view(shape)
         try:
@@ -52,7 +61,8 @@ def check_if_callable(f: Compute, name: str) -> None:
         except Exception:  # the user's code, which may need other shapes, types or devices
             continue
         if fits:
-            check_elementwise(f, x, name)
+            if not draws(f, x):
+                check_elementwise(f, x, name)
             return
 
 

@@ -24,7 +24,7 @@ from lab.nonlinearity.activations import (
 )
 from lab.nonlinearity.channels import ChannelSpline, LazyChannelSpline, channel_axis
 from lab.nonlinearity.checks import check_single
-from lab.nonlinearity.elementwise import check_if_callable
+from lab.nonlinearity.elementwise import check_unmixed
 from lab.nonlinearity.functions import Called
 from lab.nonlinearity.part import Function, as_function, as_module
 from lab.nonlinearity.scaled import ScaledSpline
@@ -54,7 +54,7 @@ def swap(
         tuple of these.
     phi: a `Spline`, any module or function that maps a tensor to its own shape (torch.sin), a name ("relu"), a name in
         the zoo, or what `lab.search` gives. In the place of torch's activations, one without weights has to treat each
-        number by itself, and to give the same at each call: no softmax, no dropout. The model gets copies: `phi` itself
+        number by itself: no softmax. The model gets copies: `phi` itself
         neither moves nor learns. The function that learns is `model.get_submodule(names[0])`.
     learnable: whether its parameters get gradients. None: as in `phi` (splines are frozen by default).
     shared: False: each place has its own copy. True: one module is in all places, so that one function is learned for
@@ -98,7 +98,7 @@ def swap(
         raise ArgumentError(f"{_nothing_fits(model, kinds)}; {what_there_is(model)}")
     unknown = isinstance(phi, Called) or not (is_known(phi) or has_state(phi))
     if unknown and any(is_scalar(place.activation) for place in places):
-        check_if_callable(copy.deepcopy(phi).train(), "phi")  # as it is while the model learns
+        check_unmixed(copy.deepcopy(phi), "phi")
     fresh, homes = {}, {place.name: _home(model, place.name) for place in places}
     if shared and len({device for device, _ in homes.values()}) > 1:
         devices = ", ".join(sorted({str(device) for device, _ in homes.values()}))

@@ -69,10 +69,8 @@ def test_no_spline_is_made_of_what_mixes_or_draws_numbers(name, knots):
         lab.Spline.from_function((MIXED | DRAWN)[name], -4.0, 4.0, knots)
 
 
-def test_dropout_in_evaluation_is_the_identity_and_in_a_model_that_learns_it_is_none():
+def test_dropout_in_evaluation_is_the_identity():
     assert lab.Spline.from_function(nn.Dropout().eval(), -1.0, 1.0, 3).values.tolist() == [-1.0, 0.0, 1.0]
-    with pytest.raises(ArgumentError, match="phi gives other values at each call"):
-        lab.swap(net(), nn.GELU, nn.Dropout().eval())
 
 
 def test_a_table_of_values_is_no_function():
@@ -80,12 +78,19 @@ def test_a_table_of_values_is_no_function():
         lab.Spline.from_function(lambda x: torch.arange(5.0), knots=5)
 
 
-@pytest.mark.parametrize("name", MIXED | DRAWN)
-def test_swap_refuses_it_and_changes_nothing(name):
-    model, said = net(), MIXING if name in MIXED else RANDOM
-    with pytest.raises(ArgumentError, match=f"phi {said[:20]}"):
-        lab.swap(model, nn.GELU, (MIXED | DRAWN)[name])
+@pytest.mark.parametrize("name", MIXED)
+def test_swap_refuses_what_mixes_and_changes_nothing(name):
+    model = net()
+    with pytest.raises(ArgumentError, match=f"phi {MIXING[:20]}"):
+        lab.swap(model, nn.GELU, MIXED[name])
     assert isinstance(model[1], nn.GELU)
+
+
+@pytest.mark.parametrize("name", one_axis(DRAWN))
+def test_an_activation_may_be_noisy_in_a_model(name):
+    model, x = net(), torch.randn(500, 3)
+    lab.swap(model, nn.GELU, DRAWN[name])
+    assert model(x).shape == (500, 4) and not torch.equal(model(x), model(x))
 
 
 def test_what_mixes_can_replace_what_mixes():
@@ -106,16 +111,20 @@ def test_torchs_activations_modules_with_weights_and_other_shapes_are_left_to_th
 
 
 @pytest.mark.parametrize(("given", "said"), [(nn.Softmax(-1), MIXING), (nn.Dropout(), RANDOM)], ids=["mixes", "draws"])
-def test_nothing_is_trained_with_it(given, said, store_folder):
+def test_no_function_of_a_model_of_the_labs_is_made_of_it(given, said, store_folder):
     with pytest.raises(ArgumentError, match=f"mlp: a {type(given).__name__} {said[:20]}"):
         lab.train("memorize", mlp=given, scale="smoke", progress=False)
+    assert not list(store_folder.rglob("*.json"))
+
+
+def test_nothing_is_compared_with_what_mixes(store_folder):
     data = lab.Data.from_arrays(np.zeros((40, 3)), np.arange(40) % 2)
-    with pytest.raises(ArgumentError, match=f"functions.'it'.: phi {said[:20]}"):
+    with pytest.raises(ArgumentError, match=f"functions.'it'.: phi {MIXING[:20]}"):
         lab.compare(
             data,
             lambda seed: nn.Sequential(nn.Linear(3, 4), nn.GELU(), nn.Linear(4, 2)),
             nn.GELU,
-            {"it": given},
+            {"it": nn.Softmax(-1)},
             seeds=1,
             progress=False,
         )

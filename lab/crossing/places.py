@@ -58,7 +58,7 @@ def transformer(scale: str) -> Place:
     """Key–value pairs, memorized by a transformer (transformers paper, Section 3.1)."""
     task_setting = setting("memorize", scale)
     (base,) = task_setting.runs(1, short=True)
-    rates = (task_setting.recipe.rate,) if scale == "smoke" else (0.005, 0.01, 0.02)
+    rates = (task_setting.recipe.rate,) if scale == "smoke" else (0.005, 0.01, 0.02, 0.04)
     return Place("transformer", base, "mlp", Learned(task_setting.search()), rates)
 
 
@@ -67,14 +67,15 @@ def table(scale: str) -> Place:
     name = TABLES[scale]
     base = replace(network(scale, name, RELU), evaluate=(TEST,))
     search, rate = search_table(scale, name, START), base.recipe.rate
-    return Place("perceptron", base, "phi", Learned(search, "phi"), (rate,) if scale == "smoke" else (rate, 3 * rate))
+    rates = (rate,) if scale == "smoke" else (rate, 3 * rate, 9 * rate)
+    return Place("perceptron", base, "phi", Learned(search, "phi"), rates)
 
 
 def hyla(scale: str) -> Place:
     """Fuzzy logic in context, by HYLA (hypernetwork paper, Section 3)."""
     base = replace(logic(scale), seed=0, evaluate=(TEST,))
     rate = base.recipe.rate
-    rates = (rate,) if scale == "smoke" else (0.001, 0.003)
+    rates = (rate,) if scale == "smoke" else (0.001, 0.003, 0.01)
     return Place("HYLA", base, "phi", Learned(search_phi(base, scale), "phi"), rates, "r2")
 
 
@@ -95,7 +96,7 @@ def language(scale: str) -> Place:
         start="gelu",
     )
     rate = base.recipe.rate
-    rates = (rate,) if scale == "smoke" else (rate / 2, rate, 2 * rate)
+    rates = (rate,) if scale == "smoke" else (rate / 4, rate / 2, rate)
     return Place("language model", base, "activation", Learned(search, "activation"), rates)
 
 

@@ -58,7 +58,7 @@ def transformer(scale: str) -> Place:
     """Key–value pairs, memorized by a transformer (transformers paper, Section 3.1)."""
     task_setting = setting("memorize", scale)
     (base,) = task_setting.runs(1, short=True)
-    rates = (task_setting.recipe.rate,) if scale == "smoke" else (0.005, 0.01, 0.02, 0.04)
+    rates = (task_setting.recipe.rate,) if scale == "smoke" else (0.0025, 0.005, 0.01, 0.02, 0.04)
     return Place("transformer", base, "mlp", Learned(task_setting.search()), rates)
 
 
@@ -96,7 +96,7 @@ def language(scale: str) -> Place:
         start="gelu",
     )
     rate = base.recipe.rate
-    rates = (rate,) if scale == "smoke" else (rate / 4, rate / 2, rate)
+    rates = (rate,) if scale == "smoke" else (rate / 8, rate / 4, rate / 2, rate)
     return Place("language model", base, "activation", Learned(search, "activation"), rates)
 
 

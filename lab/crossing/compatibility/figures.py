@@ -123,7 +123,7 @@ ENTRIES = (
                 "the language model's and HYLA's search: knots, and the rate of the knots",
             ),
         ),
-        minutes={"smoke": 0.5, "laptop": 15, "paper": 3000},
+        minutes={"smoke": 0.5, "laptop": 25, "paper": 5000},
         place=("fig", "", 1, ""),
     ),
 )

@@ -57,7 +57,7 @@ def matrix(table: pd.DataFrame) -> go.Figure:
     figure.update_yaxes(
         title_text="function learned in", autorange="reversed", showgrid=False, showline=False, ticks=""
     )
-    figure.update_layout(template=TEMPLATE, height=ROW * len(models) + 90, margin={"l": 130, "r": 16, "t": 14, "b": 86})
+    figure.update_layout(template=TEMPLATE, height=ROW * len(models) + 90, margin={"l": 130, "r": 16, "t": 14, "b": 76})
     one = table["seed"][table["split"] == "test"].nunique() < 2
     set_reading(
         figure,

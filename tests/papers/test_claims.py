@@ -326,6 +326,17 @@ def test_two_functions_at_many_depths_are_no_correlation_over_functions():
     assert (found.word, found.reason) == (ABSENT, "models of 2 functions alone")
 
 
+def test_almost_all_operations_are_all_but_one_in_eight():
+    """ReLU is better on one operation of eight, or on two."""
+    names = [f"operation {i}" for i in range(8)]
+    table, claim = planted_simplicity.grokked(True, names), entry("simplicity/fig28").claims[0]
+    other = {"ReLU": "learned", "learned": "ReLU"}
+    for exceptions, word in ((1, HOLDS), (2, FAILS)):
+        turned = table["task"].isin(names[:exceptions])
+        mixed = table.assign(method=table["method"].where(~turned, table["method"].map(other)))
+        assert claim.verdict(mixed, "overnight").word == word
+
+
 def test_what_steers_to_one_tile_alone_is_not_both():
     table, claim = planted_simplicity.collages(True), entry("simplicity/fig25").claims[0]
     hard = table["method"] == "learned for hard"

@@ -9,13 +9,14 @@ import numpy as np
 
 from lab import estimates
 from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
-from lab.papers.runs import POINTS, compare_one, per_seed, ratio_of_steps, ratios, speed_up, steps_to
+from lab.papers.runs import POINTS, compare_one, gains, per_seed, ratio_of_steps, ratios, speed_up, steps_to
 from lab.papers.simplicity.grokking.settings import LEARNED, LEVEL, RELU
 
 if TYPE_CHECKING:
     import pandas as pd
 
 FASTER = 7.0  # times, from which on "about ten times" is near enough: nearer to ten than to five
+ALMOST_ALL = 8  # of so many operations one may be an exception
 KEPT = 90.0  # % accuracy that counts as high
 ELIMINATED = 10.0  # % of ReLU's delay that may be left where it is "essentially eliminated"
 
@@ -102,11 +103,12 @@ def _keeps(table: pd.DataFrame) -> Verdict:
     return all_of(verdicts)
 
 
-def _better_on_average(table: pd.DataFrame) -> Verdict:
-    """Mean test accuracy over training, learned minus ReLU; over operations."""
-    means = per_seed(table, ["task", "method"]).mean().unstack()
-    gap = estimates.mean(means[LEARNED] - means[RELU], "operations", "operations, of one search each")
-    return Verdict(gap, above=0.0, unit=POINTS)
+def _better_on_almost_all(table: pd.DataFrame) -> Verdict:
+    """Mean test accuracy over training, learned minus ReLU; on every operation but the worst one in `ALMOST_ALL`."""
+    means = per_seed(table, ["task", "method"])
+    pairs = {task: ((task, LEARNED), (task, RELU)) for task in table["task"].unique()}
+    verdicts = sorted(gains(means, pairs, above=0.0, unit=POINTS), key=lambda one: one.effect)
+    return all_of(verdicts[len(verdicts) // ALMOST_ALL :])
 
 
 def sines(functions: pd.DataFrame) -> pd.DataFrame:
@@ -196,7 +198,9 @@ FIG13 = (
 FIG28 = (
     Claim(
         "operations",
-        "Learned activations lead to faster convergence or higher accuracy, over operations",
-        _better_on_average,
+        "In almost all cases (7 of 8), learned activations converge faster or to a higher accuracy",
+        _better_on_almost_all,
+        decides="scale overnight, which has six seeds",
+        hours=0.5,
     ),
 )

@@ -72,7 +72,7 @@ def stored(store: Store) -> list[dict]:
     its first restart; and episodes for steps), model, non-linearities. Damaged ones are listed with a question mark.
 
     >>> sorted({row["task"] for row in stored(Store(SHIPPED)) if row["kind"] == "search"})
-    ['add', 'addreversed', 'shakespeare char']
+    ['add', 'addreversed', 'mano', 'shakespeare char']
     """
     rows = []
     for folder in store.results():

@@ -54,7 +54,7 @@ def has_state(module: nn.Module) -> bool:
     return any(True for _ in module.parameters()) or any(True for _ in module.buffers())
 
 
-def is_scalar(module: nn.Module | Callable) -> bool:
+def is_elementwise(module: nn.Module | Callable) -> bool:
     """Whether this is known to be an activation that treats each number by itself."""
     return is_known(module) if isinstance(module, nn.Module) else one_of(module, FUNCTIONS)
 

@@ -16,8 +16,8 @@ from lab.nonlinearity.activations import (
     Place,
     class_of,
     has_state,
+    is_elementwise,
     is_known,
-    is_scalar,
     one_of,
     places_in,
     what_there_is,
@@ -54,8 +54,8 @@ def swap(
         tuple of these.
     phi: a `Spline`, any module or function that maps a tensor to its own shape (torch.sin), a name ("relu"), a name in
         the zoo, or what `lab.search` gives. In the place of torch's activations, one without weights has to treat each
-        number by itself: no softmax. The model gets copies: `phi` itself
-        neither moves nor learns. The function that learns is `model.get_submodule(names[0])`.
+        number by itself: no softmax. The model gets copies: `phi` itself neither moves nor learns. The function that
+        learns is `model.get_submodule(names[0])`.
     learnable: whether its parameters get gradients. None: as in `phi` (splines are frozen by default).
     shared: False: each place has its own copy. True: one module is in all places, so that one function is learned for
         all layers, as in the papers. Places that shared a module before share one afterwards, in both cases.
@@ -97,7 +97,7 @@ def swap(
     if not places:
         raise ArgumentError(f"{_nothing_fits(model, kinds)}; {what_there_is(model)}")
     unknown = isinstance(phi, Called) or not (is_known(phi) or has_state(phi))
-    if unknown and any(is_scalar(place.activation) for place in places):
+    if unknown and any(is_elementwise(place.activation) for place in places):
         check_unmixed(copy.deepcopy(phi), "phi")
     fresh, homes = {}, {place.name: _home(model, place.name) for place in places}
     if shared and len({device for device, _ in homes.values()}) > 1:

@@ -11,7 +11,7 @@ from lab.papers.claims import Verdict
 from lab.papers.runs import steps_to
 from lab.papers.simplicity.grokking import claims, plots
 from lab.papers.simplicity.grokking.first_steps import FEWEST, reached
-from lab.papers.simplicity.grokking.settings import LEARNED, LEVEL, RELU
+from lab.papers.simplicity.grokking.settings import FLOOR, LEARNED, LEVEL, RELU
 from lab.plots.caption import counted
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def _by_setting(table: pd.DataFrame) -> Iterator[tuple[float, int, pd.DataFrame]
 
 def _fallen(table: pd.DataFrame) -> str:
     """Runs that reached the level, and ended far below it."""
-    back = table[table["step"].notna() & (table["accuracy"] < plots.FLOOR)]
+    back = table[table["step"].notna() & (table["accuracy"] < FLOOR)]
     words = [
         f"{counted(len(rows), 'run')} with {method}, width {width}, at"
         f" {100 * rows['accuracy'].min():.0f} to {100 * rows['accuracy'].max():.0f} %"

@@ -10,14 +10,13 @@ import numpy as np
 from lab import estimates
 from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
 from lab.papers.runs import POINTS, compare_one, gains, per_seed, ratio_of_steps, ratios, speed_up, steps_to
-from lab.papers.simplicity.grokking.settings import LEARNED, LEVEL, RELU
+from lab.papers.simplicity.grokking.settings import FLOOR, LEARNED, LEVEL, RELU
 
 if TYPE_CHECKING:
     import pandas as pd
 
 FASTER = 7.0  # times, from which on "about ten times" is near enough: nearer to ten than to five
 ALMOST_ALL = 8  # of so many operations one may be an exception
-KEPT = 90.0  # % accuracy that counts as high
 ELIMINATED = 10.0  # % of ReLU's delay that may be left where it is "essentially eliminated"
 
 
@@ -99,7 +98,7 @@ def _keeps(table: pd.DataFrame) -> Verdict:
     for case, rows in _cells(table).items():
         ends = 100 * rows[RELU].loc[rows[RELU]["step"].notna(), "accuracy"]
         if len(ends):
-            verdicts.append(Verdict(estimates.mean(ends).cut(0.0, 100.0), above=KEPT, unit="%", case=case))
+            verdicts.append(Verdict(estimates.mean(ends).cut(0.0, 100.0), above=100 * FLOOR, unit="%", case=case))
     return all_of(verdicts)
 
 

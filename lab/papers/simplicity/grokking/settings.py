@@ -27,6 +27,7 @@ OPERATIONS = {"smoke": (ALL[0], ALL[2]), "laptop": ALL[:8], "overnight": ALL[:8]
 SEARCHES = {"smoke": 1, "laptop": 1, "overnight": 3, "paper": 1}
 LONG_SEARCH = 400
 LEVEL = 0.95  # test accuracy that counts as solved (Figure 13)
+FLOOR = 0.9  # test accuracy at the end, below which a run that solved its task counts as overfitted after all
 
 
 @dataclass(frozen=True)

@@ -107,12 +107,11 @@ def _better(table: pd.DataFrame, method: str, over: str) -> Verdict:
 
 def _harder(table: pd.DataFrame) -> Verdict:
     """Accuracy of ReLU in classification, less that in regression to the class id."""
-    modes = {mode: _accuracies(table, mode) for mode in (CLASSIFICATION, REGRESSION)}
-    groups = {
-        (mode, name): one for mode, means in modes.items() for (name, method), one in means.items() if method == RELU
-    }
-    sets = [name for mode, name in groups if mode == REGRESSION]
-    pairs = {TITLES[name]: ((CLASSIFICATION, name), (REGRESSION, name)) for name in sets}
+    groups: dict[tuple, np.ndarray] = {}
+    for mode in (CLASSIFICATION, REGRESSION):
+        groups |= {(mode, *kind): percent for kind, percent in _accuracies(table, mode).items()}
+    sets = [name for mode, name, method in groups if (mode, method) == (REGRESSION, RELU)]
+    pairs = {TITLES[name]: ((CLASSIFICATION, name, RELU), (REGRESSION, name, RELU)) for name in sets}
     return all_of(gains(groups, pairs, "seeds", above=0.0, unit=POINTS))
 
 

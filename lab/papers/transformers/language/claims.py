@@ -30,7 +30,7 @@ from lab.papers.transformers.language.measures import (
     perplexity_changes,
     relative_gains,
 )
-from lab.papers.transformers.language.settings import CODE, PAPER
+from lab.papers.transformers.language.settings import CODE, FROM_GELU, PAPER
 from lab.papers.transformers.settings import ATTENTION, BASELINE, BOTH, MLP
 
 if TYPE_CHECKING:
@@ -68,6 +68,18 @@ def _mlp_is_better(table: pd.DataFrame) -> Verdict:
     return all_of(
         Verdict(effects[MLP], below=0.0, unit="%", case=task) for task, effects in changes.items() if MLP in effects
     )
+
+
+def _in_between(table: pd.DataFrame) -> Verdict:
+    """Training perplexity with a function that was learned from GELU: below GELU's, above that of one from zero."""
+    verdicts = []
+    for task, rows in by_text(of_paper(table)):
+        for base, low, high in ((BASELINE, -inf, 0.0), (MLP, 0.0, inf)):
+            effects = perplexity_changes(rows, "method", base)
+            if FROM_GELU in effects:
+                case = f"{task}, against {base}"
+                verdicts.append(Verdict(effects[FROM_GELU], above=low, below=high, unit="%", case=case))
+    return all_of(verdicts)
 
 
 def _code_gains_more(table: pd.DataFrame) -> Verdict:
@@ -112,6 +124,13 @@ FIG8 = (
         "mlp",
         "Learned MLP functions have a lower perplexity than GELU on each text",
         _mlp_is_better,
+        some_text,
+        TEXTS_DECIDE,
+    ),
+    Claim(
+        "in-between",
+        "With functions learned from GELU, models are between GELU and functions learned from zero",
+        _in_between,
         some_text,
         TEXTS_DECIDE,
     ),

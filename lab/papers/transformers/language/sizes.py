@@ -13,6 +13,7 @@ from lab.papers.transformers.language import claims, size_plots
 from lab.papers.transformers.language.designs import GELU, MODELS, TOGETHER
 from lab.papers.transformers.language.measures import accuracy_gains, by_size, final, over_sizes
 from lab.papers.transformers.language.settings import (
+    FROM_GELU,
     SEEDS,
     SIZES,
     STORIES,
@@ -22,7 +23,7 @@ from lab.papers.transformers.language.settings import (
     origin,
     stories_origin,
 )
-from lab.papers.transformers.language.texts import FROM_GELU, changes
+from lab.papers.transformers.language.texts import changes
 from lab.papers.transformers.settings import ATTENTION, BASELINE, BOTH, MLP, Setting
 from lab.plots.caption import counted, signed
 from lab.plots.style import task_title

@@ -16,7 +16,7 @@ from lab.papers.transformers.language.measures import (
     losses_by_method,
     perplexity_changes,
 )
-from lab.papers.transformers.language.settings import NAMES, SEEDS, TEXTS, language, origin
+from lab.papers.transformers.language.settings import FROM_GELU, NAMES, SEEDS, TEXTS, language, origin
 from lab.papers.transformers.settings import ATTENTION, BASELINE, BOTH, MLP, Setting
 from lab.plots.caption import signed
 from lab.plots.style import task_title
@@ -27,7 +27,7 @@ from lab.statistics import LEVEL
 if TYPE_CHECKING:
     import pandas as pd
 
-LINEAR, FROM_GELU = "linear MLP", "GELU + ours MLP"
+LINEAR = "linear MLP"
 LEARNED = {MLP: ("mlp",), FROM_GELU: ("mlp",), ATTENTION: ("attention",), BOTH: ("mlp", "attention")}
 METHODS = (LINEAR, BASELINE, *LEARNED)
 UNCLEAR = "shakespeare char"  # three seeds do not decide whether the gain diminishes

@@ -16,7 +16,7 @@ from lab.spec import ConstantRate, ModuleEpisodes, ModuleSearch, Restart
 from lab.store import Store
 from lab.training.modules.examples import TRAINED
 from lab.training.modules.fleet import OPTIMIZERS
-from lab.training.optimizers import RULES
+from lab.training.recipes import RULES
 
 GIVEN = ("seed", "device", "progress")  # by lab.search, whatever the user has set
 

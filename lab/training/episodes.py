@@ -21,10 +21,10 @@ from torch import Tensor
 from lab.errors import ArgumentError, check_whole
 from lab.nonlinearity.named import NAMES
 from lab.spec import EpisodeSpec, InterpolatedSpec, Knots, KnotTable, Resolved
+from lab.training.descent import MOMENTS
 from lab.training.inner_task import Moving, check_task, inner_task, most_rows
 from lab.training.interpolation import refine
 from lab.training.knots import Functions, with_places
-from lab.training.optimizers import MOMENTS
 from lab.training.selection import selection_steps
 
 MEMORY = 0.9  # of the running mean of outer losses, by which a restart is followed

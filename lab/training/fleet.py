@@ -23,7 +23,8 @@ from lab.models.mlp import InputFunctions
 from lab.nonlinearity.part import as_module
 from lab.nonlinearity.spline import Spline
 from lab.spec import UNCHANGED, Knots, KnotTable, Resolved, RunSpec
-from lab.training import masked, muon, optimizers, rows, sequences, streams, text  # noqa: F401  its tasks and recipes
+from lab.training import masked, muon, recipes, rows, sequences, streams, text  # noqa: F401  its tasks and recipes
+from lab.training.optimizers import trainable
 
 
 class Fleet:
@@ -40,7 +41,7 @@ class Fleet:
         modules = [build(same) for same in zip(*parts, strict=True)]
         self.model = model_of(self.specs, modules).to(self.device)
         self.parts = dict(zip(specs[0].model.parts, modules, strict=True))  # its non-linearities by name
-        self.weights = optimizers.trainable(self.model)
+        self.weights = trainable(self.model)
         self.optimizer = optimizer(self.recipe, [spec.recipe for spec in specs], self.model)
         self.data = material(specs[0].task, self.specs, self.device)
         self.history = History(len(specs), self.data.columns)

@@ -21,9 +21,9 @@ from lab.models.mlp import MLP
 from lab.seeds import stream
 from lab.spec import EpisodeSpec, Resolved, RunSpec
 from lab.tasks.table import TableTask
+from lab.training.descent import MOMENTS, descend
 from lab.training.fleet import build
 from lab.training.knots import Functions, with_places
-from lab.training.optimizers import MOMENTS, descend
 from lab.training.rows import Rows, TableBatch, held_rows
 from lab.training.sequences import Order
 

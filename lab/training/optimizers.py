@@ -8,55 +8,9 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from lab.errors import ArgumentError, check_whole
-from lab.kinds import check, optimizer, signature
-from lab.models.layers import Norm
-from lab.spec import AdamTrapezoid, AdamWCosine, ConstantRate, RunSpec, replace
+from lab.spec import AdamTrapezoid
+from lab.training.descent import EPSILON, RMS_MEMORY
 from lab.training.schedules import factor
-
-RULES, KEEPS = ("sgd", "rmsprop", "adam"), ("best", "last")  # what a `ConstantRate` may have
-EPSILON = 1e-8
-RMS_MEMORY = 0.99  # as in torch; of squared gradients
-# Matrices in the reference code of the hypernetwork paper, which lets all matrices decay.
-REFERENCE_DECAYS = ("relative", "query.bias", "key.bias", "value.bias")
-
-
-@optimizer.register(AdamTrapezoid)
-def _(recipe: AdamTrapezoid, recipes: Sequence[AdamTrapezoid], model: nn.Module) -> Adam:
-    return Adam(trainable(model), recipe.betas)
-
-
-@optimizer.register(AdamWCosine)
-def _(recipe: AdamWCosine, recipes: Sequence[AdamWCosine], model: nn.Module) -> RunAdamW:
-    decays = [each.decay for each in recipes]
-    return RunAdamW(trainable(model), decays, decaying(model, recipe.decay_tables), recipe.betas)
-
-
-@optimizer.register(ConstantRate)
-def _(recipe: ConstantRate, recipes: Sequence[ConstantRate], model: nn.Module) -> RunAdamW | RunDescent:
-    weights = trainable(model)
-    if recipe.optimizer == "adam":
-        return RunAdamW(weights, [0.0] * len(recipes), [False] * len(weights))
-    return RunDescent(weights, len(recipes), recipe.optimizer == "rmsprop")
-
-
-@signature.register(AdamWCosine)
-def _(recipe: AdamWCosine, spec: RunSpec) -> AdamWCosine:
-    return replace(recipe, rate=0.0, decay=0.0, warmup=0)
-
-
-@signature.register(ConstantRate)
-def _(recipe: ConstantRate, spec: RunSpec) -> ConstantRate:
-    return replace(recipe, rate=0.0)
-
-
-@check.register(ConstantRate)
-def _(recipe: ConstantRate, spec: RunSpec) -> None:
-    if recipe.optimizer not in RULES:
-        raise ArgumentError(f"unknown optimizer {recipe.optimizer!r}; known: {', '.join(RULES)}")
-    if recipe.keep not in KEEPS:
-        raise ArgumentError(f"keep={recipe.keep!r}; give {' or '.join(KEEPS)}")
-    check_whole("average", recipe.average)
 
 
 def trainable(model: nn.Module) -> list[nn.Parameter]:
@@ -152,20 +106,6 @@ class RunRates(torch.optim.Optimizer):
         self.rates = [rate if lives else 0.0 for rate, lives in zip(self.rates, alive, strict=True)]
 
 
-def decaying(model: nn.Module, tables: bool = False) -> list[bool]:
-    """Which of a model's weights decay, in their order: all but biases, norms and relative positions.
-
-    tables: relative positions and the biases of queries, keys and values as well, as in the reference code.
-    """
-    norms = {id(p) for module in model.modules() if isinstance(module, Norm) for p in module.parameters()}
-    flags = []
-    for name, parameter in model.named_parameters():
-        if parameter.requires_grad:
-            exempt = id(parameter) in norms or name.rpartition(".")[2] in ("bias", "relative")
-            flags.append(not exempt or (tables and name.endswith(REFERENCE_DECAYS)))
-    return flags
-
-
 class RunAdamW(RunRates, Fused):
     """AdamW (Loshchilov & Hutter 2019) for weights whose leading axis are runs: each run has its rate and its decay.
 
@@ -228,35 +168,3 @@ class RunDescent(RunRates):
                 square = state["exp_avg_sq"].mul_(RMS_MEMORY).addcmul_(change, change, value=1 - RMS_MEMORY)
                 change = change / square.sqrt().add_(EPSILON)
             weight.addcmul_(rates.view(-1, *[1] * (weight.dim() - 1)), change, value=-1)
-
-
-MOMENTS = {"sgd": (), "rmsprop": ("exp_avg_sq",), "adam": ("exp_avg", "exp_avg_sq")}  # what a rule remembers
-
-
-def descend(
-    rule: str, weight: Tensor, gradient: Tensor, moments: dict[str, Tensor], count: int, rates: Tensor
-) -> tuple[Tensor, dict[str, Tensor]]:
-    """A weight (R, …) after step number `count`, counted from 1, and the rule's moments. rates: (R,), of the runs.
-
-    The constants are torch's defaults. It can be differentiated: where a gradient is zero, too.
-
-    >>> descend("sgd", torch.ones(1, 2), torch.tensor([[1.0, 0.0]]), {}, 1, torch.tensor([0.5]))[0]
-    tensor([[0.5000, 1.0000]])
-    """
-    rates = rates.view(-1, *[1] * (weight.dim() - 1))
-    if rule == "sgd":
-        return weight - rates * gradient, {}
-    nothing = torch.zeros_like(weight)
-    one, two = (0.9, 0.999) if rule == "adam" else (0.0, RMS_MEMORY)
-    square = two * moments.get("exp_avg_sq", nothing) + (1 - two) * gradient**2
-    if rule == "rmsprop":
-        return weight - rates * gradient / (_root(square) + EPSILON), {"exp_avg_sq": square}
-    mean = one * moments.get("exp_avg", nothing) + (1 - one) * gradient
-    size = _root(square) / (1 - two**count) ** 0.5 + EPSILON
-    return weight - rates / (1 - one**count) * mean / size, {"exp_avg": mean, "exp_avg_sq": square}
-
-
-def _root(square: Tensor) -> Tensor:
-    """The square root, with slope 0 at 0, where it is not differentiable and a gradient of zero leads."""
-    positive = square > 0
-    return torch.where(positive, torch.where(positive, square, 1.0).sqrt(), 0.0)

@@ -8,7 +8,8 @@ from lab.kinds import optimizer
 from lab.models.hyper import HyperTransformer
 from lab.spec import AdamTrapezoid, AdamWCosine, HyperModel
 from lab.tasks import Logic
-from lab.training.optimizers import RunAdamW, decaying
+from lab.training.optimizers import RunAdamW
+from lab.training.recipes import decaying
 from lab.training.schedules import factor
 
 TASK = Logic(length=4)

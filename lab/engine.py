@@ -23,7 +23,7 @@ from lab.devices import choose_device, planned_for_gpu
 from lab.errors import LabError, check_whole
 from lab.jobs import episodes, finetuning, runs, two_losses  # noqa: F401  the kinds of jobs that come with the lab
 from lab.jobs.job import Job, jobs_of, perform, wait, work
-from lab.spec import is_search, known_here_alone, needs
+from lab.spec import all_needs, is_search, known_here_alone, needs
 from lab.store import Spec, Store
 from lab.workers import Progress, in_processes, in_this_process
 
@@ -55,7 +55,7 @@ def complete(
     """
     workers, specs = workers or _workers(), list(dict.fromkeys(specs))
     device = choose_device(device) if cluster is None else device
-    before = dict.fromkeys(search for spec in specs for search in _all_searches(spec))
+    before = dict.fromkeys(each for spec in specs for each in [*all_needs(spec), *filter(is_search, [spec])])
     for spec in (*specs, *before):
         work(spec).check(spec)
     wanted, done = list(dict.fromkeys([*before, *specs])), 0
@@ -85,11 +85,6 @@ def complete(
 def _tell(report: Report | None, done: int, total: int, words: str) -> None:
     if report is not None:
         report(done, total, words)
-
-
-def _all_searches(spec: Spec) -> list[Spec]:
-    below = [search for need in needs(spec) for search in [*_all_searches(need), need]]
-    return below + ([spec] if is_search(spec) else [])
 
 
 def _members(cluster: Client, device: str, store: Store) -> Members:

@@ -17,7 +17,7 @@ from lab.jobs.job import Job, work
 from lab.jobs.runs import fleet_size
 from lab.papers.entry import Entry
 from lab.scale import check_scale
-from lab.spec import RunSpec, is_search, needs
+from lab.spec import RunSpec, all_needs, is_search, needs
 
 WORKERS = (1, 8, 64)
 HOUR = 3600.0
@@ -84,14 +84,10 @@ def _planned(scale: str) -> list[tuple[Entry, list[Any]]]:
     for entry in entries().values():
         if scale in entry.scales:
             specs = list(dict.fromkeys(spec for _, spec in entry.plan(scale, entry.seeds[scale])))
-            every = list(dict.fromkeys([*(search for spec in specs for search in _below(spec)), *specs]))
+            every = list(dict.fromkeys([*(each for spec in specs for each in all_needs(spec)), *specs]))
             if every:
                 plans.append((entry, every))
     return plans
-
-
-def _below(spec: Any) -> list[Any]:
-    return [search for need in needs(spec) for search in [*_below(need), need]]
 
 
 def _row(name: str, specs: list[Any], gpu_minutes: float, times: StepTimes) -> Row:

@@ -33,7 +33,7 @@ from lab.spec.modules import (
 from lab.spec.own_tables import OwnTable, own_table
 from lab.spec.parts import Coefficients, Knots, KnotTable, Learned, ModuleFunction, Part, Resolved, Shaped
 from lab.spec.recipes import AdamTrapezoid, AdamWCosine, ConstantRate
-from lab.spec.runs import RunSpec, Search, is_search, needs
+from lab.spec.runs import RunSpec, Search, all_needs, is_search, needs
 from lab.spec.searches import (
     EpisodeSpec,
     InterpolatedSpec,
@@ -82,6 +82,7 @@ __all__ = [
     "SharedSearch",
     "Tuning",
     "TwoLossSpec",
+    "all_needs",
     "as_printed",
     "by_episodes",
     "from_json",

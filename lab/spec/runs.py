@@ -47,6 +47,11 @@ def needs(spec: Any) -> list[Any]:
     return [part.search for part in parts if isinstance(part, Learned)]
 
 
+def all_needs(spec: Any) -> list[Any]:
+    """What has to be there before this spec is trained, and what that needs in turn, first of all; some of it twice."""
+    return [each for need in needs(spec) for each in [*all_needs(need), need]]
+
+
 def is_search(spec: object) -> bool:
     """Whether a spec is of a search, and not of a run."""
     return isinstance(spec, Search)

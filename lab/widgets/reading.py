@@ -10,7 +10,10 @@ from lab.probes import codes_by_layer, contrast, decode
 from lab.probes.contrast import Contrast
 from lab.probes.decoding import Decoding
 from lab.run import Run
-from lab.widgets.problems import problems_of
+from lab.tasks import Logic, Sraven
+from lab.widgets.logic_problems import LogicProblems
+from lab.widgets.problems import Problems
+from lab.widgets.sraven_problems import SravenProblems
 
 Place = tuple[int, int, int]  # layer, query, key, from 0
 Map = tuple[np.ndarray, float]  # points (N, 2), trustworthiness
@@ -81,3 +84,14 @@ class Reading:
         train = np.arange(len(codes)) < len(parts[0])
         # as in the figures: of several classes each counts alike (5F), of terms each is a question of its own (2B)
         return decode(codes, labels, groups, SEED, train=train, shuffles=SHUFFLES, balanced=labels.ndim == 1)
+
+
+def problems_of(run: Run, count: int) -> Problems:
+    """The problems of a run on one of these tasks."""
+    kinds: dict[type, type[Problems]] = {Sraven: SravenProblems, Logic: LogicProblems}
+    if type(run.spec.task) not in kinds:
+        raise ArgumentError(
+            f"{run.spec.task_name} has no latent codes to explore; give a run on sraven or logic, as"
+            " lab.trained('sraven', 'hyla')"
+        )
+    return kinds[type(run.spec.task)](run, count)

@@ -17,7 +17,7 @@ from lab.spec import replace
 from lab.tasks.sraven import RULES
 from lab.widgets import latent
 from lab.widgets.latent import LatentExplorer
-from lab.widgets.problems import problems_of
+from lab.widgets.reading import problems_of
 
 COUNT = 60
 

@@ -1,50 +1,33 @@
-"""Making a figure: train what is missing, measure, draw; or read results that are shipped with the lab."""
+"""Making a figure: train what is missing, measure, draw; or take results that are shipped with the lab."""
 
 from __future__ import annotations
 
-import json
-import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lab.catalogue import registry
-from lab.catalogue.caption import caption, headline
+from lab.catalogue.announcements import announce, name_missing
+from lab.catalogue.drawing import draw, read
 from lab.catalogue.figure import Figure
-from lab.catalogue.provenance import as_json, of_runs
-from lab.catalogue.shipped import (
-    best_scale,
-    copy_searches,
-    facts_of_tasks,
-    folder_of,
-    has_results,
-    has_table,
-    provenance_of,
-    shipped_plan,
-    shipped_table,
-    shipped_tasks,
-)
+from lab.catalogue.provenance import of_runs
+from lab.catalogue.shipped import best_scale, copy_searches, has_results, shipped_tasks
 from lab.catalogue.shipped_histories import shipped_histories
-from lab.catalogue.table_files import digests_of, pack
 from lab.cluster.connection import connected
 from lab.devices import choose_device
-from lab.errors import ArgumentError, LabError, check_whole
+from lab.errors import ArgumentError, check_whole
 from lab.papers.entry import Entry
 from lab.papers.tables import curves
-from lab.plots.caption import counted, true_minus
 from lab.run import MOST_SEEDS, Run, complete
 from lab.scale import BEST, check_scale
-from lab.spec import key, needs
+from lab.spec import needs
 from lab.store import Store, as_store
 
 if TYPE_CHECKING:
     import pandas as pd
     from distributed import Client
-
-LONG = 2.0  # minutes of training that are announced
 
 
 def figure(
@@ -81,9 +64,9 @@ def figure(
     if join and is_read(entry, scale, store, tasks is not None):
         missing = [task for task in entry.tasks if task not in shipped_tasks(entry, scale)]
         if missing and progress:
-            _name_missing(entry, scale, missing)
+            name_missing(entry, scale, missing)
         return read(entry, scale)
-    return _figure(entry, scale, *measured(name, scale, device, seeds, force, store, progress, tasks, cluster, join))
+    return draw(entry, scale, *measured(name, scale, device, seeds, force, store, progress, tasks, cluster, join))
 
 
 def is_read(entry: Entry, scale: str, store: Store, whole: bool = False) -> bool:
@@ -145,37 +128,6 @@ def measured(
     return table, facts, extras
 
 
-def announce(entry: Entry, scale: str, runs: int, missing: int, device: str = "auto") -> None:
-    """Say so before a training that nobody would wait for unprepared. device: that trains; none for a cluster."""
-    place = choose_device(device) if device else ""
-    slow = scale == "paper" and place == "cpu" and entry.minutes[scale] > 1  # less is no training
-    minutes = entry.minutes[scale] * missing / max(1, runs)
-    if minutes >= LONG or slow and missing:
-        long = f"about {counted(max(1, round(minutes)), 'minute')} {_where(scale, place)}"
-        text = f"{entry.name}, scale {scale}: {missing} of {runs} runs have to be trained, {long}."
-        text += " You can interrupt: what is trained is kept, and the next call goes on from there."
-        print(text, file=sys.stderr, flush=True)
-
-
-def _where(scale: str, place: str) -> str:
-    """The machine that an entry's minutes are for, and that which trains, where it is another.
-
-    >>> _where("paper", "cpu")
-    'on a GPU; here it is a CPU, which takes many times as long'
-    """
-    if scale == "paper":
-        return "on a GPU; here it is a CPU, which takes many times as long" if place == "cpu" else "on a GPU"
-    return "on 2 CPU cores; here it is a GPU" if place == "cuda" else "on 2 CPU cores"
-
-
-def _name_missing(entry: Entry, scale: str, missing: list[str]) -> None:
-    """Say which tasks of an entry have no shipped results, and how to train them."""
-    text = f"{entry.name}, scale {scale}: no results of {', '.join(missing)} are shipped; to train them:"
-    text += f" lab.figure({entry.name!r}, {scale!r}, tasks={missing})"
-    text += "; with all tasks named, they are drawn together" if entry.histories else ""
-    print(text, file=sys.stderr, flush=True)
-
-
 def chosen(name: str, scale: str, tasks: Sequence[str] | None = None, store: Store | None = None) -> tuple[Entry, str]:
     """The entry, or the part of it that shows these tasks, and the scale that is meant by `scale`."""
     entry = registry.entry(name)
@@ -221,66 +173,3 @@ def trained(entry: Entry, scale: str, store: Store) -> bool:
     """Whether the store has all runs of an entry; never where there are none to train."""
     planned = entry.plan(scale, entry.seeds[scale])
     return bool(planned) and all(store.has(spec) for _, spec in planned)
-
-
-def read(entry: Entry, scale: str) -> Figure:
-    """A shipped figure, drawn anew from its table; settings and departures are told of the runs that it has."""
-    names = ["table", *(name for name in ("curves", "functions") if has_table(entry.name, scale, name))]
-    extras = {name: shipped_table(entry.name, scale, name) for name in names}
-    facts = provenance_of(entry.name, scale)
-    shown = shipped_tasks(registry.entry(entry.name), scale)
-    if set(entry.tasks) < set(shown):
-        extras = {name: rows[rows["task"].isin(entry.tasks)].reset_index(drop=True) for name, rows in extras.items()}
-        facts = facts_of_tasks(entry, facts)
-    elif len(shown) < len(entry.tasks):
-        entry = entry.for_tasks(shown)
-    table = extras.pop("table")
-    if set(facts["runs"]) == {key(spec) for _, spec in shipped_plan(entry, facts)}:
-        facts |= _settings(entry, scale)  # how the same runs are put into words may have been corrected
-    return _figure(entry, scale, table, facts, extras)
-
-
-def redraw(name: str, scale: str = "laptop") -> None:
-    """Write the image (of the largest scale alone), the plot and the provenance of a shipped figure anew, and pack it.
-
-    The tables stay as they are, and so do their digests. Raises LabError where no image can be made, or a table is not
-    the one that the provenance tells of.
-    """
-    folder = folder_of(name, scale)
-    with tempfile.TemporaryDirectory() as place:
-        *_, last = read(registry.entry(name), scale).write(place, page=False)
-        if not isinstance(last, Path):
-            raise LabError(last)
-        facts = json.loads((Path(place) / "provenance.json").read_text(encoding="utf-8"))
-        facts["tables"] = digests_of(folder)  # of the files here: a number that was read may be written otherwise
-        shutil.copyfile(Path(place) / "figure.json", folder / "figure.json")
-        if scale == best_scale(registry.entry(name)):
-            shutil.copyfile(Path(place) / "figure.png", folder / "figure.png")
-    (folder / "provenance.json").write_bytes(as_json(facts))
-    pack(folder)
-
-
-def _settings(entry: Entry, scale: str) -> dict:
-    """What an entry says of the runs of its plan: a function of their settings alone."""
-    return {
-        "hyperparameters": json.loads(json.dumps(entry.origin.hyperparameters(scale))),
-        "departures": [*entry.notes(scale), *entry.origin.departures(scale)],
-        "guesses": list(entry.origin.guesses),
-    }
-
-
-def _figure(entry: Entry, scale: str, table: pd.DataFrame, facts: dict, extras: dict) -> Figure:
-    results = [entry.functions_summary(extras["functions"])] if entry.functions_summary else []
-    summary = true_minus(" ".join(filter(None, [*results, entry.summary(table)])))
-    plot = entry.plot(table, extras["functions"]) if entry.functions else entry.plot(table)
-    return Figure(
-        plot,
-        table,
-        facts,
-        caption(entry, summary, table, facts),
-        entry.name,
-        scale,
-        summary,
-        extras,
-        headline=headline(entry, summary, facts),
-    )

@@ -11,7 +11,7 @@ from pathlib import Path
 from plotly.offline import get_plotlyjs
 
 from lab.catalogue import table_files
-from lab.catalogue.build import read
+from lab.catalogue.drawing import read
 from lab.catalogue.registry import entries
 from lab.catalogue.scorecard import score
 from lab.catalogue.shipped import RESULTS, best_scale, folder_of, has_results

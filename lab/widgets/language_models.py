@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import nn
 
-from lab.catalogue.build import announce
+from lab.catalogue.announcements import announce
 from lab.catalogue.registry import entry
 from lab.errors import ArgumentError, listed, shown
 from lab.models.methods import method_of

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from lab import tasks
-from lab.catalogue import build
+from lab.catalogue import announcements, build
 from lab.catalogue.build import figure
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
@@ -349,7 +349,7 @@ def test_long_trainings_are_announced(store_folder, monkeypatch, capsys):
     found, store = entry(name), Store()
     specs = [spec for _, spec in found.plan("smoke", 1)]
     store.forget(specs[:2])
-    monkeypatch.setattr(build, "LONG", 0.3)
+    monkeypatch.setattr(announcements, "LONG", 0.3)
     figure(name, scale="smoke")
     said = capsys.readouterr().err
     assert "2 of 3 runs have to be trained" in said and "2 CPU cores" in said and "interrupt" in said
@@ -368,13 +368,13 @@ def test_long_trainings_are_announced(store_folder, monkeypatch, capsys):
     ],
 )
 def test_an_announcement_names_the_device_that_trains(scale, device, said, monkeypatch, capsys):
-    monkeypatch.setattr(build, "choose_device", lambda device: device)
+    monkeypatch.setattr(announcements, "choose_device", lambda device: device)
     some = replace(entry("transformers/fig3"), minutes={"laptop": 14.0, "paper": 16.0})
-    build.announce(some, scale, 4, 2, device)
+    announcements.announce(some, scale, 4, 2, device)
     assert said in capsys.readouterr().err
-    build.announce(replace(some, minutes={"paper": 1.5}), "paper", 4, 2, "cpu")
+    announcements.announce(replace(some, minutes={"paper": 1.5}), "paper", 4, 2, "cpu")
     assert "about 1 minute on a GPU; here it is a CPU" in capsys.readouterr().err, "minutes of a GPU are long on a CPU"
-    build.announce(some, scale, 4, 0, device)
+    announcements.announce(some, scale, 4, 0, device)
     assert capsys.readouterr().err == ""
 
 

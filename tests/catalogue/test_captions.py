@@ -6,13 +6,14 @@ import re
 import numpy as np
 import pytest
 
-from lab.catalogue import build
+from lab.catalogue import drawing
 from lab.catalogue.caption import EARLIER
 from lab.catalogue.figure import WIDTH
 from lab.catalogue.registry import entries, entry
+from lab.catalogue.shipped import has_results
 from lab.plots.caption import counted, signed, wrap
 
-SHIPPED = sorted(name for name in entries() if build.has_results(name, "laptop"))
+SHIPPED = sorted(name for name in entries() if has_results(name, "laptop"))
 every_entry = pytest.mark.parametrize("name", SHIPPED)
 LESS = re.compile(r"(?<![\w.,:)\]–/−-])[-−]0(\.0+)?(?![\d.,]*\d)")  # minus nothing
 IMAGE_SETS = {"house numbers": "svhn", "SVHN": "svhn", "CIFAR": "cifar"}
@@ -20,7 +21,7 @@ IMAGE_SETS = {"house numbers": "svhn", "SVHN": "svhn", "CIFAR": "cifar"}
 
 @functools.cache
 def shipped(name):
-    return build.read(entry(name), "laptop")
+    return drawing.read(entry(name), "laptop")
 
 
 @functools.cache
@@ -102,8 +103,8 @@ def test_an_image_says_what_is_seen_and_the_result_and_a_page_the_rest(name):
 
 @every_entry
 def test_an_image_has_two_rows_of_what_is_seen_and_three_of_the_result(name):
-    others = [scale for scale in entry(name).scales if scale != "laptop" and build.has_results(name, scale)]
-    for one in [shipped(name), *(build.read(entry(name), scale) for scale in others)]:
+    others = [scale for scale in entry(name).scales if scale != "laptop" and has_results(name, scale)]
+    for one in [shipped(name), *(drawing.read(entry(name), scale) for scale in others)]:
         seen, result, *earlier = one.headline.splitlines()
         assert len(wrap(seen, WIDTH)) <= 2, seen
         assert len(wrap(result, WIDTH)) <= 3, result

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from lab import datasets, tasks
-from lab.catalogue import build
+from lab.catalogue import build, drawing
 from lab.catalogue.caption import EARLIER
 from lab.catalogue.listing import listing
 from lab.catalogue.provenance import check
@@ -267,7 +267,7 @@ def test_shipped_results_are_complete_and_belong_to_the_settings(folder):
         found = found.for_tasks(facts["tasks"])
     told = json.loads(json.dumps(found.origin.hyperparameters(scale)))
     assert (facts["hyperparameters"] != told) == (EARLIER in facts), "older settings have to be marked"
-    made, table = build.read(found, scale), pd.read_csv(folder / "table.csv.gz")
+    made, table = drawing.read(found, scale), pd.read_csv(folder / "table.csv.gz")
     drawn = json.loads(gzip.decompress((folder / "figure.json.gz").read_bytes()))
     assert differences(json.loads(made.plot.to_json())["data"], drawn["data"]) == [], "the plot is not the table's"
     assert words(json.loads(made.to_json())) == words(drawn), "its words are not today's: draw it anew"

@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 import torch
 
-from lab.catalogue.build import figure, read
+from lab.catalogue.build import figure
+from lab.catalogue.drawing import read
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
 from lab.catalogue.shipped import best_scale, shipped_table

@@ -7,7 +7,7 @@ sources stand in `data/samples/README.md`.
 from __future__ import annotations
 
 from lab import datasets
-from lab.datasets import convert
+from lab.datasets import cache, convert
 from lab.datasets.sampling import take
 
 TEXTS = ("shakespeare", "moby_dick", "gpt2_merges")
@@ -19,7 +19,7 @@ def main() -> None:
     for name in SHIPPED:
         known = datasets.entry(name)
         arrays = take(name, datasets.fetch(known.sample_of)) if known.sample_of else datasets.fetch(name).arrays
-        datasets.write(datasets.SHIPPED / f"{name}.npz", arrays, small=name in TEXTS)
+        cache.write(datasets.SHIPPED / f"{name}.npz", arrays, small=name in TEXTS)
         print(name, convert.digest(arrays))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from lab.datasets import convert
 
 if TYPE_CHECKING:
-    from lab.datasets import Data
+    from lab.datasets.local import Data
 
 IMAGES = {"train": 5_000, "test": 1_000}
 ROWS = 20_000

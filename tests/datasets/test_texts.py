@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from lab import datasets
-from lab.datasets import code, text
+from lab.datasets import code, local, text
 from lab.datasets.catalogue import CATALOGUE, Dataset
 from lab.datasets.shape import TextShape
 from lab.datasets.unpack import matching
@@ -145,7 +145,7 @@ def test_the_interpreters_modules_are_read_where_they_stand_and_kept_by_its_vers
     assert (
         kept.parent == tmp_path / "cache" and first.origin.removeprefix("the standard library of Python ") in kept.name
     )
-    datasets._load.cache_clear()
+    local._load.cache_clear()
     again = datasets.load("python_stdlib")
     assert again.digest == first.digest and again.origin == first.origin
     assert np.array_equal(again.arrays["text"], first.arrays["text"])

@@ -11,6 +11,7 @@ from lab import datasets, probes
 from lab.catalogue.build import figure
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
+from lab.datasets import local
 from lab.errors import ArgumentError, LabError
 from lab.kinds import check_run as check_rows
 from lab.papers.simplicity.images import settings
@@ -91,7 +92,7 @@ def test_sets_that_have_no_data_are_refused_with_a_word(monkeypatch):
         images("laptop", "letters")
     with pytest.raises(ArgumentError, match="nothing is learned for 'ReLU'"):
         images("laptop").search(RELU)
-    monkeypatch.setattr(datasets, "find", lambda name: None)
+    monkeypatch.setattr(local, "find", lambda name: None)
     with pytest.raises(LabError, match="svhn is not here"):
         images("paper", "svhn")
 

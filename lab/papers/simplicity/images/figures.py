@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from lab.papers.entry import Entry, Planned
-from lab.papers.simplicity.images import captions, claims, function_claims, functions, plots
+from lab.papers.simplicity.images import captions, claims, complexity_plots, function_claims, functions, plots
 from lab.papers.simplicity.images.settings import (
     BASE,
     DEPTHS,
@@ -157,7 +157,7 @@ _MARKERS: dict[str, Any] = {
     "measure": complexities,
     "tasks": _TASKS,
     "seeds": SEEDS,
-    "summary": plots.correlations,
+    "summary": complexity_plots.correlations,
     "notes": _marker_notes,
     "examples": {"smoke": 10, "laptop": 400, "overnight": 400, "paper": 400},
 }
@@ -208,7 +208,7 @@ ENTRIES = (
         f"Test accuracy and complexity of {_SHOWN}",
         "accuracy and complexity are correlated only for regression, where functions learned from zero are best",
         plan=_first,
-        plot=plots.fig4,
+        plot=complexity_plots.fig4,
         origin=origin(FIRST),
         minutes={"smoke": 0.1, "laptop": 9, "overnight": 25, "paper": 150},
         **_MARKERS,
@@ -243,7 +243,7 @@ ENTRIES = (
         f"Test accuracy against training accuracy, and against complexity, of {_SHOWN}",
         "models with learned functions are more accurate than with ReLU, above all those learned from zero",
         plan=plan,
-        plot=plots.fig18,
+        plot=complexity_plots.fig18,
         origin=origin(),
         minutes={"smoke": 0.3, "laptop": 18, "overnight": 50, "paper": 300},
         claims=claims.FIG18,

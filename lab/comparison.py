@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import nan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import nn
 
-from lab import estimates
 from lab.data import measures
 from lab.data.data import Data
+from lab.difference import Difference, difference_of
 from lab.errors import ArgumentError, check_choice, check_number, check_whole, listed, shown
 from lab.nonlinearity.part import as_module, as_part
 from lab.resolve import resolve
@@ -37,36 +36,6 @@ class Trained:
     function: str
     search: int
     spec: RunSpec
-
-
-@dataclass(frozen=True)
-class Difference:
-    """The mean difference of two functions with its interval.
-
-    n, over: how many units there are on the smaller side, and what one is. covers: what would differ in a repetition
-    that the interval is about. low, high: NaN where one run has no interval. diverged: functions of which every run
-    did, so that there is no difference.
-    """
-
-    mean: float
-    low: float
-    high: float
-    n: int
-    over: str
-    covers: str
-    level: float
-    what: str
-    diverged: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        if self.diverged:
-            return f"{self.what}: none, for all runs of {' and '.join(self.diverged)} diverged; give a lower rate"
-        if np.isnan(self.low):
-            why = "give more seeds" if self.n < 2 else "scores do not differ; give more seeds, or more examples to test"
-            return f"{self.what}: {self.mean:+.4g}, no interval ({self.n} {self.over}; {why})"
-        percent = f"{100 * self.level:g} % interval"
-        ends = f"[{self.low:+.4g}, {self.high:+.4g}]"
-        return f"{self.what}: {self.mean:+.4g} {ends} ({percent} over {self.covers}; {self.n} {self.over})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,35 +97,10 @@ class Comparison:
         if not 0 < check_number("level", level) < 1:
             raise ArgumentError(f"level={shown(level)}: give a share above 0 and below 1, such as 0.95")
         groups = {name: self._values(name, metric, at) for name in (a, b)}
-        sign = 1
-        if len(groups[a]) == 1 < len(groups[b]):  # the searched one is the first of `nested`
-            groups, sign = {b: groups[b], a: groups[a]}, -1
-        first, second = groups.values()
-        if len(first) > 1 and len(second) > 1:
-            means = {
-                number: [float(estimates.finite(v).mean()) for v in side if len(estimates.finite(v))]
-                for number, side in enumerate((first, second))
-            }
-            estimate = estimates.compare(means, {"difference": (0, 1)}, "searches and seeds")["difference"]
-            over = "searches"
-        elif len(first) > 1:
-            estimate = estimates.nested(first, second[0])
-            over = estimate.over
-        else:
-            pair = {0: first[0], 1: second[0]}
-            estimate = estimates.compare(pair, {"difference": (0, 1)}, self._covers(a, b))["difference"]
-            over = "seeds"
-        low, high = estimate.interval(level)
-        low, high = (low, high) if sign > 0 else (-high, -low)
-        if low == high:  # equal scores of few examples say nothing of how much seeds differ
-            low = high = nan
         split = self.runs[0].spec.evaluate[0]
         suffix = ", mean over training" if at == "mean" else ""
         what = f"{NAMES.get(metric, metric)} on {split}, {a} minus {b}{suffix}"
-        empty = tuple(
-            name for name, runs in groups.items() if not any(len(estimates.finite(values)) for values in runs)
-        )
-        return Difference(sign * estimate.effect, low, high, estimate.n, over, estimate.covers, level, what, empty)
+        return difference_of(groups, self._covers(a, b), level, what)
 
     def model(self, function: str, seed: int = 0, search: int = 0) -> nn.Module:
         """A trained model in evaluation mode, built by your own function, with the learned or given function in its

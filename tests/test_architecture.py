@@ -19,6 +19,7 @@ LAYERS = (
         "statistics",
         "estimates",
         "correlations",
+        "difference",
         "proportions",
         "workers",
         "locks",

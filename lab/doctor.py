@@ -6,7 +6,6 @@ import os
 import platform
 import tempfile
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import torch
@@ -17,6 +16,7 @@ from lab.errors import LabError
 from lab.nonlinearity import op
 from lab.nonlinearity.zoo import zoo_names
 from lab.store import Store, objects
+from lab.versions import version_of
 
 PACKAGES = (
     "numpy",
@@ -39,7 +39,7 @@ def examine() -> dict[str, str]:
     """
     device = choose_device("auto")
     findings = {"python": platform.python_version(), "torch": str(torch.__version__)}
-    findings |= {name: _version(name) for name in PACKAGES}
+    findings |= {name: version_of(name) for name in PACKAGES}
     findings["device"] = f"{device} ({device_name(device)})"
     findings["spline kernel"] = _or_error(op.describe)
     findings["browser"] = browser() or "none found: figures come without PNG and SVG; install Chromium or Chrome"
@@ -100,10 +100,3 @@ def _can_be_written(folder: Path) -> bool:
             return True
     except OSError:
         return False
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"

@@ -15,10 +15,10 @@ PACKAGES = ("torch", "numpy", "pandas", "plotly")
 
 def versions() -> dict[str, str]:
     """Versions of what makes numbers and drawing: lab (with its commit), Python, torch, numpy, pandas, plotly."""
-    result = {"lab": _version("lab-nonlinearities"), "python": platform.python_version()}
+    result = {"lab": version_of("lab-nonlinearities"), "python": platform.python_version()}
     if commit := lab_commit():
         result["lab_commit"] = commit
-    return result | {name: _version(name) for name in PACKAGES}
+    return result | {name: version_of(name) for name in PACKAGES}
 
 
 def lab_commit() -> str | None:
@@ -64,7 +64,8 @@ def trained_with() -> dict[str, str]:
     return {"commit": lab_commit() or "unknown", "instructions": instructions, "torch": str(torch.__version__)}
 
 
-def _version(package: str) -> str:
+def version_of(package: str) -> str:
+    """The version of a package that is installed."""
     try:
         return version(package)
     except PackageNotFoundError:

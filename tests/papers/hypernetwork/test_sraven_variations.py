@@ -177,7 +177,7 @@ def test_a_map_of_each_layer_in_its_own_panel():
 def test_the_deep_model_is_read_layer_by_layer(made):
     table, ((_, spec),) = made["figA7"].table, planned("hypernetwork/figA7")
     assert set(table["layer"]) == set(range(spec.model.layers)) and set(table["method"]) == {"softmax"}
-    problems = variations.scores([(labels, Run(run, Store())) for labels, run in planned("hypernetwork/figA7")])
+    problems = sraven_figures.scores([(labels, Run(run, Store())) for labels, run in planned("hypernetwork/figA7")])
     assert problems["chosen"].all()
     last = table[(table["layer"] == spec.model.layers - 1) & (table["colouring"] == "rule")]
     other = figure("hypernetwork/figA6", "smoke", progress=False).table  # the same model: 4 layers are most here

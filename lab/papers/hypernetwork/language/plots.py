@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lab.plots.caption import set_reading
+from lab.plots.caption import interval_note, set_reading
 from lab.plots.panels import band, grid, name_axes, place
 from lab.plots.style import colour, method_title, methods_of
-from lab.statistics import INTERVAL, over_seeds
+from lab.statistics import over_seeds
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
@@ -42,6 +42,5 @@ def fig6(table: pd.DataFrame) -> go.Figure:
                 col=at[1],
             )
     name_axes(figure, len(parts), len(parts), "training step", "loss on held-out text (nats a token)")
-    one = table["seed"].nunique() == 1
-    set_reading(figure, f"Lines: mean over seeds. {'One seed only: no interval.' if one else f'Bands: {INTERVAL}.'}")
+    set_reading(figure, f"Lines: mean over seeds. {interval_note(table, 'Bands')}")
     return figure

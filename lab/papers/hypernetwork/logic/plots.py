@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.papers.hypernetwork.printed import AT, PAPER
-from lab.plots.caption import counted, set_reading
+from lab.plots.caption import counted, interval_note, set_reading
 from lab.plots.panels import grid, name_axes, place
 from lab.plots.style import METHOD_SYMBOLS, colour, method_title, methods_of
-from lab.statistics import INTERVAL, diverged, over_seeds
+from lab.statistics import diverged, over_seeds
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
@@ -45,7 +45,8 @@ def fig2c(table: pd.DataFrame) -> go.Figure:
     name_axes(figure, len(fractions), len(fractions), TOKENS, "R² on unseen combinations (%)")
     set_reading(
         figure,
-        f"Lines: R² as in the paper, the mean over sequences of 1 - SE / Var; mean over seeds. {_interval(table)}",
+        "Lines: R² as in the paper, the mean over sequences of 1 - SE / Var; mean over seeds.",
+        interval_note(table, "Whiskers"),
         "Thin dotted: 1 - ΣSE / ΣVar over all sequences, mean over seeds.",
         "Open: printed in the paper (Table A1), ± standard error." if AT[1] in fractions else "",
         _low(table, ["r2_paper_ood", "r2_ood"]),
@@ -80,7 +81,8 @@ def fig_a3(table: pd.DataFrame) -> go.Figure:
     figure.update_xaxes(title_text=TOKENS, row=len(rows))
     set_reading(
         figure,
-        f"R² as in the paper: the mean over sequences of 1 - SE / Var. Lines: mean over seeds. {_interval(table)}",
+        "R² as in the paper: the mean over sequences of 1 - SE / Var. Lines: mean over seeds.",
+        interval_note(table, "Whiskers"),
         "Training loss: mean since the evaluation before, with dropout of attention scores.",
         _low(table, list(rows)[:2]),
         _diverged_runs(table),
@@ -190,7 +192,3 @@ def _diverged_runs(table: pd.DataFrame) -> str:
         if count:
             phrases.append(f"{method_title(method)}, {length} tokens, {100 * held_out:.0f} %: {count} of {runs}")
     return f"Diverged runs (left out of means): {'; '.join(phrases)}." if phrases else ""
-
-
-def _interval(table: pd.DataFrame) -> str:
-    return f"Whiskers: {INTERVAL}." if table["seed"].nunique() > 1 else "One seed only: no interval."

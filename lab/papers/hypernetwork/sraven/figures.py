@@ -57,7 +57,7 @@ def plan(scale: str, seeds: int) -> list[Planned]:
 
 def chosen(runs: Labelled) -> Labelled:
     """Of a grid of hyper-parameters, the runs at the point that is best on `val` for their method."""
-    return [pair for pair, keep in zip(runs, _scores(runs)["chosen"], strict=True) if keep]
+    return [pair for pair, keep in zip(runs, scores(runs)["chosen"], strict=True) if keep]
 
 
 def rules(examples: Examples) -> np.ndarray:
@@ -65,7 +65,8 @@ def rules(examples: Examples) -> np.ndarray:
     return np.array(RULES)[examples.latents["answer_rules"][:, -1].numpy()]
 
 
-def _scores(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+def scores(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+    """The last evaluation of each run; the point of the grid is picked by accuracy on `val`."""
     return finals(runs, "accuracy_val")
 
 
@@ -147,7 +148,7 @@ ENTRIES = (
         "given enough problems and a large enough model, all methods solve 80 % of unseen combinations; HYLA is best"
         " where either is small",
         plan=by_problems,
-        measure=_scores,
+        measure=scores,
         plot=plots.fig4a,
         summary=captions.accuracy,
         notes=_scaling_notes,

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lab.plots.caption import set_reading
+from lab.plots.caption import interval_note, set_reading
 from lab.plots.panels import above, grid, place
 from lab.plots.style import GREY, METHOD_SYMBOLS, SIZE, colour, method_title, methods_of
-from lab.statistics import INTERVAL, over_seeds
+from lab.statistics import over_seeds
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
@@ -64,8 +64,9 @@ def accuracy(table: pd.DataFrame, by: str, *sentences: str) -> go.Figure:
     figure.update_yaxes(title_text=ACCURACY, col=1)
     set_reading(
         figure,
-        f"Solid: unseen combinations, mean over seeds. {_whiskers(table)} Thin dotted: seen combinations, fresh"
-        " problems. Dashed: guessing, 1 of 8 for each feature"
+        "Solid: unseen combinations, mean over seeds.",
+        interval_note(table, "Whiskers"),
+        "Thin dotted: seen combinations, fresh problems. Dashed: guessing, 1 of 8 for each feature"
         f"{'' if by == 'features' else ', drawn for two'}.",
         *sentences,
         _diverged_runs(table),
@@ -101,8 +102,9 @@ def fig_a4(table: pd.DataFrame) -> go.Figure:
     figure.update_yaxes(showticklabels=True, title_text="training loss (nats a feature)", col=1)
     set_reading(
         figure,
-        f"Lines: mean over seeds. {_whiskers(table)} Training loss: mean since the evaluation before, with dropout of"
-        " attention scores; guessing has ln 8 = 2.08.",
+        "Lines: mean over seeds.",
+        interval_note(table, "Whiskers"),
+        "Training loss: mean since the evaluation before, with dropout of attention scores; guessing has ln 8 = 2.08.",
         _diverged_runs(table),
     )
     return figure
@@ -181,10 +183,6 @@ def _name_x(figure: go.Figure, table: pd.DataFrame, by: str, at: tuple[int, int]
         row=at[0],
         col=at[1],
     )
-
-
-def _whiskers(table: pd.DataFrame) -> str:
-    return f"Whiskers: {INTERVAL}." if table["seed"].nunique() > 1 else "One seed only: no interval."
 
 
 def _diverged_runs(table: pd.DataFrame) -> str:

@@ -99,7 +99,7 @@ ENTRIES = (
         "given enough problems and a large enough model, all methods solve 80 % of unseen combinations; HYLA is best"
         " where either is small",
         plan=plan,
-        measure=variations.scores,
+        measure=sraven_figures.scores,
         plot=partial(plots.accuracy, by="layers"),
         summary=partial(variations.summary, by="layers"),
         notes=_few,
@@ -116,7 +116,7 @@ ENTRIES = (
         " the number of layers",
         "training loss for the widths and depths of Figure 4; drawn, without a printed number",
         plan=_all_sizes,
-        measure=variations.scores,
+        measure=sraven_figures.scores,
         plot=plots.fig_a4,
         summary=_losses_summary,
         notes=_loss_notes,

@@ -6,19 +6,17 @@ Where nothing is varied the runs are those of Figure 4A with the fewer problems.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from lab.papers.entry import Entry, Planned
-from lab.papers.hypernetwork.logic.figures import POINT, finals, percent
+from lab.papers.hypernetwork.logic.figures import POINT, percent
 from lab.papers.hypernetwork.origin import origin
 from lab.papers.hypernetwork.settings import FIGURE_METHODS, sraven
 from lab.papers.hypernetwork.sraven import figures as sraven_figures
 from lab.papers.hypernetwork.sraven import plots
 from lab.papers.hypernetwork.sraven_variations.claims import FIG5C, FIG5D, FIGA5
 from lab.plots.style import method_title
-from lab.run import Run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,11 +48,6 @@ def along(
                     problems = spec.recipe.steps * spec.recipe.batch
                     runs.append(({"method": method, "problems": problems, by: value} | point, spec))
     return runs
-
-
-def scores(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
-    """The last evaluation of each run; the point of the grid is picked by accuracy on `val`."""
-    return finals(runs, "accuracy_val")
 
 
 def summary(table: pd.DataFrame, by: str) -> str:
@@ -89,7 +82,7 @@ def _varying(by: str, values: dict[str, tuple], paper: str, varied: str, *senten
     return {
         "tasks": ("sraven",),
         "plan": partial(along, by, values),
-        "measure": scores,
+        "measure": sraven_figures.scores,
         "seeds": SEEDS,
         "plot": lambda table: plots.accuracy(table, by, *sentences),
         "summary": partial(summary, by=by),

@@ -87,7 +87,7 @@ def functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     return pd.DataFrame(rows).round({"x": 6, "value": 6})
 
 
-def summary_fig7(table: pd.DataFrame) -> str:
+def summary_gains(table: pd.DataFrame) -> str:
     """By method: the range over sizes of its accuracy minus the baseline's, and at how many it is above."""
     gains = [accuracy_gains(rows, "method", BASELINE) for _, rows in by_size(table)]
     words = over_sizes({method: gain.effect for method, gain in one.items()} for one in gains)
@@ -154,7 +154,7 @@ ENTRIES = (
         measure=measure,
         functions=functions,
         plot=size_plots.fig7,
-        summary=summary_fig7,
+        summary=summary_gains,
         claims=claims.FIG7,
         origin=stories_origin(),
         seeds=FEW,

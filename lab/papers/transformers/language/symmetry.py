@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 from lab.nonlinearity.part import as_module
 from lab.papers.entry import Entry, Planned
 from lab.papers.transformers.language import claims, symmetry_plots
-from lab.papers.transformers.language.measures import accuracy_gains, by_size, final, over_sizes
 from lab.papers.transformers.language.settings import SIZES, STORIES, language, stories_origin
-from lab.papers.transformers.language.sizes import FEW, of_size
+from lab.papers.transformers.language.sizes import FEW, measure, of_size, summary_gains
 from lab.papers.transformers.settings import BASELINE, MLP
-from lab.plots.style import task_title
 from lab.resolve import resolve
 from lab.run import Run
 from lab.spec import Learned, Part, Shaped
@@ -36,11 +34,6 @@ def plan(scale: str, seeds: int) -> list[Planned]:
     return runs
 
 
-def measure(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
-    """One row a run: task, method, layers, width, and what `measures.final` says."""
-    return final(runs)
-
-
 def functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     """The learned functions and their symmetrized versions: task, method, layers, width, x, value, at the knots between
     which the learned one is not zero."""
@@ -59,14 +52,6 @@ def functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     return pd.DataFrame(rows).round({"x": 6, "value": 6})
 
 
-def summary(table: pd.DataFrame) -> str:
-    """By method: the range over sizes of its accuracy minus the baseline's, and at how many it is above."""
-    gains = [accuracy_gains(rows, "method", BASELINE) for _, rows in by_size(table)]
-    words = over_sizes({method: gain.effect for method, gain in one.items()} for one in gains)
-    title = task_title(table["task"].iloc[0])
-    return f"{title}, held-out accuracy minus the baseline's, in percentage points: {words}."
-
-
 ENTRIES = (
     Entry(
         "transformers/fig12_language",
@@ -80,7 +65,7 @@ ENTRIES = (
         measure=measure,
         functions=functions,
         plot=symmetry_plots.symmetry,
-        summary=summary,
+        summary=summary_gains,
         claims=claims.SYMMETRY,
         origin=stories_origin(),
         seeds=FEW,

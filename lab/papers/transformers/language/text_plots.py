@@ -9,10 +9,10 @@ import numpy as np
 from lab.papers.runs import compare_one
 from lab.papers.transformers.language.measures import losses_by_method, perplexity_changes, spread
 from lab.papers.transformers.settings import BASELINE, MLP
-from lab.plots.caption import set_reading, signed
+from lab.plots.caption import interval_note, set_reading, signed
 from lab.plots.panels import STEP, above, grid, place
 from lab.plots.style import GREY, SIZE, colour, faded, methods_of, task_title
-from lab.statistics import INTERVAL, LEVEL, over_seeds
+from lab.statistics import LEVEL, over_seeds
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
@@ -55,11 +55,10 @@ def fig8(table: pd.DataFrame) -> go.Figure:
         figure.update_xaxes(**below, row=at[0], col=at[1])
         if at[1] == 1:
             figure.update_yaxes(title_text="training perplexity", row=at[0], col=at[1])
-    several = table["seed"].nunique() > 1
     set_reading(
         figure,
         "Lower is better. Numbers: difference from the baseline, in percent.",
-        f"Whiskers: {INTERVAL}." if several else "One seed only: no interval.",
+        interval_note(table, "Whiskers"),
     )
     return figure
 

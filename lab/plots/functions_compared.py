@@ -93,13 +93,20 @@ def draw(curves: pd.DataFrame, metric: str, split: str) -> go.Figure:
 
 
 def _range(values: np.ndarray, percent: bool) -> tuple[float, float] | None:
-    """Of an axis on which all of these are shown; of shares no further than there are any."""
+    """Of an axis on which all of these are shown; of shares no further than there are any.
+
+    >>> _range(np.array([100.0, 100.0]), percent=True)
+    (89.6, 100.4)
+    """
     values = values[np.isfinite(values)]
     if not len(values):
         return None
     values = values.clip(0, 100) if percent else values
-    pad = 0.04 * float(np.ptp(values)) or 0.5
-    return float(values.min()) - pad, float(values.max()) + pad
+    low, high = float(values.min()), float(values.max())
+    if percent and low == high:  # a window that names no shares above 100
+        low = max(low - 10, 0.0)
+    pad = 0.04 * (high - low) or 0.5
+    return low - pad, high + pad
 
 
 def _units(rows: pd.DataFrame) -> pd.DataFrame:

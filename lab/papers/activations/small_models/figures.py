@@ -95,7 +95,7 @@ ENTRIES = (
     Entry(
         "activations/table1",
         "4",
-        "GPT-Neo and RoBERTa with nine activations",
+        "GPT-Neo and RoBERTa with eight activations, and KANs",
         "Held-out loss, accuracy on BLiMP (which of two sentences is grammatical), weights and training time of small"
         " language models that differ in their activation alone (the paper's: 9 million weights, KAN, Kolmogorov–Arnold"
         " networks, 11)",

@@ -73,12 +73,9 @@ def fig25(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
         curves = functions[functions["chosen"].astype(bool) & (functions["spectral"].astype(bool) == spectral)]
         for method in FOR.values():
             _draw_function(figure, curves[curves["method"] == method], method, (2, number + 1))
-        correlations = [
-            like_relu(curves[curves["method"] == method]).removesuffix(" with ReLU") for method in FOR.values()
-        ]
-        _inside(
-            figure, f"{', '.join(filter(None, correlations))} with ReLU" if any(correlations) else "", (2, number + 1)
-        )
+        alike = {names[tile]: like_relu(curves[curves["method"] == method]) for tile, method in FOR.items()}
+        words = ", ".join(f"{name} {r}" for name, r in alike.items() if r)
+        _inside(figure, f"r with ReLU: {words}" if words else "", (2, number + 1))
     name_accuracies(figure, names, 2)
     figure.update_xaxes(title_text="input x", row=2)
     figure.update_yaxes(title_text="φ(x)", row=2, col=1)
@@ -109,7 +106,8 @@ def _draw_restarts(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple
         )
     best = rows[rows["chosen"].astype(bool)]
     _draw_function(figure, best, method, at)
-    _inside(figure, like_relu(best), at)
+    r = like_relu(best)
+    _inside(figure, f"r = {r} with ReLU" if r else "", at)
 
 
 def _inside(figure: go.Figure, text: str, at: tuple[int, int]) -> None:
@@ -132,11 +130,11 @@ def _inside(figure: go.Figure, text: str, at: tuple[int, int]) -> None:
 
 
 def like_relu(rows: pd.DataFrame) -> str:
-    """How far a function is ReLU, in words."""
+    """The correlation of a function's values with ReLU's, in words; empty where there is none."""
     if rows.empty or np.ptp(rows["value"]) == 0:
         return ""
     correlation = np.corrcoef(rows["x"].clip(lower=0), rows["value"])[0, 1].round(2) + 0.0  # no -0.00
-    return true_minus(f"r = {correlation:.2f} with ReLU")
+    return true_minus(f"{correlation:.2f}")
 
 
 def _draw_function(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int, int]) -> None:

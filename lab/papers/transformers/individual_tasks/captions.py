@@ -54,7 +54,7 @@ def shapes(table: pd.DataFrame) -> str:
         if not learned(task, rows["accuracy"].iloc[0])
     ]
     count = table["task"].nunique()
-    text = f"{count - len(dead)} of {count} are of models that learned their task"
+    text = f"{count - len(dead)} of {count} are of models that do better than a trivial answer"
     return f"{text}; grey, of models no better than a trivial answer: {', '.join(dead)}." if dead else f"{text}."
 
 

@@ -101,7 +101,7 @@ def best_scale(entry: Entry) -> str:
 
     >>> from lab.catalogue.registry import entry
     >>> best_scale(entry("transformers/fig6"))
-    'laptop'
+    'paper'
     """
     whole = [scale for scale in entry.scales if set(entry.tasks) <= set(shipped_tasks(entry, scale))]
     return whole[-1] if whole and whole[-1] != "smoke" else "laptop"

@@ -392,7 +392,7 @@ def test_of_an_entry_that_is_shipped_in_part_this_part_is_shown(store_folder, ca
 
 
 def test_the_best_scale_is_the_largest_that_is_shipped_or_trained_here(made, tmp_path):
-    small = entry("transformers/fig6")
+    small = entry("transformers/fig4")
     large = replace(small, plan=lambda scale, seeds: small.plan("smoke", seeds), seeds=dict(small.seeds, paper=1))
     assert build._largest_here(large, Store(tmp_path)) == "laptop", "the scale that is shipped"
     assert build._largest_here(large, Store()) == "paper", "its runs are those of `made`"

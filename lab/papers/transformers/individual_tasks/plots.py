@@ -76,9 +76,10 @@ def fig10(table: pd.DataFrame) -> go.Figure:
     for row, task in enumerate(tasks, 1):
         for column, method in enumerate(methods, 1):
             rows = table[(table["task"] == task) & (table["method"] == method)]
-            if column > 1 and methods[0] == "baseline":
-                draw_reference(figure, table[(table["task"] == task) & (table["method"] == "baseline")], (row, column))
             if len(rows):
+                if column > 1 and methods[0] == "baseline":
+                    reference = table[(table["task"] == task) & (table["method"] == "baseline")]
+                    draw_reference(figure, reference, (row, column))
                 draw_runs(figure, rows, method, (row, column), legend=False)
             else:
                 write_in(figure, "not trained at this scale", (row, column))

@@ -173,7 +173,8 @@ def test_the_step_that_a_matrix_reads_is_a_step_of_evaluation(task, scale):
 @every_scale
 def test_figures_share_the_runs_that_they_can_share(scale):
     """So that the second figure costs what is new in it, and a number is the same wherever it is shown."""
-    fig = {number: runs_of(f"transformers/fig{number}", scale, 2) for number in (2, 3, 4, 5, 6, 10, 11, 12)}
+    fig = {number: runs_of(f"transformers/fig{number}", scale, 2) for number in (2, 3, 4, 5, 6, 11, 12)}
+    fig[10] = runs_of("transformers/fig10", scale, 4)  # where MANO has half as many seeds, it has those of the others
     first = {spec for spec in fig[2] if all(search.seed == 0 for search in needs(spec))}
     assert first <= fig[10] and fig[6] <= fig[10] and fig[5] <= fig[11]
     full = {spec for spec in fig[4] if spec.model.width == setting(spec.task, scale).model.width}

@@ -115,7 +115,7 @@ def test_what_would_decide_a_claim_is_said_of_open_ones_alone(tmp_path):
         assert bool(row["reason"]) == (row["verdict"] == ABSENT)
         assert row["decides"] or isnan(row["hours"]), "hours are of something"
     fast = scorecard.as_text(scorecard.score())
-    assert "would decide it: ADD with more steps" in " ".join(fast.split()) and "(2 h)" in fast
+    assert "would decide it: ADDMOD with six searches (0.5 h)" in " ".join(fast.split())
 
 
 def test_a_second_table_is_read_where_a_claim_is_about_functions(tmp_path):

@@ -19,7 +19,7 @@ def announce(entry: Entry, scale: str, runs: int, missing: int, device: str = "a
     if minutes >= LONG or slow and missing:
         long = f"about {counted(max(1, round(minutes)), 'minute')} {_where(scale, place)}"
         text = f"{entry.name}, scale {scale}: {missing} of {runs} runs have to be trained, {long}."
-        text += " You can interrupt: what is trained is kept, and the next call goes on from there."
+        text += " You can interrupt: what is trained is stored, and the next call goes on from there."
         print(text, file=sys.stderr, flush=True)
 
 

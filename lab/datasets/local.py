@@ -87,7 +87,7 @@ def _load(name: str, path: Path, changed: int) -> Data:
 
 
 def digest(name: str) -> str:
-    """SHA-256 of the content of a set that is here; what was kept is not read for it. MissingError as for `load`.
+    """SHA-256 of the content of a set that is here; a file in the cache is not read for it. MissingError as for `load`.
 
     >>> digest("moby_dick") == load("moby_dick").digest
     True
@@ -111,7 +111,7 @@ def verify(name: str) -> str | None:
 
 
 def _whole(name: str, path: Path, remedy: str) -> Data:
-    """What is shipped or was kept, compared with the catalogue and with the digest that it had."""
+    """What is shipped or in the cache, compared with the catalogue and with the digest that it had."""
     known = entry(name)
     try:
         arrays, origin, stored_digest = cache.read(path, known.shape.bytes)
@@ -151,7 +151,7 @@ def _from_folder(name: str) -> Data:
 
 
 def accept(known: Dataset, arrays: convert.Arrays, origin: str) -> Data:
-    """What a source gave, once it is kept in the cache. SourceError where it is something else."""
+    """What a source gave, once it is stored in the cache. SourceError where it is something else."""
     sha256 = convert.digest(arrays)
     if known.digest not in (None, sha256):
         raise SourceError(f"{origin} gave other data (SHA-256 {sha256[:12]}…, not {known.digest[:12]}…)")
@@ -166,7 +166,7 @@ def _shipped(name: str) -> Path:
 
 
 def cache_path(known: Dataset) -> Path:
-    """Where it is kept once it was read; of what comes with the interpreter, for each version."""
+    """Its file in the cache; of what comes with the interpreter, for each version."""
     return cache.path(f"{known.name}-{known.installed.version}" if known.installed else known.name)
 
 

@@ -10,7 +10,7 @@ from lab.errors import LabError
 
 
 def fetch(name: str) -> Data:
-    """The set from what is here, or else from its sources in their order; kept in the cache.
+    """The set from what is here, or else from its sources in their order; stored in the cache.
 
     MissingError, one line: what was tried, and the file that would satisfy it.
     """
@@ -23,7 +23,7 @@ def fetch(name: str) -> Data:
     if known.sample_of and not known.sources:
         arrays = take(name, fetch(known.sample_of))
         return accept(known, arrays, f"taken from {known.sample_of}")
-    with cache.unfinished(cache.folder()) as folder:  # first of all: what cannot be kept is not fetched
+    with cache.unfinished(cache.folder()) as folder:  # first of all: what cannot be stored is not fetched
         for source in known.sources:
             try:
                 arrays = source.read(source.files(folder, known.shape.bytes))

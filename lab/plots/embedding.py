@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 
 from lab.plots.caption import set_reading, true_minus
-from lab.plots.panels import BOTTOM, grid, name_axes, place
-from lab.plots.style import GREY, SEQUENCE, SEQUENTIAL, SIZE, method_title
+from lab.plots.colour_bars import colour_axis, place_bars
+from lab.plots.panels import grid, name_axes, place
+from lab.plots.style import GREY, SEQUENCE, SIZE, method_title
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import plotly.graph_objects as go
@@ -19,7 +20,6 @@ NAMES = {"tsne": "t-SNE", "umap": "UMAP", "pca": "PCA"}
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x")  # a second way to tell labels apart
 OTHERS, OTHER_INK = "other", "#D0D0D0"  # labels beyond the colours there are
 NEIGHBOURS = 10  # of a point on the map, by which it is told how far points of a label lie together
-BAR = 46  # px of a colour bar, below everything
 ROW = 20  # px of a row of the legend
 COLOURS = tuple(colour for colour in SEQUENCE if colour != GREY)
 
@@ -102,7 +102,7 @@ def _drawn(
     figure.update_layout(legend={"itemsizing": "constant"})  # larger than the points
     name_axes(figure, len(panels), columns, f"{' / '.join(kinds)} (no unit)", "")
     figure.update_xaxes(title_standoff=18)
-    _place_bars(figure, numbers)
+    place_bars(figure, numbers)
     set_reading(
         figure,
         "One point an example: the attention scores across heads of one query and key.",
@@ -188,37 +188,11 @@ def _draw_values(figure: go.Figure, points: pd.DataFrame, number: int, at: tuple
         name=colouring,
         showlegend=False,
         mode="markers",
-        marker={"color": points["value"], "coloraxis": _axis(number), "size": 3.5, "opacity": 0.75},
+        marker={"color": points["value"], "coloraxis": colour_axis(number), "size": 3.5, "opacity": 0.75},
         hovertemplate=f"{colouring} %{{marker.color:.3g}}<extra></extra>",
         row=at[0],
         col=at[1],
     )
-
-
-def _axis(number: int) -> str:
-    return f"coloraxis{number + 1 if number else ''}"
-
-
-def _place_bars(figure: go.Figure, colourings: list[str]) -> None:
-    """A colour bar for each colouring by numbers, side by side below the panels."""
-    if not colourings:
-        return
-    inner = figure.layout.height - figure.layout.margin.t - BOTTOM
-    for number, colouring in enumerate(colourings):
-        bar = {
-            "orientation": "h",
-            "thickness": 9,
-            "len": 0.9 / len(colourings),
-            "x": (number + 0.5) / len(colourings),
-            "y": -BOTTOM / inner,
-            "yanchor": "top",
-            "ypad": 0,
-            "outlinewidth": 0,
-            "title": {"text": colouring, "side": "top", "font": {"size": SIZE - 1}},
-            "tickfont": {"size": SIZE - 1},
-        }
-        figure.update_layout({_axis(number): {"colorscale": SEQUENTIAL, "colorbar": bar}})
-    figure.update_layout(height=figure.layout.height + BAR, margin={"b": BOTTOM + BAR})
 
 
 def _tell(figure: go.Figure, points: pd.DataFrame, at: tuple[int, int]) -> None:

@@ -103,7 +103,7 @@ def _range(values: np.ndarray, percent: bool) -> tuple[float, float] | None:
         return None
     values = values.clip(0, 100) if percent else values
     low, high = float(values.min()), float(values.max())
-    if percent and low == high:  # a window that names no shares above 100
+    if percent and low == high:  # a wider window, so that no tick is above 100
         low = max(low - 10, 0.0)
     pad = 0.04 * (high - low) or 0.5
     return low - pad, high + pad

@@ -7,20 +7,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lab.plots.colour_bars import place_bars
 from lab.plots.panels import grid
-from lab.plots.style import CELL_INK, SEQUENTIAL
+from lab.plots.style import CELL_INK
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import plotly.graph_objects as go
 
 TITLES = ("the function", "the model")
-BELOW, BAR = 45, 30  # px: from the panels to the bar of colours, and the space that it takes
 
 
 def frame() -> go.Figure:
     """Two empty planes with one scale of colours: the function, the model; on each, the examples in context."""
     figure = grid(TITLES, 2, height=250, top=40, share_y=False)
-    inner = figure.layout.height - figure.layout.margin.t - figure.layout.margin.b
     for column in (1, 2):
         figure.add_heatmap(x=[], y=[], z=[], coloraxis="coloraxis", row=1, col=column)
     for column in (1, 2):
@@ -35,10 +34,8 @@ def frame() -> go.Figure:
             col=column,
         )
     figure.update_traces(hovertemplate="%{x:.2f}, %{y:.2f}: %{z:.2f}<extra></extra>", selector={"type": "heatmap"})
-    # below: at the right the buttons of the plot would cover its numbers
-    bar = {"orientation": "h", "thickness": 9, "len": 0.9, "x": 0.5, "y": -BELOW / inner, "yanchor": "top", "ypad": 0}
-    figure.update_layout(height=figure.layout.height + BAR, margin={"b": figure.layout.margin.b + BAR})
-    figure.update_layout(coloraxis={"colorscale": SEQUENTIAL, "cmin": 0, "cmax": 1, "colorbar": bar})
+    place_bars(figure, ["truth value"])
+    figure.update_layout(coloraxis={"cmin": 0, "cmax": 1})
     figure.add_annotation(xref="x2 domain", yref="y2 domain", x=0.5, y=0.5, showarrow=False)
     return figure
 

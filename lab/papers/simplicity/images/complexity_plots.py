@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.papers.simplicity.images.claims import rank
-from lab.papers.simplicity.images.plots import diverged_runs, methods_of
+from lab.papers.simplicity.images.plots import diverged_runs
 from lab.papers.simplicity.images.settings import CLASSIFICATION, TITLES
 from lab.plots.caption import set_reading, true_minus
 from lab.plots.panels import above, grid, log_axis, place
-from lab.plots.style import BLACK, METHOD_SYMBOLS, SIZE, colour, faded, method_title
+from lab.plots.style import BLACK, METHOD_SYMBOLS, SIZE, colour, faded, method_title, methods_of
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
@@ -84,7 +84,7 @@ def rank_interval(table: pd.DataFrame, seed: int = 0) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _told_rank(table: pd.DataFrame) -> str:
+def _rank_text(table: pd.DataFrame) -> str:
     low, high = rank_interval(table)
     interval = "" if np.isnan(low) else f" [{low:.2f}, {high:.2f}]"
     return true_minus(f"{rank(table):.2f}{interval}")
@@ -99,7 +99,7 @@ def _against_complexity(figure: go.Figure, rows: pd.DataFrame, at: tuple[int, in
     unit = "probability" if len(rows) and rows["mode"].iloc[0] == CLASSIFICATION else "class id"
     figure.update_xaxes(title_text=f"total variation ({unit})", row=at[0], col=at[1], **log_axis(rows["tv"]))
     if len(every) > 2:
-        above(figure, f"ρ = {_told_rank(every)}", *at, side="right", size=SIZE - 1)
+        above(figure, f"ρ = {_rank_text(every)}", *at, side="right", size=SIZE - 1)
 
 
 def _flat(table: pd.DataFrame) -> str:
@@ -131,7 +131,7 @@ def correlations(table: pd.DataFrame) -> str:
     """Rank correlations in a sentence."""
     rows = table[~table["diverged"].astype(bool)]
     words = [
-        f"{TITLES[name]}, {mode} {_told_rank(part)}"
+        f"{TITLES[name]}, {mode} {_rank_text(part)}"
         for (name, mode), part in rows.groupby(["set", "mode"], sort=False)
         if len(part) > 2
     ]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lab.papers.simplicity.images.claims import retained
-from lab.papers.simplicity.images.settings import FROM_ZERO, METHODS, REGRESSION, RELU, TITLES
+from lab.papers.simplicity.images.settings import FROM_ZERO, REGRESSION, RELU, TITLES
 from lab.plots.caption import set_reading
 from lab.plots.panels import grid, name_axes, place
-from lab.plots.style import METHOD_SYMBOLS, colour, faded, method_title
+from lab.plots.style import METHOD_SYMBOLS, colour, faded, method_title, methods_of
 from lab.statistics import INTERVAL, diverged, over_seeds
 
 if TYPE_CHECKING:  # imported where a figure is drawn
@@ -132,12 +132,6 @@ def _marks(
         hovertemplate="%{y:.1f} % (mean), %{customdata[0]} hidden layers",
         **where,
     )
-
-
-def methods_of(table: pd.DataFrame) -> list[str]:
-    """The methods of a table, in their order."""
-    here = set(table["method"])
-    return [method for method in METHODS if method in here]
 
 
 def diverged_runs(table: pd.DataFrame) -> str:

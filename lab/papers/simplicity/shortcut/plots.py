@@ -73,9 +73,9 @@ def fig25(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
         curves = functions[functions["chosen"].astype(bool) & (functions["spectral"].astype(bool) == spectral)]
         for method in FOR.values():
             _draw_function(figure, curves[curves["method"] == method], method, (2, number + 1))
-        alike = {names[tile]: like_relu(curves[curves["method"] == method]) for tile, method in FOR.items()}
-        words = ", ".join(f"{name} {r}" for name, r in alike.items() if r)
-        _inside(figure, f"r with ReLU: {words}" if words else "", (2, number + 1))
+        alike = {names[tile]: relu_correlation(curves[curves["method"] == method]) for tile, method in FOR.items()}
+        words = "<br>".join(f"{name} {r}" for name, r in alike.items() if r)
+        _inside(figure, f"r with ReLU:<br>{words}" if words else "", (2, number + 1))
     name_accuracies(figure, names, 2)
     figure.update_xaxes(title_text="input x", row=2)
     figure.update_yaxes(title_text="φ(x)", row=2, col=1)
@@ -106,22 +106,23 @@ def _draw_restarts(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple
         )
     best = rows[rows["chosen"].astype(bool)]
     _draw_function(figure, best, method, at)
-    r = like_relu(best)
+    r = relu_correlation(best)
     _inside(figure, f"r = {r} with ReLU" if r else "", at)
 
 
 def _inside(figure: go.Figure, text: str, at: tuple[int, int]) -> None:
-    """A line at the lower right end of a panel."""
+    """Lines in the upper left corner of a panel, where a function like ReLU is far away."""
     if not text:
         return
     figure.add_annotation(
         text=text,
         xref="x domain",
         yref="y domain",
-        x=0.99,
-        y=0.01,
-        xanchor="right",
-        yanchor="bottom",
+        x=0.02,
+        y=0.98,
+        xanchor="left",
+        yanchor="top",
+        align="left",
         showarrow=False,
         font={"size": SIZE - 2},
         row=at[0],
@@ -129,7 +130,7 @@ def _inside(figure: go.Figure, text: str, at: tuple[int, int]) -> None:
     )
 
 
-def like_relu(rows: pd.DataFrame) -> str:
+def relu_correlation(rows: pd.DataFrame) -> str:
     """The correlation of a function's values with ReLU's, in words; empty where there is none."""
     if rows.empty or np.ptp(rows["value"]) == 0:
         return ""

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 FIG2_TASKS = ("memorize", "addmod", "add", "mano")
 # Where functions of the attention are learned, too: on the other tasks that takes 2 to 6 hours of a core a search.
 BOTH_TASKS = {"paper": ("memorize", "addmod", "add", "addreversed", "parentheses")}
-# Times as many: the baseline of ADD has one plateau or another; at the paper's settings a run of MANO takes most of an
-# hour of a core.
-TIMES_SEEDS = {"laptop": {"add": 6.0}, "paper": {"mano": 0.5}}
+# How many times as many seeds a task has as others: the baseline of ADD ends on one plateau or another; at the paper's
+# settings a run of MANO takes most of an hour of a core.
+SEED_FACTORS = {"laptop": {"add": 6.0}, "paper": {"mano": 0.5}}
 WIDTHS = {"smoke": (8, 16), "laptop": (8, 16, 32, 64), "paper": (8, 16, 32, 64, 128)}
 
 
@@ -43,8 +43,8 @@ def by_method(task: str, scale: str, seeds: int, methods: Sequence[str] = (BASEL
 
 
 def _seeds(task: str, scale: str, seeds: int) -> int:
-    """Of the baseline and of the learned MLP function; those with learned attention are fewer."""
-    return max(1, round(seeds * TIMES_SEEDS.get(scale, {}).get(task, 1)))
+    """How many seeds a task has of the baseline and of the learned MLP function."""
+    return max(1, round(seeds * SEED_FACTORS.get(scale, {}).get(task, 1)))
 
 
 def _fig2(scale: str, seeds: int) -> list[Planned]:
@@ -153,7 +153,7 @@ def mlp_inputs(run: Run, examples: int = 200):
 def _seed_notes(scale: str) -> list[str]:
     """Tasks that more or fewer runs are trained of than of the others."""
     return [
-        f"{task}: {times:g} times as many seeds as other tasks" for task, times in TIMES_SEEDS.get(scale, {}).items()
+        f"{task}: {times:g} times as many seeds as other tasks" for task, times in SEED_FACTORS.get(scale, {}).items()
     ]
 
 

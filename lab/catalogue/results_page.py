@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from math import isfinite
 
 from lab.catalogue.registry import entries
-from lab.catalogue.scorecard import described, measured, total
-from lab.papers.claims import ABSENT, FAILS, HOLDS, UNDECIDED
+from lab.catalogue.scorecard import described, measured, on_stand_in, total
+from lab.papers.claims import ABSENT, FAILS, HOLDS, ON_STAND_IN, UNDECIDED
 
 HEADINGS = {
     HOLDS: "Holds",
     FAILS: "Does not hold",
+    ON_STAND_IN[HOLDS]: "Holds on a stand-in: another text, data set or size than the paper's",
+    ON_STAND_IN[FAILS]: "Does not hold on a stand-in: another text, data set or size than the paper's",
     UNDECIDED: "Not decided: the interval has both answers in it",
     ABSENT: "Not measured here",
 }
@@ -27,7 +29,8 @@ INTRODUCTION = """# Results
 
 What the papers claim, next to what the results that ship with the lab say. This page is written by
 `lab scorecard --markdown > RESULTS.md`; `lab scorecard` prints the same with the region that each claim names and what
-each interval covers. Brackets: 95 % intervals, wider where the worst or the best of several cases is taken.
+each interval covers. Brackets: 95 % intervals, wider where the worst or the best of several cases is taken. What is
+measured on a stand-in (a text, a data set or a size that is not the paper's) counts by itself, never as holds.
 """
 
 
@@ -61,6 +64,8 @@ def _item(row: dict, title: str) -> str:
     parts = [f"- **{row['claim']}.** {title} (`{row['entry']}`, {row['scale']})."]
     if isfinite(row["effect"]) and not row["reason"]:
         parts.append(f"{measured(row, covers=False)}.")
+    if words := on_stand_in(row):
+        parts.append(f"{words[0].upper()}{words[1:]}.")
     if row["reason"]:
         parts.append(f"{row['reason'][0].upper()}{row['reason'][1:]}.")
     if row["decides"]:

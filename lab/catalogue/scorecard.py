@@ -13,7 +13,7 @@ from lab.catalogue.shipped import RESULTS, tasks_of
 from lab.catalogue.table_files import find, read
 from lab.errors import ArgumentError, LabError, check_path, shortened
 from lab.papers.agreement import agreement
-from lab.papers.claims import ABSENT, FAILS, HOLDS, UNDECIDED, Claim, absent
+from lab.papers.claims import ABSENT, OPEN, WORDS, Claim, absent
 from lab.papers.entry import Entry
 from lab.scale import SCALES, check_scale
 from lab.statistics import LEVEL
@@ -35,16 +35,18 @@ def scorecard(scale: str | None = None, results: str | Path = RESULTS) -> pd.Dat
         largest at which some are.
     results: a folder with tables in ENTRY/SCALE, as `lab figure` writes into `out`. Default: the shipped results.
 
-    Columns: id, entry, claim, scale; verdict, and reason (why it is not measured); effect, with its interval from low
-    to high at a level (.95, or more where it is corrected for several cases), and unit; above, below: where the claim
-    says that the effect lies; n, over: how many units there are, and of what; covers: what the interval is about; case:
-    which of several decides. For a claim that is open, decides: what would decide it, and hours: on a machine of two
-    cores (NaN where that takes a GPU, or data that are not here).
+    Columns: id, entry, claim, scale; verdict, reason (why it is not measured) and stand_in (what was measured in place
+    of the paper's text, data or size; else ""); effect, with its interval from low to high at a level (.95, or more
+    where it is corrected for several cases), and unit; above, below: where the claim says that the effect lies; n,
+    over: how many units there are, and of what; covers: what the interval is about; case: which of several decides. For
+    a claim that is open, or has a stand-in alone, decides: what would decide it, and hours: on a machine of two cores
+    (NaN where that takes a GPU, or data that are not here).
 
     Raises ArgumentError for an unknown scale or folder, LabError for a table that does not fit its entry.
 
     >>> card = scorecard("laptop")
-    >>> set(card["verdict"]) <= {"holds", "does not hold", "not decided", "not measured here"}
+    >>> words = {"holds", "does not hold", "holds on a stand-in", "does not hold on a stand-in", "not decided"}
+    >>> set(card["verdict"]) <= {*words, "not measured here"}
     True
     """
     import pandas as pd
@@ -92,7 +94,7 @@ def _tables(entry: Entry, scale: str | None, folder: Path) -> tuple[str, dict[st
 def _claim(entry: Entry, claim: Claim, scale: str, tables: dict[str, pd.DataFrame]) -> dict:
     table = tables.get("functions" if claim.of_functions else "table")
     verdict = absent(NOT_HERE) if table is None else claim.verdict(table, scale)
-    open_ = verdict.word in (UNDECIDED, ABSENT)
+    open_ = verdict.word in OPEN
     row = {
         "id": f"{entry.name}/{claim.name}",
         "entry": entry.name,
@@ -100,6 +102,7 @@ def _claim(entry: Entry, claim: Claim, scale: str, tables: dict[str, pd.DataFram
         "scale": scale,
         "verdict": verdict.word,
         "reason": verdict.reason,
+        "stand_in": "" if verdict.reason else verdict.stand_in,
     }
     row |= {name: getattr(verdict, name) for name in MEASURED}
     return row | {"decides": claim.decides if open_ else "", "hours": claim.hours if open_ else nan}
@@ -126,17 +129,24 @@ def _plain(value: object) -> object:
 
 
 def as_text(card: dict[str, list[dict]]) -> str:
-    """The rows to be read: verdict, id, claim; below, what was measured, why it does not count, what would decide."""
-    lines, room = [], " " * (max(map(len, (HOLDS, FAILS, UNDECIDED, ABSENT))) + 2)
+    """The rows to be read: verdict, id, claim; below, what was measured, on what, why it does not count, what would
+    decide."""
+    lines, room = [], " " * (max(map(len, WORDS)) + 2)
     for row in card["claims"]:
-        block = textwrap.wrap(f"{row['id']}, {row['scale']}: {row['claim']}", WIDTH - len(room))
-        for words in (measured(row), row["reason"] and f"not measured: {row['reason']}", _decides(row)):
-            block += textwrap.wrap(words, WIDTH - len(room))
+        block = _wrapped(f"{row['id']}, {row['scale']}: {row['claim']}", len(room))
+        why = row["reason"] and f"not measured: {row['reason']}"
+        for words in (measured(row), on_stand_in(row), why, _decides(row)):
+            block += _wrapped(words, len(room))
         lines += [(row["verdict"].ljust(len(room)) if not number else room) + line for number, line in enumerate(block)]
     lines.append("")
     for row in card["numbers"]:
         lines += textwrap.wrap(described(row), WIDTH, subsequent_indent="  ")
-    return "\n".join([*lines, "", total(card["claims"]), LEGEND])
+    return "\n".join([*lines, "", *_wrapped(total(card["claims"])), LEGEND])
+
+
+def _wrapped(words: str, taken: int = 0) -> list[str]:
+    """In lines that have so many characters less than a page."""
+    return textwrap.wrap(words, WIDTH - taken, break_on_hyphens=False)
 
 
 def measured(row: dict, covers: bool = True) -> str:
@@ -157,6 +167,11 @@ def measured(row: dict, covers: bool = True) -> str:
     return f"{words}; one search" if "of one search" in row["covers"] else words
 
 
+def on_stand_in(row: dict) -> str:
+    """What was measured in place of what the paper speaks of; nothing where it is the paper's own."""
+    return f"measured on {row['stand_in']}" if row["stand_in"] else ""
+
+
 def _decides(row: dict) -> str:
     """What would decide an open claim, and how long it takes."""
     hours = f" ({row['hours']:g} h)" if isfinite(row["hours"]) else ""
@@ -175,7 +190,7 @@ def described(row: dict) -> str:
 
 
 def total(rows: list[dict]) -> str:
-    counts = {word: sum(row["verdict"] == word for row in rows) for word in (HOLDS, FAILS, UNDECIDED, ABSENT)}
+    counts = {word: sum(row["verdict"] == word for row in rows) for word in WORDS}
     verdicts = ", ".join(f"{word} {count}" for word, count in counts.items())
     return f"{len(rows)} claims: {verdicts}."
 

@@ -16,7 +16,7 @@ from lab.catalogue.scorecard import score
 from lab.cluster.connection import connected
 from lab.devices import choose_device
 from lab.errors import check_number
-from lab.papers.claims import ABSENT, UNDECIDED
+from lab.papers.claims import OPEN
 from lab.papers.entry import Entry
 from lab.scale import SCALES, check_scale
 from lab.store import Spec, Store
@@ -57,7 +57,7 @@ def waiting(scale: str, store: Store, papers: Iterable[str] = ()) -> list[Waitin
     """
     check_scale(scale, SCALES)
     rows = score()["claims"]
-    open_claims = [row["entry"] for row in rows if row["verdict"] in (UNDECIDED, ABSENT)]
+    open_claims = [row["entry"] for row in rows if row["verdict"] in OPEN]
     queue = []
     for paper in papers or [""]:
         for entry in entries(paper or None).values():

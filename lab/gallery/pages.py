@@ -10,17 +10,17 @@ from math import isfinite
 import numpy as np
 
 from lab.catalogue.results_page import PAPERS
-from lab.catalogue.scorecard import measured
+from lab.catalogue.scorecard import measured, on_stand_in
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import left_out, zoo_curves
-from lab.papers.claims import ABSENT, FAILS, HOLDS, UNDECIDED
+from lab.papers.claims import ABSENT, FAILS, HOLDS, ON_STAND_IN, UNDECIDED, WORDS
 from lab.papers.entry import Entry
 from lab.probes.profile import profile
 from lab.widgets import modules
 from lab.widgets.function_view import described, function_page
 from lab.widgets.playground import offered
 
-SIGNS = {HOLDS: "✔", FAILS: "✘", UNDECIDED: "?", ABSENT: "–"}
+SIGNS = dict(zip(WORDS, "✔✘✓✗?–", strict=True))
 TOP = """<nav class="site" aria-label="site"><a href="{up}index.html">the lab</a>
 <a href="{up}index.html#figures">Figures</a>
 <a href="{up}functions.html">Functions</a>
@@ -32,6 +32,7 @@ TOP = """<nav class="site" aria-label="site"><a href="{up}index.html">the lab</a
 {body}
 </main>"""
 KINDS = {HOLDS: "holds", FAILS: "fails", UNDECIDED: "open", ABSENT: "absent"}  # of verdicts, in the style sheet
+KINDS |= {word: f"{KINDS[on_own]} stand-in" for on_own, word in ON_STAND_IN.items()}
 FILTER = """<script>
 const words = document.getElementById("words"), kinds = ["paper", "verdict"].map((id) => document.getElementById(id));
 function filter() {
@@ -93,7 +94,7 @@ def claims_list(claims: Iterable[dict], linked: Collection[str] = ()) -> str:
     """Each claim with its verdict, its number and its interval; linked: figures that are named with a link."""
     rows = []
     for row in claims:
-        number = html.escape(row["reason"] or measured(row, covers=False))
+        number = html.escape(row["reason"] or "; ".join(filter(None, (measured(row, covers=False), on_stand_in(row)))))
         if row["entry"] in linked:
             number += f' <a href="figures/{row["entry"]}.html">{row["entry"]}</a>'
         dot = f'<span class="dot {KINDS[row["verdict"]]}" aria-hidden="true"></span>'

@@ -20,6 +20,7 @@ body { max-width: 1120px; }
 .facts b { display: block; font-size: 1.7rem; line-height: 1.2; }
 .bar { display: flex; height: 12px; border-radius: 6px; overflow: hidden; margin: .5rem 0; gap: 2px; }
 .holds { --verdict: #009E73; } .fails { --verdict: #D55E00; }
+.holds.stand-in { --verdict: #8fd4be; } .fails.stand-in { --verdict: #ecb387; }
 .open { --verdict: #E69F00; } .absent { --verdict: #9a9a9a; }
 .bar span { background: var(--verdict); min-width: 2px; }
 .count { white-space: nowrap; }

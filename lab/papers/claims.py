@@ -6,27 +6,32 @@ An entry of the catalogue states its claims next to its plot:
 
 `alibi_helps(table)` is pure: it takes the entry's tidy table and returns a `Verdict`. `needs(table, scale)` says in
 words what is missing for the claim to be about these runs at all, such as a baseline that learned its task; nothing
-missing is "". Intervals are at 95 %. A claim about every case holds where each case does; it does not hold where one
-fails with an interval widened for the number of cases (Bonferroni). A claim that some case exists holds where one does
-with such an interval, and does not where each fails.
+missing is "". `stands_in(table, scale)` names the text, the data or the size that stands in for the paper's: the
+verdict is measured as ever, and says so. Intervals are at 95 %. A claim about every case holds where each case does; it
+does not hold where one fails with an interval widened for the number of cases (Bonferroni). A claim that some case
+exists holds where one does with such an interval, and does not where each fails.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isnan, nan
 from typing import TYPE_CHECKING
 
 from lab.estimates import Estimate, missing
+from lab.plots.style import task_title
 from lab.statistics import LEVEL
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    Condition = Callable[[pd.DataFrame, str], str]  # (table, scale) → what is missing, in words
+    Condition = Callable[[pd.DataFrame, str], str]  # (table, scale) → what is missing, or stands in, in words
 
 HOLDS, FAILS, UNDECIDED, ABSENT = "holds", "does not hold", "not decided", "not measured here"
+ON_STAND_IN = {HOLDS: "holds on a stand-in", FAILS: "does not hold on a stand-in"}
+WORDS = (HOLDS, FAILS, *ON_STAND_IN.values(), UNDECIDED, ABSENT)
+OPEN = WORDS[2:]  # what says nothing yet of the paper's own text, data and size
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,8 @@ class Verdict:
     'not decided'
     >>> Verdict(mean([2.0, 3.0, 4.0]), above=0.0, reason="no model learned the task").word
     'not measured here'
+    >>> Verdict(mean([2.0, 3.0, 4.0]), above=0.0, stand_in="plays in place of stories").word
+    'holds on a stand-in'
     """
 
     estimate: Estimate
@@ -48,6 +55,7 @@ class Verdict:
     unit: str = ""  # of the effect
     case: str = ""  # the task, method or pair that decides, where the claim is about several
     reason: str = ""  # why these runs do not measure the claim
+    stand_in: str = ""  # what was measured in place of what the paper speaks of
     level: float = LEVEL
 
     @property
@@ -83,6 +91,10 @@ class Verdict:
     @property
     def word(self) -> str:
         """holds: the interval lies where the claim says; does not hold: it lies outside; not decided: neither."""
+        word = self._where_it_lies()
+        return ON_STAND_IN.get(word, word) if self.stand_in else word
+
+    def _where_it_lies(self) -> str:
         if self.reason:
             return ABSENT
         low, high = self.low, self.high
@@ -120,6 +132,7 @@ class Claim:
 
     name: unique within the entry. decides, hours: what would decide the claim, and for how many hours of a machine of
     two cores (NaN: it takes a GPU or data that are not here). of_functions: it is measured in the entry's second table.
+    stands_in: what the table has in place of the paper's text, data or size; "" where it has the paper's own.
     """
 
     name: str
@@ -129,12 +142,30 @@ class Claim:
     decides: str = ""
     hours: float = nan
     of_functions: bool = False
+    stands_in: Condition | None = None
 
     def verdict(self, table: pd.DataFrame, scale: str) -> Verdict:
         """Of a table from runs of that scale; what is missing goes before what is measured."""
         missing_here = self.needs(table, scale) if self.needs else ""
+        stand_in = self.stands_in(table, scale) if self.stands_in else ""
         verdict = self.measure(table)
-        return replace(verdict, reason=missing_here) if missing_here else verdict
+        return replace(verdict, reason=missing_here or verdict.reason, stand_in=stand_in)
+
+
+def text_in_place_of(named: str, own: Collection[str]) -> Condition:
+    """Whose texts a table has where they are not the paper's own, which are called `named`.
+
+    >>> import pandas as pd
+    >>> text_in_place_of("Moby-Dick", ["moby_dick char"])(pd.DataFrame({"task": ["shakespeare char"]}), "laptop")
+    'Shakespeare, char, and smaller models in place of Moby-Dick'
+    """
+
+    def stands_in(table: pd.DataFrame, scale: str) -> str:
+        others = [task_title(task) for task in table["task"].unique() if task not in own]
+        smaller = "" if scale == "paper" else ", and smaller models"
+        return f"{', '.join(others)}{smaller} in place of {named}" if others else ""
+
+    return stands_in
 
 
 def all_of(verdicts: Iterable[Verdict]) -> Verdict:

@@ -10,10 +10,12 @@ import pytest
 import lab as package
 from lab.catalogue import scorecard
 from lab.catalogue.registry import entries, entry
+from lab.catalogue.results_page import as_markdown
 from lab.catalogue.shipped import RESULTS
 from lab.errors import ArgumentError, LabError
+from lab.gallery.pages import claims_list
 from lab.papers.agreement import agreement, spearman
-from lab.papers.claims import ABSENT, FAILS, HOLDS, UNDECIDED
+from lab.papers.claims import ABSENT, FAILS, HOLDS, ON_STAND_IN, OPEN, UNDECIDED, WORDS
 from lab.papers.hypernetwork.printed import PAPER
 from lab.papers.transformers.compatibility import matrix
 from tests.papers.activations.planted import scores
@@ -48,7 +50,8 @@ def test_where_nothing_is_trained_nothing_is_measured(tmp_path):
     assert len({row["id"] for row in found["claims"]}) == CLAIMS
     assert [row["entry"] for row in found["numbers"]] == PRINTED
     assert not any(row["measured"] or row["cells"] for row in found["numbers"])
-    assert f"{CLAIMS} claims: holds 0, does not hold 0, not decided 0, {ABSENT} {CLAIMS}." in scorecard.as_text(found)
+    none = ", ".join(f"{word} 0" for word in WORDS[:-1])
+    assert f"{CLAIMS} claims: {none}, {ABSENT} {CLAIMS}." in " ".join(scorecard.as_text(found).split())
 
 
 def test_a_claim_of_all_tasks_is_not_read_from_results_of_some(tmp_path):
@@ -110,7 +113,7 @@ def test_json_says_what_the_rows_say(tmp_path):
 def test_what_would_decide_a_claim_is_said_of_open_ones_alone(tmp_path):
     found = scorecard.score(results=placed(tmp_path, transformers_fig2=curves(True)))
     for row in found["claims"]:
-        open_ = row["verdict"] in (UNDECIDED, ABSENT)
+        open_ = row["verdict"] in OPEN
         assert open_ or not row["decides"] and isnan(row["hours"])
         assert bool(row["reason"]) == (row["verdict"] == ABSENT)
         assert row["decides"] or isnan(row["hours"]), "hours are of something"
@@ -123,6 +126,24 @@ def test_a_second_table_is_read_where_a_claim_is_about_functions(tmp_path):
     assert verdicts(scorecard.score(results=folder), "simplicity/fig12") == [ABSENT, ABSENT]
     sines(True).to_csv(folder / "simplicity/fig12/laptop/functions.csv", index=False)
     assert verdicts(scorecard.score(results=folder), "simplicity/fig12") == [HOLDS, HOLDS]
+
+
+def test_a_stand_in_has_its_number_and_its_name_everywhere(tmp_path):
+    plays = PLANTED["transformers/table7"](True).assign(task="shakespeare char")
+    found = scorecard.score(results=placed(tmp_path, "paper", transformers_table7=plays))
+    rows = [row for row in found["claims"] if row["entry"] == "transformers/table7"]
+    assert rows and {row["verdict"] for row in rows} == {ON_STAND_IN[HOLDS]}
+    counts = scorecard.total(found["claims"])
+    assert ": holds 0, does not hold 0, " in counts and f"{ON_STAND_IN[HOLDS]} {len(rows)}," in counts
+    told = {row["id"]: row for row in json.loads(scorecard.as_json(found))["claims"]}
+    page, text = as_markdown(found), " ".join(scorecard.as_text(found).split())
+    for row in rows:
+        assert row["stand_in"] == told[row["id"]]["stand_in"] == "Shakespeare, char in place of FineWeb"
+        assert row["decides"] and np.isfinite(row["effect"])
+        assert "Measured on Shakespeare, char in place of FineWeb. Would decide it: FineWeb" in page
+        assert "measured on Shakespeare, char in place of FineWeb" in text
+        assert "measured on Shakespeare, char in place of FineWeb" in claims_list([row])
+    assert not any(row["stand_in"] for row in found["claims"] if row["verdict"] == ABSENT)
 
 
 def test_the_text_is_narrow_and_has_every_claim(tmp_path):
@@ -153,7 +174,7 @@ def test_shipped_results_are_scored(name):
         found = claim.verdict(
             pd.read_csv(folder / f"{'functions' if claim.of_functions else 'table'}.csv.gz"), "laptop"
         )
-        assert found.word in (HOLDS, FAILS, UNDECIDED, ABSENT)
+        assert found.word in WORDS
         assert found.n >= 1 or found.word == ABSENT and found.reason
         assert isnan(found.low) or found.low <= found.effect <= found.high
         assert found.word in (HOLDS, FAILS) or claim.decides, "what is open says what would decide it"
@@ -174,8 +195,9 @@ def test_what_is_wrong_is_said(tmp_path):
 
 def test_the_readme_quotes_the_scorecard():
     """Where this fails, `lab scorecard` says what the README has to."""
-    told = scorecard.as_text(scorecard.score()).splitlines()[-2]
-    assert f"    {told}\n" in (ROOT / "README.md").read_text(encoding="utf-8")
+    told = scorecard.as_text(scorecard.score()).rpartition("\n\n")[2].splitlines()[:-1]
+    assert f"{CLAIMS} claims: " in told[0]
+    assert "\n".join(f"    {line}" for line in told) in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 # Printed numbers.

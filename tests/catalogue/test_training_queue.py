@@ -8,7 +8,7 @@ from lab.catalogue.registry import entries
 from lab.catalogue.scorecard import score
 from lab.catalogue.training_queue import train_all, waiting
 from lab.errors import ArgumentError
-from lab.papers.claims import ABSENT, UNDECIDED
+from lab.papers.claims import OPEN
 from lab.store import Store
 
 
@@ -22,7 +22,7 @@ def two(monkeypatch):
 
 def test_the_order_is_open_claims_a_minute(store_folder):
     queue = waiting("laptop", Store())
-    open_claims = [row["entry"] for row in score()["claims"] if row["verdict"] in (UNDECIDED, ABSENT)]
+    open_claims = [row["entry"] for row in score()["claims"] if row["verdict"] in OPEN]
     worth = [open_claims.count(one.entry.name) / max(1.0, one.entry.minutes["laptop"]) for one in queue]
     assert worth == sorted(worth, reverse=True) and worth[0] > 0
     assert all(one.missing == one.runs for one in queue)

@@ -1,12 +1,27 @@
 """Claims on tables with a planted answer: the paper is right, the paper is wrong, nobody can know."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from lab import estimates
 from lab.catalogue.registry import entries, entry
-from lab.papers.claims import ABSENT, FAILS, HOLDS, UNDECIDED, Claim, Verdict, absent, all_of, any_of
+from lab.papers.claims import (
+    ABSENT,
+    FAILS,
+    HOLDS,
+    ON_STAND_IN,
+    OPEN,
+    UNDECIDED,
+    WORDS,
+    Claim,
+    Verdict,
+    absent,
+    all_of,
+    any_of,
+)
 from lab.papers.runs import per_seed, speed_up
 from lab.papers.simplicity.shortcut.claims import _steers, steering
 from lab.papers.transformers.compatibility import matrix
@@ -214,6 +229,47 @@ def test_a_condition_that_is_not_met_goes_before_what_is_measured():
     assert (found.word, found.reason) == (ABSENT, "only laptop") and found.effect == pytest.approx(1.1)
 
 
+def test_what_is_measured_on_a_stand_in_never_holds():
+    """The number is the same, and the word says that it is of something else; what is undecided stays so."""
+    for values, word in (([1.0, 1.1, 1.2], ON_STAND_IN[HOLDS]), ([-1.0, -1.1, -1.2], ON_STAND_IN[FAILS])):
+        claim = Claim("x", "X", lambda table, v=values: around(v, above=0.0), stands_in=lambda t, s: "plays")
+        found, own = claim.verdict(pd.DataFrame(), "laptop"), replace(claim, stands_in=None)
+        assert (found.word, found.stand_in) == (word, "plays") and word not in (HOLDS, FAILS)
+        assert (found.effect, found.low) == (own.measure(None).effect, own.measure(None).low)
+        assert own.verdict(pd.DataFrame(), "laptop").word in word
+        missing = replace(claim, needs=lambda table, scale: "nothing was learned")
+        assert missing.verdict(pd.DataFrame(), "laptop").word == ABSENT
+    assert at(-0.1, 2, above=0.0, stand_in="plays").word == UNDECIDED
+    assert set(WORDS) == {HOLDS, FAILS, UNDECIDED, ABSENT, *ON_STAND_IN.values()} and {HOLDS, FAILS}.isdisjoint(OPEN)
+
+
+# Stand-ins: identifier of a claim, what makes its planted table one of a stand-in, and the words.
+STAND_INS = {
+    "transformers/fig7/sizes": (dict(task="shakespeare char"), "laptop", "Shakespeare, char, and smaller models in"),
+    "transformers/table3/glu": (dict(task="shakespeare char"), "paper", "Shakespeare, char in place of TinyStories"),
+    "transformers/table5/several": (dict(task="shakespeare char"), "paper", "in place of TinyStories"),
+    "transformers/fig12_language/symmetrized": (dict(task="shakespeare char"), "paper", "in place of TinyStories"),
+    "transformers/table6/deep": (dict(task="shakespeare char"), "laptop", "and smaller models in place of FineWeb"),
+    "transformers/table6/slow": (dict(machine="cpu some"), "paper", "a CPU in place of a GPU"),
+    "transformers/table7/relu": (dict(task="shakespeare char"), "paper", "in place of FineWeb"),
+    "hypernetwork/fig6/below-linear": (dict(task="shakespeare char"), "paper", "Shakespeare, char in place of C4"),
+    "hypernetwork/tableA1/softmax": ({}, "laptop", "16 tokens in place of Table A1's 32"),
+    "activations/table1/learnable": (dict(parameters=86_000), "laptop", "0.086 million weights in place of the"),
+}
+
+
+@pytest.mark.parametrize("identifier", STAND_INS)
+def test_a_table_of_a_stand_in_is_measured_and_says_so(identifier):
+    name, _, own = identifier.rpartition("/")
+    claim = next(one for one in entry(name).claims if one.name == own)
+    columns, scale, words = STAND_INS[identifier]
+    for right, word in ((True, HOLDS), (False, FAILS)):
+        table = planted(name, claim, right)
+        found, theirs = claim.verdict(table.assign(**columns), scale), claim.verdict(table, "paper")
+        assert (found.word, theirs.word) == (ON_STAND_IN[word], word) and words in found.stand_in, found
+        assert (found.effect, found.low) == (theirs.effect, theirs.low) and theirs.stand_in == ""
+
+
 # Conditions.
 
 
@@ -265,7 +321,7 @@ def test_a_condition_on_settings_is_of_the_scale():
     claim = entry("hypernetwork/tableA1").claims[0]
     table = PLANTED["hypernetwork/tableA1"](True)
     assert claim.verdict(table, "paper").word == HOLDS
-    assert "16 tokens" in claim.verdict(table, "laptop").reason
+    assert "16 tokens" in claim.verdict(table, "laptop").stand_in
 
 
 def test_what_hangs_on_a_guess_is_not_measured():

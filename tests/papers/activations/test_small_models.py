@@ -17,7 +17,7 @@ from lab.papers.activations.small_models import measures
 from lab.papers.activations.small_models.claims import above_chance
 from lab.papers.activations.small_models.plots import table1
 from lab.papers.activations.small_models.settings import FAMILIES, METHODS, TITLES, model
-from lab.papers.claims import ABSENT, HOLDS
+from lab.papers.claims import ABSENT, HOLDS, ON_STAND_IN
 from lab.scale import COMMON
 from lab.spec import RunSpec, from_json, to_json
 from tests.papers.activations.planted import NAMES, scores, without_blimp
@@ -129,7 +129,8 @@ def test_scores_at_chance_or_absent_measure_no_claim_of_blimp():
     small = table.assign(parameters=81_088)
     for name in ("learnable", "learnable-geglu"):
         found = claims[name].verdict(small, "laptop")
-        assert found.word == ABSENT and found.reason == "the paper's models have 9 million weights, these 0.081"
+        assert found.word == ON_STAND_IN[HOLDS]
+        assert found.stand_in == "models of 0.081 million weights in place of the paper's 9"
 
 
 def test_means_and_whiskers_of_the_plot_are_the_tables():

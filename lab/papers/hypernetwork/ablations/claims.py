@@ -18,7 +18,7 @@ TABLE_A1 = 32  # tokens
 
 def of_table_a1(table: pd.DataFrame, scale: str) -> str:
     """Fuzzy logic at the length of Table A1."""
-    return "" if LENGTH[scale] == TABLE_A1 else f"{LENGTH[scale]} tokens, where Table A1 has {TABLE_A1}"
+    return "" if LENGTH[scale] == TABLE_A1 else f"{LENGTH[scale]} tokens in place of Table A1's {TABLE_A1}"
 
 
 def _gains(*pairs: tuple[str, str]) -> Callable[[pd.DataFrame], Verdict]:
@@ -50,24 +50,24 @@ TABLEA1 = (
         "parts",
         "RMSHead, and HYLA without nonlinearity, by themselves each boost linear attention",
         _gains(("linear_rms_head", "linear"), ("hyla_linear", "linear")),
-        of_table_a1,
-        _A1,
-        1.4,
+        decides=_A1,
+        hours=1.4,
+        stands_in=of_table_a1,
     ),
     Claim(
         "softmax",
         "With softmax in place of RMSHead, HYLA performs poorly",
         _gains(("hyla", "hyla_softmax")),
-        of_table_a1,
-        _A1,
-        1.4,
+        decides=_A1,
+        hours=1.4,
+        stands_in=of_table_a1,
     ),
     Claim(
         "experts",
         "Mixtures of experts give moderate general improvements",
         _gains(*((f"{method}_experts", method) for method in ("softmax", "linear", "hyla"))),
-        of_table_a1,
-        _A1,
-        1.4,
+        decides=_A1,
+        hours=1.4,
+        stands_in=of_table_a1,
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lab.papers.claims import Claim, Verdict
+from lab.papers.claims import Claim, Verdict, text_in_place_of
 from lab.papers.hypernetwork.language.settings import TEXTS
 from lab.papers.runs import compare_one
 
@@ -15,10 +15,7 @@ ON_C4 = "C4 with 50 million weights and 130 billion tokens; many GPUs"
 COVERS = "seeds"
 
 
-def on_c4(table: pd.DataFrame, scale: str) -> str:
-    """Models of the paper's text."""
-    task = table["task"].iloc[0]
-    return "" if task == TEXTS["paper"].name else f"the paper's models are of C4, these of {task}"
+on_c4 = text_in_place_of("C4", [TEXTS["paper"].name])
 
 
 def _last(table: pd.DataFrame) -> dict[str, list[float]]:
@@ -40,12 +37,18 @@ def _close_to_softmax(table: pd.DataFrame) -> Verdict:
 
 
 FIG6 = (
-    Claim("below-linear", "HYLA improves language modelling over linear attention", _below_linear, on_c4, ON_C4),
+    Claim(
+        "below-linear",
+        "HYLA improves language modelling over linear attention",
+        _below_linear,
+        decides=ON_C4,
+        stands_in=on_c4,
+    ),
     Claim(
         "close-to-softmax",
         "HYLA performs closely to softmax attention (nearer to it than to linear attention)",
         _close_to_softmax,
-        on_c4,
-        ON_C4,
+        decides=ON_C4,
+        stands_in=on_c4,
     ),
 )

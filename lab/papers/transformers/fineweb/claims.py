@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from math import nan
 from typing import TYPE_CHECKING
 
 from lab.estimates import Estimate
-from lab.papers.claims import Claim, Verdict, absent, all_of
+from lab.papers.claims import Claim, Verdict, absent, all_of, text_in_place_of
 from lab.papers.runs import compare_one
 from lab.papers.transformers.fineweb.settings import DEGREE, GELU, POLYNOMIAL, RELU, SPLINE, TEXTS
 
@@ -18,10 +17,7 @@ DECIDES = "FineWeb and the paper's models; a GPU"
 FEW = 4  # layers from which on the paper finds its function better
 
 
-def on_fineweb(table: pd.DataFrame, scale: str) -> str:
-    """Models of the paper's text."""
-    task = table["task"].iloc[0]
-    return "" if task == TEXTS["paper"].name else f"the paper's models are of FineWeb, these of {task}"
+on_fineweb = text_in_place_of("FineWeb", [TEXTS["paper"].name])
 
 
 def losses(rows: pd.DataFrame, by: str = "method") -> dict[str, list[float]]:
@@ -76,7 +72,8 @@ def _spline_is_slow(table: pd.DataFrame) -> Verdict:
 def on_gpu(table: pd.DataFrame, scale: str) -> str:
     """Steps that were timed on a GPU."""
     machine = str(table["machine"].iloc[0])
-    return "" if machine.startswith("cuda") else f"the paper's times are of a GPU, these of {machine.partition(' ')[0]}"
+    smaller = "" if scale == "paper" else ", and smaller models"
+    return "" if machine.startswith("cuda") else f"a CPU{smaller} in place of a GPU"
 
 
 TABLE6 = (
@@ -84,20 +81,22 @@ TABLE6 = (
         "deep",
         "The learned function is better than ReLU from 4 layers on",
         _better_in_deep_models,
-        on_fineweb,
-        DECIDES,
-        nan,
+        decides=DECIDES,
+        stands_in=on_fineweb,
     ),
     Claim(
         "polynomial",
         "The polynomial performs about as well as the spline",
         _polynomial_is_as_good,
-        on_fineweb,
-        DECIDES,
-        nan,
+        decides=DECIDES,
+        stands_in=on_fineweb,
     ),
     Claim(
-        "slow", "The exact spline becomes much slower than GELU in larger models", _spline_is_slow, on_gpu, "a GPU", nan
+        "slow",
+        "The exact spline becomes much slower than GELU in larger models",
+        _spline_is_slow,
+        decides="a GPU",
+        stands_in=on_gpu,
     ),
 )
 
@@ -125,9 +124,14 @@ TABLE7 = (
         "degree",
         "Polynomials are increasingly effective as the degree increases, in the FineWeb model",
         _closer_with_degree,
-        on_fineweb,
-        DECIDES,
-        nan,
+        decides=DECIDES,
+        stands_in=on_fineweb,
     ),
-    Claim("relu", "The spline is slightly better than ReLU", _spline_is_best, on_fineweb, DECIDES, nan),
+    Claim(
+        "relu",
+        "The spline is slightly better than ReLU",
+        _spline_is_best,
+        decides=DECIDES,
+        stands_in=on_fineweb,
+    ),
 )

@@ -1,9 +1,10 @@
-"""Whose texts the language models of a table are trained on: what a claim about the paper's texts has to know first."""
+"""Whose texts the language models of a table are trained on: the paper's, or others that stand in for them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lab.papers.claims import text_in_place_of
 from lab.papers.transformers.language.settings import PAPER, STORIES
 
 if TYPE_CHECKING:
@@ -13,10 +14,8 @@ STORIES_DECIDE = "TinyStories at the paper's settings; a GPU"
 TEXTS_DECIDE = "all texts at the paper's settings; a GPU"
 
 
-def stories(table: pd.DataFrame, scale: str) -> str:
-    """Models of children's stories."""
-    tasks = table["task"].unique()
-    return "" if set(tasks) <= {STORIES["paper"]} else f"the paper's models are of TinyStories, these of {tasks[0]}"
+stories = text_in_place_of("TinyStories", [STORIES["paper"]])
+texts = text_in_place_of("the paper's texts", [*PAPER, "mano"])  # MANO's function is compared with those of texts
 
 
 def of_paper(table: pd.DataFrame) -> pd.DataFrame:
@@ -24,17 +23,7 @@ def of_paper(table: pd.DataFrame) -> pd.DataFrame:
     return table[table["task"].isin(PAPER)]
 
 
-def every_text(table: pd.DataFrame, scale: str) -> str:
-    """All texts are the paper's."""
-    others = [task for task in table["task"].unique() if task not in PAPER]
-    return f"the paper has other texts than {', '.join(others)}" if others else ""
-
-
 def some_text(table: pd.DataFrame, scale: str) -> str:
     """Some text is the paper's."""
-    return "" if len(of_paper(table)) else every_text(table, scale)
-
-
-def texts_alone(table: pd.DataFrame, scale: str) -> str:
-    """Besides MANO, all texts are the paper's."""
-    return every_text(table[table["task"] != "mano"], scale)
+    others = ", ".join(table["task"].unique())
+    return "" if len(of_paper(table)) else f"the paper has other texts than {others}"

@@ -12,6 +12,7 @@ import pytest
 import torch
 from hypothesis import settings
 
+from tests.order import FIRST, KERNEL, NOT_NUMERICAL, NUMERICAL
 from tests.processes import Nursery
 
 torch.set_num_threads(1)
@@ -21,46 +22,6 @@ settings.load_profile("lab")
 
 
 HERE = Path(__file__).parent
-# Folders and modules of tests of numbers, and of figures made of them; .ci/run runs them with other instructions, too.
-NUMERICAL = (
-    "nonlinearity",
-    "probes",
-    "models",
-    "training",
-    "figures",
-    "papers",
-    "plots",
-    "catalogue",
-    "test_drawings",
-    "test_engine",
-    "test_fresh_runs",
-    "test_run",
-    "test_statistics",
-    "test_table_runs",
-    "test_table_search",
-)
-# Folders and files that take longest, in this order: a worker that began one of them last would leave the others idle.
-# Those of the browser first, because much of their time is waiting, in which other workers compute.
-FIRST = (
-    "browser/test_notebooks.py",
-    "browser/test_hypernetwork.py",
-    "browser/test_editing.py",
-    "browser",
-    "test_notebooks.py",
-    "catalogue/test_build.py",
-    "test_cli.py",
-    "test_cluster.py",
-    "test_buckets.py",
-    "test_leases.py",
-    "test_engine.py",
-    "catalogue",
-    "models/test_baselines.py",
-    "papers/hypernetwork",
-    "test_kills.py",
-    "test_workers.py",
-    "datasets",
-    "papers",
-)
 ROOMY = 12e9  # bytes of memory: a worker takes up to two gigabytes, and so do a browser and the notebooks in it
 
 
@@ -72,16 +33,17 @@ def pytest_xdist_auto_num_workers(config):
 
 def _rank(item):
     """Where its file stands among those that come first."""
-    path = item.path.relative_to(HERE) if item.path.is_relative_to(HERE) else item.path
-    return next((rank for rank, first in enumerate(FIRST) if path.is_relative_to(first)), len(FIRST))
+    return next((rank for rank, first in enumerate(FIRST) if item.path.is_relative_to(HERE / first)), len(FIRST))
 
 
 def pytest_collection_modifyitems(items):
     if "PYTEST_XDIST_WORKER" in os.environ:
         items.sort(key=_rank)
     for item in items:
-        if item.path.is_relative_to(HERE) and Path(item.path.relative_to(HERE).parts[0]).stem in NUMERICAL:
-            item.add_marker(pytest.mark.numerical)
+        for mark, among, but in (("numerical", NUMERICAL, NOT_NUMERICAL), ("kernel", KERNEL, ())):
+            if any(item.path.is_relative_to(HERE / name) for name in among):
+                if not any(item.path.is_relative_to(HERE / name) for name in but):
+                    item.add_marker(mark)
 
 
 @pytest.hookimpl(wrapper=True)

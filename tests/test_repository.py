@@ -14,6 +14,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests import order
+
 ROOT = Path(__file__).resolve().parent.parent
 LONGEST = 300  # lines of a module, from which on it should be two
 MEDIAN = 120  # lines that half of the modules do not exceed
@@ -86,6 +88,11 @@ def test_no_file_names_a_path_of_somebodys_machine():
             if absolute.search(line):
                 found.append(f"{name_of(path)}:{number}")
     assert found == []
+
+
+@pytest.mark.parametrize("name", sorted({*order.NUMERICAL, *order.NOT_NUMERICAL, *order.KERNEL, *order.FIRST}))
+def test_lists_of_tests_name_what_is_there(name):
+    assert (ROOT / "tests" / name).exists()
 
 
 def test_every_dependency_is_pinned_inside_its_range():

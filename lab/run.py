@@ -226,7 +226,9 @@ def complete(
     cluster: Client | None = None,
     urgency: Mapping[Spec, float] | None = None,
 ) -> None:
-    """`engine.complete` with a progress bar in training steps, or a line now and then where stderr is a file."""
+    """`engine.complete` with a progress bar in training steps, or a line now and then where stderr is a file. Raises
+    MixedRevisionsError where the store has some of them from another revision of the lab's arithmetic."""
+    store.check_one_revision(specs)
     if cluster is None:
         choose_device(device)  # before there is a bar
     if not progress:  # and no need of what draws it

@@ -8,10 +8,9 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab.catalogue import registry
+from lab.catalogue import provenance_file, registry
 from lab.catalogue.caption import caption, headline
 from lab.catalogue.figure import Figure
-from lab.catalogue.provenance import as_json
 from lab.catalogue.shipped import (
     best_scale,
     facts_of_tasks,
@@ -78,12 +77,12 @@ def redraw(name: str, scale: str = "laptop") -> None:
         *_, last = read(registry.entry(name), scale).write(place, page=False)
         if not isinstance(last, Path):
             raise LabError(last)
-        facts = json.loads((Path(place) / "provenance.json").read_text(encoding="utf-8"))
+        facts = provenance_file.read(Path(place) / "provenance.json", "")
         facts["tables"] = digests_of(folder)  # of the files here: a number that was read may be written otherwise
         shutil.copyfile(Path(place) / "figure.json", folder / "figure.json")
         if scale == best_scale(registry.entry(name)):
             shutil.copyfile(Path(place) / "figure.png", folder / "figure.png")
-    (folder / "provenance.json").write_bytes(as_json(facts))
+    (folder / "provenance.json").write_bytes(provenance_file.as_json(facts))
     pack(folder)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab.catalogue.provenance import as_json
+from lab.catalogue.provenance_file import as_json
 from lab.catalogue.table_files import PACKED, contents, digests
 from lab.errors import ArgumentError, LabError, check_flag, check_path
 from lab.locks import exclusive

@@ -12,6 +12,7 @@ from lab.devices import device_name
 from lab.papers.entry import Entry
 from lab.run import Run
 from lab.spec import key, needs
+from lab.store import UNNOTED
 from lab.versions import versions
 
 KEYS = (
@@ -28,6 +29,9 @@ KEYS = (
     "hyperparameters",
     "departures",
 )
+# Facts that are lists of what the notes of runs say.
+NOTED = {"kernels": "kernel", "commits": "commit", "instructions": "instructions"}
+NOTED |= {"arithmetic": "arithmetic", "numerics": "numerics"}
 
 
 def collect(
@@ -93,19 +97,14 @@ def of_runs(entry: Entry, scale: str, runs: Sequence[Run | ShippedHistory], seco
         facts["examples"] = entry.examples[scale]
     facts["searches"] = {key(search): search.task_name for run in runs for search in needs(run.spec)}
     facts["training_seconds"] = round(sum(run.notes["seconds"] for run in stored))
-    # of the spline, the code and the processor, by run; what was trained before this was noted has none
-    for name, note in (("kernels", "kernel"), ("commits", "commit"), ("instructions", "instructions")):
-        noted = {run.notes.get(note, "unknown") for run in stored}
+    # of the spline, the code and the processor, over all runs; what was trained before this was noted has none
+    for name, note in NOTED.items():
+        noted = {run.notes.get(note, UNNOTED if note == "arithmetic" else "unknown") for run in stored}
         facts[name] = sorted(noted.union(*(run.noted(name) for run in joined)))
     if joined:  # from which shipped figure; `training_seconds` are those of the other runs
         facts["joined"] = {run.key: run.source for run in joined}
     facts["diverged"] = sorted({run.key for run in runs if run.diverged})
     return facts
-
-
-def as_json(facts: Mapping[str, object]) -> bytes:
-    """What is in provenance.json."""
-    return (json.dumps(facts, indent=1, ensure_ascii=False) + "\n").encode()
 
 
 def check(facts: Mapping[str, Any]) -> None:

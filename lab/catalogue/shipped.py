@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab.catalogue import table_files
-from lab.errors import LabError
+from lab.catalogue import provenance_file, table_files
 from lab.nonlinearity.spline import Spline
 from lab.spec import RunSpec, key, needs
 from lab.store import SHIPPED, Spec, Store
@@ -50,11 +48,7 @@ def provenance_of(name: str, scale: str) -> dict:
 
 
 def _facts(folder: Path) -> dict:
-    try:
-        return json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        said = f"provenance.json in {folder} cannot be read ({error})"
-        raise LabError(f"{said}; bring it back, or train with --force") from error
+    return provenance_file.read(folder / "provenance.json", "bring it back, or train with --force")
 
 
 def shipped_plan(entry: Entry, facts: dict) -> list[Planned]:
@@ -70,7 +64,8 @@ def shipped_plan(entry: Entry, facts: dict) -> list[Planned]:
     return entry.plan(scale, max(1, len(facts["seeds"])))
 
 
-OF_ALL_TASKS = ("seconds", "training_seconds", "kernels", "commits", "instructions")  # noted of no single run
+# Noted of no single run.
+OF_ALL_TASKS = ("seconds", "training_seconds", "kernels", "commits", "instructions", "arithmetic", "numerics")
 
 
 def facts_of_tasks(entry: Entry, facts: dict) -> dict:

@@ -16,6 +16,7 @@ from lab.catalogue import registry
 from lab.catalogue.shipped import has_results, provenance_of, shipped_plan, shipped_table
 from lab.papers.tables import curves
 from lab.spec import RunSpec, key
+from lab.versions import ARITHMETIC
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +52,8 @@ class ShippedHistory:
 
 
 def shipped_histories(paper: str, scale: str, specs: Iterable[RunSpec]) -> dict[RunSpec, ShippedHistory]:
-    """Those of these runs whose learning curves are in a shipped table of this paper at this scale.
+    """Those of these runs whose learning curves are in a shipped table of this paper at this scale, if all of its runs
+    are of today's revision of the arithmetic.
 
     >>> from lab.catalogue.registry import entry
     >>> specs = [spec for _, spec in entry("transformers/fig10").for_tasks(["memorize"]).plan("laptop", 6)]
@@ -65,6 +67,8 @@ def shipped_histories(paper: str, scale: str, specs: Iterable[RunSpec]) -> dict[
         if entry.measure is not curves or not has_results(name, scale) or not wanted - set(histories):
             continue
         facts = provenance_of(name, scale)
+        if facts.get("arithmetic") != [str(ARITHMETIC)]:
+            continue  # runs that are trained now would have other numbers
         planned = [pair for pair in shipped_plan(entry, facts) if pair[1] in wanted and key(pair[1]) in facts["runs"]]
         for spec, rows in _rows(shipped_table(name, scale), planned):
             steps, accuracy, diverged = (rows[column].to_numpy() for column in ("step", "accuracy", "diverged"))

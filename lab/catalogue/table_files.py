@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import gzip
 import io
-import json
 import zlib
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lab.catalogue import provenance_file
 from lab.errors import LabError
 from lab.temporary import temporary, write
 
@@ -104,11 +104,7 @@ def _stated(folder: Path) -> dict[str, str]:
     path = folder / "provenance.json"
     if not path.is_file():
         return {}
-    try:
-        return json.loads(path.read_bytes()).get("tables", {})
-    except BROKEN as error:
-        again = f"bring it back, or make it again: {_command(folder)}"
-        raise LabError(f"{path} cannot be read ({_said(error)}); {again}") from error
+    return provenance_file.read(path, f"bring it back, or make it again: {_command(folder)}").get("tables", {})
 
 
 def _command(folder: Path) -> str:

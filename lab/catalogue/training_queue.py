@@ -19,7 +19,7 @@ from lab.errors import check_number
 from lab.papers.claims import OPEN
 from lab.papers.entry import Entry
 from lab.scale import SCALES, check_scale
-from lab.store import Spec, Store
+from lab.store import MixedRevisionsError, Spec, Store
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -94,7 +94,7 @@ def train_all(
         if time.monotonic() > end:
             raise OutOfTime
 
-    queue = _with_data(waiting(scale, store, papers), scale, say)
+    queue = _of_one_revision(_with_data(waiting(scale, store, papers), scale, say), scale, store, say)
     try:
         with connected(cluster) as client:
             if client is not None:
@@ -132,6 +132,17 @@ def _with_data(queue: list[Waiting], scale: str, say: Callable[[str], object]) -
         if sets:
             say(f"{name}: left out, not here: {', '.join(sets)}; `lab data fetch {sets[0]}` gets the first of them")
     return [one for one in queue if not absent[one.entry.name]]
+
+
+def _of_one_revision(queue: list[Waiting], scale: str, store: Store, say: Callable[[str], object]) -> list[Waiting]:
+    whole = []
+    for one in queue:
+        try:
+            store.check_one_revision(_specs(one, scale))
+            whole.append(one)
+        except MixedRevisionsError as error:
+            say(f"{one.entry.name}: left out: {error}")
+    return whole
 
 
 def _specs(one: Waiting, scale: str) -> list[Spec]:

@@ -91,6 +91,8 @@ class StoreCommand:
         else:
             damaged = store.verify()
             print("\n".join(damaged) if damaged else f"every result in {store.folder} is as it was written")
+            for line in store.lending(SHIPPED).other_contents():
+                print(line)
             _print_foreign(store)
             if damaged:
                 raise LabError(

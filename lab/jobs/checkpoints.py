@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping
@@ -14,7 +16,7 @@ from lab.devices import device_name
 from lab.jobs.job import Job
 from lab.nonlinearity import op
 from lab.store import Store
-from lab.versions import trained_with
+from lab.versions import ARITHMETIC, trained_with
 
 CHECKPOINT_SECONDS = 30.0
 NOTES = "notes"  # name of the tensor with the notes so far, in a checkpoint
@@ -43,6 +45,7 @@ def run_with_checkpoints(job: Job, store: Store, state: State, loop: Callable, t
         state.restore(saved)
     # the kernel before there is anything to lose: one that is asked for may not be there
     here = {"device_name": device_name(job.device), "kernel": op.kernel_name(job.device)} | trained_with()
+    here["numerics"] = numerics(job.device)
     notes = {"device": job.device} | _continued(before, here)
     start, clock = time.perf_counter(), [time.monotonic()]
 
@@ -78,3 +81,30 @@ def _continued(before: Mapping[str, Any], here: Mapping[str, str]) -> dict[str, 
         words = before.get(name, word).split(", then ")
         joined[name] = ", then ".join(words if words[-1] == word else [*words, word])
     return joined
+
+
+@functools.cache
+def numerics(device: str = "cpu") -> str:
+    """Digest of how numbers are rounded here: of the bits of some products of matrices, sums, functions, splines and
+    their gradients, in float32 with one thread, and of the revision of the lab's arithmetic. 12 hexadecimal digits.
+
+    Training can be chaotic: runs of one spec are sure to agree to their last step only where this agrees.
+
+    >>> numerics() == numerics(), len(numerics())
+    (True, 12)
+    """
+    angles = torch.linspace(-300, 300, 96 * 96, dtype=torch.float64)
+    values = angles.sin().float().reshape(96, 96).to(device)
+    threads, digest = torch.get_num_threads(), hashlib.sha256(str(ARITHMETIC).encode())
+    torch.set_num_threads(1)
+    try:
+        for rows in (1, 7, 33, 96):
+            with torch.inference_mode(False), torch.enable_grad():
+                x, knots = (part.clone().requires_grad_() for part in (values[:rows], values[0, :41]))
+                y = torch.nn.functional.layer_norm(x @ values, (96,)).softmax(-1) + torch.nn.functional.gelu(x).tanh()
+                (y.logsumexp(-1).sum() + op.spline(x, knots, -1.0, 1.0).square().mean()).backward()
+            for part in (y.detach(), x.grad, knots.grad):
+                digest.update(b"" if part is None else part.cpu().contiguous().numpy().tobytes())
+    finally:
+        torch.set_num_threads(threads)
+    return digest.hexdigest()[:12]

@@ -9,10 +9,12 @@
 
 `done.json` is written last, with the digest of each of the other files. Folders are written under a temporary name on
 the same file system and renamed in: nothing half-written ever looks finished, and several processes may share a store.
+A key is of a spec, not of its numbers: these depend on the processor and on the lab's arithmetic, too, whose revision
+(`lab.versions.ARITHMETIC`) and whose rounding here (`lab.jobs.checkpoints.numerics`) the notes in `done.json` have.
 Whatever else lies in these folders is foreign: it is reported, and never changed.
 """
 
 from lab.store.results import DamagedError
-from lab.store.store import SHIPPED, Spec, Store, as_store
+from lab.store.store import SHIPPED, UNNOTED, MixedRevisionsError, Spec, Store, as_store
 
-__all__ = ["SHIPPED", "DamagedError", "Spec", "Store", "as_store"]
+__all__ = ["SHIPPED", "UNNOTED", "DamagedError", "MixedRevisionsError", "Spec", "Store", "as_store"]

@@ -87,6 +87,17 @@ def check(folder: Path, advice: str) -> tuple[dict[str, bytes], dict]:
     return files, notes
 
 
+def done(folder: Path) -> dict:
+    """What `done.json` of a finished result says, unchecked; empty where it is missing or damaged."""
+    try:
+        said = json.loads((folder / "done.json").read_bytes())
+    except PermissionError:
+        raise
+    except (OSError, ValueError):
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
 def place(files: dict[str, bytes], target: Path) -> None:
     """Write the files of a result, all of them or none. One that is there already stays: a spec has one result."""
     if objects.in_bucket(target):

@@ -8,7 +8,10 @@ never written.
 from __future__ import annotations
 
 import copy
+import json
 import os
+import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import cast
@@ -23,10 +26,16 @@ from lab.store import checkpoints, contents, forced, objects, results
 from lab.store.checkpoints import Spec
 from lab.store.results import DamagedError
 from lab.store.training import Training
+from lab.versions import ARITHMETIC
 
 CHECKOUT = Path(__file__).parents[2]
 SHIPPED = CHECKOUT / "data"
+UNNOTED = "2"  # the revision of results from before it was noted
 ADVICE = "run `lab store clean` to remove it; it is then trained again when it is needed"
+
+
+class MixedRevisionsError(LabError):
+    """Results of two revisions of the lab's arithmetic (`lab.versions.ARITHMETIC`) are asked for together."""
 
 
 class Store(Training):
@@ -66,6 +75,40 @@ class Store(Training):
         files = results.pack(spec, history, weights, notes)
         with self._writing():
             results.place(files, self.path(spec))
+        if self._is_another(files["done.json"], self.path(spec)):
+            said = f"{key(spec)} is in the store {self.folder} already, with other numbers; these stay"
+            print(said, file=sys.stderr)
+
+    def notes(self, spec: Spec) -> dict:
+        """The notes of a finished result, without reading or checking its other files; empty where there is none."""
+        store = self._lender(spec) or self
+        with store._reading():
+            return results.done(store.path(spec)).get("notes", {})
+
+    def check_one_revision(self, specs: Iterable[Spec]) -> None:
+        """Raise MixedRevisionsError where, once all of these are here, some would have been trained by another revision
+        of the lab's arithmetic than the others: their numbers are not to be compared."""
+        count: Counter[str] = Counter()
+        for spec in dict.fromkeys(specs):
+            count[self.notes(spec).get("arithmetic", UNNOTED) if self.has(spec) else str(ARITHMETIC)] += 1
+        if len(count) > 1:
+            parts = ", ".join(f"{number} of revision {revision}" for revision, number in sorted(count.items()))
+            raise MixedRevisionsError(
+                f"these runs would be of several revisions of the lab's arithmetic ({parts}), whose numbers are not to "
+                "be compared; train all of them again (lab figure NAME --force), or name another store with LAB_STORE"
+            )
+
+    def other_contents(self) -> list[str]:
+        """One line for each result that the second folder has, too, with other numbers."""
+        if self.shipped is None:
+            return []
+        with self._reading():
+            there = [(path, self.shipped.folder / path.parent.name / path.name) for path in self.results()]
+            return [
+                f"{mine.parent.name}/{mine.name}: {self.shipped.folder} has other numbers for it; these are used"
+                for mine, other in there
+                if objects.is_there(other / "done.json") and self._is_another((mine / "done.json").read_bytes(), other)
+            ]
 
     def load(self, spec: Spec) -> tuple[dict[str, np.ndarray], dict[str, Tensor], dict]:
         """History, weights and notes of a finished result; DamagedError where a file is not what was written."""
@@ -98,7 +141,18 @@ class Store(Training):
         target = other.folder / result.parent.name / result.name
         with other._writing():
             results.place(files, target)
+        if self._is_another(files["done.json"], target):
+            raise LabError(
+                f"{target} has other numbers for this key, and stays as it is; remove it, or name another folder with "
+                "--out"
+            )
         return target
+
+    @staticmethod
+    def _is_another(done: bytes, target: Path) -> bool:
+        """Whether the result in a folder has other files than this `done.json` says; its notes may differ."""
+        there = results.done(target).get("files")
+        return there is not None and there != json.loads(done)["files"]
 
     def lending(self, shipped: str | Path) -> Store:
         """This store with a second folder to read from; itself where it has one."""

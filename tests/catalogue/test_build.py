@@ -13,6 +13,7 @@ from lab import tasks
 from lab.catalogue import announcements, build
 from lab.catalogue.build import figure
 from lab.catalogue.provenance import check
+from lab.catalogue.provenance_file import as_json
 from lab.catalogue.registry import entry
 from lab.catalogue.shipped import shipped_tasks
 from lab.errors import ArgumentError, LabError
@@ -282,7 +283,7 @@ def shipped(made, tmp_path, monkeypatch):
     folder = tmp_path / "results" / "transformers" / "fig3" / "smoke"
     made["transformers/fig3"].write(folder, images=False, page=False)
     facts = json.loads((folder / "provenance.json").read_text())
-    (folder / "provenance.json").write_text(json.dumps(facts | {"device_name": "a shipped machine"}))
+    (folder / "provenance.json").write_bytes(as_json(facts | {"device_name": "a shipped machine"}))
     return folder
 
 

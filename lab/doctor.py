@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 
 import torch
 
@@ -15,7 +13,7 @@ from lab.devices import choose_device, device_name
 from lab.errors import LabError
 from lab.nonlinearity import op
 from lab.nonlinearity.zoo import zoo_names
-from lab.store import Store, objects
+from lab.store import Store
 from lab.versions import version_of
 
 PACKAGES = (
@@ -81,22 +79,9 @@ def _store() -> dict[str, str]:
         damaged, foreign = store.verify(), store.foreign()
     except LabError as error:  # what is wrong is what a doctor is asked for
         return {"store": str(store.folder), "store health": str(error)}
-    if not _can_be_written(store.folder):
-        return findings | {"store health": "cannot be written; name another folder with LAB_STORE"}
+    if (problem := store.problem()) is not None:
+        return findings | {"store health": problem}
     more = [f"and {len(damaged) - 3} more: see `lab store verify`"] if len(damaged) > 3 else []
     health = [*damaged[:3], *more] or ["every result is as it was written"]
     health += [f"{len(foreign)} things there are not the lab's: see `lab store verify`"] if foreign else []
     return findings | {"store health": "; ".join(health)}
-
-
-def _can_be_written(folder: Path) -> bool:
-    """Whether results can be put into a folder, or the first of those above that is there; of a bucket nothing is
-    known."""
-    if objects.in_bucket(folder):
-        return True
-    here = next(path for path in (folder, *folder.parents) if path.exists())
-    try:
-        with tempfile.TemporaryFile(dir=here):
-            return True
-    except OSError:
-        return False

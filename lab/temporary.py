@@ -1,4 +1,4 @@
-"""Temporary folders: what is written into them is renamed to its place when it is whole.
+"""Temporary folders: what is written into them is renamed to its place when it is whole. `put` writes a single file so.
 
 A folder is locked by the process that writes it. What a killed process has left is therefore known at once, and
 `abandoned` lists it.
@@ -46,8 +46,8 @@ def abandoned(parent: Path) -> list[Path]:
 
 
 def is_temporary(path: Path) -> bool:
-    """Whether `temporary` has given this name."""
-    return NAME.fullmatch(path.name) is not None
+    """Whether `temporary` has made this folder: its name, and no link."""
+    return NAME.fullmatch(path.name) is not None and not path.is_symlink()
 
 
 def write(path: Path, data: bytes) -> None:
@@ -56,6 +56,31 @@ def write(path: Path, data: bytes) -> None:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())  # a power cut after the rename must not find an empty file
+
+
+def put(path: Path, data: bytes) -> None:
+    """Write a file in place of the one before: whole and on the disk, or not at all. Of a link, the file that it names;
+    rights stay. Raises OSError where it cannot, and then the older file is as it was."""
+    path = path.resolve()
+    if path.exists() and not path.is_file():  # /dev/stdout, a pipe; a folder raises
+        path.write_bytes(data)
+        return
+    with temporary(path.parent) as folder:
+        write(folder / path.name, data)
+        if path.exists():
+            shutil.copymode(path, folder / path.name)
+        (folder / path.name).replace(path)
+        sync(path.parent)
+
+
+def sync(folder: Path) -> None:
+    """Have the disk keep the names in a folder, too: without it, a rename may be gone after a power cut."""
+    with suppress(OSError):  # Windows and some network file systems open no folder
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def _abandoned(path: Path) -> bool:

@@ -26,6 +26,7 @@ from lab.errors import LabError
 from lab.papers.entry import Entry
 from lab.plots.caption import true_minus
 from lab.spec import key
+from lab.temporary import put
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,7 +83,7 @@ def redraw(name: str, scale: str = "laptop") -> None:
         shutil.copyfile(Path(place) / "figure.json", folder / "figure.json")
         if scale == best_scale(registry.entry(name)):
             shutil.copyfile(Path(place) / "figure.png", folder / "figure.png")
-    (folder / "provenance.json").write_bytes(provenance_file.as_json(facts))
+    put(folder / "provenance.json", provenance_file.as_json(facts))
     pack(folder)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import tempfile
 from pathlib import Path
 
 from lab.errors import ArgumentError, LabError, check_path
@@ -17,6 +17,9 @@ def writable(out: Path) -> Path:
         raise LabError(f"cannot write to {out} ({error.strerror}); name another folder with --out") from error
     if not place.is_dir():
         raise ArgumentError(f"--out {out}: {place} is a file; name a folder")
-    if not os.access(place, os.W_OK | os.X_OK):
-        raise LabError(f"cannot write to {place} (permission denied); name another folder with --out")
-    return out
+    try:
+        with tempfile.TemporaryFile(dir=place):  # rights alone do not say it: /proc, a full disk
+            return out
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise LabError(f"cannot write to {place} ({reason}); name another folder with --out") from error

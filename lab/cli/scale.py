@@ -11,6 +11,7 @@ import tyro
 from lab.cli.options import default
 from lab.errors import ArgumentError
 from lab.scale import SCALES, check_scale
+from lab.temporary import put
 
 BEGIN, END = "<!-- table of lab scale -->", "<!-- end of table of lab scale -->"
 
@@ -41,5 +42,5 @@ class Scale:
             print(table)
         else:
             made = f"{page.partition(BEGIN)[0]}{BEGIN}\n{table}\n{END}{page.partition(END)[2]}"
-            self.write.write_text(made, encoding="utf-8")
+            put(self.write, made.encode())
             print(self.write)

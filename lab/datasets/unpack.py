@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 Files = Mapping[str, bytes]
+MOST_SKIPPED = 4e9  # bytes, unpacked, of files in an archive that nobody asked for
 
 
 def plain(files: Files, most: int) -> Files:
@@ -88,7 +89,11 @@ def _of_zip(archive: Path, patterns: tuple[str, ...], most: int) -> dict[str, by
 def _of_tar(file, patterns: tuple[str, ...], most: int, count: int | None) -> dict[str, bytes]:
     contents = {}
     with tarfile.open(fileobj=file, mode="r|*") as opened:
-        for member in opened:
+        skipped = 0
+        for member in opened:  # a compressed archive unpacks what is skipped, too
+            skipped += 0 if _fits(member.name, patterns) else member.size
+            if skipped > MOST_SKIPPED:
+                raise ValueError(f"more than {MOST_SKIPPED / 1e9:g} GB of other files stand before {patterns[0]}")
             if member.isfile() and _fits(member.name, patterns):
                 contents[member.name] = _bounded(opened.extractfile(member), member.name, most)
             if len(contents) == count:

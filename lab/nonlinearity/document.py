@@ -11,14 +11,15 @@ import json
 from pathlib import Path
 
 from lab.errors import LabError
+from lab.temporary import put
 
 SCHEMA = 1  # raise it when a lab of today would misread a file of tomorrow
 
 
 def write(path: str | Path, document: dict) -> None:
-    """Write a document that JSON can say. Raises OSError where that fails."""
+    """Write a document that JSON can say, whole or not at all. Raises OSError where that fails."""
     sealed = document | {"schema": SCHEMA}
-    Path(path).write_text(json.dumps(sealed | {"sha256": checksum(sealed)}))
+    put(Path(path), json.dumps(sealed | {"sha256": checksum(sealed)}).encode())
 
 
 def read(path: str | Path) -> dict:

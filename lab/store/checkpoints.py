@@ -16,6 +16,7 @@ from lab.spec import FineTuning, RunSpec, Search, from_json, key, to_json
 from lab.store import objects
 
 Spec = RunSpec | FineTuning | Search
+MOST_HEADER = 100_000_000  # bytes, as safetensors has it
 
 
 def name_of(specs: Sequence[Spec]) -> str:
@@ -46,6 +47,20 @@ def members(path: Path) -> tuple[Spec, ...] | None:
         return specs if name_of(specs) == path.name else None
     except (ValueError, LookupError, TypeError, AttributeError):
         return None
+
+
+def is_state(path: Any) -> bool:
+    """Whether a file begins as states do: a digest, then safetensors' length and JSON."""
+    try:
+        data = objects.read(path, 41) if objects.in_bucket(path) else _first(path, 41)
+    except FileNotFoundError:
+        return False
+    return data[40:41] == b"{" and int.from_bytes(data[32:40], "little") < MOST_HEADER
+
+
+def _first(path: Path, count: int) -> bytes:
+    with path.open("rb") as file:
+        return file.read(count)
 
 
 def whole(path: Path) -> bytes | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,7 +25,7 @@ def result_folders(store: Path) -> Iterator[Path]:
 
 def states(store: Path) -> list[Path]:
     """Files of states, whole or damaged."""
-    return [path for path in objects.below(store / "checkpoints") if _is_file_of_key(path)]
+    return [path for path in objects.below(store / "checkpoints") if _is_state(path)]
 
 
 def abandoned(store: Path) -> list[Path]:
@@ -48,6 +49,23 @@ def foreign(store: Path) -> list[str]:
     return sorted(lines)
 
 
+def problem(store: Path) -> str | None:
+    """Why nothing can be kept in a store's folder, in words; None where it can."""
+    here = next(path for path in (store, *store.parents) if path.exists() or path.is_symlink())
+    for place in (here, *(store / kind for kind in FOLDERS)):
+        if not place.is_dir():
+            if place == here or place.exists() or place.is_symlink():
+                return f"{place} is no folder: move it away, or name another store with LAB_STORE"
+            continue
+        try:
+            with tempfile.TemporaryFile(dir=place):
+                pass
+        except OSError as error:
+            said = (error.strerror or str(error)).lower()
+            return f"{place} cannot be written ({said}); name another store with LAB_STORE"
+    return None
+
+
 def remove(path: Path) -> None:
     """Remove a result, a state, a lease or a temporary folder."""
     if path.parent.name in RESULTS and not is_temporary(path):
@@ -63,11 +81,17 @@ def _foreign(kind: str, path: Path) -> str | None:
         return None
     if kind in RESULTS:
         return results.foreign(path)
-    if not (leases.is_lease(path) if kind == "leases" else _is_file_of_key(path)):
+    ours = {"leases": leases.is_lease, "checkpoints": _is_state}.get(kind, _is_file_of_key)
+    if not ours(path):
         return "not a file of the lab"
     if kind == "checkpoints" and checkpoints.whole(path) is not None and checkpoints.members(path) is None:
         return "a state of another version of the lab"
     return None
+
+
+def _is_state(path: Path) -> bool:
+    """Whether this is a state, whole or damaged, and no file of somebody else who names his by digests, too."""
+    return _is_file_of_key(path) and checkpoints.is_state(path)
 
 
 def _is_file_of_key(path: Path) -> bool:

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from lab import temporary
 from lab.errors import ArgumentError, LabError, shown
-from lab.temporary import temporary, write
 
 UNFINISHED = 3600.0  # seconds after which nobody is still writing a result's files
 OPTIONS: dict[str, dict] = {  # of fsspec's file systems: no old listings, and no long waits
@@ -79,9 +79,7 @@ def refusals() -> tuple[type[Exception], ...]:
 def put(path: Any, data: bytes) -> None:
     """Write an object or a file, in place of the one before: whole, or not at all."""
     if not in_bucket(path):
-        with temporary(path.parent) as folder:
-            write(folder / path.name, data)
-            (folder / path.name).replace(path)
+        temporary.put(path, data)
         return
     path.fs.pipe_file(path.path, data)
 

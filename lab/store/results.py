@@ -19,7 +19,7 @@ from torch import Tensor
 from lab.errors import LabError
 from lab.spec import from_json, key, to_json
 from lab.store import objects
-from lab.temporary import temporary, write
+from lab.temporary import sync, temporary, write
 
 FILES = ("spec.json", "history.npz", "weights.safetensors")
 KEY = re.compile("[0-9a-f]{64}")
@@ -108,6 +108,7 @@ def place(files: dict[str, bytes], target: Path) -> None:
             write(folder / name, data)
         try:
             folder.rename(target)
+            sync(target.parent)
         except OSError as error:
             if error.errno not in ABSENT:
                 raise
@@ -116,6 +117,7 @@ def place(files: dict[str, bytes], target: Path) -> None:
             remove(target)
             if not target.exists():
                 folder.rename(target)
+                sync(target.parent)
             else:  # somebody keeps a file of his own there
                 for name in files:
                     (folder / name).replace(target / name)
@@ -156,9 +158,19 @@ def foreign(path: Path) -> str | None:
         names = {file.name for file in path.iterdir()}
     if not KEY.fullmatch(path.name):
         return "a folder that is not named by a key"
-    if names and names.isdisjoint((*FILES, "done.json")):
+    if names and (names.isdisjoint((*FILES, "done.json")) or not _may_be_a_result(path, names)):
         return "a folder without the files of a result"
     return "a result of another version of the lab" if _is_of_another_version(path) else None
+
+
+def _may_be_a_result(folder: Path, names: set[str]) -> bool:
+    """Whether one of the files that say what a result is is as the lab writes it; or neither is there, because somebody
+    was about to remove it."""
+    said = [done(folder).get("files")] if "done.json" in names else []
+    if "spec.json" in names:
+        with suppress(OSError, ValueError, AttributeError):
+            said.append(json.loads((folder / _stored_as(folder, "spec.json", {})).read_bytes()).get("type"))
+    return bool(not {"done.json", "spec.json"} & names or any(said))
 
 
 def _is_of_another_version(folder: Path) -> bool:

@@ -234,6 +234,10 @@ class Store(Training):
                 problems.append(str(error))
         return problems
 
+    def problem(self) -> str | None:
+        """Why nothing can be kept here, in words; None where it can. Of a bucket nothing is known."""
+        return None if objects.in_bucket(self.folder) else contents.problem(self.folder)
+
     def clean(self) -> list[str]:
         """Remove damaged results, states that no training needs, and what killed processes left; return what went.
 

@@ -21,6 +21,7 @@ import torch
 from IPython.core.getipython import get_ipython
 from IPython.display import display
 
+from lab import temporary
 from lab.errors import ArgumentError, LabError, absolute_path, listed, shown
 from lab.widgets.error_area import ErrorArea, place_all
 from lab.widgets.state import controls_of, put, read
@@ -233,7 +234,7 @@ class Explorer(widgets.VBox):
         with self.lock:
             page = self.page()
         try:
-            path.write_text(page, encoding="utf-8")
+            temporary.put(path, page.encode())
         except OSError as error:
             raise LabError(f"cannot write {shown(str(path))} ({error.strerror}); name another file") from error
         return path

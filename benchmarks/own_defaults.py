@@ -82,7 +82,7 @@ def measure(data: Data, store: Store) -> tuple[float, dict[tuple[str, float], np
         return [RunSpec(given, replace(model, phi=part), recipe, first + s, ("val",)) for s in range(SEEDS)]
 
     def trained(specs: list) -> None:
-        complete(specs, store, "cpu", sys.stderr.isatty(), workers=1, threads=1)
+        complete(specs, store, "cpu", sys.stderr.isatty(), workers=1)
 
     trained([run for rate in RATES for run in runs(UNCHANGED, rate, 2 * FIRST_SEED)])
     best = max(RATES, key=lambda rate: scores(runs(UNCHANGED, rate, 2 * FIRST_SEED), metric, store)[:, 0].mean())

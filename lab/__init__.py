@@ -11,7 +11,7 @@ from lab.catalogue.build import figure
 from lab.catalogue.scorecard import scorecard
 from lab.comparison import Comparison
 from lab.data import Data
-from lab.errors import ArgumentError, LabError
+from lab.errors import ArgumentError, LabError, LabWarning
 from lab.finetuning import finetune
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.swap import swap
@@ -29,6 +29,7 @@ __all__ = [
     "Data",
     "EpisodeResult",
     "LabError",
+    "LabWarning",
     "Run",
     "Runs",
     "SearchResult",

@@ -25,6 +25,7 @@ from lab.jobs import episodes, finetuning, runs, two_losses  # noqa: F401  the k
 from lab.jobs.job import Job, jobs_of, perform, wait, work
 from lab.spec import all_needs, is_search, known_here_alone, needs
 from lab.store import Spec, Store
+from lab.training.defaults import torch_defaults
 from lab.workers import Progress, in_processes, in_this_process
 
 if TYPE_CHECKING:
@@ -36,22 +37,22 @@ SMALL = 3e6  # size of jobs that are over before a second process has started
 Report = Callable[[int, int, str], None]
 
 
+@torch_defaults()
 def complete(
     specs: Iterable[Spec],
     store: Store,
     device: str = "auto",
     workers: int | None = None,
     report: Report | None = None,
-    threads: int = 1,
     cluster: Client | None = None,
     urgency: Mapping[Spec, float] | None = None,
 ) -> None:
     """Train whatever is missing, searches before the runs that need them. Everything finished is kept at once.
 
     What another process trains at this moment is left to it, and waited for when nothing else is to be done.
-    workers: processes on a CPU (default: one a core). threads: of torch there, where the work is done in this process
-    alone. report(done, total, what) counts training steps. cluster: whose workers do the work instead (`lab.cluster`),
-    on the device that they offer; `store` must be seen by all of them. urgency: of specs that go before others there.
+    workers: processes on a CPU (default: one a core). report(done, total, what) counts training steps. cluster: whose
+    workers do the work instead (`lab.cluster`), on the device that they offer; `store` must be seen by all of them.
+    urgency: of specs that go before others there.
     """
     workers, specs = workers or _workers(), list(dict.fromkeys(specs))
     device = choose_device(device) if cluster is None else device
@@ -74,7 +75,7 @@ def complete(
         if members:
             ended = _in_cluster(jobs, after, members, _counter(jobs, done, report, names=False), urgency or {})
         else:
-            ended = _perform(jobs, after, device, workers, _counter(jobs, done, report), threads)
+            ended = _perform(jobs, after, device, workers, _counter(jobs, done, report))
         done += sum(jobs[i].steps for i in ended)
         missing = [spec for spec in missing if not store.has(spec)]
         if missing and not ended:
@@ -128,12 +129,12 @@ def _workers() -> int:
     return check_whole("LAB_WORKERS", int(asked) if str(asked).isdecimal() and len(str(asked)) < 10 else asked)
 
 
-def _perform(
-    jobs: Sequence[Job], after: Sequence[set[int]], device: str, workers: int, progress: Progress, threads: int
-) -> set[int]:
+def _perform(jobs: Sequence[Job], after: Sequence[set[int]], device: str, workers: int, progress: Progress) -> set[int]:
     """Do jobs; the indices of those that were done."""
     count = min(len(jobs), workers)
     here = any(known_here_alone(spec) for job in jobs for spec in job.specs)
     if device == "cpu" and count > 1 and not here and sum(job.size for job in jobs) > SMALL:
         return in_processes(jobs, perform, count, progress, after)
-    return in_this_process(jobs, perform, threads if device == "cpu" else torch.get_num_threads(), progress, after)
+    as_asked = [work(job.specs[0]).threads(job.specs[0]) for job in jobs]
+    threads = as_asked if device == "cpu" else [torch.get_num_threads()] * len(jobs)
+    return in_this_process(jobs, perform, threads, progress, after)

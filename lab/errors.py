@@ -28,6 +28,10 @@ class ArgumentError(LabError, ValueError):
     """An argument is wrong: the text names the value received and the values allowed. Exit code 2."""
 
 
+class LabWarning(UserWarning):
+    """What is no error, and changes what a result means: one line."""
+
+
 class KeywordError(ArgumentError, TypeError):
     """There is no argument of that name: what Python calls a TypeError."""
 

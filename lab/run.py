@@ -222,7 +222,6 @@ def complete(
     device: str = "auto",
     progress: bool = True,
     workers: int | None = None,
-    threads: int = 1,
     cluster: Client | None = None,
     urgency: Mapping[Spec, float] | None = None,
 ) -> None:
@@ -232,7 +231,7 @@ def complete(
     if cluster is None:
         choose_device(device)  # before there is a bar
     if not progress:  # and no need of what draws it
-        engine.complete(specs, store, device, workers, None, threads, cluster, urgency)
+        engine.complete(specs, store, device, workers, None, cluster, urgency)
         return
     from tqdm.auto import tqdm
 
@@ -249,4 +248,4 @@ def complete(
             if what.startswith("waits"):  # nothing is done, so that the bar would not say it
                 bar.refresh()
 
-        engine.complete(specs, store, device, workers, report, threads, cluster, urgency)
+        engine.complete(specs, store, device, workers, report, cluster, urgency)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -20,6 +20,7 @@ from lab.spec import EpisodeSpec, ModuleSearch, SearchSpec, TwoLossSpec
 from lab.store import Store  # noqa: F401  in the annotations of the classes below, which the reference shows
 from lab.versions import versions
 
+MUCH = 0.05
 _searches: WeakKeyDictionary[Spline, SearchResult | EpisodeResult] = WeakKeyDictionary()
 
 
@@ -31,9 +32,15 @@ class LearnedFunctions(Stored, ABC):
     """
 
     def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}: {', '.join(self.splines)} for {self.spec.task_name} (.spline, .splines, .history)"
-        )
+        line = f"{type(self).__name__}: {', '.join(self.splines)} for {self.spec.task_name}"
+        return "\n".join([f"{line} (.spline, .splines, .history)", *self.notes])
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What one should know of it, a line each."""
+        told = self._stored[2]
+        share = told.get("beyond")
+        return (*told.get("said", ()), *([beyond_knots("its models", share, self.spec)] if is_much(share) else ()))
 
     @property
     @abstractmethod
@@ -91,6 +98,20 @@ class LearnedFunctions(Stored, ABC):
     def named(self, name: str) -> dict[str, str]:
         """The names that `publish` gives to the learned functions, and the part of each."""
         return {name if len(self.splines) == 1 else f"{name}-{part}": part for part in self.splines}
+
+
+def is_much(share: float | None) -> bool:
+    """Whether so large a share of a function's inputs lies beyond its knots that it is said."""
+    return share is not None and share > MUCH
+
+
+def beyond_knots(whose: str, share: float, function: Any) -> str:
+    """That line. function: what has the knots, from `low` to `high`."""
+    knots = f"[{function.low:g}, {function.high:g}]" if hasattr(function, "low") else "its knots"
+    return (
+        f"{100 * share:.0f} % of what the function gets in {whose} lies beyond {knots}, where it is constant; scale X, "
+        "or give it wider knots (low=, high=)"
+    )
 
 
 class Measured(Protocol):

@@ -76,17 +76,18 @@ def in_processes(
 
 
 def in_this_process(
-    jobs: Sequence, work: Callable, threads: int, progress: Progress, after: Sequence[set[int]] | None = None
+    jobs: Sequence, work: Callable, threads: Sequence[int], progress: Progress, after: Sequence[set[int]] | None = None
 ) -> set[int]:
-    """As `in_processes`, one after the other in the order given, here; torch's number of threads is put back."""
+    """As `in_processes`, one after the other in the order given, here, each with its number of torch's threads, which
+    is put back."""
     before = torch.get_num_threads()
-    torch.set_num_threads(threads)
     after, left, ended = after or [set()] * len(jobs), list(range(len(jobs))), set[int]()
     try:
         while True:
             count = len(ended)
             for i in left:
                 if after[i] <= ended:
+                    torch.set_num_threads(threads[i])
                     if work(jobs[i], lambda steps, words="", i=i: progress(i, steps, words)) is not False:
                         ended.add(i)
             left = [i for i in left if i not in ended]

@@ -104,7 +104,7 @@ def test_here_the_number_of_threads_is_put_back(tmp_path):
     before, told = torch.get_num_threads(), []
     jobs = [(tmp_path, "0", "do"), (tmp_path, "1", "fail")]
     with pytest.raises(LabError, match="job 1"):
-        in_this_process(jobs, work, before + 1, lambda job, steps, words: told.append((job, steps)))
+        in_this_process(jobs, work, [before + 1] * len(jobs), lambda job, steps, words: told.append((job, steps)))
     assert torch.get_num_threads() == before
     assert (tmp_path / "0.done").read_text().split()[0] == str(before + 1)
     assert told == [(0, step) for step in range(1, 11)] + [(1, 1)]

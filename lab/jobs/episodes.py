@@ -27,6 +27,10 @@ class EpisodeSearch(Work):
         """As `Work.check`."""
         episodes.check(spec)
 
+    def threads(self, spec: EpisodeSpec) -> int:
+        """As `Work.threads`."""
+        return spec.retrain.threads
+
     def steps(self, specs: Sequence[EpisodeSpec]) -> int:
         """As `Work.steps`; of the runs that decide, too."""
         return sum(map(episodes.steps, specs))
@@ -61,16 +65,17 @@ class EpisodeSearch(Work):
                     ended, done = True, done + members.steps
             if not ended:
                 wait(missing, store, partial(report, done))
-        results = []
+        results, told = [], []
         for runs in listed:
             stored = [store.load(run) for run in runs]
             results.append([result(run, s[0], s[2]) for run, s in zip(runs, stored, strict=True)])
+            told.append({name: stored[0][2][name] for name in ("beyond", "said") if name in stored[0][2]})
         winner = best(results)
         weights = {name: torch.tensor(part.values) for name, part in learned[winner].items()}
         for restart, parts in enumerate(learned):
             weights |= {f"{name}@{restart}": torch.tensor(part.values) for name, part in parts.items()}
         history = state.arrays() | {"died": state.died, "stopped": state.stopped, "results": np.array(results)}
-        notes |= {"winner": winner, "seconds": notes["seconds"] + time.perf_counter() - start}
+        notes |= told[winner] | {"winner": winner, "seconds": notes["seconds"] + time.perf_counter() - start}
         store.save(spec, history, weights, notes)
         store.drop_checkpoint(job.specs)
         report(job.steps)

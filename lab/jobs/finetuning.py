@@ -24,6 +24,10 @@ class FineTunings(Work):
 
     rank = 2  # after the runs that it begins with
 
+    def threads(self, spec: FineTuning) -> int:
+        """As `Work.threads`."""
+        return 1
+
     def check(self, spec: FineTuning) -> None:
         """As `Work.check`; the task's data have to be here."""
         check_choice("task", spec.task, TASKS)

@@ -54,6 +54,10 @@ class Work(ABC):
         """Equal for specs that may be in one job."""
         return spec
 
+    def threads(self, spec: Any) -> int:
+        """Those of torch that it is trained with on a CPU: in its identity where it may be another number than 1."""
+        return spec.recipe.threads
+
     def most(self, spec: Any, device: str) -> int:
         """How many may be in one job."""
         return 1

@@ -16,7 +16,6 @@ FUNCTIONS = [
     getattr(place, name) for place in (torch.nn.functional, torch) for name in FUNCTION_NAMES if hasattr(place, name)
 ]
 NOT_SCALAR = (nn.MultiheadAttention, nn.Softmax, nn.Softmax2d, nn.LogSoftmax, nn.Softmin, nn.GLU)
-SHOWN = 2  # names of each kind in an error's line
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,10 +31,10 @@ class Place:
 def places_in(module: nn.Module, path: str = "") -> Iterator[Place]:
     """Every module below a module, and every function that one keeps as an attribute; each before what is inside it."""
     children = {name: child for name, child in module._modules.items() if child is not None}
-    functions = {name: value for name, value in vars(module).items() if _function(value)}
+    functions = {name: value for name, value in vars(module).items() if function_behind(value)}
     for attribute, value in (children | functions).items():
         yield Place(path + attribute, module, attribute, value)
-        if attribute in children:
+        if attribute in children and not isinstance(value, torch.jit.ScriptModule):  # whose parts cannot be replaced
             yield from places_in(value, f"{path}{attribute}.")
 
 
@@ -47,6 +46,26 @@ def is_activation(module: nn.Module | Callable) -> bool:
     code, custom = getattr(type(module).forward, "__code__", None), not type(module).__module__.startswith("torch.")
     holds = has_state(module) or any(True for _ in module.children())
     return is_known(module) or (custom and not holds and code is not None and code.co_argcount == 2)
+
+
+def kind_named(name: str) -> str | None:
+    """Which of `NAMES` a function or a class computes, by its own name: "relu" of relu_; None for all others.
+
+    >>> kind_named("relu_"), kind_named("NewGELUActivation"), kind_named("Linear"), kind_named("leaky_relu")
+    ('relu', 'gelu', None, 'leakyrelu')
+    """
+    plain = name.lower().replace("_", "").removesuffix("activation")
+    if plain in NAMES:
+        return None if plain == "identity" else plain
+    if not name.endswith("Activation"):
+        return None
+    return max((known for known in NAMES if plain.endswith(known)), key=len, default=None)
+
+
+def kind_of(activation: nn.Module | Callable) -> str | None:
+    """As `kind_named`, of what stands in a place."""
+    function = type(activation) if isinstance(activation, nn.Module) else function_behind(activation)
+    return kind_named(getattr(function, "__name__", ""))
 
 
 def has_state(module: nn.Module) -> bool:
@@ -66,7 +85,7 @@ def is_known(module: nn.Module) -> bool:
     return from_torch or home == "transformers.activations" or home.startswith(__package__)
 
 
-def _function(value: object) -> Callable | None:
+def function_behind(value: object) -> Callable | None:
     """The function behind a partial, such as gelu with approximate="tanh"; None for what is no function."""
     value = value.func if isinstance(value, functools.partial) else value
     return value if callable(value) and not isinstance(value, (type, nn.Module)) else None
@@ -74,56 +93,11 @@ def _function(value: object) -> Callable | None:
 
 def one_of(value: object, functions: Iterable[Callable]) -> bool:
     """Whether this is one of these functions, or a partial of one."""
-    return any(_function(value) is function for function in functions)
-
-
-def what_there_is(model: nn.Module) -> str:
-    """The activations of a model; or the functions that it calls, which no one can replace from outside."""
-    names: dict[str, list[str]] = {}
-    attributes: dict[str, None] = {}
-    inside: tuple[str, ...] = ()
-    for place in places_in(model):
-        if is_activation(place.activation) and not place.name.startswith(inside):
-            names.setdefault(_kind(place.activation), []).append(place.name)
-            attributes[place.attribute] = None
-            inside += (f"{place.name}.",)
-    if names:
-        patterns = [f"'*{attribute}'" for attribute in attributes if not attribute.isdigit()][:SHOWN]
-        advice = f"; they can be named by a pattern: {' or '.join(patterns)}" if patterns else ""
-        return f"its activations are {'; '.join(map(_listed, names.keys(), names.values()))}{advice}"
-    calls = dict.fromkeys(call for module in model.modules() for call in _calls(module))
-    if calls:
-        return (
-            f"it has no activation modules: {', '.join(calls)}, and a function that is called cannot be replaced from "
-            "outside; let the model keep a module (self.act = torch.nn.GELU()) and call that"
-        )
-    return "it has no activations"
+    return any(function_behind(value) is function for function in functions)
 
 
 def class_of(function: Callable) -> type[nn.Module] | None:
     """The class of torch.nn that computes what a function of torch does, by its name: nn.ReLU of torch.relu."""
-    name = getattr(_function(function), "__name__", "")
+    name = getattr(function_behind(function), "__name__", "")
     kind = NAMES.get(name.replace("_", "")) if one_of(function, FUNCTIONS) else None
     return kind if kind is not None and hasattr(nn, kind.__name__) else None
-
-
-def _kind(module: nn.Module | Callable) -> str:
-    if isinstance(module, nn.Module):
-        return f"{type(module).__module__}.{type(module).__name__}"
-    function = _function(module)
-    assert function is not None  # one of FUNCTIONS
-    return f"the function {function.__name__}"
-
-
-def _calls(module: nn.Module) -> list[str]:
-    """The activation functions in the code of a module's own `forward`, in words."""
-    code = getattr(type(module).forward, "__code__", None)
-    if code is None or type(module).__module__.startswith("torch."):
-        return []
-    used = [name for name in code.co_names if name in FUNCTION_NAMES and not hasattr(module, name)]
-    return [f"{type(module).__name__}.forward calls {name}" for name in used]
-
-
-def _listed(kind: str, names: list[str]) -> str:
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return f"{kind} ({', '.join(names[:SHOWN])}{more})"

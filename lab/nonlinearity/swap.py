@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import nn
 
-from lab.errors import ArgumentError, check_flag, described, shown
+from lab.errors import ArgumentError, LabWarning, check_flag, described, listed, shortened, shown
 from lab.nonlinearity.activations import (
     FUNCTIONS,
     Place,
@@ -18,14 +19,16 @@ from lab.nonlinearity.activations import (
     has_state,
     is_elementwise,
     is_known,
+    kind_of,
     one_of,
     places_in,
-    what_there_is,
 )
 from lab.nonlinearity.channels import ChannelSpline, LazyChannelSpline, channel_axis
 from lab.nonlinearity.checks import check_single
 from lab.nonlinearity.elementwise import check_unmixed
 from lab.nonlinearity.functions import Called
+from lab.nonlinearity.inspection import KEEP, beside, unread, what_there_is
+from lab.nonlinearity.named import NAMES
 from lab.nonlinearity.part import Function, as_function, as_module
 from lab.nonlinearity.scaled import ScaledSpline
 from lab.nonlinearity.spline import Spline
@@ -33,7 +36,10 @@ from lab.spec import Coefficients, Knots
 
 Old = type[nn.Module] | Callable | str  # what is replaced; or a tuple of these
 PLACES = "a class such as torch.nn.GELU or a pattern such as '*.mlp.act'"
+Script = torch.jit.ScriptModule
 MARK = "of_swap"  # attribute of the modules that `swap` puts into a model
+HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
+KEPT = ("_forward_pre_hooks_with_kwargs", "_forward_hooks_with_kwargs", "_forward_hooks_always_called")
 
 
 def swap(
@@ -71,7 +77,11 @@ def swap(
     `from_pretrained` of transformers does not know it, and builds the activation that the configuration names instead:
     use `lab.save_swapped(model, folder)` and `lab.load_swapped(GPT2LMHeadModel, folder)`.
 
-    Raises ArgumentError where nothing fits, and names the activations that the model has. Transformers paper, App. F.
+    Hooks on what is replaced go along. What stays in the code of the model's own classes (`F.relu` in a `forward`, for
+    nn.ReLU), and places that this code never reads, are named in a `lab.LabWarning`.
+
+    Raises ArgumentError where nothing fits, and names the activations that the model has; where its code reads none of
+    the places; for a ScriptModule. Transformers paper, App. F.
 
     >>> model = nn.Sequential(nn.Linear(1, 8), nn.GELU(), nn.Linear(8, 1))
     >>> swap(model, nn.GELU, "transformers/memorize")
@@ -79,6 +89,24 @@ def swap(
     >>> model[1]
     Spline((361,) knots on [-20, 20])
     """
+    said: list[str] = []
+    names = put(model, old, phi, learnable, shared, per_channel, scaled, said)
+    for line in said:
+        warnings.warn(line, LabWarning, stacklevel=2)
+    return names
+
+
+def put(
+    model: nn.Module,
+    old: Old | tuple[Old, ...],
+    phi: Function,
+    learnable: bool | None = None,
+    shared: bool = False,
+    per_channel: bool | int = False,
+    scaled: bool = False,
+    said: list[str] | None = None,
+) -> list[str]:
+    """As `swap`; what there is to say of it is added to `said`. Without it, the model's code is not looked into."""
     kinds = kinds_of(old)
     if not isinstance(model, nn.Module):
         raise ArgumentError(f"model is {described(model)}; give a torch.nn.Module")
@@ -93,13 +121,14 @@ def swap(
         phi = _per_channel(phi, per_channel, shared)
     if check_flag("scaled", scaled):
         phi = ScaledSpline(cast(Spline, phi))
-    places = _matching(model, kinds)
-    if not places:
-        raise ArgumentError(f"{_nothing_fits(model, kinds)}; {what_there_is(model)}")
+    places = places_of(model, kinds)
+    if said is not None:
+        said += _unseen(model, places)
     unknown = isinstance(phi, Called) or not (is_known(phi) or has_state(phi))
     if unknown and any(is_elementwise(place.activation) for place in places):
-        check_unmixed(copy.deepcopy(phi), "phi")
-    fresh, homes = {}, {place.name: _home(model, place.name) for place in places}
+        check_unmixed(_copied(phi), "phi")
+    fresh, chosen = {}, list[nn.Module]()
+    homes = {place.name: _home(model, place.name) for place in places}
     if shared and len({device for device, _ in homes.values()}) > 1:
         devices = ", ".join(sorted({str(device) for device, _ in homes.values()}))
         raise ArgumentError(f"one shared module cannot be on several devices ({devices}); give shared=False")
@@ -108,11 +137,106 @@ def swap(
         owner = place.activation if isinstance(place.activation, nn.Module) else place
         key = None if shared else id(owner)
         if key not in fresh:
-            fresh[key] = _settled(copy.deepcopy(phi), *homes[place.name]).train(place.parent.training)
+            fresh[key] = _settled(_copied(phi), *homes[place.name]).train(place.parent.training)
             setattr(fresh[key], MARK, True)  # for `save_swapped`
-        setattr(place.parent, place.attribute, fresh[key])
-    leave_fused_paths(model, places)
+            if not shared:
+                _take_hooks(place.activation, fresh[key])
+        chosen.append(fresh[key])
+    settle(model, places, chosen)
+    if shared and said is not None and (hooked := [place.name for place in places if _hooks(place.activation)]):
+        said.append(f"the hooks on {listed(hooked)} are gone: one shared module stands in all places; give it its own")
     return [place.name for place in places]
+
+
+def places_of(model: nn.Module, old: Old | tuple[Old, ...]) -> list[Place]:
+    """Where what is to be replaced stands; ArgumentError where nothing fits, or nothing can be replaced."""
+    kinds = kinds_of(old)
+    places = [] if isinstance(model, Script) else _matching(model, kinds)
+    if not places and (script := next((m for m in model.modules() if isinstance(m, Script)), None)) is not None:
+        raise ArgumentError(
+            f"the model has a {type(script).__name__}, whose code is fixed; swap first, then torch.jit.script or trace"
+        )
+    if not places:
+        raise ArgumentError(f"{_nothing_fits(model, kinds)}; {what_there_is(model)}")
+    return places
+
+
+def settle(model: nn.Module, places: Sequence[Place], functions: Sequence[nn.Module]) -> None:
+    """Put functions into places: into all, or into none, where a model takes the names of functions alone."""
+    names = []
+    for place, attribute in _by_name(model, places).items():
+        phi = functions[places.index(place)]
+        name = next((name for name, kind in NAMES.items() if type(phi) is kind and repr(phi) == repr(kind())), "")
+        if name not in _act2fn():
+            raise ArgumentError(
+                f"{place.name}: {type(place.parent).__name__} makes its activation from the name in .{attribute}, so "
+                "that only a named one can be put in, such as 'relu'"
+            )
+        names.append((place.parent, attribute, name))
+    for parent, attribute, name in names:
+        setattr(parent, attribute, name)
+    for place, phi in zip(places, functions, strict=True):
+        setattr(place.parent, place.attribute, phi)
+    leave_fused_paths(model, places)
+
+
+def _by_name(model: nn.Module, places: Sequence[Place]) -> dict[Place, str]:
+    """Places of transformers' modules that are never read, and the attribute whose name is read in their stead."""
+    known = [place for place in places if type(place.parent).__module__.startswith("transformers.")]
+    found = {}
+    for place in unread(model, known) if known else ():
+        named = (key for key, word in vars(place.parent).items() if "act" in key and isinstance(word, str))
+        if attribute := next((key for key in named if getattr(place.parent, key) in _act2fn()), None):
+            found[place] = attribute
+    return found
+
+
+def _act2fn() -> Any:
+    """The activations of transformers by name."""
+    from transformers.activations import ACT2FN
+
+    return ACT2FN
+
+
+def _unseen(model: nn.Module, places: Sequence[Place]) -> list[str]:
+    """What a swap does not reach, a line each."""
+    named = _by_name(model, places)
+    silent = [place for place in unread(model, places) if place not in named]
+    kinds = {kind_of(place.activation) for place in places}
+    stays = [one.words for one in beside(model) if one.kind in kinds]
+    said = f"{', '.join(stays)}, which stays as it is; {KEEP}"
+    if silent:
+        owner, names = type(silent[0].parent).__name__, listed([place.name for place in silent])
+        line = f"the code of {owner} never reads {names}: with another function there, nothing would change"
+        if len(silent) == len(places):
+            raise ArgumentError(f"{line}; {said if stays else 'name activations that the model calls'}")
+        return [line, *([said] if stays else [])]
+    return [said] if stays else []
+
+
+def _copied(phi: nn.Module) -> nn.Module:
+    try:
+        return copy.deepcopy(phi)
+    except Exception as error:  # it keeps a tensor of a computation, or what else cannot be copied
+        said = f"{type(error).__name__}: {shortened(str(error), 120)}"
+        raise ArgumentError(f"phi, a {type(phi).__name__}, cannot be copied ({said}); give one that is new") from error
+
+
+def _hooks(module: Any) -> bool:
+    return isinstance(module, nn.Module) and any(getattr(module, name) for name in HOOKS)
+
+
+def _take_hooks(old: Any, new: nn.Module) -> None:
+    """Hooks of a module that is replaced, on the one in its place; what removes them there removes them here."""
+    if not _hooks(old):
+        return
+    for name in (*HOOKS, *KEPT):
+        before, own = getattr(old, name), getattr(new, name)
+        if own:  # of a module that counts its channels at its first call, which takes its own away
+            own.update(before)
+        else:
+            setattr(new, name, before)
+    new._is_full_backward_hook = old._is_full_backward_hook
 
 
 def kinds_of(old: Old | tuple[Old, ...], name: str = "old") -> tuple[Old, ...]:
@@ -144,7 +268,7 @@ def _module(given: Function, learnable: bool | None) -> nn.Module:
         return phi
     if learnable and not any(True for _ in phi.parameters()):
         raise ArgumentError(f"learnable=True: {shown(phi)} has nothing that could be learned; give a lab.Spline")
-    return copy.deepcopy(phi).requires_grad_(learnable)
+    return _copied(phi).requires_grad_(learnable)
 
 
 def _per_channel(phi: nn.Module, per_channel: bool | int, shared: bool) -> nn.Module:
@@ -203,12 +327,17 @@ def _settled(phi: nn.Module, device: torch.device | None, dtype: torch.dtype | N
 def leave_fused_paths(model: nn.Module, places: list[Place]) -> None:
     """torch's encoder layers note at birth that they use ReLU or GELU, and call a fused kernel with it in eval mode.
 
-    Without this, they would go on with the old function there.
+    Without this, they would go on with the old function there. With ReLU or GELU in the place they call the kernel of
+    that one, as if they had been made with it.
     """
-    changed = {place.parent for place in places}
-    for layer in changed:
-        if isinstance(layer, nn.TransformerEncoderLayer):
-            layer.activation_relu_or_gelu = 0
+    changed = set()
+    for place in places:
+        if isinstance(layer := place.parent, nn.TransformerEncoderLayer):
+            phi = getattr(layer, place.attribute)
+            exact = type(phi) is nn.GELU and phi.approximate == "none"
+            layer.activation_relu_or_gelu = 1 if type(phi) is nn.ReLU else 2 if exact else 0
+            if not layer.activation_relu_or_gelu:
+                changed.add(layer)
     for module in model.modules():
         if isinstance(module, nn.TransformerEncoder) and not changed.isdisjoint(module.layers):
             module.use_nested_tensor = False  # only the fused kernel takes these

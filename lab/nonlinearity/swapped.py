@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,8 +18,14 @@ from lab.nonlinearity.named import NAMES, named
 from lab.nonlinearity.polynomial import Polynomial
 from lab.nonlinearity.scaled import ScaledSpline
 from lab.nonlinearity.spline import Spline
-from lab.nonlinearity.swap import MARK, leave_fused_paths
+from lab.nonlinearity.swap import MARK, settle
 
+WRAPPERS = {  # of torch, and the name of what is inside
+    "OptimizedModule": "_orig_mod",  # torch.compile
+    **dict.fromkeys(("DataParallel", "DistributedDataParallel", "AveragedModel"), "module"),
+    "CheckpointWrapper": "_checkpoint_wrapped_module",
+}
+SHARDED = ("FullyShardedDataParallel",)
 FUNCTIONS, WEIGHTS = "functions.json", "swapped.safetensors"  # a name that `from_pretrained` does not take for its own
 
 
@@ -27,7 +34,8 @@ def save_swapped(model: nn.Module, folder: str | Path) -> Path:
     of a Hugging Face model its configuration. Returns the folder.
 
     A library's own `save_pretrained` and `from_pretrained` lose the function: the configuration names the old
-    activation, and that is built. Shared and tied parts stay so. Functions can be those of the lab (`lab.Spline`,
+    activation, and that is built. Shared and tied parts stay so. What torch.compile or DataParallel wrapped is written
+    as the plain model, and fits into either. Functions can be those of the lab (`lab.Spline`,
     polynomials) and named ones ("relu"). Raises ArgumentError for other functions, LabError where the folder cannot be
     written.
 
@@ -40,11 +48,16 @@ def save_swapped(model: nn.Module, folder: str | Path) -> Path:
     ...     load_swapped(fresh, save_swapped(model, folder))[1]
     Spline((361,) knots on [-20, 20])
     """
-    from safetensors.torch import save_model
-
     if not isinstance(model, nn.Module):
         raise ArgumentError(f"model is {described(model)}; give a torch.nn.Module")
     folder = check_path("folder", folder)
+    with without_wrappers(model) as plain:
+        return _write(plain, folder)
+
+
+def _write(model: nn.Module, folder: Path) -> Path:
+    from safetensors.torch import save_model
+
     written: list[dict] = []
     places: dict[str, int] = {}
     number: dict[int, int] = {}
@@ -77,12 +90,19 @@ def load_swapped(model: type[nn.Module] | Callable[[], nn.Module] | nn.Module, f
 
     Raises LabError where the folder holds no such model, or functions and weights do not fit this one.
     """
-    from safetensors.torch import load_file, load_model
-
     folder = check_path("folder", folder)
     functions, places = _read(folder)
     model = _built(model, folder)
-    targets = []
+    with without_wrappers(model) as plain:
+        _fill(plain, folder, functions, places)
+    return model
+
+
+def _fill(model: nn.Module, folder: Path, functions: list[nn.Module], places: dict[str, int]) -> None:
+    """Put functions and weights into a model."""
+    from safetensors.torch import load_file, load_model
+
+    targets, chosen = [], []
     for name, index in places.items():
         home, _, attribute = name.rpartition(".")
         try:
@@ -91,8 +111,8 @@ def load_swapped(model: type[nn.Module] | Callable[[], nn.Module] | nn.Module, f
         except AttributeError as error:
             words = f"this {type(model).__name__} has no place {name!r}; build it as the one that was saved"
             raise LabError(words) from error
-        setattr(parent, attribute, functions[index].train(parent.training))
-    leave_fused_paths(model, targets)
+        chosen.append(functions[index].train(parent.training))
+    settle(model, targets, chosen)
     try:
         stored = load_file(folder / WEIGHTS)
         for named_tensors in (model.named_parameters, model.named_buffers):
@@ -103,7 +123,37 @@ def load_swapped(model: type[nn.Module] | Callable[[], nn.Module] | nn.Module, f
     except (RuntimeError, OSError, ValueError) as error:
         words = f"the weights in {folder} do not fit this {type(model).__name__} ({shortened(str(error), 150)})"
         raise LabError(f"{words}; build it as the one that was saved") from error
-    return model
+
+
+@contextmanager
+def without_wrappers(model: nn.Module) -> Iterator[nn.Module]:
+    """Within the block the model without torch.compile, DataParallel and their like around it or around its parts,
+    which would stand in the names of all that is inside. ArgumentError for a wrapper that keeps parts of weights.
+
+    >>> with without_wrappers(nn.DataParallel(nn.Sequential(nn.Linear(1, 1)))) as plain:
+    ...     list(plain.state_dict())
+    ['0.weight', '0.bias']
+    """
+    changed: list[tuple[nn.Module, str, nn.Module]] = []
+    try:
+        plain = _inside(model)
+        for parent in list(plain.modules()):
+            for name, child in list(parent._modules.items()):
+                if child is not None and (inner := _inside(child)) is not child:
+                    changed.append((parent, name, child))
+                    parent._modules[name] = inner
+        yield plain
+    finally:
+        for parent, name, child in changed:
+            parent._modules[name] = child
+
+
+def _inside(module: nn.Module) -> nn.Module:
+    kind = type(module).__name__
+    if kind in SHARDED:
+        raise ArgumentError(f"the model is wrapped by {kind}, which keeps parts of weights; give the module inside it")
+    inner = module._modules.get(WRAPPERS[kind]) if kind in WRAPPERS else None
+    return module if inner is None else _inside(inner)
 
 
 def _said(name: str, module: nn.Module) -> dict:

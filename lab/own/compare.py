@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from math import log
 from typing import Any
 
-import torch
-
 from lab import spec as specs
 from lab.comparison import Comparison, Trained
 from lab.data import Data
@@ -17,9 +15,13 @@ from lab.own.functions import learns, parts_of
 from lab.own.rates import best_rate
 from lab.own.settings import Make, Replaced, grid_of, known, recipe_of, store_of, task
 from lab.run import MOST_SEEDS, Run, complete
-from lab.spec import ModuleFunction, Part, RunSpec
+from lab.search_results import beyond_knots, is_much
+from lab.spec import Fit, Learned, ModuleFunction, Part, RunSpec
 from lab.store import Store
+from lab.training.modules.examples import TRAINED
+from lab.training.modules.maker import Maker
 
+RATE, TUNING_SEEDS = 1e-3, 2
 FIRST_TUNING_SEED = 1_000_000  # of runs that choose a rate: none that a comparison reports
 UNKNOWN = "the code of `model` is not part of a result's identity: where it changes, give another name"
 
@@ -34,8 +36,8 @@ def compare(
     searches: int = 1,
     rates: Sequence[float] | None = None,
     steps: int = 1000,
-    rate: float = 1e-3,
-    tuning_seeds: int = 2,
+    rate: float = RATE,
+    tuning_seeds: int = TUNING_SEEDS,
     name: str | None = None,
     device: str = "auto",
     store: Store | None = None,
@@ -56,8 +58,11 @@ def compare(
     rates: learning rates to choose from, for each function by itself, on `val` and with `tuning_seeds` seeds that are
         not reported: of those whose first metric is the best or cannot be told from it, the one with the least loss.
         None: all have `rate`.
-    steps, rate, batch (128; None: all examples), optimizer ("adam", "adamw", "sgd"), schedule ("trapezoid", "cosine",
-        "constant"), decay, momentum, warmup, cooldown, precision ("float32", "bfloat16"), every: of training.
+    steps, rate, batch (128; None, or as many as there are: all examples), optimizer ("adam", "adamw", "sgd"), schedule
+        ("trapezoid", "cosine", "constant"), precision ("float32", "bfloat16"), every: of training. Of "adamw" alone
+        decay (0): matrices and kernels shrink by rate × decay a step, biases and norms do not. Of "sgd" alone momentum
+        (.9). warmup (.05) and cooldown (.5): shares of the steps, of a trapezoid; a cosine has the first alone.
+        threads: of torch on a CPU, by default as many as it has; another number rounds otherwise.
     name: of your model. With a name, results are kept in the store, and a killed call, repeated, continues. A result is
         known by the data's content, the names and shapes of parameters, these settings and the name. The code of
         `model` is not part of it: when it changes, give another name.
@@ -81,11 +86,15 @@ def compare(
     check_whole("seeds", seeds, 1, MOST_SEEDS)
     check_whole("searches", searches, 1, MOST_SEEDS)
     store, (maker, spec) = store_of(name, store), known(data, model, replace, name, side_by_side)
-    recipe, data_spec = recipe_of(steps, rate, **fit), task(data)
+    recipe, data_spec = recipe_of(steps, rate, device, **fit), task(data)
     for split in ("test", *(["val"] if rates is not None else [])):
         if split not in data.rows:
             raise ArgumentError(f"{data.name} has no split {split!r}; it has {', '.join(data.rows)}")
     grid = grid_of(rates) if rates is not None else [recipe.rate]
+    if rates is not None and rate != RATE:
+        raise ArgumentError(f"rate={rate:g} and rates: give one of the two")
+    if len(grid) == 1 and tuning_seeds != TUNING_SEEDS:
+        raise ArgumentError(f"tuning_seeds={shown(tuning_seeds)}: there is no rate to choose; give rates=[1e-3, 3e-3]")
     if not isinstance(functions, Mapping) or not functions:
         raise ArgumentError(
             f"functions={shown(functions)}: give functions by name, as {{'GELU': None, 'ReLU': 'relu'}}"
@@ -123,11 +132,12 @@ def compare(
         for seed in range(seeds)
     ]
     _complete(runs, store, device, progress)
-    return Comparison(data, best, tuple(_notes(data, runs, store, best, grid, seeds, name)), runs, tuning, store, maker)
+    notes = _notes(data, runs, store, best, grid, seeds, name, maker)
+    return Comparison(data, best, tuple(notes), runs, tuning, store, maker)
 
 
 def _complete(runs: Sequence[Trained], store: Store, device: str, progress: bool) -> None:
-    complete([run.spec for run in runs], store, device, progress, workers=1, threads=torch.get_num_threads())
+    complete([run.spec for run in runs], store, device, progress, workers=1)
 
 
 def _notes(
@@ -138,9 +148,19 @@ def _notes(
     grid: Sequence[float],
     seeds: int,
     name: str | None,
+    maker: Maker,
 ) -> list[str]:
-    notes = []
+    notes = list(maker.notes)
     trained = [Run(run.spec, store).notes for run in runs]
+    batch = runs[0].spec.recipe.batch
+    if batch not in (None, Fit.batch) and batch > (count := sum(len(data.rows.get(name, ())) for name in TRAINED)):
+        notes.append(f"batch={batch}: each step sees all {count} training examples")
+    for key in best:
+        of_function = [one.get("beyond") for run, one in zip(runs, trained, strict=True) if run.function == key]
+        share = max((share for share in of_function if share is not None), default=None)
+        if is_much(share):
+            phi = next(run.spec.model.phi for run in runs if run.function == key)
+            notes.append(beyond_knots(f"models with {key}", share, phi.search if isinstance(phi, Learned) else phi))
     for why in dict.fromkeys(one["why"] for one in trained if one.get("needs_loop")):
         notes.append(f"models were trained one after the other: {why}")
     ends = [key for key, rate in best.items() if len(grid) > 1 and rate in (min(grid), max(grid))]

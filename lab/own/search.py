@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import torch
-
 from lab.data import Data
 from lab.errors import ArgumentError, check_above_zero, check_choice, check_number, check_whole, listed, shown
 from lab.nonlinearity.named import NAMES
@@ -71,10 +69,10 @@ def search_by_two_losses(
             "per_channel: lab.search learns one function for all; lab.compare has it, of learnable splines"
         )
     store, (_, spec) = store_of(name, store), known(data, model, replace, name, side_by_side)
-    recipe = recipe_of(steps, rate, **fit)
+    recipe = recipe_of(steps, rate, device, **fit)
     models, phi = check_whole("models", models), _function(low, high, knots, spline_rate, start, seed)
     wanted = ModuleSearch(task(data), spec, recipe, models, phi.low, phi.high, phi.knots, phi.rate, phi.start, phi.seed)
-    complete([wanted], store, device, progress, workers=1, threads=torch.get_num_threads())
+    complete([wanted], store, device, progress, workers=1)
     return SearchResult(wanted, store)
 
 
@@ -103,7 +101,7 @@ def search_by_episodes(
 ) -> EpisodeResult:
     """The same by episodes (Algorithm 1 of the simplicity paper); see `lab.search`."""
     store, (_, spec) = store_of(name, store), known(data, model, replace, name, side_by_side)
-    retrain = recipe_of(steps, rate, **fit)
+    retrain = recipe_of(steps, rate, device, **fit)
     check_choice("optimizer", retrain.optimizer, [rule for rule in RULES if rule in OPTIMIZERS])
     phi = _function(low, high, knots, spline_rate, start, seed)
     check_whole("window", window, 0)
@@ -122,7 +120,7 @@ def search_by_episodes(
         pool=tuple(name for name in TRAINED if name in data.rows),
         normalized=True,
     )
-    complete([wanted], store, device, progress, workers=1, threads=torch.get_num_threads())
+    complete([wanted], store, device, progress, workers=1)
     return EpisodeResult(wanted, store)
 
 

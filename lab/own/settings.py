@@ -9,9 +9,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 from torch import nn
 
 from lab.data import Data
+from lab.devices import choose_device
 from lab.errors import (
     ArgumentError,
     KeywordError,
@@ -28,7 +30,7 @@ from lab.store import Store, as_store
 from lab.training.modules.maker import Maker, maker
 from lab.training.modules.side_by_side import WAYS
 
-TRAINING = tuple("steps rate batch optimizer schedule decay momentum warmup cooldown precision every".split())
+TRAINING = tuple("steps rate batch optimizer schedule decay momentum warmup cooldown precision every threads".split())
 USUAL = {  # names that other libraries have
     **dict.fromkeys(("lr", "learning_rate"), "rate"),
     **dict.fromkeys(("epochs", "n_steps", "max_steps", "iterations"), "steps"),
@@ -36,6 +38,7 @@ USUAL = {  # names that other libraries have
     **{"batch_size": "batch", "weight_decay": "decay", "scheduler": "schedule"},
 }
 EVALUATIONS = 20  # of a run, where `every` is not given
+MOST_THREADS = 1024
 APART = 1_000  # between the seeds of restarts of two searches
 Make = Callable[[int], nn.Module]
 Replaced = Old | tuple[Old, ...]
@@ -71,8 +74,8 @@ def task(data: Data) -> DataSpec:
     return task
 
 
-def recipe_of(steps: int, rate: float, **fit: Any) -> Fit:
-    """How models are trained, checked."""
+def recipe_of(steps: int, rate: float, device: str = "auto", **fit: Any) -> Fit:
+    """How models are trained, checked; `lab.training.modules.fleet` knows which settings go together."""
     for key in fit:
         if key not in TRAINING:
             batches = ", a number of batches" if key == "epochs" else ""
@@ -80,6 +83,11 @@ def recipe_of(steps: int, rate: float, **fit: Any) -> Fit:
             raise KeywordError(f"unexpected argument {key!r}; of training there are {', '.join(TRAINING)}{meant}")
     steps = check_whole("steps", steps)
     fit["every"] = check_whole("every", fit.get("every", max(1, steps // EVALUATIONS)))
+    on_cpu = choose_device(device) == "cpu"
+    if "threads" in fit and not on_cpu:
+        raise ArgumentError(f"threads={shown(fit['threads'])}: these are of a CPU; leave it out, or give device='cpu'")
+    usual = torch.get_num_threads() if on_cpu else 1
+    fit["threads"] = check_whole("threads", fit.get("threads", usual), 1, MOST_THREADS)
     if fit.get("batch") is not None:
         check_whole("batch", fit["batch"])
     for key, most in (("decay", np.inf), ("momentum", 1.0), ("warmup", 1.0), ("cooldown", 1.0)):

@@ -7,7 +7,7 @@ Data and code stand in no JSON. A spec has their digest or layout, and the proce
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, ClassVar
 
 from lab.errors import LabError
@@ -102,6 +102,7 @@ class Fit(Steps):
     precision: str = "float32"  # or "bfloat16": torch.autocast
     stop: int | None = None
     every: int = 50  # steps between two evaluations
+    threads: int = field(default=1, metadata={"since": 2})  # of torch on a CPU; another number rounds otherwise
 
     watch: ClassVar[str] = "val"  # the split that decides between restarts of a search
 

@@ -17,6 +17,7 @@ class Steps:
     stop: int | None
     every: int
     examples: int = 2048  # of each split in an evaluation, where a task makes its examples as they are needed
+    threads: int = 1  # of torch on a CPU; another number rounds otherwise
 
     @property
     def last(self) -> int:

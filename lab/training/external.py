@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from lab.spec import AdamTrapezoid
 from lab.tasks.task import Split, Task
+from lab.training.defaults import torch_defaults
 from lab.training.schedules import factor
 from lab.training.sequences import Batch, Data, Order
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 EXAMPLES = 1000  # of a split, at most: accuracies and losses of an evaluation
 
 
+@torch_defaults()
 def fit(model: nn.Module, task: Task, recipe: AdamTrapezoid, seed: int = 0, split: str = "test") -> pd.DataFrame:
     """Train a model where it is, with Adam, by the recipe; one row an evaluation.
 

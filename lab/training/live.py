@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import torch
 
 from lab.spec import RunSpec
+from lab.training.defaults import torch_defaults
 from lab.training.descent_fleet import fleet_of
 from lab.training.fleet import Fleet
 from lab.training.loop import train
@@ -50,7 +51,7 @@ class Live:
     def _run(self) -> None:
         error = None
         try:
-            with one_thread():
+            with one_thread(), torch_defaults():
                 self._train()
         except Exception as caught:  # a thread has nobody above it who would see it
             error = caught
@@ -72,8 +73,7 @@ class Live:
         def each_step(_) -> bool:
             return not self._stop.is_set() and time.monotonic() - clock < EVERY
 
-        with torch.enable_grad():
-            train(fleet, each_step)
+        train(fleet, each_step)
 
 
 def _done(fleet: Fleet) -> float:

@@ -46,10 +46,10 @@ class Fused(torch.optim.Optimizer):
             steps = [entry["step"] for entry in state]
             torch._foreach_add_(steps, 1)
             torch._fused_adam_(
-                [targets[n] for n in used],
-                [cast(Tensor, weights[n].grad) for n in used],
-                [entry["exp_avg"] for entry in state],
-                [entry["exp_avg_sq"] for entry in state],
+                [_real(targets[n]) for n in used],
+                [_real(cast(Tensor, weights[n].grad)) for n in used],
+                [_real(entry["exp_avg"]) for entry in state],
+                [_real(entry["exp_avg_sq"]) for entry in state],
                 [],
                 steps,
                 lr=rate,
@@ -74,6 +74,11 @@ class Fused(torch.optim.Optimizer):
             state["step"] = torch.zeros((), dtype=torch.float32, device=weight.device)
             state |= {name: torch.zeros_like(weight) for name in ("exp_avg", "exp_avg_sq")}
         return state
+
+
+def _real(tensor: Tensor) -> Tensor:
+    """A complex number as its two parts, each with moments of its own, as in torch's Adam."""
+    return torch.view_as_real(tensor) if tensor.is_complex() else tensor
 
 
 class Adam(Fused):
@@ -135,7 +140,7 @@ class RunAdamW(RunRates, Fused):
         self.move(self.changes, 1.0)  # each run has a rate of its own, the kernel one for all: what it would subtract
         rates = torch.tensor(self.rates, dtype=torch.float64)
         shrink = 1 - rates * torch.tensor(self.decays, dtype=torch.float64)
-        rates, shrink = (values.to(weights[0]) for values in (rates, shrink))  # (R,), on the device
+        rates, shrink = (values.to(weights[0].real) for values in (rates, shrink))  # (R,), on the device
         for weight, change, decays in zip(weights, self.changes, self.decaying, strict=True):
             of_run = (-1, *[1] * (weight.dim() - 1))
             if decays:

@@ -15,7 +15,7 @@ from lab.data.data import Data, take
 from lab.errors import ArgumentError, check_number, shortened
 from lab.kinds import check_run
 from lab.nonlinearity.spline import Spline
-from lab.nonlinearity.swap import swap
+from lab.nonlinearity.swap import put
 from lab.seeds import stream
 from lab.spec import DataSpec, EpisodeSpec, Resolved, RunSpec, remembered, replace
 from lab.training.inner_task import InnerTask, check_task, inner_task, most_rows
@@ -41,9 +41,11 @@ class ModuleInnerTask(InnerTask):
         place = Spline.zeros(restart.knots, spec.low, spec.high)
         nets = [self.maker.new(stream(restart.seed, "episodes")) for restart in spec.restarts]
         for net in nets:
-            swap(net, self.maker.old, place, shared=True)
+            put(net, self.maker.old, place, shared=True)
         self.model = SideBySide(nets).to(device)
         self.knots = next(m.values for m in self.model.net.modules() if isinstance(m, Spline))
+        if any(weight.is_complex() for weight in self.model.net.parameters()):
+            raise ArgumentError(f"by='episodes' has no steps for complex weights; {INSTEAD}")
         parameters = self.model.net.named_parameters()
         self.names = [name for name, weight in parameters if weight.requires_grad and weight is not self.knots]
         held = dict(self.model.net.named_parameters())

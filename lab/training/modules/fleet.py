@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import cast
 
 import torch
@@ -19,6 +20,12 @@ from lab.training.optimizers import RunAdamW, RunRates, trainable
 
 OPTIMIZERS, SCHEDULES = ("adam", "adamw", "sgd"), ("trapezoid", "cosine", "constant")
 PRECISIONS = ("float32", "bfloat16")
+OF = {  # settings that not all have: of what, and of which
+    "decay": ("optimizer", ("adamw",)),
+    "momentum": ("optimizer", ("sgd",)),
+    "warmup": ("schedule", ("trapezoid", "cosine")),
+    "cooldown": ("schedule", ("trapezoid",)),
+}
 
 
 class ModuleFleet(Fleet):
@@ -59,9 +66,16 @@ class ModuleFleet(Fleet):
         tensors = weights | dict(self.model.net.named_buffers())
         return {name: tensor.detach()[run].cpu().clone() for name, tensor in tensors.items()}
 
+    @cached_property
+    def beyond(self) -> list[float | None]:
+        """As `SideBySide.beyond`, on the first batch; asked for at the end of training."""
+        return self.model.beyond(cast(DataOfRuns, self.data).at(0).inputs)
+
     def run_notes(self, run: int) -> dict:
-        """How the models were computed, why, and whether there was no other way."""
-        return {"way": self.model.way, "why": self.model.note, "needs_loop": self.model.needs_loop}
+        """How the models were computed, why, and whether there was no other way; what the function does not reach."""
+        notes = {"way": self.model.way, "why": self.model.note, "needs_loop": self.model.needs_loop}
+        said = list(remembered(known_by(self.specs[run].model)).notes)
+        return notes | {"beyond": self.beyond[run]} | ({"said": said} if said else {})
 
 
 class RunMomentum(RunRates):
@@ -75,7 +89,7 @@ class RunMomentum(RunRates):
     def step(self) -> None:  # type: ignore[override]  # fleets give no closure
         """One step for all runs, from the gradients."""
         weights = self.param_groups[0]["params"]
-        rates = torch.tensor(self.rates, dtype=torch.float64).to(weights[0])
+        rates = torch.tensor(self.rates, dtype=torch.float64).to(weights[0].real)
         for weight in weights:
             state = self.state[weight]
             if not state:
@@ -119,3 +133,9 @@ def _(recipe: Fit, spec: RunSpec) -> None:
     for name, known in (("optimizer", OPTIMIZERS), ("schedule", SCHEDULES), ("precision", PRECISIONS)):
         if (given := getattr(recipe, name)) not in known:
             raise ArgumentError(f"{name}={given!r}; give {', '.join(known)}")
+    for name, (kind, having) in OF.items():
+        value, chosen = getattr(recipe, name), getattr(recipe, kind)
+        none = chosen == "constant" and value == 0  # which is what it does
+        if chosen not in having and value != getattr(Fit, name) and not none:
+            others = " or ".join(f"{kind}={one!r}" for one in having)
+            raise ArgumentError(f"{name}={value:g}: {chosen} has no {name}; give {others}, or leave {name} out")

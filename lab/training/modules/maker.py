@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,8 +15,10 @@ from torch import Tensor, nn
 from lab.data import measures
 from lab.data.data import Data, Inputs, take
 from lab.errors import ArgumentError, LabError, described, shortened, shown
-from lab.nonlinearity.swap import Old, kinds_of, swap
+from lab.nonlinearity.swap import Old, kinds_of, places_of, put
 from lab.spec import ModuleSpec
+from lab.training.defaults import torch_defaults
+from lab.training.modules.heard import notes_of
 
 SAID = 200  # characters of an error of the user's code in a message
 FEW, SEVERAL = 3, 32  # examples that measures are tried on: the first, and one of each class
@@ -29,7 +30,8 @@ SIDES = ("outputs", "targets")
 class Maker:
     """make: a seed → a module. old: the activations that are replaced. example: inputs of two examples.
 
-    way: "vmap" or "loop", where the user says how models are computed side by side; None: what is faster.
+    way: "vmap" or "loop", where the user says how models are computed side by side; None: what is faster. notes: what a
+    function in these places does not reach.
     """
 
     make: Callable[[int], nn.Module]
@@ -37,7 +39,9 @@ class Maker:
     example: Inputs
     parameters: int = 0
     way: str | None = None
+    notes: tuple[str, ...] = ()
 
+    @torch_defaults()
     def new(self, seed: int) -> nn.Module:
         """The model of a seed, in training mode. torch's generator is at this seed meanwhile, and put back."""
         with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
@@ -57,19 +61,21 @@ class Maker:
                 call(net, self.example)
         return net.train()
 
+    @torch_defaults()
     def put(self, net: nn.Module, phi: nn.Module) -> None:
         """A function into the place of a model's activations; what counts its channels at a first call has it here."""
-        swap(net, self.old, phi)
+        put(net, self.old, phi)
         if any(isinstance(part, nn.modules.lazy.LazyModuleMixin) for part in net.modules()):
             with torch.random.fork_rng(devices=[]), torch.no_grad():
                 call(net.eval(), self.example)
             net.train()
 
+    @torch_defaults()
     def check(self, phi: nn.Module, name: str) -> None:
         """ArgumentError where a model fails with this function, or answers in another shape. name: of the function."""
         net = self.new(0)
         with torch.random.fork_rng(devices=range(torch.cuda.device_count())), torch.no_grad():
-            shape = call(deepcopy(net).eval(), self.example).shape
+            shape = call(net.eval(), self.example).shape
             try:
                 self.put(net, phi)
                 given = call(net.eval(), self.example).shape
@@ -88,6 +94,7 @@ class Maker:
             )
 
 
+@torch_defaults()
 def maker(make: Any, old: Old | tuple[Old, ...], data: Data, name: str, way: str | None) -> tuple[Maker, ModuleSpec]:
     """The user's function, and what is known of its models. ArgumentError where it cannot be trained on the data."""
     if isinstance(make, nn.Module) or isinstance(make, type) or not callable(make):
@@ -96,15 +103,15 @@ def maker(make: Any, old: Old | tuple[Old, ...], data: Data, name: str, way: str
     kinds_of(old, "replace")
     rows = data.rows.get("train", torch.arange(len(data)))
     trial = Maker(make, old, take(data.inputs, rows[:2]), way=way)
-    net = trial.new(0)
-    _check_seeds(trial, net)
-    _check_call(net, data, rows)
-    swap(deepcopy(net), old, nn.Identity())  # says what there is, where nothing fits
+    net, again = trial.new(0), trial.new(0)  # the second to be called: not all models can be copied
+    _check_seeds(net, again, trial.new(1))
+    _check_call(again.eval(), data, rows)
+    notes = notes_of(again, places_of(again, old), call, trial.example)
     count = sum(weight.numel() for weight in net.parameters())
     if not any(weight.requires_grad for weight in net.parameters()):
         raise ArgumentError(f"model(0) is a {type(net).__name__} without weights to train; give one that has some")
     words = ", ".join(_words(kind) for kind in (old if isinstance(old, tuple) else (old,)))
-    return Maker(make, old, trial.example, count, way), ModuleSpec(name, layout(net), words)
+    return Maker(make, old, trial.example, count, way, tuple(notes)), ModuleSpec(name, layout(net), words)
 
 
 def layout(net: nn.Module) -> str:
@@ -138,8 +145,9 @@ def _words(kind: Old) -> str:
     return kind if isinstance(kind, str) else f"{kind.__module__}.{getattr(kind, '__qualname__', kind)}"
 
 
-def _check_seeds(maker: Maker, net: nn.Module) -> None:
-    first, again, other = (list(made.parameters()) for made in (net, maker.new(0), maker.new(1)))
+def _check_seeds(*nets: nn.Module) -> None:
+    """The models of seed 0, made twice, and of seed 1."""
+    first, again, other = (list(made.parameters()) for made in nets)
     trained = [number for number, weight in enumerate(first) if weight.requires_grad]
     if [weight.shape for weight in first] != [weight.shape for weight in other]:
         raise ArgumentError(
@@ -160,7 +168,7 @@ def _check_call(net: nn.Module, data: Data, rows: Tensor) -> None:
         index = rows[:count]
         try:
             with torch.no_grad():
-                output = call(deepcopy(net).eval(), take(data.inputs, index))
+                output = call(net, take(data.inputs, index))
         except LabError:
             raise
         except Exception as error:
@@ -182,7 +190,7 @@ def _check_call(net: nn.Module, data: Data, rows: Tensor) -> None:
         )
     few = _examples(data, rows)
     with torch.no_grad():
-        _check_measures(call(deepcopy(net).eval(), take(data.inputs, few))[None], data, data.targets[few][None])
+        _check_measures(call(net, take(data.inputs, few))[None], data, data.targets[few][None])
     if data.is_causal:
         _check_causal(net, take(data.inputs, rows[:FEW]), data.targets[rows[:FEW]])
 
@@ -193,7 +201,7 @@ def _check_causal(net: nn.Module, tokens: Inputs, targets: Tensor) -> None:
     changed = tokens.clone()
     changed[:, -1] = tokens[:, -1].roll(1) if len(tokens[:, -1].unique()) > 1 else (tokens[:, -1] == 0).long()
     with torch.no_grad():
-        outputs = [call(deepcopy(net).eval(), ids)[None] for ids in (tokens, changed)]
+        outputs = [call(net, ids)[None] for ids in (tokens, changed)]
     before, after = (measures.class_last(logits, targets[None])[0, :, :-1] for logits in outputs)
     if not torch.allclose(before, after, rtol=1e-4, atol=1e-5):
         raise ArgumentError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -17,7 +17,7 @@ from lab.data.measures import at_least_float32
 from lab.errors import ArgumentError, shortened
 from lab.kinds import Sizes, build, side_by_side
 from lab.nonlinearity.spline import Spline
-from lab.nonlinearity.swap import swap
+from lab.nonlinearity.swap import put
 from lab.seeds import stream
 from lab.spec import ModuleSpec, RunSpec, remembered
 from lab.training.modules.maker import Maker, answer
@@ -64,13 +64,39 @@ class SideBySide(nn.Module):
 
     def _one_by_one(self, held: dict[str, Tensor], inputs: Inputs, noise: Noise | None) -> Tensor:
         outputs = []
-        parts = {id(t): [t] * self.runs if self._is_shared(t) else t.unbind(0) for t in held.values()}
-        for run in range(self.runs):
-            tensors = {name: parts[id(tensor)][run] for name, tensor in held.items()}
-            given = inputs[run] if isinstance(inputs, Tensor) else {name: part[run] for name, part in inputs.items()}
+        for run, (tensors, given) in enumerate(self._each(held, inputs)):
             with _drawing(noise, run, given) if self.training else nullcontext():
                 outputs.append(self._call(tensors, given))
         return torch.stack(outputs)
+
+    def _each(self, held: dict[str, Tensor], inputs: Inputs) -> Iterator[tuple[dict[str, Tensor], Inputs]]:
+        """Tensors and inputs of each model."""
+        parts = {id(t): [t] * self.runs if self._is_shared(t) else t.unbind(0) for t in held.values()}
+        for run in range(self.runs):
+            given = inputs[run] if isinstance(inputs, Tensor) else {name: part[run] for name, part in inputs.items()}
+            yield {name: parts[id(tensor)][run] for name, tensor in held.items()}, given
+
+    @torch.no_grad()
+    def beyond(self, inputs: Inputs) -> list[float | None]:
+        """Of each model in evaluation mode: the share of what its splines are given that lies beyond their knots, where
+        they are constant. None: it has no spline."""
+        counts: list[list[int]] = []
+
+        def count(phi: Spline, given: tuple[Tensor, ...]) -> None:
+            x = given[0]
+            counts[-1][0] += int(((x < phi.low) | (x > phi.high)).sum())
+            counts[-1][1] += x.numel()
+
+        hooks = [m.register_forward_pre_hook(count) for m in self.net.modules() if isinstance(m, Spline)]
+        training = self.training
+        self.eval()
+        for tensors, given in self._each(self._held({}), inputs) if hooks else ():
+            counts.append([0, 0])
+            self._call(tensors, given)
+        self.train(training)
+        for hook in hooks:
+            hook.remove()
+        return [out / of if of else None for out, of in counts] or [None] * self.runs
 
     def _call(self, held: dict[str, Tensor], inputs: Inputs) -> Tensor:
         args, words = ((inputs,), {}) if isinstance(inputs, Tensor) else ((), dict(inputs))
@@ -134,11 +160,12 @@ class SideBySide(nn.Module):
             return f"vmap fails with {type(error).__name__} ({shortened(str(error).split('.')[0], 100)})"
         finally:
             self._restore(before)
-        largest = max(float(tensor.double().abs().max()) for tensor in by_way["loop"] if tensor.numel())
+        largest = max(map(_largest, by_way["loop"]))
         for one, other in zip(*by_way.values(), strict=True):
             # a bias before a norm has a gradient of nothing but rounding: so it is seen beside the largest, too
-            most = max(float(other.double().abs().max()), TOLERANCE * largest) if other.numel() else 0.0
-            if not bool((one.double() - other.double()).abs().le(TOLERANCE * most).all()):
+            most = max(_largest(other), TOLERANCE * largest)
+            # masks are infinite: equal infinities are no difference
+            if not torch.isclose(_double(one), _double(other), 0.0, TOLERANCE * most, equal_nan=True).all():
                 return "vmap gives other numbers"
         return ""
 
@@ -170,7 +197,7 @@ def _(model: ModuleSpec, sizes: Sizes, specs: Sequence[RunSpec], modules: Sequen
     nets = [maker.new(spec.seed) for spec in specs]
     if isinstance(phi, Spline) and not phi.values.requires_grad:  # what learns on is each model's own
         net = nets[0]
-        for name in swap(net, maker.old, nn.Identity(), shared=True):
+        for name in put(net, maker.old, nn.Identity(), shared=True):
             home, _, attribute = name.rpartition(".")
             setattr(net.get_submodule(home), attribute, phi)
         made = SideBySide(nets, phi)
@@ -208,6 +235,16 @@ def _stack(nets: Sequence[nn.Module], knots: tuple[Tensor, ...]) -> None:
         for name, held in [*module._parameters.items(), *module._buffers.items()]:
             if held is not None and id(held) in fresh:
                 setattr(module, name, fresh[id(held)])
+
+
+def _double(tensor: Tensor) -> Tensor:
+    return (torch.view_as_real(tensor) if tensor.is_complex() else tensor).double()
+
+
+def _largest(tensor: Tensor) -> float:
+    """The largest absolute value of those that are finite."""
+    sizes = _double(tensor).abs()
+    return float(sizes[sizes.isfinite()].max()) if sizes.isfinite().any() else 0.0
 
 
 def _device(inputs: Inputs) -> torch.device:

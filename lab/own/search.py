@@ -10,7 +10,7 @@ from lab.nonlinearity.named import NAMES
 from lab.own.settings import APART, Make, Replaced, known, recipe_of, store_of, task
 from lab.run import MOST_SEED, complete
 from lab.search_results import EpisodeResult, SearchResult
-from lab.spec import ConstantRate, ModuleEpisodes, ModuleSearch, Restart
+from lab.spec import ConstantRate, ModuleEpisodes, ModuleSearch, ModuleSpec, Restart
 from lab.store import Store
 from lab.training.modules.examples import TRAINED
 from lab.training.modules.fleet import OPTIMIZERS
@@ -68,7 +68,7 @@ def search_by_two_losses(
         raise ArgumentError(
             "per_channel: lab.search learns one function for all; lab.compare has it, of learnable splines"
         )
-    store, (_, spec) = store_of(name, store), known(data, model, replace, name, side_by_side)
+    store, spec = store_of(name, store), _searchable(data, model, replace, name, side_by_side)
     recipe = recipe_of(steps, rate, device, **fit)
     models, phi = check_whole("models", models), _function(low, high, knots, spline_rate, start, seed)
     wanted = ModuleSearch(task(data), spec, recipe, models, phi.low, phi.high, phi.knots, phi.rate, phi.start, phi.seed)
@@ -100,7 +100,7 @@ def search_by_episodes(
     **fit: Any,
 ) -> EpisodeResult:
     """The same by episodes (Algorithm 1 of the simplicity paper); see `lab.search`."""
-    store, (_, spec) = store_of(name, store), known(data, model, replace, name, side_by_side)
+    store, spec = store_of(name, store), _searchable(data, model, replace, name, side_by_side)
     retrain = recipe_of(steps, rate, device, **fit)
     check_choice("optimizer", retrain.optimizer, [rule for rule in RULES if rule in OPTIMIZERS])
     phi = _function(low, high, knots, spline_rate, start, seed)
@@ -122,6 +122,14 @@ def search_by_episodes(
     )
     complete([wanted], store, device, progress, workers=1)
     return EpisodeResult(wanted, store)
+
+
+def _searchable(data: Data, model: Make, replace: Replaced, name: str | None, way: str | None) -> ModuleSpec:
+    """As `known`; ArgumentError where the models do not call what is replaced, so that nothing could be learned."""
+    maker, spec = known(data, model, replace, name, way)
+    if not maker.reached:
+        raise ArgumentError(f"{maker.notes[-1]}; name activations that it calls")
+    return spec
 
 
 class _Function(NamedTuple):

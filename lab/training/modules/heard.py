@@ -11,7 +11,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from lab.data.data import Inputs
-from lab.errors import ArgumentError, listed
+from lab.errors import listed
 from lab.nonlinearity.activations import Place, kind_named, kind_of
 from lab.nonlinearity.inspection import KEEP
 
@@ -71,8 +71,8 @@ class Ear(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-def notes_of(net: nn.Module, places: list[Place], call: Callable, inputs: Inputs) -> list[str]:
-    """What a function in these places does not reach, a line each; ArgumentError where the model calls none of them.
+def notes_of(net: nn.Module, places: list[Place], call: Callable, inputs: Inputs) -> tuple[list[str], bool]:
+    """What a function in these places does not reach, a line each; and whether it reaches anything.
 
     net: to be thrown away. call: of a model on inputs.
     """
@@ -82,13 +82,10 @@ def notes_of(net: nn.Module, places: list[Place], call: Callable, inputs: Inputs
         if not all(ear.calls.values()):  # some are called in training alone; what fails there fails later, and says so
             with suppress(Exception):
                 call(net.train(), inputs)
-    silent = [name for name, count in ear.calls.items() if not count]
-    if len(silent) == len(places):
-        raise ArgumentError(
-            f"the model does not call {listed(silent)}: with another function there, nothing would change; name"
-            " activations that it calls"
-        )
     kinds = {kind_of(place.activation) for place in places}
     stays = [f"{owner} calls {kind}" for kind, owner in ear.beside.items() if kind in kinds]
     notes = [f"{', '.join(stays)} beside what is replaced, which stays in all models; {KEEP}"] if stays else []
-    return notes + ([f"the model does not call {listed(silent)}"] if silent else [])
+    silent = [name for name, count in ear.calls.items() if not count]
+    if silent:
+        notes.append(f"the model does not call {listed(silent)}: with another function there, nothing changes")
+    return notes, len(silent) < len(places)

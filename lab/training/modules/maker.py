@@ -31,7 +31,7 @@ class Maker:
     """make: a seed → a module. old: the activations that are replaced. example: inputs of two examples.
 
     way: "vmap" or "loop", where the user says how models are computed side by side; None: what is faster. notes: what a
-    function in these places does not reach.
+    function in these places does not reach. reached: whether the model calls any of them.
     """
 
     make: Callable[[int], nn.Module]
@@ -40,6 +40,7 @@ class Maker:
     parameters: int = 0
     way: str | None = None
     notes: tuple[str, ...] = ()
+    reached: bool = True
 
     @torch_defaults()
     def new(self, seed: int) -> nn.Module:
@@ -106,12 +107,12 @@ def maker(make: Any, old: Old | tuple[Old, ...], data: Data, name: str, way: str
     net, again = trial.new(0), trial.new(0)  # the second to be called: not all models can be copied
     _check_seeds(net, again, trial.new(1))
     _check_call(again.eval(), data, rows)
-    notes = notes_of(again, places_of(again, old), call, trial.example)
+    notes, reached = notes_of(again, places_of(again, old), call, trial.example)
     count = sum(weight.numel() for weight in net.parameters())
     if not any(weight.requires_grad for weight in net.parameters()):
         raise ArgumentError(f"model(0) is a {type(net).__name__} without weights to train; give one that has some")
     words = ", ".join(_words(kind) for kind in (old if isinstance(old, tuple) else (old,)))
-    return Maker(make, old, trial.example, count, way, tuple(notes)), ModuleSpec(name, layout(net), words)
+    return Maker(make, old, trial.example, count, way, tuple(notes), reached), ModuleSpec(name, layout(net), words)
 
 
 def layout(net: nn.Module) -> str:

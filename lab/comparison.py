@@ -85,8 +85,6 @@ class Comparison:
         Two groups of runs are compared by Welch's t; with fewer than six runs by a pooled variance, unless the
         variances differ. Diverged runs are left out. Raises ArgumentError for a name that was not compared.
         """
-        from lab.plots.functions_compared import NAMES
-
         for name, given in (("a", a), ("b", b)):
             check_choice(name, given, self.functions)
         if a == b:
@@ -99,7 +97,7 @@ class Comparison:
         groups = {name: self._values(name, metric, at) for name in (a, b)}
         split = self.runs[0].spec.evaluate[0]
         suffix = ", mean over training" if at == "mean" else ""
-        what = f"{NAMES.get(metric, metric)} on {split}, {a} minus {b}{suffix}"
+        what = f"{self.data.titled(metric)} on {split}, {a} minus {b}{suffix}"
         return difference_of(groups, self._covers(a, b), level, what)
 
     def model(self, function: str, seed: int = 0, search: int = 0) -> nn.Module:
@@ -142,7 +140,8 @@ class Comparison:
         ends = {"gain": factor * difference.mean, "low": low, "high": high}
         numbers: dict[str, object] = {key: round(end, 4) for key, end in ends.items() if not np.isnan(end)}
         seeds = len({run.spec.seed for run in self.runs if run.function == name})
-        where = f"{metric} on {self.data.name}, over {others[0]}"
+        unit = self.data.unit_of(metric)
+        where = f"{metric}{f' in {unit}' if unit else ''} on {self.data.name}, over {others[0]}"
         steps = max(run.spec.recipe.last for run in self.runs)
         return numbers | {"seeds": seeds, "steps": steps, "measured": where, "covers": difference.covers}
 
@@ -152,7 +151,7 @@ class Comparison:
 
         metric = next(iter(self.data.metrics)) if metric is None else metric
         check_choice("metric", metric, (*self.data.metrics, "loss"))
-        return draw(self.curves, metric, self.runs[0].spec.evaluate[0])
+        return draw(self.curves, metric, self.runs[0].spec.evaluate[0], self.data.titled(metric))
 
     def __repr__(self) -> str:
         first = self.functions[0]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ def inputs(X: Any, name: str = "X") -> tuple[Tensor | dict[str, Tensor], tuple[s
     if isinstance(X, Mapping):
         if not X or not all(isinstance(key, str) for key in X):
             raise ArgumentError(f"{name}={shown(X)}: give arrays by the names of the model's arguments")
-        parts = {key: _tensor(part, f"{name}[{key!r}]") for key, part in X.items()}
+        parts = {key: _tensor(part, f"{name}[{key!r}]", key) for key, part in X.items()}
         if len(lengths := {len(tensor) for tensor, _ in parts.values()}) > 1:
             raise ArgumentError(
                 f"the parts of {name} have {', '.join(map(str, sorted(lengths)))} rows; give as many of each"
@@ -25,7 +27,7 @@ def inputs(X: Any, name: str = "X") -> tuple[Tensor | dict[str, Tensor], tuple[s
         notes = tuple(f"{key}: {note}" for key, (_, note) in parts.items() if note)
         return {key: tensor for key, (tensor, _) in parts.items()}, notes
     tensor, note = _tensor(X, name)
-    return tensor, (note,) if note else ()
+    return tensor, tuple(filter(None, (note, _numbering(X, tensor))))
 
 
 def count(inputs: Tensor | Mapping[str, Tensor]) -> int:
@@ -75,11 +77,15 @@ def is_missing(value: object) -> bool:
 
 def array(values: Any, name: str) -> np.ndarray:
     """Whatever was given as an array with one row an example."""
+    if isinstance(values, Tensor) and values.layout != torch.strided:
+        raise ArgumentError(f"{name} is a sparse tensor; give {name}.to_dense()")
     if isinstance(values, Tensor):
         values = values.detach().cpu()
         values = values.float() if values.dtype in (torch.bfloat16, torch.float16) else values
     if values is None or isinstance(values, (str, bytes, Mapping)):
         raise ArgumentError(f"{name}={shown(values)}: give an array with one row an example")
+    if hasattr(values, "toarray") and hasattr(values, "nnz"):
+        raise ArgumentError(f"{name} is a sparse matrix; give {name}.toarray()")
     check_unmasked(values, name)
     try:
         result = np.asarray(values)
@@ -91,29 +97,58 @@ def array(values: Any, name: str) -> np.ndarray:
 
 
 def plain(content: np.ndarray) -> np.ndarray:
-    """An array of Python's numbers, as data frames of several types give them, as one of numpy's, with NaN for what is
-    missing; others as they are.
+    """An array of Python's numbers, as data frames of several types and data bases give them, as one of numpy's, with
+    NaN for what is missing; others as they are.
 
-    >>> plain(np.array([1, 2.5], dtype=object)).dtype, plain(np.array([1, None], dtype=object))
+    >>> plain(np.array([1, 2.5], dtype=object)).dtype, plain(np.array([Decimal("1"), None], dtype=object))
     (dtype('float64'), array([ 1., nan]))
     """
     if content.dtype != object:
         return content
     flat = [np.nan if is_missing(value) else value for value in content.ravel().tolist()]
-    if not all(isinstance(value, (bool, int, float, np.number, np.bool_)) for value in flat):
+    if not all(isinstance(value, (bool, int, float, np.number, np.bool_, Decimal, Fraction)) for value in flat):
         return content
-    return np.array(flat).reshape(content.shape)
+    numbers = [float(value) if isinstance(value, (Decimal, Fraction)) else value for value in flat]
+    return np.array(numbers).reshape(content.shape)
 
 
-def _tensor(values: Any, name: str) -> tuple[Tensor, str]:
+def lost(values: np.ndarray) -> np.ndarray:
+    """In which columns float32 cannot tell apart what float64 does: its rounding is a hundredth of their spread or
+    more.
+
+    >>> lost(np.array([[-4e5, 0.0], [-4e5 + 0.05, 0.05]]))
+    array([ True, False])
+    """
+    if values.dtype != np.float64 or len(values) < 2:
+        return np.zeros(values.shape[1:], bool)
+    rounding = np.abs(values.astype(np.float32) - values).max(0)
+    return np.asarray((rounding > 0.01 * values.std(0)) & (values != values[:1]).any(0))
+
+
+def _numbering(X: Any, tensor: Tensor) -> str:
+    """A line where columns of a table only count its rows."""
+    if tensor.ndim != 2 or len(tensor) < 10:
+        return ""
+    names = list(map(str, getattr(X, "columns", range(tensor.shape[1]))))
+    first = (tensor[:3].double().diff(dim=0) == 1).all(0).nonzero().flatten().tolist()
+    counting = [names[number] for number in first if bool((tensor[:, number].double().diff() == 1).all())]
+    return f"columns that count the rows are among the inputs: {', '.join(counting)}" if counting else ""
+
+
+def _tensor(values: Any, name: str, key: str | None = None) -> tuple[Tensor, str]:
+    """key: of one of several inputs."""
     content = plain(array(values, name))
     if content.dtype.kind not in "fiub":
         kind = "words" if content.dtype.kind in "OUS" else str(content.dtype)
         raise ArgumentError(f"{name} holds {kind}; give numbers (lab.Data.read makes numbers of a table's categories)")
-    if content.dtype == np.uint8:
+    if content.dtype == bool and key is not None:  # a mask, which a model may index with
+        return torch.from_numpy(content.copy()), ""
+    if content.dtype == np.uint8 and content.max() > 1 and not (key or "").endswith(("ids", "mask")):
         return torch.from_numpy(content.astype(np.float32) / 255), "bytes were divided by 255"
-    if content.dtype.kind in "fb":
-        return torch.from_numpy(np.array(content, dtype=np.float32, order="C")), ""
+    if content.dtype.kind in "fb" or (content.dtype == np.uint8 and key is None):
+        far = np.flatnonzero(lost(content)) if content.ndim == 2 else []
+        note = f"float32 cannot tell apart the numbers of column {far[0]}; subtract its mean" if len(far) else ""
+        return torch.from_numpy(np.array(content, dtype=np.float32, order="C")), note
     if content.dtype.kind == "u" and content.max(initial=0) > np.iinfo(np.int64).max:
         raise ArgumentError(f"{name} holds whole numbers above 2^63; give smaller ones")
     return torch.from_numpy(np.array(content, dtype=np.int64, order="C")), "whole numbers stayed whole, as tokens are"

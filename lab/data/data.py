@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from lab.data import arrays, files, measures, sources, tables, targets
 from lab.data import splits as splits_of
-from lab.data.repeats import repeats
-from lab.data.splits import DEFAULT_SPLITS
-from lab.errors import ArgumentError, check_type, shown
+from lab.data.measures import IGNORED
+from lab.data.splits import DEFAULT_SPLITS, of_labelled, repeats, unseen
+from lab.errors import ArgumentError, check_choice, check_type, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,17 +29,23 @@ class Data:
     """Examples with disjoint splits; make it with `from_arrays`, `read`, `from_dataset` or `from_text`.
 
     name     of the data set
-    inputs   (N, …), float32 or int64; or several of these by the names of the model's arguments
-    targets  (N,) or (N, …): int64 classes, or float32 values
+    inputs   (N, …), float32 or int64; or several of these by the names of the model's arguments, masks as bool
+    targets  (N,) or (N, …): int64 classes, or float32 values. A class of -100 counts nowhere, neither in losses nor in
+             metrics; functions of your own get it as it is
     rows     by split the indices of its examples: "train", "search" (what a learned function follows), "val" (which
              settings), "test" (what is reported)
     classes  labels in the order of their ids; none where values are predicted
     loss     "cross_entropy", "mse", "mae" or a function (outputs, targets) → a number, the mean over examples; outputs
-             come in the shape of targets, if there is one for each
-    metrics  what is followed, the first of which counts: names, or functions by name for which more is better
+             come in the shape of targets, if only axes of length 1 are in the way. Classes are on the last axis of the
+             outputs, or behind the batch as in torch: (B, classes, H, W). Sequences with as many positions as classes
+             are refused, for either axis may be it
+    metrics  what is followed, the first of which counts: names ("accuracy", "r2" and the losses), or functions by name
+             for which more is better. R² of targets (N, K) is the mean over the K columns, as scikit-learn's r2_score;
+             of targets with more axes it is of all values together
     notes    what was done to the data, a line each
     columns  of a table that was read, the names of its inputs
     is_causal  whether targets are the inputs' next tokens, which a model must not see
+    unit     of values to predict, where they were scaled: errors are in it
     """
 
     name: str
@@ -53,6 +58,7 @@ class Data:
     notes: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     is_causal: bool = False
+    unit: str = ""
 
     @classmethod
     def from_arrays(
@@ -66,18 +72,22 @@ class Data:
         groups: Any = None,
         loss: str | measures.Function | None = None,
         metrics: Sequence[str] | Mapping[str, str | measures.Function] | None = None,
+        ignore_index: int = IGNORED,
     ) -> Data:
         """Arrays, tensors, lists or data frames as they are, in memory.
 
         X: (N, …) numbers, or a dict of such by the names of the model's arguments. Floating-point numbers become
-            float32, bytes (images) float32 from 0 to 1, whole numbers int64, as tokens are.
-        y: (N,) or (N, …). Words, booleans and whole numbers are classes, other numbers values to predict.
+            float32, bytes (images) float32 from 0 to 1, whole numbers int64, as tokens are; True and False float32, but
+            in a dict bool, as masks are. Bytes of 0 and 1 are not divided.
+        y: (N,) or (N, …); (N, 1) is read as (N,). Words, booleans and whole numbers are classes, other numbers values.
         splits: by name a share of the rows, a number of rows, or the rows themselves (indices or a mask); what is left
             is "train". Default: search .2, val .1, test .1. Disjoint; with the same shares of classes in each.
         groups: (N,), whatever tells which rows belong together (patients, documents): no group is in two splits, and
-            shares are of groups.
+            shares are of groups, drawn so that "train" has every class.
         kind: "classification" or "regression", where y does not say it.
         loss, metrics: see `Data`; default: cross-entropy and accuracy, or mean squared error and R².
+        ignore_index: the class number that stands for no class, as in torch: padding, pixels without a label (255 in
+            some masks), rows without one (-1 in some data sets). Rows of y (N,) that have it are left out.
 
         Raises ArgumentError for values that are not finite, one class, other lengths, splits that have too few rows.
 
@@ -91,16 +101,22 @@ class Data:
         """
         check_type("name", name, str, "a name, such as 'digits'")
         inputs, notes = arrays.inputs(X)
-        answers = targets.targets(y, kind)
-        count = arrays.count(inputs)
-        if len(answers.values) != count:
-            raise ArgumentError(f"X has {count} rows and y {len(answers.values)}; give one target a row")
         arrays.check_finite(inputs, "X")
+        y = targets.column(y)
+        if len(y) != (count := arrays.count(inputs)):
+            raise ArgumentError(f"X has {count} rows and y {len(y)}; give one target a row")
         given = DEFAULT_SPLITS if splits is None else splits
-        rows = _divide(given, answers, groups, seed)
+        labelled = targets.labelled(y, kind, ignore_index)
+        if not labelled.all():
+            inputs, y, given = take(inputs, torch.from_numpy(labelled)), y[labelled], of_labelled(given, labelled)
+            groups = None if groups is None else arrays.array(groups, "groups")[labelled]
+            notes = (*notes, f"{int((~labelled).sum())} rows without a class ({ignore_index}) were left out")
+        answers = targets.targets(y, kind, ignore_index)
+        rows, said = _divide(given, answers, groups, seed)
+        values = answers.values if answers.is_classes else targets.as_float32(answers.values)
         measured = measures.chosen(answers.is_classes, loss, metrics)
-        notes = (*notes, *answers.notes, *repeats(inputs, rows))
-        return cls(name, inputs, answers.values, rows, answers.classes, *measured, notes)
+        notes = (*notes, *answers.notes, *said, *repeats(inputs, rows))
+        return cls(name, inputs, values, rows, answers.classes, *measured, notes)
 
     @classmethod
     def read(
@@ -115,17 +131,25 @@ class Data:
         groups: str | None = None,
         loss: str | measures.Function | None = None,
         metrics: Sequence[str] | Mapping[str, str | measures.Function] | None = None,
+        ignore_index: int = IGNORED,
+        keep: str | Sequence[str] = (),
+        dates: str = "drop",
     ) -> Data:
         """A table in a file: CSV, TSV, Parquet (also packed), or arrays in an .npz; or a data frame of pandas.
 
         Numbers are shifted and scaled to mean 0 and standard deviation 1; so is the target of a regression (R² stays
-        what it is). Missing numbers get the median, and a column that says so; so do words in a column of numbers (less
-        than a tenth of it). Words become a column for each category; a missing one is a category. All by the rows of
-        `train` alone; what was done is in `notes`, which are printed. Rows without a target are left out, and so are
-        columns with one value, or with more than 50 different words.
+        what it is; errors are in standard deviations, and where they are shown, that is said). Missing numbers get the
+        median, and a column that says so; so do words in a column of numbers (less than a tenth of it). Numbers may
+        have decimal commas, separators of thousands, signs of currency or percent. Words become a column for each
+        category; a missing one is a category. All by the rows of `train` alone; what was done is in `notes`, which are
+        printed. Rows without a target are left out, and so are columns with one value, with more than 50 different
+        words, that number the rows ("id", "Unnamed: 0", 0 to N - 1), or with dates.
 
-        target: the column to predict. drop: columns that must not be seen. groups: a column, see `from_arrays`; it is
-            not among the inputs. Of an .npz these are names of arrays. Others: as there.
+        target: the column to predict. drop: columns that must not be seen. keep: columns that are read though they
+            number the rows or have many words. dates: "drop", "ordinal" (days since 1970) or "parts" (year, month, day,
+            weekday, hour: a column each). groups: a column, see `from_arrays`; it is not among the inputs. splits: rows
+            are those of the table, with those that have no target. Of an .npz the names are those of arrays. Others: as
+            there.
 
         >>> import pandas, tempfile
         >>> folder = tempfile.mkdtemp()
@@ -134,30 +158,41 @@ class Data:
         >>> table.to_csv(f"{folder}/prices.csv", index=False)
         >>> Data.read(f"{folder}/prices.csv", target="price")
         Data 'prices': 60 examples of (3,), values to predict; search 12, val 6, test 6, train 36
-          price was shifted by 47.625 and divided by 25.4745
+          price was shifted by 47.625 and divided by 25.4745, its standard deviation
           1 column of numbers, each to mean 0 and standard deviation 1 on the training rows
           1 column of words, a column for each category (missing is one): town 2
         """
         given = DEFAULT_SPLITS if splits is None else splits
         stem = Path(source).stem if isinstance(source, (str, Path)) else "data"
-        drop = [drop] if isinstance(drop, str) else list(drop)
-        if isinstance(source, (str, Path)) and str(source).endswith(".npz"):
+        drop, keep = ([names] if isinstance(names, str) else list(names) for names in (drop, keep))
+        check_choice("dates", dates, tables.DATES)
+        if isinstance(source, (str, Path)) and str(source).lower().endswith(".npz"):
             X, y, owners = files.arrays(source, target, drop, groups)
-            return cls.from_arrays(X, y, name or stem, given, seed, kind, owners, loss, metrics)
-        table, read = files.frame(source)
-        inputs, y, notes = tables.divided(table, target, [*drop, *([groups] if groups else [])])
-        owners = None if groups is None else table[table[target].notna()][groups].to_numpy()
-        answers = targets.targets(y, kind)
-        rows = _divide(given, answers, owners, seed)
+            return cls.from_arrays(X, y, name or stem, given, seed, kind, owners, loss, metrics, ignore_index)
+        table, read, commas = files.table(source)
+        hidden = [*drop, *([groups] if groups else [])]
+        inputs, y, notes, known = tables.divided(table, target, hidden, keep, dates, commas)
+        labelled = targets.labelled(y, kind, ignore_index)
+        if not labelled.all():
+            inputs, y = inputs[labelled].reset_index(drop=True), y[labelled]
+            notes.append(f"{int((~labelled).sum())} rows without a class ({ignore_index}) were left out")
+            known[known] = labelled
+        answers = targets.targets(y, kind, ignore_index)
+        owners = None if groups is None else table[groups][known]
+        rows, said = _divide(given if known.all() else of_labelled(given, known), answers, owners, seed)
         if "train" not in rows:
             raise ArgumentError(f"splits={shown(given)} leave no rows to train on; give smaller ones")
         training = rows["train"].numpy()
-        X, columns, said = tables.numbers(inputs, training)
-        values = answers.values
+        X, columns, done = tables.numbers(inputs, training)
+        values, unit = answers.values, ""
         if not answers.is_classes:
-            mean, scale = values[training].mean(), values[training].std()
-            values = (values - mean) / scale
-            notes.append(f"{target} was shifted by {float(mean):g} and divided by {float(scale):g}")
+            mean, scale = float(values[training].mean()), float(values[training].std())
+            if not scale:
+                raise ArgumentError(
+                    f"{target} has one value, {mean:g}, in each row of train; there is nothing to learn"
+                )
+            values, unit = ((values - mean) / scale).float(), f"standard deviations of {target} ({scale:g})"
+            done.insert(0, f"{target} was shifted by {mean:g} and divided by {scale:g}, its standard deviation")
         chosen = measures.chosen(answers.is_classes, loss, metrics)
         inputs_known = torch.from_numpy(X)
         arrays.check_finite(inputs_known, "the table")
@@ -168,8 +203,9 @@ class Data:
             rows,
             answers.classes,
             *chosen,
-            (*read, *notes, *said, *answers.notes, *repeats(inputs_known, rows)),
+            (*read, *notes, *done, *answers.notes, *said, *repeats(inputs_known, rows)),
             tuple(columns),
+            unit=unit,
         )
 
     @classmethod
@@ -186,21 +222,28 @@ class Data:
         """A map-style data set of torch or Hugging Face, all of it in memory.
 
         dataset: gives pairs (input, target), or dictionaries; or a dict of such by split, with "train", maybe
-            "validation" and "test": those stay what they are, and shares are of the rest.
-        inputs: of dictionaries, what the model reads: names of its arguments (default: all but words), or one name.
+            "validation", "test" and "search": those stay what they are, and shares are of the rest. One without labels
+            (all -1, -100 or none), or of another name, is left out, and a note says so.
+        inputs: of dictionaries, what the model reads: names of its arguments, or one name. Default: all but words and
+            what numbers the examples, such as "idx".
         target: of dictionaries, what is predicted ("label" or "labels", where it is not said).
+        given: others, as for `from_arrays`.
 
         >>> pairs = torch.utils.data.TensorDataset(torch.randn(50, 3), torch.arange(50) % 2)
         >>> Data.from_dataset(pairs, name="pairs")
         Data 'pairs': 50 examples of (3,), 2 classes; search 10, val 5, test 5, train 30
         """
-        parts = sources.parts_of(dataset)
-        if not parts:
-            X, y = sources.examples(dataset, inputs, target)
-            return cls.from_arrays(X, y, name, splits, seed, **given)
-        X, y, indices = sources.joined(parts, inputs, target)
-        shares = {key: share for key, share in (splits or DEFAULT_SPLITS).items() if key not in indices}
-        return cls.from_arrays(X, y, name, indices | shares, seed, **given)
+        parts, notes = sources.parts_of(dataset)
+        if sources.names_classes(parts.get("train", dataset), target):
+            given = {"ignore_index": -1, **given}
+        if parts:
+            read, indices = sources.joined(parts, inputs, target)
+            shares = DEFAULT_SPLITS if splits is None else splits
+            splits = indices | {key: share for key, share in shares.items() if key not in indices}
+        else:
+            read = sources.examples(dataset, inputs, target)
+        data = cls.from_arrays(read.X, read.y, name, splits, seed, **given)
+        return replace(data, notes=(*notes, *read.notes, *data.notes))
 
     @classmethod
     def from_text(
@@ -214,9 +257,9 @@ class Data:
     ) -> Data:
         """A text in a file as windows of tokens, each of which is to be predicted from those before it.
 
-        tokens: "char" or "byte". context: tokens of a window; windows do not overlap, and the model reads ids (B,
-            context) and gives logits (B, context, vocabulary). It must be causal. (`lab.tasks.Text` is for
-            the lab's own models of language.)
+        tokens: "char" (of a text in UTF-8) or "byte" (of any file), as they are: ends of lines, too.
+        context: tokens of a window; windows do not overlap, and the model reads ids (B, context) and gives logits (B,
+            context, vocabulary). It must be causal. (`lab.tasks.Text` is for the lab's own models of language.)
 
         >>> import pathlib, tempfile
         >>> path = pathlib.Path(tempfile.mkdtemp()) / "song.txt"
@@ -224,8 +267,8 @@ class Data:
         >>> Data.from_text(path, context=16)
         Data 'song': 44 examples of (16,), 4 classes; search 9, val 4, test 4, train 27
         """
-        text, stem = sources.text_of(source)
-        inputs, following, vocabulary = sources.windows(text, tokens, context)
+        text, stem = sources.text_of(source, tokens)
+        inputs, following, vocabulary = sources.windows(text, context)
         given = DEFAULT_SPLITS if splits is None else splits
         rows = splits_of.divide(given, len(inputs), seed=seed)
         parts = {split: torch.from_numpy(index) for split, index in rows.items()}
@@ -246,6 +289,18 @@ class Data:
     def is_classification(self) -> bool:
         """Whether classes are predicted, and not values."""
         return not self.targets.is_floating_point()
+
+    def unit_of(self, metric: str) -> str:
+        """The unit of an error, where values were scaled. metric: one of `metrics`, or "loss"."""
+        measure = self.loss if metric == "loss" else self.metrics[metric]
+        if not self.unit or not isinstance(measure, str) or measure not in ("mse", "mae"):
+            return ""
+        return self.unit if measure == "mae" else f"squared {self.unit}"
+
+    def titled(self, metric: str) -> str:
+        """A metric, or "loss", in words, with its unit."""
+        unit = self.unit_of(metric)
+        return measures.NAMES.get(metric, metric) + (f" in {unit}" if unit else "")
 
     @cached_property
     def digest(self) -> str:
@@ -274,14 +329,16 @@ def take(inputs: Inputs, index: Tensor) -> Inputs:
     return inputs[index] if isinstance(inputs, Tensor) else {name: part[index] for name, part in inputs.items()}
 
 
-def _divide(given: Mapping[str, Any], answers: targets.Targets, groups: Any, seed: int) -> dict[str, Tensor]:
+def _divide(
+    given: Mapping[str, Any], answers: targets.Targets, groups: Any, seed: int
+) -> tuple[dict[str, Tensor], tuple[str, ...]]:
+    """The rows of splits, and what one should know of them."""
     labels = answers.values.numpy() if answers.is_classes and answers.values.ndim == 1 else None
-    if groups is not None:
-        arrays.check_unmasked(groups, "groups")
-        groups = np.asarray(groups)
-        if groups.shape != (len(answers.values),):
-            raise ArgumentError(f"groups has shape {groups.shape}; give one for each of {len(answers.values)} rows")
-    return {
-        name: torch.from_numpy(rows)
-        for name, rows in splits_of.divide(given, len(answers.values), labels, groups, seed, answers.classes).items()
-    }
+    parts = splits_of.divide(given, len(answers.values), labels, groups, seed, answers.classes)
+    rows = {name: torch.from_numpy(part) for name, part in parts.items()}
+    if not answers.is_classes:
+        return rows, ()
+    for name, part in rows.items():
+        if not bool((answers.values[part] != IGNORED).any()):
+            raise ArgumentError(f"split {name!r} has no target that counts; leave it out, and it is drawn anew")
+    return rows, unseen(answers.values, rows, answers.classes)

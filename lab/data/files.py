@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,25 +14,31 @@ if TYPE_CHECKING:
     import pandas as pd
 
 KINDS = (".csv", ".tsv", ".parquet", ".npz")
+SIGNS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
-def frame(source: str | Path | pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """The table in a CSV, TSV or Parquet file, and how it was read where that is a guess. LabError where it cannot be.
-    A data frame stays what it is; its columns get words as names.
+class Table(NamedTuple):
+    """frame: as it is there. notes: how it was read, where that is a guess. commas: whether decimals have commas."""
 
-    A CSV file may have semicolons between its columns and decimal commas, as spreadsheets write it in some countries.
+    frame: pd.DataFrame
+    notes: tuple[str, ...] = ()
+    commas: bool = False
+
+
+def table(source: str | Path | pd.DataFrame) -> Table:
+    """The table in a CSV, TSV or Parquet file. LabError where it cannot be read. A data frame stays what it is; its
+    columns get words as names.
+
+    A CSV file may have tabs or semicolons between its columns, decimal commas, and letters as Windows writes them, as
+    spreadsheets write it in some countries.
     """
     import pandas as pd
 
     if isinstance(source, pd.DataFrame):
-        return source.set_axis([str(column) for column in source.columns], axis=1), []
+        return _named(source)
     path = check_path("source", source)
     kind = "".join(path.suffixes[-2:]) if path.suffix in (".gz", ".zip") else path.suffix
-    readers = {
-        ".csv": _comma_separated,
-        ".tsv": lambda p: (pd.read_csv(p, sep="\t"), []),
-        ".parquet": lambda p: (pd.read_parquet(p), []),
-    }
+    readers = {".csv": _separated, ".tsv": _separated, ".parquet": lambda p: _named(pd.read_parquet(p))}
     reader = next((reader for end, reader in readers.items() if kind.lower().startswith(end)), None)
     if reader is None:
         raise ArgumentError(f"source={shown(str(path))}: give a file that ends in {', '.join(KINDS)}")
@@ -44,17 +50,37 @@ def frame(source: str | Path | pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
         raise LabError(f"{path} cannot be read ({shortened(str(error))}); give a whole {path.suffix} file") from error
 
 
-def _comma_separated(path: Path) -> tuple[pd.DataFrame, list[str]]:
-    """A CSV file, by commas or, where its first line has more semicolons than commas, by these."""
+def _named(frame: pd.DataFrame) -> Table:
+    index = [str(name) for name in frame.index.names if name is not None]
+    said = f"the index ({', '.join(index)}) is no column; frame.reset_index() makes it one"
+    return Table(frame.set_axis([str(column) for column in frame.columns], axis=1), (said,) if index else ())
+
+
+def _separated(path: Path) -> Table:
+    """In UTF-8, or else as Windows writes letters."""
+    try:
+        return _columns(path, "utf-8")
+    except UnicodeDecodeError:
+        with path.open("rb") as file:
+            encoding = "utf-16" if file.read(2) in (b"\xff\xfe", b"\xfe\xff") else "cp1252"
+        read = _columns(path, encoding)
+        return read._replace(notes=(f"letters are no UTF-8, and were read as {encoding}", *read.notes))
+
+
+def _columns(path: Path, encoding: str) -> Table:
+    """By the sign that the first line has most of: commas, semicolons, tabs or bars."""
     import pandas as pd
 
-    first = ",".join(map(str, pd.read_csv(path, nrows=0).columns))
-    if first.count(";") <= first.count(","):
-        return pd.read_csv(path), []
-    tables = {decimal: pd.read_csv(path, sep=";", decimal=decimal) for decimal in ".,"}
+    usual = "\t" if ".tsv" in path.name.lower() else ","
+    first = ",".join(map(str, pd.read_csv(path, nrows=0, encoding=encoding).columns))
+    sep = max((usual, *SIGNS), key=first.count)
+    if sep != ";":
+        said = () if sep == usual else (f"columns are separated by {SIGNS[sep]}",)
+        return Table(pd.read_csv(path, sep=sep, encoding=encoding), said)
+    tables = {decimal: pd.read_csv(path, sep=sep, decimal=decimal, encoding=encoding) for decimal in ".,"}
     decimal = max(tables, key=lambda sign: tables[sign].select_dtypes("number").shape[1])
     said = ", decimal commas" if decimal == "," else ""
-    return tables[decimal], [f"columns are separated by semicolons{said}"]
+    return Table(tables[decimal], (f"columns are separated by semicolons{said}",), decimal == ",")
 
 
 def arrays(

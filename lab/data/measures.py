@@ -16,6 +16,8 @@ LOSSES = ("cross_entropy", "mse", "mae")
 METRICS = ("accuracy", "r2", "cross_entropy", "mse", "mae")
 OF_CLASSES = ("cross_entropy", "accuracy")
 LESS = LOSSES  # less of these is better
+IGNORED = -100  # a class that counts nowhere, as in torch: padding, what has no label
+NAMES = {"r2": "R²", "mse": "mean squared error", "mae": "mean absolute error", "cross_entropy": "cross-entropy (nats)"}
 
 
 def chosen(
@@ -57,8 +59,10 @@ def sign(measure: str | Function) -> int:
     return -1 if isinstance(measure, str) and measure in LESS else 1
 
 
-def losses(loss: str | Function, outputs: Tensor, targets: Tensor) -> Tensor:
+def losses(loss: str | Function, outputs: Tensor, targets: Tensor, last: bool = False) -> Tensor:
     """The mean loss of each of R models: outputs (R, B, …), targets (R, B, …) → (R,), differentiable.
+
+    Classes that are `IGNORED` do not count; a function of the user's gets them as they are. last: see `class_last`.
 
     >>> losses("mse", torch.tensor([[[1.0], [3.0]]]), torch.tensor([[1.0, 1.0]]))
     tensor([2.])
@@ -66,33 +70,57 @@ def losses(loss: str | Function, outputs: Tensor, targets: Tensor) -> Tensor:
     if callable(loss):
         pairs = zip(*aligned(outputs, targets), strict=True)
         return torch.stack([_number(loss(out, target), "the loss") for out, target in pairs])
-    if loss == "cross_entropy":
-        logits, ids = class_last(outputs, targets), targets
-        nats = F.cross_entropy(at_least_float32(logits.flatten(0, -2)), ids.flatten(), reduction="none")
-        return nats.view(len(outputs), -1).mean(1)
-    gap = (alike(outputs, targets) - targets).flatten(1)
-    return gap.square().mean(1) if loss == "mse" else gap.abs().mean(1)
+    each = _errors(loss, outputs, targets, last)
+    return each.sum(1) / _counted(targets).sum(1).clamp(min=1) if loss == "cross_entropy" else each.mean(1)
 
 
-def scores(metric: str | Function, outputs: Tensor, targets: Tensor) -> Tensor:
-    """A metric of each of R models on a whole split, (R,) float64: outputs (R, N, …), targets (N, …)."""
+def scores(metric: str | Function, outputs: Tensor, targets: Tensor, last: bool = False) -> Tensor:
+    """A metric of each of R models on a whole split, (R,) float64: outputs (R, N, …), targets (N, …).
+
+    R² of targets (N, K) is the mean over their K columns, as scikit-learn has it; of more axes, of all values together.
+    """
     wide = targets.expand(len(outputs), *targets.shape)
     if callable(metric):
         pairs = zip(*aligned(outputs, wide), strict=True)
         return torch.stack([_number(metric(out, target), "the metric").double() for out, target in pairs])
     if metric == "accuracy":
-        logits = class_last(outputs, wide)
+        logits = class_last(outputs, wide, last)
         if logits.shape[-1] == 1:
             raise ArgumentError(
                 "the model gives one output, and accuracy needs one for each class; let it give them, or have "
                 "metrics={'accuracy': lambda o, t: ((o > 0) == (t > 0)).float().mean()}"
             )
-        right = logits.argmax(-1) == wide
-        return right.flatten(1).double().mean(1)
+        right = (logits.argmax(-1) == wide).flatten(1)
+        return right.double().sum(1) / _counted(wide).sum(1)
     if metric == "r2":
-        error = (alike(outputs, wide).double() - wide).square().flatten(1).sum(1)
-        return 1 - error / (targets.double() - targets.double().mean(0)).square().sum()
-    return losses(metric, outputs, wide).double()
+        return _r2(alike(outputs, wide).double(), targets.double())
+    if metric == "cross_entropy":
+        return _errors(metric, outputs, wide, last).double().sum(1) / _counted(wide).sum(1)
+    return _errors(metric, outputs.double(), wide, last).mean(1)
+
+
+def _errors(loss: str, outputs: Tensor, targets: Tensor, last: bool) -> Tensor:
+    """Of each number of each of R models, (R, n); 0 where it does not count."""
+    if loss == "cross_entropy":
+        logits, ids = class_last(outputs, targets, last).flatten(0, -2), targets.flatten()
+        nats = F.cross_entropy(at_least_float32(logits), ids, reduction="none", ignore_index=IGNORED)
+        return nats.view(len(outputs), -1)
+    gap = (alike(outputs, targets) - targets).flatten(1)
+    return gap.square() if loss == "mse" else gap.abs()
+
+
+def _counted(classes: Tensor) -> Tensor:
+    return classes.ne(IGNORED).flatten(1)
+
+
+def _r2(outputs: Tensor, targets: Tensor) -> Tensor:
+    """Of outputs (R, N, …) and targets (N, …); where targets are all the same 0, or 1 without an error."""
+    errors, spread = (outputs - targets).square(), (targets - targets.mean(0)).square().sum(0)
+    same = (targets == targets[:1]).all(0)
+    if targets.ndim == 2:
+        return torch.where(same, 1 - errors.sum(1).sign(), 1 - errors.sum(1) / spread).mean(1)
+    error = errors.flatten(1).sum(1)
+    return torch.where(same.all(), 1 - error.sign(), 1 - error / spread.sum())
 
 
 def at_least_float32(values: Tensor) -> Tensor:
@@ -100,15 +128,26 @@ def at_least_float32(values: Tensor) -> Tensor:
     return values.to(torch.promote_types(values.dtype, torch.float32))
 
 
-def class_last(outputs: Tensor, targets: Tensor) -> Tensor:
-    """Logits with the classes on their last axis; images of classes have theirs behind the batch, as in torch."""
-    if outputs.shape[:-1] == targets.shape:
+def class_last(outputs: Tensor, targets: Tensor, last: bool = False) -> Tensor:
+    """Logits (R, B, …, C) with the classes on their last axis; else they are behind the batch, as torch has them.
+
+    Images of classes (B, C, H, W) are read as torch reads them, where both fit. Sequences of as many positions as
+    classes are refused, since either axis may have the classes. last: it is the last one, whatever else fits.
+    """
+    as_last = outputs.shape[:-1] == targets.shape
+    behind = targets.ndim > 2 and outputs.shape[:2] + outputs.shape[3:] == targets.shape
+    if as_last and (last or not behind):
         return outputs
-    if outputs.ndim == targets.ndim + 1 and outputs.shape[:2] == targets.shape[:2]:
-        logits = outputs.movedim(2, -1)
-        if logits.shape[:-1] == targets.shape:
-            return logits
-    raise ArgumentError(_misfit(outputs, targets, "logits of shape (batch, classes)"))
+    if as_last and targets.ndim == 3:
+        raise ArgumentError(
+            f"the model gives shape {tuple(outputs.shape[2:])} for {targets.shape[2]} targets, and either axis may have"
+            f" the classes; pad X and y by a position (target {IGNORED} does not count), or give loss= and metrics= of"
+            " your own"
+        )
+    if behind:
+        return outputs.movedim(2, -1)
+    wanted = "logits of shape (batch, classes)" if targets.ndim == 2 else "logits with an axis of classes"
+    raise ArgumentError(_misfit(outputs, targets, wanted))
 
 
 def aligned(outputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
@@ -119,25 +158,32 @@ def aligned(outputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
     >>> outputs.shape, targets
     (torch.Size([1, 3]), tensor([[0., 1., 1.]]))
     """
-    if outputs.numel() != targets.numel() or outputs.shape[:2] != targets.shape[:2]:
+    if not _same_axes(outputs, targets):
         return outputs, targets
     floats = targets if targets.is_floating_point() else targets.to(at_least_float32(outputs[:1]).dtype)
     return outputs.reshape(targets.shape), floats
 
 
 def alike(outputs: Tensor, targets: Tensor) -> Tensor:
-    """Predicted values in the shape of the targets; (B, 1) for (B,) is taken as (B,)."""
-    if outputs.shape == targets.shape:
-        return outputs
-    if outputs.numel() == targets.numel() and outputs.shape[:2] == targets.shape[:2]:
+    """Predicted values in the shape of the targets; (B, 1) for (B,) is taken as (B,), and no axis changes its place."""
+    if _same_axes(outputs, targets):
         return outputs.reshape(targets.shape)
     raise ArgumentError(_misfit(outputs, targets, "values of the targets' shape"))
 
 
+def _same_axes(outputs: Tensor, targets: Tensor) -> bool:
+    """Whether all axes are equal, but for those of length 1 behind the batch."""
+    axes = [[size for size in each.shape[2:] if size != 1] for each in (outputs, targets)]
+    return outputs.shape[:2] == targets.shape[:2] and axes[0] == axes[1]
+
+
 def _misfit(outputs: Tensor, targets: Tensor, wanted: str) -> str:
-    text = f"the model gives shape {tuple(outputs.shape[1:])} for targets of shape {tuple(targets.shape[1:])}"
-    several = targets.is_floating_point() and outputs.ndim == targets.ndim + 1
-    hint = ", or say kind='classification' of the data, if y holds classes" if several else ""
+    given, there = tuple(outputs.shape[2:]), tuple(targets.shape[2:])
+    text, hint = f"the model gives shape {given} for an example with targets of shape {there}", ""
+    if targets.is_floating_point() and outputs.ndim == targets.ndim + 1:
+        hint = ", or say kind='classification' of the data, if y holds classes"
+    elif not targets.is_floating_point() and given == there:
+        hint = ", or, where a row may have several labels, have loss=torch.nn.BCEWithLogitsLoss() and metrics= of yours"
     return f"{text}; let it give {wanted}{hint}"
 
 

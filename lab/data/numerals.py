@@ -1,4 +1,4 @@
-"""Words that are numbers, nearly all of them: columns of a table in which a few cells are wrong."""
+"""Words that are numbers: with decimal commas, separators of thousands, signs of currency or percent, a few wrong."""
 
 from __future__ import annotations
 
@@ -14,45 +14,102 @@ if TYPE_CHECKING:
 
 MOST = 0.9  # share of numbers from which on the words among them are taken as mistakes
 NAMED = 3  # of these words in a message
+EXPONENT = r"(?:[eE][+-]?\d+)?"
+PLAIN = {sign: rf"[+-]?(?:\d+{sign}?\d*|{sign}\d+){EXPONENT}" for sign in (r"\.", ",")}  # by its decimal sign
+GROUPED = {r"\.": r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?", ",": r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+(?:,\d*)?"}
+SPACED = r"([+-]?[1-9]\d{0,2}(?:[ '’\u00a0\u2009\u202f]\d{3})+(?:[.,]\d*)?)"
+BESIDE = {"a sign of currency": r"[$€£¥₹]", "%": r"%"}  # a number: before it or behind it
 
 
 class Numerals(NamedTuple):
-    """values: NaN where there is a word. words: those, each once. wrong: how many cells have one. commas: how many
-    numbers have separators of thousands."""
+    """values: NaN where there is a word. words: those, each once. wrong: how many cells have one. marks: how numbers
+    are written, where not plainly, and how many."""
 
     values: np.ndarray
     words: tuple[str, ...]
     wrong: int
-    commas: int
+    marks: dict[str, int]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all are plain numbers, which may be labels."""
+        return not self.wrong and not self.marks
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all are whole numbers."""
+        return not self.wrong and bool((self.values == np.round(self.values)).all())
 
     def __str__(self) -> str:
-        parts = []
-        if self.commas:
-            parts.append(f"{_many(self.commas, 'number')} with commas between thousands")
+        parts = [f"{_many(count, 'number')} with {mark}" for mark, count in self.marks.items()]
         if self.wrong:
             named = listed([shown(word) for word in self.words[:NAMED]])
             parts.append(f"{_many(self.wrong, 'word')} ({named}{', …' if len(self.words) > NAMED else ''})")
         return " and ".join(parts)
 
 
-def numerals(words: Sequence[object] | np.ndarray | pd.Series) -> Numerals | None:
-    """The numbers that these words say, if nearly all do, and not all of them plainly: then they may be labels.
+def numerals(words: Sequence[object] | np.ndarray | pd.Series, commas: bool = False) -> Numerals | None:
+    """The numbers that these words say, if nearly all do. commas: whether decimals have a comma where these words do
+    not tell: 1,234 is 1234 otherwise.
 
     >>> read = numerals(["1.5", "2"] * 20 + ["N/A?", "1,234"])
     >>> read.values[-2:], str(read)
     (array([  nan, 1234.]), "1 number with commas between thousands and 1 word ('N/A?')")
-    >>> numerals(["1", "2", "3"]) is None and numerals(["Rome", "1"]) is None
-    True
+    >>> numerals(["0,5", "0,512", "1.234,5"]).values.tolist(), numerals(["45 %", "7.5%"]).values.tolist()
+    ([0.5, 0.512, 1234.5], [45.0, 7.5])
+    >>> numerals(["1", "2", "3"]).is_plain, numerals(["Rome", "1"])
+    (True, None)
     """
     import pandas as pd
 
-    text = pd.Series(np.asarray(words, dtype=object)).astype(str).str.strip()
-    grouped = text.str.fullmatch(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
-    values = pd.to_numeric(text.where(~grouped, text.str.replace(",", "")), errors="coerce").to_numpy(float)
-    wrong = np.isnan(values)
-    if not len(values) or wrong.mean() > 1 - MOST or not (wrong.any() or grouped.any()):
+    text, marks = _bare(words)
+    if not len(text):
         return None
-    return Numerals(values, tuple(pd.unique(text[wrong])), int(wrong.sum()), int(grouped.sum()))
+    said = _decimal(text)
+    comma = commas if said is None else said
+    sign, other, named = (",", ".", "points") if comma else (r"\.", ",", "commas")
+    grouped = text.str.fullmatch(GROUPED[sign])
+    plain = text.where(~grouped, text.str.replace(other, ""))
+    if comma:
+        with_comma = text.str.contains(",")
+        plain = plain.where(plain.str.fullmatch(PLAIN[","]), "").str.replace(",", ".")
+        marks |= {"decimal commas": int(with_comma.sum())}
+    marks |= {f"{named} between thousands": int(grouped.sum())}
+    values = pd.to_numeric(plain, errors="coerce").to_numpy(float)
+    wrong = np.isnan(values)
+    if wrong.mean() > 1 - MOST:
+        return None
+    original = pd.Series(np.asarray(words, dtype=object)).astype(str).str.strip()
+    marks = {mark: count for mark, count in marks.items() if count}
+    return Numerals(values, tuple(pd.unique(original[wrong])), int(wrong.sum()), marks)
+
+
+def says_comma(words: Sequence[object] | np.ndarray | pd.Series) -> bool | None:
+    """Whether decimals have a comma, if these words are numbers and tell."""
+    return None if numerals(words) is None else _decimal(_bare(words)[0])
+
+
+def _bare(words: Sequence[object] | np.ndarray | pd.Series) -> tuple[pd.Series, dict[str, int]]:
+    """Numbers without spaces and signs around them, and how many had some."""
+    import pandas as pd
+
+    text = pd.Series(np.asarray(words, dtype=object)).astype(str).str.strip().str.replace("−", "-")
+    marks = {}
+    for mark, sign in BESIDE.items():
+        bare = text.str.replace(rf"^([+-]?)\s*{sign}\s*(?=[\d.,])|(?<=[\d.,])\s*{sign}$", r"\1", regex=True)
+        changed = bare != text
+        if mark != "%" or changed.sum() >= MOST * len(text):  # where some have it and others do not, they are no shares
+            text, marks[mark] = bare, int(changed.sum())
+    spaced = text.str.fullmatch(SPACED)
+    marks["spaces between thousands"] = int(spaced.sum())
+    return text.where(~spaced, text.str.replace(r"[^\d.,+-]", "", regex=True)), marks
+
+
+def _decimal(text: pd.Series) -> bool | None:
+    """Whether more of these can only be read with decimal commas than only with points; None where none can only be."""
+    comma, point = (text.str.fullmatch(rf"{PLAIN[sign]}|{GROUPED[sign]}") for sign in (",", r"\."))
+    commas, points = int((comma & ~point).sum()), int((point & ~comma).sum())
+    return None if commas == points else commas > points
 
 
 def _many(count: int, noun: str) -> str:

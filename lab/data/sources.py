@@ -4,21 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from torch import Tensor
 
-from lab.data.arrays import check_unmasked
+from lab.data.arrays import check_unmasked, is_missing
+from lab.data.measures import IGNORED
+from lab.data.tables import is_numbering
 from lab.errors import ArgumentError, LabError, check_choice, check_path, check_whole, listed, shortened, shown
 
-SPLITS = {"train": "train", "validation": "val", "valid": "val", "val": "val", "dev": "val", "test": "test"}
+SPLITS = {"train": "train", "search": "search", "test": "test"}
+SPLITS |= dict.fromkeys(("validation", "valid", "val", "dev"), "val")
 LABELS = ("label", "labels", "target", "y")
 TOKENS = ("char", "byte")
 
 
-def examples(dataset: Any, inputs: str | Sequence[str] | None, target: str | None) -> tuple[Any, np.ndarray]:
-    """X and y of a map-style data set: of pairs, or of dictionaries, whose parts are named."""
+class Read(NamedTuple):
+    """Of a data set: X, by name where there are several inputs; y; what was left out, a line each; the names of X."""
+
+    X: Any
+    y: np.ndarray
+    notes: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+
+
+def examples(dataset: Any, inputs: str | Sequence[str] | None, target: str | None, of: str = "") -> Read:
+    """X and y of a map-style data set: of pairs, or of dictionaries, whose parts are named. of: a split, in errors."""
     if not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
         raise ArgumentError(
             f"dataset={shown(dataset)} has no length or no index; give a map-style data set, or a list of pairs"
@@ -27,53 +39,97 @@ def examples(dataset: Any, inputs: str | Sequence[str] | None, target: str | Non
         raise ArgumentError("the data set has no examples; give one that has some")
     rows = [_example(dataset, number) for number in range(len(dataset))]
     if isinstance(rows[0], Mapping):
-        return _named(rows, inputs, target)
+        return _named(rows, inputs, target, of)
     if not isinstance(rows[0], (tuple, list)) or len(rows[0]) != 2:
         raise ArgumentError(f"an example is {shown(rows[0])}; give pairs (input, target), or dictionaries")
-    return _stacked([row[0] for row in rows], "inputs"), _stacked([row[1] for row in rows], "targets")
+    return Read(_stacked([row[0] for row in rows], "inputs"), _stacked([row[1] for row in rows], "targets"))
 
 
-def parts_of(dataset: Any) -> dict[str, Any]:
-    """The splits that a data set brings along, by the lab's names; none where it is one."""
+def names_classes(dataset: Any, target: str | None) -> bool:
+    """Whether a data set of Hugging Face has names for its classes: a -1 is no class then."""
+    features = getattr(dataset, "features", None) or {}
+    names = [target] if target else [name for name in LABELS if name in features]
+    return bool(names) and hasattr(features.get(names[0]) if hasattr(features, "get") else None, "names")
+
+
+def parts_of(dataset: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The splits that a data set brings along, by the lab's names, and a line on those of other names; none where it is
+    one."""
     if not isinstance(dataset, Mapping):
-        return {}
-    parts = {SPLITS[str(name)]: part for name, part in dataset.items() if str(name) in SPLITS}
+        return {}, ()
+    parts: dict[str, Any] = {}
+    known = {str(name): SPLITS.get(str(name).lower()) for name in dataset}
+    for split, part in zip(known.values(), dataset.values(), strict=True):
+        if split in parts:
+            twice = listed([one for one, meant in known.items() if meant == split])
+            raise ArgumentError(f"the data set has the splits {twice}, each of which is {split!r}; give one of them")
+        if split is not None:
+            parts[split] = part
     if "train" not in parts:
-        raise ArgumentError(f"the data set has the splits {listed(list(map(str, dataset)))}; give one with 'train'")
-    return parts
+        raise ArgumentError(f"the data set has the splits {listed(list(known))}; give one with 'train'")
+    others = [name for name, split in known.items() if split is None]
+    said = f"splits left out: {listed(others)}; those of a data set are train, search, validation and test"
+    return parts, (said,) if others else ()
 
 
 def joined(
     parts: Mapping[str, Any], inputs: str | Sequence[str] | None, target: str | None
-) -> tuple[Any, np.ndarray, dict[str, np.ndarray]]:
+) -> tuple[Read, dict[str, np.ndarray]]:
     """X and y of all splits, one after the other, and by split the rows that are its own; those of "train" are the
-    others."""
-    given = {split: examples(part, inputs, target) for split, part in parts.items()}
-    every = [X for X, _ in given.values()]
-    X = (
-        {key: np.concatenate([part[key] for part in every]) for key in every[0]}
-        if isinstance(every[0], dict)
-        else np.concatenate(every)
-    )
-    ends = np.cumsum([len(y) for _, y in given.values()])
-    rows = {split: np.arange(end - len(y), end) for (split, (_, y)), end in zip(given.items(), ends, strict=True)}
-    return (
-        X,
-        np.concatenate([y for _, y in given.values()]),
-        {key: index for key, index in rows.items() if key != "train"},
-    )
+    others. A split without labels is left out."""
+    given = {"train": examples(parts["train"], inputs, target)}
+    X, y, notes, names = given["train"]
+    for split, part in parts.items():
+        if split == "train":
+            continue
+        read = examples(part, names or None, target, f" of {split!r}")
+        if _has_no_label(read.y) and not _has_no_label(y):
+            notes += (f"split {split!r} has no labels, and is left out",)
+        else:
+            _check_alike(given["train"], read, split)
+            given[split] = read
+    every = [read.X for read in given.values()]
+    several = isinstance(X, dict)
+    X = {key: np.concatenate([part[key] for part in every]) for key in X} if several else np.concatenate(every)
+    ends = np.cumsum([len(read.y) for read in given.values()])
+    rows = {split: np.arange(end - len(read.y), end) for (split, read), end in zip(given.items(), ends, strict=True)}
+    y = np.concatenate([read.y for read in given.values()])
+    return Read(X, y, notes), {key: index for key, index in rows.items() if key != "train"}
 
 
-def windows(text: str, tokens: str, context: int) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
+def _has_no_label(y: np.ndarray) -> bool:
+    """Whether all targets of a split are -1, -100, empty or missing."""
+    if y.dtype.kind in "iuf":
+        return bool(np.isin(y, (-1, IGNORED)).all() or (y != y).all())
+    return y.dtype.kind in "OUS" and all(is_missing(one) or not str(one).strip() for one in y.ravel().tolist())
+
+
+def _check_alike(train: Read, other: Read, split: str) -> None:
+    """ArgumentError where two splits do not fit together: other names, shapes or kinds."""
+    one, two = (
+        {**(read.X if isinstance(read.X, dict) else {"inputs": read.X}), "targets": read.y} for read in (train, other)
+    )
+    for name in one:
+        shapes = [part[name].shape[1:] for part in (one, two)]
+        if shapes[0] != shapes[1]:
+            raise ArgumentError(
+                f"{name} of 'train' have shape {shapes[0]}, and of {split!r} {shapes[1]}; pad both to one length"
+            )
+        kinds = ["words" if part[name].dtype.kind in "OUS" else "numbers" for part in (one, two)]
+        if kinds[0] != kinds[1] or (name == "targets" and (train.y.dtype.kind == "f") != (other.y.dtype.kind == "f")):
+            types = [f"{kind} ({part[name].dtype})" for kind, part in zip(kinds, (one, two), strict=True)]
+            raise ArgumentError(f"{name} of 'train' are {types[0]}, and of {split!r} {types[1]}; give one kind")
+
+
+def windows(text: str | bytes, context: int) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
     """Windows (N, context) of token ids, the token after each of theirs, and what the ids stand for; no overlap."""
-    check_choice("tokens", tokens, TOKENS)
     check_whole("context", context, 2)
-    if tokens == "char":
+    if isinstance(text, str):
         vocabulary = sorted(set(text))
         known = {letter: number for number, letter in enumerate(vocabulary)}
         stream = np.fromiter((known[c] for c in text), np.int64, len(text))
     else:
-        stream = np.frombuffer(text.encode(), np.uint8).astype(np.int64)
+        stream = np.frombuffer(text, np.uint8).astype(np.int64)
         vocabulary = [str(number) for number in range(256)]
     count = (len(stream) - 1) // context
     if count < 10:
@@ -84,15 +140,19 @@ def windows(text: str, tokens: str, context: int) -> tuple[np.ndarray, np.ndarra
     return stream[:cut].reshape(count, context), stream[1 : cut + 1].reshape(count, context), tuple(vocabulary)
 
 
-def text_of(source: str | Path) -> tuple[str, str]:
-    """The text in a file, and the file's name."""
+def text_of(source: str | Path, tokens: str) -> tuple[str | bytes, str]:
+    """The characters or the bytes of a file, as they are, and the file's name."""
     path = check_path("source", source)
+    check_choice("tokens", tokens, TOKENS)
     try:
-        return path.read_text(encoding="utf-8"), path.stem
+        content = path.read_bytes()
+        return content if tokens == "byte" else content.decode("utf-8-sig"), path.stem
     except FileNotFoundError as error:
         raise LabError(f"there is no file {path}; give the path of a text") from error
     except (OSError, UnicodeDecodeError) as error:
-        raise LabError(f"{path} cannot be read ({shortened(str(error))}); give a text in UTF-8") from error
+        raise LabError(
+            f"{path} cannot be read ({shortened(str(error))}); give a text in UTF-8, or tokens='byte'"
+        ) from error
 
 
 def _example(dataset: Any, number: int) -> Any:
@@ -104,20 +164,33 @@ def _example(dataset: Any, number: int) -> Any:
         ) from error
 
 
-def _named(rows: list, inputs: str | Sequence[str] | None, target: str | None) -> tuple[Any, np.ndarray]:
+def _named(rows: list, inputs: str | Sequence[str] | None, target: str | None, of: str) -> Read:
     names = list(rows[0])
     if target is None:
         target = next((name for name in LABELS if name in names), None)
     if target is None or target not in names:
-        raise ArgumentError(f"target={shown(target)}: examples have {listed(names)}; name the one to predict")
-    chosen = [inputs] if isinstance(inputs, str) else inputs
+        raise ArgumentError(f"target={shown(target)}: examples{of} have {listed(names)}; name the one to predict")
+    chosen, notes = [inputs] if isinstance(inputs, str) else inputs, ()
     if chosen is None:
         chosen = [name for name in names if name != target and not isinstance(rows[0][name], str)]
+        counting = [name for name in chosen if is_numbering(name, [row.get(name) for row in rows])]
+        chosen = [name for name in chosen if name not in counting]
+        said = f"what only numbers the examples was left out: {', '.join(counting)}; inputs= names what the model reads"
+        notes = (said,) if counting else ()
     if not chosen or not set(chosen) <= set(names):
-        raise ArgumentError(f"inputs={shown(inputs)}: examples have {listed(names)}; name those that the model reads")
-    columns = {name: _stacked([row[name] for row in rows], name) for name in chosen}
-    y = _stacked([row[target] for row in rows], target)
-    return next(iter(columns.values())) if isinstance(inputs, str) or len(columns) == 1 else columns, y
+        raise ArgumentError(
+            f"inputs={shown(inputs)}: examples{of} have {listed(names)}; name those that the model reads"
+        )
+    columns = {name: _stacked(_column(rows, name), name) for name in chosen}
+    y = _stacked(_column(rows, target), target)
+    return Read(next(iter(columns.values())) if len(columns) == 1 else columns, y, notes, tuple(chosen))
+
+
+def _column(rows: list, name: str) -> list:
+    lacking = next((number for number, row in enumerate(rows) if name not in row), None)
+    if lacking is not None:
+        raise ArgumentError(f"example {lacking} has no {name!r}, which others have; give it to each")
+    return [row[name] for row in rows]
 
 
 def _stacked(values: list, name: str) -> np.ndarray:

@@ -1,4 +1,5 @@
-"""Disjoint splits of rows: with the same shares of classes in each, or with whole groups in each."""
+"""Disjoint splits of rows: with the same shares of classes in each, or with whole groups in each; and what is said of
+them."""
 
 from __future__ import annotations
 
@@ -7,19 +8,24 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
-from lab.errors import ArgumentError, check_type, check_whole, shortened, shown
+from lab.data.arrays import array, is_missing
+from lab.errors import ArgumentError, check_type, check_whole, listed, shortened, shown
 
 TRAIN = "train"
+SEEN = ("train", "search")  # the splits that models train on
 DEFAULT_SPLITS = {"search": 0.2, "val": 0.1, "test": 0.1}
 MOST_SEED = 2**31  # scikit-learn takes less than 2³², and each split has a seed of its own
+DRAWS = 200  # of groups, until the training rows have every class
+LARGEST = 50_000_000, 200_000  # numbers and rows: what is looked through for repeats in a second
 
 
 def divide(
     given: Mapping[str, Any],
     count: int,
     labels: np.ndarray | None = None,
-    groups: np.ndarray | None = None,
+    groups: Any = None,
     seed: int = 0,
     classes: Sequence[str] = (),
 ) -> dict[str, np.ndarray]:
@@ -33,6 +39,7 @@ def divide(
     """
     check_type("splits", given, Mapping, "shares by name, as {'search': .2, 'val': .1, 'test': .1}")
     check_whole("seed", seed, 0, MOST_SEED)
+    groups = None if groups is None else group_numbers(groups, count)
     fixed = {name: _rows(name, part, count) for name, part in given.items() if not isinstance(part, Real)}
     _check_disjoint(fixed)
     free = np.setdiff1d(np.arange(count), np.concatenate([np.array([], int), *fixed.values()]))
@@ -44,7 +51,8 @@ def divide(
     if sum(sizes.values()) > len(free):
         raise ArgumentError(f"splits of {_said(sizes)} need more rows than the {len(free)} there are; give fewer")
     if groups is not None and len(free):
-        splits = _grouped({name: size / len(free) for name, size in sizes.items()}, free, groups, seed)
+        shares = {name: size / len(free) for name, size in sizes.items()}
+        splits = _with_every_class(shares, free, groups, seed, labels, fixed.get(TRAIN), classes)
     else:
         splits = _drawn(sizes, free, labels, seed, classes)
     splits = {name: fixed.get(name, splits.get(name, np.array([], int))) for name in given} | {
@@ -90,6 +98,29 @@ def _check_classes(labels: np.ndarray, sizes: Mapping[str, int], classes: Sequen
         )
 
 
+def _with_every_class(
+    shares: Mapping[str, float],
+    free: np.ndarray,
+    groups: np.ndarray,
+    seed: int,
+    labels: np.ndarray | None,
+    train: np.ndarray | None,
+    classes: Sequence[str],
+) -> dict[str, np.ndarray]:
+    """Groups drawn until the training rows have every class; ArgumentError where no draw has."""
+    splits = _grouped(shares, free, groups, seed)
+    if labels is None or train is not None or not shares:
+        return splits
+    for number in range(1, DRAWS + 1):
+        if not len(lacking := np.setdiff1d(labels[free], labels[splits.get(TRAIN, free[:0])])):
+            return splits
+        splits = _grouped(shares, free, groups, seed + 1000 * number)
+    name = classes[lacking[0]] if len(classes) else lacking[0]
+    raise ArgumentError(
+        f"class {name} is in no row to train on, since groups stay together; give more groups of it, or leave it out"
+    )
+
+
 def _grouped(shares: Mapping[str, float], free: np.ndarray, groups: np.ndarray, seed: int) -> dict[str, np.ndarray]:
     from sklearn.model_selection import GroupShuffleSplit
 
@@ -108,6 +139,90 @@ def _grouped(shares: Mapping[str, float], free: np.ndarray, groups: np.ndarray, 
             raise ArgumentError(f"split {name!r} gets no whole group ({shortened(str(error))})") from error
         splits[name], left, rest = left[out], left[keep], rest - share
     return splits | ({TRAIN: left} if TRAIN not in shares and len(left) else {})
+
+
+def group_numbers(groups: Any, count: int) -> np.ndarray:
+    """A number for each of the groups of `count` rows, whatever they are called; none may be missing."""
+    given = array(groups, "groups")
+    if given.shape != (count,):
+        raise ArgumentError(f"groups has shape {given.shape}; give one for each of {count} rows")
+    times = given.astype(object) if given.dtype.kind in "mM" else given  # as numbers, none at all would be one
+    missing = [row for row, group in enumerate(times.tolist()) if is_missing(group) or not str(group).strip()]
+    if missing:
+        raise ArgumentError(
+            f"{len(missing)} of {count} groups are missing, the first in row {missing[0]}; leave these rows out, or"
+            " give each a group"
+        )
+    try:
+        return np.unique(given, return_inverse=True)[1]
+    except TypeError:  # of types that have no order
+        known = {group: number for number, group in enumerate(dict.fromkeys(given.tolist()))}
+        return np.array([known[group] for group in given.tolist()])
+
+
+def of_labelled(given: Mapping[str, Any], labelled: np.ndarray) -> dict[str, Any]:
+    """Splits of all rows as those of the rows that have a label, (N,) bool.
+
+    >>> of_labelled({"val": 0.5, "test": [1, 2]}, np.array([True, False, True]))
+    {'val': 0.5, 'test': array([1])}
+    """
+    check_type("splits", given, Mapping, "shares by name, as {'search': .2, 'val': .1, 'test': .1}")
+    place, kept = np.cumsum(labelled) - 1, {}
+    for name, part in given.items():
+        rows = part if isinstance(part, Real) else _rows(name, part, len(labelled))
+        kept[name] = rows if isinstance(rows, Real) else place[rows[labelled[rows]]]
+        if not isinstance(rows, Real) and not len(kept[name]):
+            raise ArgumentError(f"split {name!r} has no row with a label; leave it out, and it is drawn anew")
+    return kept
+
+
+def unseen(targets: Tensor, rows: Mapping[str, Tensor], classes: Sequence[str]) -> tuple[str, ...]:
+    """A line where a split has classes that no row to train on has.
+
+    >>> import torch
+    >>> unseen(torch.tensor([0, 1, 0]), {"train": torch.tensor([0]), "test": torch.tensor([1, 2])}, ("cat", "dog"))
+    ('classes of test that no row to train on has: dog',)
+    """
+    if targets.numel() > LARGEST[0]:
+        return ()
+    trained = [targets[rows[name]].flatten() for name in SEEN if name in rows]
+    known = set(np.unique(np.concatenate(trained)).tolist()) if trained else set()
+    lines = []
+    for name in rows:
+        new = [classes[one] for one in np.unique(targets[rows[name]]) if one >= 0 and one not in known]
+        if new and name not in SEEN:
+            lines.append(f"classes of {name} that no row to train on has: {listed(new)}")
+    return tuple(lines)
+
+
+def repeats(inputs: Tensor | Mapping[str, Tensor], rows: Mapping[str, Tensor]) -> tuple[str, ...]:
+    """A line where inputs of `test` are also in `train` or `search`: a test that includes them measures what was
+    remembered. Nothing is looked for in large data.
+
+    >>> import torch
+    >>> inputs = torch.tensor([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]])
+    >>> repeats(inputs, {"train": torch.tensor([0]), "test": torch.tensor([1, 2])})
+    ('1 of 2 test examples has inputs that are in train, too',)
+    """
+    parts = [inputs] if isinstance(inputs, Tensor) else list(inputs.values())
+    trained = [name for name in SEEN if name in rows]
+    if not trained or "test" not in rows:
+        return ()
+    if sum(part.numel() for part in parts) > LARGEST[0] or len(parts[0]) > LARGEST[1]:
+        return ()
+    known = set().union(*(_hashes(parts, rows[name]) for name in trained))
+    tested = _hashes(parts, rows["test"])
+    if not (count := sum(one in known for one in tested)):
+        return ()
+    have = "has" if count == 1 else "have"
+    where = " or ".join(trained)
+    return (f"{count} of {len(tested)} test examples {have} inputs that are in {where}, too",)
+
+
+def _hashes(parts: list[Tensor], index: Tensor) -> list[int]:
+    """A number for each of these rows, the same for equal rows."""
+    columns = [np.ascontiguousarray(part[index].reshape(len(index), -1).numpy()) for part in parts]
+    return [hash(tuple(column[row].tobytes() for column in columns)) for row in range(len(index))]
 
 
 def _rows(name: str, part: Any, count: int) -> np.ndarray:

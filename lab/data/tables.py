@@ -1,70 +1,215 @@
-"""Tables: numbers, categories and missing values made into numbers, by rules of the training rows alone."""
+"""Tables: numbers, dates, categories and missing values made into numbers, by rules of the training rows alone."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from torch import Tensor
 
-from lab.data.numerals import numerals
+from lab.data.arrays import plain
+from lab.data.numerals import numerals, says_comma
 from lab.errors import ArgumentError, listed, shown
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MOST_LEVELS = 50  # of a column of words: where there are more, it is no category
+MOST_LABELS = 20  # of a column of plain whole numbers in words: where there are more, they are numbers
+NUMBERS_ROWS = re.compile(r"(^|[^a-z])(unnamed \d+|idx|index|id|ids|rowid|rownames|rownumber|uuid|guid)$")
+DATES = ("drop", "ordinal", "parts")
+DATE = r"(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](?:\d{4}|\d{2}))(?:[T ].*)?"
+ENOUGH = 0.9  # share of dates from which on a column of words holds dates
 
 
-def divided(table: pd.DataFrame, target: str, drop: Sequence[str]) -> tuple[pd.DataFrame, np.ndarray, list[str]]:
-    """Columns to learn from, the target, and what was left out, a line each."""
+def divided(
+    table: pd.DataFrame,
+    target: str,
+    drop: Sequence[str],
+    keep: Sequence[str] = (),
+    dates: str = "drop",
+    commas: bool = False,
+) -> tuple[pd.DataFrame, np.ndarray, list[str], np.ndarray]:
+    """Columns to learn from, the target, what was left out, a line each, and which rows of the table have a target.
+
+    keep: columns that stay though they count the rows or have many different words. dates: see `_dates`. commas:
+    whether the file has decimal commas.
+    """
     columns = [str(column) for column in table.columns]
     if len(set(columns)) < len(columns):
         twice = next(name for name in columns if columns.count(name) > 1)
         raise ArgumentError(f"{columns.count(twice)} columns are called {shown(twice)}; give each a name of its own")
     table = table.set_axis(columns, axis=1)
-    for name in (target, *drop):
+    for name in (target, *drop, *keep):
         if name not in columns:
             raise ArgumentError(f"there is no column {shown(name)}; there are {listed(columns, name)}")
-    notes, known = [], table[target].notna()
+    notes, known = [], ~_blank(table[target])
     if missing := int((~known).sum()):
         notes.append(f"{missing} rows without {target} were left out")
-    table = table[known].reset_index(drop=True)
-    inputs = table.drop(columns=[target, *drop])
-    for name in inputs:
-        if held := next((type(value).__name__ for value in inputs[name] if isinstance(value, (list, dict, set))), None):
-            raise ArgumentError(f"column {name!r} holds a {held} in a cell; give numbers or words, or drop=[{name!r}]")
-    inputs, said = _with_numbers(inputs)
-    notes, words = notes + said, []
+    inputs = table.drop(columns=list({target, *drop}))
+    inputs, said = _without_numbering(inputs, keep)
+    notes += said
+    table, inputs = table[known].reset_index(drop=True), inputs[known].reset_index(drop=True)
+    inputs, said = _dates(_typed(inputs), dates)
+    notes += said
+    inputs, said = _with_numbers(inputs, commas)
+    notes, words = notes + said, {}
     for name in inputs:
         column = inputs[name]
         if column.isna().all():
-            words.append(f"{name} (empty)")
+            words[name] = "empty"
         elif column.nunique() < 2 and not column.isna().any():
-            words.append(f"{name} (one value)")
-        elif not _is_number(column) and column.nunique() > MOST_LEVELS:
-            words.append(f"{name} ({column.nunique()} different words)")
+            words[name] = "one value"
+        elif not _is_number(column) and column.nunique() > MOST_LEVELS and name not in keep:
+            words[name] = f"{column.nunique()} different words"
     if words:
-        notes.append(f"columns left out: {', '.join(words)}")
-        inputs = inputs.drop(columns=[word.rpartition(" (")[0] for word in words])
+        notes.append(f"columns left out: {', '.join(f'{name} ({why})' for name, why in words.items())}")
+        inputs = inputs.drop(columns=list(words))
     if not len(table) or not inputs.shape[1]:
-        raise ArgumentError(f"the table has {len(table)} rows and {inputs.shape[1]} columns to learn from; give more")
+        why = f" ({'; '.join(notes)})" if notes else ""
+        raise ArgumentError(
+            f"the table has {len(table)} rows and {inputs.shape[1]} columns to learn from{why}; give more"
+        )
     values = table[target]
-    return inputs, values.to_numpy() if _is_number(values) else values.astype(str).to_numpy(), notes
+    return inputs, values.to_numpy() if _is_number(values) else _words(values), notes, known
 
 
-def _with_numbers(inputs: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Columns of words that are numbers nearly all as such, the words missing; and a line for each."""
-    notes, made = [], {}
+def _blank(column: pd.Series) -> np.ndarray:
+    """Which cells are missing, or have words without a letter, (N,) bool."""
+    there = column.notna().to_numpy()
+    return ~there if _is_number(column) else ~there | (column.astype(str).str.strip() == "").to_numpy()
+
+
+def _words(column: pd.Series) -> np.ndarray:
+    """Python's numbers as such, else words."""
+    values = plain(column.to_numpy(dtype=object))
+    return values if values.dtype != object else column.astype(str).to_numpy()
+
+
+def is_numbering(name: str, values: Any) -> bool:
+    """Whether a column numbers the rows and says nothing else: by its name ("idx", "Unnamed: 0", "PassengerId") and no
+    value twice.
+
+    >>> is_numbering("PassengerId", [7, 9, 8]), is_numbering("paid", [7, 9, 8]), is_numbering("id", [7, 7, 8])
+    (True, False, False)
+    """
+    words = re.sub(r"[^a-z0-9]+", " ", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", str(name)).lower()).strip()
+    if words and not NUMBERS_ROWS.search(words):
+        return False
+    values = [value.item() if isinstance(value, Tensor) and value.ndim == 0 else value for value in values]
+    if len(values) < 2 or np.ndim(values[0]):
+        return False
+    numbers = plain(np.array(values, dtype=object))
+    is_whole = numbers.dtype.kind != "f" or bool((numbers == np.round(numbers)).all())
+    return is_whole and len(set(map(str, values))) == len(values)
+
+
+def _without_numbering(inputs: pd.DataFrame, keep: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
+    """Without columns that number the rows, by their names or since they count them one by one; and a line."""
+    named = [name for name in inputs if name not in keep and is_numbering(name, inputs[name])]
+    counting = [name for name in inputs if name not in (*keep, *named) and _counts(inputs[name])]
+    if len(named) + len(counting) == inputs.shape[1]:  # nothing else is there: a small example, as of x and y
+        counting = []
+    if not (out := [*named, *counting]):
+        return inputs, []
+    said = f"columns that number the rows were left out: {', '.join(out)}; keep={out} reads them"
+    return inputs.drop(columns=out), [said]
+
+
+def _counts(column: pd.Series) -> bool:
+    """Whether a column of whole numbers counts the rows."""
+    values = plain(column.to_numpy())
+    return values.dtype.kind in "iu" and len(values) > 9 and bool((np.diff(values.astype(np.int64)) == 1).all())
+
+
+def _typed(inputs: pd.DataFrame) -> pd.DataFrame:
+    """Cells of Python's numbers as numbers, times between as days. ArgumentError for cells that are no values."""
+    import pandas as pd
+
+    made = {}
     for name in inputs:
-        there = inputs[name].notna().to_numpy()
-        if _is_number(inputs[name]) or inputs[name].nunique() < 2:
+        column = inputs[name]
+        if held := next((type(value).__name__ for value in column if isinstance(value, (list, dict, set))), None):
+            raise ArgumentError(f"column {name!r} holds a {held} in a cell; give numbers or words, or drop=[{name!r}]")
+        if pd.api.types.is_complex_dtype(column):
+            raise ArgumentError(f"column {name!r} holds complex numbers; give their parts, or drop=[{name!r}]")
+        if pd.api.types.is_timedelta64_dtype(column):
+            made[name] = column / pd.Timedelta(days=1)
+        elif isinstance(column.dtype, pd.PeriodDtype):
+            made[name] = column.dt.to_timestamp()
+        elif column.dtype == object and (values := plain(column.to_numpy())).dtype.kind in "iuf":
+            made[name] = values
+    return inputs.assign(**made)
+
+
+def _dates(inputs: pd.DataFrame, dates: str) -> tuple[pd.DataFrame, list[str]]:
+    """Columns of dates left out ("drop"), as days since 1970 ("ordinal"), or as year, month, day, weekday and, where
+    there are times, hour ("parts"); and a line."""
+    import pandas as pd
+
+    found = {name: read for name in inputs if (read := _as_dates(inputs[name])) is not None}
+    if not found:
+        return inputs, []
+    names = [name + order for name, (_, order) in found.items()]
+    made = {}
+    for name, (times, _) in found.items():
+        if dates == "ordinal":
+            made[name] = (times - pd.Timestamp(0)) / pd.Timedelta(days=1)
+        elif dates == "parts":
+            parts = {part: getattr(times.dt, part) for part in ("year", "month", "day", "weekday")}
+            parts["hour"] = (times - times.dt.normalize()) / pd.Timedelta(hours=1)
+            made |= {f"{name}_{part}": column.astype(float) for part, column in parts.items() if column.nunique() > 1}
+    what = {
+        "drop": "left out: dates='ordinal' reads days, dates='parts' year, month, day and weekday",
+        "ordinal": "read as days since 1970",
+        "parts": "read as year, month, day, weekday and hour, those that differ",
+    }[dates]
+    return inputs.drop(columns=list(found)).assign(**made), [f"dates ({', '.join(names)}) were {what}"]
+
+
+def _as_dates(column: pd.Series) -> tuple[pd.Series, str] | None:
+    """A column of dates as times without a zone, NaT where there are none; and in which order words have day and month,
+    where it is a guess."""
+    import pandas as pd
+
+    order, there = "", column.dropna()
+    if _is_number(column) or not len(there) or isinstance(column.dtype, pd.CategoricalDtype):
+        return None
+    if not pd.api.types.is_datetime64_any_dtype(column) and pd.api.types.infer_dtype(there) not in ("datetime", "date"):
+        words = there.astype(str).str.strip()
+        if words.str.fullmatch(DATE).mean() < ENOUGH:
+            return None
+        parts = words.str.extract(r"^(\d{1,2})([-/.])(\d{1,2})[-/.]\d").dropna()
+        first, second = parts[0].astype(int), parts[2].astype(int)
+        by_day = bool((first > 12).any() or (not (second > 12).any() and (parts[1] == ".").any()))
+        order = "" if not len(parts) else ", day first" if by_day else ", month first"
+        column = pd.to_datetime(column.astype(object), errors="coerce", format="mixed", dayfirst=by_day, utc=True)
+    times = pd.to_datetime(column, errors="coerce", utc=True).dt.tz_localize(None)
+    return times, order
+
+
+def _with_numbers(inputs: pd.DataFrame, commas: bool) -> tuple[pd.DataFrame, list[str]]:
+    """Columns of words that are numbers nearly all as such, the words missing; and a line for each.
+
+    Plain numbers in words are categories where they are whole and few.
+    """
+    notes, made = [], {}
+    known = {name: inputs[name][~_blank(inputs[name])] for name in inputs if not _is_number(inputs[name])}
+    known = {name: there for name, there in known.items() if there.nunique() > 1 and not _is_bool(there)}
+    told = [says_comma(there) for there in known.values()]
+    commas = commas or told.count(True) > told.count(False)
+    for name, there in known.items():
+        read = numerals(there, commas)
+        is_category = str(there.dtype) == "category" or (read and read.is_whole and there.nunique() <= MOST_LABELS)
+        if read is None or (read.is_plain and is_category):
             continue
-        if read := numerals(inputs[name][there]):
-            made[name] = np.full(len(inputs), np.nan)
-            made[name][there] = read.values
-            taken = " taken as missing" if read.wrong else ""
-            notes.append(f"{name} was read as numbers, {read}{taken}; drop=[{name!r}] leaves it out")
+        made[name] = np.full(len(inputs), np.nan)
+        made[name][inputs.index.get_indexer(there.index)] = read.values
+        taken = " taken as missing" if read.wrong else ""
+        how = f", {read}{taken}" if not read.is_plain else ""
+        notes.append(f"{name} was read as numbers{how}; drop=[{name!r}] leaves it out")
     return inputs.assign(**made), notes
 
 
@@ -84,7 +229,7 @@ def numbers(inputs: pd.DataFrame, training: np.ndarray) -> tuple[np.ndarray, lis
     plain = [name for name in inputs if _is_number(inputs[name])]
     words = [name for name in inputs if name not in plain]
     for name in words:
-        inputs[name] = pd.Series(np.where(inputs[name].isna(), "missing", inputs[name].astype(str)), dtype=object)
+        inputs[name] = pd.Series(np.where(_blank(inputs[name]), "missing", inputs[name].astype(str)), dtype=object)
     inputs[plain] = inputs[plain].astype(float).replace([np.inf, -np.inf], np.nan)
     gaps = inputs[plain].isna().sum()
     fill = make_pipeline(
@@ -112,6 +257,12 @@ def _is_number(column: pd.Series) -> bool:
     import pandas as pd
 
     return bool(pd.api.types.is_numeric_dtype(column)) and not bool(pd.api.types.is_bool_dtype(column))
+
+
+def _is_bool(column: pd.Series) -> bool:
+    import pandas as pd
+
+    return bool(pd.api.types.is_bool_dtype(column)) or pd.api.types.infer_dtype(column) == "boolean"
 
 
 def _columns(names: Sequence[object]) -> str:

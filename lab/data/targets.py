@@ -1,4 +1,4 @@
-"""Targets: classes or values, by their type, or as said."""
+"""Targets: classes or values, by their type, or as said; and which of them count."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lab.data.arrays import array, check_finite, is_missing, plain
+from lab.data.arrays import array, check_finite, is_missing, lost, plain
+from lab.data.measures import IGNORED
 from lab.data.numerals import numerals
-from lab.errors import ArgumentError, check_choice
+from lab.errors import ArgumentError, check_choice, check_whole
 
 KINDS = ("classification", "regression")
 MOST_LABELS = 20  # different ones that are classes whatever the number of rows
@@ -20,7 +21,7 @@ MANY = 0.2  # share of the rows: with more different whole numbers than that, th
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """values: int64 ids below the number of `classes` (their labels), or float32."""
+    """values: int64 ids below the number of `classes` (their labels), `IGNORED` where none counts; or float64."""
 
     values: Tensor
     classes: tuple[str, ...]
@@ -32,36 +33,81 @@ class Targets:
         return not self.values.is_floating_point()
 
 
-def targets(y: Any, kind: str | None = None) -> Targets:
+def column(y: Any) -> np.ndarray:
+    """y as an array, (N, 1) as (N,)."""
+    answers = array(y, "y")
+    return answers[:, 0] if answers.ndim == 2 and answers.shape[1] == 1 else answers
+
+
+def labelled(y: np.ndarray, kind: str | None, ignore_index: int) -> np.ndarray:
+    """Which rows of y (N,) have a class, (N,) bool; all of values that are predicted, and of y (N, …)."""
+    check_whole("ignore_index", ignore_index, -(2**31))
+    numbers = plain(y)
+    may_be_values = numbers.dtype.kind == "f" and kind is None and y.dtype != object
+    if y.ndim > 1 or kind == "regression" or may_be_values or numbers.dtype.kind not in "iuf":
+        return np.ones(len(y), bool)
+    return np.asarray(numbers != ignore_index)
+
+
+def targets(y: Any, kind: str | None = None, ignore_index: int = IGNORED) -> Targets:
     """Classes (whole numbers, booleans, words) get ids in the order of their labels; other numbers are values.
 
     >>> targets(["no", "yes", "no"]).values, targets(["no", "yes", "no"]).classes
     (tensor([0, 1, 0]), ('no', 'yes'))
+    >>> targets(["10", "2", "2"]).classes
+    ('2', '10')
     """
     if kind is not None:
         check_choice("kind", kind, KINDS)
-    answers = array(y, "y")
+    answers, notes = column(y), ()
     if answers.dtype == object:
-        missing = [at for at, value in enumerate(answers.ravel().tolist()) if is_missing(value)]
-        if missing:
-            raise ArgumentError(f"y has {len(missing)} targets missing, the first in row {missing[0]}; drop these rows")
-        numbers = plain(answers)
-        if kind == "regression" or (numbers.dtype.kind == "f" and bool((numbers != np.round(numbers)).any())):
-            answers = numbers  # whole ones are labels, as words are
+        gaps = [at for at, value in enumerate(answers.ravel().tolist()) if is_missing(value)]
+        _check_there(gaps)
+        answers = plain(answers)
+        if answers.dtype.kind == "f" and kind is None and bool((answers == np.round(answers)).all()):
+            answers = answers.astype(np.int64)  # whole ones are labels, as words are
+    if answers.dtype.kind in "US":
+        _check_there(np.flatnonzero(np.char.strip(answers.astype(str)).ravel() == ""))
+    if answers.dtype.kind in "OUS" and kind != "classification":
+        answers, notes = _numbers(answers, kind)
     if kind is None and _is_one_hot(answers):
         raise ArgumentError(
             f"y of shape {answers.shape} is one-hot; give y.argmax(1), a class for each row (or kind='regression', to"
             f" predict {answers.shape[1]} values)"
         )
     if answers.dtype.kind in "fiub" and kind == "regression" or (answers.dtype.kind == "f" and kind is None):
-        return _values(answers, kind)
+        return _values(answers, kind, notes)
     if answers.dtype.kind not in "fiubOUS":
         raise ArgumentError(f"y holds {answers.dtype}; give classes (words, whole numbers) or numbers to predict")
     if kind == "regression":
         raise ArgumentError("kind='regression', and y holds words; give numbers, or kind='classification'")
     if answers.dtype.kind == "f":
         check_finite(torch.from_numpy(answers.astype(np.float64)), "y")
-    return _classes(answers, kind)
+    return _classes(answers, kind, ignore_index, notes)
+
+
+def _check_there(gaps: Any) -> None:
+    if len(gaps):
+        raise ArgumentError(f"y has {len(gaps)} targets missing, the first in row {gaps[0]}; drop these rows")
+
+
+def _numbers(y: np.ndarray, kind: str | None) -> tuple[np.ndarray, tuple[str, ...]]:
+    """The numbers that words say, where they are no labels, and a line; else the words.
+
+    Plain numbers in words are labels, as '3' is, unless they are many and not whole.
+    """
+    read, labels = numerals(y.ravel()), len(set(y.ravel().tolist()))
+    if read is None or (read.is_plain and kind is None and (read.is_whole or labels <= MOST_LABELS)):
+        return y, ()
+    if read.wrong:
+        if labels <= MOST_LABELS and kind is None:
+            return y, ()
+        raise ArgumentError(
+            f"y holds numbers, and {read}; write plain numbers and drop rows without one, or say kind='classification'"
+        )
+    values = read.values.reshape(y.shape)
+    said = f", {read}" if read.marks else ""
+    return values.astype(np.int64) if read.is_whole and kind is None else values, (f"y was read as numbers{said}",)
 
 
 def _is_one_hot(y: np.ndarray) -> bool:
@@ -74,32 +120,76 @@ def _is_one_hot(y: np.ndarray) -> bool:
     return numeric and bool(((y == 0) | (y == 1)).all() and (y.sum(1) == 1).all())
 
 
-def _values(y: np.ndarray, kind: str | None) -> Targets:
-    values = torch.from_numpy(y.astype(np.float32))
+def _values(y: np.ndarray, kind: str | None, notes: tuple[str, ...]) -> Targets:
+    values = torch.from_numpy(y.astype(np.float64))
     check_finite(values, "y")
     if not bool((values != values[:1]).any()):
         raise ArgumentError(f"y has one value, {float(values.flatten()[0]):g}, in every row; there is nothing to learn")
     whole = kind is None and y.size > 2 and bool((y == np.round(y)).all())
-    few = whole and len(np.unique(y)) <= max(MOST_LABELS, MANY * y.size)
-    notes = ("y holds floating-point numbers: values to predict; kind='classification' makes them classes",)
-    return Targets(values, (), notes if few else ())
-
-
-def _classes(y: np.ndarray, kind: str | None) -> Targets:
-    text = y.astype(str) if y.dtype == object else y
-    labels, ids = np.unique(text, return_inverse=True)
-    if kind is None and text.dtype.kind in "US" and len(labels) > MOST_LABELS and (read := numerals(text.ravel())):
-        raise ArgumentError(
-            f"y holds numbers, and {read}; write plain numbers and drop rows without one, or say kind='classification'"
+    if whole and len(np.unique(y)) <= max(MOST_LABELS, MANY * y.size):
+        notes += ("y holds floating-point numbers: values to predict; kind='classification' makes them classes",)
+    if y.ndim == 2 and y.shape[1] > 1 and bool((y >= 0).all() and np.allclose(y.sum(1), 1)):
+        notes += (
+            "the rows of y sum to 1, as shares of classes do: values to predict by mean squared error; "
+            "loss=torch.nn.CrossEntropyLoss() takes them as shares of classes",
         )
+    return Targets(values, (), notes)
+
+
+def as_float32(values: Tensor) -> Tensor:
+    """float64 values to predict as float32; ArgumentError where that loses what they differ in."""
+    if lost(values.numpy()).any():
+        raise ArgumentError(
+            "float32 cannot tell apart the values of y; give y - y.mean(), or lab.Data.read, which shifts and scales"
+        )
+    return values.float()
+
+
+def _classes(y: np.ndarray, kind: str | None, ignore_index: int, notes: tuple[str, ...]) -> Targets:
+    text = y.astype(str) if y.dtype == object else y
+    counts = np.ones(y.shape, bool) if y.dtype.kind not in "iuf" else np.asarray(y != ignore_index)
+    labels, ids = np.unique(text[counts], return_inverse=True)
+    if text.dtype.kind in "US":
+        labels, ids = _in_order(labels, ids)
     if len(labels) < 2:
-        raise ArgumentError(f"y has one class, {labels[0]!s}; give two or more, or kind='regression'")
-    if kind is None and y.dtype.kind in "iu" and y.ndim == 1 and len(labels) > max(MOST_LABELS, MANY * y.size):
+        one = f"one class, {labels[0]!s}" if len(labels) else "no class"
+        raise ArgumentError(f"y has {one}; give two or more, or kind='regression'")
+    if kind is None and y.dtype.kind in "iu":
+        _check_unclear(y, labels)
+    if (left := int((~counts).sum())) and y.ndim > 1:
+        notes += (f"{left} of {y.size} targets are {ignore_index} and do not count",)
+    values = np.full(y.shape, IGNORED, np.int64)
+    if y.ndim > 1 and y.dtype.kind in "iu" and labels[0] >= 0:  # tokens: their numbers are their ids
+        values[counts] = y[counts]
+        return Targets(torch.from_numpy(values), tuple(map(str, range(int(labels[-1]) + 1))), notes)
+    values[counts] = ids.reshape(-1)
+    return Targets(torch.from_numpy(values), tuple(map(str, labels.tolist())), notes)
+
+
+def _in_order(labels: np.ndarray, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Class numbers that are words, by their numbers."""
+    try:
+        order = np.lexsort((labels, labels.astype(np.float64)))
+    except ValueError:
+        return labels, ids
+    return labels[order], np.argsort(order)[ids]
+
+
+def _check_unclear(y: np.ndarray, labels: np.ndarray) -> None:
+    """Whole numbers that may be something else than classes."""
+    if y.ndim == 1 and len(labels) > max(MOST_LABELS, MANY * y.size):
         raise ArgumentError(
             f"y has {len(labels)} different whole numbers in {y.size} rows; say kind='classification' or "
             "kind='regression'"
         )
-    if y.ndim > 1 and y.dtype.kind in "iu" and labels[0] >= 0:  # tokens: their numbers are their ids
-        names = tuple(map(str, range(int(labels[-1]) + 1)))
-        return Targets(torch.from_numpy(y.astype(np.int64)), names)
-    return Targets(torch.from_numpy(ids.reshape(y.shape).astype(np.int64)), tuple(map(str, labels.tolist())))
+    last, before = int(labels[-1]), int(labels[-2])
+    if len(labels) > 2 and labels.tolist() == list(range(-1, last + 1)):
+        what, odd = f"-1 beside 0 to {last}", -1
+    elif y.ndim > 1 and last == 255 and before < 200:
+        what, odd = f"255 and none from {before + 1} to 254", 255
+    else:
+        return
+    raise ArgumentError(
+        f"y has {int((y == odd).sum())} targets {what}; where {odd} is no class, give ignore_index={odd}, else "
+        "kind='classification'"
+    )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lab.data.measures import NAMES
 from lab.plots.panels import LEFT, STEP, grid
 from lab.plots.style import faded, inks_against
 from lab.statistics import INTERVAL, over_seeds
@@ -15,17 +16,18 @@ if TYPE_CHECKING:  # imported where a figure is drawn
     import plotly.graph_objects as go
 
 HEIGHT = 260  # px
-NAMES = {"r2": "R²", "mse": "mean squared error", "mae": "mean absolute error", "cross_entropy": "cross-entropy (nats)"}
 
 
-def draw(curves: pd.DataFrame, metric: str, split: str) -> go.Figure:
+def draw(curves: pd.DataFrame, metric: str, split: str, said: str | None = None) -> go.Figure:
     """Left: the mean over runs by step, with its band. Right: every run's last value, with the mean and its interval.
+
+    said: the metric in words, with its unit.
 
     curves: function, search, seed, step and the metric, one row a run and evaluation. Of several searches of a function
     the mean of each is one of the values that the interval is about.
     """
     percent = metric == "accuracy"
-    title = f"{split} {NAMES.get(metric, metric)}" + (" (%)" if percent else "")
+    title = f"{split} {NAMES.get(metric, metric) if said is None else said}" + (" (%)" if percent else "")
     figure = grid(["", ""], columns=2, height=HEIGHT, top=50, left=LEFT, horizontal=62)
     names, reached, ended = list(dict.fromkeys(curves["function"])), [np.empty(0)], [np.empty(0)]
     for name, ink in inks_against(names).items():

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lab.plots.functions_compared import NAMES
+from lab.data.measures import NAMES
 from lab.plots.panels import LEFT, STEP, grid
 from lab.plots.style import BLUE, faded
 from lab.statistics import INTERVAL, over_seeds

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from lab.data.arrays import is_missing
 from lab.errors import ArgumentError, LabError, described, shortened, shown
 
 SAID = 150  # characters of another's error in a message
@@ -162,7 +163,7 @@ def calling(what: str, hint: str) -> Iterator[None]:
 
 def _missing(values: np.ndarray) -> np.ndarray:
     if values.dtype.kind == "O":
-        return np.array([value is None or value != value for value in values.ravel()], dtype=bool)
+        return np.array([is_missing(value) for value in values.ravel()], dtype=bool)
     if values.dtype.kind in "mM":
         return np.isnat(values)
     return np.isnan(values) if values.dtype.kind == "f" else np.zeros(1)

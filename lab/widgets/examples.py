@@ -64,7 +64,7 @@ def examples_of(inputs: Any, targets: Any = None) -> Examples:
         return Examples(
             {"": some} if isinstance(some, Tensor) else some,
             inputs.targets[:FEW],
-            loss=partial(measures.losses, inputs.loss),
+            loss=partial(measures.losses, inputs.loss, last=inputs.is_causal),
             notes=inputs.notes,
         )
     single = not isinstance(inputs, Mapping)
@@ -81,14 +81,12 @@ def examples_of(inputs: Any, targets: Any = None) -> Examples:
     known, notes = arrays.inputs(few[""] if single else few, "inputs")
     arrays.check_finite(known, "inputs")
     made = {"": known} if isinstance(known, Tensor) else dict(known)
-    # a mask among several inputs, which a model may index with
-    masks = {name: torch.from_numpy(part) for name, part in few.items() if part.dtype == bool and not single}
     if targets is None:
-        return Examples(made | masks, notes=notes)
+        return Examples(made, notes=notes)
     answers, classes = _targets(targets)
     if len(answers) != counts[0]:
         raise ArgumentError(f"{counts[0]} inputs and {len(answers)} targets; give one target an input")
-    return Examples(made | masks, answers[:FEW], classes, notes=notes)
+    return Examples(made, answers[:FEW], classes, notes=notes)
 
 
 def _targets(given: Any) -> tuple[Tensor, tuple[str, ...]]:

@@ -123,7 +123,7 @@ def test_numbers_in_arrays_of_objects_are_numbers():
     plain, objects = Data.from_arrays(X, X[:, 0]), Data.from_arrays(X.astype(object), X[:, 0].astype(object))
     assert plain.digest == objects.digest
     labels = Data.from_arrays(X, np.array([3, 20, 100], dtype=object)[Y])
-    assert labels.classes == ("100", "20", "3"), "in the order of words"
+    assert labels.classes == ("3", "20", "100"), "in their order"
 
 
 def test_test_rows_that_are_also_trained_on_are_counted(monkeypatch):
@@ -135,7 +135,7 @@ def test_test_rows_that_are_also_trained_on_are_counted(monkeypatch):
     assert said in repr(Data.from_arrays(twice, labels, splits=splits))
     assert said in repr(Data.from_arrays({"a": twice, "b": twice[:, 0]}, labels, splits=splits))
     assert said not in repr(Data.from_arrays({"a": twice, "b": np.arange(150)}, labels, splits=splits))
-    monkeypatch.setattr("lab.data.repeats.LARGEST", (10, 10))
+    monkeypatch.setattr("lab.data.splits.LARGEST", (10, 10))
     assert said not in repr(Data.from_arrays(twice, labels, splits=splits))
 
 

@@ -89,7 +89,8 @@ class ModuleInnerTask(InnerTask):
         """The first metric, turned so that more is better."""
         metric = next(iter(self.data.metrics.values()))
         pairs = zip(outputs, batch.targets, strict=True)
-        return measures.sign(metric) * torch.cat([measures.scores(metric, out[None], target) for out, target in pairs])
+        scores = [measures.scores(metric, out[None], target, self.data.is_causal) for out, target in pairs]
+        return measures.sign(metric) * torch.cat(scores)
 
     def _choose(self) -> None:
         """Whether the models are computed at once; and whether a step can be computed twice, and differentiated."""

@@ -37,7 +37,7 @@ class Examples:
 
     def loss(self, outputs: Tensor) -> Tensor:
         """The loss of each run, (R,)."""
-        return measures.losses(self.data.loss, outputs, self.targets)
+        return measures.losses(self.data.loss, outputs, self.targets, self.data.is_causal)
 
 
 class Drawn:
@@ -98,10 +98,9 @@ class DataOfRuns:
                 some = on_device(take(inputs, torch.arange(start, min(start + size, len(rows)))), self.device)
                 parts.append(model(_wide(some, len(self.seeds))))
             outputs = torch.cat(parts, 1)
-            wide = _wide(targets, len(self.seeds))
-            for name, metric in self.data.metrics.items():
-                scores[f"{name}_{split}"] = measures.scores(metric, outputs, targets).cpu().numpy()
-            scores[f"loss_{split}"] = measures.losses(self.data.loss, outputs, wide).double().cpu().numpy()
+            for name, metric in {**self.data.metrics, "loss": self.data.loss}.items():
+                score = measures.scores(metric, outputs, targets, self.data.is_causal)
+                scores[f"{name}_{split}"] = score.cpu().numpy()
         model.train(training)
         return scores
 

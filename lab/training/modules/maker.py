@@ -203,7 +203,7 @@ def _check_causal(net: nn.Module, tokens: Inputs, targets: Tensor) -> None:
     changed[:, -1] = tokens[:, -1].roll(1) if len(tokens[:, -1].unique()) > 1 else (tokens[:, -1] == 0).long()
     with torch.no_grad():
         outputs = [call(net, ids)[None] for ids in (tokens, changed)]
-    before, after = (measures.class_last(logits, targets[None])[0, :, :-1] for logits in outputs)
+    before, after = (measures.class_last(logits, targets[None], last=True)[0, :, :-1] for logits in outputs)
     if not torch.allclose(before, after, rtol=1e-4, atol=1e-5):
         raise ArgumentError(
             "the model is not causal: its answers change with a later token, which it is to predict; mask what comes"
@@ -223,23 +223,29 @@ def _examples(data: Data, rows: Tensor) -> Tensor:
 def _check_measures(outputs: Tensor, data: Data, targets: Tensor) -> None:
     """Try loss and metrics on what one model gives, (1, B, …)."""
     if data.is_classification and data.loss == "cross_entropy":
-        count = measures.class_last(outputs, targets).shape[-1]
+        count = measures.class_last(outputs, targets, data.is_causal).shape[-1]
         if count < (highest := int(data.targets.max()) + 1):
             raise ArgumentError(f"the model gives {count} logits for {highest} classes; give it {highest} outputs")
-        # of tokens a model may know more than these texts have; of labels, all are known
-        if data.targets.ndim == 1 and count > (known := len(data.classes)):
+        # of tokens, which inputs are, too, a model may know more than these texts have; of labels, all are known
+        if count > (known := len(data.classes)) and (data.targets.ndim == 1 or count < _vocabulary(data.inputs)):
             raise ArgumentError(
                 f"the model gives {count} logits for {known} classes; give it {known} outputs, or data with every class"
             )
-    loss = _tried("loss", partial(measures.losses, data.loss), outputs, targets)
+    loss = _tried("loss", partial(measures.losses, data.loss, last=data.is_causal), outputs, targets)
     if not bool(loss.isfinite().all()):
         raise ArgumentError("the loss of model(0) on a few examples is not finite; look at its outputs")
     for name, metric in data.metrics.items():
-        _tried(f"metric {name!r}", partial(_scores, metric), outputs, targets)
+        _tried(f"metric {name!r}", partial(_scores, metric, last=data.is_causal), outputs, targets)
 
 
-def _scores(metric: str | measures.Function, outputs: Tensor, targets: Tensor) -> Tensor:
-    return measures.scores(metric, outputs, targets[0])
+def _vocabulary(inputs: Inputs) -> int:
+    """How many tokens there are at least, if inputs are tokens, else 0."""
+    parts = [inputs] if isinstance(inputs, Tensor) else list(inputs.values())
+    return max((int(part.max()) + 1 for part in parts if part.dtype == torch.int64), default=0)
+
+
+def _scores(metric: str | measures.Function, outputs: Tensor, targets: Tensor, last: bool) -> Tensor:
+    return measures.scores(metric, outputs, targets[0], last)
 
 
 def _tried(what: str, measure: Callable[[Tensor, Tensor], Tensor], outputs: Tensor, targets: Tensor) -> Tensor:

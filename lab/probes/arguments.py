@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -13,7 +15,17 @@ from torch import Tensor, nn
 from lab.data.arrays import is_missing
 from lab.errors import ArgumentError, LabError, described, shortened, shown
 
+
+def _memory() -> int:
+    """Bytes of this machine; where it does not say, as many as most have."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):  # not on Windows
+        return 2**34
+
+
 SAID = 150  # characters of another's error in a message
+ROOM = _memory()  # bytes of this machine
 
 
 def array(name: str, values: object, expected: str) -> np.ndarray:
@@ -139,6 +151,21 @@ def pair(name: str, values: Any, expected: str) -> Sequence:
     if isinstance(values, Mapping) or len(values) != 2:
         raise ArgumentError(f"{name}={shown(values)}: give {expected}")
     return values
+
+
+def check_room(name: str, *sizes: int) -> None:
+    """ArgumentError where an array of float64 of these sizes has no place in this machine's memory. name: of the
+    argument that makes it large.
+
+    >>> check_room("grid", 200, 200)
+    """
+    needed = 8 * math.prod(int(size) for size in sizes)
+    if needed > ROOM:
+        shape = " x ".join(f"{size:,}" for size in sizes)
+        raise ArgumentError(
+            f"{name}={sizes[0]:,}: {shape} numbers take {needed / 2**30:,.0f} GiB, and this machine has"
+            f" {ROOM / 2**30:,.0f}; give a smaller {name}"
+        )
 
 
 @contextmanager

@@ -13,7 +13,6 @@ import torch
 from torch import Tensor, nn
 
 from lab.errors import ArgumentError, check_whole, described
-from lab.models.transformer import Transformer
 from lab.probes.arguments import array, calling
 from lab.probes.weights import runs_of
 
@@ -23,18 +22,16 @@ _ADVICE = "give inputs that it reads; attention_scores or attentions have to be 
 def scores_in_passes(model: Any, inputs: Any, run: int, normalized: bool, batch: int) -> Iterator[list[Tensor]]:
     """The scores of `batch` examples at a time: a list of layers, each (n, heads, query, key).
 
-    Arguments as in `latent_codes`; inputs as `tensors` gives them, without a run axis. The model is read as in
-    evaluation, without dropout and gradients, and is left as it was.
+    Arguments as in `latent_codes`; inputs as `tensors` gives them, without a run axis. To be called within `reading`.
     """
     if isinstance(model, nn.Module):
         passes = _of_lab_model if hasattr(model, "attention_scores") else _of_hugging_face_model
         if passes is _of_hugging_face_model and not hasattr(model, "config") and _attentions(model):
             passes = _of_torch_model
-        with _evaluating(model):
-            for start in range(0, count(inputs), batch):
-                with torch.no_grad(), calling(f"{type(model).__name__}, asked for its attention,", _ADVICE):
-                    layers = passes(model, inputs, slice(start, start + batch), run, normalized)
-                yield layers
+        for start in range(0, count(inputs), batch):
+            with calling(f"{type(model).__name__}, asked for its attention,", _ADVICE):
+                layers = passes(model, inputs, slice(start, start + batch), run, normalized)
+            yield layers
         return
     expected = "a model with attentions, or scores (examples, heads, query, key), a tensor for each layer"
     if not isinstance(model, (Tensor, np.ndarray, list, tuple)):
@@ -76,16 +73,6 @@ def inputs_of_run(inputs: Any, run: int) -> Any:
     read = tensors(inputs)
     several = isinstance(read, Tensor) and read.ndim == (4 if read.is_floating_point() else 3)
     return of_run(inputs, run) if several else inputs
-
-
-def padding(model: Any, inputs: Any) -> Tensor | None:
-    """Which tokens only fill up a row, (examples, tokens) bool, where that is known."""
-    if isinstance(inputs, Mapping) and isinstance(inputs.get("attention_mask"), Tensor):
-        mask = inputs["attention_mask"].cpu()
-        return mask == 0 if mask.ndim == 2 else None
-    if isinstance(inputs, Tensor) and isinstance(model, Transformer):
-        return inputs.cpu() == 0  # token 0 is "<pad>" in every task
-    return None
 
 
 def count(inputs: Tensor | Mapping[str, Any]) -> int:
@@ -209,15 +196,3 @@ def _telling(modules: Sequence[nn.MultiheadAttention], by_layer: list[Tensor]) -
         torch.backends.mha.set_fastpath_enabled(fast)
         for module in modules:
             module.__dict__.pop("forward", None)
-
-
-@contextmanager
-def _evaluating(model: nn.Module) -> Iterator[None]:
-    """Without dropout; afterwards each module is in the mode that it was in."""
-    modes = [(module, module.training) for module in model.modules()]
-    try:
-        model.eval()
-        yield
-    finally:
-        for module, mode in modes:
-            module.training = mode

@@ -12,29 +12,62 @@ from torch import Tensor, nn
 from lab.errors import ArgumentError, described
 from lab.models.layers import Embedding
 from lab.probes.arguments import array, calling, finite
+from lab.probes.reading import check_steady, reading
 from lab.probes.weights import runs_of
 
 Points = np.ndarray | Tensor
 Model = Callable[[Any], Any]  # of tensors or of arrays, as the points are
+FEW = 4  # points that are asked for again
 BATCH = 4096  # points that a model is given at once: what bounds the memory of a probe
 
 
 def values(f: Model, points: np.ndarray, like: object, shape: tuple[int, ...] = ()) -> np.ndarray:
     """f at points (N, inputs): (N, outputs), in the type that f answers in.
 
-    f: a model with one or more outputs, (N, inputs) → (N,) or (N, …), called in the mode that it is in; or what
-    `function_of` makes one of. A module receives tensors of the type and device of its parameters; any other callable
-    what `like`, the points that the user gave, is: tensors of the same type and device, or arrays. shape: of one point
-    as f reads it, where it is no row of inputs: of an image (C, H, W). Values that are not finite are refused.
+    f: a model with one or more outputs, (N, inputs) → (N,) or (N, …); or what `function_of` makes one of. The modules
+    in it are read in evaluation mode and left as they were; those of half precision compute in float32, and an answer
+    of half precision is refused: its rounding would be structure. A module receives tensors of the type and device of
+    its parameters; any other callable what `like`, the points that the user gave, is: tensors of the same type and
+    device, or arrays. shape: of one point as f reads it, where it is no row of inputs: of an image (C, H, W). Values
+    that are not finite are refused, and those that are others when they are asked for again.
     """
     f = function_of(f)
     parts = [points[start : start + BATCH] for start in range(0, len(points), BATCH)]
     parts = [part.reshape(-1, *shape) if shape else part for part in parts]
-    with torch.no_grad(), calling(f"the model, on {described(parts[0])},", advice(f)):
-        outputs = np.concatenate([_array(f(_given(f, part, like)), len(part)) for part in parts])
+    with reading(f, exact=True), calling(f"the model, on {described(parts[0])},", advice(f)):
+        outputs = np.concatenate([answers(f(given(f, part, like)), (len(part),)) for part in parts])
+        few = parts[0][: few_of(len(parts[0]))]
+        check_steady(outputs[: len(few)], answers(f(given(f, few, like)), (len(few),)))
     if bad := int((~np.isfinite(outputs)).any(1).sum()):
         raise ArgumentError(f"the function is not finite at {bad} of {len(outputs)} points; give a model that is")
     return outputs
+
+
+def answers(answer: object, counts: tuple[int, ...]) -> np.ndarray:
+    """Real numbers that a function answered with, (*counts, outputs); counts: of points, or of runs and points.
+
+    >>> answers(torch.zeros(3, 2, 2), (3,)).shape
+    (3, 4)
+    """
+    size = ", ".join(map(str, counts))
+    wanted = f"one row of numbers for each of {counts[-1]} points, ({size},) or ({size}, outputs)"
+    answer = getattr(answer, "logits", answer)
+    if isinstance(answer, (list, tuple)) and any(isinstance(one, Tensor | np.ndarray) and one.ndim for one in answer):
+        raise ArgumentError(f"the function gave {described(answer)} arrays; give one that answers with one: f(x)[0]")
+    kind = getattr(answer, "dtype", None)
+    if str(kind).removeprefix("torch.") in ("bfloat16", "float16"):
+        raise ArgumentError(
+            f"the function answers in {str(kind).removeprefix('torch.')}, whose rounding would be taken for structure;"
+            " let it compute in float32"
+        )
+    outputs = array("the function's answer", answer, wanted)
+    if outputs.shape[: len(counts)] != counts or not outputs.size:
+        raise ArgumentError(f"the function gave shape {outputs.shape} for {counts[-1]} points; it must be {wanted}")
+    if outputs.dtype.kind not in "fiub":
+        raise ArgumentError(f"the function gave {outputs.dtype}; give one of real numbers, as the absolute value")
+    if not np.issubdtype(outputs.dtype, np.floating):
+        outputs = outputs.astype(np.float64)  # classes of a classifier, True and False
+    return outputs.reshape(*counts, -1)
 
 
 class Alone(nn.Module):
@@ -110,21 +143,15 @@ def advice(f: Model) -> str:
     return "give a function of points (N, inputs) with one or more outputs for each"
 
 
-def _given(f: Model, points: np.ndarray, like: object) -> Points:
+def few_of(count: int) -> int:
+    """How many of so many points are asked for again, to see whether the answers stay."""
+    return max(1, min(FEW, count // 2))
+
+
+def given(f: Model, points: np.ndarray, like: object) -> Points:
+    """Points as f reads them, in float32 at least: between two points there are others."""
     model = next(f.parameters(), torch.empty(0)) if isinstance(f, nn.Module) else like
     if not isinstance(model, Tensor):
         return points
     kind = model.dtype if model.is_floating_point() else torch.get_default_dtype()
-    return torch.from_numpy(points).to(model.device, kind)
-
-
-def _array(answer: object, count: int) -> np.ndarray:
-    wanted = f"one row of numbers for each of {count} points, ({count},) or ({count}, outputs)"
-    outputs = array("the function's answer", getattr(answer, "logits", answer), wanted)
-    if not outputs.ndim or len(outputs) != count or not outputs.size:
-        raise ArgumentError(f"the function gave shape {outputs.shape} for {count} points; it must be {wanted}")
-    if outputs.dtype.kind not in "fiub":
-        raise ArgumentError(f"the function gave {outputs.dtype}; give one of real numbers, as the absolute value")
-    if not np.issubdtype(outputs.dtype, np.floating):
-        outputs = outputs.astype(np.float64)  # classes of a classifier, True and False
-    return outputs.reshape(count, -1)
+    return torch.from_numpy(points).to(model.device, torch.promote_types(kind, torch.float32))

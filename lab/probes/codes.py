@@ -20,9 +20,12 @@ from torch import Tensor, nn
 
 from lab.errors import ArgumentError, check_flag, check_whole, described
 from lab.probes.arguments import array, numbers
-from lab.probes.attention import count, inputs_of_run, padding, scores_in_passes, tensors
-from lab.probes.weights import runs_of
+from lab.probes.attention import count, inputs_of_run, scores_in_passes, tensors
+from lab.probes.padding import padding, positioned
+from lab.probes.reading import reading
+from lab.probes.weights import bare, runs_of
 
+TINY = 1e-100
 Tokens = int | Sequence[int] | np.ndarray | Tensor  # one index, or one an example; negative ones count from the end
 
 
@@ -114,23 +117,27 @@ def codes_by_layer(
     """
     check_whole("batch", batch), check_flag("normalized", normalized), check_whole("run", run, -(2**31))
     examples, read = None, None
-    if isinstance(model, nn.Module) and hasattr(model, "attention_scores") and runs_of(model) is not None:
-        inputs = inputs_of_run(inputs, run)
     if isinstance(model, nn.Module):
+        model = bare(model)  # what is compiled would not tell
+        if hasattr(model, "attention_scores") and runs_of(model) is not None:
+            inputs = inputs_of_run(inputs, run)
         read = tensors(inputs)
         examples, filling = count(read), padding(model, read)
     by_layer: list[list[Tensor]] = []
     start = 0
-    for layers in scores_in_passes(model, read, run, normalized, batch):
-        if not by_layer:
-            examples = len(layers[0]) if examples is None else examples
-            (q, k), by_layer = _places(query, key, examples, layers[0].shape[-2:]), [[] for _ in layers]
-            if read is not None:
-                _refuse_padding(filling, q, k)
-        here = slice(start, start + len(layers[0]))
-        for scores, passes in zip(layers, by_layer, strict=True):
-            passes.append(scores[torch.arange(len(scores)), :, q[here], k[here]].cpu())
-        start = here.stop
+    with reading(model):
+        if isinstance(read, Mapping):
+            read = positioned(model, read)
+        for layers in scores_in_passes(model, read, run, normalized, batch):
+            if not by_layer:
+                examples = len(layers[0]) if examples is None else examples
+                (q, k), by_layer = _places(query, key, examples, layers[0].shape[-2:]), [[] for _ in layers]
+                if read is not None:
+                    _refuse_padding(filling, q, k)
+            here = slice(start, start + len(layers[0]))
+            for scores, passes in zip(layers, by_layer, strict=True):
+                passes.append(scores[torch.arange(len(scores)), :, q[here], k[here]].cpu())
+            start = here.stop
     if not by_layer:
         raise ArgumentError("inputs hold no examples; give at least one")
     whole = [torch.cat(passes) for passes in by_layer]
@@ -154,6 +161,9 @@ def as_codes(codes: Any) -> np.ndarray:
         raise ArgumentError(
             f"{bad} of {len(numeric)} codes are not finite; leave them out (a diverged run, hidden keys)"
         )
+    largest = np.abs(numeric).max()
+    if largest and not TINY <= largest <= 1 / TINY:  # squares of them are 0 or infinite
+        raise ArgumentError(f"the largest code is {largest:.3g}; divide codes by it, so that it is 1")
     return numeric
 
 

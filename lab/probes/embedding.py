@@ -11,6 +11,7 @@ from lab.errors import ArgumentError, check_number, check_whole, shown
 from lab.probes.codes import as_codes
 
 METHODS = ("tsne", "umap", "pca")
+SPREAD, OFFSET = 1e-10, 1e5  # of codes that are mapped as they are; OFFSET: in spreads
 JUDGED = 2000  # examples of which trustworthiness is computed: it takes all distances between them
 
 
@@ -70,12 +71,21 @@ def embed(
             perplexity = min(30 if method == "tsne" else 15, (number - 1) / 3)
         if not 1 < check_number("perplexity", perplexity) < number:
             raise ArgumentError(f"perplexity={perplexity}: give more than 1, and less than there are codes, {number}")
-        points = (_tsne if method == "tsne" else _umap)(codes, perplexity, seed)
+        points = (_tsne if method == "tsne" else _umap)(_near_one(codes), perplexity, seed)
     some = np.random.default_rng(seed).permutation(number)[:JUDGED]
     from sklearn.manifold import trustworthiness
 
-    trust = float(trustworthiness(codes[some], points[some], n_neighbors=neighbours))
+    trust = float(trustworthiness(_near_one(codes)[some], points[some], n_neighbors=neighbours))
     return Embedding(points, trust, neighbours, len(some), method, seed, perplexity)
+
+
+def _near_one(codes: np.ndarray) -> np.ndarray:
+    """Codes whose squared distances float32 can hold, with which t-SNE and UMAP compute: the same where they are."""
+    away = codes - codes.mean(0)
+    spread = np.abs(away).max()
+    if SPREAD <= spread <= 1 / SPREAD and np.abs(codes).max() <= OFFSET * spread:
+        return codes
+    return np.ldexp(away, -int(np.frexp(spread)[1]))
 
 
 def _pca(codes: np.ndarray) -> np.ndarray:

@@ -5,6 +5,7 @@ The models of the grid travel along the run axis where the model has one; any ot
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,9 +15,10 @@ import torch
 from torch import Tensor, nn
 
 from lab.errors import ArgumentError, check_number, check_whole, described, shown
-from lab.probes.arguments import array, calling, functions, module, pair
+from lab.probes.arguments import array, calling, check_room, functions, module, pair
 from lab.probes.plane import Plane, given, principal, random
-from lab.probes.weights import Double, history, stacked, weights
+from lab.probes.reading import reading
+from lab.probes.weights import Double, bare, history, rest, rest_history, stacked, weights
 
 Measure = Callable[[nn.Module], object]  # model → number, or model with a run axis → (R,)
 CHUNK = 32  # models at once: more gain nothing
@@ -30,8 +32,9 @@ class Landscape:
     x, y (grid,): coordinates along the first and the second direction; values: for each measure (grid, grid), rows
     belong to y, columns to x, as an image from below; here: each measure of the model itself, which stands at (0, 0).
     trajectory (T, 2): the checkpoints' coordinates in the plane, distance (T,): how far from it each is; None where
-    none were given. chunk: models that were evaluated at once. `model` is a copy; with the measures, the checkpoints
-    (T, P) and what was asked for (directions, radius, seed, normalize) it is there for `again`.
+    none were given. chunk: models that were evaluated at once. `model` is a copy in evaluation mode; with the measures,
+    the checkpoints (T, P), by how much the rest of them differs from the model's (T, S) or None, and what was asked for
+    (directions, radius, seed, normalize) it is there for `again`. notes: what has to be known of it, in words.
     """
 
     x: np.ndarray
@@ -45,17 +48,21 @@ class Landscape:
     model: nn.Module = field(repr=False)
     measures: Mapping[str, Measure] = field(repr=False)
     checkpoints: np.ndarray | None = field(repr=False)
+    beside: np.ndarray | None = field(repr=False)
     asked: Mapping[str, Any] = field(repr=False)
+    notes: tuple[str, ...] = ()
 
     def again(self, **changes: object) -> Landscape:
         """The landscape of the same model, measures and checkpoints, with other arguments of `landscape`."""
         asked: dict[str, Any] = {"trajectory": self.checkpoints, "grid": len(self.x), **self.asked, **changes}
-        return landscape(self.model, self.measures, **asked)
+        beside = self.beside if asked["trajectory"] is self.checkpoints else None
+        return _landscape(self.model, self.measures, beside=beside, **asked)
 
     def at(self, x: float, y: float) -> nn.Module:
         """A copy of the model that stands at these coordinates."""
         double = Double(self.model)
-        return double.at(torch.from_numpy(self.plane.point(x, y)).to(next(self.model.parameters()).device))
+        moved = None if self.plane.beside is None else torch.from_numpy(np.array([x, y]) @ self.plane.beside)
+        return double.at(torch.from_numpy(self.plane.point(x, y)).to(next(self.model.parameters()).device), moved)
 
 
 def landscape(
@@ -72,14 +79,20 @@ def landscape(
 ) -> Landscape:
     """Measures of a model at grid × grid points of a plane through its weights (simplicity paper, Fig. 7).
 
-    The model itself stands at (0, 0), and is not changed.
+    The model itself stands at (0, 0), and is not changed. What is measured are copies in evaluation mode; those of a
+    model of half precision are float32, as steps between two points are too small for it.
 
     measures: by name, functions from a model to a number, such as `Loss` and `Variation`. They are called without
         gradients. For a model with a run axis (`runs_of`), they may give (R,) for R runs: then `chunk` points are
         evaluated side by side (default: as many as have 2^20 weights together, at most 32).
     directions: "pca", the principal ones of the trajectory; "random", drawn from `seed`, with lengths according to
-        `normalize` (`plane.random`); or two vectors (P,).
+        `normalize` (`plane.random`); or two, each a vector (P,), or another model or its `state_dict()`, which then
+        stands at (1, 0) or (0, 1).
     trajectory: checkpoints of the training, T `state_dict()`s or (T, P) (`weights.history`).
+    The running statistics of a model with batch norm are no weights. Between models, and along a trajectory of
+        `state_dict()`s, they move with the weights, linearly, so that each model stands there with its own. Along
+        random directions, and along vectors of weights, they stay the model's own, as in Li et al. (2018): the loss of
+        another model at the end of a vector is not that model's. The result's `notes` say so.
     radius: how much of the plane is shown; `plane` says in which unit.
     progress: called with the number of models done and of all after each chunk. What it raises ends the work.
 
@@ -91,18 +104,42 @@ def landscape(
     >>> bool(np.isclose(result[1, 1], model.weight.norm().item()))
     True
     """
+    return _landscape(
+        model, measures, directions, trajectory, grid, radius, seed, normalize, chunk, progress, beside=None
+    )
+
+
+def _landscape(
+    model: nn.Module,
+    measures: Mapping[str, Measure],
+    directions: Any = "pca",
+    trajectory: object = None,
+    grid: int = 50,
+    radius: float = 1.0,
+    seed: int = 0,
+    normalize: str = "filter",
+    chunk: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    *,
+    beside: np.ndarray | None,
+) -> Landscape:
+    """`landscape`; beside (T, S): of a trajectory of vectors, by how much the rest of the checkpoints differs."""
     functions("measures", measures, "{'loss': probes.Loss(inputs, targets)}")
     if check_number("radius", radius) <= 0:
         raise ArgumentError(f"radius={radius!r}: give a number above 0")
     if not (progress is None or callable(progress)):
         raise ArgumentError(f"progress is {described(progress)}; give a function of models done and of all, or None")
-    module("model", model)
+    model = bare(module("model", model))
     if chunk is not None:
         check_whole("chunk", chunk)
+    check_room("grid", check_whole("grid", grid, 2), grid, 2 + len(measures))
     checkpoints = None if trajectory is None else history(model, trajectory)
-    plane = _plane(model, directions, checkpoints, normalize, seed)
+    beside = rest_history(model, trajectory) if beside is None else beside
+    directions = _states(directions)
+    plane = _plane(model, directions, checkpoints, beside, normalize, seed)
     x, y = plane.axes(grid, radius)
     double = Double(model)
+    moves = None if plane.beside is None else torch.from_numpy(plane.beside)
     device = next(iter(weights(double.model).values())).device
     centre, along = (torch.from_numpy(part).to(device) for part in (plane.centre, plane.directions))
     with torch.no_grad():
@@ -110,7 +147,7 @@ def landscape(
         if wrong := {name: answer.shape for name, answer in answers.items() if answer.size != 1}:
             raise ArgumentError(f"measures gave shapes {wrong}; a measure must give one number a model")
         where = torch.from_numpy(np.stack([np.tile(x, len(y)), np.repeat(y, len(x))], 1)).to(device)
-        parallel = stacked(model) and all(answer.shape == (1,) for answer in answers.values())
+        parallel = stacked(model) and moves is None and all(answer.shape == (1,) for answer in answers.values())
         parallel = parallel and _agree(double, torch.addmm(centre, where[[0, -1]], along), measures)
         chunk = _chunk(chunk, len(centre)) if parallel else 1
         heights = {name: np.empty(len(where)) for name in measures}
@@ -118,7 +155,8 @@ def landscape(
             part = where[start : start + chunk]
             points = torch.addmm(centre, part, along)
             for name, measure in measures.items():
-                at = double.side_by_side(points) if parallel else double.at(points[0])
+                moved = None if moves is None else part[0].cpu() @ moves
+                at = double.side_by_side(points) if parallel else double.at(points[0], moved)
                 answer = _answer(name, measure, at)
                 if answer.size != len(part):
                     raise ArgumentError(f"measure {name!r} gave shape {answer.shape} for {len(part)} models")
@@ -131,11 +169,51 @@ def landscape(
     asked: dict[str, Any] = {"directions": directions, "radius": radius, "seed": seed, "normalize": normalize}
     here = {name: float(answer.reshape(())) for name, answer in answers.items()}
     return Landscape(
-        x, y, values, here, plane, coordinates, distance, chunk, centre_model, dict(measures), checkpoints, asked
+        x,
+        y,
+        values,
+        here,
+        plane,
+        coordinates,
+        distance,
+        chunk,
+        centre_model,
+        dict(measures),
+        checkpoints,
+        beside,
+        asked,
+        _notes(model, plane),
     )
 
 
-def _plane(model: nn.Module, directions: object, checkpoints: np.ndarray | None, normalize: str, seed: int) -> Plane:
+def _notes(model: nn.Module, plane: Plane) -> tuple[str, ...]:
+    """What stays as it is although other models have it otherwise."""
+    stay = [name for name in rest(model) if name.endswith("running_mean")] if plane.beside is None else []
+    if not stay:
+        return ()
+    return (
+        f"the running statistics of {len(stay)} layers are the model's own everywhere; for those of other models give "
+        "models or state_dicts",
+    )
+
+
+def _states(directions: Any) -> Any:
+    """Directions, the models among them as copies of their state, which stay when these are trained on."""
+    if not isinstance(directions, (list, tuple)):
+        return directions
+    given = [bare(one) if isinstance(one, nn.Module) else one for one in directions]
+    given = [dict([*m.named_parameters(), *m.named_buffers()]) if isinstance(m, nn.Module) else m for m in given]
+    return [copy.deepcopy(dict(one)) if isinstance(one, Mapping) else one for one in given]
+
+
+def _plane(
+    model: nn.Module,
+    directions: object,
+    checkpoints: np.ndarray | None,
+    beside: np.ndarray | None,
+    normalize: str,
+    seed: int,
+) -> Plane:
     if isinstance(directions, str):
         if directions == "random":
             return random(model, normalize, seed)
@@ -146,7 +224,7 @@ def _plane(model: nn.Module, directions: object, checkpoints: np.ndarray | None,
                 "directions='pca' needs the trajectory; give checkpoints (a list of state_dicts), or"
                 " directions='random'"
             )
-        return principal(model, checkpoints)
+        return principal(model, checkpoints, beside)
     if hasattr(directions, "__len__") and len(directions) != 2:
         raise ArgumentError(f"{len(directions)} directions; give 'pca', 'random' or two vectors of weights")
     return given(model, pair("directions", directions, "'pca', 'random' or two vectors of weights"))
@@ -170,7 +248,8 @@ def _chunk(chunk: int | None, size: int) -> int:
 def _answer(name: str, measure: Measure, model: nn.Module) -> np.ndarray:
     """What a measure says of a model, a number, or one for each of its runs."""
     expected = "a function that gives one number a model"
-    with calling(f"measure {name!r}", expected.replace("a function", "give one")):
+    hint = "give one that gives one number a model (models of half precision are float32 here)"
+    with reading(model), calling(f"measure {name!r}", hint):
         answer = measure(model)
     values = array(f"the answer of measure {name!r}", answer, expected)
     if values.dtype.kind not in "fiub":

@@ -14,10 +14,13 @@ from torch import Tensor, nn
 
 from lab.errors import ArgumentError, check_flag, described
 from lab.probes.arguments import array, calling, module
+from lab.probes.padding import positioned
+from lab.probes.reading import check_steady, reading
 from lab.probes.weights import runs_of
 
 ROWS = 8192  # examples times models that are computed at once: what bounds the memory, and stays in a processor's cache
 NUMBERS = 2**23  # the same in numbers that are read, for images and sequences
+FEW = 4  # examples that are asked for twice
 TOKEN = 1024  # numbers that a token stands for: the outputs of a vocabulary
 IGNORED = -100  # a target that does not count, as in torch and in Hugging Face models
 LossFunction = Callable[[Tensor, Tensor], Tensor]  # outputs (R, B, …), targets (R, B, …) → (R,), means over B
@@ -71,9 +74,18 @@ class Loss:
         """The loss, or that of each run, (R,)."""
         if not isinstance(model, nn.Module):
             module("model", model)
-        runs, like = number_of_runs(model, self.runs), next(model.parameters(), torch.zeros(()))
-        inputs = {k: v.to(like.device, like.dtype if v.is_floating_point() else None) for k, v in self._inputs.items()}
+        with reading(model):
+            mean = self._of(model, number_of_runs(model, self.runs))
+        return mean if mean.ndim else mean.item()
+
+    def _of(self, model: nn.Module, runs: int | None) -> Tensor:
+        """The mean over all examples, of one model or (R,)."""
+        like = next(model.parameters(), torch.zeros(()))
+        inputs = positioned(model, self._inputs)
+        inputs = {k: v.to(like.device, like.dtype if v.is_floating_point() else None) for k, v in inputs.items()}
         targets, loss = self.targets.to(like.device), self.loss or (_squared if self._values else _entropy)
+        if loss is _entropy:
+            targets = targets.long()  # of bytes, 156 would be -100
         total: Tensor | float = 0.0
         weight, together = 0.0, self._together(runs or 1)
         for start in range(0, len(targets), together):
@@ -81,12 +93,17 @@ class Loss:
             y = side_by_side(targets[start : start + together], runs or 1)
             with calling(f"{type(model).__name__}, on {_described(x)},", "give inputs that it reads, or wrap it"):
                 outputs = _outputs(model, x, runs)
+                if not start:
+                    few = {name: part[:FEW] for name, part in x.items()}
+                    check_steady(*(_outputs(model, few, runs).cpu().numpy() for _ in range(2)))
             hint = f"targets are {described(y[0])}, outputs {described(outputs[0])}: give a loss= that takes both"
             with calling("the loss", hint):
+                if loss is _entropy and not runs:
+                    _check_axes(outputs[0])
                 number, each = float(y[0].ne(IGNORED).sum()) if loss is _entropy else float(len(y[0])), loss(outputs, y)
                 total, weight = total + number * _mean(each, runs or 1), weight + number
         mean = torch.as_tensor(total / max(weight, 1.0))
-        return mean if runs else mean.item()
+        return mean if runs else mean.squeeze()
 
     @property
     def _inputs(self) -> Mapping[str, Tensor]:
@@ -138,6 +155,7 @@ def _outputs(model: nn.Module, x: Mapping[str, Tensor], runs: int | None) -> Ten
     answer = getattr(answer, "logits", answer)
     if not isinstance(answer, Tensor) or answer.is_complex():
         raise ArgumentError(f"the model gave {described(answer)}; wrap it, so that it gives a tensor of real numbers")
+    answer = answer.to(torch.promote_types(answer.dtype, torch.float32))  # sums of less precision stand still
     return answer if runs else answer[None]
 
 
@@ -157,7 +175,8 @@ def _entropy(outputs: Tensor, targets: Tensor) -> Tensor:
         )
     counts, classes = targets.ne(IGNORED), max(2, outputs.shape[-1])
     if wrong := int((counts & ((targets < 0) | (targets >= classes))).sum()):
-        raise ArgumentError(f"{wrong} targets are no class of {classes}: give whole numbers from 0 to {classes - 1}")
+        hint = f"give whole numbers from 0 to {classes - 1}, and {IGNORED} where none counts"
+        raise ArgumentError(f"{wrong} targets are no class of {classes}: {hint}")
     if outputs.shape[-1] == 1:
         each = F.binary_cross_entropy_with_logits(outputs[..., 0], targets.to(outputs.dtype), reduction="none")
         each = each.where(counts, 0.0)
@@ -165,6 +184,15 @@ def _entropy(outputs: Tensor, targets: Tensor) -> Tensor:
         flat, wanted = outputs.reshape(-1, outputs.shape[-1]), targets.reshape(-1).long()
         each = F.cross_entropy(flat, wanted, reduction="none", ignore_index=IGNORED).view(targets.shape)
     return each.flatten(1).sum(1) / counts.flatten(1).sum(1).clamp(min=1)
+
+
+def _check_axes(outputs: Tensor) -> None:
+    """ArgumentError where torch's own cross entropy would look for the classes on another axis of the same length."""
+    if outputs.ndim > 2 and outputs.shape[1] == outputs.shape[-1]:
+        raise ArgumentError(
+            f"outputs are {tuple(outputs.shape)}: the classes may be on either axis of {outputs.shape[-1]}; give"
+            " loss=lambda outputs, targets: ... over the one that has them"
+        )
 
 
 def _squared(outputs: Tensor, targets: Tensor) -> Tensor:
@@ -175,4 +203,4 @@ def _squared(outputs: Tensor, targets: Tensor) -> Tensor:
             f"targets have shape {tuple(targets.shape[1:])} for outputs {tuple(outputs.shape[1:])}; give values of the "
             "shape of the outputs, whole numbers for classes, or a loss= of your own"
         )
-    return (outputs - targets.to(outputs.dtype)).square().flatten(1).mean(1)
+    return (outputs - targets).square().flatten(1).mean(1)  # in the type of the more precise of both

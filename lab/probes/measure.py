@@ -7,17 +7,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lab.errors import ArgumentError, described
-from lab.probes.arguments import array, calling, module
-from lab.probes.calling import advice
+from lab.errors import described
+from lab.probes.arguments import calling, module
+from lab.probes.calling import advice, answers, few_of, given
 from lab.probes.complexity import frequencies, variations
 from lab.probes.loss import ROWS, number_of_runs, side_by_side
 from lab.probes.paths import Paths, draw
+from lab.probes.reading import check_steady, reading
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,22 +44,23 @@ class Variation:
     def __call__(self, model: nn.Module) -> Tensor | float:
         """The mean over paths, or that of each run, (R,)."""
         module("model", model)
-        runs, like = number_of_runs(model, self.runs), next(model.parameters(), torch.zeros(()))
-        shape = self._drawn.shape
+        runs, shape = number_of_runs(model, self.runs), self._drawn.shape
 
         def values(way: np.ndarray) -> np.ndarray:
-            x = torch.from_numpy(way).to(like.device, like.dtype)
-            x = x.reshape(-1, *shape) if shape else x
-            with calling(f"{type(model).__name__}, on {described(x)},", advice(model)):
-                outputs = model(side_by_side(x, runs)) if runs else model(x)
-            outputs = array("the model's answer", getattr(outputs, "logits", outputs), "a tensor of numbers")
-            if outputs.dtype.kind not in "fiub" or outputs.size % ((runs or 1) * len(way)) or not outputs.size:
-                given = f"{described(outputs)} for {len(way)} points"
-                raise ArgumentError(f"the model gave {given}; give one with real outputs for each")
-            return outputs.reshape(runs or 1, len(way), -1)
+            x = torch.as_tensor(given(model, way, None))
+            return answers(ask(x.reshape(-1, *shape) if shape else x), (runs or 1, len(way)))
 
-        with torch.no_grad(), np.errstate(invalid="ignore", over="ignore"):
+        def ask(x: Tensor) -> Any:
+            with calling(f"{type(model).__name__}, on {described(x)},", advice(model)):
+                answer = model(side_by_side(x, runs) if runs else x)
+            answer = getattr(answer, "logits", answer)
+            return answer if runs or not isinstance(answer, Tensor) else answer[None]
+
+        with reading(model, exact=True), np.errstate(invalid="ignore", over="ignore"):
             course = self._drawn.course(values, max(self.samples, ROWS // (runs or 1)))
+            some = self._drawn.points(slice(1))
+            few = some[: few_of(len(some))]
+            check_steady(*(values(part)[:, : len(few)].swapaxes(0, 1) for part in (some, few)))
             finite = np.isfinite(course).all((1, 2))
             means = np.where(finite, self._each(np.where(finite[:, None, None], course, 0)).mean(1), np.nan)
         return torch.from_numpy(means) if runs else float(means[0])

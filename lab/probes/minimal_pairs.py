@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from lab.datasets.pairs import Pair
 from lab.errors import ArgumentError, check_choice
+from lab.probes.reading import reading
 from lab.tasks.text import Text
 from lab.training.masked import MaskedText
 
@@ -174,19 +175,17 @@ def minimal_pairs(model: nn.Module, reader: Reader, pairs: Sequence[Pair], year:
     return MinimalPairs(convention, names[0], names[1], good, bad, altered)
 
 
-@torch.no_grad()
 def sentence_scores(
     model: nn.Module, reader: Reader, convention: Convention, rows: Sequence[tuple[int, ...]]
 ) -> np.ndarray:
     """Scores (R, N) of sentences as tokens, those of one length read together, so that nothing is padded."""
     device = next((p.device for p in model.parameters()), torch.device("cpu"))
-    runs, training = getattr(model, "runs", None), model.training
+    runs = getattr(model, "runs", None)
     scores = np.zeros((runs or 1, len(rows)))
     lengths = np.array([len(_around(row, reader, convention)) for row in rows])
     if lengths.max() > reader.length:
         raise ArgumentError(f"a sentence has {lengths.max()} tokens, the model reads {reader.length}; train with more")
-    model.eval()
-    try:
+    with reading(model):
         for length in np.unique(lengths):
             places = np.flatnonzero(lengths == length)
             copies = 1 if reader.mask is None else length
@@ -195,8 +194,6 @@ def sentence_scores(
                 whole = [_around(rows[i], reader, convention) for i in chunk]
                 batch = torch.tensor(whole, device=device, dtype=torch.long).view(len(chunk), -1)
                 scores[:, chunk] = _scores(model, batch, reader, convention, runs).cpu().numpy()
-    finally:
-        model.train(training)
     return scores
 
 

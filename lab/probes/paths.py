@@ -63,8 +63,9 @@ def draw(
     """
     generator = np.random.default_rng(check_whole("seed", seed, 0))
     where, shape = rows(points, "points")
-    first, second = _ends(len(where), labels, check_whole("paths", paths), generator)
-    samples = check_whole("samples", samples, 3)
+    arguments.check_room("paths", check_whole("paths", paths), where.shape[1])
+    first, second = _ends(len(where), labels, paths, generator)
+    arguments.check_room("samples", check_whole("samples", samples, 3), max(paths, where.shape[1]))
     which = generator.random(paths)  # a share, as the number of outputs is not known yet
     return Paths(where[first], where[second], which, samples, shape), generator
 

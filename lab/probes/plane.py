@@ -5,7 +5,7 @@ P is the number of weights, T the number of checkpoints.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,7 +14,7 @@ from torch import nn
 
 from lab.errors import ArgumentError, check_whole, shown
 from lab.probes.arguments import numbers
-from lab.probes.weights import flat, runs_of, weights
+from lab.probes.weights import flat, history, rest, rest_history, runs_of, weights
 
 NORMALIZATIONS = ("filter", "layer", "global")
 MARGIN = 0.1  # of the trajectory's extent, on each side of it
@@ -26,7 +26,8 @@ class Plane:
 
     centre (P,): the model's weights; directions (2, P); normalization: how long they are, in words; explained (2,): the
     share of a trajectory's variance along each, for its principal directions, else None; low, high (2,): what x and y
-    reach, for a radius of 1.
+    reach, for a radius of 1; beside (2, S): by how much the rest of the model moves along each, such as its running
+    statistics (`weights.rest`); None: it stays.
     """
 
     centre: np.ndarray = field(repr=False)
@@ -35,6 +36,7 @@ class Plane:
     explained: np.ndarray | None
     low: np.ndarray
     high: np.ndarray
+    beside: np.ndarray | None = field(default=None, repr=False)
 
     def point(self, x: float | np.ndarray, y: float | np.ndarray) -> np.ndarray:
         """The weights at coordinates of any shape, (…, P).
@@ -60,11 +62,13 @@ class Plane:
         return x, y
 
 
-def principal(model: nn.Module, trajectory: np.ndarray) -> Plane:
+def principal(model: nn.Module, trajectory: np.ndarray, beside: np.ndarray | None = None) -> Plane:
     """The plane through the model along the first two principal directions of its training (simplicity paper, E.4).
 
     trajectory (T, P). The directions have length 1, so that x and y are distances in weight space; a radius of 1 shows
-    the whole training and a tenth of its extent on each side. The first direction points to where it goes.
+    the whole training and a tenth of its extent on each side. The first direction points to where it goes. beside
+    (T, S): by how much the rest of the checkpoints differs from the model's; over the plane it is the linear function
+    of the coordinates that is nearest to it.
     """
     centre, around = flat(model), trajectory - trajectory.mean(0)
     if len(trajectory) < 3:
@@ -81,7 +85,8 @@ def principal(model: nn.Module, trajectory: np.ndarray) -> Plane:
     low, high = projections.min(0), projections.max(0)
     margin = MARGIN * (high - low)
     explained = sizes[:2] ** 2 / (sizes**2).sum()
-    return Plane(centre, directions, "length 1", explained, low - margin, high + margin)
+    moved = None if beside is None else np.linalg.lstsq(projections[:-1], beside, rcond=None)[0]
+    return Plane(centre, directions, "length 1", explained, low - margin, high + margin, moved)
 
 
 def random(model: nn.Module, normalize: str = "filter", seed: int = 0) -> Plane:
@@ -115,8 +120,19 @@ def random(model: nn.Module, normalize: str = "filter", seed: int = 0) -> Plane:
 
 
 def given(model: nn.Module, directions: Sequence[object]) -> Plane:
-    """The plane through the model along two directions of the caller, (P,) each; a radius of 1 shows ±1 of each."""
+    """The plane through the model along two directions of the caller; a radius of 1 shows ±1 of each.
+
+    A direction is (P,), or another model of the same kind or its `state_dict()`: then this one stands at the end of it,
+    at (1, 0) or (0, 1), whole, with its running statistics.
+    """
     centre = flat(model)
+    states = [one for one in directions if isinstance(one, Mapping)]
+    beside = None
+    if states and rest(model):
+        moved = [rest_history(model, [one]) if isinstance(one, Mapping) else None for one in directions]
+        size = sum(tensor.numel() for tensor in rest(model).values())
+        beside = np.stack([np.zeros(size) if one is None else one[0] for one in moved])
+    directions = [history(model, [one])[0] - centre if isinstance(one, Mapping) else one for one in directions]
     first, second = (numbers("directions", one, f"two vectors of {len(centre)} weights").ravel() for one in directions)
     if first.shape != centre.shape or second.shape != centre.shape:
         raise ArgumentError(f"directions have {len(first)} and {len(second)} numbers; give {len(centre)}, one a weight")
@@ -124,7 +140,7 @@ def given(model: nn.Module, directions: Sequence[object]) -> Plane:
     lengths = np.abs(both).max(1, keepdims=True)  # a long direction beside a short one is a plane, too
     if not np.isfinite(both).all() or not lengths.all() or np.linalg.matrix_rank(both / lengths) < 2:
         raise ArgumentError("the directions span no plane; give two finite ones, neither a multiple of the other")
-    return Plane(centre, both, "as given", None, -np.ones(2), np.ones(2))
+    return Plane(centre, both, "as given", None, -np.ones(2), np.ones(2), beside)
 
 
 def _scale(direction: np.ndarray, weight: np.ndarray, shape: tuple[int, ...], normalize: str, stacked: bool) -> None:

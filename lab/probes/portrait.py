@@ -17,6 +17,7 @@ from lab.models.mlp import MLP
 from lab.probes.arguments import calling, module
 from lab.probes.calling import Alone
 from lab.probes.complexity import Complexity, total_variation
+from lab.probes.reading import reading
 from lab.probes.slices import Slice1D, Slice2D, slice_1d, slice_2d
 
 SIZES = (2, 64, 64, 64, 1)
@@ -49,7 +50,7 @@ def portrait(phi: nn.Module, seed: int = 0, scale: float = 1.0, grid: int = 100,
     """
     network = random_network(phi, seed, scale)
     check_whole("grid", grid, 2), check_whole("samples", samples, 2)
-    with torch.no_grad(), calling("phi", "give a torch.nn.Module that maps a tensor to another of its shape"):
+    with reading(network), calling("phi", "give a torch.nn.Module that maps a tensor to another of its shape"):
         received = torch.cat([inputs.flatten() for inputs in network.received(square(SEEN)[None])])
     start, end = torch.tensor(CORNERS)
     line = slice_1d(Alone(network), start, end, samples)

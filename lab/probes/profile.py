@@ -12,7 +12,8 @@ from torch import Tensor
 from lab.errors import ArgumentError, check_number, check_whole, described
 from lab.nonlinearity.checks import check_single
 from lab.nonlinearity.spline import Spline
-from lab.probes.arguments import array, calling
+from lab.probes.arguments import array, calling, check_room
+from lab.probes.reading import reading
 
 
 @dataclass(frozen=True)
@@ -68,9 +69,10 @@ def profile(phi: Callable[[Tensor], Tensor], low: float = -20.0, high: float = 2
         if not callable(phi) or isinstance(phi, type):
             raise ArgumentError(f"phi is {described(phi)}; give a lab.Spline or a function of tensors, torch.nn.GELU()")
         _check_range(low, high)
-        points = torch.linspace(low, high, check_whole("samples", samples, 2), dtype=torch.float64)
+        check_room("samples", check_whole("samples", samples, 2))
+        points = torch.linspace(low, high, samples, dtype=torch.float64)
         hint = "give a function that maps a tensor to another of its shape"
-        with torch.no_grad(), calling("phi", hint):
+        with reading(phi), calling("phi", hint):
             x, y = points.numpy(), array("phi(x)", phi(points), "numbers of the shape of x")
         if y.shape != x.shape or y.dtype.kind not in "fiub":
             raise ArgumentError(f"phi gave {described(y)} for {len(x)} points; {hint}")
@@ -105,7 +107,7 @@ def counts(inputs: Tensor | np.ndarray, low: float, high: float, points: int) ->
     [1, 2, 1]
     """
     _check_range(low, high)
-    check_whole("points", points, 2)
+    check_room("points", check_whole("points", points, 2))
     flat = array("inputs", inputs, "a tensor or an array of numbers").ravel()
     if flat.dtype.kind not in "fiub":
         raise ArgumentError(f"inputs are {described(flat)}; give real numbers")

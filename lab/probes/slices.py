@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lab.errors import ArgumentError, check_whole, described, shown
-from lab.probes.arguments import finite, pair
+from lab.probes.arguments import check_room, finite, pair
 from lab.probes.calling import Model, Points, coordinates, rows, values
 
 _BOUNDS = "two finite numbers, the first below the second"
@@ -54,7 +54,8 @@ def slice_1d(f: Model, a: Points, b: Points, samples: int = 100) -> Slice1D:
     if (shape or start.shape) != (other or end.shape):
         sizes = (f"shape {one}" if one else f"{len(row)} inputs" for one, row in ((shape, start), (other, end)))
         raise ArgumentError("a has {} and b has {}; give two points of one space".format(*sizes))
-    along = np.linspace(0.0, 1.0, check_whole("samples", samples, 2))
+    check_room("samples", check_whole("samples", samples, 2), len(start))
+    along = np.linspace(0.0, 1.0, samples)
     outputs = values(f, (1 - along)[:, None] * start + along[:, None] * end, a, shape)
     return Slice1D(along, _plain(outputs))
 
@@ -85,7 +86,8 @@ def slice_2d(
     low, high = finite("bounds", pair("bounds", bounds, _BOUNDS), _BOUNDS).ravel()
     if not low < high:
         raise ArgumentError(f"bounds={bounds!r}: give {_BOUNDS}")
-    axis = np.linspace(low, high, check_whole("grid", grid, 2))
+    check_room("grid", check_whole("grid", grid, 2), grid, np.shape(x)[-1] if np.ndim(x) else 1)
+    axis = np.linspace(low, high, grid)
     first, second = np.tile(axis, grid), np.repeat(axis, grid)
     points = _through(x, first, second) if dims is None else _along(x, dims, first, second)
     outputs = _plain(values(f, points, x))

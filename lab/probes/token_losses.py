@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from lab.errors import ArgumentError, check_number, check_type, check_whole, described
+from lab.probes.reading import reading
 from lab.tasks.text import Text
 
 MOST = 1 << 14  # tokens of a text; what a page can show
@@ -47,7 +48,6 @@ class TokenLosses:
         return float(np.mean([guess == piece for guess, piece in zip(self.guesses[1:], self.pieces[1:], strict=True)]))
 
 
-@torch.no_grad()
 def token_losses(model: nn.Module, task: Text, text: str, run: int = 0) -> TokenLosses:
     """The loss of a language model on each token of a text, and what it would have written instead.
 
@@ -84,7 +84,6 @@ def token_losses(model: nn.Module, task: Text, text: str, run: int = 0) -> Token
     return TokenLosses(tokens, pieces, nats, guesses, known.characters[tokens], known.decode(tokens) != text)
 
 
-@torch.no_grad()
 def continuation(
     model: nn.Module, task: Text, prompt: str, count: int = 100, temperature: float = 0.8, seed: int = 0, run: int = 0
 ) -> str:
@@ -141,5 +140,6 @@ def _logits(model: nn.Module, tokens: Tensor, run: int) -> Tensor:
     parameter = next(model.parameters(), None)
     device = torch.device("cpu") if parameter is None else parameter.device
     runs = getattr(model, "runs", 1)
-    whole = model(tokens.to(device).expand(runs, 1, -1))
+    with reading(model):
+        whole = model(tokens.to(device).expand(runs, 1, -1))
     return whole[run, 0].float().cpu()

@@ -14,7 +14,8 @@ from torch import Tensor, nn
 
 from lab.errors import ArgumentError, shortened
 from lab.nonlinearity.spline import Spline
-from lab.probes.arguments import module, numbers
+from lab.probes.arguments import calling, module, numbers
+from lab.probes.reading import check_made, evaluating, in_float32, used_by
 
 
 def weights(model: nn.Module) -> dict[str, nn.Parameter]:
@@ -30,6 +31,7 @@ def weights(model: nn.Module) -> dict[str, nn.Parameter]:
         parameters = {name: parameter for name, parameter in named.items() if id(parameter) not in functions}
     if not parameters:
         raise ArgumentError(f"{type(model).__name__} has no weights; give a model with parameters")
+    check_made(list(model.modules()))
     if bad := [name for name, parameter in parameters.items() if not parameter.isfinite().all()]:
         raise ArgumentError(f"weights {', '.join(bad)} are not finite; give a model that did not diverge")
     return parameters
@@ -54,6 +56,7 @@ def history(model: nn.Module, checkpoints: object) -> np.ndarray:
     >>> history(model := nn.Linear(3, 2), [model.state_dict()] * 4).shape
     (4, 8)
     """
+    model = bare(model)
     wanted = weights(model)
     expected = (
         f"(checkpoints, {sum(p.numel() for p in wanted.values())}), one vector of weights a checkpoint, or a list of"
@@ -78,8 +81,31 @@ def history(model: nn.Module, checkpoints: object) -> np.ndarray:
     return vectors if vectors.shape[1] == trained.sum() else vectors[:, trained]
 
 
-def _of_state(state: Mapping[str, object], wanted: Mapping[str, nn.Parameter]) -> np.ndarray:
-    """The weights of a state_dict, one behind the other, (P,)."""
+def rest_history(model: nn.Module, checkpoints: object) -> np.ndarray | None:
+    """By how much the `rest` of T `state_dict()`s differs from the model's, (T, S); None of vectors of weights.
+
+    What a state lacks is as in the model.
+    """
+    others = rest(bare(model))
+    if not others or not isinstance(checkpoints, (list, tuple)):
+        return None
+    if not all(isinstance(one, Mapping) for one in checkpoints):
+        return None
+    ours = np.concatenate([_numbers(tensor).ravel() for tensor in others.values()])
+    theirs = np.stack([_of_state({**others, **_plain(one, others)}, others) for one in checkpoints])
+    with np.errstate(invalid="ignore"):
+        return np.nan_to_num(theirs - ours, nan=0.0, posinf=0.0, neginf=0.0)  # masks are infinite in both
+
+
+def _plain(state: Mapping[str, object], wanted: Mapping[str, Tensor]) -> dict[str, object]:
+    """A state by the model's own names: without those that torch.compile and data in parallel put in front."""
+    plain = {name: name.replace("_orig_mod.", "").removeprefix("module.") for name in state}
+    return {name if name in wanted else plain[name]: value for name, value in state.items()}
+
+
+def _of_state(state: Mapping[str, object], wanted: Mapping[str, Tensor]) -> np.ndarray:
+    """The numbers of a state_dict, one behind the other, (P,)."""
+    state = _plain(state, wanted)
     if missing := [name for name in wanted if name not in state]:
         raise ArgumentError(
             f"a state_dict of the trajectory lacks {shortened(', '.join(missing), 100)}; it has"
@@ -132,22 +158,81 @@ def _runs(part: nn.Module) -> set[int | None]:
     return direct.union(*map(_runs, part.children()))
 
 
+def bare(model: nn.Module) -> nn.Module:
+    """The module in a wrapper of torch: that of torch.compile, or of data in parallel.
+
+    >>> type(bare(torch.compile(nn.ReLU()))).__name__
+    'ReLU'
+    """
+    while True:
+        if "_orig_mod" in model._modules:
+            model = model.get_submodule("_orig_mod")
+        elif isinstance(model, (nn.DataParallel, nn.parallel.DistributedDataParallel)):
+            model = model.module
+        else:
+            return model
+
+
+def rest(model: nn.Module) -> dict[str, Tensor]:
+    """What else a model computes with, by name: numbers that are no weights, as running statistics and frozen layers.
+
+    >>> list(rest(nn.BatchNorm1d(2)))
+    ['running_mean', 'running_var']
+    """
+    trained = weights(model)
+    others = {name: tensor for name, tensor in model.named_parameters() if name not in trained}
+    return {name: t for name, t in (*others.items(), *model.named_buffers()) if t.is_floating_point()}
+
+
+def copied(model: nn.Module) -> nn.Module:
+    """A copy, also of a model that keeps tensors of its last call, as those with hooks and the older weight_norm do.
+
+    What cannot be copied beside weights, buffers and parts (a generator, a lock, an open file) is shared.
+    """
+    kept = {id(t): t.detach().clone() for t in used_by(model) if isinstance(t, Tensor) and not t.is_leaf}
+    try:
+        return copy.deepcopy(model, dict(kept))
+    except Exception:
+        of_modules = vars(nn.Module())
+        for part in model.modules():
+            for value in (value for name, value in vars(part).items() if name not in of_modules):
+                try:
+                    copy.deepcopy(value, dict(kept))
+                except Exception:
+                    kept[id(value)] = value
+    with calling(f"copying {type(model).__name__}", "a landscape needs a copy; let copy.deepcopy(model) work"):
+        return copy.deepcopy(model, kept)
+
+
 class Double:
-    """A copy of a model that can be put at any point of its weight space; the model itself is never touched."""
+    """A copy of a model that can be put at any point of its weight space; the model itself is never touched.
+
+    The copy is in evaluation mode, and numbers of half precision are float32: steps of a landscape are smaller than
+    bfloat16 can tell apart.
+    """
 
     def __init__(self, model: nn.Module):
-        self.model = copy.deepcopy(model)
+        self.model = copied(bare(model))
+        evaluating(list(self.model.modules()))
+        in_float32([*self.model.parameters(), *self.model.buffers()])
         self._weights = weights(self.model)
         self._shapes = [parameter.shape for parameter in self._weights.values()]
         others = [parameter for name, parameter in self.model.named_parameters() if name not in self._weights]
         self._rest = [(tensor, tensor.detach().clone()) for tensor in [*others, *self.model.buffers()]]
 
-    def at(self, point: Tensor) -> nn.Module:
-        """The copy with the weights (P,); what else it keeps is as in the model."""
+    def at(self, point: Tensor, moved: Tensor | None = None) -> nn.Module:
+        """The copy with the weights (P,). moved (S,): is added to what else it computes with (`rest`), which is as in
+        the model without; variances stay above 0."""
         for (parameter, part), shape in zip(self._parts(point), self._shapes, strict=True):
             parameter.data = part.reshape(shape).to(parameter.dtype, copy=True)
         for tensor, original in self._rest:
             tensor.data = original.clone()  # a call may have changed a buffer
+        if moved is not None:
+            others = rest(self.model)
+            sizes = [tensor.numel() for tensor in others.values()]
+            for (name, tensor), by in zip(others.items(), moved.split(sizes), strict=True):
+                there = tensor.detach().double() + by.to(tensor.device).view(tensor.shape)
+                tensor.data = (there.clamp(min=0) if name.endswith("running_var") else there).to(tensor.dtype)
         return self.model
 
     def side_by_side(self, points: Tensor) -> nn.Module:

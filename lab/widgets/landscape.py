@@ -216,4 +216,4 @@ class LandscapeExplorer(Explorer):
             text += f"Directions: {landscape.plane.normalization}."
         else:
             text += f"The plane holds {100 * landscape.plane.explained.sum():.1f} % of the training's variance."
-        self.say(text)
+        self.say(" ".join([text, *(f"Note: {note}." for note in landscape.notes)]))

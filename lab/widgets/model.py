@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 import ipywidgets as widgets
@@ -20,6 +19,7 @@ from lab.plots.style import GREY, TEMPLATE
 from lab.probes import Loss, landscape, slice_2d, total_variation
 from lab.probes.arguments import calling
 from lab.probes.calling import rows
+from lab.probes.reading import reading
 from lab.training.modules.maker import call
 from lab.widgets.drawing import draw
 from lab.widgets.examples import examples_of
@@ -35,9 +35,9 @@ class ModelExplorer(Explorer):
     """Choose what to look at: the total variation of a model on paths between its inputs; the plane through three of
     them; the loss around its weights; what each activation receives.
 
-    model: a module, called as it is. inputs: (N, …) numbers or token ids, or a dictionary of such by the names of the
-    model's arguments, in any form that `lab.Data.from_arrays` reads (a data frame; bytes become 0 to 1); or a
-    `lab.Data`, whose targets are taken. Between ids there is nothing, so of them there are no paths and no plane.
+    model: a module, read as in evaluation mode. inputs: (N, …) numbers or token ids, or a dictionary of such by the
+    names of the model's arguments, in any form that `lab.Data.from_arrays` reads (a data frame; bytes become 0 to 1);
+    or a `lab.Data`, whose targets are taken. Between ids there is nothing, so of them there are no paths and no plane.
     targets: (N, …), numbers, or words, which are classes in the order of their names; for the landscape, and so that
     paths join examples of different classes; None: no landscape.
 
@@ -51,7 +51,7 @@ class ModelExplorer(Explorer):
         self._examples = examples_of(inputs, targets)
         self._model, self._inputs, self._targets = model, self._examples.inputs, self._examples.targets
         if self._examples.classes:
-            with _evaluating(model):
+            with reading(model):
                 two = {name: part[:2] for name, part in self._inputs.items()}
                 self._examples.check(self._answer(two))
         self._activations = {
@@ -91,7 +91,7 @@ class ModelExplorer(Explorer):
         for control in self.corners:
             control.layout.display = None if self.view.value == "slice" else "none"
         self.activation.layout.display = None if self.view.value == "inputs of activations" else "none"
-        with _evaluating(self._model):
+        with reading(self._model):
             figure, said = getattr(self, f"_{self.view.value.replace(' ', '_')}")()
         self._place.children = [live(figure, figure.layout.height or HEIGHT)]
         self.say("\n".join([said, *self._examples.notes]))
@@ -181,18 +181,6 @@ class ResultExplorer(Explorer):
         figure = self._result.plot(self.metric.value) if self.metric.options else draw(self._result)
         self._place.children = [live(figure, figure.layout.height or HEIGHT)]
         self.say(true_minus(repr(self._result)) if isinstance(self._result, Comparison) else "")
-
-
-@contextmanager
-def _evaluating(model: nn.Module) -> Iterator[None]:
-    """Without dropout, and with the statistics of training; then as it was."""
-    before = model.training
-    model.eval()
-    try:
-        with torch.no_grad():
-            yield
-    finally:
-        model.train(before)
 
 
 def _read(model: nn.Module, inputs: Mapping[str, Tensor]) -> Any:

@@ -101,7 +101,7 @@ def test_paths_join_different_labels_only():
         return x[:, 0]
 
     probes.total_variation(noted, where, labels, paths=5000, samples=3)
-    way = np.concatenate(seen).reshape(-1, 3)
+    way = np.concatenate([x for x in seen if len(x) > 9]).reshape(-1, 3)  # a few are asked for again
     first, second = way[:, 0].round().astype(int), way[:, 2].round().astype(int)
     assert (labels[first] != labels[second]).all()
     expected = {(0, 1): 210, (0, 2): 90, (1, 2): 21}  # pairs of points: each as likely as any other

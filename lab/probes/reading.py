@@ -1,0 +1,230 @@
+"""Reading a model: in evaluation mode, without gradients, and with nothing of it changed afterwards."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from lab.errors import ArgumentError
+
+DEPTH, MOST = 6, 10_000  # how far modules are looked for in what a function uses: containers in each other, and values
+Undo = Callable[[], object]
+_PLAIN = (str, bytes, bool, int, float, complex, type, ModuleType, np.generic, type(None))  # hold nothing
+_CONTAINERS = (dict, list, tuple, set, frozenset)
+
+
+@contextmanager
+def reading(f: object, exact: bool = False) -> Iterator[None]:
+    """Whatever is called inside answers as in evaluation mode: without dropout, with the statistics of training.
+
+    f: a module, or any callable. The modules that a function uses are found (`modules_of`): `lambda x: model(x)` is
+    read like the model. exact: weights of half precision are float32 meanwhile, and products are not rounded to less:
+    for what is made of differences, in which rounding would be taken for structure.
+
+    Afterwards, or after an error, each part has its mode, attributes and buffers back, weights have their type, and
+    torch's generators are where they were. There are no gradients inside, so there are no new ones.
+
+    >>> model = nn.Sequential(nn.Dropout(), nn.BatchNorm1d(2))
+    >>> with reading(lambda x: model(x)):
+    ...     print(model[0].training)
+    False
+    >>> model[0].training
+    True
+    """
+    parts = modules_of(f)
+    check_made(parts)
+    tensors = {id(t): t for part in parts for t in (*part.parameters(False), *part.buffers(False))}.values()
+    devices = sorted({t.device.index for t in tensors if t.is_cuda})
+    undo: list[Undo] = []
+    with torch.random.fork_rng(devices):
+        try:
+            for part in parts:
+                undo += _kept(part)
+            with ExitStack() as stack:
+                if exact:
+                    undo += in_float32(tensors)
+                    stack.enter_context(_full_precision(tensors))
+                evaluating(parts)
+                stack.enter_context(torch.inference_mode(False))
+                stack.enter_context(torch.no_grad())
+                yield
+        finally:
+            with torch.no_grad():
+                for step in reversed(undo):
+                    step()
+
+
+def modules_of(f: object) -> list[nn.Module]:
+    """The modules that a callable is made of, each once, with all their parts.
+
+    >>> model = nn.Sequential(nn.ReLU())
+    >>> [type(part).__name__ for part in modules_of(lambda x: model(x))]
+    ['Sequential', 'ReLU']
+    """
+    found: dict[int, nn.Module] = {}
+    for value in used_by(f):
+        if isinstance(value, nn.Module):
+            found |= {id(part): part for part in value.modules()}
+    return list(found.values())
+
+
+def used_by(f: object) -> Iterator[object]:
+    """What a callable uses, each once: of a function what it closes over, its defaults and the globals that it names;
+    of a method its object, of a partial its arguments, of an object its attributes, of a container what stands in it.
+    """
+    seen: set[int] = set()
+    held: list[object] = []  # what is made here stays, so that no other gets its id
+    left = [(f, 0)]
+    while left and len(seen) < MOST:
+        value, depth = left.pop()
+        if id(value) in seen or depth > DEPTH:
+            continue
+        seen.add(id(value))
+        held.append(value)
+        yield value
+        left += [(one, depth + 1) for one in reversed(_uses(value))]
+
+
+def evaluating(parts: list[nn.Module]) -> None:
+    """Put parts into evaluation mode, without calling their `train`, which may do more."""
+    for part in parts:
+        if getattr(part, "training", False):
+            part.training = False
+
+
+def in_float32(tensors: Any) -> list[Undo]:
+    """Make numbers of less precision float32, where they are; what undoes it."""
+    undo: list[Undo] = []
+    for tensor in tensors:
+        if tensor.is_floating_point() and tensor.dtype.itemsize < 4:
+            undo.append(functools.partial(setattr, tensor, "data", tensor.data))
+            tensor.data = tensor.data.float()
+    return undo
+
+
+def check_made(parts: list[nn.Module]) -> None:
+    """ArgumentError where weights are only made at a first call, or have no numbers."""
+    for part in parts:
+        for tensor in (*part.parameters(False), *part.buffers(False)):
+            if torch.nn.parameter.is_lazy(tensor):
+                raise ArgumentError(f"{type(part).__name__} makes its weights at its first call; call the model once")
+            if tensor.is_meta:
+                raise ArgumentError(f"{type(part).__name__} has weights on the meta device; give it numbers first")
+
+
+def check_steady(first: np.ndarray, again: np.ndarray) -> None:
+    """ArgumentError where answers to the same points, (points, outputs), are others when they are asked for again.
+
+    So they are where random numbers are drawn (dropout that does not heed the mode), and, asked for again beside fewer
+    points, where points are compared with each other (batch norm without running statistics).
+    """
+    size = np.abs(first).max(initial=0, where=np.isfinite(first))
+    if not np.allclose(first, again, 0, 1e-3 * size, equal_nan=True):
+        raise ArgumentError(
+            "the answer for a point is another when it is asked again, or beside other points: put its model into"
+            " evaluation mode; F.dropout needs training=self.training, batch norm its running statistics"
+        )
+
+
+def _kept(part: nn.Module) -> list[Undo]:
+    """What gives a module its attributes back, what its lists and dictionaries hold, and its tensors but weights."""
+    held = vars(part)
+    undo: list[Undo] = [functools.partial(_give_back, held, dict(held))]
+    for value in held.values():
+        if isinstance(value, (dict, list, set)):
+            undo.append(functools.partial(_give_back, value, value.copy()))
+    if "training" not in held and hasattr(part, "training"):  # of a script
+        undo.append(functools.partial(setattr, part, "training", part.training))
+    tensors = [*part.buffers(False), *(value for value in held.values() if isinstance(value, Tensor))]
+    if getattr(part, "max_norm", None) is not None:  # an embedding shortens its rows where it reads them
+        tensors += part.parameters(False)
+    for tensor in tensors:
+        if tensor.layout == torch.strided:
+            undo.append(functools.partial(_write_back, tensor, tensor.detach().clone()))
+    return undo
+
+
+def _give_back(held: Any, before: Any) -> None:
+    """Make a container hold again what it held; it is left alone where it does."""
+    if isinstance(held, dict):
+        if len(held) != len(before) or any(held.get(name, held) is not value for name, value in before.items()):
+            for name in [name for name in held if name not in before]:
+                del held[name]
+            held.update(before)
+    elif len(held) != len(before) or any(a is not b for a, b in zip(held, before, strict=True)):
+        held.clear()
+        (held.update if isinstance(held, set) else held.extend)(before)
+
+
+def _write_back(tensor: Tensor, before: Tensor) -> None:
+    if not torch.equal(tensor.detach(), before):
+        with torch.inference_mode(tensor.is_inference()):
+            tensor.data.copy_(before)
+
+
+@contextmanager
+def _full_precision(tensors: Any) -> Iterator[None]:
+    """No product of float32 is computed in less: not by `autocast`, not by a setting of torch."""
+    backends = torch.backends
+    name, full, places = "allow_tf32", False, [backends.cuda.matmul, backends.cudnn]
+    if hasattr(backends.cuda.matmul, "fp32_precision"):
+        name, full = "fp32_precision", "ieee"
+        cudnn, mkldnn = backends.cudnn, backends.mkldnn
+        places = [backends.cuda.matmul, cudnn.conv, cudnn.rnn, mkldnn.matmul, mkldnn.conv]
+    before = [getattr(place, name) for place in places]
+    with ExitStack() as stack:
+        for kind in {"cpu", *(tensor.device.type for tensor in tensors)} & {"cpu", "cuda"}:
+            stack.enter_context(torch.autocast(kind, enabled=False))
+        try:
+            for place in places:
+                setattr(place, name, full)
+            yield
+        finally:
+            for place, value in zip(places, before, strict=True):
+                setattr(place, name, value)
+
+
+def _uses(value: object) -> list[object]:
+    """What a callable uses, one step further."""
+    if isinstance(value, (Tensor, np.ndarray)):
+        uses = []
+    elif isinstance(value, FunctionType):
+        cells = [cell.cell_contents for cell in value.__closure__ or () if _filled(cell)]
+        named = [value.__globals__[name] for name in _names(value.__code__) if name in value.__globals__]
+        uses = [*cells, *named, *(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
+        uses.append(getattr(value, "__wrapped__", None))
+    elif isinstance(value, MethodType):
+        uses = [value.__self__, value.__func__]
+    elif isinstance(value, functools.partial):
+        uses = [value.func, *value.args, *value.keywords.values()]
+    elif isinstance(value, dict):
+        uses = list(value.values())[:MOST]
+    elif isinstance(value, _CONTAINERS):
+        uses = list(value)[:MOST]
+    else:
+        own = getattr(value, "__dict__", None)
+        uses = list(own.values()) if isinstance(own, dict) else []
+    return [one for one in uses if not (isinstance(one, _PLAIN) or (isinstance(one, _CONTAINERS) and not one))]
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """The globals that code names, and the functions that it contains."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
+
+
+def _filled(cell: CellType) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:  # of a variable that has no value yet
+        return False
+    return True

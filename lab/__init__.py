@@ -6,24 +6,51 @@
 2
 """
 
-from lab.api import search, train, trained, zoo
-from lab.catalogue.build import figure
-from lab.catalogue.scorecard import scorecard
-from lab.comparison import Comparison
-from lab.data import Data
-from lab.errors import ArgumentError, LabError, LabWarning
-from lab.finetuning import finetune
-from lab.nonlinearity.spline import Spline
-from lab.nonlinearity.swap import swap
-from lab.nonlinearity.swapped import load_swapped, save_swapped
-from lab.nonlinearity.zoo import zoo_names
-from lab.own.compare import compare
-from lab.run import Run, Runs
-from lab.search_results import EpisodeResult, SearchResult
-from lab.tasks import Task
-from lab.widgets import explore, plot
+from __future__ import annotations
 
-__all__ = [
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # what is asked for is imported then (PEP 562): torch alone takes seconds
+    from lab.api import search, train, trained, zoo
+    from lab.catalogue.build import figure
+    from lab.catalogue.scorecard import scorecard
+    from lab.comparison import Comparison
+    from lab.data import Data
+    from lab.errors import ArgumentError, LabError, LabWarning
+    from lab.finetuning import finetune
+    from lab.nonlinearity.spline import Spline
+    from lab.nonlinearity.swap import swap
+    from lab.nonlinearity.swapped import load_swapped, save_swapped
+    from lab.nonlinearity.zoo import zoo_names
+    from lab.own.compare import compare
+    from lab.run import Run, Runs
+    from lab.search_results import EpisodeResult, SearchResult
+    from lab.tasks import Task
+    from lab.widgets import explore, plot
+
+__version__ = "0.1.0"
+_HOMES = {
+    "lab.api": ("search", "train", "trained", "zoo"),
+    "lab.catalogue.build": ("figure",),
+    "lab.catalogue.scorecard": ("scorecard",),
+    "lab.comparison": ("Comparison",),
+    "lab.data": ("Data",),
+    "lab.errors": ("ArgumentError", "LabError", "LabWarning"),
+    "lab.finetuning": ("finetune",),
+    "lab.nonlinearity.spline": ("Spline",),
+    "lab.nonlinearity.swap": ("swap",),
+    "lab.nonlinearity.swapped": ("load_swapped", "save_swapped"),
+    "lab.nonlinearity.zoo": ("zoo_names",),
+    "lab.own.compare": ("compare",),
+    "lab.run": ("Run", "Runs"),
+    "lab.search_results": ("EpisodeResult", "SearchResult"),
+    "lab.tasks": ("Task",),
+    "lab.widgets": ("explore", "plot"),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+__all__ = [  # noqa: F822  `__getattr__` gives them
     "ArgumentError",
     "Comparison",
     "Data",
@@ -50,4 +77,17 @@ __all__ = [
     "zoo",
     "zoo_names",
 ]
-__version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> object:
+    """A name of `__all__`, or a room such as `lab.probes`, imported when it is first asked for."""
+    if name in _HOME:
+        globals()[name] = value = getattr(import_module(_HOME[name]), name)
+        return value
+    if not name.startswith("_") and find_spec(f"lab.{name}") is not None:
+        return import_module(f"lab.{name}")
+    raise AttributeError(f"module 'lab' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

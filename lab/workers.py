@@ -118,7 +118,7 @@ def _work(work: Callable, job: object, file: Path, parent: int) -> bool:
 
     def write(steps: int, words: str) -> None:
         with suppress(OSError):  # a disk that is full costs the progress bar, not the training
-            file.with_suffix(".new").write_text(f"{steps} {words}")
+            file.with_suffix(".new").write_text(f"{steps} {words}", encoding="utf-8")
             file.with_suffix(".new").replace(file)
 
     def report(steps: int, words: str = "") -> None:
@@ -138,7 +138,7 @@ def _work(work: Callable, job: object, file: Path, parent: int) -> bool:
 
 def _said(file: Path) -> tuple[int, str] | None:
     try:
-        steps, _, words = file.read_text().partition(" ")
+        steps, _, words = file.read_text(encoding="utf-8").partition(" ")
         return int(steps), words
     except FileNotFoundError:
         return None

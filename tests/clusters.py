@@ -53,7 +53,7 @@ asyncio.run(main())
 CLIENT = """
 from distributed import Client
 from lab import engine
-from lab.cli import _fail
+from lab.cli import _failed
 from lab.cluster import connected
 from lab.errors import LabError
 from tests.test_engine import *
@@ -61,7 +61,7 @@ try:
     with connected({address!r}) as client:
         engine.complete({specs}, Store(), "auto", None, lambda *told: print(*told, flush=True), cluster=client)
 except LabError as error:
-    _fail(error, 1)
+    raise SystemExit(_failed(error, 1))
 except KeyboardInterrupt:
     print("interrupted")
 """

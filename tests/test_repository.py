@@ -1,6 +1,7 @@
 """Laws of the repository: what is committed, what is pinned, how long modules are, what an import loads."""
 
 import ast
+import importlib
 import json
 import re
 import subprocess
@@ -14,7 +15,10 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+import lab
+from lab.spec.canonical import ELSEWHERE
 from tests import order
+from tests.test_architecture import graph
 
 ROOT = Path(__file__).resolve().parent.parent
 LONGEST = 300  # lines of a module, from which on it should be two
@@ -136,13 +140,64 @@ def test_names_say_what_a_value_is(path):
     assert sorted(name for name in names if name.strip("_") in NO_NOUNS) == []
 
 
-def test_importing_the_lab_leaves_the_slow_libraries_alone():
-    script = "import torch, sys; before = set(sys.modules); import lab; print(*(set(sys.modules) - before))"
-    command = [sys.executable, "-c", script]
-    loaded = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    packages = {module.partition(".")[0] for module in loaded.split()}
-    assert "lab" in packages
-    assert packages.isdisjoint(IMPORTED_WHERE_USED)
+IMPORTS = """
+import contextlib, io, json, sys
+import lab
+from lab.cli import main
+quiet = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
+with quiet[0], quiet[1]:
+    for words in ("--help", "figure --help", "chess", "store mend", "figures --scale"):
+        with contextlib.suppress(SystemExit):
+            main(words.split())
+command = set(sys.modules)
+import torch
+before = set(sys.modules)
+for name in lab.__all__:
+    getattr(lab, name)
+print(json.dumps([sorted(command), sorted(set(sys.modules) - before)]))
+"""
+
+
+def test_what_is_imported_and_when():
+    """The command's help and a typo wait for no torch; `lab.train` for no plotly."""
+    done = subprocess.run([sys.executable, "-c", IMPORTS], cwd=ROOT, capture_output=True, text=True, check=True)
+    command, names = ({module.partition(".")[0] for module in loaded} for loaded in json.loads(done.stdout))
+    assert {"lab", "tyro"} <= command and command.isdisjoint(IMPORTED_WHERE_USED | {"torch", "numpy", "pandas"})
+    assert "lab" in names and names.isdisjoint(IMPORTED_WHERE_USED)
+
+
+def test_the_front_door_leads_to_every_name_and_room():
+    assert sorted(lab._HOME) == sorted(lab.__all__) and set(lab.__all__) <= set(dir(lab))
+    tree = ast.parse(Path(lab.__file__).read_text(encoding="utf-8"))
+    typed = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert set(lab.__all__) <= typed, "type checkers and editors read the imports"
+    for name in lab.__all__:
+        assert getattr(lab, name) is getattr(importlib.import_module(lab._HOME[name]), name)
+    assert lab.probes.__name__ == "lab.probes" and lab.tasks.__name__ == "lab.tasks"
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = lab.nothing
+
+
+def test_kinds_of_specs_that_register_themselves_are_known_to_whoever_reads_json():
+    imported, waiting = set(), [*ELSEWHERE]
+    modules = graph(ROOT)
+    while waiting:
+        imported.add(module := waiting.pop())
+        waiting += [target for target, _, typing in modules[module] if not typing and target not in imported]
+    marked = [path for path in committed("lab/*.py") if re.search("^@register$", path.read_text("utf-8"), re.MULTILINE)]
+    names = {".".join(path.relative_to(ROOT).with_suffix("").parts) for path in marked}
+    assert names and names <= imported, "name its module in lab.spec.canonical.ELSEWHERE"
+
+
+def test_files_of_text_are_read_and_written_in_one_encoding_everywhere():
+    """What a machine takes for text without `encoding=` differs: no file of one is read well on another."""
+    found = []
+    for path in committed("lab/*.py"):
+        nodes = (node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call))
+        calls = [node for node in nodes if getattr(node.func, "attr", "") in ("read_text", "write_text")]
+        plain = [call for call in calls if "encoding" not in [keyword.arg for keyword in call.keywords]]
+        found += [f"{name_of(path)}:{call.lineno}" for call in plain]
+    assert found == []
 
 
 WITHOUT_PICTURES = """

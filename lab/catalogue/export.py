@@ -86,7 +86,7 @@ def _started_by(pid: int) -> list[int]:
     children = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         try:
-            children += [int(child) for child in task.read_text().split()]
+            children += [int(child) for child in task.read_text(encoding="utf-8").split()]
         except OSError:
             pass  # the thread has ended
     return [other for child in children for other in (*_started_by(child), child)]

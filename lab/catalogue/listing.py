@@ -78,7 +78,7 @@ def stored(store: Store) -> list[dict]:
     for folder in store.results():
         row = {"kind": "search" if folder.parent.name == "searches" else "run", "key": folder.name[:12]}
         try:
-            spec: Any = from_json((folder / "spec.json").read_text())
+            spec: Any = from_json((folder / "spec.json").read_text(encoding="utf-8"))
             if hasattr(spec, "pretrained"):
                 row["kind"] = "fine-tuning"
             steps = spec.episodes if hasattr(spec, "episodes") else spec.recipe.last

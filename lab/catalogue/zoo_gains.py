@@ -89,7 +89,7 @@ def _compared(ours: pd.DataFrame, baseline: pd.DataFrame) -> tuple[Estimate, int
 def _shipped(name: str, spec: Search) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
     """Shipped results that trained with what this search found: where, rows with it, rows of the baseline."""
     for folder in sorted(path.parent for path in RESULTS.glob("*/*/*/provenance.json")):
-        if name not in json.loads((folder / "provenance.json").read_text()).get("searches", {}):
+        if name not in json.loads((folder / "provenance.json").read_text(encoding="utf-8")).get("searches", {}):
             continue
         table = _read(folder, "curves" if find(folder, "curves") else "table")
         if not {"task", "seed", "step", "accuracy", "diverged"} <= set(table) or "width" in table:

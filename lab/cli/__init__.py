@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import tyro
 
+from lab.cli.console import readable, reader_left
 from lab.cli.figures import Figure, Figures, Scorecard
 from lab.cli.gallery import Gallery
 from lab.cli.scale import Scale
@@ -39,19 +40,36 @@ EXIT_CODES = {0: "done", 1: "failed: one line says what, and what to try", 2: "w
 
 def main(arguments: list[str] | None = None) -> None:
     """Entry point of the `lab` command."""
+    readable()
+    try:
+        code = _run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        if not reader_left():
+            raise
+        return
+    except OSError as error:  # a full disk, of `lab scorecard > file`
+        code = _failed(f"cannot write ({error.strerror}); print to another place", 1)
+    if code:
+        raise SystemExit(code)
+
+
+def _run(arguments: list[str] | None) -> int:
+    """Do what is asked; the exit code."""
     kinds = [Annotated[kind, tyro.conf.subcommand(name=name)] for name, kind in COMMANDS.items()]
     union: Any = functools.reduce(operator.or_, kinds)
     marks = (tyro.conf.FlagCreatePairsOff, tyro.conf.DisallowNone)  # no --no-json, no "{None}" in the help
     try:
         tyro.cli(union, prog="lab", description=_description(), args=arguments, config=marks).run()
     except ArgumentError as error:
-        _fail(error, 2)
+        return _failed(error, 2)
     except LabError as error:
-        _fail(error, 1)
+        return _failed(error, 1)
     except KeyboardInterrupt:
-        _fail("stopped; what was finished is kept, and the same command goes on from there", 1)
-    except BrokenPipeError:  # `lab figures | head`, `lab --help | head`
-        sys.stderr.close()
+        return _failed("stopped; what was finished is kept, and the same command goes on from there", 1)
+    except SystemExit as end:  # tyro has printed the help, or what is wrong
+        return end.code if isinstance(end.code, int) else 0
+    return 0
 
 
 def _description() -> str:
@@ -66,6 +84,6 @@ def _description() -> str:
     return "\n".join(lines)
 
 
-def _fail(error: object, code: int) -> None:
+def _failed(error: object, code: int) -> int:
     print(f"lab: {error}", file=sys.stderr)
-    raise SystemExit(code)
+    return code

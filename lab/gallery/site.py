@@ -42,7 +42,7 @@ def write_gallery(out: str | Path = "out/gallery", results: Path = RESULTS) -> l
         if out.is_dir():
             shutil.rmtree(out)
         out.mkdir(parents=True)
-        (out / MARK).write_text("")
+        (out / MARK).touch()
         return _write(out, results)
     except OSError as error:
         raise LabError(f"cannot write to {out} ({error.strerror or error}); name another folder") from error

@@ -51,7 +51,12 @@ def built(name: str = "spline", sources: Sequence[Path] = SPLINE) -> Path:
     except ValueError as error:
         raise BuildError(f"CC={shown(compiler)} is no command ({error}); correct it, or unset it") from error
     # the processor is part of the name: a home folder may be shared between machines
-    parts = [source.read_text() for source in sources] + [compiler, *FLAGS, platform.machine(), processor()]
+    parts = [source.read_text(encoding="utf-8") for source in sources] + [
+        compiler,
+        *FLAGS,
+        platform.machine(),
+        processor(),
+    ]
     name += "-" + hashlib.sha256(" ".join(parts).encode(errors="surrogateescape")).hexdigest()[:16]
     try:
         folder = cache_folder()
@@ -73,7 +78,7 @@ def built(name: str = "spline", sources: Sequence[Path] = SPLINE) -> Path:
 def processor() -> str:
     """The instructions that this processor has."""
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         return platform.processor()
     return next((line for line in lines if line.startswith(("flags", "Features"))), "")

@@ -24,7 +24,7 @@ def write(path: str | Path, document: dict) -> None:
 
 def read(path: str | Path) -> dict:
     """The document as it was written. Raises LabError for a newer schema or damage, ValueError for what is none."""
-    document = json.loads(Path(path).read_text())
+    document = json.loads(Path(path).read_text(encoding="utf-8"))
     if not isinstance(document, dict):
         raise ValueError("no JSON object")
     schema = document.get("schema", 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import fields, is_dataclass
+from importlib import import_module
 from typing import Any, TypeVar, cast
 
 from lab.errors import ArgumentError
@@ -42,6 +43,8 @@ _KINDS += (TwoLossSpec, FineTuning, Tuning)
 _KINDS += (Logic, Sraven, Operation, Images, Collage, SingleTileCollage, Tabular, Text)
 _KINDS += (DataSpec, ModuleSpec, ModuleFunction, Fit, ModuleSearch, ModuleEpisodes, OwnTask, OwnTable)
 TYPES: dict[str, type] = {NAMES.get(kind, kind.__name__): kind for kind in _KINDS}
+# Further kinds of the lab's register themselves where they are implemented; imported when JSON names an unknown one.
+ELSEWHERE = ("lab.models.kinds", "lab.training.masked", "lab.training.muon")
 
 
 def register(kind: type[T]) -> type[T]:
@@ -96,6 +99,9 @@ def _plain(value: object, kind: str = "") -> object:
 def _spec(value: object) -> object:
     if isinstance(value, dict):
         values = {name: _spec(item) for name, item in value.items() if name != "type"}
+        if value["type"] not in TYPES:
+            for module in ELSEWHERE:
+                import_module(module)
         return TYPES[value["type"]](**values)
     if isinstance(value, list):
         return tuple(_spec(item) for item in value)

@@ -1,7 +1,10 @@
-"""Reading a committed notebook and setting its parameters, for the tests that run notebooks."""
+"""Reading a committed notebook, setting its parameters and running its cells, for the tests that run notebooks."""
 
+import json
 import re
 import shutil
+import sys
+import time
 from pathlib import Path
 
 import nbformat
@@ -62,3 +65,45 @@ def set_parameters(notebook, **values):
         cell.source, count = assignment.subn(lambda _, line=line: line, cell.source)
         assert count == 1, f"`{name} = …` stands {count} times in the parameters cell"
     return notebook
+
+
+def execute(name, longest):
+    """Run all cells at smoke scale, in this process, which ends where one fails or its processor needs too long.
+
+    longest: seconds of processor. What a page would be sent is made, and has to be JSON.
+    """
+    import comm
+    from comm.base_comm import BaseComm
+    from IPython.core.displayhook import DisplayHook
+    from IPython.core.displaypub import DisplayPublisher
+    from IPython.core.interactiveshell import InteractiveShell
+    from jupyter_client.jsonutil import json_default
+
+    def send(*data):
+        json.dumps(data, default=json_default)
+
+    class Comm(BaseComm):
+        def publish_msg(self, msg_type, data=None, metadata=None, buffers=None, **keys):
+            send(data, metadata)
+
+    class Publisher(DisplayPublisher):
+        def publish(self, data, metadata=None, **keys):
+            send(data, metadata)
+
+    class Hook(DisplayHook):
+        def write_format_data(self, format_dict, md_dict=None):
+            send(format_dict, md_dict)
+
+    class Shell(InteractiveShell):
+        displayhook_class, display_pub_class = Hook, Publisher
+
+        def _showtraceback(self, etype, evalue, stb):  # of a cell, and of what could not be shown
+            sys.exit("\n".join(stb))
+
+    comm.create_comm = Comm
+    notebook, shell, start = read(FOLDER / name), Shell.instance(), time.process_time()
+    for cell in set_parameters(notebook, **smoke(notebook)).cells:
+        if cell.cell_type == "code" and not shell.run_cell(cell.source, store_history=True).success:
+            sys.exit(f"This cell failed:\n{cell.source}")
+    if (seconds := time.process_time() - start) > longest:
+        sys.exit(f"{name} needs {seconds:.0f} s of processor")

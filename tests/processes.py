@@ -200,10 +200,12 @@ def _child(code: str, folder: str, environment: dict[str, str]) -> None:
 
 
 def _serve() -> None:
-    # what every child would import otherwise: the lab, and what torch's optimizers load at their first step
+    # what every child would import otherwise: the lab, what torch's optimizers load at their first step, and what draws
+    import plotly.graph_objects  # noqa: F401
     import torch._dynamo  # noqa: F401
 
     import lab.catalogue.build  # noqa: F401
+    import lab.widgets  # noqa: F401
 
     for line in sys.stdin:
         question = json.loads(line)

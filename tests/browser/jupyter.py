@@ -7,10 +7,12 @@ finished?" is asked of JupyterLab's own objects, which its server exposes to the
 import json
 import os
 import secrets
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -20,6 +22,8 @@ from pathlib import Path
 
 import nbformat
 from playwright.sync_api import Locator, Page, expect
+
+KERNELS = Path(__file__).with_name("kernels.py")
 
 # Long, because a machine may be busy: who waits goes on as soon as there is what is waited for.
 START = 120.0  # seconds for the server to answer
@@ -54,7 +58,14 @@ def serve(folder: Path):
     # the plugin that asks for consent to fetch news covers the notebook with a pop-up
     news = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}
     (config / "labconfig" / "page_config.json").write_text(json.dumps(news))
+    kernel = folder / "kernels" / "python3"
+    kernel.mkdir(parents=True)
+    door = Path(tempfile.mkdtemp()) / "door"  # a socket's path is short
+    start = [sys.executable, "-S", "-E", str(KERNELS), str(door), "{connection_file}"]
+    spec = {"argv": start, "display_name": "Python 3", "language": "python"}
+    (kernel / "kernel.json").write_text(json.dumps(spec))
     places = {
+        "JUPYTER_PATH": folder,
         "JUPYTER_CONFIG_DIR": config,
         "JUPYTER_DATA_DIR": folder / "data",
         "JUPYTER_RUNTIME_DIR": folder / "runtime",
@@ -73,11 +84,17 @@ def serve(folder: Path):
     ]
     environment = os.environ | {name: str(path) for name, path in places.items()}
     with log.open("wb") as output:
-        process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+        places = {"env": environment, "stdin": subprocess.DEVNULL, "stdout": output, "stderr": output}
+        forks = [sys.executable, "-m", "tests.browser.kernels", str(door)]
+        kernels = subprocess.Popen(forks, cwd=KERNELS.parents[2], **places)
+        process = subprocess.Popen(command, **places)
         try:
             _wait_until_answers(server, process, log)
             yield server
         finally:
+            kernels.kill()
+            kernels.wait()
+            shutil.rmtree(door.parent)
             process.send_signal(signal.SIGTERM)  # stops the kernels, too
             try:
                 process.wait(15)
@@ -151,11 +168,15 @@ STATE = """() => {
   const panel = window.jupyterapp?.shell.currentWidget;
   const cells = panel?.content?.widgets ?? [];
   const code = cells.filter(c => c.model.type === 'code' && c.model.sharedModel.getSource().trim());
+  const failed = ({outputs}) => { // toJSON would copy megabytes, each time one looks
+    for (let i = 0; i < outputs.length; i++) if (outputs.get(i).type === 'error') return true;
+    return false;
+  };
   return {
     kernel: panel?.sessionContext?.session?.kernel?.status ?? 'none',
     cells: code.map(c => ({
       count: c.model.executionCount ?? 0,
-      failed: c.model.outputs.toJSON().some(output => output.output_type === 'error'),
+      failed: failed(c.model),
     })),
   };
 }"""
@@ -273,7 +294,7 @@ class Notebook:
 
     def until_redrawn(self, plot: Locator, before: str):
         """Wait until a figure no longer shows what `drawn` said before."""
-        self.page.wait_for_function(REDRAWN, arg=[plot.element_handle(), before])
+        self.page.wait_for_function(REDRAWN, arg=[plot.element_handle(), before], polling=100)
 
     def figure(self, index: int = 0) -> Locator:
         """The Plotly figure with this number on the page, drawn."""
@@ -371,4 +392,4 @@ class Notebook:
         while not condition(state := self._state()):
             if time.monotonic() > end:
                 raise TimeoutError(f"waited {timeout:.0f} s for {what}: {state}; errors: {self.errors()}")
-            self.page.wait_for_timeout(50)
+            self.page.wait_for_timeout(100)

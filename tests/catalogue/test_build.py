@@ -13,7 +13,7 @@ from lab import tasks
 from lab.catalogue import announcements, build
 from lab.catalogue.build import figure
 from lab.catalogue.provenance import check
-from lab.catalogue.provenance_file import as_json
+from lab.catalogue.provenance_file import as_json, read
 from lab.catalogue.registry import entry
 from lab.catalogue.shipped import shipped_tasks
 from lab.errors import ArgumentError, LabError
@@ -212,7 +212,7 @@ def test_files_of_a_figure_hold_what_it_holds(made, tmp_path):
         "provenance.json",
     }
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "table.csv"), one.table)
-    facts = json.loads((tmp_path / "provenance.json").read_text())
+    facts = read(tmp_path / "provenance.json", "")
     assert facts.pop("tables").keys() == {"table", "curves"} and facts == one.provenance
 
 

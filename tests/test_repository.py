@@ -9,7 +9,6 @@ import sys
 import tomllib
 from fnmatch import fnmatch
 from pathlib import Path
-from statistics import median
 
 import pytest
 from packaging.requirements import Requirement
@@ -21,8 +20,7 @@ from tests import order
 from tests.test_architecture import graph
 
 ROOT = Path(__file__).resolve().parent.parent
-LONGEST = 300  # lines of a module, from which on it should be two
-MEDIAN = 120  # lines that half of the modules do not exceed
+LONGEST = 450  # lines: what one reads together; a class and its family are not cut for less
 DATA = ("results", "runs", "samples", "searches", "zoo")
 FOLDERS = ("lab", "notebooks", "tests", "benchmarks", *(f"data/{name}" for name in DATA))
 MOST = 39_000_000  # bytes of all committed files: what everybody downloads first
@@ -118,11 +116,6 @@ def test_modules_say_what_they_are_and_stay_short(path):
     source = path.read_text(encoding="utf-8")
     assert ast.get_docstring(ast.parse(source)), "no docstring"
     assert len(source.splitlines()) < LONGEST
-
-
-def test_most_modules_are_read_at_a_glance():
-    lengths = [len(path.read_text(encoding="utf-8").splitlines()) for path in committed("lab/*.py")]
-    assert median(lengths) <= MEDIAN
 
 
 @pytest.mark.parametrize("path", [*committed("lab/*.py"), *committed("benchmarks/*.py")], ids=name_of)

@@ -377,7 +377,7 @@ for deed in deeds:
         print(error)
 """
     store.keep_checkpoint(FLEET, WEIGHTS)
-    store._checkpoint(FLEET).write_bytes(b"damaged: so there is something to clean")
+    flip(store._checkpoint(FLEET))  # so that there is something to clean
     for folder in (store.path(RUN), store.folder / "runs", store.folder / "checkpoints", store.folder):
         folder.chmod(0o555)
     ended = nursery.run(code, LAB_STORE=store.folder)

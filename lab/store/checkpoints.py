@@ -50,12 +50,12 @@ def members(path: Path) -> tuple[Spec, ...] | None:
 
 
 def is_state(path: Any) -> bool:
-    """Whether a file begins as states do: a digest, then safetensors' length and JSON."""
+    """Whether a file begins as states do: a digest, then safetensors' length and JSON, one of which may be damaged."""
     try:
         data = objects.read(path, 41) if objects.in_bucket(path) else _first(path, 41)
     except FileNotFoundError:
         return False
-    return data[40:41] == b"{" and int.from_bytes(data[32:40], "little") < MOST_HEADER
+    return data[40:41] == b"{" or 0 < int.from_bytes(data[32:40], "little") < MOST_HEADER
 
 
 def _first(path: Path, count: int) -> bytes:

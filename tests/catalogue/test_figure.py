@@ -13,7 +13,7 @@ import pandas as pd
 import plotly.io
 import pytest
 
-from lab.catalogue import export
+from lab.catalogue import export, provenance_file
 from lab.catalogue.figure import Figure
 from lab.catalogue.provenance import KEYS, check, collect
 from lab.errors import LabError
@@ -57,7 +57,7 @@ def test_files_hold_plot_table_and_provenance(figure, tmp_path):
     assert {path.name for path in (tmp_path / "new" / "folder").iterdir()} == names, "temporary files are left"
     folder = tmp_path / "new" / "folder"
     pd.testing.assert_frame_equal(pd.read_csv(folder / "table.csv"), figure.table)
-    facts = json.loads((folder / "provenance.json").read_text())
+    facts = provenance_file.read(folder / "provenance.json", "")
     for name, stated in facts.pop("tables").items():
         assert sha256((folder / f"{name}.csv").read_bytes()).hexdigest() == stated
     assert facts == figure.provenance

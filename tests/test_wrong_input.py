@@ -18,386 +18,332 @@ from lab.tasks import Logic, Operation, Sraven
 DIGITS, MANY = "9" * 5000, "9" * 20
 LONG = "/tmp/" + "x" * 5000
 HUGE = 10**5000  # too many digits for Python to print
-WHOLE = ("-1", "1.5", "'3'", "True", "[]", "np.zeros(3)", "2**63", "HUGE", "float('nan')")  # no whole number above 0
-PATHS = ("3", "''", "b'x'", "[]", "LONG", "'a\\0b'", "object()")  # no path
-SHORT = {"scale": "'smoke'", "progress": False}
+# What is given again and again, by name.
+GIVEN = {
+    "WHOLE": "-1 | 1.5 | '3' | True | [] | np.zeros(3) | 2**63 | HUGE | float('nan')",  # no whole number above 0
+    "PATHS": "3 | '' | b'x' | [] | LONG | 'a\\0b' | object()",  # no path
+    "TASKS": "None | 3 | '' | 'nope' | [] | b'memorize' | phi | object() | lab | 'x' * 5000 | 'a\\nb' | ('memorize',) "
+    "| lambda: 0 | 'LAPTOP'",
+    "SCALES": "3 | '' | 'big' | []",
+    "MORE_SCALES": "b'smoke' | object() | 'x' * 5000 | {}",
+    "DEVICES": "None | 3 | '' | 'gpu' | [] | 'cuda:99' | torch.device('meta') | 'x' * 5000",
+    "STORES": "'folder' | folder | 3 | [] | '' | Store | object()",
+    "SHAPES": "None | 3 | '' | 'nope' | [] | nn.PReLU() | torch.zeros(3) | two | bad",
+}
+# What the message has to name; below it calls; below them what stands in the place of their question mark.
+TABLE = """
+values
+  lab.Spline(?)
+    None | 'abc' | {} | [] | 3.0 | [1.0] | [[1.0, 2.0], [3.0]] | ['a', 'b'] | object() | torch.zeros(2, 2, 2)
+    np.zeros(3, complex) | torch.zeros(3, dtype=torch.complex64) | np.array(['a']) | np.array([None, 1]) | [None, 1.0]
+    torch.zeros(0) | nn.GELU() | lab.Spline | [HUGE, 1]
+low
+  lab.Spline([0.0, 1.0], low=?)
+    None | 'a' | float('nan') | float('-inf') | [] | 1j | torch.zeros(3) | HUGE | 20.0 | 30 | -1e300
+high
+  lab.Spline([0.0, 1.0], high=?)
+    None | 'a' | float('inf') | np.zeros(2) | -21 | {}
+learnable
+  lab.Spline([0.0, 1.0], learnable=?)
+    'yes' | None | 2 | [] | 0.5
+knots
+  lab.Spline.zeros(?)
+    WHOLE | 0 | 1 | None | 2**40
+  lab.Spline.from_function(torch.sin, knots=?)
+    None | 1 | 2.0 | 2**40
+f
+  lab.Spline.from_function(?)
+    None | 'relu' | 3 | lambda x: None | lambda x: 'a' | lambda x: x[:3] | lambda x: x / 0 | nn.GELU
+    lambda x: x.to(torch.complex64) | lambda x: {}
+input
+  phi(?)
+    None | 0.5 | 3 | np.zeros(3) | [0.5] | 'a' | torch.arange(3) | torch.zeros(2, dtype=torch.bool) | nn.Parameter
+    torch.zeros(2, dtype=torch.complex64) | torch.zeros(2).to(torch.float8_e4m3fn) | torch.eye(3).to_sparse()
+  two(?)
+    torch.zeros(3) | torch.tensor(0.5) | 0.5
+  phi.polynomial(3)(?)
+    None | 0.5 | np.zeros(3) | torch.arange(3) | 'a'
+path
+  phi.save(?)
+    None | PATHS | folder | folder / 'no' / 'phi.json' | file / 'phi.json'
+  lab.Spline.load(?)
+    None | PATHS
+provenance
+  phi.save(folder / 'phi.json', ?)
+    {'a': object()} | 'facts' | {'a': np.zeros(3)} | {(1, 2): 3} | [1] | {'a': HUGE}
+not a saved spline
+  lab.Spline.load(?)
+    folder | folder / 'no.json' | file | binary | deep | wrong_json | null_json | ragged_json
+degree
+  phi.polynomial(?)
+  phi.chebyshev(?)
+    WHOLE | None | 5000
+bandwidth
+  phi.smoothed(?)
+    None | 'a' | -1 | float('nan') | 1e9 | [] | torch.zeros(2)
+function
+  two.?()
+    polynomial | chebyshev | symmetrized
+not finite
+  bad.?
+    polynomial() | chebyshev(3) | symmetrized()
+knots on
+  phi + lab.Spline([0.0, 1.0])
+  phi - lab.Spline(torch.zeros(2, 4), -2.0, 2.0)
+  two - lab.Spline(torch.zeros(3, 5), -2.0, 2.0)
+name
+  lab.zoo(?)
+    3 | [] | b'transformers/memorize' | {} | object() | phi | 0.5 | folder
+zoo
+  lab.zoo(?)
+    'nope' | '' | 'transformers/../../x' | 'x' * 5000 | 'a\\nb'
+folder
+  lab.zoo(folder=?)
+  lab.zoo_names(folder=?)
+    PATHS | folder / 'no' | file
+model
+  lab.swap(?, nn.GELU, 'relu')
+    None | 3 | nn.GELU | 'model' | [] | nn.GELU()
+old
+  lab.swap(model, ?, 'relu')
+    None | 3 | () | (nn.GELU, 3) | [nn.GELU] | nn.GELU() | {} | 0.5 | phi
+nothing
+  lab.swap(model, ?, 'relu')
+    nn.ReLU | 'no.such' | '' | torch.relu | print | int
+phi
+  lab.swap(model, nn.GELU, ?)
+    None | 3 | nn.ReLU | [] | np.zeros(3) | {}
+unknown
+  lab.swap(model, nn.GELU, ?)
+    'nope' | '' | 'x' * 5000
+no/such
+  lab.swap(model, nn.GELU, 'no/such')
+learnable
+  lab.swap(model, nn.GELU, ?)
+    phi, learnable='yes' | phi, learnable=3 | phi, learnable=[] | 'relu', learnable=True
+shared
+  lab.swap(model, nn.GELU, phi, shared=?)
+    'yes' | 3 | None
+modulus
+  lab.search(?, scale='smoke')
+  lab.train(?, scale='smoke')
+    'ab mod ' + '9' * 5000 | 'ab mod 1' | 'ab mod 1000000' | 'ab mod 0'
+operation
+  lab.search(?, scale='smoke')
+  lab.train(?, scale='smoke')
+    'nope mod 7' | 'a+b in S4' | 'x' * 5000 + ' mod 7' | 'ab mod 7 mod 7'
+task
+  lab.search(?, scale='smoke', progress=False)
+  lab.train(?, scale='smoke', progress=False)
+  lab.trained(?, scale='smoke', progress=False)
+    TASKS
+  lab.search(?, scale='smoke')
+    Logic() | Sraven()
+scale
+  lab.search('memorize', scale=?)
+  lab.train('ab mod 5', scale=?)
+  lab.train(Logic(), scale=?)
+  lab.search('ab mod 5', scale=?)
+  lab.trained('logic', scale=?)
+  lab.figure('transformers/fig6', scale=?)
+    None | SCALES
+  lab.train('memorize', scale=?)
+    None | SCALES | MORE_SCALES
+  lab.scorecard(?)
+    SCALES | MORE_SCALES
+device
+  lab.search('memorize', scale='smoke', device=?)
+  lab.train('ab mod 5', scale='smoke', device=?)
+  lab.trained('logic', scale='smoke', device=?)
+  lab.figure('transformers/fig6', scale='smoke', device=?)
+    DEVICES
+store
+  lab.search('memorize', scale='smoke', store=?)
+  lab.train('ab mod 5', scale='smoke', store=?)
+  lab.trained('logic', scale='smoke', store=?)
+  lab.figure('transformers/fig6', scale='smoke', store=?)
+    STORES
+  lab.Run(run.spec, ?)
+  lab.SearchResult(found.spec, ?)
+    None | STORES
+seed
+  lab.search('memorize', scale='smoke', seed=?)
+  lab.search('ab mod 5', scale='smoke', seed=?)
+  lab.trained('logic', scale='smoke', seed=?)
+    WHOLE | None
+seeds
+  lab.train('memorize', scale='smoke', seeds=?)
+  lab.train('ab mod 5', scale='smoke', seeds=?)
+  lab.train(Logic(), scale='smoke', seeds=?)
+  lab.figure('transformers/fig6', scale='smoke', seeds=?)
+    WHOLE | 0 | 10**9
+  lab.train('memorize', scale='smoke', seeds=None)
+steps
+  lab.train('memorize', scale='smoke', steps=?)
+  lab.train('ab mod 5', scale='smoke', steps=?)
+  lab.train(Logic(), scale='smoke', steps=?)
+    WHOLE | 0
+width
+  lab.train('memorize', scale='smoke', width=?)
+  lab.train('ab mod 5', scale='smoke', width=?)
+  lab.train(Logic(), scale='smoke', width=?)
+    WHOLE | 0 | 10**9
+  lab.train('memorize', scale='smoke', width=33)
+learn
+  lab.search('memorize', scale='smoke', learn=?)
+  lab.search('ab mod 5', scale='smoke', learn=?)
+    3 | () | '' | 'nope' | ['mlp', 3] | [[]] | {} | 0.5 | b'mlp' | object() | ('mlp', 'nope')
+by
+  lab.search('memorize', scale='smoke', by=?)
+  lab.search('ab mod 5', scale='smoke', by=?)
+    3 | '' | 'nope' | [] | object() | True
+  lab.search('memorize', scale='smoke', by='episodes')
+mlp
+  lab.train('memorize', mlp=?, scale='smoke')
+  lab.train('ab mod 5', mlp=?, scale='smoke')
+  lab.train(Logic(), mlp=?, scale='smoke')
+    3 | '' | 'nope' | [] | print | nn.GELU | nn.PReLU() | nn.Linear(2, 2) | torch.zeros(3) | 'softmax' | two | bad | 0.5
+    model | b'gelu' | 'x' * 5000
+attention
+  lab.train('memorize', attention=?, scale='smoke')
+  lab.train('ab mod 5', attention=?, scale='smoke')
+  lab.train(Logic(), attention=?, scale='smoke')
+    SHAPES
+  lab.train(Sraven(), attention=phi, scale='smoke')
+method
+  lab.trained('logic', ?, scale='smoke')
+    None | 3 | '' | 'nope' | [] | phi | b'hyla'
+figure
+  lab.figure(?, 'smoke')
+    None | 3 | '' | 'nope' | [] | b'transformers/fig6' | phi | 'transformers/fig99' | 'x' * 5000 | '../fig6' | {}
+results
+  lab.scorecard(results=?)
+    None | PATHS | folder / 'no' | file
+split
+  run.accuracy_on(?)
+    None | 3 | '' | 'nope' | [] | 'ood'
+  run.score('accuracy', ?)
+    None | 'nope' | {}
+measured
+  run.score(?, 'test')
+    None | 3 | '' | 'r2' | [] | 'x' * 5000
+remembered
+  run.trajectory
+index
+  runs[?]
+    2 | -3 | 1.5 | 'a' | None | [0] | np.zeros(2) | HUGE
+runs
+  lab.Runs(?)
+    None | 3 | 'ab' | [1, 2] | run | [None]
+spec
+  lab.Run(?, Store())
+  lab.SearchResult(?, Store())
+    None | 3 | 'memorize' | phi
+restart
+  episodes.of_restart(?)
+    -1 | 99 | 1.5 | 'a' | [] | True
+folder
+  figure.write(?, images=False)
+    None | PATHS | file | file / 'a'
+no runs
+  lab.Runs([])?
+    .accuracy | .steps | [0]
+images
+  figure.write(folder, images=?, page=False)
+    'yes' | None | 3
+page
+  figure.write(folder, images=False, page=?)
+    'yes' | None | 3
+"""
 
-SPLINE = {
-    "values": [
-        f"lab.Spline({x})"
-        for x in (
-            "None",
-            "'abc'",
-            "{}",
-            "[]",
-            "3.0",
-            "[1.0]",
-            "[[1.0, 2.0], [3.0]]",
-            "['a', 'b']",
-            "object()",
-            "torch.zeros(2, 2, 2)",
-            "np.zeros(3, complex)",
-            "torch.zeros(3, dtype=torch.complex64)",
-            "np.array(['a'])",
-            "np.array([None, 1])",
-            "[None, 1.0]",
-            "torch.zeros(0)",
-            "nn.GELU()",
-            "lab.Spline",
-            "[HUGE, 1]",
-        )
-    ],
-    "low": [
-        f"lab.Spline([0.0, 1.0], low={x})"
-        for x in (
-            "None",
-            "'a'",
-            "float('nan')",
-            "float('-inf')",
-            "[]",
-            "1j",
-            "torch.zeros(3)",
-            "HUGE",
-            "20.0",
-            "30",
-            "-1e300",
-        )
-    ],
-    "high": [f"lab.Spline([0.0, 1.0], high={x})" for x in ("None", "'a'", "float('inf')", "np.zeros(2)", "-21", "{}")],
-    "learnable": [f"lab.Spline([0.0, 1.0], learnable={x})" for x in ("'yes'", "None", "2", "[]", "0.5")],
-    "knots": [f"lab.Spline.zeros({x})" for x in (*WHOLE, "0", "1", "None", "2**40")]
-    + [f"lab.Spline.from_function(torch.sin, knots={x})" for x in ("None", "1", "2.0", "2**40")],
-    "f": [
-        f"lab.Spline.from_function({x})"
-        for x in (
-            "None",
-            "'relu'",
-            "3",
-            "lambda x: None",
-            "lambda x: 'a'",
-            "lambda x: x[:3]",
-            "lambda x: x / 0",
-            "nn.GELU",
-            "lambda x: x.to(torch.complex64)",
-            "lambda x: {}",
-        )
-    ],
-    "input": [
-        f"phi({x})"
-        for x in (
-            "None",
-            "0.5",
-            "3",
-            "np.zeros(3)",
-            "[0.5]",
-            "'a'",
-            "torch.arange(3)",
-            "torch.zeros(2, dtype=torch.bool)",
-            "torch.zeros(2, dtype=torch.complex64)",
-            "nn.Parameter",
-            "torch.zeros(2).to(torch.float8_e4m3fn)",
-            "torch.eye(3).to_sparse()",
-        )
-    ]
-    + ["two(torch.zeros(3))", "two(torch.tensor(0.5))", "two(0.5)"]
-    + [f"phi.polynomial(3)({x})" for x in ("None", "0.5", "np.zeros(3)", "torch.arange(3)", "'a'")],
-    "path": [f"phi.save({x})" for x in ("None", *PATHS, "folder", "folder / 'no' / 'phi.json'", "file / 'phi.json'")]
-    + [f"lab.Spline.load({x})" for x in ("None", *PATHS)],
-    "provenance": [
-        f"phi.save(folder / 'phi.json', {x})"
-        for x in (
-            "{'a': object()}",
-            "'facts'",
-            "{'a': np.zeros(3)}",
-            "{(1, 2): 3}",
-            "[1]",
-            "{'a': HUGE}",
-        )
-    ],
-    "not a saved spline": [
-        f"lab.Spline.load({x})"
-        for x in (
-            "folder",
-            "folder / 'no.json'",
-            "file",
-            "binary",
-            "deep",
-            "wrong_json",
-            "null_json",
-            "ragged_json",
-        )
-    ],
-    "degree": [f"phi.{shape}({x})" for shape in ("polynomial", "chebyshev") for x in (*WHOLE, "None", "5000")],
-    "bandwidth": [f"phi.smoothed({x})" for x in ("None", "'a'", "-1", "float('nan')", "1e9", "[]", "torch.zeros(2)")],
-    "function": ["two.polynomial()", "two.chebyshev()", "two.symmetrized()"],
-    "not finite": ["bad.polynomial()", "bad.chebyshev(3)", "bad.symmetrized()"],
-    "knots on": [
-        "phi + lab.Spline([0.0, 1.0])",
-        "phi - lab.Spline(torch.zeros(2, 4), -2.0, 2.0)",
-        "two - lab.Spline(torch.zeros(3, 5), -2.0, 2.0)",
-    ],
-}
-ZOO = {
-    "name": [
-        f"lab.zoo({x})" for x in ("3", "[]", "b'transformers/memorize'", "{}", "object()", "phi", "0.5", "folder")
-    ],
-    "zoo": [
-        "lab.zoo('nope')",
-        "lab.zoo('')",
-        "lab.zoo('transformers/../../x')",
-        "lab.zoo('x' * 5000)",
-        "lab.zoo('a\\nb')",
-    ],
-    "folder": [f"{f}(folder={x})" for f in ("lab.zoo", "lab.zoo_names") for x in (*PATHS, "folder / 'no'", "file")],
-    "model": [f"lab.swap({x}, nn.GELU, 'relu')" for x in ("None", "3", "nn.GELU", "'model'", "[]", "nn.GELU()")],
-    "old": [
-        f"lab.swap(model, {x}, 'relu')"
-        for x in (
-            "None",
-            "3",
-            "()",
-            "(nn.GELU, 3)",
-            "[nn.GELU]",
-            "nn.GELU()",
-            "{}",
-            "0.5",
-            "phi",
-        )
-    ],
-    "nothing": [f"lab.swap(model, {x}, 'relu')" for x in ("nn.ReLU", "'no.such'", "''", "torch.relu", "print", "int")],
-    "phi": [f"lab.swap(model, nn.GELU, {x})" for x in ("None", "3", "nn.ReLU", "[]", "np.zeros(3)", "{}")],
-    "unknown": [
-        "lab.swap(model, nn.GELU, 'nope')",
-        "lab.swap(model, nn.GELU, '')",
-        "lab.swap(model, nn.GELU, 'x' * 5000)",
-    ],
-    "no/such": ["lab.swap(model, nn.GELU, 'no/such')"],
-    "learnable": [f"lab.swap(model, nn.GELU, phi, learnable={x})" for x in ("'yes'", "3", "[]")]
-    + ["lab.swap(model, nn.GELU, 'relu', learnable=True)"],
-    "shared": [f"lab.swap(model, nn.GELU, phi, shared={x})" for x in ("'yes'", "3", "None")],
-}
-TASKS = (
-    "None",
-    "3",
-    "''",
-    "'nope'",
-    "[]",
-    "b'memorize'",
-    "phi",
-    "object()",
-    "lab",
-    "'x' * 5000",
-    "'a\\nb'",
-    "('memorize',)",
-    "lambda: 0",
-    "'LAPTOP'",
-)
-SCALES = ("None", "3", "''", "'big'", "[]", "b'smoke'", "object()", "'x' * 5000", "{}")
-DEVICES = ("None", "3", "''", "'gpu'", "[]", "'cuda:99'", "torch.device('meta')", "'x' * 5000")
-STORES = ("'folder'", "folder", "3", "[]", "''", "Store", "object()")
-TRAINING = {
-    "modulus": [
-        f"lab.{f}({x}, scale='smoke')"
-        for f in ("search", "train")
-        for x in ("'ab mod ' + '9' * 5000", "'ab mod 1'", "'ab mod 1000000'", "'ab mod 0'")
-    ],
-    "operation": [
-        f"lab.{f}({x}, scale='smoke')"
-        for f in ("search", "train")
-        for x in ("'nope mod 7'", "'a+b in S4'", "'x' * 5000 + ' mod 7'", "'ab mod 7 mod 7'")
-    ],
-    "task": [f"lab.{f}({x}, scale='smoke', progress=False)" for f in ("search", "train") for x in TASKS]
-    + [f"lab.trained({x}, scale='smoke', progress=False)" for x in TASKS]
-    + ["lab.search(Logic(), scale='smoke')", "lab.search(Sraven(), scale='smoke')"],
-    "scale": [
-        f"lab.{f}, scale={x})"
-        for f in (
-            "search('memorize'",
-            "train('ab mod 5'",
-            "train(Logic()",
-            "train('memorize'",
-            "search('ab mod 5'",
-            "trained('logic'",
-            "figure('transformers/fig6'",
-        )
-        for x in SCALES[:5]
-    ]
-    + [f"lab.train('memorize', scale={x})" for x in SCALES[5:]]
-    + [f"lab.scorecard({x})" for x in SCALES[1:]],
-    "device": [
-        f"lab.{f}, scale='smoke', device={x})"
-        for f in ("search('memorize'", "train('ab mod 5'", "trained('logic'", "figure('transformers/fig6'")
-        for x in DEVICES
-    ],
-    "store": [
-        f"lab.{f}, scale='smoke', store={x})"
-        for f in ("search('memorize'", "train('ab mod 5'", "trained('logic'", "figure('transformers/fig6'")
-        for x in STORES
-    ],
-    "seed": [
-        f"lab.{f}, scale='smoke', seed={x})"
-        for f in ("search('memorize'", "search('ab mod 5'", "trained('logic'")
-        for x in (*WHOLE, "None")
-    ],
-    "seeds": [
-        f"lab.{f}, scale='smoke', seeds={x})"
-        for f in ("train('memorize'", "train('ab mod 5'", "train(Logic()", "figure('transformers/fig6'")
-        for x in (*WHOLE, "0", "10**9")
-    ]
-    + ["lab.train('memorize', scale='smoke', seeds=None)"],
-    "steps": [
-        f"lab.train({task}, scale='smoke', steps={x})"
-        for task in ("'memorize'", "'ab mod 5'", "Logic()")
-        for x in (*WHOLE, "0")
-    ],
-    "width": [
-        f"lab.train({task}, scale='smoke', width={x})"
-        for task in ("'memorize'", "'ab mod 5'", "Logic()")
-        for x in (*WHOLE, "0", "10**9")
-    ]
-    + ["lab.train('memorize', scale='smoke', width=33)"],
-    "learn": [
-        f"lab.search({task}, scale='smoke', learn={x})"
-        for task in ("'memorize'", "'ab mod 5'")
-        for x in ("3", "()", "''", "'nope'", "['mlp', 3]", "[[]]", "{}", "0.5", "b'mlp'", "object()", "('mlp', 'nope')")
-    ],
-    "by": [
-        f"lab.search({task}, scale='smoke', by={x})"
-        for task in ("'memorize'", "'ab mod 5'")
-        for x in ("3", "''", "'nope'", "[]", "object()", "True")
-    ]
-    + ["lab.search('memorize', scale='smoke', by='episodes')"],
-    "mlp": [
-        f"lab.train({task}, mlp={x}, scale='smoke')"
-        for task in ("'memorize'", "'ab mod 5'", "Logic()")
-        for x in (
-            "3",
-            "''",
-            "'nope'",
-            "[]",
-            "print",
-            "nn.GELU",
-            "nn.PReLU()",
-            "nn.Linear(2, 2)",
-            "torch.zeros(3)",
-            "'softmax'",
-            "two",
-            "bad",
-            "0.5",
-            "model",
-            "b'gelu'",
-            "'x' * 5000",
-        )
-    ],
-    "attention": [
-        f"lab.train({task}, attention={x}, scale='smoke')"
-        for task in ("'memorize'", "'ab mod 5'", "Logic()")
-        for x in ("None", "3", "''", "'nope'", "[]", "nn.PReLU()", "torch.zeros(3)", "two", "bad")
-    ]
-    + ["lab.train(Sraven(), attention=phi, scale='smoke')"],
-    "method": [
-        f"lab.trained('logic', {x}, scale='smoke')" for x in ("None", "3", "''", "'nope'", "[]", "phi", "b'hyla'")
-    ],
-}
-RESULTS = {
-    "figure": [
-        f"lab.figure({x}, 'smoke')"
-        for x in (
-            "None",
-            "3",
-            "''",
-            "'nope'",
-            "[]",
-            "b'transformers/fig6'",
-            "phi",
-            "'transformers/fig99'",
-            "'x' * 5000",
-            "'../fig6'",
-            "{}",
-        )
-    ],
-    "results": [f"lab.scorecard(results={x})" for x in ("None", *PATHS, "folder / 'no'", "file")],
-    "split": [f"run.accuracy_on({x})" for x in ("None", "3", "''", "'nope'", "[]", "'ood'")]
-    + [f"run.score('accuracy', {x})" for x in ("None", "'nope'", "{}")],
-    "measured": [f"run.score({x}, 'test')" for x in ("None", "3", "''", "'r2'", "[]", "'x' * 5000")],
-    "remembered": ["run.trajectory"],
-    "index": [f"runs[{x}]" for x in ("2", "-3", "1.5", "'a'", "None", "[0]", "np.zeros(2)", "HUGE")],
-    "runs": [f"lab.Runs({x})" for x in ("None", "3", "'ab'", "[1, 2]", "run", "[None]")],
-    "spec": [
-        f"lab.{kind}({x}, Store())" for kind in ("Run", "SearchResult") for x in ("None", "3", "'memorize'", "phi")
-    ],
-    "store": [f"lab.{kind}, {x})" for kind in ("Run(run.spec", "SearchResult(found.spec") for x in ("None", *STORES)],
-    "restart": [f"episodes.of_restart({x})" for x in ("-1", "99", "1.5", "'a'", "[]", "True")],
-    "folder": [f"figure.write({x}, images=False)" for x in ("None", *PATHS, "file", "file / 'a'")],
-    "no runs": ["lab.Runs([]).accuracy", "lab.Runs([]).steps", "lab.Runs([])[0]"],
-    "images": [f"figure.write(folder, images={x}, page=False)" for x in ("'yes'", "None", "3")],
-    "page": [f"figure.write(folder, images=False, page={x})" for x in ("'yes'", "None", "3")],
-}
-COMMANDS = {
-    2: [
-        "figure nope",
-        "figure ../../etc/passwd",
-        "figure {LONG}",
-        "figure transformers/fig6 --scale nope",
-        "figure transformers/fig6 --device nope",
-        "figure transformers/fig6 --seeds 0",
-        "figure transformers/fig6 --seeds -1",
-        "figure transformers/fig6 --seeds 9999999999999999999",
-        "figure transformers/fig6 --scale smoke --out {file}",
-        "figure transformers/fig6 --scale smoke --out {file}/a",
-        "figure transformers/fig6 --scale smoke --out {LONG}",
-        "search memorize --scale smoke --out {LONG}",
-        "sweep memorize --scale smoke --out {LONG}",
-        "search nope",
-        "search {LONG}",
-        "search ab|mod|{DIGITS}",
-        "search nope|mod|7",
-        "search memorize --scale nope",
-        "search memorize --seed -1",
-        "search memorize --seed {MANY}",
-        "search memorize --by episodes",
-        "search memorize --by nope",
-        "search memorize --learn nope",
-        "search ab|mod|5 --scale smoke --by nope",
-        "search memorize --learn shared",
-        "search ab|mod|5 --scale smoke --learn mlp",
-        "search memorize --device nope",
-        "search memorize --scale smoke --out {file}",
-        "finetune nope cola",
-        "finetune {LONG} cola",
-        "sweep nope",
-        "sweep {LONG}",
-        "sweep memorize --scale nope",
-        "sweep memorize --device nope",
-        "sweep memorize --scale smoke --out {file}",
-        "data list nope",
-        "data fetch",
-        "data fetch nope",
-        "data verify {LONG}",
-        "scorecard --scale nope",
-        "scorecard --results {folder}/no",
-        "scorecard --results {file}",
-        "scorecard --results {LONG}",
-        "store export",
-        "store export zzzz",
-        "store export {LONG}",
-        "store list abc",
-        "store verify abc",
-        "store clean abc",
-    ],
-    "usage": [  # the parser of the command line says these in its own frame
-        "nope",
-        "figure",
-        "figure transformers/fig6 --seeds abc",
-        "figure transformers/fig6 --seeds {DIGITS}",
-        "figure transformers/fig6 --nope",
-        "search",
-        "search memorize --seed 1.5",
-        "data nope",
-        "store nope",
-        "doctor nope",
-        "scorecard --nope",
-    ],
+
+def cases_of(table):
+    """Pairs of what is to be named, and a call."""
+    named, calls, over = "", [], True
+    for line in [*table.strip("\n").splitlines(), ""]:
+        depth, text = len(line) - len(line.lstrip()), line.strip()
+        if depth < 4 and over or depth == 0:
+            yield from ((named, call) for call in calls if "?" not in call)
+            calls = []
+        if depth == 0:
+            named = text
+        elif depth == 2:
+            calls.append(text)
+        else:
+            text = " | ".join(GIVEN.get(word, word) for word in text.split(" | "))
+            yield from ((named, call.replace("?", given)) for call in calls for given in text.split(" | "))
+        over = depth == 4
+
+
+CASES = [pytest.param(*case, id=case[1].replace("\\0", "0")) for case in cases_of(TABLE)]
+COMMANDS = {  # by exit code; the parser of the command line says those of usage in its own frame
+    code: [line.strip() for line in words.strip().splitlines()]
+    for code, words in {
+        2: """
+            figure nope
+            figure ../../etc/passwd
+            figure {LONG}
+            figure transformers/fig6 --scale nope
+            figure transformers/fig6 --device nope
+            figure transformers/fig6 --seeds 0
+            figure transformers/fig6 --seeds -1
+            figure transformers/fig6 --seeds 9999999999999999999
+            figure transformers/fig6 --scale smoke --out {file}
+            figure transformers/fig6 --scale smoke --out {file}/a
+            figure transformers/fig6 --scale smoke --out {LONG}
+            search memorize --scale smoke --out {LONG}
+            sweep memorize --scale smoke --out {LONG}
+            search nope
+            search {LONG}
+            search ab|mod|{DIGITS}
+            search nope|mod|7
+            search memorize --scale nope
+            search memorize --seed -1
+            search memorize --seed {MANY}
+            search memorize --by episodes
+            search memorize --by nope
+            search memorize --learn nope
+            search ab|mod|5 --scale smoke --by nope
+            search memorize --learn shared
+            search ab|mod|5 --scale smoke --learn mlp
+            search memorize --device nope
+            search memorize --scale smoke --out {file}
+            finetune nope cola
+            finetune {LONG} cola
+            sweep nope
+            sweep {LONG}
+            sweep memorize --scale nope
+            sweep memorize --device nope
+            sweep memorize --scale smoke --out {file}
+            data list nope
+            data fetch
+            data fetch nope
+            data verify {LONG}
+            scorecard --scale nope
+            scorecard --results {folder}/no
+            scorecard --results {file}
+            scorecard --results {LONG}
+            store export
+            store export zzzz
+            store export {LONG}
+            store list abc
+            store verify abc
+            store clean abc
+        """,
+        "usage": """
+            nope
+            figure
+            figure transformers/fig6 --seeds abc
+            figure transformers/fig6 --seeds {DIGITS}
+            figure transformers/fig6 --nope
+            search
+            search memorize --seed 1.5
+            data nope
+            store nope
+            doctor nope
+            scorecard --nope
+        """,
+    }.items()
 }
 SETTINGS = [  # of the environment: name, value, command
     *[
@@ -425,12 +371,6 @@ SETTINGS = [  # of the environment: name, value, command
         for value in ("0", "-1", "many", "1.5", "{MANY}", "{DIGITS}", "{LONG}")
     ],
     *[("LAB_KERNEL", value, "search memorize --scale smoke --seed 77") for value in ("none", "Native", "{LONG}")],
-]
-CASES = [
-    pytest.param(named, case, id=case.replace("\\0", "0"))
-    for group in (SPLINE, ZOO, TRAINING, RESULTS)
-    for named, cases in group.items()
-    for case in cases
 ]
 
 

@@ -90,6 +90,9 @@ def serve(folder: Path):
         process = subprocess.Popen(command, **places)
         try:
             _wait_until_answers(server, process, log)
+            while not door.exists():
+                assert kernels.poll() is None, log.read_text()[-3000:]
+                time.sleep(0.1)
             yield server
         finally:
             kernels.kill()

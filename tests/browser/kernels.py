@@ -54,8 +54,9 @@ def _serve(place: str) -> None:
 
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the kernels
     with socket.socket(socket.AF_UNIX) as door:
-        door.bind(place)
+        door.bind(f"{place}.shut")
         door.listen()
+        Path(f"{place}.shut").rename(place)  # whoever sees it is answered
         while True:
             end, _ = door.accept()
             asked = json.loads(end.makefile().readline())

@@ -1,3 +1,4 @@
+# ruff: noqa: F401  (names that the cases speak of)
 """Whatever a probe is given that it cannot use, it says so in one line that names the argument."""
 
 import re
@@ -36,8 +37,6 @@ class Probable(nn.Module):
 
 
 TEXT = Text("moby_dick", context=8)
-NO_TEXT = {"None": None, "name": "moby_dick", "number": 3}
-NO_WORDS = {"None": None, "number": 3, "list": ["Call"], "nothing": ""}
 
 
 class Tokens(nn.Module):
@@ -66,375 +65,184 @@ def with_nan(x):
     return x
 
 
-# What no array can be made of, and arrays that no probe of numbers can use.
-NO_ARRAY = {
-    "None": None,
-    "text": "abc",
-    "function": np.sin,
-    "class": nn.Linear,
-    "object": object(),
-    "dict": {"a": 1},
-    "module": NET,
-    "generator": (i for i in range(3)),
-}
-NO_NUMBERS = NO_ARRAY | {
-    "words": np.array(["a", "b"]),
-    "ragged": [[1.0, 2.0], [3.0]],
-    "empty": np.zeros((0, 3)),
-    "complex": X + 1j,
-    "complex tensor": torch.complex(torch.ones(40, 3), torch.ones(40, 3)),
-    "objects": np.array([[object()] * 3] * 40),
-    "NaN": with_nan(X),
-    "infinite": np.full((40, 3), np.inf),
-    "number": 3.0,
-    "four axes": np.zeros((2, 0, 2, 2)),
-    "None inside": [[1.0, None, 2.0]] * 40,
-    "dates": np.full((40, 3), np.datetime64("2020-01-01")),
-}
-NO_LABELS = {
-    "text": "abc",
-    "function": np.sin,
-    "short": LABELS[:-1],
-    "three axes": np.zeros((40, 1, 1)),
-    "NaN": with_nan(LABELS),
-    "None inside": [None, *LABELS[1:]],
-    "mixed": np.array(["a", *LABELS[1:]], dtype=object),
-    "empty": [],
-    "object": object(),
-    "complex": LABELS + 1j,
-}
-NO_COUNT = {
-    "None": None,
-    "text": "5",
-    "fraction": 2.5,
-    "negative": -1,
-    "True": True,
-    "array": np.ones(3),
-    "NaN": np.nan,
-    "function": np.sin,
-}
-NO_NUMBER = {"text": "1", "NaN": np.nan, "infinite": np.inf, "complex": 1j, "array": np.ones(3), "negative": -1.0}
-NO_FLAG = {"None": None, "text": "no", "number": 2}
-NO_MODEL = {"None": None, "text": "gpt2", "number": 3.0, "list": [NET], "class": nn.Linear, "array": X}
-NO_FUNCTION = {"None": None, "text": "gelu", "number": 3.0, "array": X}
-BAD_FUNCTION = {
-    "breaks": broken,
-    "gives None": lambda x: None,
-    "gives text": lambda x: "abc",
-    "gives too few": lambda x: x[:1],
-    "gives one": lambda x: 1.0,
-    "gives a dict": lambda x: {"logits": x},
-    "complex": lambda x: x[:, 0] + 1j,
-    "not finite": lambda x: x[:, 0] * np.nan,
-    "reads tokens": Tokens(),
-    "reads five inputs": nn.Linear(5, 1),
-    "two runs": MLP((3, 2), [0, 1], nn.ReLU()),
-    "gives words": lambda x: np.array(["a"] * len(x)),
-    "gives nothing": lambda x: x[:, :0],
-}
-ANY_FUNCTION = NO_FUNCTION | {"class": nn.Linear} | BAD_FUNCTION
+# Values by name, as what no array can be made of. Below: calls that are right, and what their arguments must refuse.
+GIVEN = """
+NO_TEXT: None | 'moby_dick' | 3
+NO_WORDS: None | 3 | ['Call'] | ''
+NO_ARRAY: None | 'abc' | np.sin | nn.Linear | object() | {'a': 1} | NET | (i for i in range(3))
+NO_NUMBERS: *NO_ARRAY | np.array(['a', 'b']) | [[1.0, 2.0], [3.0]] | np.zeros((0, 3)) | X + 1j |
+  torch.complex(torch.ones(40, 3), torch.ones(40, 3)) | np.array([[object()] * 3] * 40) | with_nan(X) |
+  np.full((40, 3), np.inf) | 3.0 | np.zeros((2, 0, 2, 2)) | [[1.0, None, 2.0]] * 40 |
+  np.full((40, 3), np.datetime64('2020-01-01'))
+NO_LABELS: 'abc' | np.sin | LABELS[:-1] | np.zeros((40, 1, 1)) | with_nan(LABELS) | [None, *LABELS[1:]] |
+  np.array(['a', *LABELS[1:]], dtype=object) | [] | object() | LABELS + 1j
+NO_COUNT: None | '5' | 2.5 | -1 | True | np.ones(3) | np.nan | np.sin
+NO_NUMBER: '1' | np.nan | np.inf | 1j | np.ones(3) | -1.0
+NO_FLAG: None | 'no' | 2
+NO_MODEL: None | 'gpt2' | 3.0 | [NET] | nn.Linear | X
+NO_FUNCTION: None | 'gelu' | 3.0 | X
+BAD_FUNCTION: broken | lambda x: None | lambda x: 'abc' | lambda x: x[:1] | lambda x: 1.0 | lambda x: {'logits': x} |
+  lambda x: x[:, 0] + 1j | lambda x: x[:, 0] * np.nan | Tokens() | nn.Linear(5, 1) | MLP((3, 2), [0, 1], nn.ReLU()) |
+  lambda x: np.array(['a'] * len(x)) | lambda x: x[:, :0]
+ANY_FUNCTION: *NO_FUNCTION | nn.Linear | *BAD_FUNCTION
+CODES: *NO_NUMBERS | np.zeros(40)
+"""
+GRID = """
+probes.latent_codes(model=SCORES, query=-1, key=-1)
+  model: *NO_ARRAY | 3.0 | [] | X | np.array(['a']) | SCORES + 1j | ['a', 'b'] | [SCORES, SCORES[:3]] | SCORES[:0] |
+    Fused() | nn.Transformer
+  layer: None | 'last' | 1.5 | 7 | True | [0]
+  query: None | 'last' | 0.5 | 9 | [0] * 5 | ['a'] * 6 | np.nan | True | 1j
+  key: None | -9 | object() | [[0], [0, 1]]
+  run: 5 | None | 'first' | 0.5 | True
+  normalized: *NO_FLAG
+  batch: *NO_COUNT | 0
+probes.codes_by_layer(model=[SCORES])
+  model: *NO_ARRAY
+  run: 1
+probes.embed(codes=X, method='pca')
+  codes: *CODES | np.ones((40, 3)) | np.ones((1, 3))
+  method: None | 'mds' | 3 | ['pca']
+  seed: *NO_COUNT | 2 ** 40
+  neighbours: *NO_COUNT | 20
+probes.decode(codes=X, labels=LABELS, groups=GROUPS, shuffles=1, resamples=2)
+  codes: *CODES
+  labels: *NO_LABELS | None | X | np.zeros(40)
+  groups: *NO_LABELS | np.zeros(40)
+  seed: *NO_COUNT
+  shuffles: *NO_COUNT
+  resamples: *NO_COUNT
+  held_out: *NO_NUMBER | None | 0 | 1
+  balanced: *NO_FLAG
+  train: 'half' | LABELS | np.zeros(40, bool) | np.ones(40, bool) | LABELS == 1 | np.ones(3, bool)
+  test: 'half' | LABELS | np.ones(40, bool) | LABELS == 1
+probes.code_similarity(codes=X, labels=LABELS)
+  codes: *CODES
+  labels: *NO_LABELS | None
+probes.contrast(codes=X, a=np.arange(10), b=np.arange(20, 30), traits=np.eye(40) == 1, shuffles=1)
+  codes: *CODES
+  a: *NO_ARRAY | np.arange(35, 45) | np.arange(10) + 0.5 | [1, 2] | np.arange(15, 25) | np.zeros((10, 2), int)
+  b: None | ['a'] * 10
+  groups: *NO_LABELS
+  seed: *NO_COUNT
+  shuffles: *NO_COUNT
+  traits: *NO_ARRAY | np.ones((3, 2)) | np.ones((40, 0)) | with_nan(np.eye(40)) | X | np.full((40, 2), 'a')
+probes.total_variation(f=NET, points=X, paths=3, samples=5)
+  f: *ANY_FUNCTION
+  points: *NO_NUMBERS
+  labels: *NO_LABELS | np.zeros(40)
+  paths: *NO_COUNT
+  samples: *NO_COUNT | 2
+  seed: *NO_COUNT
+probes.fourier_complexity(f=NET, points=X, paths=3, samples=5)
+  f: *ANY_FUNCTION
+  points: *NO_NUMBERS
+  labels: *NO_LABELS | np.zeros(40)
+  paths: *NO_COUNT
+  samples: *NO_COUNT | 2
+  seed: *NO_COUNT
+probes.slice_1d(f=NET, a=X[0], b=X[1], samples=3)
+  f: *ANY_FUNCTION
+  a: *NO_NUMBERS | np.zeros(4)
+  b: *NO_NUMBERS
+  samples: *NO_COUNT | 1
+probes.slice_2d(f=NET, x=X[0], dims=(0, 1), grid=3)
+  f: *ANY_FUNCTION
+  x: *NO_NUMBERS
+  grid: *NO_COUNT | 1
+  dims: 'xy' | 0 | (0,) | (1, 1) | (0, 9) | (0.5, 1) | (0, None) | ('x', 'y') | (True, False)
+  bounds: 'wide' | 1.0 | (1.0,) | (1.0, -1.0) | (np.nan, 1.0) | ('a', 'b') | (None, 1.0) | (0, 1, 2) | (0, 1j)
+probes.alignment(plane=SLICE)
+  plane: None | X | 'slice' | HAT
+probes.landscape(model=NET, measures={'loss': probes.Loss(X, LABELS)}, directions='random', grid=2)
+  model: *NO_MODEL | np.sin | nn.ReLU()
+  measures: None | probes.Loss(X, LABELS) | 'loss' | {} | [np.sin] | {'loss': 3.0} | {1: probes.Loss(X, LABELS)} |
+    {'loss': broken} | {'loss': lambda m: None} | {'loss': lambda m: 'abc'} | {'loss': lambda m: np.ones(3)} |
+    {'loss': lambda m: 1j} | {'loss': probes.Loss(np.zeros((3, 7)), np.zeros(3))}
+  directions: None | 'up' | 3 | np.zeros((3, 8)) | ['a', 'b'] | np.zeros((2, 3)) | np.ones((2, 8)) | 'pca' |
+    np.full((2, 8), np.nan) | np.ones((2, 8)) * 1j | [[1.0], [1.0, 2.0]]
+  trajectory: 'long' | np.zeros((4, 3)) | np.full((4, 8), np.nan) | [[1.0], [1.0, 2.0]] | np.ones((4, 8)) * 1j | [] |
+    3.0 | [['a'] * 8] * 4
+  grid: *NO_COUNT | 1
+  radius: *NO_NUMBER | None | 0
+  seed: *NO_COUNT
+  normalize: None | 'neuron' | 3
+  chunk: '5' | 0 | 2.5 | True | np.ones(3)
+  progress: 'bar' | 3
+cost(functions={'relu': torch.relu}, elements=4, repeats=1)
+  functions: None | torch.relu | {} | 'relu' | {'a': 3} | {'a': broken} | {'a': lambda x: None} |
+    {'a': lambda x: x.sum()} | {'a': lambda x: x.detach()}
+  elements: *NO_COUNT | 0
+  repeats: *NO_COUNT | 0
+  seed: *NO_COUNT
+  spread: *NO_NUMBER
+  dtype: None | 'float32' | torch.int64
+  device: 'gpu' | 3.5
+  backward: *NO_FLAG
+profile(phi=torch.tanh)
+  phi: None | 'gelu' | 3.0 | broken | lambda x: None | lambda x: x * 1j | torch.sum | nn.GELU
+  low: '1' | np.nan | np.inf | 1j | np.ones(3) | None | 30.0
+  samples: *NO_COUNT | 1
+counts(inputs=X, low=-1.0, high=1.0, points=5)
+  inputs: *NO_ARRAY | with_nan(X) | ['a'] | X * 1j
+  low: 'a' | 2.0 | np.nan
+  points: *NO_COUNT | 1
+received(inputs=X, shape=HAT)
+  inputs: *NO_ARRAY | []
+  shape: None | X
+wave(x=AXIS, y=np.sin(9 * AXIS))
+  x: *NO_NUMBERS | AXIS ** 3 | np.zeros(20)
+  y: *NO_NUMBERS | AXIS[:-1] | with_nan(AXIS)
+  weights: 'abc' | -np.ones(20) | np.zeros(20) | with_nan(AXIS) | np.ones(3) | AXIS * 1j
+portrait(phi=nn.Tanh(), grid=3, samples=3)
+  phi: None | 'gelu' | torch.tanh | nn.GELU | 3.0 | nn.Linear(2, 3)
+  seed: *NO_COUNT
+  scale: *NO_NUMBER | None
+  grid: *NO_COUNT | 1
+  samples: *NO_COUNT | 1
+probes.token_losses(model=Probable(), task=TEXT, text='Call me Ishmael.')
+  model: *NO_MODEL
+  task: *NO_TEXT
+  text: *NO_WORDS | 'C'
+  run: *NO_COUNT | 1
+probes.continuation(model=Probable(), task=TEXT, prompt='Call', count=3)
+  model: *NO_MODEL
+  task: *NO_TEXT
+  prompt: *NO_WORDS
+  count: *NO_COUNT | 0
+  temperature: *NO_NUMBER
+  seed: *NO_COUNT
+  run: *NO_COUNT | 1
+variation(phi=nn.Tanh())
+  phi: None | nn.GELU
+  seed: *NO_COUNT
+  scale: *NO_NUMBER
+"""
 
-PATHS = {
-    "points": NO_NUMBERS,
-    "labels": NO_LABELS | {"one label": np.zeros(40)},
-    "paths": NO_COUNT,
-    "samples": NO_COUNT | {"two": 2},
-    "seed": NO_COUNT,
-}
-CODES = NO_NUMBERS | {"vector": np.zeros(40)}
 
-# By probe: a call that is right, and for each argument what it must refuse.
-GRID = {
-    probes.latent_codes: (
-        {"model": SCORES, "query": -1, "key": -1},
-        {
-            "model": NO_ARRAY
-            | {
-                "number": 3.0,
-                "no layers": [],
-                "codes": X,
-                "words": np.array(["a"]),
-                "complex": SCORES + 1j,
-                "list of text": ["a", "b"],
-                "layers of other sizes": [SCORES, SCORES[:3]],
-                "empty": SCORES[:0],
-                "breaks": Fused(),
-                "class": nn.Transformer,
-            },
-            "layer": {"None": None, "text": "last", "fraction": 1.5, "outside": 7, "True": True, "list": [0]},
-            "query": {
-                "None": None,
-                "text": "last",
-                "fraction": 0.5,
-                "outside": 9,
-                "one too few": [0] * 5,
-                "words": ["a"] * 6,
-                "NaN": np.nan,
-                "True": True,
-                "complex": 1j,
-            },
-            "key": {"None": None, "outside": -9, "object": object(), "ragged": [[0], [0, 1]]},
-            "run": {"no run axis": 5, "None": None, "text": "first", "fraction": 0.5, "True": True},
-            "normalized": NO_FLAG,
-            "batch": NO_COUNT | {"zero": 0},
-        },
-    ),
-    probes.codes_by_layer: ({"model": [SCORES]}, {"model": NO_ARRAY, "run": {"no run axis": 1}}),
-    probes.embed: (
-        {"codes": X, "method": "pca"},
-        {
-            "codes": CODES | {"all the same": np.ones((40, 3)), "one": np.ones((1, 3))},
-            "method": {"None": None, "unknown": "mds", "number": 3, "list": ["pca"]},
-            "seed": NO_COUNT | {"huge": 2**40},
-            "neighbours": NO_COUNT | {"too many": 20},
-        },
-    ),
-    probes.decode: (
-        {"codes": X, "labels": LABELS, "groups": GROUPS, "shuffles": 1, "resamples": 2},
-        {
-            "codes": CODES,
-            "labels": NO_LABELS | {"None": None, "numbers as columns": X, "one class": np.zeros(40)},
-            "groups": NO_LABELS | {"one group": np.zeros(40)},
-            "seed": NO_COUNT,
-            "shuffles": NO_COUNT,
-            "resamples": NO_COUNT,
-            "held_out": NO_NUMBER | {"None": None, "nothing": 0, "all": 1},
-            "balanced": NO_FLAG,
-            "train": {
-                "text": "half",
-                "numbers": LABELS,
-                "none of them": np.zeros(40, bool),
-                "all": np.ones(40, bool),
-                "crossing groups": LABELS == 1,
-                "short": np.ones(3, bool),
-            },
-            "test": {"text": "half", "numbers": LABELS, "all": np.ones(40, bool), "crossing groups": LABELS == 1},
-        },
-    ),
-    probes.code_similarity: ({"codes": X, "labels": LABELS}, {"codes": CODES, "labels": NO_LABELS | {"None": None}}),
-    probes.contrast: (
-        {"codes": X, "a": np.arange(10), "b": np.arange(20, 30), "traits": np.eye(40) == 1, "shuffles": 1},
-        {
-            "codes": CODES,
-            "a": NO_ARRAY
-            | {
-                "outside": np.arange(35, 45),
-                "fractions": np.arange(10) + 0.5,
-                "few": [1, 2],
-                "common": np.arange(15, 25),
-                "two axes": np.zeros((10, 2), int),
-            },
-            "b": {"None": None, "words": ["a"] * 10},
-            "groups": NO_LABELS,
-            "seed": NO_COUNT,
-            "shuffles": NO_COUNT,
-            "traits": NO_ARRAY
-            | {
-                "short": np.ones((3, 2)),
-                "no traits": np.ones((40, 0)),
-                "NaN": with_nan(np.eye(40)),
-                "numbers": X,
-                "words": np.full((40, 2), "a"),
-            },
-        },
-    ),
-    probes.total_variation: ({"f": NET, "points": X, "paths": 3, "samples": 5}, {"f": ANY_FUNCTION, **PATHS}),
-    probes.fourier_complexity: ({"f": NET, "points": X, "paths": 3, "samples": 5}, {"f": ANY_FUNCTION, **PATHS}),
-    probes.slice_1d: (
-        {"f": NET, "a": X[0], "b": X[1], "samples": 3},
-        {
-            "f": ANY_FUNCTION,
-            "a": NO_NUMBERS | {"longer": np.zeros(4)},
-            "b": NO_NUMBERS,
-            "samples": NO_COUNT | {"one": 1},
-        },
-    ),
-    probes.slice_2d: (
-        {"f": NET, "x": X[0], "dims": (0, 1), "grid": 3},
-        {
-            "f": ANY_FUNCTION,
-            "x": NO_NUMBERS,
-            "grid": NO_COUNT | {"one": 1},
-            "dims": {
-                "text": "xy",
-                "number": 0,
-                "one": (0,),
-                "the same": (1, 1),
-                "outside": (0, 9),
-                "fractions": (0.5, 1),
-                "None inside": (0, None),
-                "words": ("x", "y"),
-                "True": (True, False),
-            },
-            "bounds": {
-                "text": "wide",
-                "number": 1.0,
-                "one": (1.0,),
-                "turned": (1.0, -1.0),
-                "NaN": (np.nan, 1.0),
-                "words": ("a", "b"),
-                "None inside": (None, 1.0),
-                "three": (0, 1, 2),
-                "complex": (0, 1j),
-            },
-        },
-    ),
-    probes.alignment: ({"plane": SLICE}, {"plane": {"None": None, "array": X, "text": "slice", "line": HAT}}),
-    probes.landscape: (
-        {"model": NET, "measures": {"loss": probes.Loss(X, LABELS)}, "directions": "random", "grid": 2},
-        {
-            "model": NO_MODEL | {"function": np.sin, "no weights": nn.ReLU()},
-            "measures": {
-                "None": None,
-                "function": probes.Loss(X, LABELS),
-                "text": "loss",
-                "empty": {},
-                "list": [np.sin],
-                "no functions": {"loss": 3.0},
-                "names of numbers": {1: probes.Loss(X, LABELS)},
-                "breaks": {"loss": broken},
-                "gives None": {"loss": lambda m: None},
-                "gives text": {"loss": lambda m: "abc"},
-                "gives many": {"loss": lambda m: np.ones(3)},
-                "complex": {"loss": lambda m: 1j},
-                "wrong inputs": {"loss": probes.Loss(np.zeros((3, 7)), np.zeros(3))},
-            },
-            "directions": {
-                "None": None,
-                "unknown": "up",
-                "number": 3,
-                "three": np.zeros((3, 8)),
-                "words": ["a", "b"],
-                "short": np.zeros((2, 3)),
-                "the same": np.ones((2, 8)),
-                "needs a trajectory": "pca",
-                "NaN": np.full((2, 8), np.nan),
-                "complex": np.ones((2, 8)) * 1j,
-                "ragged": [[1.0], [1.0, 2.0]],
-            },
-            "trajectory": {
-                "text": "long",
-                "short": np.zeros((4, 3)),
-                "NaN": np.full((4, 8), np.nan),
-                "ragged": [[1.0], [1.0, 2.0]],
-                "complex": np.ones((4, 8)) * 1j,
-                "empty": [],
-                "number": 3.0,
-                "words": [["a"] * 8] * 4,
-            },
-            "grid": NO_COUNT | {"one": 1},
-            "radius": NO_NUMBER | {"None": None, "zero": 0},
-            "seed": NO_COUNT,
-            "normalize": {"None": None, "unknown": "neuron", "number": 3},
-            "chunk": {"text": "5", "zero": 0, "fraction": 2.5, "True": True, "array": np.ones(3)},
-            "progress": {"text": "bar", "number": 3},
-        },
-    ),
-    cost: (
-        {"functions": {"relu": torch.relu}, "elements": 4, "repeats": 1},
-        {
-            "functions": {
-                "None": None,
-                "function": torch.relu,
-                "empty": {},
-                "text": "relu",
-                "no functions": {"a": 3},
-                "breaks": {"a": broken},
-                "gives None": {"a": lambda x: None},
-                "gives one": {"a": lambda x: x.sum()},
-                "no gradient": {"a": lambda x: x.detach()},
-            },
-            "elements": NO_COUNT | {"zero": 0},
-            "repeats": NO_COUNT | {"zero": 0},
-            "seed": NO_COUNT,
-            "spread": NO_NUMBER,
-            "dtype": {"None": None, "text": "float32", "whole": torch.int64},
-            "device": {"text": "gpu", "number": 3.5},
-            "backward": NO_FLAG,
-        },
-    ),
-    profile: (
-        {"phi": torch.tanh},
-        {
-            "phi": {
-                "None": None,
-                "text": "gelu",
-                "number": 3.0,
-                "breaks": broken,
-                "gives None": lambda x: None,
-                "complex": lambda x: x * 1j,
-                "sums": torch.sum,
-                "class": nn.GELU,
-            },
-            "low": {k: v for k, v in NO_NUMBER.items() if k != "negative"} | {"None": None, "above high": 30.0},
-            "samples": NO_COUNT | {"one": 1},
-        },
-    ),
-    counts: (
-        {"inputs": X, "low": -1.0, "high": 1.0, "points": 5},
-        {
-            "inputs": NO_ARRAY | {"NaN": with_nan(X), "words": ["a"], "complex": X * 1j},
-            "low": {"text": "a", "above": 2.0, "NaN": np.nan},
-            "points": NO_COUNT | {"one": 1},
-        },
-    ),
-    received: ({"inputs": X, "shape": HAT}, {"inputs": NO_ARRAY | {"empty": []}, "shape": {"None": None, "array": X}}),
-    wave: (
-        {"x": AXIS, "y": np.sin(9 * AXIS)},
-        {
-            "x": NO_NUMBERS | {"uneven": AXIS**3, "constant": np.zeros(20)},
-            "y": NO_NUMBERS | {"short": AXIS[:-1], "NaN": with_nan(AXIS)},
-            "weights": {
-                "text": "abc",
-                "negative": -np.ones(20),
-                "none": np.zeros(20),
-                "NaN": with_nan(AXIS),
-                "short": np.ones(3),
-                "complex": AXIS * 1j,
-            },
-        },
-    ),
-    portrait: (
-        {"phi": nn.Tanh(), "grid": 3, "samples": 3},
-        {
-            "phi": {
-                "None": None,
-                "text": "gelu",
-                "function": torch.tanh,
-                "class": nn.GELU,
-                "number": 3.0,
-                "sums": nn.Linear(2, 3),
-            },
-            "seed": NO_COUNT,
-            "scale": NO_NUMBER | {"None": None},
-            "grid": NO_COUNT | {"one": 1},
-            "samples": NO_COUNT | {"one": 1},
-        },
-    ),
-    probes.token_losses: (
-        {"model": Probable(), "task": TEXT, "text": "Call me Ishmael."},
-        {"model": NO_MODEL, "task": NO_TEXT, "text": NO_WORDS | {"one character": "C"}, "run": NO_COUNT | {"one": 1}},
-    ),
-    probes.continuation: (
-        {"model": Probable(), "task": TEXT, "prompt": "Call", "count": 3},
-        {
-            "model": NO_MODEL,
-            "task": NO_TEXT,
-            "prompt": NO_WORDS,
-            "count": NO_COUNT | {"zero": 0},
-            "temperature": NO_NUMBER,
-            "seed": NO_COUNT,
-            "run": NO_COUNT | {"one": 1},
-        },
-    ),
-    variation: ({"phi": nn.Tanh()}, {"phi": {"None": None, "class": nn.GELU}, "seed": NO_COUNT, "scale": NO_NUMBER}),
-}
-CASES = [
-    pytest.param(probe, name, wrong, id=f"{probe.__name__}-{name}-{kind}".replace(" ", "_"))
-    for probe, (_, arguments) in GRID.items()
-    for name, kinds in arguments.items()
-    for kind, wrong in kinds.items()
-]
+def read(text, known):
+    """Lines `name: value | value …` as names and lists of values; *NAME is all of a list that is known."""
+    whole = re.sub(r"\|\n +", "| ", text.strip())
+    for name, values in (line.strip().split(": ", 1) for line in whole.splitlines()):
+        known[name] = []
+        for value in values.split(" | "):
+            known[name] += known[value[1:]] if value[0] == "*" else [eval(value, globals())]
+    return known
+
+
+GIVEN = read(GIVEN, {})
+CALLS, CASES = {}, []  # by probe: arguments that are right; and probe, argument, value
+for block in re.split(r"\n(?=\w)", GRID.strip()):
+    call, _, arguments = block.partition("\n")
+    name, _, right = call.partition("(")
+    probe = eval(name)
+    CALLS[probe] = eval(f"dict({right}")
+    for argument, values in read(arguments, dict(GIVEN)).items():
+        if argument not in GIVEN:
+            CASES += [
+                pytest.param(probe, argument, value, id=f"{probe.__name__}-{argument}-{number}")
+                for number, value in enumerate(values)
+            ]
 
 
 def one_line(error):
@@ -445,21 +253,21 @@ def one_line(error):
     return text
 
 
-@pytest.mark.parametrize("probe", GRID, ids=lambda probe: probe.__name__)
+@pytest.mark.parametrize("probe", CALLS, ids=lambda probe: probe.__name__)
 def test_a_call_that_is_right_is_answered(probe):
-    assert probe(**GRID[probe][0]) is not None
+    assert probe(**CALLS[probe]) is not None
 
 
 @pytest.mark.parametrize(("probe", "name", "wrong"), CASES)
 def test_what_cannot_be_used_is_named_in_one_line(probe, name, wrong):
     with pytest.raises(ArgumentError) as raised:
-        probe(**GRID[probe][0] | {name: wrong})
+        probe(**CALLS[probe] | {name: wrong})
     one_line(raised.value)
 
 
 def test_there_are_cases_of_every_public_probe():
     public = {value for name in probes.__all__ if not isinstance(value := getattr(probes, name), type)}
-    assert public <= set(GRID) and len(CASES) >= 100
+    assert public <= set(CALLS) and len(CASES) >= 100
 
 
 MEASURES = {
@@ -475,7 +283,7 @@ MEASURES = {
     "Loss-runs": [lambda: probes.Loss(X, LABELS, runs="no")],
     "Loss-model": [
         lambda wrong=wrong: probes.Loss(X, LABELS)(wrong)
-        for wrong in (*NO_MODEL.values(), np.sin, nn.Linear(7, 2), Tokens())
+        for wrong in (*GIVEN["NO_MODEL"], np.sin, nn.Linear(7, 2), Tokens())
     ],
     "Loss-classes": [
         lambda wrong=wrong: probes.Loss(X, wrong)(NET)
@@ -485,14 +293,14 @@ MEASURES = {
         lambda wrong=wrong: probes.Loss(X, LABELS, wrong)(NET)
         for wrong in (broken, lambda y, t: None, lambda y, t: "abc", lambda y, t: y)
     ],
-    "Variation-points": [lambda wrong=wrong: probes.Variation(wrong)(NET) for wrong in NO_NUMBERS.values()],
-    "Variation-labels": [lambda wrong=wrong: probes.Variation(X, wrong)(NET) for wrong in NO_LABELS.values()],
-    "Variation-paths": [lambda wrong=wrong: probes.Variation(X, paths=wrong)(NET) for wrong in NO_COUNT.values()],
-    "Variation-samples": [lambda wrong=wrong: probes.Variation(X, samples=wrong)(NET) for wrong in NO_COUNT.values()],
+    "Variation-points": [lambda wrong=wrong: probes.Variation(wrong)(NET) for wrong in GIVEN["NO_NUMBERS"]],
+    "Variation-labels": [lambda wrong=wrong: probes.Variation(X, wrong)(NET) for wrong in GIVEN["NO_LABELS"]],
+    "Variation-paths": [lambda wrong=wrong: probes.Variation(X, paths=wrong)(NET) for wrong in GIVEN["NO_COUNT"]],
+    "Variation-samples": [lambda wrong=wrong: probes.Variation(X, samples=wrong)(NET) for wrong in GIVEN["NO_COUNT"]],
     "Variation-model": [
-        lambda wrong=wrong: probes.Variation(X)(wrong) for wrong in (*NO_MODEL.values(), Tokens(), nn.Linear(5, 1))
+        lambda wrong=wrong: probes.Variation(X)(wrong) for wrong in (*GIVEN["NO_MODEL"], Tokens(), nn.Linear(5, 1))
     ],
-    "Frequency-seed": [lambda wrong=wrong: probes.Frequency(X, seed=wrong)(NET) for wrong in NO_COUNT.values()],
+    "Frequency-seed": [lambda wrong=wrong: probes.Frequency(X, seed=wrong)(NET) for wrong in GIVEN["NO_COUNT"]],
 }
 
 

@@ -22,6 +22,10 @@ settings.load_profile("lab")
 
 
 HERE = Path(__file__).parent
+MARKED = {
+    mark: tuple([HERE / name for name in names] for names in lists)
+    for mark, lists in {"numerical": (NUMERICAL, NOT_NUMERICAL), "kernel": (KERNEL, ())}.items()
+}
 ROOMY = 12e9  # bytes of memory: a worker takes up to two gigabytes, and so do a browser and the notebooks in it
 
 
@@ -40,10 +44,23 @@ def pytest_collection_modifyitems(items):
     if "PYTEST_XDIST_WORKER" in os.environ:
         items.sort(key=_rank)
     for item in items:
-        for mark, among, but in (("numerical", NUMERICAL, NOT_NUMERICAL), ("kernel", KERNEL, ())):
-            if any(item.path.is_relative_to(HERE / name) for name in among):
-                if not any(item.path.is_relative_to(HERE / name) for name in but):
-                    item.add_marker(mark)
+        for mark in MARKED:
+            if _has(item.path, mark):
+                item.add_marker(mark)
+
+
+def _has(path, mark):
+    """Whether the tests in this file have a mark."""
+    names, but = MARKED[mark]
+    return any(map(path.is_relative_to, names)) and not any(map(path.is_relative_to, but))
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Where tests of one mark are asked for, files without any are not even imported."""
+    mark = config.option.markexpr
+    if mark in MARKED and collection_path.name.startswith("test_") and not _has(collection_path, mark):
+        return collection_path.is_file() or None
+    return None
 
 
 @pytest.hookimpl(wrapper=True)

@@ -65,7 +65,7 @@ input
     None | 0.5 | np.zeros(3) | torch.arange(3) | 'a'
 path
   phi.save(?)
-    None | PATHS | folder | folder / 'no' / 'phi.json' | file / 'phi.json'
+    None | PATHS | folder | file / 'phi.json'
   lab.Spline.load(?)
     None | PATHS
 provenance

@@ -157,6 +157,14 @@ WATCH = """plot => {
 AWAIT = """limit => Promise.race([
   window.labRedraw, new Promise(resolve => setTimeout(() => resolve(null), limit))])"""
 
+# Ends when nothing of a plot has changed for a moment: what the last key set off is drawn.
+STILL = """plot => new Promise(resolve => {
+  const end = () => { observer.disconnect(); resolve(); };
+  let timer = setTimeout(end, 100);
+  const observer = new MutationObserver(() => { clearTimeout(timer); timer = setTimeout(end, 100); });
+  observer.observe(plot, {subtree: true, childList: true, attributes: true, characterData: true});
+})"""
+
 # A point of a plot's data, in pixels of the page; nulls as long as its axes do not know the point, or the widget around
 # it does not listen yet, which it does only some time after it has drawn.
 PIXEL = """(plot, [x, y, subplot]) => {
@@ -328,6 +336,10 @@ class Notebook:
         """What a figure shows, as text: equal texts look the same."""
         return plot.evaluate(DRAWN)
 
+    def still(self, plot: Locator) -> None:
+        """Wait until a figure changes no more."""
+        plot.evaluate(STILL)
+
     def redraw(self, plot: Locator, action, timeout: float = LOOK) -> float:
         """Milliseconds from the key or mouse press in `action()` to the frame that shows `plot` changed."""
         plot.evaluate(WATCH)
@@ -370,7 +382,8 @@ class Notebook:
         length = "document.querySelector('.jp-WindowedPanel-inner')?.scrollHeight ?? 800"
         height = self.page.evaluate(length)
         self.page.set_viewport_size({"width": size["width"], "height": min(height + 200, 16_000)})
-        self.page.wait_for_timeout(300)  # figures follow the size of the window
+        for plot in self.page.locator(".js-plotly-plot:visible").all():
+            self.still(plot)  # figures follow the size of the window
         self.page.screenshot(path=path)
         self.page.set_viewport_size(size)
 

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from tests.browser.jupyter import RUN, notebook_of
 
-PRESSES = 20
+PRESSES = 5
 EDIT = """
 import lab
 
@@ -65,7 +65,7 @@ def test_a_drag_of_a_knot_changes_the_slice_of_a_network(editing, redraws):
     lab.until(lambda: plot.evaluate(DRAWN_SLICE) == drawn, "the old slice is drawn")
 
     def again(number):
-        lab.page.wait_for_timeout(300)  # what the last one set off is drawn
+        lab.still(plot)
         drag(lab, box, x, y, y + 12 * (-1) ** number)
 
     redraws("drag of a knot", lab, plot, [lambda number=number: again(number) for number in range(PRESSES)])
@@ -118,7 +118,7 @@ def test_keys_move_a_knot_and_buttons_the_whole_function(editing, redraws):
     expect(svg).not_to_have_attribute("aria-valuetext", before)
 
     def key():
-        lab.page.wait_for_timeout(300)
+        lab.still(plot)
         svg.press("ArrowUp")
 
     redraws("key in the editor", lab, plot, [key] * PRESSES)
@@ -126,10 +126,10 @@ def test_keys_move_a_knot_and_buttons_the_whole_function(editing, redraws):
     smooth = lab.slider("smooth")
 
     def slide():
-        lab.page.wait_for_timeout(300)
+        lab.still(plot)
         smooth.press("ArrowRight")
 
-    redraws("smoothing", lab, plot, [slide] * 8)
+    redraws("smoothing", lab, plot, [slide] * PRESSES)
     for name in ("mirror x", "mirror y", "symmetrize", "undo", "redo", "reset"):
         curve = svg.evaluate(CURVE)
         lab.button(name).click()

@@ -58,10 +58,13 @@ ipywidgets.VBox([menu, button, output])
 """
 
 
-def test_a_slider_key_redraws_the_figure(open_notebook):
-    lab = open_notebook(notebook_of(SLIDER))
+def test_keys_and_clicks_reach_python_and_redraw_figures(open_notebook):
+    lab = open_notebook(notebook_of(SLIDER, CLICK))
     lab.run_all()
-    plot = lab.figure()
+    plot, table, curve = (lab.figure(number) for number in range(3))
+    lab.redraw(curve, lambda: lab.click_point(table, "b", "q"))
+    expect(curve).to_contain_text("q b")
+    plot.scroll_into_view_if_needed()
     flat = lab.drawn(plot)
     for _ in range(5):
         start = time.monotonic()
@@ -76,30 +79,17 @@ def test_a_slider_key_redraws_the_figure(open_notebook):
     assert lab.errors() == []
 
 
-def test_a_click_on_a_cell_of_a_heatmap_reaches_python(open_notebook):
-    lab = open_notebook(notebook_of(CLICK))
-    lab.run_all()
-    table, curve = lab.figure(0), lab.figure(1)
-    lab.redraw(curve, lambda: lab.click_point(table, "b", "q"))
-    expect(curve).to_contain_text("q b")
-    assert lab.errors() == []
-
-
-def test_errors_are_seen_in_cells_and_in_widgets(open_notebook):
+def test_errors_are_seen_in_cells_and_in_widgets_and_parameters_are_set_in_the_copy(open_notebook):
+    parameters, show = "scale = 'laptop'  # smoke, laptop or paper\nseeds = 6", "print(scale, seeds)"
     warn = "import warnings; warnings.warn('old habit')"
-    lab = open_notebook(notebook_of(CONTROLS, warn, "1 / 0", "after = 1"))
+    notebook = notebook_of(parameters, show, CONTROLS, warn, "1 / 0", "after = 1")
+    notebook.cells[0].metadata.tags = ["parameters"]
+    lab = open_notebook(notebook, scale="smoke")
     lab.run_all()
+    expect(lab.page.locator(".jp-OutputArea-output").first).to_have_text("smoke 6")
     lab.until(lambda: len(lab.errors()) == 2, "both errors show")
     warning, failure = lab.errors()
     assert "old habit" in warning and "ZeroDivisionError" in failure
     lab.dropdown("task").select_option("mano")
     lab.button("Train").click()
     lab.until(lambda: any("no store for mano" in error for error in lab.errors()), "the button's error shows")
-
-
-def test_parameters_are_set_in_the_copy(open_notebook):
-    parameters = notebook_of("scale = 'laptop'  # smoke, laptop or paper\nseeds = 6", "print(scale, seeds)")
-    parameters.cells[0].metadata.tags = ["parameters"]
-    lab = open_notebook(parameters, scale="smoke")
-    lab.run_all()
-    expect(lab.page.locator(".jp-OutputArea-output").first).to_have_text("smoke 6")

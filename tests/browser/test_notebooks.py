@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 from lab.plots.page import NARROWEST
 from tests.browser.jupyter import choosing
 
-PRESSES = 20
+PRESSES = 5
 SCROLLS = """least => {
   const plot = document.querySelector('.jp-RenderedPlotly'), cell = plot?.parentElement;
   return plot && plot.offsetWidth >= least && cell.clientWidth < least && cell.scrollWidth >= least;

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -12,6 +13,8 @@ import torch
 from torch import Tensor
 
 from lab.errors import ArgumentError, shortened, shown
+
+NUMBERS_ROWS = re.compile(r"(^|[^a-z])(unnamed \d+|idx|index|id|ids|rowid|rownames|rownumber|uuid|guid)$")
 
 
 def inputs(X: Any, name: str = "X") -> tuple[Tensor | dict[str, Tensor], tuple[str, ...]]:
@@ -25,9 +28,11 @@ def inputs(X: Any, name: str = "X") -> tuple[Tensor | dict[str, Tensor], tuple[s
                 f"the parts of {name} have {', '.join(map(str, sorted(lengths)))} rows; give as many of each"
             )
         notes = tuple(f"{key}: {note}" for key, (_, note) in parts.items() if note)
-        return {key: tensor for key, (tensor, _) in parts.items()}, notes
+        made = {key: tensor for key, (tensor, _) in parts.items()}
+        return made, (*notes, *_numbering({key: part.numpy() for key, part in made.items() if part.ndim == 1}))
     tensor, note = _tensor(X, name)
-    return tensor, tuple(filter(None, (note, _numbering(X, tensor))))
+    table = {str(key): X[key] for key in getattr(X, "columns", ())} if tensor.ndim == 2 else {}
+    return tensor, (*((note,) if note else ()), *_numbering(table))
 
 
 def count(inputs: Tensor | Mapping[str, Tensor]) -> int:
@@ -125,14 +130,34 @@ def lost(values: np.ndarray) -> np.ndarray:
     return np.asarray((rounding > 0.01 * values.std(0)) & (values != values[:1]).any(0))
 
 
-def _numbering(X: Any, tensor: Tensor) -> str:
-    """A line where columns of a table only count its rows."""
-    if tensor.ndim != 2 or len(tensor) < 10:
-        return ""
-    names = list(map(str, getattr(X, "columns", range(tensor.shape[1]))))
-    first = (tensor[:3].double().diff(dim=0) == 1).all(0).nonzero().flatten().tolist()
-    counting = [names[number] for number in first if bool((tensor[:, number].double().diff() == 1).all())]
-    return f"columns that count the rows are among the inputs: {', '.join(counting)}" if counting else ""
+def is_numbering(name: str, values: Iterable) -> bool:
+    """Whether a column numbers the rows and says nothing else: by its name ("idx", "Unnamed: 0", "PassengerId") and no
+    value twice.
+
+    >>> is_numbering("PassengerId", [7, 9, 8]), is_numbering("paid", [7, 9, 8]), is_numbering("id", [7, 7, 8])
+    (True, False, False)
+    """
+    words = re.sub(r"[^a-z0-9]+", " ", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", str(name)).lower()).strip()
+    if words and not NUMBERS_ROWS.search(words):
+        return False
+    values = [value.item() if isinstance(value, Tensor) and value.ndim == 0 else value for value in values]
+    if len(values) < 2 or np.ndim(values[0]):
+        return False
+    numbers = plain(np.array(values, dtype=object))
+    is_whole = numbers.dtype.kind != "f" or bool((numbers == np.round(numbers)).all())
+    return is_whole and len(set(map(str, values))) == len(values)
+
+
+def counts_rows(values: np.ndarray) -> bool:
+    """Whether whole numbers (N,) go up one by one, of ten rows or more."""
+    values = plain(values)
+    return values.dtype.kind in "iu" and len(values) > 9 and bool((np.diff(values.astype(np.int64)) == 1).all())
+
+
+def _numbering(columns: Mapping[str, Any]) -> tuple[str, ...]:
+    """A line where some of these number the rows: they are read as they are."""
+    found = [name for name, values in columns.items() if is_numbering(name, values) or counts_rows(np.asarray(values))]
+    return (f"what numbers the rows is among the inputs: {', '.join(found)}",) if found else ()
 
 
 def _tensor(values: Any, name: str, key: str | None = None) -> tuple[Tensor, str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from lab.data.numerals import decimal_of
 from lab.errors import ArgumentError, LabError, check_path, listed, shortened, shown
 
 if TYPE_CHECKING:
@@ -15,10 +16,12 @@ if TYPE_CHECKING:
 
 KINDS = (".csv", ".tsv", ".parquet", ".npz")
 SIGNS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+SEVERAL = 10_000  # rows that tell whether decimals have commas
 
 
 class Table(NamedTuple):
-    """frame: as it is there. notes: how it was read, where that is a guess. commas: whether decimals have commas."""
+    """frame: as it is there. notes: how it was read, where that is a guess. commas: whether all its cells are words, in
+    which decimals have commas."""
 
     frame: pd.DataFrame
     notes: tuple[str, ...] = ()
@@ -68,19 +71,23 @@ def _separated(path: Path) -> Table:
 
 
 def _columns(path: Path, encoding: str) -> Table:
-    """By the sign that the first line has most of: commas, semicolons, tabs or bars."""
+    """By the sign that the first line has most of: commas, semicolons, tabs or bars.
+
+    With decimal commas, all cells stay words: a point is none of decimals then.
+    """
     import pandas as pd
 
     usual = "\t" if ".tsv" in path.name.lower() else ","
     first = ",".join(map(str, pd.read_csv(path, nrows=0, encoding=encoding).columns))
     sep = max((usual, *SIGNS), key=first.count)
-    if sep != ";":
-        said = () if sep == usual else (f"columns are separated by {SIGNS[sep]}",)
-        return Table(pd.read_csv(path, sep=sep, encoding=encoding), said)
-    tables = {decimal: pd.read_csv(path, sep=sep, decimal=decimal, encoding=encoding) for decimal in ".,"}
-    decimal = max(tables, key=lambda sign: tables[sign].select_dtypes("number").shape[1])
-    said = ", decimal commas" if decimal == "," else ""
-    return Table(tables[decimal], (f"columns are separated by semicolons{said}",), decimal == ",")
+    said = "" if sep == usual else f"columns are separated by {SIGNS[sep]}"
+    some = pd.read_csv(path, sep=sep, encoding=encoding, dtype=str, nrows=SEVERAL)
+    told = [decimal for name in some if (decimal := decimal_of(some[name].dropna()))]
+    commas, points = told.count(","), told.count(".")
+    if commas > points or (sep == ";" and not points and told):
+        said = ", ".join(filter(None, (said, "decimal commas")))
+        return Table(pd.read_csv(path, sep=sep, encoding=encoding, dtype=str), (said,), True)
+    return Table(pd.read_csv(path, sep=sep, encoding=encoding), (said,) if said else ())
 
 
 def arrays(

@@ -84,9 +84,20 @@ def numerals(words: Sequence[object] | np.ndarray | pd.Series, commas: bool = Fa
     return Numerals(values, tuple(pd.unique(original[wrong])), int(wrong.sum()), marks)
 
 
-def says_comma(words: Sequence[object] | np.ndarray | pd.Series) -> bool | None:
-    """Whether decimals have a comma, if these words are numbers and tell."""
-    return None if numerals(words) is None else _decimal(_bare(words)[0])
+def decimal_of(words: Sequence[object] | np.ndarray | pd.Series) -> str:
+    """What words that are numbers have before decimals: "," or "."; "?" where either may be, as in 1,234 or 1.234; ""
+    where there are no decimals, or no numbers.
+
+    >>> [decimal_of(words) for words in (["0,5", "1,234"], ["1.5"], ["1,234"], ["1", "2"], ["Rome"])]
+    [',', '.', '?', '', '']
+    """
+    if not len(words) or (numerals(words) is None and numerals(words, commas=True) is None):
+        return ""
+    text = _bare(words)[0]
+    said = _decimal(text)
+    if said is None:
+        return "?" if text.str.contains(r"[.,]").any() else ""
+    return "," if said else "."
 
 
 def _bare(words: Sequence[object] | np.ndarray | pd.Series) -> tuple[pd.Series, dict[str, int]]:

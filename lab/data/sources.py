@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from torch import Tensor
 
-from lab.data.arrays import check_unmasked, is_missing
+from lab.data.arrays import check_unmasked, is_missing, is_numbering
 from lab.data.measures import IGNORED
-from lab.data.tables import is_numbering
 from lab.errors import ArgumentError, LabError, check_choice, check_path, check_whole, listed, shortened, shown
 
 SPLITS = {"train": "train", "search": "search", "test": "test"}
@@ -84,7 +83,7 @@ def joined(
             continue
         read = examples(part, names or None, target, f" of {split!r}")
         if _has_no_label(read.y) and not _has_no_label(y):
-            notes += (f"split {split!r} has no labels, and is left out",)
+            notes += (f"split {split!r} has no labels, and is left out: what splits= says is drawn in its place",)
         else:
             _check_alike(given["train"], read, split)
             given[split] = read

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from torch import Tensor
 
-from lab.data.arrays import plain
-from lab.data.numerals import numerals, says_comma
+from lab.data.arrays import counts_rows, is_numbering, plain
+from lab.data.numerals import decimal_of, numerals
 from lab.errors import ArgumentError, listed, shown
 
 if TYPE_CHECKING:
@@ -18,7 +16,6 @@ if TYPE_CHECKING:
 
 MOST_LEVELS = 50  # of a column of words: where there are more, it is no category
 MOST_LABELS = 20  # of a column of plain whole numbers in words: where there are more, they are numbers
-NUMBERS_ROWS = re.compile(r"(^|[^a-z])(unnamed \d+|idx|index|id|ids|rowid|rownames|rownumber|uuid|guid)$")
 DATES = ("drop", "ordinal", "parts")
 DATE = r"(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](?:\d{4}|\d{2}))(?:[T ].*)?"
 ENOUGH = 0.9  # share of dates from which on a column of words holds dates
@@ -37,6 +34,8 @@ def divided(
     keep: columns that stay though they count the rows or have many different words. dates: see `_dates`. commas:
     whether the file has decimal commas.
     """
+    import pandas as pd
+
     columns = [str(column) for column in table.columns]
     if len(set(columns)) < len(columns):
         twice = next(name for name in columns if columns.count(name) > 1)
@@ -73,7 +72,9 @@ def divided(
             f"the table has {len(table)} rows and {inputs.shape[1]} columns to learn from{why}; give more"
         )
     values = table[target]
-    return inputs, values.to_numpy() if _is_number(values) else _words(values), notes, known
+    if pd.api.types.is_datetime64_any_dtype(values):
+        raise ArgumentError(f"{target} holds dates; give numbers to predict, such as days, or classes, such as months")
+    return inputs, values.to_numpy() if _is_number(values) else _words(values, commas), notes, known
 
 
 def _blank(column: pd.Series) -> np.ndarray:
@@ -82,46 +83,27 @@ def _blank(column: pd.Series) -> np.ndarray:
     return ~there if _is_number(column) else ~there | (column.astype(str).str.strip() == "").to_numpy()
 
 
-def _words(column: pd.Series) -> np.ndarray:
-    """Python's numbers as such, else words."""
+def _words(column: pd.Series, commas: bool) -> np.ndarray:
+    """Python's numbers as such, and those of a file with decimal commas; else words. Whole ones are labels."""
     values = plain(column.to_numpy(dtype=object))
-    return values if values.dtype != object else column.astype(str).to_numpy()
-
-
-def is_numbering(name: str, values: Any) -> bool:
-    """Whether a column numbers the rows and says nothing else: by its name ("idx", "Unnamed: 0", "PassengerId") and no
-    value twice.
-
-    >>> is_numbering("PassengerId", [7, 9, 8]), is_numbering("paid", [7, 9, 8]), is_numbering("id", [7, 7, 8])
-    (True, False, False)
-    """
-    words = re.sub(r"[^a-z0-9]+", " ", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", str(name)).lower()).strip()
-    if words and not NUMBERS_ROWS.search(words):
-        return False
-    values = [value.item() if isinstance(value, Tensor) and value.ndim == 0 else value for value in values]
-    if len(values) < 2 or np.ndim(values[0]):
-        return False
-    numbers = plain(np.array(values, dtype=object))
-    is_whole = numbers.dtype.kind != "f" or bool((numbers == np.round(numbers)).all())
-    return is_whole and len(set(map(str, values))) == len(values)
+    if values.dtype != object:
+        return values.astype(np.int64) if values.dtype.kind == "f" and (values == np.round(values)).all() else values
+    read = numerals(column, commas) if commas else None
+    if read is None or read.wrong:
+        return column.astype(str).to_numpy()
+    return read.values.astype(np.int64) if read.is_whole else read.values
 
 
 def _without_numbering(inputs: pd.DataFrame, keep: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
     """Without columns that number the rows, by their names or since they count them one by one; and a line."""
     named = [name for name in inputs if name not in keep and is_numbering(name, inputs[name])]
-    counting = [name for name in inputs if name not in (*keep, *named) and _counts(inputs[name])]
-    if len(named) + len(counting) == inputs.shape[1]:  # nothing else is there: a small example, as of x and y
-        counting = []
+    counting = [name for name in inputs if name not in (*keep, *named) and counts_rows(inputs[name].to_numpy())]
+    if counting and len(named) + len(counting) == inputs.shape[1]:  # a small example, as of x and y
+        return inputs.drop(columns=named), [f"{', '.join(counting)} counts the rows, and is all that there is to read"]
     if not (out := [*named, *counting]):
         return inputs, []
     said = f"columns that number the rows were left out: {', '.join(out)}; keep={out} reads them"
     return inputs.drop(columns=out), [said]
-
-
-def _counts(column: pd.Series) -> bool:
-    """Whether a column of whole numbers counts the rows."""
-    values = plain(column.to_numpy())
-    return values.dtype.kind in "iu" and len(values) > 9 and bool((np.diff(values.astype(np.int64)) == 1).all())
 
 
 def _typed(inputs: pd.DataFrame) -> pd.DataFrame:
@@ -158,7 +140,8 @@ def _dates(inputs: pd.DataFrame, dates: str) -> tuple[pd.DataFrame, list[str]]:
         if dates == "ordinal":
             made[name] = (times - pd.Timestamp(0)) / pd.Timedelta(days=1)
         elif dates == "parts":
-            parts = {part: getattr(times.dt, part) for part in ("year", "month", "day", "weekday")}
+            parts = {part: getattr(times.dt, part) for part in ("year", "month", "day")}
+            parts["weekday"] = times.dt.day_of_week
             parts["hour"] = (times - times.dt.normalize()) / pd.Timedelta(hours=1)
             made |= {f"{name}_{part}": column.astype(float) for part, column in parts.items() if column.nunique() > 1}
     what = {
@@ -193,23 +176,25 @@ def _as_dates(column: pd.Series) -> tuple[pd.Series, str] | None:
 def _with_numbers(inputs: pd.DataFrame, commas: bool) -> tuple[pd.DataFrame, list[str]]:
     """Columns of words that are numbers nearly all as such, the words missing; and a line for each.
 
-    Plain numbers in words are categories where they are whole and few.
+    Plain numbers in words are categories where they are whole and few. commas: the file has decimal commas, and all its
+    cells are words.
     """
     notes, made = [], {}
     known = {name: inputs[name][~_blank(inputs[name])] for name in inputs if not _is_number(inputs[name])}
     known = {name: there for name, there in known.items() if there.nunique() > 1 and not _is_bool(there)}
-    told = [says_comma(there) for there in known.values()]
-    commas = commas or told.count(True) > told.count(False)
+    told = [] if commas else [decimal_of(there) for there in known.values()]
+    with_comma = commas or told.count(",") > told.count(".")
     for name, there in known.items():
-        read = numerals(there, commas)
+        read = numerals(there, with_comma)
         is_category = str(there.dtype) == "category" or (read and read.is_whole and there.nunique() <= MOST_LABELS)
-        if read is None or (read.is_plain and is_category):
+        if read is None or (read.is_plain and is_category and not commas):
             continue
         made[name] = np.full(len(inputs), np.nan)
         made[name][inputs.index.get_indexer(there.index)] = read.values
         taken = " taken as missing" if read.wrong else ""
         how = f", {read}{taken}" if not read.is_plain else ""
-        notes.append(f"{name} was read as numbers{how}; drop=[{name!r}] leaves it out")
+        if read.wrong or not commas:
+            notes.append(f"{name} was read as numbers{how}; drop=[{name!r}] leaves it out")
     return inputs.assign(**made), notes
 
 

@@ -183,7 +183,7 @@ def _check_unclear(y: np.ndarray, labels: np.ndarray) -> None:
             "kind='regression'"
         )
     last, before = int(labels[-1]), int(labels[-2])
-    if len(labels) > 2 and labels.tolist() == list(range(-1, last + 1)):
+    if labels[0] == -1 and last == len(labels) - 2 > 0:
         what, odd = f"-1 beside 0 to {last}", -1
     elif y.ndim > 1 and last == 255 and before < 200:
         what, odd = f"255 and none from {before + 1} to 254", 255

@@ -425,7 +425,7 @@ def test_dates_are_left_out_or_read_as_asked(how):
     assert np.corrcoef(ordinal.inputs[:, 1], days)[0, 1] > 1 - 1e-6
     parts = read(given={"dates": "parts"}, when=when)
     assert parts.columns == ("z", *(f"when_{part}" for part in ("month", "day", "weekday", "hour")))
-    assert np.corrcoef(parts.inputs[:, 3], DAYS.weekday)[0, 1] > 1 - 1e-6
+    assert np.corrcoef(parts.inputs[:, 3], DAYS.day_of_week)[0, 1] > 1 - 1e-6
     assert "read as days since 1970" in "".join(ordinal.notes) and "unknown dates 'yes'" in said(
         lambda: read(given={"dates": "yes"})
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from lab.errors import ArgumentError
+from lab.errors import ArgumentError, check_number
 from lab.nonlinearity.shape import Shape
 
 if TYPE_CHECKING:
@@ -32,12 +32,18 @@ class Arithmetic(Shape):
         return self._like(-self.values)
 
     def __mul__(self, factor: float) -> Spline:
-        return self._like(self.values * float(factor)) if isinstance(factor, Real) else NotImplemented
+        if not isinstance(factor, Real):
+            return NotImplemented
+        return self._like(self.values * check_number("factor", factor))
 
     __rmul__ = __mul__
 
     def __truediv__(self, divisor: float) -> Spline:
-        return self._like(self.values / float(divisor)) if isinstance(divisor, Real) else NotImplemented
+        if not isinstance(divisor, Real):
+            return NotImplemented
+        if not check_number("divisor", divisor):
+            raise ArgumentError("divisor=0: nothing is divided by 0; give another number")
+        return self._like(self.values / float(divisor))
 
     def __add__(self, other: Arithmetic) -> Spline:
         return self._like(self.values + self._on_my_knots(other)) if isinstance(other, Arithmetic) else NotImplemented

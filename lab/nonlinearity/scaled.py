@@ -71,6 +71,8 @@ class ScaledSpline(nn.Module):
         """The function as it is, a frozen `Spline` on other knots."""
         if self.scale.dim():
             raise ArgumentError("this has a function a channel, each with its scale; look at .phi and .scale")
+        if not self.scale.isfinite() or not self.scale:
+            raise ArgumentError(f"the scale s is {float(self.scale.detach()):g}, so φ(s x) / s is no function")
         scale, values = float(self.scale.detach()), self.phi.values.detach() / self.scale.detach()
         low, high = self.phi.low / scale, self.phi.high / scale
         return Spline(values, low, high) if scale > 0 else Spline(values.flip(0), high, low)

@@ -85,6 +85,8 @@ class Spline(Arithmetic, nn.Module):
         self.low, self.high = check_number("low", low, *FINITE), check_number("high", high, *FINITE)
         if not self.low < self.high:
             raise ArgumentError(f"low={self.low:g}, high={self.high:g}: low must be below high")
+        if np.float32(self.low) >= np.float32(self.high) or values.shape[-1] / (self.high - self.low) > FINITE[1]:
+            raise ArgumentError(f"low={self.low:g}, high={self.high:g}: float32 tells no knots apart that are so close")
         self.values = nn.Parameter(values.detach().clone(), requires_grad=check_flag("learnable", learnable))
 
     @classmethod

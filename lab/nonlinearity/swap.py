@@ -24,7 +24,7 @@ from lab.nonlinearity.activations import (
     places_in,
 )
 from lab.nonlinearity.channels import ChannelSpline, LazyChannelSpline, channel_axis
-from lab.nonlinearity.checks import check_single
+from lab.nonlinearity.checks import check_finite, check_single
 from lab.nonlinearity.elementwise import check_unmixed
 from lab.nonlinearity.functions import Called
 from lab.nonlinearity.inspection import KEEP, beside, unread, what_there_is
@@ -117,6 +117,9 @@ def put(
     # each of several functions belongs to an index of the first axis: runs in the lab's own models, else examples
     if isinstance(phi, Spline) and not isinstance(phi, ChannelSpline) and len(phi.values) != getattr(model, "runs", 0):
         check_single(phi, "phi")
+    for part in phi.modules():
+        if isinstance(part, Spline) and not isinstance(part, LazyChannelSpline):
+            check_finite(part, "phi")
     if per_channel is not False:
         phi = _per_channel(phi, per_channel, shared)
     if check_flag("scaled", scaled):

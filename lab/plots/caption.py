@@ -36,6 +36,15 @@ def wrap(text: str, width: int) -> list[str]:
     return [line.replace("\xa0", " ") for line in lines]
 
 
+def plain(label: object) -> str:
+    """A user's label as Plotly shows it: it reads texts as HTML, and would take the token <s> for a tag.
+
+    >>> plain("<s>"), plain(3)
+    ('&lt;s&gt;', '3')
+    """
+    return html.escape(str(label), quote=False)
+
+
 def captioned(figure: go.Figure, caption: str, width: int) -> go.Figure:
     """A copy of the figure, `width` px wide, made taller by a caption below it.
 
@@ -52,7 +61,7 @@ def captioned(figure: go.Figure, caption: str, width: int) -> go.Figure:
         raise ValueError("a figure needs its height and its left and bottom margins in px to get a caption")
     copy.add_annotation(
         name="caption",
-        text="<br>".join(html.escape(line, quote=False) for line in lines),
+        text="<br>".join(map(plain, lines)),
         showarrow=False,
         align="left",
         font={"size": SIZE},

@@ -59,7 +59,7 @@ def draw_costs(table: pd.DataFrame) -> go.Figure:
             "range": ends,
             "title": f"time (ms, log scale): {one['elements']:,} numbers,<br>{what}, {one['dtype']}, {where}",
         },
-        yaxis={"range": (len(table) - 0.5, -0.8), "ticks": ""},  # the first on top
+        yaxis={"type": "category", "range": (len(table) - 0.5, -0.8), "ticks": ""},  # the first on top
         showlegend=False,
     )
     return figure

@@ -86,7 +86,8 @@ def draw(curves: pd.DataFrame, metric: str, split: str, said: str | None = None)
             )
     figure.update_xaxes(title_text=STEP, row=1, col=1)
     # without names, which the legend has: long ones would be cut, and lie on the title
-    figure.update_xaxes(title_text="at the end: runs, mean, interval", showticklabels=False, ticks="", row=1, col=2)
+    ends_axis = {"type": "category", "showticklabels": False, "ticks": ""}  # "1e-3" is a name here
+    figure.update_xaxes(title_text="at the end: runs, mean, interval", row=1, col=2, **ends_axis)
     figure.update_yaxes(range=_range(np.concatenate(reached), percent), row=1, col=1)
     figure.update_yaxes(range=_range(np.concatenate(ended), percent), row=1, col=2)
     figure.update_yaxes(title_text=title, row=1, col=1)

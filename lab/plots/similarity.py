@@ -124,7 +124,7 @@ def _square(cells: pd.Series, labels: list[str]) -> np.ndarray:
 
 
 def _name_labels(figure: go.Figure, labels: list[str], row: int, column: int, first: bool) -> None:
-    order = {"categoryorder": "array", "categoryarray": labels}
+    order = {"type": "category", "categoryorder": "array", "categoryarray": labels}  # months are no dates here
     figure.update_xaxes(tickangle=-45, tickfont={"size": SIZE - 2}, row=row, col=column, **order, **PLAIN)
     figure.update_yaxes(
         autorange="reversed", showticklabels=first, tickfont={"size": SIZE - 2}, row=row, col=column, **order, **PLAIN

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from lab.errors import ArgumentError, check_flag, check_number, check_whole, described
-from lab.probes.arguments import calling
+from lab.probes.arguments import calling, check_room
 from lab.probes.arguments import functions as named_functions
 
 
@@ -53,14 +53,15 @@ def cost(
     (('relu', 'exp'), (2, 3), True)
     """
     named_functions("functions", functions, "{'GELU': torch.nn.GELU()}")
-    check_whole("repeats", repeats), check_flag("backward", backward)
+    check_room("repeats", check_whole("repeats", repeats), len(functions)), check_flag("backward", backward)
+    check_room("elements", check_whole("elements", elements))
     if not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
         raise ArgumentError(f"dtype is {described(dtype)}; give one of floating point, as torch.float32")
     generator = torch.Generator().manual_seed(check_whole("seed", seed, 0))
-    x = check_number("spread", spread, 0) * torch.randn(check_whole("elements", elements), generator=generator)
+    x = check_number("spread", spread, 0) * torch.randn(elements, generator=generator)
     with calling(f"device={device!r}", "give one that torch knows, cpu or cuda"):
         x = x.to(device, dtype).requires_grad_(backward)
-    grad, seconds = torch.ones_like(x), np.empty((len(functions), check_whole("repeats", repeats)))
+    grad, seconds = torch.ones_like(x), np.empty((len(functions), repeats))
     for round_ in range(-2, repeats):
         for number, (name, function) in enumerate(functions.items()):
             with calling(f"function {name!r}", "give one that maps a tensor to another of its shape, with a gradient"):

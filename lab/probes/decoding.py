@@ -92,6 +92,7 @@ def decode(
     held_out = check_number("held_out", held_out)
     names, truth, several = _classes(labels, len(x))
     group = _groups(groups, len(x))
+    arguments.check_room("resamples", resamples, len(np.unique(group)))
     split, deal, draw = np.random.SeedSequence(seed).spawn(3)
     if train is None and test is None:
         train, test = _split(group, truth, names, held_out, np.random.default_rng(split))

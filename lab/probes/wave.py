@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lab.errors import ArgumentError
-from lab.probes.arguments import finite
+from lab.probes.arguments import check_room, finite
 
 DRAWS = 200  # of noise, for the control
 FINENESS = 40  # frequencies that are tried in each 1 / (range of x)
@@ -49,6 +49,7 @@ def wave(x: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None) -> Wav
         raise ArgumentError("weights are negative or all 0; give numbers of 0 or more, some above")
     if not np.diff(x).min() > 0 or np.ptp(np.diff(x)) > 1e-3 * np.diff(x).mean():
         raise ArgumentError(f"x goes from {x[0]:g} to {x[-1]:g} in uneven steps; give evenly spaced points, in order")
+    check_room("x", len(x), FINENESS * len(x) // 2, 4)
     root, span = np.sqrt(weights), x[-1] - x[0]
     frequencies = np.arange(FINENESS, FINENESS * ((len(x) - 1) // 2 - 1) + 1) / (FINENESS * span)
     line = np.stack([np.ones_like(x), x], 1)

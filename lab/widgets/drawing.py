@@ -19,6 +19,7 @@ from lab.nonlinearity.polynomial import Polynomial
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.symmetry import Symmetrized
 from lab.plots import cost, function, landscape, learning_curves, portrait, similarity, slices
+from lab.plots.caption import plain
 from lab.plots.style import BLUE, GREY, TEMPLATE, VERMILLION
 from lab.probes.codes import Codes
 from lab.probes.complexity import Complexity
@@ -162,7 +163,7 @@ def _(result: Embedding, labels: Any = None) -> go.Figure:
     shown = np.zeros(count) if labels is None else np.asarray(labels)
     if shown.shape != (count,):
         raise ArgumentError(f"labels has shape {shown.shape}; give one for each of {count} points")
-    shown = shown if shown.dtype.kind == "f" else shown.astype(str)
+    shown = shown if shown.dtype.kind == "f" else np.array([plain(label) for label in shown])
     figure = views.map_frame([f"{number}: {label}" for number, label in enumerate(shown)])
     views.fill_map(figure, result.points, result.trustworthiness, result.method, f"{count} points")
     if labels is not None:
@@ -180,13 +181,13 @@ def _(result: Codes, labels: Any = None) -> go.Figure:
 @draw.register(Decoding)
 def _(result: Decoding, labels: Any = None) -> go.Figure:
     figure = views.bars_frame()
-    views.fill_bars(figure, result, [str(name) for name in result.classes], "labels")
+    views.fill_bars(figure, result, [plain(name) for name in result.classes], "labels")
     return figure
 
 
 @draw.register(CodeSimilarity)
 def _(result: CodeSimilarity, labels: Any = None) -> go.Figure:
-    names = [str(name) for name in result.labels]
+    names = [plain(name) for name in result.labels]
     cells = [
         {"method": "", "seed": 0, "a": a, "b": b}
         | {name: getattr(result, name)[i, j] for name in ("similarity", "pairs", "pairs_std")}

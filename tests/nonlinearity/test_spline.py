@@ -12,6 +12,7 @@ from torch.autograd import gradcheck, gradgradcheck
 from lab.errors import ArgumentError, LabError
 from lab.nonlinearity.formula import interpolate
 from lab.nonlinearity.spline import Spline
+from lab.nonlinearity.swap import swap
 
 INF, NAN = float("inf"), float("nan")
 shapes = st.lists(st.integers(0, 5), max_size=4).map(tuple)
@@ -232,9 +233,12 @@ def test_wrong_knots_are_refused_with_their_shape(shape):
     assert str(shape) in str(caught.value) and "(knots,) or (runs, knots)" in str(caught.value)
 
 
-@pytest.mark.parametrize(("low", "high"), [(1.0, 1.0), (2.0, 1.0), (-INF, 1.0), (0.0, NAN)])
+NO_RANGES = [(1.0, 1.0), (2.0, 1.0), (-INF, 1.0), (0.0, NAN), (0.0, 1e-320), (1e8, 1e8 + 1)]
+
+
+@pytest.mark.parametrize(("low", "high"), NO_RANGES)
 def test_a_range_that_is_none_is_refused(low, high):
-    with pytest.raises(ArgumentError, match="low must be below high|give a finite number"):
+    with pytest.raises(ArgumentError, match="low must be below high|give a finite number|tells no knots apart"):
         Spline(torch.zeros(3), low, high)
 
 
@@ -243,3 +247,20 @@ def test_a_range_that_is_none_is_refused(low, high):
 def test_an_input_without_the_run_axis_is_refused(runs, shape):
     with pytest.raises(ArgumentError, match=f"for {runs} functions: give one whose first axis has the length {runs}"):
         Spline(torch.zeros(runs, 4))(torch.zeros(shape))
+
+
+def test_changes_that_leave_no_function_are_refused():
+    phi, scaled = Spline(torch.tensor(HAT), -2.0, 2.0), Spline(torch.tensor(HAT), -2.0, 2.0, scaled=True)
+    scaled.scale.data.fill_(0.0)
+    refused = {
+        "divisor=0": lambda: phi / 0,
+        "divisor=nan": lambda: phi / NAN,
+        "factor=inf": lambda: phi * INF,
+        "the scale s is 0": lambda: scaled.spline,
+        "phi has values that are not finite": lambda: swap(
+            torch.nn.Sequential(torch.nn.GELU()), torch.nn.GELU, Spline(torch.full((5,), NAN))
+        ),
+    }
+    for message, change in refused.items():
+        with pytest.raises(ArgumentError, match=message):
+            change()

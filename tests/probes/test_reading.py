@@ -1,4 +1,4 @@
-"""A probe reads a model as in evaluation mode, in float32 at least, and leaves it as it was: every probe, every model."""
+"""A probe reads a model as in evaluation mode, in float32 at least, and gives it back as it was: every probe."""
 
 import copy
 import functools
@@ -182,13 +182,15 @@ def state(model):
     kept = {name: (t.detach().clone(), t.dtype, t.requires_grad, t.grad is not None) for name, t in tensors.items()}
     grads = {name: t.grad.clone() for name, t in tensors.items() if t.grad is not None}
     modes = [part.training for part in model.modules()]
-    own = [
-        {n: len(v) if isinstance(v, list) else v.clone() if isinstance(v, torch.Tensor) else id(v) for n, v in parts}
-        for parts in (
-            list(vars(part).items()) for part in model.modules() if not isinstance(part, torch.jit.ScriptModule)
-        )
-    ]
+    plain = [part for part in model.modules() if not isinstance(part, torch.jit.ScriptModule)]
+    own = [{name: held(value) for name, value in vars(part).items()} for part in plain]
     return kept, grads, modes, own, torch.get_rng_state(), torch.is_grad_enabled()
+
+
+def held(value):
+    if isinstance(value, list):
+        return len(value)
+    return value.detach().clone() if isinstance(value, torch.Tensor) else id(value)
 
 
 def same(a, b):

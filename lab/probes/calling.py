@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from lab.errors import ArgumentError, described
 from lab.models.layers import Embedding
 from lab.probes.arguments import array, calling, finite
-from lab.probes.reading import check_steady, reading
+from lab.probes.reading import asked, check_steady, modules_of, reading
 from lab.probes.weights import runs_of
 
 Points = np.ndarray | Tensor
@@ -34,10 +34,11 @@ def values(f: Model, points: np.ndarray, like: object, shape: tuple[int, ...] = 
     f = function_of(f)
     parts = [points[start : start + BATCH] for start in range(0, len(points), BATCH)]
     parts = [part.reshape(-1, *shape) if shape else part for part in parts]
-    with reading(f, exact=True), calling(f"the model, on {described(parts[0])},", advice(f)):
-        outputs = np.concatenate([answers(f(given(f, part, like)), (len(part),)) for part in parts])
+    hint = advice(f)
+    with reading(f, exact=True), calling(f"the model, on {described(parts[0])},", hint):
+        outputs = np.concatenate([answers(asked(f, given(f, part, like)), (len(part),)) for part in parts])
         few = parts[0][: few_of(len(parts[0]))]
-        check_steady(outputs[: len(few)], answers(f(given(f, few, like)), (len(few),)))
+        check_steady(outputs[: len(few)], answers(asked(f, given(f, few, like)), (len(few),)))
     if bad := int((~np.isfinite(outputs)).any(1).sum()):
         raise ArgumentError(f"the function is not finite at {bad} of {len(outputs)} points; give a model that is")
     return outputs
@@ -51,7 +52,6 @@ def answers(answer: object, counts: tuple[int, ...]) -> np.ndarray:
     """
     size = ", ".join(map(str, counts))
     wanted = f"one row of numbers for each of {counts[-1]} points, ({size},) or ({size}, outputs)"
-    answer = getattr(answer, "logits", answer)
     if isinstance(answer, (list, tuple)) and any(isinstance(one, Tensor | np.ndarray) and one.ndim for one in answer):
         raise ArgumentError(f"the function gave {described(answer)} arrays; give one that answers with one: f(x)[0]")
     kind = getattr(answer, "dtype", None)
@@ -140,7 +140,9 @@ def advice(f: Model) -> str:
             "it reads token ids, and there is nothing between two of them: give a function of their embeddings, as "
             "lambda x: model(inputs_embeds=x)"
         )
-    return "give a function of points (N, inputs) with one or more outputs for each"
+    hint = "give a function of points (N, inputs) with one or more outputs for each"
+    half = any(p.dtype in (torch.bfloat16, torch.float16) for part in modules_of(f) for p in part.parameters(False))
+    return hint + (", which casts nothing: weights of half precision are float32 here" if half else "")
 
 
 def few_of(count: int) -> int:

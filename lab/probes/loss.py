@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from lab.errors import ArgumentError, check_flag, described
 from lab.probes.arguments import array, calling, module
 from lab.probes.padding import positioned
-from lab.probes.reading import check_steady, reading
+from lab.probes.reading import asked, check_steady, reading
 from lab.probes.weights import runs_of
 
 ROWS = 8192  # examples times models that are computed at once: what bounds the memory, and stays in a processor's cache
@@ -140,6 +140,8 @@ def _tensor(name: str, values: object) -> Tensor:
         values = torch.as_tensor(converted) if converted.dtype.kind in "fiubc" else values
     if not isinstance(values, Tensor) or values.is_complex():
         raise ArgumentError(f"{name} is {described(values)}; give a tensor (N, …) of real numbers")
+    if values.layout != torch.strided:
+        raise ArgumentError(f"{name} is sparse; give {name}.to_dense()")
     return values
 
 
@@ -151,8 +153,7 @@ def _outputs(model: nn.Module, x: Mapping[str, Tensor], runs: int | None) -> Ten
     """(R, B, …)."""
     if runs:
         x = {name: side_by_side(part, runs) for name, part in x.items()}
-    answer = model(x[""]) if "" in x else model(**x)
-    answer = getattr(answer, "logits", answer)
+    answer = asked(model, x[""]) if "" in x else asked(model, **x)
     if not isinstance(answer, Tensor) or answer.is_complex():
         raise ArgumentError(f"the model gave {described(answer)}; wrap it, so that it gives a tensor of real numbers")
     answer = answer.to(torch.promote_types(answer.dtype, torch.float32))  # sums of less precision stand still

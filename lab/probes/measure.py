@@ -19,7 +19,7 @@ from lab.probes.calling import advice, answers, few_of, given
 from lab.probes.complexity import frequencies, variations
 from lab.probes.loss import ROWS, number_of_runs, side_by_side
 from lab.probes.paths import Paths, draw
-from lab.probes.reading import check_steady, reading
+from lab.probes.reading import asked, check_steady, reading
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +52,7 @@ class Variation:
 
         def ask(x: Tensor) -> Any:
             with calling(f"{type(model).__name__}, on {described(x)},", advice(model)):
-                answer = model(side_by_side(x, runs) if runs else x)
-            answer = getattr(answer, "logits", answer)
+                answer = asked(model, side_by_side(x, runs) if runs else x)
             return answer if runs or not isinstance(answer, Tensor) else answer[None]
 
         with reading(model, exact=True), np.errstate(invalid="ignore", over="ignore"):

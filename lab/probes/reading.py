@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -59,6 +59,27 @@ def reading(f: object, exact: bool = False) -> Iterator[None]:
             with torch.no_grad():
                 for step in reversed(undo):
                     step()
+
+
+def asked(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """What f answers: a tensor or array, the `logits` of an object or a dictionary, or whatever else it gives.
+
+    A model that takes gradients by itself, as of an energy for its forces, may.
+
+    >>> asked(lambda x: {"logits": x}, 3)
+    3
+    """
+    try:
+        answer = f(*args, **kwargs)
+    except RuntimeError as error:
+        if torch.is_grad_enabled() or "does not require grad" not in str(error):
+            raise
+        with torch.enable_grad():
+            answer = f(*args, **kwargs)
+    if isinstance(answer, Mapping) and "logits" in answer:
+        answer = answer["logits"]
+    answer = getattr(answer, "logits", answer)
+    return answer.detach() if isinstance(answer, Tensor) else answer
 
 
 def modules_of(f: object) -> list[nn.Module]:

@@ -156,3 +156,29 @@ def test_labels_are_names_in_pictures():
     assert draw(cost({"1": torch.tanh, "2": torch.sin}, elements=9, repeats=1)).layout.yaxis.type == "category"
     embedded = draw(probes.embed(codes, "pca"), labels)
     assert any("&lt;s&gt;" in str(trace.name) for trace in embedded.data)
+
+
+class Forces(nn.Module):
+    """The gradient of an energy, taken inside; as a dictionary, as such models answer."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.energy = nn.Sequential(nn.Linear(5, 8), nn.Tanh(), nn.Linear(8, 1))
+
+    def forward(self, x):
+        x = x.detach().requires_grad_()
+        return {"logits": torch.autograd.grad(self.energy(x).sum(), x)[0]}
+
+
+def test_a_model_that_takes_gradients_itself_is_read():
+    model = Forces()
+    with torch.enable_grad():
+        forces = model(X)["logits"]
+    assert probes.Loss(X, X)(model) == pytest.approx(F.mse_loss(forces, X).item())
+    found = probes.total_variation(model, X, paths=5).value
+    assert probes.Variation(X, paths=5)(model) == pytest.approx(found, rel=1e-5) and found > 0
+    assert probes.landscape(model, {"loss": probes.Loss(X, X)}, "random", grid=2).here["loss"] > 0
+    assert all(part.grad is None for part in model.parameters())
+    with pytest.raises(ArgumentError, match="to_dense"):
+        probes.Loss(X.to_sparse(), CLASSES)

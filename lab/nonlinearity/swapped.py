@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,13 +18,8 @@ from lab.nonlinearity.polynomial import Polynomial
 from lab.nonlinearity.scaled import ScaledSpline
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.swap import MARK, settle
+from lab.nonlinearity.wrappers import without_wrappers
 
-WRAPPERS = {  # of torch, and the name of what is inside
-    "OptimizedModule": "_orig_mod",  # torch.compile
-    **dict.fromkeys(("DataParallel", "DistributedDataParallel", "AveragedModel"), "module"),
-    "CheckpointWrapper": "_checkpoint_wrapped_module",
-}
-SHARDED = ("FullyShardedDataParallel",)
 FUNCTIONS, WEIGHTS = "functions.json", "swapped.safetensors"  # a name that `from_pretrained` does not take for its own
 
 
@@ -123,37 +117,6 @@ def _fill(model: nn.Module, folder: Path, functions: list[nn.Module], places: di
     except (RuntimeError, OSError, ValueError) as error:
         words = f"the weights in {folder} do not fit this {type(model).__name__} ({shortened(str(error), 150)})"
         raise LabError(f"{words}; build it as the one that was saved") from error
-
-
-@contextmanager
-def without_wrappers(model: nn.Module) -> Iterator[nn.Module]:
-    """Within the block the model without torch.compile, DataParallel and their like around it or around its parts,
-    which would stand in the names of all that is inside. ArgumentError for a wrapper that keeps parts of weights.
-
-    >>> with without_wrappers(nn.DataParallel(nn.Sequential(nn.Linear(1, 1)))) as plain:
-    ...     list(plain.state_dict())
-    ['0.weight', '0.bias']
-    """
-    changed: list[tuple[nn.Module, str, nn.Module]] = []
-    try:
-        plain = _inside(model)
-        for parent in list(plain.modules()):
-            for name, child in list(parent._modules.items()):
-                if child is not None and (inner := _inside(child)) is not child:
-                    changed.append((parent, name, child))
-                    parent._modules[name] = inner
-        yield plain
-    finally:
-        for parent, name, child in changed:
-            parent._modules[name] = child
-
-
-def _inside(module: nn.Module) -> nn.Module:
-    kind = type(module).__name__
-    if kind in SHARDED:
-        raise ArgumentError(f"the model is wrapped by {kind}, which keeps parts of weights; give the module inside it")
-    inner = module._modules.get(WRAPPERS[kind]) if kind in WRAPPERS else None
-    return module if inner is None else _inside(inner)
 
 
 def _said(name: str, module: nn.Module) -> dict:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from math import log
 from typing import Any
 
+from torch import nn
+
 from lab import spec as specs
 from lab.comparison import Comparison, Trained
 from lab.data import Data
@@ -16,7 +18,7 @@ from lab.own.rates import best_rate
 from lab.own.settings import Make, Replaced, grid_of, known, recipe_of, store_of, task
 from lab.run import MOST_SEEDS, Run, complete
 from lab.search_results import beyond_knots, is_much
-from lab.spec import Fit, Learned, ModuleFunction, Part, RunSpec
+from lab.spec import UNCHANGED, Fit, Learned, Part, RunSpec
 from lab.store import Store
 from lab.training.modules.examples import TRAINED
 from lab.training.modules.maker import Maker
@@ -101,8 +103,8 @@ def compare(
         )
     parts = {str(key): parts_of(key, given, spec, searches, store, per_channel) for key, given in functions.items()}
     for key, several in parts.items():
-        if isinstance(several[0], ModuleFunction):
-            maker.check(as_module(several[0]), f"functions[{key!r}]")
+        if (part := several[0]) != UNCHANGED:
+            maker.check(nn.Identity() if isinstance(part, Learned) else as_module(part), f"functions[{key!r}]")
     if per_channel is not False and not any(map(learns, functions.values())):
         raise ArgumentError(
             f"per_channel={per_channel}, and no function learns in each model; give lab.Spline(values, learnable=True)"

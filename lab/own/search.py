@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from torch import nn
+
 from lab.data import Data
 from lab.errors import ArgumentError, check_above_zero, check_choice, check_number, check_whole, listed, shown
 from lab.nonlinearity.named import NAMES
@@ -129,6 +131,7 @@ def _searchable(data: Data, model: Make, replace: Replaced, name: str | None, wa
     maker, spec = known(data, model, replace, name, way)
     if not maker.reached:
         raise ArgumentError(f"{maker.notes[-1]}; name activations that it calls")
+    maker.check(nn.Identity(), "a learned function")
     return spec
 
 

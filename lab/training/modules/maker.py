@@ -16,6 +16,7 @@ from lab.data import measures
 from lab.data.data import Data, Inputs, take
 from lab.errors import ArgumentError, LabError, described, shortened, shown
 from lab.nonlinearity.swap import Old, kinds_of, places_of, put
+from lab.nonlinearity.wrappers import unwrapped
 from lab.spec import ModuleSpec
 from lab.training.defaults import torch_defaults
 from lab.training.modules.heard import notes_of
@@ -44,7 +45,8 @@ class Maker:
 
     @torch_defaults()
     def new(self, seed: int) -> nn.Module:
-        """The model of a seed, in training mode. torch's generator is at this seed meanwhile, and put back."""
+        """The model of a seed, in training mode, without torch.compile or DataParallel around it. torch's generator is at
+        this seed meanwhile, and put back."""
         with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
             torch.manual_seed(seed)
             try:
@@ -58,6 +60,7 @@ class Maker:
                 ) from error
             if not isinstance(net, nn.Module):
                 raise ArgumentError(f"model({seed}) gives {shown(net)}; let it return a torch.nn.Module")
+            net = unwrapped(net)
             if any(isinstance(part, nn.modules.lazy.LazyModuleMixin) for part in net.modules()):
                 call(net, self.example)
         return net.train()

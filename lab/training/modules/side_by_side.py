@@ -14,7 +14,7 @@ from torch.func import functional_call
 
 from lab.data.data import Inputs
 from lab.data.measures import at_least_float32
-from lab.errors import ArgumentError, shortened
+from lab.errors import ArgumentError, LabError, shortened
 from lab.kinds import Sizes, build, side_by_side
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.swap import put
@@ -130,6 +130,7 @@ class SideBySide(nn.Module):
 
         timed: False takes vmap where it gives the same, so that the choice is the same whenever it is made.
         """
+        self._check_step(inputs, loss)
         if self.runs == 1 and way != "vmap":
             self.way, self.note = "loop", "one model"
             return
@@ -145,6 +146,21 @@ class SideBySide(nn.Module):
             seconds = {way: self._seconds(way, inputs, loss) for way in WAYS}
             self.way = min(seconds, key=lambda way: seconds[way])
             self.note = ", ".join(f"{name} {1000 * s:.3g} ms a step" for name, s in seconds.items())
+
+    def _check_step(self, inputs: Inputs, loss: Callable[[Tensor], Tensor]) -> None:
+        """ArgumentError where these models cannot be trained one by one, as all can that torch puts weights into."""
+        before, self.way = [buffer.clone() for buffer in self.net.buffers()], "loop"
+        try:
+            self._gradients(inputs, loss)
+        except LabError:
+            raise
+        except Exception as error:
+            raise ArgumentError(
+                f"a training step of the model fails with {type(error).__name__} ({shortened(str(error), 150)}); its "
+                "weights are put in at each call: leave out torch.utils.checkpoint, and code that keeps them"
+            ) from error
+        finally:
+            self._restore(before)
 
     def _why_no_vmap(self, inputs: Inputs, loss: Callable[[Tensor], Tensor]) -> str:
         """Why a loop is needed; nothing where vmap gives the same outputs, gradients and buffers."""

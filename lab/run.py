@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 from torch import Tensor, nn
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 MOST_SEEDS, MOST_SEED, MOST_WIDTH = 10_000, 2**32 - 1, 2**16  # of one call; of the generators; that memory holds
+MUCH = 0.05  # of a function's inputs beyond its knots: a larger share is said
 LINES = 60.0  # seconds between lines of progress, where stderr is a file
 
 
@@ -66,7 +67,8 @@ class Run(Stored):
     spec: RunSpec
 
     def __repr__(self) -> str:
-        return f"run of {self.spec.task_name}, seed {self.spec.seed}, {self.spec.recipe.last} steps{_end([self])}"
+        said = f"run of {self.spec.task_name}, seed {self.spec.seed}, {self.spec.recipe.last} steps"
+        return f"{said}{_end([self])}{_beyond([self])}"
 
     @property
     def key(self) -> str:
@@ -156,7 +158,7 @@ class Runs(RunList[Run]):
             return "no runs"
         kinds = list(dict.fromkeys((run.spec.task_name, run.spec.recipe.last, run.spec.evaluate) for run in self))
         said = f"{len(self)} {'runs' if len(self) > 1 else 'run'} of {', '.join(dict.fromkeys(k[0] for k in kinds))}"
-        return said if len(kinds) > 1 else f"{said}, {kinds[0][1]} steps{_end(self)}"
+        return said if len(kinds) > 1 else f"{said}, {kinds[0][1]} steps{_end(self)}{_beyond(self)}"
 
     @property
     def steps(self) -> np.ndarray:
@@ -214,6 +216,30 @@ def _end(runs: Sequence[Run]) -> str:
     died = sum(run.diverged is not None for run in runs)
     diverged = f", {died} diverged" if died else ""
     return f": {names[0].removesuffix(f'_{split}')} {value} on {split} at the end{mean}{diverged}"
+
+
+def _beyond(runs: Sequence[Run]) -> str:
+    """A line on the inputs that their function is too narrow for; empty where these are few, or the runs gone."""
+    try:
+        share = max((run.notes.get("beyond") or 0.0 for run in runs), default=None)
+    except LabError:
+        return ""
+    narrow = next((part for part in runs[0].spec.model.parts.values() if hasattr(part, "low")), None)
+    return f"\n{beyond_knots('these models', share, narrow)}" if is_much(share) else ""
+
+
+def is_much(share: float | None) -> TypeGuard[float]:
+    """Whether so large a share of a function's inputs lies beyond its knots that it is said."""
+    return share is not None and share > MUCH
+
+
+def beyond_knots(whose: str, share: float, function: Any) -> str:
+    """That line. function: what has the knots, from `low` to `high`."""
+    knots = f"[{function.low:g}, {function.high:g}]" if hasattr(function, "low") else "its knots"
+    return (
+        f"{100 * share:.0f} % of what the function gets in {whose} lies beyond {knots}, where it is constant; scale X, "
+        "or give it wider knots (low=, high=)"
+    )
 
 
 def complete(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -15,12 +15,11 @@ import numpy as np
 from lab.errors import ArgumentError, check_type, check_whole, described
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import keep, place
-from lab.run import Stored
+from lab.run import Stored, beyond_knots, is_much
 from lab.spec import EpisodeSpec, ModuleSearch, SearchSpec, TwoLossSpec
 from lab.store import Store  # noqa: F401  in the annotations of the classes below, which the reference shows
 from lab.versions import versions
 
-MUCH = 0.05
 _searches: WeakKeyDictionary[Spline, SearchResult | EpisodeResult] = WeakKeyDictionary()
 
 
@@ -98,20 +97,6 @@ class LearnedFunctions(Stored, ABC):
     def named(self, name: str) -> dict[str, str]:
         """The names that `publish` gives to the learned functions, and the part of each."""
         return {name if len(self.splines) == 1 else f"{name}-{part}": part for part in self.splines}
-
-
-def is_much(share: float | None) -> bool:
-    """Whether so large a share of a function's inputs lies beyond its knots that it is said."""
-    return share is not None and share > MUCH
-
-
-def beyond_knots(whose: str, share: float, function: Any) -> str:
-    """That line. function: what has the knots, from `low` to `high`."""
-    knots = f"[{function.low:g}, {function.high:g}]" if hasattr(function, "low") else "its knots"
-    return (
-        f"{100 * share:.0f} % of what the function gets in {whose} lies beyond {knots}, where it is constant; scale X, "
-        "or give it wider knots (low=, high=)"
-    )
 
 
 class Measured(Protocol):

@@ -1,5 +1,7 @@
 """The lab's perceptrons on a `lab.Data`: what a table of the lab's gives, known by its content."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -125,3 +127,14 @@ def test_a_model_without_its_run_axis_says_so():
     assert model(inputs[None]).shape[:2] == (1, len(inputs))
     with pytest.raises(lab.ArgumentError, match=r"give X\[None\]"):
         model(inputs)
+
+
+def test_many_inputs_beyond_the_knots_are_said():
+    """Whoever has not scaled a table trains with the two ends of a function."""
+    X = 200 * np.random.default_rng(0).normal(size=(240, 3))
+    data = lab.Data.from_arrays(X, X[:, 0] > 0, name="unscaled")
+    phi = lab.Spline(torch.sin(torch.linspace(-5, 5, 21)), -5, 5)
+    wide = lab.Spline(torch.sin(torch.linspace(-5, 5, 21)), -5e4, 5e4)
+    runs = [lab.train(data, mlp=one, seeds=2, scale="smoke", progress=False) for one in (phi, wide)]
+    said = r"\d\d % of what the function gets in these models lies beyond \[-5, 5\], where it is constant"
+    assert all(re.search(said, repr(one)) for one in (runs[0], runs[0][0])) and "beyond" not in repr(runs[1])

@@ -108,6 +108,6 @@ def save(store: Store, fleet: Fleet, notes: dict) -> None:
             "fleet": len(fleet.specs),
             "diverged": diverged,
         }
-        run_notes |= fleet.run_notes(run)
+        run_notes |= fleet.run_notes(run) | fleet.beyond_of([run])
         if not store.has(spec):
             store.save(spec, history, fleet.run_weights(run), run_notes)

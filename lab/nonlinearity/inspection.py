@@ -45,10 +45,11 @@ def beside(model: nn.Module) -> list[Beside]:
     ['Calls.forward calls relu']
     """
     found: dict[Beside, None] = {}
+    for module in model.modules():
+        if isinstance(module, (nn.RNN, nn.RNNCell)) and (kind := kind_named(module.nonlinearity)):
+            found[Beside(kind, f"a torch.nn.{type(module).__name__} computes {kind}")] = None
     for module in _one_a_class(model):
         name = type(module).__name__
-        if isinstance(module, (nn.RNN, nn.RNNCell)) and (kind := kind_named(module.nonlinearity)):
-            found[Beside(kind, f"a torch.nn.{name} computes {kind}")] = None
         if not _is_own(type(module)) or is_activation(module):
             continue
         reader = _Reader(module)
@@ -72,14 +73,11 @@ def unread(model: nn.Module, places: Sequence[Place]) -> list[Place]:
 
     Nothing is said of a class whose code looks for its parts by names that it makes up.
     """
-    classes = {base for module in _one_a_class(model) for base in type(module).__mro__ if _is_own(base)}
-    names = set[str]().union(*map(_names, classes))
+    names = set[str]().union(*(_names(type(module)) for module in _one_a_class(model)))
     return [
         place
         for place in places
-        if _is_own(type(place.parent))
-        and place.attribute not in names
-        and not any(_names(base) & DYNAMIC for base in type(place.parent).__mro__ if _is_own(base))
+        if _is_own(type(place.parent)) and place.attribute not in names and not _names(type(place.parent)) & DYNAMIC
     ]
 
 
@@ -110,11 +108,15 @@ def _names(kind: type) -> frozenset[str]:
             if isinstance(function := places.get(name), FunctionType) and _near(function, kind):
                 read(function.__code__, function.__globals__)
 
-    for name, value in vars(kind).items():
-        value = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
-        if isinstance(value, FunctionType) and name != "__init__":
-            function = inspect.unwrap(value)
-            read(function.__code__, function.__globals__)
+    bases, over = [base for base in kind.__mro__ if _is_own(base)], {"__init__"}
+    for base in bases:
+        for name, value in vars(base).items():
+            value = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
+            if isinstance(value, FunctionType) and name not in over:
+                function = inspect.unwrap(value)
+                read(function.__code__, function.__globals__)
+                if not {"super", *(base.__name__ for base in bases)} & {*function.__code__.co_names}:
+                    over.add(name)  # nothing calls what it stands before
     return frozenset(names)
 
 

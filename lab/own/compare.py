@@ -16,8 +16,7 @@ from lab.nonlinearity.part import as_module
 from lab.own.functions import learns, parts_of
 from lab.own.rates import best_rate
 from lab.own.settings import Make, Replaced, grid_of, known, recipe_of, store_of, task
-from lab.run import MOST_SEEDS, Run, complete
-from lab.search_results import beyond_knots, is_much
+from lab.run import MOST_SEEDS, Run, beyond_knots, complete, is_much
 from lab.spec import UNCHANGED, Fit, Learned, Part, RunSpec
 from lab.store import Store
 from lab.training.modules.examples import TRAINED

@@ -7,8 +7,9 @@ examples are made as they are needed, also in the task, where its examples have 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import singledispatch
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property, singledispatch
 from typing import cast
 
 import numpy as np
@@ -143,6 +144,46 @@ class Fleet:
     def run_notes(self, run: int) -> dict:
         """What else is to be remembered of a run."""
         return {}
+
+    @cached_property
+    def beyond(self) -> list[float | None]:
+        """Of each run, on its last batch: the share of what its splines are given that lies beyond their knots, where
+        they are constant. None: it has no spline."""
+        counts, runs = np.zeros((2, len(self.specs))), len(self.specs)
+        of_inputs = [module.phi for module in self.model.modules() if isinstance(module, InputFunctions)]
+
+        def count(phi: Spline, given: tuple[Tensor, ...]) -> None:
+            x = given[0]
+            in_front = x.dim() > 1 and len(x) == runs and not any(phi is other for other in of_inputs)
+            if in_front and not torch._C._are_functorch_transforms_active():  # else it is not known whose is what
+                counts[0] += ((x < phi.low) | (x > phi.high)).flatten(1).sum(1).cpu().numpy()
+                counts[1] += x[0].numel()
+
+        with counting(self.model, count) as any_spline:
+            if any_spline:
+                self.batch(max(0, self.step - 1)).outputs(self.model)
+        return [float(out / of) if of else None for out, of in counts.T]
+
+    def beyond_of(self, runs: Sequence[int]) -> dict[str, float]:
+        """The mean of `beyond` over some runs, for notes; nothing where these have no spline."""
+        shares = [share for run in runs if (share := self.beyond[run]) is not None]
+        return {"beyond": sum(shares) / len(shares)} if shares else {}
+
+
+@contextmanager
+def counting(model: nn.Module, count: Callable[[Spline, tuple[Tensor, ...]], None]) -> Iterator[bool]:
+    """Within the block, in evaluation mode and without gradients, splines of a model tell what they are given; gives
+    whether it has any."""
+    hooks = [m.register_forward_pre_hook(count) for m in model.modules() if isinstance(m, Spline)]
+    training = model.training
+    try:
+        with torch.no_grad():
+            model.eval()
+            yield bool(hooks)
+    finally:
+        model.train(training)
+        for hook in hooks:
+            hook.remove()
 
 
 @singledispatch

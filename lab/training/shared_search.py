@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -87,6 +87,10 @@ class Shared:
 
     def run_notes(self, run: int) -> dict:
         """What else is to be remembered."""
+        return {}
+
+    def beyond_of(self, runs: Sequence[int]) -> dict[str, float]:
+        """Not looked at: each task has models of its own."""
         return {}
 
 

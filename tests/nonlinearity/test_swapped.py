@@ -173,3 +173,34 @@ def test_what_swap_cannot_use_is_named_in_one_line(name, wrong):
         lab.swap(**{"model": net(), "old": nn.GELU, "phi": "relu"} | {name: wrong})
     text = str(raised.value)
     assert "\n" not in text and 15 < len(text) < 700 and " at 0x" not in text and "<class" not in text, text
+
+
+@pytest.mark.parametrize("wrapper", [nn.DataParallel, lambda model: torch.compile(model, backend="eager")])
+@pytest.mark.parametrize("where", ["around", "inside"])
+def test_a_wrapper_is_no_part_of_what_is_saved(tmp_path, wrapper, where):
+    """DataParallel and torch.compile put themselves into every name."""
+
+    def make():
+        return nn.Sequential(nn.Linear(3, 8), nn.Sequential(nn.GELU(), nn.Linear(8, 2)))
+
+    def wrapped(model):
+        return wrapper(model) if where == "around" else nn.Sequential(model[0], wrapper(model[1]))
+
+    model, x = make(), torch.randn(5, 3)
+    outer = wrapped(model)
+    names = lab.swap(outer, nn.GELU, "transformers/memorize")
+    assert isinstance(outer.get_submodule(names[0]), lab.Spline)
+    lab.save_swapped(outer, tmp_path)
+    for back in (make(), wrapped(make())):
+        before = repr(back)
+        assert lab.load_swapped(back, tmp_path) is back and len(repr(back)) != len(before)
+        with torch.no_grad():
+            torch.testing.assert_close(back(x), model(x))
+
+
+def test_what_keeps_parts_of_weights_is_refused(tmp_path):
+    class FullyShardedDataParallel(nn.Sequential):
+        pass
+
+    with pytest.raises(ArgumentError, match="wrapped by FullyShardedDataParallel.*give the module inside it"):
+        lab.save_swapped(FullyShardedDataParallel(nn.GELU()), tmp_path)

@@ -77,6 +77,38 @@ class Letters(nn.Module):
         return logits if self.classes_last else logits.transpose(1, 2)
 
 
+class Fourier(nn.Module):
+    """Complex weights, and real ones."""
+
+    def __init__(self):
+        super().__init__()
+        self.waves, self.act, self.out = nn.Parameter(torch.randn(6, 8, dtype=torch.cfloat)), nn.GELU(), nn.Linear(8, 2)
+
+    def forward(self, x):
+        return self.out(self.act((x.to(torch.cfloat) @ self.waves).real))
+
+
+def fourier(seed):
+    return Fourier()
+
+
+class Attending(nn.Module):
+    """A decoder with its mask of -inf among the buffers."""
+
+    def __init__(self):
+        super().__init__()
+        self.words, self.mix, self.act, self.out = nn.Embedding(7, 6), nn.Linear(6, 18), nn.GELU(), nn.Linear(6, 2)
+        self.register_buffer("mask", torch.triu(torch.full((5, 5), float("-inf")), 1))
+
+    def forward(self, x):
+        q, k, v = self.mix(self.words(x)).chunk(3, -1)
+        return self.out(self.act((q @ k.mT + self.mask).softmax(-1) @ v))[:, -1]
+
+
+def attending(seed):
+    return Attending()
+
+
 class Branching(nn.Module):
     """Which way it goes depends on the data; one layer and one activation stand in two places, two weights are tied."""
 

@@ -1,5 +1,7 @@
 """Models of the user's own, side by side: as a plain loop over them trains them, whatever they are made of."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -124,19 +126,87 @@ def test_gains_are_those_of_a_loop_in_plain_torch(make, data, way):
         torch.testing.assert_close(phi(x), interpolated(x), atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.parametrize("make", [own.mlp, own.fourier])
 @pytest.mark.parametrize(
     ("name", "rule", "given", "theirs"),
     [
+        ("adam", torch.optim.Adam, {}, {}),
         ("sgd", torch.optim.SGD, {"momentum": 0.8}, {"momentum": 0.8}),
         ("adamw", torch.optim.AdamW, {"decay": 0.0}, {"weight_decay": 0.0}),
     ],
 )
-def test_optimizers_are_those_of_torch(name, rule, given, theirs):
+def test_optimizers_are_those_of_torch(name, rule, given, theirs, make):
     data = own.signs()
-    made = train(fleet(data, own.mlp, optimizer=name, **given))
+    made = train(fleet(data, make, optimizer=name, **given))
     for seed, mine in enumerate(weights(made)):
-        model, _ = plain(data, own.mlp, seed, None, optimizer=rule, **theirs)
+        model, _ = plain(data, make, seed, None, optimizer=rule, **theirs)
         torch.testing.assert_close(mine, {n: p.detach() for n, p in model.named_parameters()}, **CLOSE)
+
+
+def test_infinite_masks_are_no_difference():
+    """-inf minus -inf is not a number."""
+    made = fleet(own.sequences(), own.attending, way="vmap")
+    assert not made.model.needs_loop and made.model.way == "vmap"
+    made.model._at_once = lambda held, inputs: made.model._one_by_one(held, inputs, None) + 1
+    batch = made.data.at(0)
+    assert made.model._why_no_vmap(batch.inputs, batch.loss) == "vmap gives other numbers"
+
+
+def test_inputs_beyond_the_knots_are_counted():
+    """Constant there, a function that learns gets no gradient from them, and one that was learned says nothing."""
+    made = train(fleet(own.signs(), own.mlp, (replace(WAVE, low=-0.5, high=1.5),), (0, 1), steps=4))
+    for run, share in enumerate(made.beyond):
+        net = own.mlp(0)
+        net.load_state_dict(made.run_weights(run))
+        phi, seen = lab.Spline(torch.tensor(WAVE.values), -0.5, 1.5), []
+        net[1], net[3] = phi, phi
+        phi.register_forward_pre_hook(lambda module, given, seen=seen: seen.append(given[0]))
+        net(made.data.at(0).inputs[run])
+        beyond = [(x < -0.5) | (x > 1.5) for x in seen]
+        assert len(seen) == 2 and share == pytest.approx(float(torch.cat(beyond).float().mean()), abs=1e-3)
+    assert made.beyond_of([0, 1]) == {"beyond": pytest.approx(sum(made.beyond) / 2)}
+    assert fleet(own.signs(), own.mlp).beyond_of([0]) == {}
+
+
+def test_many_inputs_beyond_the_knots_are_said():
+    data = lab.Data.from_arrays(200 * own.NUMBERS, own.NUMBERS[:, 0] > 0, name="unscaled")
+    given = {"model": own.mlp, "replace": nn.GELU, "steps": 4, "progress": False}
+    said = r"\d\d % of what the function gets in {} lies beyond \[-8, 8\], where it is constant"
+    found = lab.search(data, models=2, **given)
+    restarts = lab.search(data, by="episodes", episodes=1, restarts=1, **given)
+    for result in (found, restarts):
+        assert re.match(said.format("its models"), result.notes[0]) and result.notes[0] in repr(result)
+    functions = {"GELU": None, "learned": found, "learning": lab.Spline(torch.ones(5), -1, 1, learnable=True)}
+    notes = lab.compare(data, own.mlp, nn.GELU, functions, seeds=2, steps=2, progress=False).notes
+    assert re.match(said.format("models with learned"), notes[0]) and "models with learning" in notes[1]
+    assert lab.search(own.signs(), models=2, **given).notes == ()
+
+
+@pytest.mark.parametrize("wrapper", [nn.DataParallel, lambda net: torch.compile(net, backend="eager")])
+def test_wrapped_models_are_trained_as_what_is_inside(wrapper):
+    trained = [
+        weights(train(fleet(own.signs(), make, way="loop"))) for make in (own.mlp, lambda s: wrapper(own.mlp(s)))
+    ]
+    torch.testing.assert_close(*trained, rtol=0, atol=0)
+
+
+def test_a_step_or_a_shape_that_cannot_be_is_one_line():
+    class Checkpointed(nn.Sequential):
+        def forward(self, x):
+            return self[1](torch.utils.checkpoint.checkpoint(self[0], x, use_reentrant=False))
+
+    for seeds in ((0,), (0, 1)):
+        with pytest.raises(lab.ArgumentError, match=r"a training step of the model fails with RuntimeError.*leave out"):
+            fleet(
+                own.signs(),
+                lambda s: Checkpointed(nn.Sequential(nn.Linear(6, 8), nn.GELU()), nn.Linear(8, 2)),
+                seeds=seeds,
+            )
+    halves = {"model": lambda s: nn.Sequential(nn.Linear(6, 8), nn.GLU(), nn.Linear(4, 2)), "replace": nn.GLU}
+    with pytest.raises(lab.ArgumentError, match=r"the model fails with functions\['a'\]: RuntimeError"):
+        lab.compare(own.signs(), functions={"a": "tanh"}, **halves)
+    with pytest.raises(lab.ArgumentError, match="the model fails with a learned function"):
+        lab.search(own.signs(), **halves)
 
 
 def test_rates_of_one_fleet_are_those_of_fleets_of_their_own():

@@ -11,9 +11,10 @@ from torch import Tensor, nn
 
 from lab.errors import ArgumentError
 from lab.kinds import check, optimizer, signature
+from lab.nonlinearity.spline import Spline
 from lab.spec import Fit, ModuleSpec, Resolved, RunSpec, remembered, replace
 from lab.spec.forms import form
-from lab.training.fleet import Fleet, fleet_class
+from lab.training.fleet import Fleet, counting, fleet_class
 from lab.training.modules.examples import DataOfRuns
 from lab.training.modules.side_by_side import WAYS, SideBySide, known_by
 from lab.training.optimizers import RunAdamW, RunRates, trainable
@@ -68,14 +69,23 @@ class ModuleFleet(Fleet):
 
     @cached_property
     def beyond(self) -> list[float | None]:
-        """As `SideBySide.beyond`, on the first batch; asked for at the end of training."""
-        return self.model.beyond(cast(DataOfRuns, self.data).at(0).inputs)
+        """As Fleet.beyond, on the first batch, one model after the other."""
+        counts: list[list[int]] = []
+
+        def count(phi: Spline, given: tuple[Tensor, ...]) -> None:
+            counts[-1][0] += int(((given[0] < phi.low) | (given[0] > phi.high)).sum())
+            counts[-1][1] += given[0].numel()
+
+        with counting(self.model, count) as any_spline:
+            if any_spline:
+                self.model.each(cast(DataOfRuns, self.data).at(0).inputs, lambda: counts.append([0, 0]))
+        return [out / of if of else None for out, of in counts] or [None] * len(self.specs)
 
     def run_notes(self, run: int) -> dict:
         """How the models were computed, why, and whether there was no other way; what the function does not reach."""
         notes = {"way": self.model.way, "why": self.model.note, "needs_loop": self.model.needs_loop}
         said = list(remembered(known_by(self.specs[run].model)).notes)
-        return notes | {"beyond": self.beyond[run]} | ({"said": said} if said else {})
+        return notes | ({"said": said} if said else {})
 
 
 class RunMomentum(RunRates):

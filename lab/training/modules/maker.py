@@ -45,8 +45,8 @@ class Maker:
 
     @torch_defaults()
     def new(self, seed: int) -> nn.Module:
-        """The model of a seed, in training mode, without torch.compile or DataParallel around it. torch's generator is at
-        this seed meanwhile, and put back."""
+        """The model of a seed, in training mode, without torch.compile or DataParallel around it. torch's generator is
+        at this seed meanwhile, and put back."""
         with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
             torch.manual_seed(seed)
             try:

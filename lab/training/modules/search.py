@@ -50,9 +50,8 @@ class ModulesSearched(Search, ModuleFleet):
         return replace(batch, inputs=_wide(batch.inputs, models), targets=targets, noise=(self.seeds, step))
 
     def run_notes(self, run: int) -> dict:
-        """As `ModuleFleet`, of all models together."""
-        shares = [share for share in self.beyond if share is not None]
-        return ModuleFleet.run_notes(self, run) | {"beyond": sum(shares) / len(shares) if shares else None}
+        """As `ModuleFleet`."""
+        return ModuleFleet.run_notes(self, run)
 
 
 def _wide(part: Inputs, runs: int) -> Inputs:

@@ -76,27 +76,11 @@ class SideBySide(nn.Module):
             given = inputs[run] if isinstance(inputs, Tensor) else {name: part[run] for name, part in inputs.items()}
             yield {name: parts[id(tensor)][run] for name, tensor in held.items()}, given
 
-    @torch.no_grad()
-    def beyond(self, inputs: Inputs) -> list[float | None]:
-        """Of each model in evaluation mode: the share of what its splines are given that lies beyond their knots, where
-        they are constant. None: it has no spline."""
-        counts: list[list[int]] = []
-
-        def count(phi: Spline, given: tuple[Tensor, ...]) -> None:
-            x = given[0]
-            counts[-1][0] += int(((x < phi.low) | (x > phi.high)).sum())
-            counts[-1][1] += x.numel()
-
-        hooks = [m.register_forward_pre_hook(count) for m in self.net.modules() if isinstance(m, Spline)]
-        training = self.training
-        self.eval()
-        for tensors, given in self._each(self._held({}), inputs) if hooks else ():
-            counts.append([0, 0])
+    def each(self, inputs: Inputs, begin: Callable[[], None]) -> None:
+        """Compute the models one by one, as they are. begin: called before each."""
+        for tensors, given in self._each(self._held({}), inputs):
+            begin()
             self._call(tensors, given)
-        self.train(training)
-        for hook in hooks:
-            hook.remove()
-        return [out / of if of else None for out, of in counts] or [None] * self.runs
 
     def _call(self, held: dict[str, Tensor], inputs: Inputs) -> Tensor:
         args, words = ((inputs,), {}) if isinstance(inputs, Tensor) else ((), dict(inputs))

@@ -1,0 +1,69 @@
+"""Training does not depend on what a notebook has set for all of torch."""
+
+from contextlib import contextmanager
+
+import pytest
+import torch
+from torch import nn
+
+import lab
+from lab.store import Store
+from tests.training import own
+
+
+@contextmanager
+def default_dtype(dtype):
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    yield
+    torch.set_default_dtype(before)
+
+
+@contextmanager
+def no_gradients():
+    torch.set_grad_enabled(False)
+    yield
+    torch.set_grad_enabled(True)
+
+
+SETTINGS = {
+    "no gradients": no_gradients,
+    "inference": torch.inference_mode,
+    "float64": lambda: default_dtype(torch.float64),
+    "autocast": lambda: torch.autocast("cpu", torch.bfloat16),
+    "another device": lambda: torch.device("meta"),
+    "anomalies": lambda: torch.autograd.detect_anomaly(check_nan=True),
+}
+
+
+def models(folder):
+    data, given = DATA, {"steps": 4, "progress": False, "side_by_side": "loop"}
+    result = lab.compare(data, own.mlp, nn.GELU, {"a": None, "b": nn.Softplus()}, seeds=1, **given)
+    found = lab.search(data, model=own.mlp, replace=nn.GELU, models=2, **given)
+    restarts = lab.search(data, model=own.mlp, replace=nn.GELU, by="episodes", episodes=2, restarts=1, **given)
+    return [*result.model("b").parameters(), found.spline.values, restarts.spline.values]
+
+
+def runs(folder):
+    trained = [lab.train(task, seeds=1, scale="smoke", store=Store(folder), progress=False)[0] for task in TASKS]
+    return [tensor for run in trained for _, tensor in sorted(run._stored[1].items())]
+
+
+TASKS, DATA = ("memorize", "ab mod 5"), own.signs()
+
+
+@pytest.fixture(scope="module")
+def usual(tmp_path_factory):
+    return {call: [t.detach().clone() for t in call(tmp_path_factory.mktemp("usual"))] for call in (models, runs)}
+
+
+@pytest.mark.filterwarnings("ignore:Anomaly Detection has been enabled")
+@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("call", [models, runs])
+def test_the_same_bits_whatever_is_set(call, name, usual, tmp_path):
+    with SETTINGS[name]():
+        state = torch.is_grad_enabled(), torch.get_default_dtype(), torch.get_default_device()
+        trained = call(tmp_path)
+        assert (torch.is_grad_enabled(), torch.get_default_dtype(), torch.get_default_device()) == state
+    for one, other in zip(trained, usual[call], strict=True):
+        assert one.dtype == other.dtype and one.device == other.device and bool((one.detach() == other).all())

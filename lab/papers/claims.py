@@ -212,9 +212,11 @@ def _split(verdicts: Iterable[Verdict]) -> tuple[list[Verdict], list[Verdict]]:
 
 
 def _without(others: Sequence[Verdict]) -> Verdict:
-    """One verdict of several cases that are not measured: their names and the first reason."""
+    """One verdict of several cases that are not measured: each reason with the cases that it is of."""
     if not others:
         return NOTHING
-    reason = others[0].reason
-    names = ", ".join(verdict.case for verdict in others if verdict.case and verdict.reason == reason)
-    return replace(others[0], case="", reason=f"{names}: {reason}" if names else reason)
+    words = []
+    for reason in dict.fromkeys(verdict.reason for verdict in others):
+        names = ", ".join(verdict.case for verdict in others if verdict.case and verdict.reason == reason)
+        words.append(f"{names}: {reason}" if names else reason)
+    return replace(others[0], case="", reason="; ".join(words))

@@ -78,10 +78,10 @@ def test_what_is_here_is_scored_and_the_rest_is_not(tmp_path):
     placed(tmp_path, transformers_fig2=curves(True), hypernetwork_tableA2=fractions(False))
     placed(tmp_path, "smoke", transformers_fig10=curves(True))
     found = scorecard.score(results=tmp_path)
-    assert verdicts(found, "transformers/fig2") == [HOLDS] * 3
+    assert verdicts(found, "transformers/fig2") == [HOLDS] * 4
     assert verdicts(found, "hypernetwork/tableA2") == [FAILS, FAILS, FAILS]
     assert set(verdicts(found, "transformers/fig10")) == {ABSENT}, "numbers of smoke runs mean nothing"
-    assert sum(row["verdict"] != ABSENT for row in found["claims"]) == 6
+    assert sum(row["verdict"] != ABSENT for row in found["claims"]) == 7
     assert set(verdicts(scorecard.score("smoke", tmp_path), "transformers/fig10")) != {ABSENT}
 
 
@@ -90,7 +90,7 @@ def test_the_papers_scale_goes_first(tmp_path):
     placed(tmp_path, "paper", transformers_fig2=curves(False))
     for scale, word in ((None, FAILS), ("paper", FAILS), ("laptop", HOLDS)):
         rows = [row for row in scorecard.score(scale, tmp_path)["claims"] if row["entry"] == "transformers/fig2"]
-        assert [row["verdict"] for row in rows] == [word] * 3
+        assert [row["verdict"] for row in rows] == [word] * 4
         assert {row["scale"] for row in rows} == {scale or "paper"}
 
 

@@ -25,6 +25,8 @@ from lab.papers.claims import (
 from lab.papers.runs import per_seed, speed_up
 from lab.papers.simplicity.shortcut.claims import _steers, steering
 from lab.papers.transformers.compatibility import matrix
+from lab.papers.transformers.conditions import comparable, unlike_paper
+from lab.papers.transformers.settings import printed
 from tests.crossing import planted as planted_crossing
 from tests.papers.activations import planted as planted_activations
 from tests.papers.hypernetwork import planted as planted_hypernetwork
@@ -37,12 +39,19 @@ PLANTED |= planted_activations.PLANTED | planted_crossing.PLANTED
 PLANTED_CLAIMS = {
     "transformers/fig5/worse": planted_transformers.better,
     "transformers/fig10/mlp": planted_transformers.attention_gains,
+    "transformers/fig10/attention-little": planted_transformers.attention_gains,
+    "transformers/fig15/mlp": planted_transformers.texts,
     "simplicity/fig18/more-correlated": planted_simplicity.one_mode_correlated,
     "simplicity/fig12/frequencies": planted_simplicity.same_sines,
     "activations/table1/alike": planted_activations.alike,
 }
 CASES = [pytest.param(name, claim, id=f"{name}/{claim.name}") for name in PLANTED for claim in entry(name).claims]
 COUNTED = ("hypernetwork/tableA2",)
+
+
+def by_name(identifier):
+    name, _, own = identifier.rpartition("/")
+    return next(claim for claim in entry(name).claims if claim.name == own)
 
 
 def planted(name, claim, right):
@@ -66,10 +75,7 @@ def test_a_claim_holds_where_the_paper_is_right_and_fails_where_it_is_wrong(name
     assert found.word == HOLDS, found
     assert table.equals(before), "measuring changes nothing"
     found = claim.verdict(planted(name, claim, False), "paper")
-    if "by chance" in claim.says:  # of 8 tasks, a third of all draws by chance has none on the diagonal
-        assert found.word == UNDECIDED and found.effect == 0, found
-    else:
-        assert found.word == FAILS, found
+    assert found.word == FAILS, found
 
 
 @pytest.mark.parametrize(("name", "claim"), [case for case in CASES if case.values[0] not in COUNTED])
@@ -128,9 +134,10 @@ SELECTED = (
 def noise(name):
     """The planted table of an entry with nothing in it but noise: the numbers of all runs drawn anew."""
     table = PLANTED[name](True)
+    level = 0.5 if name.startswith("transformers/") else 0.6  # by its Figure 5, the transformers paper's is below .57
 
     def draw(rng):
-        values = 0.6 + 0.01 * rng.normal(size=len(table))
+        values = level + 0.01 * rng.normal(size=len(table))
         return table.assign(accuracy=values)
 
     return draw
@@ -151,8 +158,7 @@ NULL = [
 
 @pytest.mark.parametrize("identifier", NULL)
 def test_where_there_is_nothing_but_noise_a_claim_holds_once_in_forty_at_most(identifier):
-    name, _, own = identifier.rpartition("/")
-    claim = next(one for one in entry(name).claims if one.name == own)
+    name, claim = identifier.rpartition("/")[0], by_name(identifier)
     draw, rng, hits, draws = noise(name), np.random.default_rng(2), 0, 80
     for _ in range(draws):
         hits += claim.verdict(draw(rng), "paper").word == HOLDS
@@ -260,8 +266,7 @@ STAND_INS = {
 
 @pytest.mark.parametrize("identifier", STAND_INS)
 def test_a_table_of_a_stand_in_is_measured_and_says_so(identifier):
-    name, _, own = identifier.rpartition("/")
-    claim = next(one for one in entry(name).claims if one.name == own)
+    name, claim = identifier.rpartition("/")[0], by_name(identifier)
     columns, scale, words = STAND_INS[identifier]
     for right, word in ((True, HOLDS), (False, FAILS)):
         table = planted(name, claim, right)
@@ -280,14 +285,21 @@ def test_tasks_that_nobody_learned_are_not_compared():
     table.loc[dead, "accuracy"] = 0.21 + 0.001 * np.random.default_rng(0).normal(size=dead.sum())
     found = claim.verdict(table, "laptop")
     assert (found.word, found.reason.split(":")[0]) == (ABSENT, "mano")
-    steadier = entry("transformers/fig10").claims[1].verdict(table, "laptop")
+    steadier = by_name("transformers/fig10/variance").verdict(table, "laptop")
     assert (steadier.word, steadier.n) == (HOLDS, 3)
 
 
 CONDITIONS = {
     "transformers/fig3/alibi": (lambda t: t.assign(accuracy=0.01), "ALiBi copies 1 %"),
-    "transformers/fig12/degree": (lambda t: t.assign(task="add"), "these of add"),
-    "hypernetwork/fig4a/all-solve": (lambda t: t.assign(problems=t["problems"] // 100), "400,000 problems"),
+    "hypernetwork/fig4a/all-solve": (
+        lambda t: t.assign(accuracy_test=t["accuracy_test"].where(t["method"] != "linear", 0.38)),
+        "linear solves 38 % of seen",
+    ),
+    "hypernetwork/fig4a/few-problems": (
+        lambda t: t.assign(accuracy_test=0.15),
+        "with 25,000,000 problems at most 15 %",
+    ),
+    "hypernetwork/fig4b/small": (lambda t: t.assign(accuracy_test=0.15), "at most 15 %"),
     "hypernetwork/figA5/held-out": (lambda t: t.assign(accuracy_test=0.15), "at most 15 %"),
     "simplicity/fig2/better": (lambda t: t.assign(accuracy=t["accuracy"] * 0.6), "MNIST 40 % (paper 77 %)"),
     "simplicity/fig5/gap": (lambda t: t[t["table"] != "pol"].query("table != 'heloc'"), "3 of the paper's 16 tables"),
@@ -310,8 +322,7 @@ CONDITIONS = {
 
 @pytest.mark.parametrize("identifier", CONDITIONS)
 def test_a_condition_is_read_off_the_table(identifier):
-    name, _, own = identifier.rpartition("/")
-    claim = next(one for one in entry(name).claims if one.name == own)
+    name, claim = identifier.rpartition("/")[0], by_name(identifier)
     spoil, words = CONDITIONS[identifier]
     found = claim.verdict(spoil(planted(name, claim, True)), "paper")
     assert found.word == ABSENT and words in found.reason, found
@@ -343,22 +354,78 @@ def test_where_neither_generalizes_nothing_is_measured():
     assert found.word == ABSENT and found.reason.endswith("hardly a run reaches 95 %")
 
 
-def test_a_search_of_attention_that_fails_is_no_evidence_for_the_mlp():
-    table, claim = planted_transformers.curves(True), entry("transformers/fig10").claims[2]
+def test_learned_attention_that_does_harm_adds_nothing_and_makes_a_difference():
+    """One claim has it that the MLP brings what there is, the other that the attention changes little."""
+    table = planted_transformers.with_sums(True)
     harmed = (table["method"] == "ours MLP + attention") & (table["task"] == "add")
-    table.loc[harmed, "accuracy"] *= 0.2
-    found = claim.verdict(table, "laptop")
-    assert (found.word, "models of add fall behind" in found.reason) == (ABSENT, True)
+    table.loc[harmed, "accuracy"] *= 0.9
+    assert by_name("transformers/fig10/mlp").verdict(table, "paper").word == HOLDS
+    found = by_name("transformers/fig10/attention-little").verdict(table, "paper")
+    assert (found.word, found.case) == (FAILS, "add")
+
+
+@pytest.mark.parametrize("task", ["mano", "haystack"])
+def test_a_baseline_better_than_the_papers_can_be_is_another_setting(task):
+    """Figure 5 prints a gain for each task: 100 % less the largest of a column is the most that the baseline has."""
+    most, step = 100 - matrix.PAPER[task].max(), printed(task).read
+    table = planted_transformers.curves(True, ("memorize", "add", task))
+    ours = (table["task"] == task) & (table["method"] == "baseline") & (table["step"] == step)
+
+    def at(accuracy):
+        return table.assign(accuracy=table["accuracy"].mask(ours, accuracy / 100))
+
+    assert unlike_paper(at(most)) == {} and task in comparable(at(most))
+    assert list(unlike_paper(at(most + 1))) == [task] and comparable(at(most + 1)) == ["memorize", "add"]
+    assert f"{most + 1:.0f} % at step {step:,}, the paper's at most {most:.0f}" in unlike_paper(at(most + 1))[task]
+    for claim in entry("transformers/fig10").claims[:1]:
+        found = claim.verdict(at(most + 1), "paper")
+        assert (found.word, found.reason.startswith(f"{task}: the baseline has")) == (ABSENT, True)
+    assert by_name("transformers/fig10/variance").verdict(at(most + 1), "paper").n == 2
+    off = table[(table["task"] != task) | (table["step"] > step)]  # then at the nearest step
+    assert list(unlike_paper(off.assign(accuracy=off["accuracy"].mask(off["task"] == task, 0.99)))) == [task]
+
+
+def test_in_which_setting_mano_is_trained_decides_whether_it_counts():
+    table, claim = planted_transformers.curves(False), by_name("transformers/fig2/faster")
+    assert claim.verdict(table, "paper").word == FAILS
+    easy = table["accuracy"].where(table["task"] != "mano", 0.96)
+    found = claim.verdict(table.assign(accuracy=easy), "paper")
+    assert found.word == FAILS and found.case == "add", "ADD decides by itself"
+    table = planted_transformers.curves(True)
+    found = claim.verdict(table.assign(accuracy=table["accuracy"].where(table["task"] != "mano", 0.96)), "paper")
+    assert found.word == ABSENT and found.reason.startswith("mano: the baseline has 96 % at step 3,000")
+
+
+@pytest.mark.parametrize("name", ["hypernetwork/fig2b", "hypernetwork/fig5f"])
+def test_what_a_constant_answer_scores_is_not_decoded(name):
+    """Five points above shuffled labels, and five below yes to every term, or the most frequent rule: nothing is read
+    from the code."""
+    table = PLANTED[name](True)
+    table["value"] = 0.3 + 0.002 * np.random.default_rng(0).normal(size=len(table))
+    for claim in (claim for claim in entry(name).claims if claim.name.startswith("decodable")):
+        assert claim.verdict(table.assign(shuffled=0.25, chance=0.2), "paper").word == HOLDS
+        assert claim.verdict(table.assign(shuffled=0.25, chance=0.35), "paper").word == FAILS
+
+
+def test_fractions_are_compared_where_the_papers_count_says_something():
+    """Two of its problems with 16 values, and 13 with 8: one number of values cannot hide behind another."""
+    table, claim = PLANTED["hypernetwork/tableA2"](True), by_name("hypernetwork/tableA2/fractions")
+    few = (table["values"] == 8) & table["paper"].notna()
+    found = claim.verdict(table.assign(fraction=table["fraction"].mask(few, 0.03)), "paper")
+    assert (found.word, found.case) == (FAILS, "F = 8")
+    rare = table["values"] == 16
+    assert claim.verdict(table.assign(fraction=table["fraction"].mask(rare, 0.5)), "paper").word == HOLDS
 
 
 def test_a_baseline_that_still_rises_has_not_got_where_it_gets():
     """A schedule that ends while the baseline rises shows who is earlier, not who gets further."""
     table, claim = planted_transformers.curves(True), entry("transformers/fig2").claims[1]
     add = table[table["task"] == "add"].copy()
-    add.loc[add["method"] == "baseline", "accuracy"] = 0.7 * add["step"] / 1000
+    share = add["step"] / add["step"].max()
+    add.loc[add["method"] == "baseline", "accuracy"] = 0.7 * share
     found = claim.verdict(add, "paper")
     assert (found.word, "still rises" in found.reason) == (ABSENT, True)
-    add.loc[add["method"] == "baseline", "accuracy"] = (0.7 * add["step"] / 700).clip(upper=0.7) + 0.001 * add["seed"]
+    add.loc[add["method"] == "baseline", "accuracy"] = share.clip(upper=0.7) + 0.001 * add["seed"]
     assert claim.verdict(add, "paper").word == HOLDS
 
 
@@ -403,7 +470,7 @@ def test_what_steers_to_one_tile_alone_is_not_both():
 
 
 def test_tasks_without_learned_attention_say_nothing_of_where_benefits_come_from():
-    table, claim = planted_transformers.curves(True), entry("transformers/fig10").claims[2]
+    table, claim = planted_transformers.curves(True), by_name("transformers/fig10/mlp")
     whole = claim.verdict(table, "laptop")
     without = (table["method"] == "ours MLP + attention") & (table["task"] == "add")
     found = claim.verdict(table[~without], "laptop")
@@ -504,15 +571,15 @@ def test_the_claims_of_an_entry_are_values():
 
 
 def test_the_papers_own_matrix_agrees_with_its_claims():
-    """The gains that the paper prints, taken as runs without noise, put half of the best on the diagonal."""
+    """The gains that the paper prints, taken as runs without noise, put half of the best on the diagonal: not more."""
     rows = [
-        ("MLP", t, a, s, 100, 0.6 + (matrix.PAPER.loc[a, t] / 100 if a != "baseline" else 0))
+        ("MLP", t, a, s, 100, 0.565 + (matrix.PAPER.loc[a, t] / 100 if a != "baseline" else 0))
         for t in matrix.PAPER
         for a in ("baseline", *matrix.PAPER.index)
         for s in range(3)
     ]
     table = pd.DataFrame(rows, columns=["part", "task", "architecture", "seed", "step", "accuracy"])
     found = {claim.name: claim.verdict(table, "paper") for claim in entry("transformers/fig5").claims}
-    assert found["diagonal"].effect == 50.0 and found["diagonal"].word == HOLDS
+    assert found["diagonal"].effect == 50.0 and found["diagonal"].word == UNDECIDED
     assert found["own"].effect > 0 and found["transfer"].word == HOLDS
     assert found["worse"].effect == pytest.approx(100 * 11 / 56)

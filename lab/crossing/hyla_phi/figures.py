@@ -73,7 +73,8 @@ def _said(verdict: Verdict) -> str:
 
 
 def _notes(scale: str) -> list[str]:
-    return [
+    one_rule = [] if scale == "paper" else ["SRAVEN has one feature here: what is unseen of it are rules, two of eight"]
+    return one_rule + [
         "which functions or rules are held out differs from run to run, and the search's models have others than those"
         " that are trained with what it finds: a φ has seen combinations that a run holds out"
     ]

@@ -48,7 +48,8 @@ def hyla_phi(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     one = table["seed"].nunique() < 2
     set_reading(
         figure,
-        "Seen and unseen: combinations of terms, or of rules. Large marks are means over seeds, small ones runs.",
+        "Seen and unseen: combinations of terms, or of rules (of one feature: rules that were never trained).",
+        "Large marks are means over seeds, small ones runs.",
         "One seed only: no interval." if one else f"Whiskers: {INTERVAL}, of one search.",
         "Right: the learned φ, and ReLU (dotted).",
     )

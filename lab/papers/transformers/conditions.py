@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lab import estimates
-from lab.papers.transformers.settings import TRAINED_TO
+from lab.papers.transformers.compatibility import matrix
+from lab.papers.transformers.settings import BASELINE, TRAINED_TO, printed
 from lab.statistics import LEVEL
 from lab.tasks.trivial import learned
 
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NOT_LEARNED = "no better than a trivial answer, so there is nothing to compare"
-LANGUAGE = ("tinystories", "fineweb")  # of the paper's Figure 12 and Table 7
 
 
 def learned_tasks(table: pd.DataFrame) -> list[str]:
@@ -28,6 +28,36 @@ def learned_tasks(table: pd.DataFrame) -> list[str]:
     return [task for task, best in means.items() if learned(task, best)]
 
 
+def unlike_paper(table: pd.DataFrame) -> dict[str, str]:
+    """Tasks whose setting cannot be the paper's, and why: the baseline is better than the paper's can have been. With
+    the largest gain that Figure 5 prints for a task, the paper's baseline must stay below 100 %; at the step of that
+    matrix (App. B), or at the nearest one of the table.
+
+    >>> import pandas as pd
+    >>> runs = pd.DataFrame({"task": "mano", "method": "baseline", "seed": [0, 1], "step": 3000, "accuracy": 0.96})
+    >>> unlike_paper(runs)["mano"]
+    "the baseline has 96 % at step 3,000, the paper's at most 71 (a gain of 29 is printed): not the paper's setting"
+    """
+    kind = next(name for name in ("method", "architecture") if name in table)
+    reasons = {}
+    known = table[(table[kind] == BASELINE) & table["task"].isin(matrix.PAPER.columns)]
+    for task, rows in known.groupby("task", sort=False):
+        away = (rows["step"] - printed(str(task)).read).abs()
+        at, gain = rows[away == away.min()], float(matrix.PAPER[task].max())
+        best = 100 * float(at["accuracy"].mean())
+        if best > 100 - gain:
+            reasons[str(task)] = (
+                f"the baseline has {best:.0f} % at step {at['step'].iloc[0]:,}, the paper's at most {100 - gain:.0f}"
+                f" (a gain of {gain:.0f} is printed): not the paper's setting"
+            )
+    return reasons
+
+
+def comparable(table: pd.DataFrame) -> list[str]:
+    """Tasks that are learned in a setting that can be the paper's."""
+    return [task for task in learned_tasks(table) if task not in unlike_paper(table)]
+
+
 def left_trivial(table: pd.DataFrame) -> bool:
     """Whether models of one task are clear of the trivial answer, by the interval of their mean: accuracies at the last
     step. Below, what they lack may be nothing but training."""
@@ -40,9 +70,3 @@ def copies(table: pd.DataFrame, scale: str) -> str:
     known = table[(table["method"] == "ALiBi") & (table["length"] == TRAINED_TO)]
     share = known["accuracy"].mean()
     return "" if share > 0.5 else f"at length {TRAINED_TO}, up to which it is trained, ALiBi copies {100 * share:.0f} %"
-
-
-def language(table: pd.DataFrame, scale: str) -> str:
-    """Functions of language models."""
-    tasks = table["task"].unique()
-    return "" if set(tasks) <= set(LANGUAGE) else f"the paper's models are of language, these of {', '.join(tasks)}"

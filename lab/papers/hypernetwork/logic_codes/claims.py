@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lab.papers.claims import Claim
-from lab.papers.hypernetwork.claims import LONGER, decodable
+from lab.papers.hypernetwork.claims import LONGER, LONGER_HOURS, decodable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,14 +22,16 @@ def of_context(table: pd.DataFrame) -> pd.DataFrame:
 FIG2B = (
     Claim(
         "decodable",
-        "Where the context varies, terms can be decoded from the latent code (above shuffled labels)",
+        "Where the context varies, terms can be decoded (above shuffled labels and yes to every term)",
         lambda table: decodable(of_context(table)),
         decides=LONGER,
+        hours=LONGER_HOURS,
     ),
     Claim(
         "decodable-query",
-        "Where the query alone varies, terms can be decoded, too (above shuffled labels alone)",
+        "Where the query alone varies, terms can be decoded, too (above yes to every term)",
         lambda table: decodable(table[table["varied"] == QUERY]),
         decides=LONGER,
+        hours=LONGER_HOURS,
     ),
 )

@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lab.papers.claims import Claim, Verdict
-from lab.papers.hypernetwork.claims import MORE_PROBLEMS, chosen, hyla_before, trained_enough
+from lab.papers.hypernetwork.claims import (
+    FOUR_FEATURES,
+    FOUR_FEATURES_HOURS,
+    chosen,
+    hyla_before,
+    solves_seen,
+    two_features,
+)
 from lab.papers.runs import per_seed
 
 if TYPE_CHECKING:
@@ -24,7 +31,9 @@ FIG4B = (
         "small",
         "For small models, HYLA outperforms linear and softmax attention",
         _hyla_when_shallow,
-        trained_enough,
-        MORE_PROBLEMS,
+        solves_seen,
+        FOUR_FEATURES,
+        FOUR_FEATURES_HOURS,
+        stands_in=two_features,
     ),
 )

@@ -15,7 +15,6 @@ from lab.nonlinearity.part import as_module
 from lab.nonlinearity.spline import Spline
 from lab.papers.entry import Entry, Planned
 from lab.papers.transformers.approximations import plots
-from lab.papers.transformers.approximations.claims import FIG12
 from lab.papers.transformers.individual_tasks.figures import by_method
 from lab.papers.transformers.origin import origin
 from lab.papers.transformers.settings import setting
@@ -129,7 +128,6 @@ ENTRIES = (
         functions=functions,
         plot=plots.fig12,
         summary=plots.summary,
-        claims=FIG12,
         notes=_notes,
         origin=origin(TASKS),
         minutes={"smoke": 0.3, "laptop": 18, "paper": 12},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +12,7 @@ from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
 from lab.papers.runs import POINTS, gains, per_seed
 from lab.papers.transformers.claims import TWO_MORE, over_tasks
 from lab.papers.transformers.compatibility import matrix
-from lab.papers.transformers.conditions import NOT_LEARNED, learned_tasks
+from lab.papers.transformers.conditions import NOT_LEARNED, comparable, unlike_paper
 from lab.papers.transformers.settings import BASELINE
 from lab.proportions import proportion
 
@@ -24,18 +25,20 @@ MANY = 100 * float((matrix.PAPER.to_numpy()[_FOREIGN] < 0).mean())  # % of the p
 
 
 def _learned_matrix(table: pd.DataFrame, part: str = "MLP") -> pd.DataFrame:
-    """The matrix of a part, of the tasks that are learned: the search of another one has found nothing."""
-    learned = [task for task in matrix.PAPER if task in learned_tasks(table)]
+    """The matrix of a part, of tasks that are learned, where the search of another has found nothing, in settings that
+    can be the paper's."""
+    known = comparable(table)
+    learned = [task for task in matrix.PAPER if task in known]
     square = matrix.square(matrix.delta(table[table["part"] == part]))
     return square.reindex(index=learned, columns=learned)
 
 
 def _best_on_diagonal(table: pd.DataFrame) -> Verdict:
-    """Share of the tasks whose own function is best; chance is one in as many as there are functions."""
+    """Share of the tasks whose own function is best. Usually: of more than half; the paper's own matrix has half."""
     square = _learned_matrix(table)
     hits = len(matrix.best(square) & {(task, task) for task in square})
     share = proportion(hits, len(square.columns), "tasks").scaled(100)
-    return Verdict(share, above=100 / max(len(square), 1), unit="%")
+    return Verdict(share, above=50.0, unit="%")
 
 
 def _own_before_others(table: pd.DataFrame) -> Verdict:
@@ -49,7 +52,7 @@ def _transfer(table: pd.DataFrame) -> Verdict:
     """The gain on one task at least of a function learned for another. The variance is pooled over the functions of a
     task."""
     means, verdicts = per_seed(table[table["part"] == "MLP"], ["task", "architecture"]), []
-    learned = learned_tasks(table)
+    learned = comparable(table)
     for task in learned:
         others = [source for source in means[task] if source in learned and source != task]
         pairs = {f"{source} on {task}": (source, BASELINE) for source in others}
@@ -59,9 +62,9 @@ def _transfer(table: pd.DataFrame) -> Verdict:
 
 def _related_gain(table: pd.DataFrame) -> Verdict:
     """Of each of two related tasks, the gain of the other's function minus the mean of what all others' gain."""
-    learned, verdicts = learned_tasks(table), []
+    learned, others, verdicts = comparable(table), unlike_paper(table), []
     if dead := [task for task in RELATED if task not in learned]:
-        return all_of(absent(NOT_LEARNED, case=task) for task in dead)
+        return all_of(absent(others.get(task, NOT_LEARNED), case=task) for task in dead)
     for one, other in (RELATED, RELATED[::-1]):
         cells = table[(table["part"] == "MLP") & (table["task"] == one)]
         means = per_seed(cells, "architecture")
@@ -80,15 +83,15 @@ def _many_are_worse(table: pd.DataFrame) -> Verdict:
     return Verdict(share, above=MANY, unit="%")
 
 
-def _mlp_alone_is_best(table: pd.DataFrame) -> Verdict:
-    """On the diagonals: the gain with the MLP's function alone minus that with the others; over tasks."""
-    squares = {part: _learned_matrix(table, part) for part in table["part"].unique()}
-    diagonals = {part: np.array([square.loc[task, task] for task in square]) for part, square in squares.items()}
-    return all_of(
-        Verdict(over_tasks(diagonals["MLP"] - diagonal), above=0.0, unit=POINTS, case=f"against {part}")
-        for part, diagonal in diagonals.items()
-        if part != "MLP"
-    )
+def _mlp_before(part: str) -> Callable[[pd.DataFrame], Verdict]:
+    """On the diagonals: the gain with the MLP's function alone minus that with another part's; over tasks."""
+
+    def measure(table: pd.DataFrame) -> Verdict:
+        ours, other = (_learned_matrix(table, one) for one in ("MLP", part))
+        gaps = [ours.loc[task, task] - other.loc[task, task] for task in ours]
+        return Verdict(over_tasks(gaps), above=0.0, unit=POINTS)
+
+    return measure
 
 
 def printed(table: pd.DataFrame) -> pd.DataFrame:
@@ -100,7 +103,7 @@ def printed(table: pd.DataFrame) -> pd.DataFrame:
 FIG5 = (
     Claim(
         "diagonal",
-        "The best option per task is usually on the diagonal (more often than by chance)",
+        "The best option per task is usually on the diagonal (for more than half of the tasks)",
         _best_on_diagonal,
         decides=TWO_MORE,
         hours=2.0,
@@ -137,8 +140,15 @@ FIG5 = (
 FIG11 = (
     Claim(
         "mlp-alone",
-        "The best results are usually obtained by optimizing only the MLPs",
-        _mlp_alone_is_best,
+        "Optimizing only the MLPs gains more than optimizing only the attention, over tasks",
+        _mlp_before("attention"),
+        decides=TWO_MORE,
+        hours=2.0,
+    ),
+    Claim(
+        "mlp-both",
+        "Optimizing only the MLPs gains more than optimizing both, over tasks",
+        _mlp_before("both"),
         decides=TWO_MORE,
         hours=2.0,
     ),

@@ -7,7 +7,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from lab import estimates
-from lab.papers.claims import Claim, Verdict, absent, all_of
+from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
 from lab.papers.runs import POINTS, compare_one
 from lab.papers.transformers.language.conditions import (
     STORIES_DECIDE,
@@ -68,23 +68,23 @@ TABLE3 = (
 
 
 def _mlp_is_better(table: pd.DataFrame) -> Verdict:
-    """Training perplexity with the learned MLP function below the baseline's, on each of the paper's texts."""
-    changes = {task: perplexity_changes(rows, "method", BASELINE) for task, rows in by_text(of_paper(table))}
+    """Training perplexity at the end with the learned MLP function, below the baseline's on each of the paper's texts.
+    Read from the curves of Figure 15, which have more seeds of a text than the bars of Figure 8."""
+    ends = of_paper(table[table["step"] == table["step"].max()])
+    changes = {task: perplexity_changes(rows, "method", BASELINE) for task, rows in by_text(ends)}
     return all_of(
         Verdict(effects[MLP], below=0.0, unit="%", case=task) for task, effects in changes.items() if MLP in effects
     )
 
 
-def _in_between(table: pd.DataFrame) -> Verdict:
-    """Training perplexity with a function that was learned from GELU: below GELU's, above that of one from zero."""
-    verdicts = []
-    for task, rows in by_text(of_paper(table)):
-        for base, low, high in ((BASELINE, -inf, 0.0), (MLP, 0.0, inf)):
-            effects = perplexity_changes(rows, "method", base)
-            if FROM_GELU in effects:
-                case = f"{task}, against {base}"
-                verdicts.append(Verdict(effects[FROM_GELU], above=low, below=high, unit="%", case=case))
-    return all_of(verdicts)
+def _from_gelu(table: pd.DataFrame, base: str, **claimed: float) -> list[Verdict]:
+    """By text: training perplexity with a function that was learned from GELU against that with `base`."""
+    changes = {task: perplexity_changes(rows, "method", base) for task, rows in by_text(of_paper(table))}
+    return [
+        Verdict(effects[FROM_GELU], unit="%", case=task, **claimed)
+        for task, effects in changes.items()
+        if FROM_GELU in effects
+    ]
 
 
 def _code_gains_more(table: pd.DataFrame) -> Verdict:
@@ -128,18 +128,20 @@ def _larger_early(table: pd.DataFrame) -> Verdict:
 
 FIG8 = (
     Claim(
-        "mlp",
-        "Learned MLP functions have a lower perplexity than GELU on each text",
-        _mlp_is_better,
+        "local-optimum",
+        "GELU is no local optimum: functions learned from it have a lower perplexity, on some text",
+        lambda table: any_of(_from_gelu(table, BASELINE, below=0.0)),
         some_text,
-        TEXTS_DECIDE,
+        "3 seeds more of each text",
+        0.2,
     ),
     Claim(
-        "in-between",
-        "With functions learned from GELU, models are between GELU and functions learned from zero",
-        _in_between,
+        "from-zero",
+        "Functions learned from GELU have a higher perplexity than those from zero, on each text",
+        lambda table: all_of(_from_gelu(table, MLP, above=0.0)),
         some_text,
-        TEXTS_DECIDE,
+        "3 seeds more of each text",
+        0.2,
     ),
     Claim(
         "code",
@@ -157,6 +159,14 @@ FIG8 = (
     ),
 )
 FIG15 = (
+    Claim(
+        "mlp",
+        "Learned MLP functions have a lower perplexity than GELU on each text (as in Figure 8)",
+        _mlp_is_better,
+        some_text,
+        "3 seeds more of Shakespeare in GPT-2's subwords, 6 runs",
+        0.1,
+    ),
     Claim(
         "early",
         "The improvement is larger early in training, and diminishes",
@@ -226,7 +236,8 @@ SIZES = (
         "It is best to learn the function of the MLP alone",
         _mlp_alone_is_best,
         some_text,
-        "6 seeds and 3 searches of each size, at the paper's settings; a GPU",
+        "6 seeds and 3 searches of each size",
+        1.0,
     ),
 )
 TABLE5 = (

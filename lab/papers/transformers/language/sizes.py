@@ -110,7 +110,14 @@ def summary_table5(table: pd.DataFrame) -> str:
         gains = accuracy_gains(rows, "method", GELU)
         text = ", ".join(f"{method} {signed(gain.effect, 2)}" for method, gain in gains.items())
         words.append(f"{counted(layers, 'layer')}: {text}")
-    return f"Held-out accuracy minus that with GELU, in percentage points. {'; '.join(words)}."
+    said = f"Held-out accuracy minus that with GELU, in percentage points. {'; '.join(words)}."
+    levels = table[table["method"] == GELU].groupby("layers")["perplexity"].mean()
+    if len(levels) > 1 and levels.iloc[-1] > levels.iloc[0]:
+        few, many = (
+            f"{levels[layers]:.2f} with {counted(layers, 'layer')}" for layers in (levels.index[0], levels.index[-1])
+        )
+        said += f" With GELU itself deeper models train worse (perplexity {few}, {many}): gains there are over less."
+    return said
 
 
 def _fig7(scale: str, seeds: int) -> list[Planned]:

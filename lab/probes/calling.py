@@ -152,7 +152,8 @@ def few_of(count: int) -> int:
 
 def given(f: Model, points: np.ndarray, like: object) -> Points:
     """Points as f reads them, in float32 at least: between two points there are others."""
-    model = next(f.parameters(), torch.empty(0)) if isinstance(f, nn.Module) else like
+    floats = (part for part in f.parameters() if part.is_floating_point()) if isinstance(f, nn.Module) else ()
+    model = next(iter(floats), torch.empty(0)) if isinstance(f, nn.Module) else like
     if not isinstance(model, Tensor):
         return points
     kind = model.dtype if model.is_floating_point() else torch.get_default_dtype()

@@ -80,7 +80,7 @@ class Loss:
 
     def _of(self, model: nn.Module, runs: int | None) -> Tensor:
         """The mean over all examples, of one model or (R,)."""
-        like = next(model.parameters(), torch.zeros(()))
+        like = next((part for part in model.parameters() if part.is_floating_point()), torch.zeros(()))
         inputs = positioned(model, self._inputs)
         inputs = {k: v.to(like.device, like.dtype if v.is_floating_point() else None) for k, v in inputs.items()}
         targets, loss = self.targets.to(like.device), self.loss or (_squared if self._values else _entropy)

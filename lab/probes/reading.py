@@ -161,6 +161,8 @@ def _kept(part: nn.Module) -> list[Undo]:
     for value in held.values():
         if isinstance(value, (dict, list, set)):
             undo.append(functools.partial(_give_back, value, value.copy()))
+        elif isinstance(value, torch.Generator):
+            undo.append(functools.partial(value.set_state, value.get_state()))
     if "training" not in held and hasattr(part, "training"):  # of a script
         undo.append(functools.partial(setattr, part, "training", part.training))
     tensors = [*part.buffers(False), *(value for value in held.values() if isinstance(value, Tensor))]

@@ -86,10 +86,11 @@ def slice_2d(
     low, high = finite("bounds", pair("bounds", bounds, _BOUNDS), _BOUNDS).ravel()
     if not low < high:
         raise ArgumentError(f"bounds={bounds!r}: give {_BOUNDS}")
-    check_room("grid", check_whole("grid", grid, 2), grid, np.shape(x)[-1] if np.ndim(x) else 1)
+    where = _corners(x) if dims is None else coordinates(x, 1, "x")
+    check_room("grid", check_whole("grid", grid, 2), grid, where.shape[-1])
     axis = np.linspace(low, high, grid)
     first, second = np.tile(axis, grid), np.repeat(axis, grid)
-    points = _through(x, first, second) if dims is None else _along(x, dims, first, second)
+    points = _through(where, first, second) if dims is None else _along(where, dims, first, second)
     outputs = _plain(values(f, points, x))
     return Slice2D(axis, axis, outputs.reshape(grid, grid, *outputs.shape[1:]))
 
@@ -118,8 +119,7 @@ def alignment(plane: Slice2D) -> float:
     return float(np.abs(squares[0] - squares[1]).sum() / whole) if whole > 0 else float("nan")
 
 
-def _along(x: Points, dims: tuple[int, int], first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    point = coordinates(x, 1, "x")
+def _along(point: np.ndarray, dims: tuple[int, int], first: np.ndarray, second: np.ndarray) -> np.ndarray:
     expected = f"two different numbers from 0 to {len(point) - 1}"
     whole = all(isinstance(m, (int, np.integer)) and not isinstance(m, bool) for m in pair("dims", dims, expected))
     if not whole or dims[0] == dims[1] or not all(0 <= m < len(point) for m in dims):
@@ -129,11 +129,15 @@ def _along(x: Points, dims: tuple[int, int], first: np.ndarray, second: np.ndarr
     return points
 
 
-def _through(x: Points, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+def _through(corners: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    return np.stack([1 - first - second, first, second], 1) @ corners
+
+
+def _corners(x: Points) -> np.ndarray:
     corners = finite("x", x, "three points, (3, inputs), or one and two dims")
     if corners.ndim != 2 or len(corners) != 3:
         raise ArgumentError(f"x has shape {corners.shape}; give three points, (3, inputs), or one and two dims")
-    return np.stack([1 - first - second, first, second], 1) @ corners
+    return corners
 
 
 def _plain(outputs: np.ndarray) -> np.ndarray:

@@ -32,6 +32,11 @@ def weights(model: nn.Module) -> dict[str, nn.Parameter]:
     if not parameters:
         raise ArgumentError(f"{type(model).__name__} has no weights; give a model with parameters")
     check_made(list(model.modules()))
+    if bad := [name for name, parameter in parameters.items() if parameter.is_complex()]:
+        raise ArgumentError(
+            f"weights {shortened(', '.join(bad), 100)} are complex, and a space of weights is of real numbers; keep"
+            " torch.view_as_real of them"
+        )
     if bad := [name for name, parameter in parameters.items() if not parameter.isfinite().all()]:
         raise ArgumentError(f"weights {', '.join(bad)} are not finite; give a model that did not diverge")
     return parameters
@@ -224,7 +229,7 @@ class Double:
         """The copy with the weights (P,). moved (S,): is added to what else it computes with (`rest`), which is as in
         the model without; variances stay above 0."""
         for (parameter, part), shape in zip(self._parts(point), self._shapes, strict=True):
-            parameter.data = part.reshape(shape).to(parameter.dtype, copy=True)
+            parameter.data = part.reshape(shape).to(parameter.device, parameter.dtype, copy=True)
         for tensor, original in self._rest:
             tensor.data = original.clone()  # a call may have changed a buffer
         if moved is not None:

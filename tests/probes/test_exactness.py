@@ -182,3 +182,31 @@ def test_a_model_that_takes_gradients_itself_is_read():
     assert all(part.grad is None for part in model.parameters())
     with pytest.raises(ArgumentError, match="to_dense"):
         probes.Loss(X.to_sparse(), CLASSES)
+
+
+class First(nn.Module):
+    """A model whose first parameter is no real number: of whole ones, or complex."""
+
+    def __init__(self, kind):
+        super().__init__()
+        self.first = nn.Parameter(torch.ones(5, dtype=kind), requires_grad=kind.is_complex)
+        self.last = nn.Linear(5, 2)
+
+    def forward(self, x):
+        assert x.dtype == torch.float32
+        return self.last((x * self.first).real)
+
+
+@pytest.mark.parametrize("kind", [torch.int64, torch.complex64])
+def test_inputs_have_the_type_of_real_weights(kind):
+    model = First(kind)
+    with torch.no_grad():
+        expected = F.cross_entropy(model(X), CLASSES).item()
+    assert probes.Loss(X, CLASSES)(model) == pytest.approx(expected)
+    assert probes.total_variation(model, X, paths=5).value == probes.Variation(X, paths=5)(model) == 0
+    measures = {"loss": probes.Loss(X, CLASSES)}
+    if kind.is_complex:
+        with pytest.raises(ArgumentError, match="weights first are complex"):
+            probes.landscape(model, measures, "random", grid=2)
+    else:
+        assert probes.landscape(model, measures, "random", grid=2).here["loss"] == pytest.approx(expected)

@@ -84,3 +84,64 @@ def test_what_it_cannot_tell_is_refused():
         probes.latent_codes(gpt2(), words(), normalized=False)
     with pytest.raises(ArgumentError, match="no run axis"):
         probes.latent_codes(gpt2(), words(), run=1)
+
+
+def padded_left(ids, count=3, pad=0):
+    """Texts behind so many tokens of padding, as generation needs them; the first of them is not padded."""
+    empty = torch.full((len(ids), count), pad)
+    mask = torch.cat([torch.zeros_like(empty), torch.ones_like(ids)], 1)
+    padded = torch.cat([empty, ids], 1)
+    padded[0], mask[0] = torch.arange(padded.shape[1]) % 17 + 3, 1
+    return {"input_ids": padded, "attention_mask": mask}
+
+
+SHAPE = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 20}
+KINDS = {"GPT2": gpt2().config, "Bert": None, "Roberta": None, "Llama": None, "OPT": None, "Bloom": None}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_texts_padded_on_the_left_have_the_codes_that_they_have_alone(kind):
+    shape = {"hidden_size": 16, "n_layer": 2, "n_head": 4} if kind == "Bloom" else SHAPE | {"ffn_dim": 20}
+    shape |= {"word_embed_proj_dim": 16, "max_position_embeddings": 30, "pad_token_id": 0} | SMALL
+    config = KINDS[kind] or getattr(transformers, f"{kind}Config")(**shape, attn_implementation="eager")
+    torch.manual_seed(0)
+    model = getattr(transformers, f"{kind}Model")(config)
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if "embed" in name or "wpe" in name:
+                weight.mul_(20)  # as trained: positions matter
+    ids = words(4)
+    alone = probes.latent_codes(model, ids, query=-1, key=-2).codes[1:]
+    given = padded_left(ids)
+    found = probes.latent_codes(model, given, query=-1, key=-2, batch=3).codes[1:]
+    np.testing.assert_allclose(found, alone, rtol=1e-3, atol=1e-5)
+    assert set(given) == {"input_ids", "attention_mask"}, "what was given is not changed"
+
+
+class Counts(torch.nn.Module):
+    """A language model that counts positions from the left, whatever stands there."""
+
+    def __init__(self):
+        super().__init__()
+        self.tokens, self.places = torch.nn.Embedding(20, 20), torch.nn.Embedding(12, 20)
+
+    def forward(self, input_ids, attention_mask=None):
+        return self.tokens(input_ids) + self.places(torch.arange(input_ids.shape[1]))
+
+
+def test_the_loss_of_texts_padded_on_the_left_is_that_of_the_texts():
+    model, ids = transformers.GPT2LMHeadModel(gpt2().config), words(4)
+    targets = torch.full((4, 10), -100)
+    targets[1:, 3:] = ids[1:].roll(-1, 1)
+    expected = probes.Loss(ids[1:], targets[1:, 3:])(model)
+    assert probes.Loss(padded_left(ids), targets)(model) == pytest.approx(expected, rel=1e-5)
+    with pytest.raises(ArgumentError, match="3 rows are padded on the left, and Counts counts"):
+        probes.Loss(padded_left(ids), targets)(Counts())
+
+
+def test_padding_in_the_words_of_torch_is_padding():
+    layer = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    hidden = torch.arange(5) >= torch.tensor([[5], [3]])
+    for mask in (hidden, torch.zeros(2, 5).masked_fill(hidden, -torch.inf)):
+        with pytest.raises(ArgumentError, match="query is padding in 1 of 2"):
+            probes.latent_codes(layer, {"src": torch.randn(2, 5, 8), "src_key_padding_mask": mask})

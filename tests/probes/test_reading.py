@@ -47,7 +47,7 @@ class Depth(nn.Module):
     def __init__(self):
         super().__init__()
         self.first, self.second, self.seen, self.calls = nn.Linear(4, 4), nn.Linear(4, 2), [], 0
-        self.cache = torch.zeros(3)
+        self.cache, self.generator = torch.zeros(3), torch.Generator()
 
     def forward(self, x):
         x = x if self.training and torch.rand(()) < 0.5 else x + self.first(x).tanh()
@@ -55,6 +55,7 @@ class Depth(nn.Module):
         self.seen.append(x)
         self.calls += 1
         self.cache += 1
+        torch.rand(2, generator=self.generator)
         return self.second(x)
 
 
@@ -190,6 +191,8 @@ def state(model):
 def held(value):
     if isinstance(value, list):
         return len(value)
+    if isinstance(value, torch.Generator):
+        return value.get_state()
     return value.detach().clone() if isinstance(value, torch.Tensor) else id(value)
 
 

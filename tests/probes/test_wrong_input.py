@@ -81,7 +81,7 @@ NO_NUMBER: '1' | np.nan | np.inf | 1j | np.ones(3) | -1.0
 NO_FLAG: None | 'no' | 2
 NO_MODEL: None | 'gpt2' | 3.0 | [NET] | nn.Linear | X
 NO_FUNCTION: None | 'gelu' | 3.0 | X
-BAD_FUNCTION: broken | lambda x: None | lambda x: 'abc' | lambda x: x[:1] | lambda x: 1.0 | lambda x: {'logits': x} |
+BAD_FUNCTION: broken | lambda x: None | lambda x: 'abc' | lambda x: x[:1] | lambda x: 1.0 | lambda x: {'output': x} |
   lambda x: x[:, 0] + 1j | lambda x: x[:, 0] * np.nan | Tokens() | nn.Linear(5, 1) | MLP((3, 2), [0, 1], nn.ReLU()) |
   lambda x: np.array(['a'] * len(x)) | lambda x: x[:, :0]
 ANY_FUNCTION: *NO_FUNCTION | nn.Linear | *BAD_FUNCTION

@@ -1,4 +1,7 @@
-"""Probes: functions from a model, a function or activations to a frozen dataclass of arrays."""
+"""Probes: functions from a model, a function or activations to a frozen dataclass of arrays.
+
+A model is read as in evaluation mode, also inside a function that calls it, and left as it was (`reading`).
+"""
 
 from lab.probes.codes import codes_by_layer, latent_codes
 from lab.probes.complexity import fourier_complexity, total_variation

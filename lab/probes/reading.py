@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
@@ -102,15 +103,15 @@ def used_by(f: object) -> Iterator[object]:
     """
     seen: set[int] = set()
     held: list[object] = []  # what is made here stays, so that no other gets its id
-    left = [(f, 0)]
-    while left and len(seen) < MOST:
-        value, depth = left.pop()
+    left = deque([(f, 0)])
+    while left and len(seen) < MOST:  # what is near first: behind a global there may be a whole data set
+        value, depth = left.popleft()
         if id(value) in seen or depth > DEPTH:
             continue
         seen.add(id(value))
         held.append(value)
         yield value
-        left += [(one, depth + 1) for one in reversed(_uses(value))]
+        left += [(one, depth + 1) for one in _uses(value)]
 
 
 def evaluating(parts: list[nn.Module]) -> None:

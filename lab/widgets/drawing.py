@@ -19,7 +19,7 @@ from lab.nonlinearity.polynomial import Polynomial
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.symmetry import Symmetrized
 from lab.plots import cost, function, landscape, learning_curves, portrait, similarity, slices
-from lab.plots.caption import plain
+from lab.plots.caption import plain, set_reading
 from lab.plots.style import BLUE, GREY, TEMPLATE, VERMILLION
 from lab.probes.codes import Codes
 from lab.probes.complexity import Complexity
@@ -124,6 +124,8 @@ def _(result: Landscape, labels: Any = None) -> go.Figure:
         figure.data[landscape.GROUND].colorbar.update(x=0.5, len=1)
         figure.layout.xaxis2 = figure.layout.yaxis2 = None
         figure.layout.annotations = figure.layout.annotations[:1]
+    if result.notes:
+        set_reading(figure, *(f"Note: {note}." for note in result.notes))
     return figure
 
 

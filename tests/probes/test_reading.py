@@ -372,3 +372,8 @@ def test_who_reads_may_read_again_inside():
             model[0].left = 1
         assert not hasattr(model[0], "left") and not model[2].training
     assert same(before, state(model))
+
+
+def test_a_model_beside_much_else_is_found():
+    model, much = net(nn.Dropout()), [{"number": [number]} for number in range(20_000)]
+    assert model in modules_of(lambda x: (much, model(x)))

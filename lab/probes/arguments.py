@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from lab.data.arrays import is_missing
+from lab.data.measures import IGNORED
 from lab.errors import ArgumentError, LabError, described, shortened, shown
 
 
@@ -80,7 +81,8 @@ def finite(name: str, values: object, expected: str) -> np.ndarray:
 def labels(name: str, values: object, count: int, columns: str = "") -> np.ndarray:
     """Names of `count` examples, of any type that has an order: (count,), or (count, C) where `columns` are allowed.
 
-    NaN, None and dates that are none are no label: they would be a class of their own, or one each.
+    NaN, None, dates that are none, and −100, as torch marks what does not count, are no label: they would be a class
+    of their own, or one each.
 
     >>> labels("labels", ["a", "b"], 2).tolist()
     ['a', 'b']
@@ -92,7 +94,8 @@ def labels(name: str, values: object, count: int, columns: str = "") -> np.ndarr
     if names.dtype.kind == "c":
         raise ArgumentError(f"{name} are complex numbers; give whole numbers or text")
     if missing := int(_missing(names).sum()):
-        raise ArgumentError(f"{missing} of {names.size} {name} are missing (NaN or None); leave these examples out")
+        missing_words = f"{missing} of {names.size} {name} are missing (NaN, None or {IGNORED})"
+        raise ArgumentError(f"{missing_words}; leave these examples out")
     try:
         np.unique(names)
     except TypeError as error:
@@ -193,4 +196,6 @@ def _missing(values: np.ndarray) -> np.ndarray:
         return np.array([is_missing(value) for value in values.ravel()], dtype=bool)
     if values.dtype.kind in "mM":
         return np.isnat(values)
-    return np.isnan(values) if values.dtype.kind == "f" else np.zeros(1)
+    if values.dtype.kind == "f":
+        return np.isnan(values)
+    return values == IGNORED if values.dtype.kind == "i" else np.zeros(1)

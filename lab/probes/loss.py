@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from lab.data.measures import IGNORED, at_least_float32
 from lab.errors import ArgumentError, check_flag, described
 from lab.probes.arguments import array, calling, module
 from lab.probes.padding import positioned
@@ -22,7 +23,6 @@ ROWS = 8192  # examples times models that are computed at once: what bounds the 
 NUMBERS = 2**23  # the same in numbers that are read, for images and sequences
 FEW = 4  # examples that are asked for twice
 TOKEN = 1024  # numbers that a token stands for: the outputs of a vocabulary
-IGNORED = -100  # a target that does not count, as in torch and in Hugging Face models
 LossFunction = Callable[[Tensor, Tensor], Tensor]  # outputs (R, B, …), targets (R, B, …) → (R,), means over B
 
 
@@ -156,7 +156,7 @@ def _outputs(model: nn.Module, x: Mapping[str, Tensor], runs: int | None) -> Ten
     answer = asked(model, x[""]) if "" in x else asked(model, **x)
     if not isinstance(answer, Tensor) or answer.is_complex():
         raise ArgumentError(f"the model gave {described(answer)}; wrap it, so that it gives a tensor of real numbers")
-    answer = answer.to(torch.promote_types(answer.dtype, torch.float32))  # sums of less precision stand still
+    answer = at_least_float32(answer)
     return answer if runs else answer[None]
 
 

@@ -75,7 +75,7 @@ NO_NUMBERS: *NO_ARRAY | np.array(['a', 'b']) | [[1.0, 2.0], [3.0]] | np.zeros((0
   np.full((40, 3), np.inf) | 3.0 | np.zeros((2, 0, 2, 2)) | [[1.0, None, 2.0]] * 40 |
   np.full((40, 3), np.datetime64('2020-01-01'))
 NO_LABELS: 'abc' | np.sin | LABELS[:-1] | np.zeros((40, 1, 1)) | with_nan(LABELS) | [None, *LABELS[1:]] |
-  np.array(['a', *LABELS[1:]], dtype=object) | [] | object() | LABELS + 1j
+  [-100, *LABELS[1:]] | np.array(['a', *LABELS[1:]], dtype=object) | [] | object() | LABELS + 1j
 NO_COUNT: None | '5' | 2.5 | -1 | True | np.ones(3) | np.nan | np.sin
 NO_NUMBER: '1' | np.nan | np.inf | 1j | np.ones(3) | -1.0
 NO_FLAG: None | 'no' | 2

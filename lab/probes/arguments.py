@@ -25,6 +25,7 @@ def _memory() -> int:
         return 2**34
 
 
+FAR = 1e150  # beyond, squares are infinite
 SAID = 150  # characters of another's error in a message
 ROOM = _memory()  # bytes of this machine
 
@@ -67,7 +68,7 @@ def numbers(name: str, values: object, expected: str) -> np.ndarray:
 
 
 def finite(name: str, values: object, expected: str) -> np.ndarray:
-    """`numbers`, none of which is NaN or infinite.
+    """`numbers`, none of which is NaN or infinite, or has an infinite square.
 
     >>> finite("points", [[1, 2]], "numbers of shape (points, inputs)").shape
     (1, 2)
@@ -75,6 +76,8 @@ def finite(name: str, values: object, expected: str) -> np.ndarray:
     numeric = numbers(name, values, expected)
     if bad := int((~np.isfinite(numeric)).sum()):
         raise ArgumentError(f"{name} has numbers that are not finite, {bad} of {numeric.size}; give finite ones")
+    if (largest := np.abs(numeric).max()) > FAR:
+        raise ArgumentError(f"{name} has numbers up to {largest:.3g}, whose squares are infinite; divide them by that")
     return numeric
 
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from lab.errors import ArgumentError, described
 from lab.models.layers import Embedding
-from lab.probes.arguments import array, calling, finite
+from lab.probes.arguments import FAR, array, calling, finite
 from lab.probes.reading import asked, check_steady, modules_of, reading
 from lab.probes.weights import runs_of
 
@@ -41,6 +41,8 @@ def values(f: Model, points: np.ndarray, like: object, shape: tuple[int, ...] = 
         check_steady(outputs[: len(few)], answers(asked(f, given(f, few, like)), (len(few),)))
     if bad := int((~np.isfinite(outputs)).any(1).sum()):
         raise ArgumentError(f"the function is not finite at {bad} of {len(outputs)} points; give a model that is")
+    if (largest := np.abs(outputs).max()) > FAR:
+        raise ArgumentError(f"the function reaches {largest:.3g}, whose square is infinite; divide it by that")
     return outputs
 
 

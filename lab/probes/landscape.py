@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from lab.errors import ArgumentError, check_number, check_whole, described, shown
-from lab.probes.arguments import array, calling, check_room, functions, module, pair
+from lab.probes.arguments import FAR, array, calling, check_room, functions, module, pair
 from lab.probes.plane import Plane, given, principal, random
 from lab.probes.reading import reading
 from lab.probes.weights import Double, bare, history, rest, rest_history, stacked, weights
@@ -125,7 +125,7 @@ def _landscape(
 ) -> Landscape:
     """`landscape`; beside (T, S): of a trajectory of vectors, by how much the rest of the checkpoints differs."""
     functions("measures", measures, "{'loss': probes.Loss(inputs, targets)}")
-    if check_number("radius", radius) <= 0:
+    if check_number("radius", radius, most=FAR) <= 0:
         raise ArgumentError(f"radius={radius!r}: give a number above 0")
     if not (progress is None or callable(progress)):
         raise ArgumentError(f"progress is {described(progress)}; give a function of models done and of all, or None")

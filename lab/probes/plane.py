@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from torch import nn
 
 from lab.errors import ArgumentError, check_whole, shown
-from lab.probes.arguments import numbers
+from lab.probes.arguments import FAR, numbers
 from lab.probes.weights import flat, history, rest, rest_history, runs_of, weights
 
 NORMALIZATIONS = ("filter", "layer", "global")
@@ -74,7 +74,7 @@ def principal(model: nn.Module, trajectory: np.ndarray, beside: np.ndarray | Non
     if len(trajectory) < 3:
         raise ArgumentError(f"{len(trajectory)} checkpoints have no plane; keep 3 or more, or give directions='random'")
     _, sizes, directions = np.linalg.svd(around, full_matrices=False)
-    if sizes[0] == 0:
+    if sizes[0] ** 2 == 0:
         raise ArgumentError(
             "all checkpoints are the same; a state_dict changes with the model: keep copy.deepcopy(model.state_dict())"
         )
@@ -138,7 +138,7 @@ def given(model: nn.Module, directions: Sequence[object]) -> Plane:
         raise ArgumentError(f"directions have {len(first)} and {len(second)} numbers; give {len(centre)}, one a weight")
     both = np.stack([first, second])
     lengths = np.abs(both).max(1, keepdims=True)  # a long direction beside a short one is a plane, too
-    if not np.isfinite(both).all() or not lengths.all() or np.linalg.matrix_rank(both / lengths) < 2:
+    if not (np.abs(both) < FAR).all() or not lengths.all() or np.linalg.matrix_rank(both / lengths) < 2:
         raise ArgumentError("the directions span no plane; give two finite ones, neither a multiple of the other")
     return Plane(centre, both, "as given", None, -np.ones(2), np.ones(2), beside)
 

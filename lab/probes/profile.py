@@ -12,7 +12,7 @@ from torch import Tensor
 from lab.errors import ArgumentError, check_number, check_whole, described
 from lab.nonlinearity.checks import check_single
 from lab.nonlinearity.spline import Spline
-from lab.probes.arguments import array, calling, check_room
+from lab.probes.arguments import FAR, array, calling, check_room
 from lab.probes.reading import reading
 
 
@@ -134,5 +134,5 @@ def received(inputs: Tensor | np.ndarray, shape: Profile, source: str = "the inp
 
 
 def _check_range(low: float, high: float) -> None:
-    if not check_number("low", low) < check_number("high", high):
+    if not check_number("low", low, -FAR) < check_number("high", high, most=FAR):
         raise ArgumentError(f"low={low:g} and high={high:g}: give a low below high")

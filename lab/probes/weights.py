@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from lab.errors import ArgumentError, shortened
 from lab.nonlinearity.spline import Spline
-from lab.probes.arguments import calling, module, numbers
+from lab.probes.arguments import FAR, calling, module, numbers
 from lab.probes.reading import check_made, evaluating, in_float32, used_by
 
 
@@ -81,7 +81,7 @@ def history(model: nn.Module, checkpoints: object) -> np.ndarray:
             f"the trajectory has shape {vectors.shape}; give (checkpoints, {trained.sum()}), one vector of the model's "
             "weights a checkpoint (torch.nn.utils.parameters_to_vector)"
         )
-    if not np.isfinite(vectors).all():
+    if not (np.abs(vectors) < FAR).all():
         raise ArgumentError("the trajectory has weights that are not finite; leave these checkpoints out")
     return vectors if vectors.shape[1] == trained.sum() else vectors[:, trained]
 

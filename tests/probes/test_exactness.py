@@ -210,3 +210,25 @@ def test_inputs_have_the_type_of_real_weights(kind):
             probes.landscape(model, measures, "random", grid=2)
     else:
         assert probes.landscape(model, measures, "random", grid=2).here["loss"] == pytest.approx(expected)
+
+
+FARTHEST = {
+    "the function reaches": lambda k: probes.total_variation(lambda x: k * np.sin(5 * x[:, 0]), POINTS, paths=3),
+    "points has numbers": lambda k: probes.fourier_complexity(lambda x: x[:, 0], POINTS * k, paths=3),
+    "x has numbers": lambda k: wave(k * np.linspace(-1, 1, 30), np.sin(np.arange(30))),
+    "bounds has numbers": lambda k: probes.slice_2d(lambda x: x[:, 0], POINTS[0], (0, 1), 3, (-k, k)),
+    "radius=": lambda k: probes.landscape(nn.Linear(5, 2), {"one": lambda m: 1.0}, "random", grid=2, radius=k),
+    "span no plane": lambda k: probes.landscape(nn.Linear(5, 2), {"one": lambda m: 1.0}, POINTS[:2, [0] * 12] * k),
+    "weights that are not finite": lambda k: probes.landscape(
+        nn.Linear(5, 2), {"one": lambda m: 1.0}, "pca", POINTS[:5, [0, 1, 2] * 4] * k
+    ),
+    "high=": lambda k: profile(torch.sin, -1.0, k, 9),
+}
+POINTS = X.double().numpy()
+
+
+@pytest.mark.parametrize("what", FARTHEST)
+def test_numbers_whose_squares_are_infinite_are_refused(what):
+    for size in (1e300, 1e307):
+        with pytest.raises(ArgumentError, match=what):
+            FARTHEST[what](size)

@@ -41,7 +41,7 @@ def values(f: Model, points: np.ndarray, like: object, shape: tuple[int, ...] = 
         check_steady(outputs[: len(few)], answers(asked(f, given(f, few, like)), (len(few),)))
     if bad := int((~np.isfinite(outputs)).any(1).sum()):
         raise ArgumentError(f"the function is not finite at {bad} of {len(outputs)} points; give a model that is")
-    if (largest := np.abs(outputs).max()) > FAR:
+    if (largest := float(np.abs(outputs).max())) > FAR:
         raise ArgumentError(f"the function reaches {largest:.3g}, whose square is infinite; divide it by that")
     return outputs
 

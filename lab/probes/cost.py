@@ -53,7 +53,8 @@ def cost(
     (('relu', 'exp'), (2, 3), True)
     """
     named_functions("functions", functions, "{'GELU': torch.nn.GELU()}")
-    check_room("repeats", check_whole("repeats", repeats), len(functions)), check_flag("backward", backward)
+    check_room("repeats", check_whole("repeats", repeats), len(functions))
+    check_flag("backward", backward)
     check_room("elements", check_whole("elements", elements))
     if not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
         raise ArgumentError(f"dtype is {described(dtype)}; give one of floating point, as torch.float32")

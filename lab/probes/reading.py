@@ -196,12 +196,12 @@ def _write_back(tensor: Tensor, before: Tensor) -> None:
 @contextmanager
 def _full_precision(tensors: Any) -> Iterator[None]:
     """No product of float32 is computed in less: not by `autocast`, not by a setting of torch."""
-    backends = torch.backends
-    name, full, places = "allow_tf32", False, [backends.cuda.matmul, backends.cudnn]
-    if hasattr(backends.cuda.matmul, "fp32_precision"):
-        name, full = "fp32_precision", "ieee"
-        cudnn, mkldnn = backends.cudnn, backends.mkldnn
-        places = [backends.cuda.matmul, cudnn.conv, cudnn.rnn, mkldnn.matmul, mkldnn.conv]
+    backends: Any = torch.backends
+    cudnn, mkldnn = backends.cudnn, backends.mkldnn
+    new = hasattr(backends.cuda.matmul, "fp32_precision")  # torch 2.9
+    name, full = ("fp32_precision", "ieee") if new else ("allow_tf32", False)
+    others = [cudnn.conv, cudnn.rnn, mkldnn.matmul, mkldnn.conv] if new else [cudnn]
+    places = [backends.cuda.matmul, *others]
     before = [getattr(place, name) for place in places]
     with ExitStack() as stack:
         for kind in {"cpu", *(tensor.device.type for tensor in tensors)} & {"cpu", "cuda"}:

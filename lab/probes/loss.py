@@ -32,7 +32,7 @@ class Loss:
 
     inputs: rows (N, D), images (N, C, H, W), token ids (N, T); or the dictionary that a tokenizer returns, with which
         the model is called as model(**inputs). For a DataLoader, put the batches together (torch.cat). The model's
-        outputs are a tensor, or have one as `logits`.
+        outputs are a tensor, or have one as `logits`, or are several, of which the first counts.
     targets: (N, …). Without `loss`, whole numbers are classes, for the cross entropy (nats) over the last axis of the
         outputs: (N,) with outputs (N, classes), or (N, T) with outputs (N, T, vocabulary), where -100 does not count;
         with a single output, for the cross entropy of a sigmoid. Targets of a language model are the next tokens:

@@ -63,7 +63,8 @@ def reading(f: object, exact: bool = False) -> Iterator[None]:
 
 
 def asked(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """What f answers: a tensor or array, the `logits` of an object or a dictionary, or whatever else it gives.
+    """What f answers: a tensor or array, the `logits` of an object or a dictionary, the first of several tensors, as
+    `lab.compare` reads models; or whatever else it gives.
 
     A model that takes gradients by itself, as of an energy for its forces, may.
 
@@ -80,6 +81,8 @@ def asked(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     if isinstance(answer, Mapping) and "logits" in answer:
         answer = answer["logits"]
     answer = getattr(answer, "logits", answer)
+    if isinstance(answer, tuple) and answer and isinstance(answer[0], Tensor):
+        answer = answer[0]
     return answer.detach() if isinstance(answer, Tensor) else answer
 
 

@@ -42,7 +42,8 @@ def slice_1d(f: Model, a: Points, b: Points, samples: int = 100) -> Slice1D:
     """f along the line from a to b, at `samples` evenly spaced points, both ends included.
 
     f: any callable (N, inputs) → (N,) or (N, outputs): a module, a function of tensors or arrays, `predict` of an
-        estimator.
+        estimator. Of several tensors, the first counts. Modules are read as in evaluation mode, also inside a function,
+        and left as they were; those of half precision compute in float32.
     a, b: points (inputs,), or images (C, H, W).
 
     Raises ArgumentError for points of different shapes, and where f fails.

@@ -16,6 +16,7 @@ from lab.widgets.drawing import draw
 
 X = torch.randn(500, 5, generator=torch.Generator().manual_seed(0))
 CLASSES = (X[:, 0] > 0).long()
+POINTS = X.double().numpy()
 HALVES = [torch.bfloat16, torch.float16]
 
 
@@ -83,15 +84,18 @@ class Gives(nn.Module):
 
 
 def test_answers_are_read_by_their_axes():
-    two = Gives(lambda out: (out, out))
+    one, two = Gives(lambda out: out), Gives(lambda out: (out, -out))
+    two.map = one.map
     for probe in (
         lambda f: probes.total_variation(f, X, paths=3),
         lambda f: probes.slice_1d(f, X[0], X[1], 2),
         lambda f: probes.Variation(X, paths=3)(f),
         lambda f: probes.Loss(X, CLASSES)(f),
     ):
-        with pytest.raises(ArgumentError, match="tuple of 2"):
-            probe(two)
+        first, second = probe(one), probe(two)
+        assert str(getattr(first, "values", first)) == str(getattr(second, "values", second)), "the first counts"
+    with pytest.raises(ArgumentError, match="tuple of 2"):
+        probes.slice_1d(lambda x: (x[:, 0], x[:, 1]), POINTS[0], POINTS[1], 2)
     turned = Gives(lambda out: out.T)  # as many numbers, and not one row for each point
     with pytest.raises(ArgumentError, match="one row of numbers for each"):
         probes.Variation(X, paths=3)(turned)
@@ -224,7 +228,6 @@ FARTHEST = {
     ),
     "high=": lambda k: profile(torch.sin, -1.0, k, 9),
 }
-POINTS = X.double().numpy()
 
 
 @pytest.mark.parametrize("what", FARTHEST)

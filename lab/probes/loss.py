@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from lab.data.measures import IGNORED, at_least_float32
 from lab.errors import ArgumentError, check_flag, described
 from lab.probes.arguments import array, calling, module
-from lab.probes.padding import positioned
+from lab.probes.padding import padding, positioned
 from lab.probes.reading import asked, check_steady, reading
 from lab.probes.weights import runs_of
 
@@ -34,9 +34,10 @@ class Loss:
         the model is called as model(**inputs). For a DataLoader, put the batches together (torch.cat). The model's
         outputs are a tensor, or have one as `logits`, or are several, of which the first counts.
     targets: (N, …). Without `loss`, whole numbers are classes, for the cross entropy (nats) over the last axis of the
-        outputs: (N,) with outputs (N, classes), or (N, T) with outputs (N, T, vocabulary), where -100 does not count;
-        with a single output, for the cross entropy of a sigmoid. Targets of a language model are the next tokens:
-        nothing is shifted here. Other numbers are values, for the mean squared error.
+        outputs: (N,) with outputs (N, classes), or (N, T) with outputs (N, T, vocabulary), where -100 does not count,
+        nor a token that an `attention_mask` hides; with a single output, for the cross entropy of a sigmoid. Targets of
+        a language model are the next tokens: nothing is shifted here. Other numbers are values, for the mean squared
+        error.
     loss: (outputs (R, B, …), targets (R, B, …)) → (R,), means over B.
     runs: whether the model has a run axis; None: as it says itself (`runs_of`).
 
@@ -65,6 +66,8 @@ class Loss:
             raise ArgumentError(f"{given} inputs and {count} targets: give one target an input")
         if self.targets.is_floating_point() and not self.targets.isfinite().all():
             raise ArgumentError("targets are not all finite; leave these examples out")
+        if self.loss is None and not self._values and not self._classes.ne(IGNORED).any():
+            raise ArgumentError(f"no target counts: all are {IGNORED}, or of tokens that the mask hides; give some")
         if self.loss is not None and (not callable(self.loss) or isinstance(self.loss, type)):
             raise ArgumentError(f"loss is {described(self.loss)}; give a function of outputs and targets, or None")
         if self.runs is not None:
@@ -85,7 +88,7 @@ class Loss:
         inputs = {k: v.to(like.device, like.dtype if v.is_floating_point() else None) for k, v in inputs.items()}
         targets, loss = self.targets.to(like.device), self.loss or (_squared if self._values else _entropy)
         if loss is _entropy:
-            targets = targets.long()  # of bytes, 156 would be -100
+            targets = self._classes.to(like.device)
         total: Tensor | float = 0.0
         weight, together = 0.0, self._together(runs or 1)
         for start in range(0, len(targets), together):
@@ -109,6 +112,14 @@ class Loss:
     def _inputs(self) -> Mapping[str, Tensor]:
         """By name; a tensor has the name ""."""
         return {"": self.inputs} if isinstance(self.inputs, Tensor) else self.inputs
+
+    @property
+    def _classes(self) -> Tensor:
+        """Targets as classes; IGNORED where a token only fills up a row."""
+        classes, filling = self.targets.long(), padding(None, self._inputs)  # of bytes, 156 would be -100
+        if filling is None or filling.shape != classes.shape:
+            return classes
+        return classes.masked_fill(filling.to(classes.device), IGNORED)
 
     @property
     def _values(self) -> bool:

@@ -63,7 +63,11 @@ def test_what_a_tokenizer_returns():
     mask[:, -2:] = 0
     inputs, targets = {"input_ids": TOKENS, "attention_mask": mask}, TOKENS.roll(-1, 1)
     logits = model(**inputs).logits
-    assert probes.Loss(inputs, targets)(model) == pytest.approx(F.cross_entropy(logits.mT, targets).item())
+    counted = targets.masked_fill(mask == 0, -100)  # padding is no example
+    expected = pytest.approx(F.cross_entropy(logits.mT, counted).item())
+    assert probes.Loss(inputs, targets)(model) == probes.Loss(inputs, counted)(model) == expected
+    with pytest.raises(ArgumentError, match="no target counts"):
+        probes.Loss(inputs, targets.masked_fill(mask == 1, -100))
     with pytest.raises(ArgumentError, match="give one target an input"):
         probes.Loss(inputs | {"attention_mask": mask[1:]}, targets)
 

@@ -105,7 +105,8 @@ def _bare(words: Sequence[object] | np.ndarray | pd.Series) -> tuple[pd.Series, 
     import pandas as pd
 
     text = pd.Series(np.asarray(words, dtype=object)).astype(str).str.strip().str.replace("−", "-")
-    marks = {}
+    bare = text.str.replace(r"^\(([^()]+)\)$", r"-\1", regex=True)
+    text, marks = bare, {"brackets, which are below zero": int((bare != text).sum())}
     for mark, sign in BESIDE.items():
         bare = text.str.replace(rf"^([+-]?)\s*{sign}\s*(?=[\d.,])|(?<=[\d.,])\s*{sign}$", r"\1", regex=True)
         changed = bare != text

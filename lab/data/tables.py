@@ -18,6 +18,7 @@ MOST_LEVELS = 50  # of a column of words: where there are more, it is no categor
 MOST_LABELS = 20  # of a column of plain whole numbers in words: where there are more, they are numbers
 DATES = ("drop", "ordinal", "parts")
 DATE = r"(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](?:\d{4}|\d{2}))(?:[T ].*)?"
+DATE += r"|(?:\d{1,2}[ -][A-Za-z]{3,9}\.?|[A-Za-z]{3,9}\.? \d{1,2}),?[ -]\d{4}"  # 5 May 2020, May 5, 2020
 ENOUGH = 0.9  # share of dates from which on a column of words holds dates
 
 
@@ -138,7 +139,7 @@ def _dates(inputs: pd.DataFrame, dates: str) -> tuple[pd.DataFrame, list[str]]:
     made = {}
     for name, (times, _) in found.items():
         if dates == "ordinal":
-            made[name] = (times - pd.Timestamp(0)) / pd.Timedelta(days=1)
+            made[name] = (times - pd.Timestamp(0).as_unit(times.dt.unit)) / pd.Timedelta(days=1)
         elif dates == "parts":
             parts = {part: getattr(times.dt, part) for part in ("year", "month", "day")}
             parts["weekday"] = times.dt.day_of_week
@@ -169,6 +170,8 @@ def _as_dates(column: pd.Series) -> tuple[pd.Series, str] | None:
         by_day = bool((first > 12).any() or (not (second > 12).any() and (parts[1] == ".").any()))
         order = "" if not len(parts) else ", day first" if by_day else ", month first"
         column = pd.to_datetime(column.astype(object), errors="coerce", format="mixed", dayfirst=by_day, utc=True)
+        if column.notna().sum() < ENOUGH * len(there):
+            return None
     times = pd.to_datetime(column, errors="coerce", utc=True).dt.tz_localize(None)
     return times, order
 
@@ -176,8 +179,8 @@ def _as_dates(column: pd.Series) -> tuple[pd.Series, str] | None:
 def _with_numbers(inputs: pd.DataFrame, commas: bool) -> tuple[pd.DataFrame, list[str]]:
     """Columns of words that are numbers nearly all as such, the words missing; and a line for each.
 
-    Plain numbers in words are categories where they are whole and few. commas: the file has decimal commas, and all its
-    cells are words.
+    Plain numbers in words are categories where they are whole and few, or begin with a 0, as codes do. commas: the file has
+    decimal commas, and all its cells are words.
     """
     notes, made = [], {}
     known = {name: inputs[name][~_blank(inputs[name])] for name in inputs if not _is_number(inputs[name])}
@@ -186,8 +189,11 @@ def _with_numbers(inputs: pd.DataFrame, commas: bool) -> tuple[pd.DataFrame, lis
     with_comma = commas or told.count(",") > told.count(".")
     for name, there in known.items():
         read = numerals(there, with_comma)
-        is_category = str(there.dtype) == "category" or (read and read.is_whole and there.nunique() <= MOST_LABELS)
-        if read is None or (read.is_plain and is_category and not commas):
+        if read is None:
+            continue
+        few = read.is_whole and there.nunique() <= MOST_LABELS
+        is_category = few or str(there.dtype) == "category" or there.astype(str).str.match(r"0\d").any()  # 00123
+        if read.is_plain and is_category and not commas:
             continue
         made[name] = np.full(len(inputs), np.nan)
         made[name][inputs.index.get_indexer(there.index)] = read.values

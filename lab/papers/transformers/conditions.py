@@ -38,7 +38,7 @@ def unlike_paper(table: pd.DataFrame) -> dict[str, str]:
     >>> unlike_paper(runs)["mano"]
     "the baseline has 96 % at step 3,000, the paper's at most 71 (a gain of 29 is printed): not the paper's setting"
     """
-    kind = next(name for name in ("method", "architecture") if name in table)
+    kind = "method" if "method" in table else "architecture"
     reasons = {}
     known = table[(table[kind] == BASELINE) & table["task"].isin(matrix.PAPER.columns)]
     for task, rows in known.groupby("task", sort=False):

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 WIDTH = 98  # characters of a line
 PREFERRED = ("paper", "overnight", "laptop")  # at smoke scale numbers mean nothing: it is scored on request alone
-MEASURED = ("effect", "low", "high", "level", "above", "below", "unit", "n", "over", "covers", "case")
+BOUNDS = ("above", "below", "refuted_below", "refuted_above")
+MEASURED = ("effect", "low", "high", "level", *BOUNDS, "unit", "n", "over", "covers", "case")
 LEGEND = "In brackets: 95 % intervals, wider where corrected for several cases. Hours are of two cores."
 NOT_HERE = "no results of this scale are here"
 
@@ -37,10 +38,11 @@ def scorecard(scale: str | None = None, results: str | Path = RESULTS) -> pd.Dat
 
     Columns: id, entry, claim, scale; verdict, reason (why it is not measured) and stand_in (what was measured in place
     of the paper's text, data or size; else ""); effect, with its interval from low to high at a level (.95, or more
-    where it is corrected for several cases), and unit; above, below: where the claim says that the effect lies; n,
-    over: how many units there are, and of what; covers: what the interval is about; case: which of several decides. For
-    a claim that is open, or has a stand-in alone, decides: what would decide it, and hours: on a machine of two cores
-    (NaN where that takes a GPU, or data that are not here).
+    where it is corrected for several cases), and unit; above, below: where the claim says that the effect lies;
+    refuted_below, refuted_above: beyond which it is refuted, where those bounds are the lab's own number for a word as
+    "similar" (else NaN); n, over: how many units there are, and of what; covers: what the interval is about; case:
+    which of several decides. For a claim that is open, or has a stand-in alone, decides: what would decide it, and
+    hours: on a machine of two cores (NaN where that takes a GPU, or data that are not here).
 
     Raises ArgumentError for an unknown scale or folder, LabError for a table that does not fit its entry.
 
@@ -159,9 +161,11 @@ def measured(row: dict, covers: bool = True) -> str:
     words = f"{where}{_number(row['effect'])}{unit}"
     interval = f"[{_number(row['low'])}, {_number(row['high'])}]" if isfinite(row["low"]) else "without an interval"
     words += f" {interval}, {row['n']:,} {row['over'] if row['n'] != 1 else row['over'].removesuffix('s')}"
-    bounds = [f"{name} {_number(row[name])}" for name in ("above", "below") if not isinf(row[name])]
+    bounds = [f"{name} {_number(row[name])}" for name in BOUNDS[:2] if not isinf(row[name])]
+    beyond = [f"{name[8:]} {_number(row[name])}" for name in BOUNDS[2:] if isfinite(row[name])]
     level = f" at {100 * row['level']:.1f} %" if row["level"] > LEVEL else ""
     words += f"; the claim: {' and '.join(bounds)}"
+    words += f", refuted {' or '.join(beyond)}" if beyond else ""
     if covers:
         return f"{words}; the interval{level} covers {row['covers']}"
     return f"{words}; one search" if "of one search" in row["covers"] else words

@@ -10,16 +10,21 @@ missing is "". `stands_in(table, scale)` names the text, the data or the size th
 verdict is measured as ever, and says so. Intervals are at 95 %. A claim about every case holds where each case does; it
 does not hold where one fails with an interval widened for the number of cases (Bonferroni). A claim that some case
 exists holds where one does with such an interval, and does not where each fails.
+
+A paper's words ("similar", "nearly identical") are no numbers. Where the lab puts one for them, the claim is refuted
+beyond another one alone (`refuted_below`, `refuted_above`: about twice as far), and what lies between is not decided.
+Where a paper does not say of what it speaks (which accuracy, which output), all readings are measured
+(`on_every_reading`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isnan, nan
 from typing import TYPE_CHECKING
 
-from lab.estimates import Estimate, missing
+from lab.estimates import Estimate, envelope, missing
 from lab.plots.style import task_title
 from lab.statistics import LEVEL
 
@@ -43,6 +48,8 @@ class Verdict:
     'holds'
     >>> Verdict(mean([0.0, 3.0, 6.0]), above=0.0).word
     'not decided'
+    >>> Verdict(mean([-3.0, -3.1, -2.9]), above=-2.0, below=2.0, refuted_below=-4.0, refuted_above=4.0).word
+    'not decided'
     >>> Verdict(mean([2.0, 3.0, 4.0]), above=0.0, reason="no model learned the task").word
     'not measured here'
     >>> Verdict(mean([2.0, 3.0, 4.0]), above=0.0, stand_in="plays in place of stories").word
@@ -52,6 +59,9 @@ class Verdict:
     estimate: Estimate
     above: float = -inf  # the claim: the effect is above this and below that
     below: float = inf
+    # Where the bounds are the lab's own, the claim is refuted below this and above that alone; NaN: the claim's bounds.
+    refuted_below: float = nan
+    refuted_above: float = nan
     unit: str = ""  # of the effect
     case: str = ""  # the task, method or pair that decides, where the claim is about several
     reason: str = ""  # why these runs do not measure the claim
@@ -100,7 +110,11 @@ class Verdict:
         low, high = self.low, self.high
         if self.above < low and high < self.below:
             return HOLDS
-        if high <= self.above or low >= self.below:
+        beyond = (
+            self.above if isnan(self.refuted_below) else self.refuted_below,
+            self.below if isnan(self.refuted_above) else self.refuted_above,
+        )
+        if high <= beyond[0] or low >= beyond[1]:
             return FAILS
         return UNDECIDED
 
@@ -114,8 +128,8 @@ class Verdict:
         return inside / half if half else inf * inside if inside else 0.0
 
     def corrected(self, cases: int) -> Verdict:
-        """With an interval wide enough for that many cases (Bonferroni)."""
-        return replace(self, level=1 - (1 - LEVEL) / max(cases, 1))
+        """With an interval wide enough for that many cases (Bonferroni), on top of those that it is wide enough for."""
+        return replace(self, level=1 - (1 - self.level) / max(cases, 1))
 
 
 def absent(reason: str, **claimed) -> Verdict:
@@ -201,6 +215,27 @@ def any_of(verdicts: Iterable[Verdict]) -> Verdict:
         return _without(others) if others or not measured else max(measured, key=lambda verdict: verdict.margin)
     wide = [verdict.corrected(len(measured)) for verdict in measured]
     return max((verdict for verdict in wide if verdict.word != FAILS), key=lambda verdict: verdict.margin)
+
+
+def on_every_reading(readings: Mapping[str, Verdict]) -> Verdict:
+    """Of a claim that can be read in several ways: decided where all readings agree, and then the first one; else the
+    first one's effect, with an interval around those of all. What a reading does not measure does not count.
+
+    >>> from lab.estimates import mean
+    >>> pair = {"at 95 %": Verdict(mean([5.0, 5.1]), above=7.0), "at 100 %": Verdict(mean([9.0, 9.1]), above=7.0)}
+    >>> found = on_every_reading(pair)
+    >>> found.word, found.case
+    ('not decided', 'at 95 % 5.05, at 100 % 9.05')
+    """
+    measured = {name: one for name, one in readings.items() if not one.reason}
+    if len({one.word for one in measured.values()}) < 2:
+        return next(iter((measured or readings).values()), NOTHING)
+    first = next(iter(measured.values()))
+    said = ", ".join(f"{name} {one.effect:.3g}" for name, one in measured.items())
+    around = envelope([one.estimate for one in measured.values()])
+    around = replace(around, covers=f"{first.covers}, and the readings of the claim")
+    level = max(one.level for one in measured.values())
+    return replace(first, estimate=around, level=level, case=f"{first.case}: {said}" if first.case else said)
 
 
 def _split(verdicts: Iterable[Verdict]) -> tuple[list[Verdict], list[Verdict]]:

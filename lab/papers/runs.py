@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import replace
 from math import inf, nan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lab.estimates import Estimate, compare
+from lab.estimates import Estimate, compare, finite, on_rows
 from lab.papers.claims import Verdict, absent
 
 if TYPE_CHECKING:
@@ -40,6 +41,28 @@ def gains(
     """
     estimates = compare(groups, pairs, covers)
     return [Verdict(estimate, case=case, **claimed) for case, estimate in estimates.items()]
+
+
+def gains_on_rows(
+    percent: Mapping[Any, Iterable[float]],
+    pairs: Mapping[str, tuple[Hashable, Hashable]],
+    rows: Mapping[str, int],
+    covers: str = "seeds, of one search",
+    **claimed,
+) -> list[Verdict]:
+    """As `gains`, of accuracies on test splits with so many rows, by case: the interval covers the runs and the rows.
+
+    Each case has the noise of its own runs: what runs on other rows vary by says nothing of it.
+    """
+    verdicts = []
+    for case, pair in pairs.items():
+        sides = [finite(percent[key]) for key in pair]
+        (verdict,) = gains(percent, {case: pair}, covers, **claimed)
+        if all(map(len, sides)):
+            means = float(sides[0].mean()), float(sides[1].mean())
+            verdict = replace(verdict, estimate=on_rows(verdict.estimate, means, rows[case]))
+        verdicts.append(verdict)
+    return verdicts
 
 
 def ratios(

@@ -42,6 +42,10 @@ PLANTED_CLAIMS = {
     "transformers/fig10/attention-little": planted_transformers.attention_gains,
     "transformers/fig15/mlp": planted_transformers.texts,
     "simplicity/fig18/more-correlated": planted_simplicity.one_mode_correlated,
+    "simplicity/fig5/gap": planted_simplicity.closed,
+    "simplicity/fig22/better-complex": planted_simplicity.rewarded,
+    "simplicity/fig25/iterations": planted_simplicity.turned,
+    "simplicity/table4/all-easier": lambda right: planted_simplicity.transferred(not right),
     "simplicity/fig12/frequencies": planted_simplicity.same_sines,
     "activations/table1/alike": planted_activations.alike,
 }
@@ -72,10 +76,10 @@ def test_a_claim_holds_where_the_paper_is_right_and_fails_where_it_is_wrong(name
     before = planted(name, claim, True)
     table = before.copy()
     found = claim.verdict(table, "paper")
-    assert found.word == HOLDS, found
+    assert found.word in (HOLDS, ON_STAND_IN[HOLDS]), found
     assert table.equals(before), "measuring changes nothing"
     found = claim.verdict(planted(name, claim, False), "paper")
-    assert found.word == FAILS, found
+    assert found.word in (FAILS, ON_STAND_IN[FAILS]), found
 
 
 @pytest.mark.parametrize(("name", "claim"), [case for case in CASES if case.values[0] not in COUNTED])
@@ -127,6 +131,7 @@ SELECTED = (
     "simplicity/fig23/peaks",
     "simplicity/fig9/steers",
     "simplicity/fig25/spectral",
+    "simplicity/fig25/iterations",
     "transformers/fig5/related",
 )
 
@@ -304,17 +309,14 @@ CONDITIONS = {
     "simplicity/fig2/better": (lambda t: t.assign(accuracy=t["accuracy"] * 0.6), "MNIST 40 % (paper 77 %)"),
     "simplicity/fig5/gap": (lambda t: t[t["table"] != "pol"].query("table != 'heloc'"), "3 of the paper's 16 tables"),
     "simplicity/fig9/steers": (lambda t: t.assign(task="fashion_mnist over mnist"), "other images"),
-    "simplicity/fig16/gelu": (lambda t: t.assign(relu=0.995, gelu=0.994), "differ by 0.0012"),
-    "simplicity/fig16/irregular-relu": (lambda t: t.assign(relu=0.995), "did not leave ReLU"),
+    "simplicity/fig16/irregular-relu": (lambda t: t.assign(value=2 * t["x"].clip(0)), "none of 8 functions left ReLU"),
+    "simplicity/table2/nearest": (lambda t: t.assign(relu=0.999), "is the ReLU it started from"),
+    "simplicity/table2/all": (lambda t: t.assign(relu=0.999), "nearest: the function"),
     "simplicity/fig24/aligned": (
         lambda t: t.assign(value=t["value"].where(t["part"] != "function", t["x"] * 1.001)),
         "did not leave the identity",
     ),
     "simplicity/fig24/ambient-solution": (lambda t: t.drop(columns="radius"), "one radius"),
-    "simplicity/fig24/ambient-relu": (
-        lambda t: t.assign(value=t["value"].where(t["part"] != "accuracy", 0.9 - t["value"])),
-        "behind the best network: MagicTelescope 15.0 points, covertype 15.0 points",
-    ),
     "simplicity/fig15/alike": (lambda t: t.assign(value=t["x"].clip(0)), "4 of 4 restarts"),
     "simplicity/table4/own": (lambda t: t.assign(accuracy=t["accuracy"] * 0.6), "far from the paper's"),
 }
@@ -335,13 +337,13 @@ def test_a_condition_on_settings_is_of_the_scale():
     assert "16 tokens" in claim.verdict(table, "laptop").stand_in
 
 
-def test_what_hangs_on_a_guess_is_not_measured():
+def test_what_hangs_on_a_guess_is_not_decided():
     """Two readings of the paper, one of which holds."""
     claim, table = entry("simplicity/fig29").claims[0], planted_simplicity.complexities(True)
     other = table["output"] == "logit"
     table.loc[other, "fourier"] = 1 / table.loc[other, "tv"]
     found = claim.verdict(table, "laptop")
-    assert found.word == ABSENT and "which output" in found.reason
+    assert found.word == UNDECIDED and "of outputs before the softmax -1" in found.case
 
 
 def test_where_neither_generalizes_nothing_is_measured():
@@ -429,20 +431,6 @@ def test_a_baseline_that_still_rises_has_not_got_where_it_gets():
     assert claim.verdict(add, "paper").word == HOLDS
 
 
-@pytest.mark.parametrize("right", [True, False])
-def test_of_tables_where_input_functions_are_not_the_best_the_paper_does_not_speak(right):
-    """There the networks are the other way round, and nothing changes."""
-    claims = [one for one in entry("simplicity/fig24").claims if one.name != "aligned"]
-    table, other = planted_simplicity.looked_at(right), planted_simplicity.looked_at(not right)
-    behind = other[other["table"] == "covertype"].copy()
-    accuracy = behind["part"] == "accuracy"
-    behind.loc[accuracy, "value"] = 0.9 - behind.loc[accuracy, "value"]
-    mixed = pd.concat([behind, table[table["table"] == "MagicTelescope"]])
-    for claim in claims:
-        found = claim.verdict(mixed, "overnight")
-        assert found.word == (HOLDS if right else FAILS) and "covertype" not in found.case
-
-
 def test_two_functions_at_many_depths_are_no_correlation_over_functions():
     table, claim = planted_simplicity.opposed(True), entry("simplicity/fig19").claims[0]
     found = claim.verdict(table[table["source"].isin(("ReLU", "all", "mnist"))], "overnight")
@@ -495,7 +483,7 @@ def test_what_one_search_found_does_not_speak_for_all():
     own = (table["source"] == "fashion_mnist") & (table["target"] == "fashion_mnist")
     table.loc[own, "accuracy"] -= 0.14
     found = claim.verdict(table, "laptop")
-    assert (found.word, found.case) == (UNDECIDED, "fashion_mnist on fashion_mnist")
+    assert found.word == UNDECIDED and found.case.startswith("fashion_mnist on fashion_mnist: this search -1.98")
 
 
 def test_a_speed_up_is_the_ratio_of_slopes():

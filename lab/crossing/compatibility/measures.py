@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lab.crossing.places import BASELINE, TEST, VAL
-from lab.estimates import Estimate, compare
+from lab.crossing.places import BASELINE, TABLES, TEST, VAL
+from lab.estimates import Estimate, compare, finite, on_rows
+from lab.papers.simplicity.tables.settings import rows_tested
 
 if TYPE_CHECKING:
     import pandas as pd
 
 COVERS = "seeds, of one search"
+ON_TABLE = "perceptron"  # the model that is tested on the rows of a table; the other tasks can be had without end
 
 
 def best_rates(table: pd.DataFrame) -> dict[tuple[str, str], float]:
@@ -40,5 +42,8 @@ def gains(table: pd.DataFrame) -> dict[tuple[str, str], Estimate]:
         rows = chosen[(chosen["model"] == model) & ~chosen["diverged"].astype(bool)]
         groups = {kind: [100 * one for one in group["score"]] for kind, group in rows.groupby("function", sort=False)}
         pairs = {str(kind): (kind, BASELINE) for kind in groups if kind != BASELINE and BASELINE in groups}
-        effects |= {(model, kind): one for kind, one in compare(groups, pairs, COVERS).items()}
+        for kind, one in compare(groups, pairs, COVERS).items():
+            percent = [float(finite(groups[side]).mean()) for side in (kind, BASELINE) if len(finite(groups[side]))]
+            on_a_table = model == ON_TABLE and len(percent) == 2
+            effects[model, kind] = on_rows(one, percent, rows_tested(TABLES["paper"])) if on_a_table else one
     return effects

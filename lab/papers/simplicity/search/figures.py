@@ -52,6 +52,23 @@ def restarts(scale: str, seeds: int) -> list[Planned]:
     ]
 
 
+def with_likeness(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+    """As `image_sets.accuracies`, and relu: the correlation of a run's function with ReLU over its control points; NaN
+    of ReLU itself, and of a constant."""
+    table = accuracies(runs)
+    likeness = [
+        claims.likeness(*_chosen_function(run)) if labels["method"] != RELU else float("nan") for labels, run in runs
+    ]
+    return table.assign(relu=np.round(likeness, 6))
+
+
+def _chosen_function(run: Run) -> tuple[np.ndarray, np.ndarray]:
+    """Control points and values of the function that a run's search chose."""
+    result = episode_result(run)
+    value = result.of_restart(result.winner)["phi"].values.double().numpy().ravel()
+    return np.linspace(result.spec.low, result.spec.high, len(value)), value
+
+
 def interpolations(scale: str, seeds: int) -> list[Planned]:
     """Runs with ReLU, and with the function of each interpolation."""
     plan = [({"method": RELU} | labels, spec) for labels, spec in _relu(scale, seeds)]
@@ -203,7 +220,7 @@ ENTRIES = (
         f"{_ACCURACY}, with functions that are learned as steps, straight lines or cubic splines",
         "nearest-neighbor interpolation performs the worst; linear is almost identical to cubic, and faster",
         plan=interpolations,
-        measure=accuracies,
+        measure=with_likeness,
         plot=plots.table2,
         summary=_summary,
         notes=_and_relu(_interpolation_notes),

@@ -8,7 +8,7 @@ import numpy as np
 
 from lab import estimates
 from lab.papers.claims import Claim, Verdict, all_of
-from lab.papers.runs import POINTS, compare_one, gains
+from lab.papers.runs import POINTS, compare_one, gains_on_rows
 from lab.papers.simplicity.grokking.settings import RELU
 from lab.papers.simplicity.shortcut.settings import ALONE, FOR
 from lab.tasks.collage import TILES
@@ -16,7 +16,7 @@ from lab.tasks.collage import TILES
 if TYPE_CHECKING:
     import pandas as pd
 
-CHANCE = 2.0  # points above it that count as chance
+CHANCE, ABOVE = 2.0, 4.0  # points above chance that count as chance, and from which on they do not
 TEST_ROWS = 1_000  # collages that an accuracy is measured on, the same for every seed; at scale paper there are more
 
 
@@ -53,7 +53,7 @@ def _ignores_hard(table: pd.DataFrame) -> Verdict:
     for spectral, rows in table[table["method"] == RELU].groupby("spectral", sort=False):
         right = stopped(rows, watched(RELU))["hard"]
         above = estimates.mean_on_sample(right, TEST_ROWS).scaled(100).shifted(-10)
-        verdicts.append(Verdict(above, below=CHANCE, unit=POINTS, case=_case(spectral)))
+        verdicts.append(Verdict(above, below=CHANCE, refuted_above=ABOVE, unit=POINTS, case=_case(spectral)))
     return all_of(verdicts)
 
 
@@ -67,7 +67,7 @@ def _raises_its_tile(table: pd.DataFrame) -> Verdict:
             for method in (FOR[tile], RELU):
                 groups[case, method] = 100 * stopped(rows[rows["method"] == method], f"val_{tile}")[tile]
             pairs[case] = ((case, FOR[tile]), (case, RELU))
-    return all_of(gains(groups, pairs, above=0.0, unit=POINTS))
+    return all_of(gains_on_rows(groups, pairs, dict.fromkeys(pairs, TEST_ROWS), above=0.0, unit=POINTS))
 
 
 def steering(rows: pd.DataFrame, tile: str) -> pd.Series:
@@ -113,19 +113,32 @@ def _below_alone(table: pd.DataFrame) -> Verdict:
         for method in (ALONE["hard"], FOR["hard"]):
             groups[case, method] = 100 * stopped(rows[rows["method"] == method], watched(method))["hard"]
         pairs[case] = ((case, ALONE["hard"]), (case, FOR["hard"]))
-    return all_of(gains(groups, pairs, above=0.0, unit=POINTS))
+    return all_of(gains_on_rows(groups, pairs, dict.fromkeys(pairs, TEST_ROWS), above=0.0, unit=POINTS))
+
+
+def _simple_in_the_end(table: pd.DataFrame) -> Verdict:
+    """By how many points the function for the hard tile prefers the easy one more at the end of training than at early
+    stopping. The others go by the easy tile from the start."""
+    verdicts = []
+    for spectral, rows in table.groupby("spectral", sort=False):
+        of = rows[rows["method"] == FOR["hard"]]
+        early = stopped(of, watched(FOR["hard"]))
+        late = stopped(of[of["step"] == of["step"].max()], watched(FOR["hard"]))
+        preferred = [100 * (one["easy"] - one["hard"]) for one in (late, early)]
+        more = estimates.mean(preferred[0] - preferred[1], covers="seeds, of one search")
+        verdicts.append(Verdict(more, above=0.0, unit=POINTS, case=_case(spectral)))
+    return all_of(verdicts)
 
 
 def _case(spectral: bool) -> str:
     return "spectral normalization" if spectral else "no normalization"
 
 
-_CIFAR = "all of CIFAR-10, of which scale overnight has a part"
-_LONGER = "longer searches on all of CIFAR-10, until functions differ from ReLU, which most do not"
+_CIFAR = "all of CIFAR-10 in colour, 32 × 32, where a network that is trained on it alone has more than 40 %"
 FIG9 = (
     Claim(
         "shortcut",
-        "With ReLU, the accuracy on the hard tile is not better than chance (2 points)",
+        "With ReLU, the accuracy on the hard tile is not better than chance (within 2 to 4 points)",
         _ignores_hard,
         tiles_of_paper,
         _CIFAR,
@@ -135,14 +148,14 @@ FIG9 = (
         "The accuracy shifts towards the tile that a function is learned for",
         _raises_its_tile,
         tiles_of_paper,
-        _LONGER,
+        _CIFAR,
     ),
     Claim(
         "steers",
         "Using either learned activation steers the learning towards either tile",
         _steers,
         tiles_of_paper,
-        _LONGER,
+        _CIFAR,
     ),
 )
 FIG25 = (
@@ -151,12 +164,19 @@ FIG25 = (
         "Learned functions steer more with spectral normalization (towards either tile)",
         _steers_more,
         tiles_of_paper,
-        _LONGER,
+        _CIFAR,
     ),
     Claim(
         "below-alone",
         "Accuracy on the hard tile remains below that of a model trained on unambiguous images",
         _below_alone,
+        tiles_of_paper,
+        _CIFAR,
+    ),
+    Claim(
+        "iterations",
+        "The model relies on simple features with more iterations (with the function for the hard tile)",
+        _simple_in_the_end,
         tiles_of_paper,
         _CIFAR,
     ),

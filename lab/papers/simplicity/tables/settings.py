@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from lab import datasets
+from lab.datasets.shape import TableShape
 from lab.papers.origin import Origin, beside_scale, compared, shipped
 from lab.papers.simplicity.complexity.settings import RATE, RATE_FROM
 from lab.scale import SCALES, check_scale, model_scale
 from lab.spec import ConstantRate, EpisodeSpec, Learned, Perceptron, Restart, RunSpec, replace
 from lab.tasks import Tabular
+from lab.tasks.tabular import sizes
 
 LINEAR, NEIGHBOURS, TREES = "linear model", "k-NN", "boosted trees"
 RELU, TANH, LEARNED, IAFS = "ReLU", "TanH", "learned", "IAFs"
@@ -73,7 +75,6 @@ GUESSES = (
     "the split is the tabular benchmark's; weights are He-normal, biases uniform, as everywhere in the lab",
     "knots on [-5, 5], those of input functions on [-1, 1]; hidden layers of networks with IAFs have ReLU",
     "steps, and the number of values of α that are tried",
-    "one learning rate for all tables, chosen with ReLU (paper: for each table)",
 )
 
 
@@ -89,6 +90,17 @@ def tables(scale: str = "laptop") -> tuple[str, ...]:
     if check_scale(scale, SCALES) in _TABLES:
         return _TABLES[scale]
     return tuple(name for name in map(datasets.best, datasets.BENCHMARK) if name)
+
+
+def rows_tested(name: str) -> int:
+    """How many rows of a table models are tested on.
+
+    >>> rows_tested("MagicTelescope"), rows_tested("covertype_sample")
+    (2810, 7000)
+    """
+    shape = datasets.entry(name).shape
+    assert isinstance(shape, TableShape)
+    return sizes(shape.rows)["test"]
 
 
 def absent(names: Sequence[str]) -> list[str]:
@@ -194,6 +206,8 @@ def _other_tables(names: Sequence[str], theirs: Sequence[str]) -> list[str]:
         notes.append(f"the paper has {', '.join(missing)}{', too' if set(theirs) & set(whole.values()) else ''}")
     elif missing and not theirs:
         notes.append(f"{len(names)} of the paper's 16 tables; left out: {', '.join(missing)}")
+    if len(names) > 1:
+        notes.append("one learning rate for all tables, chosen with ReLU (paper: one for each table)")
     return notes
 
 

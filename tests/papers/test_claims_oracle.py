@@ -185,7 +185,8 @@ def irregular():
         kinds = table.sort_values("x").groupby(["set", "restart", "mode"])["value"]
         wide = kinds.agg(_ups, width).unstack("mode")
         found.append(student(wide["regression"] - wide["classification"]))
-    wide = kinds.agg(lambda y: y.diff().abs().sum() - np.ptp(y)).unstack("mode")
+    ways, ranges = (kinds.agg(f).unstack("mode") for f in (lambda y: y.diff().abs().sum(), np.ptp))
+    wide = (ways - ranges).div(ranges.mean(axis=1), axis=0)
     found.append(student(wide["regression"] - wide["classification"]))
     return found[0][0], min(one[1] for one in found), max(one[2] for one in found)
 

@@ -1,7 +1,7 @@
 """What the simplicity paper claims of the functions that are learned for image sets (Section 3.1, Fig. 16).
 
 A search moves knots by steps of a fixed length, which leaves noise of single knots: the smaller a function is, the more
-irregular it looks. So what goes up and down more has to do so smoothed, too, and not in multiples of its range alone.
+irregular it looks. So what goes up and down more has to do so smoothed, too, and not over its own range alone.
 """
 
 from __future__ import annotations
@@ -51,8 +51,11 @@ def turns(functions: pd.DataFrame, method: str, knots: int) -> pd.DataFrame:
 
 
 def detours(functions: pd.DataFrame, method: str) -> pd.DataFrame:
-    """How far each function goes up and down beyond its range, as it is: (set, restart) × mode."""
-    return _modes(_by_function(functions, method, lambda x, y: float(np.abs(np.diff(y)).sum() - np.ptp(y))))
+    """How far each function goes up and down beyond its range, as it is, in multiples of the mean range of a restart's
+    two functions: (set, restart) × mode."""
+    ranges = _modes(_by_function(functions, method, lambda x, y: float(np.ptp(y))))
+    ways = _modes(_by_function(functions, method, lambda x, y: float(np.abs(np.diff(y)).sum())))
+    return (ways - ranges).div(ranges.mean(axis=1), axis=0)
 
 
 def _modes(numbers: pd.Series) -> pd.DataFrame:
@@ -65,7 +68,7 @@ def _more_irregular(method: str) -> Callable[[pd.DataFrame], Verdict]:
 
     def measure(functions: pd.DataFrame) -> Verdict:
         pairs = {name: turns(functions, method, knots) for name, knots in SMOOTHED.items()}
-        pairs["not over its range"] = detours(functions, method)
+        pairs["over the range of both"] = detours(functions, method)
         gaps = {name: one[REGRESSION] - one[CLASSIFICATION] for name, one in pairs.items()}
         return on_every_reading(
             {name: Verdict(estimates.mean(one, "functions", _COVERS), above=0.0) for name, one in gaps.items()}

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from lab.data import measures
+from lab.data.constant import constant_score
 from lab.data.data import Data
 from lab.difference import Difference, difference_of
 from lab.errors import ArgumentError, check_choice, check_number, check_whole, listed, shown
@@ -146,12 +147,20 @@ class Comparison:
         return numbers | {"seeds": seeds, "steps": steps, "measured": where, "covers": difference.covers}
 
     def plot(self, metric: str | None = None) -> go.Figure:
-        """The metric over training with its interval, and of each run at the end."""
+        """The metric over training with its interval, and of each run at the end; dashed: the constant answer."""
         from lab.plots.functions_compared import draw
+        from lab.plots.page import Plot
 
         metric = next(iter(self.data.metrics)) if metric is None else metric
         check_choice("metric", metric, (*self.data.metrics, "loss"))
-        return draw(self.curves, metric, self.runs[0].spec.evaluate[0], self.data.titled(metric))
+        split = self.runs[0].spec.evaluate[0]
+        return Plot(draw(self.curves, metric, split, self.data.titled(metric), self._constant(metric, split)))
+
+    def _constant(self, metric: str, split: str) -> float | None:
+        """What the answer scores on a split that is best for the training split and always the same."""
+        measure = self.data.loss if metric == "loss" else self.data.metrics[metric]
+        targets = [self.data.split(name)[1] for name in ("train", split)]
+        return constant_score(measure, *targets, len(self.data.classes) if self.data.is_classification else 0)
 
     def __repr__(self) -> str:
         first = self.functions[0]

@@ -79,6 +79,11 @@ class Figure:
     extras: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     headline: str = ""
 
+    def __post_init__(self) -> None:
+        from lab.plots.page import Plot
+
+        object.__setattr__(self, "plot", Plot(self.plot))
+
     def __repr__(self) -> str:
         return (
             f"Figure {self.name}, scale {self.scale}: {len(self.table)} rows (.table, .caption, .plot, .write(folder))"
@@ -160,14 +165,11 @@ class Figure:
         return go.Figure(self.plot).update_layout(meta=meta).to_json()
 
     def _page(self) -> str:
-        from lab.plots.page import CONFIG, NARROWEST, THEME
+        from lab.plots.page import CONFIG, NARROWEST, THEME, with_room
 
-        plot = self.plot.to_html(
-            full_html=False,
-            include_plotlyjs=True,
-            default_height=f"{self.plot.layout.height or 450}px",
-            config=CONFIG,
-        )
+        drawn = with_room(self.plot)
+        height = f"{drawn.layout.height or 450}px"
+        plot = drawn.to_html(full_html=False, include_plotlyjs=True, default_height=height, config=CONFIG)
         title = html.escape(f"{self.name}, {self.scale} scale")
         return PAGE.format(title=title, plot=plot, caption=self._caption_page(), narrowest=NARROWEST, theme=THEME)
 
@@ -181,9 +183,6 @@ class Figure:
         """The plot, and below it the caption as text, which wraps to the width of the cell."""
         from IPython.display import HTML, display
 
-        from lab.plots.page import CELL  # the module also says how plots are displayed
-
-        display(HTML(f"<style>{CELL}</style>"))
         display(self.plot)
         display(HTML(f'<div style="max-width: 50rem">{self._caption_page()}</div>'))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -78,7 +79,31 @@ def table(folder: str | Path | None = None) -> pd.DataFrame:
         rows[name]["key"] = facts.get("key", "")[:12]
     table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("name")
     table = table.astype({"seeds": "Int64", "steps": "Int64"}) if len(table) else table
-    return table.assign(problem=pd.Series(problems)).fillna({"problem": ""}) if problems else table
+    table = table.assign(problem=pd.Series(problems)).fillna({"problem": ""}) if problems else table
+    return whole_in_print(table)
+
+
+def whole_in_print(table: pd.DataFrame) -> pd.DataFrame:
+    """A table that is printed with all its columns, side by side as far as the terminal is wide, then below each other;
+    pandas would leave out most.
+
+    >>> import pandas as pd
+    >>> "column 12" in repr(whole_in_print(pd.DataFrame({f"column {n}": ["a long text"] for n in range(13)})))
+    True
+    """
+    import pandas as pd
+
+    class Printed(pd.DataFrame):
+        @property
+        def _constructor(self):  # what is made of it is a table as any other
+            return pd.DataFrame
+
+        def __repr__(self) -> str:
+            return self.to_string(line_width=shutil.get_terminal_size().columns, na_rep="")
+
+        __str__ = __repr__
+
+    return Printed(table)
 
 
 def _facts(provenance: dict) -> dict:

@@ -22,7 +22,7 @@ def notebook_pages(
     """A page for each notebook by the page's name; and for each figure the first notebook that shows it.
 
     names: of notebooks below `folder`; shown: of each figure that has a page, whether its
-    picture is of lines or of shades (style.py).
+    picture is a drawing or of photographs (style.py).
     """
     pages: dict[str, str] = {}
     of_figure: dict[str, str] = {}

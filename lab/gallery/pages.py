@@ -53,13 +53,13 @@ filter();
 @dataclass(frozen=True)
 class Card:
     """A figure of the gallery: its entry, the scale of its results, its claims as the scorecard has them, the notebook
-    that shows it, and whether its picture is of lines or of shades (style.py)."""
+    that shows it, and whether its picture is a drawing or of photographs (style.py)."""
 
     entry: Entry
     scale: str
     claims: Sequence[dict]
     notebook: str | None
-    picture: str = "shades"
+    picture: str = "drawing"
 
     @property
     def verdict(self) -> str:
@@ -159,7 +159,8 @@ def index(cards: Sequence[Card], claims: Sequence[dict], notebooks: Sequence[str
         "The lab: what a non-linearity does to a network",
         f"""<div class="hero"><h1>Learn the activation function, too</h1>
 <p class="lead">Between the linear maps of a neural network stands a function of one number, nearly always ReLU or GELU.
-Here it is learned for a task. Watch: two networks begin with the same weights, and learn to add modulo 27.</p>
+Here it is learned for a task. Watch: two networks begin with the same weights and learn the same examples, one with
+ReLU, one with another function. On addition modulo 27 it is a function that was learned for it.</p>
 <div class="stage">{modules.part("playground.js", playground_state() | {"autoplay": True})}</div>
 <ul class="facts">{items}</ul></div>
 <h2 id="scorecard">Do the papers' claims hold here?</h2>

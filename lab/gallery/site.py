@@ -8,6 +8,7 @@ import json
 import shutil
 from pathlib import Path
 
+import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
 from lab.catalogue import table_files
@@ -20,12 +21,11 @@ from lab.gallery import pages
 from lab.gallery.notebooks import notebook_pages
 from lab.gallery.style import style
 from lab.papers.entry import Entry
-from lab.plots.page import CONFIG
+from lab.plots.page import CONFIG, with_room
 from lab.widgets import explore
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 EXPLORED = ("transformers/fig5", "transformers/fig6", "transformers/fig11")  # whose explorers need no kernel
-SHADES = ("heatmap", "contour", "surface")
 MARK = "lab-gallery"  # in a folder that a gallery may be written into again
 
 
@@ -104,10 +104,10 @@ def _plot(folder: Path) -> bytes:
 
 
 def _picture(folder: Path) -> str:
-    """Whether a figure is of lines, or of shades."""
+    """Whether a figure is a drawing, or shows photographs."""
     plot = json.loads(_plot(folder))
-    shaded = any(trace["type"] in SHADES for trace in plot["data"]) or plot["layout"].get("images")
-    return "shades" if shaded else "lines"
+    shown = plot["layout"].get("images") or any(trace["type"] == "image" for trace in plot["data"])
+    return "photographs" if shown else "drawing"
 
 
 def _figure_page(card: pages.Card) -> str:
@@ -116,8 +116,9 @@ def _figure_page(card: pages.Card) -> str:
     plot = json.loads(_plot(folder))
     caption = plot["layout"].get("meta", {}).get("caption", card.entry.shows)
     first, _, rest = caption.partition("\n")
-    height = plot["layout"].get("height", 450)
-    drawn = json.dumps({"data": plot["data"], "layout": plot["layout"] | {"autosize": True}}).replace("<", "\\u003c")
+    shown = with_room(go.Figure(plot)).update_layout(autosize=True)
+    height = shown.layout.height or 450
+    drawn = shown.to_json().replace("<", "\\u003c")
     config = json.dumps(CONFIG)
     tables = [f'<a href="../../tables/{card.entry.name}/{name}" download>{name}</a>' for name in _tables(folder)]
     explorer = [f'<a href="../../explorers/{card.entry.name}.html">explorer</a>'] if card.entry.name in EXPLORED else []

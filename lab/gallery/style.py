@@ -13,8 +13,6 @@ body { max-width: 1120px; }
 .lead { font-size: 1.1rem; max-width: 46rem; margin: .2rem 0 .8rem; }
 .hero h1 { font-size: clamp(1.5rem, 4.2vw, 2.3rem); line-height: 1.15; margin: .4rem 0 .5rem; max-width: 26em; }
 .stage { border: 1px solid var(--line); border-radius: 8px; padding: .7rem .9rem; }
-.stage button:first-child { background: #0b5fa5; color: #fff; border: 0; border-radius: 5px; padding: .3rem 1.1rem;
-  font-weight: 600; }
 .facts { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: .8rem; margin: 1rem 0;
   padding: 0; list-style: none; }
 .facts b { display: block; font-size: 1.7rem; line-height: 1.2; }
@@ -29,11 +27,11 @@ body { max-width: 1120px; }
 .card { border: 1px solid var(--line); border-radius: 6px; overflow: hidden; min-width: 0; overflow-wrap: anywhere; }
 .card > :not(.shot):not(svg) { margin-left: .7rem; margin-right: .7rem; }
 .card .shot { display: block; border-bottom: 1px solid var(--line); }
-/* Pictures are light. Where the page is dark, those of lines are turned: white becomes the ground, colours
-   stay what they are. What has shades, such as a matrix, is only dimmed: shades mean something. */
+/* Pictures are light. Where the page is dark, drawings are turned: white becomes the ground, colours stay as they are,
+   and shades are turned with the bar that says what they mean. What shows photographs is only dimmed. */
 @media (prefers-color-scheme: dark) {
-  img.lines { filter: invert(1) hue-rotate(180deg); mix-blend-mode: screen; }
-  img.shades { filter: brightness(.8); }
+  img.drawing { filter: invert(1) hue-rotate(180deg); mix-blend-mode: screen; }
+  img.photographs { filter: brightness(.8); }
 }
 .card img { display: block; width: 100%; height: 165px; object-fit: cover; object-position: 50% 0; }
 .card svg.curve { display: block; width: 100%; height: 110px; }

@@ -43,7 +43,7 @@ def frame(others: Sequence[str]) -> go.Figure:
         legend={"xref": "container", "yref": "container", "x": 0.01, "y": 1, "yanchor": "top"},
         xaxis={"title": "x, the input of the non-linearity", "anchor": "free", "position": 0},
         yaxis={"title": "φ(x)"},
-        yaxis2={"title": "slope φ′(x)"},
+        yaxis2={"title": "slope φ′(x)", "nticks": 5},  # at most: of fewer, one may be left
         yaxis3={"title": "inputs (%)", "rangemode": "tozero"},
     )
     return figure

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lab.data.measures import NAMES
 from lab.plots.panels import LEFT, STEP, grid
-from lab.plots.style import faded, inks_against
+from lab.plots.style import INK, faded, inks_against
 from lab.statistics import INTERVAL, over_seeds
 
 if TYPE_CHECKING:  # imported where a figure is drawn
@@ -16,15 +17,18 @@ if TYPE_CHECKING:  # imported where a figure is drawn
     import plotly.graph_objects as go
 
 HEIGHT = 260  # px
+CONSTANT = "constant answer"
+LETTERS, LINES = 40, 3  # of all names below a panel side by side; of one name at most
 
 
-def draw(curves: pd.DataFrame, metric: str, split: str, said: str | None = None) -> go.Figure:
+def draw(
+    curves: pd.DataFrame, metric: str, split: str, said: str | None = None, constant: float | None = None
+) -> go.Figure:
     """Left: the mean over runs by step, with its band. Right: every run's last value, with the mean and its interval.
 
-    said: the metric in words, with its unit.
-
     curves: function, search, seed, step and the metric, one row a run and evaluation. Of several searches of a function
-    the mean of each is one of the values that the interval is about.
+    the mean of each is one of the values that the interval is about. said: the metric in words, with its unit.
+    constant: what a model scores that says the same of all examples.
     """
     percent = metric == "accuracy"
     title = f"{split} {NAMES.get(metric, metric) if said is None else said}" + (" (%)" if percent else "")
@@ -84,15 +88,34 @@ def draw(curves: pd.DataFrame, metric: str, split: str, said: str | None = None)
                 row=1,
                 col=2,
             )
+    if constant is not None and np.isfinite(constant):
+        level = (100 if percent else 1) * constant
+        reached.append([level])
+        ended.append([level])
+        line = {"color": INK, "width": 1, "dash": "dash"}
+        figure.add_scatter(x=[None], y=[None], mode="lines", line=line, name=f"{CONSTANT}: {level:.3g}", row=1, col=1)
+        figure.add_hline(level, line=line)
     figure.update_xaxes(title_text=STEP, row=1, col=1)
-    # without names, which the legend has: long ones would be cut, and lie on the title
-    ends_axis = {"type": "category", "showticklabels": False, "ticks": ""}  # "1e-3" is a name here
-    figure.update_xaxes(title_text="at the end: runs, mean, interval", row=1, col=2, **ends_axis)
+    labels = [_wrapped(one, LETTERS // len(names)) for one in names]
+    more = 14 * max((label.count("<br>") for label in labels), default=0)  # px for further lines of names
+    figure.update_layout(height=figure.layout.height + more, margin={"b": figure.layout.margin.b + more})
+    ends_axis = {"type": "category", "tickvals": names, "ticktext": labels, "tickangle": 0}  # "1e-3" is a name here
+    figure.update_xaxes(title_text="at the end: runs, mean, interval", ticks="", row=1, col=2, **ends_axis)
     figure.update_yaxes(range=_range(np.concatenate(reached), percent), row=1, col=1)
     figure.update_yaxes(range=_range(np.concatenate(ended), percent), row=1, col=2)
-    figure.update_yaxes(title_text=title, row=1, col=1)
+    figure.update_yaxes(title_text=title)
     figure.layout.meta = {"interval": INTERVAL}
     return figure
+
+
+def _wrapped(name: str, letters: int) -> str:
+    """A name in lines of so many letters; what takes more lines ends in dots.
+
+    >>> _wrapped("mine/digits-cnn, symmetrized", 12)
+    'mine/digits-<br>cnn,<br>symmetrized'
+    """
+    lines = textwrap.wrap(name, max(6, letters))
+    return "<br>".join(lines[:LINES]) + ("…" if len(lines) > LINES else "")
 
 
 def _range(values: np.ndarray, percent: bool) -> tuple[float, float] | None:

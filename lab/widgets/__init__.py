@@ -158,9 +158,10 @@ def plot(result: object, labels: object = None) -> go.Figure:
     >>> plot(Spline([0.0, 1.0, 0.0], low=-1.0, high=1.0)).data[0].y.tolist()
     [0.0, 1.0, 0.0]
     """
+    from lab.plots.page import Plot
     from lab.widgets.drawing import draw
 
-    return draw(result, labels)
+    return Plot(draw(result, labels))
 
 
 def _table(name: str) -> object:

@@ -11,6 +11,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from pprint import pformat
 from typing import Any
@@ -19,21 +20,30 @@ import ipywidgets as widgets
 import plotly.graph_objects as go
 import torch
 from IPython.core.getipython import get_ipython
-from IPython.display import display
 
 from lab import temporary
 from lab.errors import ArgumentError, LabError, absolute_path, listed, shown
 from lab.widgets.error_area import ErrorArea, place_all
 from lab.widgets.state import controls_of, put, read
+from lab.widgets.still import Still
 from lab.widgets.tools import Tools
 
 ROW = {"flex_flow": "row wrap", "align_items": "center", "grid_gap": "2px 14px"}
 LABEL = {"description_width": "initial"}  # labels as long as they are: ipywidgets would cut them at 80 px
 ROUNDS = 4  # of setting controls that depend on each other
 CODE = "import lab\n\nlab.explore({source}, state={state})\n"
-# a picture of one transparent point, until the page has sent another; and what the page knows such pictures by
-BLANK = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
-STILL = {"image/png": {"unconfined": True}}
+
+
+@dataclass(frozen=True)
+class Frames:
+    """What a saved page shows: for each option of a menu its parts, figures and HTML. One option needs no menu.
+
+    menu: its name. shown: the option that the page begins with; default: the first.
+    """
+
+    menu: str
+    parts: Mapping[str, Sequence[go.Figure | str]]
+    shown: str = ""
 
 
 class Explorer(widgets.VBox):
@@ -51,7 +61,7 @@ class Explorer(widgets.VBox):
         self.error = ErrorArea()
         self._depth = 0
         self._quiet: int | None = None  # the thread that sets controls
-        self._picture: Any = None  # the output that shows the view where there is no kernel
+        self._still: Still | None = None  # what shows the view where there is no kernel
         self.tools = Tools(name=type(self).__name__)
         self.tools.on_msg(self._asked)
         super().__init__(layout={"width": "100%", "overflow": "hidden"})
@@ -197,8 +207,9 @@ class Explorer(widgets.VBox):
         """The page wants something, or has a picture of what is shown."""
         kind = str(content.get("kind"))
         if kind == "picture":
-            if self._picture is not None:
-                self._picture.update({"image/png": content["data"]}, metadata=STILL, raw=True)
+            if self._still is not None:
+                told = (self.heading, self.settings(), self.status.value)
+                self._still.update(*told, content["data"], round(content["width"]))
             return
         with self.safely(self.tools):
             self.tools.send(
@@ -206,17 +217,32 @@ class Explorer(widgets.VBox):
             )
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """Where it is shown in a notebook, an output for its picture goes before it."""
-        shell = get_ipython()
-        if hasattr(shell, "kernel"):
-            self._picture = display({"image/png": BLANK}, metadata=STILL, raw=True, display_id=True)
-        return super()._repr_mimebundle_(**kwargs)
+        """Where it is shown in a notebook, outputs for its words and its picture go before it."""
+        if hasattr(get_ipython(), "kernel"):
+            self._still = Still(self.heading, self.settings(), self.status.value)
+        bundle = super()._repr_mimebundle_(**kwargs)
+        said = f"{self.heading}: JupyterLab shows it, and .save(path) writes it as a page"
+        return bundle | {"text/html": "", "text/plain": said} if isinstance(bundle, dict) else bundle
 
     @property
     def heading(self) -> str:
         """Of a page: what it is an explorer of."""
         words = re.sub("(?<=[a-z])(?=[A-Z])", " ", type(self).__name__)  # "LatentExplorer": "Latent Explorer"
         return words.capitalize()
+
+    def settings(self) -> list[tuple[str, str]]:
+        """What the picture says about itself, each with its name: what controls are set to, where they act at once.
+
+        Explorers whose controls say what is drawn next (by Train) say here of what is drawn."""
+        from lab.widgets.saved import settings_of
+
+        return settings_of(self)
+
+    def frames(self) -> Frames:
+        """What a saved page shows: what is seen now, or more of what needs no kernel."""
+        from lab.widgets.saved import parts_of
+
+        return Frames("", {"": parts_of(self)})
 
     def page(self) -> str:
         """What is shown, as an HTML page."""
@@ -227,8 +253,8 @@ class Explorer(widgets.VBox):
     def save(self, path: str | Path) -> Path:
         """Write what is shown as one HTML file that anyone can open, without the lab, a server or a network.
 
-        Figures can be zoomed and pointed at; what controls are set to stands above them. Returns the
-        file's absolute path. Raises LabError where it cannot be written.
+        What it shows, and how that came about, stands above it. Its controls are there as far as they need no kernel.
+        Returns the file's absolute path. Raises LabError where it cannot be written.
         """
         path = absolute_path("path", path)
         with self.lock:

@@ -25,6 +25,7 @@ from lab.tasks import Operation
 from lab.tasks.operation import ALL
 from lab.training.fleet import Fleet
 from lab.training.live import Live
+from lab.widgets.drawn import Drawn, heading_of
 from lab.widgets.explorer import LABEL, Explorer
 from lab.widgets.live_figure import live
 from lab.widgets.training import clock, invite, learning_frame, reach
@@ -55,7 +56,8 @@ class GrokkingExplorer(Explorer):
             raise ArgumentError(
                 f"{task!r} is no operation; give a lab.tasks.Operation, as Operation('a+b', modulus=27)"
             )
-        self._scale, self._trainings = check_scale(scale), 0
+        self._scale = check_scale(scale)
+        self._trained: list[Drawn] = []  # what the curves show
         self._live: Live | None = None
         self._functions = _functions() | ({GIVEN: as_part(phi)} if phi is not None else {})
         plain = replace(task, fraction=ADDITION.fraction, held_out=ADDITION.held_out)
@@ -106,6 +108,15 @@ class GrokkingExplorer(Explorer):
         self.press(self._clear, self.clear)
 
     @property
+    def heading(self) -> str:
+        """What was trained; before that, what could be."""
+        return heading_of(self._trained) or f"Training on {self.operation.label}"
+
+    def settings(self) -> list[tuple[str, str]]:
+        """How the networks whose curves are drawn were trained: the controls say what would be trained next."""
+        return [one.setting for one in self._trained]
+
+    @property
     def task(self) -> Operation:
         """What the controls ask for, nearly all that is not the test split in `train`, as in the figures."""
         task = replace(self.operation.value, fraction=self.fraction.value / 100)
@@ -146,7 +157,7 @@ class GrokkingExplorer(Explorer):
         self._ends = LEVEL if self.until.value else np.inf
         with self.table.batch_update():
             operation_table.fill_table(self.table, spec.task)
-        self._lines = self._begin()
+        self._lines = self._begin(spec)
         reach(self.curves, spec.recipe.steps)
         self.train.disabled, self.clear.disabled, self.stop.disabled = True, True, False
         self._clock = time.monotonic()
@@ -161,15 +172,15 @@ class GrokkingExplorer(Explorer):
     def _clear(self) -> None:
         if self.train.disabled:  # its lines are still drawn
             return
-        self.curves.data, self._trainings, self.progress.value = (), 0, 0.0
+        self.curves.data, self._trained, self.progress.value = (), [], 0.0
         self.curves.layout.xaxis.range = None
         invite(self.curves)
         self.say("")
 
-    def _begin(self) -> tuple[go.Scatter, ...]:
+    def _begin(self, spec: RunSpec) -> tuple[go.Scatter, ...]:
         """Two new lines: accuracy on the test split, and in training."""
-        ink = self.colours[self._trainings % len(self.colours)]
-        looks = ((f"{self._name}: test", ink, "solid", True), ("training pairs", ORANGE, "dash", not self._trainings))
+        ink, first = self.colours[len(self._trained) % len(self.colours)], not self._trained
+        looks = ((f"{self._name}: test", ink, "solid", True), ("training pairs", ORANGE, "dash", first))
         traces = [
             go.Scatter(
                 x=[],
@@ -185,7 +196,7 @@ class GrokkingExplorer(Explorer):
         ]
         self.curves.layout.annotations = ()
         self.curves.add_traces(traces)
-        self._trainings += 1
+        self._trained.append(Drawn(self._name, ink, [spec]))
         return self.curves.data[-2:]
 
     def _report(self, number: int, fleet: Fleet) -> None:
@@ -200,6 +211,7 @@ class GrokkingExplorer(Explorer):
             return
         self._drawn = now
         with self.lock:
+            self._trained[-1].steps = history["steps"]
             if evaluations > len(self._lines[0].x):
                 with self.curves.batch_update():
                     for line, name in zip(self._lines, names, strict=True):

@@ -7,9 +7,7 @@ from pathlib import Path
 import plotly.graph_objects as go
 from traitlets import Unicode
 
-from lab.plots.page import CONFIG
-
-BAR = 34  # px at the right for the buttons of a plot, which would cover its legend
+from lab.plots.page import CONFIG, with_room
 
 
 class LiveFigure(go.FigureWidget):
@@ -24,8 +22,7 @@ def live(figure: go.Figure, height: int) -> go.FigureWidget:
 
     Draw it before: the page can lose changes that are made between here and the first time it is shown.
     """
-    drawn = go.Figure(figure).update_layout(height=height, autosize=True, width=None)
-    drawn.update_layout(modebar={"orientation": "v"}, margin={"r": max(BAR, drawn.layout.margin.r or 0)})
-    widget = LiveFigure(drawn)
+    drawn = with_room(go.Figure(figure).update_layout(height=height))
+    widget = LiveFigure(drawn.update_layout(autosize=True, width=None))
     widget._config = dict(CONFIG)
     return widget

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,9 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from lab.comparison import Comparison
-from lab.errors import ArgumentError
+from lab.errors import ArgumentError, LabError
 from lab.nonlinearity.activations import is_activation
-from lab.plots.caption import true_minus
+from lab.plots.caption import counted, true_minus
 from lab.plots.style import GREY, TEMPLATE
 from lab.probes import Loss, landscape, slice_2d, total_variation
 from lab.probes.arguments import calling
@@ -23,10 +24,11 @@ from lab.probes.reading import reading
 from lab.training.modules.maker import call
 from lab.widgets.drawing import draw
 from lab.widgets.examples import examples_of
-from lab.widgets.explorer import LABEL, Explorer
+from lab.widgets.explorer import LABEL, Explorer, Frames
 from lab.widgets.live_figure import live
 
-VIEWS = ("total variation", "slice", "landscape", "inputs of activations")
+INPUTS = "inputs of activations"
+VIEWS = ("total variation", "slice", "landscape", INPUTS)
 GRID = {"slice": 60, "landscape": 15}  # points on a side
 HEIGHT = 400  # px
 
@@ -77,8 +79,35 @@ class ModelExplorer(Explorer):
         self._draw()
         self.watch(self._draw, self.view, *self.corners, self.activation)
 
+    @property
+    def heading(self) -> str:
+        """The model, and on what it is looked at."""
+        return f"{type(self._model).__name__} on {counted(len(self._examples), 'example')}"
+
+    def settings(self) -> list[tuple[str, str]]:
+        """Of the model, and of the plane, which a page cannot move."""
+        size = sum(part.numel() for part in self._model.parameters())
+        corners = ", ".join(f"{name} = {corner.value}" for name, corner in zip("abc", self.corners, strict=True))
+        points = [("points of the slice", corners)] if self._points is not None else []
+        return [("parameters", f"{size:,}"), *points]
+
+    def frames(self) -> Frames:
+        """Every view, and the inputs of every activation."""
+        parts: dict[str, list[go.Figure | str]] = {}
+        for view in self.view.options:
+            for name in self._activations if view == INPUTS else ("",):
+                title = f"{view}: {name}" if name else view
+                try:
+                    with reading(self._model):
+                        figure, said = self._figure(view, name)
+                    parts[title] = [figure, _told(said)]
+                except LabError as error:  # an activation that is not called, say
+                    parts[title] = [_told(str(error))]
+        shown = f"{INPUTS}: {self.activation.value}" if self.view.value == INPUTS else self.view.value
+        return Frames("look at", parts, shown)
+
     def _fits(self, view: str) -> bool:
-        needs = {"landscape": self._targets is not None, "inputs of activations": bool(self._activations)}
+        needs = {"landscape": self._targets is not None, INPUTS: bool(self._activations)}
         return needs.get(view, self._points is not None)
 
     @property
@@ -90,11 +119,18 @@ class ModelExplorer(Explorer):
     def _draw(self) -> None:
         for control in self.corners:
             control.layout.display = None if self.view.value == "slice" else "none"
-        self.activation.layout.display = None if self.view.value == "inputs of activations" else "none"
+        self.activation.layout.display = None if self.view.value == INPUTS else "none"
         with reading(self._model):
-            figure, said = getattr(self, f"_{self.view.value.replace(' ', '_')}")()
+            figure, said = self._figure(self.view.value, self.activation.value)
         self._place.children = [live(figure, figure.layout.height or HEIGHT)]
         self.say("\n".join([said, *self._examples.notes]))
+
+    def _figure(self, view: str, activation: str) -> tuple[go.Figure, str]:
+        """The picture of a view, and what it shows."""
+        if view == INPUTS:
+            return self._inputs_of_activations(activation)
+        views = {"total variation": self._total_variation, "slice": self._slice, "landscape": self._landscape}
+        return views[view]()
 
     def _answer(self, inputs: Mapping[str, Tensor]) -> Tensor:
         """What the model answers."""
@@ -135,9 +171,9 @@ class ModelExplorer(Explorer):
             surface
         ), "The loss on these inputs along two random directions of weight space, as long as the weights."
 
-    def _inputs_of_activations(self) -> tuple[go.Figure, str]:
+    def _inputs_of_activations(self, name: str) -> tuple[go.Figure, str]:
         batches: list[Tensor] = []
-        part = self._activations[self.activation.value]
+        part = self._activations[name]
         handle = part.register_forward_pre_hook(
             lambda _, given: batches.append(given[0].detach().float().flatten().cpu())
         )
@@ -146,7 +182,7 @@ class ModelExplorer(Explorer):
         finally:
             handle.remove()
         if not batches:
-            raise ArgumentError(f"{self.activation.value} received nothing: the model does not call it on these inputs")
+            raise ArgumentError(f"{name} received nothing: the model does not call it on these inputs")
         received = torch.cat(batches)
         heights, edges = np.histogram(received.numpy(), bins=80)
         middle = (edges[1:] + edges[:-1]) / 2
@@ -177,10 +213,30 @@ class ResultExplorer(Explorer):
         result = self._result
         return f"Comparison on {result.data.name}" if isinstance(result, Comparison) else type(result).__name__
 
+    def settings(self) -> list[tuple[str, str]]:
+        """Of a comparison: how its models were trained."""
+        result = self._result
+        if not isinstance(result, Comparison):
+            return []
+        rates = ", ".join(f"{name} {result.rates[name]:g}" for name in result.functions)
+        seeds = len({run.spec.seed for run in result.runs})
+        return [("seeds", str(seeds)), ("steps", f"{result.runs[0].spec.recipe.last:,}"), ("learning rates", rates)]
+
+    def frames(self) -> Frames:
+        """Of a comparison: every metric."""
+        if not self.metric.options:
+            return super().frames()
+        parts = {name: [self._result.plot(name), self.status.value] for name in self.metric.options}
+        return Frames("metric", parts, self.metric.value)
+
     def _draw(self) -> None:
         figure = self._result.plot(self.metric.value) if self.metric.options else draw(self._result)
         self._place.children = [live(figure, figure.layout.height or HEIGHT)]
         self.say(true_minus(repr(self._result)) if isinstance(self._result, Comparison) else "")
+
+
+def _told(text: str) -> str:
+    return f"<p>{html.escape(text)}</p>"
 
 
 def _read(model: nn.Module, inputs: Mapping[str, Tensor]) -> Any:

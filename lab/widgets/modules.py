@@ -34,14 +34,16 @@ DOCUMENT = """<!DOCTYPE html>
 </body>
 </html>
 """
-PART = """<div id="lab-root"></div>
-<script id="lab-state" type="application/json">{state}</script>
+PART = """<div id="{name}-root" data-lm-suppress-shortcuts="true">{words}</div>
+<script id="{name}-state" type="application/json">{state}</script>
 <script type="module">
 import {{ render }} from "{module}";
-const state = JSON.parse(document.getElementById("lab-state").textContent);
+const state = JSON.parse(document.getElementById("{name}-state").textContent);
 const model = {{ get: (name) => state[name], set: (name, value) => {{ state[name] = value; }}, on() {{}}, off() {{}},
   save_changes() {{}} }};
-render({{ model, el: document.getElementById("lab-root") }});
+const el = document.getElementById("{name}-root");
+el.replaceChildren();
+render({{ model, el }});
 </script>"""
 
 
@@ -82,7 +84,8 @@ def page(title: str, module: str, state: dict, words: str = "") -> str:
     return document(title, f"<style>{style()}</style>", body)
 
 
-def part(module: str, state: dict) -> str:
-    """What a module shows, as a part of a page; one a page."""
+def part(module: str, state: dict, name: str = "lab", words: str = "") -> str:
+    """What a module shows, as a part of a page. name: no other part of the page has it; words: HTML, as long as no
+    script has run."""
     text = json.dumps(state, allow_nan=False).replace("<", "\\u003c")  # no `</script>` in a name may end it
-    return PART.format(state=text, module=url(module))
+    return PART.format(state=text, module=url(module), name=name, words=words)

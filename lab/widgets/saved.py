@@ -2,50 +2,65 @@
 
 from __future__ import annotations
 
-import html
+import json
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import ipywidgets as widgets
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from lab.plots.page import CONFIG
 from lab.widgets import modules
+from lab.widgets.still import as_line
 
-STYLE = """.js-plotly-plot { margin: .4rem 0; } dl { color: var(--faint); }
-dt, dd { display: inline; margin: 0; } dd:not(:last-child)::after { content: " · "; }"""
 HIDDEN = ("none", "hidden")
+NO_SETTINGS = (widgets.FloatProgress, widgets.IntProgress, widgets.Text)
 
 
-def page_of(explorer: widgets.Widget, title: str) -> str:
-    """The page; figures can be zoomed and pointed at, but controls are words: what they ask for takes a kernel."""
-    parts, settings, plots = [], [], 0
-    for part in visible(explorer):
-        if isinstance(part, go.FigureWidget):
-            height = f"{part.layout.height or 450}px"
-            drawn = go.Figure(part).to_html(
-                full_html=False, include_plotlyjs=not plots, config=CONFIG, default_height=height
-            )
-            parts.append(drawn)
-            plots += 1
-        elif isinstance(part, widgets.HTML):
-            parts.append(f"<div>{part.value}</div>")
-        elif setting := _setting(part):
-            settings.append(f"<dt>{html.escape(setting[0])}: </dt><dd>{html.escape(setting[1])}</dd>")
-    body = "\n".join([f"<dl>{''.join(settings)}</dl>" if settings else "", *parts])
-    head = f"<style>{modules.style()} {STYLE}</style>"
-    return modules.document(title, head, f"<h1>{html.escape(title)}</h1>\n{body}")
+def page_of(explorer: Any, title: str) -> str:
+    """The page: what the explorer shows, its figures drawn by the page itself; what takes a kernel is said in words."""
+    frames = explorer.frames()
+    options = list(frames.parts)
+    menu = {"trait": "frame", "label": frames.menu, "kind": "menu", "options": options}
+    table = pd.concat([_numbers(parts).assign(**{frames.menu or "of": name}) for name, parts in frames.parts.items()])
+    state = {
+        "view": "drawn",
+        "frames": [[_part(part) for part in parts] for parts in frames.parts.values()],
+        "frame": options.index(frames.shown) if frames.shown else 0,
+        "controls": [menu] if len(options) > 1 else [],
+        "code": explorer.code(),
+        "table": table.astype(object).where(table.notna(), None).to_dict("list") if len(table) else None,
+    }
+    return modules.page(title, "hosted.js", {"state": state}, as_line(explorer.settings()))
+
+
+def _part(part: go.Figure | str) -> dict[str, Any]:
+    """A part as the page reads it."""
+    return {"html": part} if isinstance(part, str) else {"figure": json.loads(go.Figure(part).to_json())}
+
+
+def parts_of(explorer: widgets.Widget) -> list[go.Figure | str]:
+    """The figures and the words of an explorer, as they stand."""
+    seen = [part for part in visible(explorer) if isinstance(part, (go.FigureWidget, widgets.HTML))]
+    return [part.value if isinstance(part, widgets.HTML) else part for part in seen]
+
+
+def settings_of(explorer: widgets.Widget) -> list[tuple[str, str]]:
+    """What the controls are set to, each with its name."""
+    return [setting for part in visible(explorer) if (setting := _setting(part))]
 
 
 def numbers_of(explorer: widgets.Widget) -> str:
     """The numbers of an explorer's figures as CSV: figure, trace, and x, y, z as far as a trace has them."""
-    rows, number = [], 0
-    for part in visible(explorer):
-        if isinstance(part, go.FigureWidget):
-            number += 1
-            rows += [row for trace in part.data if trace.visible is not False for row in _rows(number, trace)]
-    return pd.DataFrame(rows, columns=["figure", "trace", "x", "y", "z"]).to_csv(index=False)
+    return _numbers(parts_of(explorer)).to_csv(index=False)
+
+
+def _numbers(parts: Sequence[go.Figure | str]) -> pd.DataFrame:
+    figures = enumerate((part for part in parts if not isinstance(part, str)), 1)
+    traces = ((number, trace) for number, figure in figures for trace in figure.data if trace.visible is not False)
+    rows = [row for number, trace in traces for row in _rows(number, trace)]
+    return pd.DataFrame(rows, columns=["figure", "trace", "x", "y", "z"])
 
 
 def written(table: Mapping[str, Sequence]) -> str:
@@ -77,13 +92,14 @@ def visible(part: widgets.Widget) -> Iterator[widgets.Widget]:
 
 
 def _setting(control: widgets.Widget) -> tuple[str, str] | None:
-    """Name and value of a control; None for what has no value to be set, such as a button or a bar."""
+    """Name and value of a control; None for what has no value, such as a button or a bar, for what is not chosen, and
+    for a line of text, which names files."""
     name, shown = getattr(control, "description", ""), getattr(control, "value", None)
-    if not name or shown is None or isinstance(control, (widgets.FloatProgress, widgets.IntProgress)):
+    if not name or shown is None or shown is False or shown == () or type(control) in NO_SETTINGS:
         return None
     label = getattr(control, "label", None)
     if isinstance(label, str) and label:  # of a menu, in words; a slider of choices may have none
         shown = label
-    if isinstance(shown, bool):
-        shown = "yes" if shown else "no"
+    if shown is True:
+        shown = "yes"
     return name, f"{shown:.4g}" if isinstance(shown, float) else "; ".join(str(shown).splitlines())

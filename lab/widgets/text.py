@@ -71,6 +71,10 @@ class TextExplorer(Explorer):
         with self.safely():
             self._read()
 
+    def settings(self) -> list[tuple[str, str]]:
+        """The models; with what comes of "Go on" stands how it was made."""
+        return [("models", ", ".join(self.chosen))]
+
     @property
     def chosen(self) -> tuple[str, ...]:
         """The models that are shown, once where both are one."""
@@ -101,7 +105,8 @@ class TextExplorer(Explorer):
             more = continuation(self.models.model(name), self.models.task(name), self.text.value, **settings)
             end = html.escape(self.text.value[-60:])
             parts.append(_block(name, f'<span style="color: #808080">…{end}</span><b>{html.escape(more)}</b>'))
-        self.written.value = f"<div>{''.join(parts)}</div>"
+        told = f"{settings['count']} tokens, temperature {settings['temperature']:g}, seed {settings['seed']}"
+        self.written.value = f"<div><p>Gone on for {told}:</p>{''.join(parts)}</div>"
 
 
 def unseen(task: Text) -> str:

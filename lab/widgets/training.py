@@ -28,7 +28,8 @@ from lab.tasks import Task
 from lab.tasks.table import TableTask
 from lab.training.fleet import Fleet
 from lab.training.live import Live
-from lab.widgets.explorer import LABEL, Explorer
+from lab.widgets.drawn import Drawn, curves, heading_of
+from lab.widgets.explorer import LABEL, Explorer, Frames
 from lab.widgets.live_figure import live
 
 PLAIN = ("gelu", "relu", "identity")
@@ -67,7 +68,8 @@ class TrainingExplorer(Explorer):
         if phi is None and isinstance(used, Knots):
             phi = Spline(torch.tensor(used.values), used.low, used.high)
         functions = [*PLAIN, *([GIVEN] if phi else []), *(name for name in zoo_names() if "-attention" not in name)]
-        self._phi, self._trainings = phi, 0
+        self._phi = phi
+        self._drawn: list[Drawn] = []  # what the figure shows
         self._live: Live | None = None
 
         named_tasks = [*((task_title(name), name) for name in tasks.NAMES), *others]
@@ -86,8 +88,8 @@ class TrainingExplorer(Explorer):
         self.figure = learning_frame()
         if runs:
             name = used if isinstance(used, str) else GIVEN
-            lines = self._begin(_label(runs[0].spec, name), [run.spec.seed for run in runs])
-            self._extend(lines, runs.steps, runs.accuracy)
+            begun = self._begin(_label(runs[0].spec, name), [run.spec for run in runs])
+            self._extend(begun, runs.steps, _measured(runs))
             reach(self.figure, int(runs.steps[-1]))
         self.figure = live(self.figure, height=400)
         self.arrange(
@@ -101,6 +103,21 @@ class TrainingExplorer(Explorer):
         self.press(self._stop, self.stop)
         self.press(self._clear, self.clear)
         self._defaults()
+        if runs:  # what Train would do again
+            self._ask_for(runs)
+
+    @property
+    def heading(self) -> str:
+        """What was trained; before that, what could be."""
+        return heading_of(self._drawn) or f"Training on {self.task.label}"
+
+    def settings(self) -> list[tuple[str, str]]:
+        """How the runs that are drawn were trained: the controls say what would be trained next."""
+        return [one.setting for one in self._drawn]
+
+    def frames(self) -> Frames:
+        """The curves of everything that was measured."""
+        return Frames("curves of", curves(self._drawn)) if self._drawn else super().frames()
 
     def specs(self, mlp: str | Spline | None = None) -> list[RunSpec]:
         """The runs that the controls ask for, one a seed; with this non-linearity, if it is not the one of the menu."""
@@ -138,11 +155,21 @@ class TrainingExplorer(Explorer):
         self.steps.max = base.recipe.steps
         self.steps.value = base.recipe.steps
 
+    def _ask_for(self, runs: Runs) -> None:
+        """Set the controls to what these runs are, as far as they go."""
+        spec = runs[0].spec
+        self.width.options = sorted({*self.width.options, spec.model.width})
+        self.width.value = spec.model.width
+        self.steps.max = max(self.steps.max, spec.recipe.last)
+        self.steps.value = spec.recipe.last
+        self.seeds.max = max(self.seeds.max, len(runs))
+        self.seeds.value = len(runs)
+
     def _train(self) -> None:
         if self.train.disabled:  # the page sends each of several quick clicks
             return
         fleets = self.contenders()
-        self._lines = [self._begin(label, [spec.seed for spec in specs]) for label, specs in fleets.items()]
+        self._growing = [self._begin(label, specs) for label, specs in fleets.items()]
         reach(self.figure, self.steps.value)
         self.train.disabled, self.clear.disabled, self.stop.disabled = True, True, False
         self._names = [f"{len(specs)} × {label}" for label, specs in fleets.items()]
@@ -156,29 +183,34 @@ class TrainingExplorer(Explorer):
     def _clear(self) -> None:
         if self.train.disabled:  # its lines are still drawn
             return
-        self.figure.data, self._trainings, self.figure.layout.xaxis.range = (), 0, None
+        self.figure.data, self._drawn, self.figure.layout.xaxis.range = (), [], None
         invite(self.figure)
         self.progress.value = 0.0
         self.say("")
 
-    def _begin(self, label: str, seeds: list[int]) -> tuple[go.Scatter, ...]:
-        """A new line for each seed, in a colour of their own."""
-        colour = self.colours[self._trainings % len(self.colours)]
-        group = f"training {self._trainings}"
+    def _begin(self, label: str, specs: list[RunSpec]) -> tuple[Drawn, tuple[go.Scatter, ...]]:
+        """A new line for each run, in a colour of their own."""
+        colour = self.colours[len(self._drawn) % len(self.colours)]
+        group = f"training {len(self._drawn)}"
         traces = [
-            go.Scatter(x=[], y=[], name=label, hovertemplate=f"seed {seed}, step %{{x}}: %{{y:.1f}} %")
-            for seed in seeds
+            go.Scatter(x=[], y=[], name=label, hovertemplate=f"seed {spec.seed}, step %{{x}}: %{{y:.1f}} %")
+            for spec in specs
         ]
         for trace in traces:
             trace.update(legendgroup=group, showlegend=trace is traces[0], mode="lines+markers", marker={"size": 4})
             trace.line.update(color=colour, width=1.5)
         self.figure.layout.annotations = ()
         self.figure.add_traces(traces)
-        self._trainings += 1
-        return self.figure.data[-len(seeds) :]
+        self._drawn.append(Drawn(label, colour, specs))
+        return self._drawn[-1], self.figure.data[-len(specs) :]
 
-    def _extend(self, lines: tuple[go.Scatter, ...], steps: np.ndarray, accuracy: np.ndarray) -> None:
-        """steps (T,), accuracy (R, T): the curves so far."""
+    def _extend(
+        self, grown: tuple[Drawn, tuple[go.Scatter, ...]], steps: np.ndarray, measured: dict[str, np.ndarray]
+    ) -> None:
+        """steps (T,), measured (R, T) each: the curves so far."""
+        training, lines = grown
+        training.steps, training.measured = steps, measured
+        accuracy = measured[f"accuracy_{training.specs[0].evaluate[0]}"]
         if len(steps) > len(lines[0].x):
             with self.figure.batch_update():
                 for line, values in zip(lines, accuracy, strict=True):
@@ -188,11 +220,12 @@ class TrainingExplorer(Explorer):
         """Called from the training thread."""
         measured = fleet.history.arrays()
         with self.lock:
-            self._extend(self._lines[number], measured["steps"], measured[f"accuracy_{fleet.specs[0].evaluate[0]}"].T)
+            steps = measured.pop("steps")
+            self._extend(self._growing[number], steps, {name: values.T for name, values in measured.items()})
             self._done[number], self._died[number] = fleet.step / fleet.recipe.last, int((fleet.died >= 0).sum())
             self.progress.value = sum(self._done) / len(self._done)
-            steps = f"step {fleet.step} of {fleet.recipe.last}, {clock(self.progress.value, self._clock)}"
-            text = f"{'; '.join(self._names)}: {steps}"
+            so_far = f"step {fleet.step} of {fleet.recipe.last}, {clock(self.progress.value, self._clock)}"
+            text = f"{'; '.join(self._names)}: {so_far}"
             if died := sum(self._died):
                 text += f"; {died} diverged (their loss was no longer finite)"
             self.say(text)
@@ -203,6 +236,13 @@ class TrainingExplorer(Explorer):
             self.train.disabled, self.clear.disabled, self.stop.disabled = False, False, True
             if error is not None:
                 self.error.show(error)
+
+
+def _measured(runs: Runs) -> dict[str, np.ndarray]:
+    """Everything that was measured of all runs, (R, T) each."""
+    names = [name for name in runs[0].scores if all(name in run.scores for run in runs)]
+    scores = {name: np.stack([run.scores[name] for run in runs]) for name in names}
+    return scores | {"loss": np.stack([run.loss for run in runs])}
 
 
 def _used(run: Run) -> Resolved:

@@ -16,7 +16,10 @@ export function node(name, attributes = {}, parent) {
 // Round places for about `most` ticks, with their labels.
 export function ticks(low, high, most) {
   const rough = (high - low) / Math.max(1, most), power = 10 ** Math.floor(Math.log10(rough));
-  const step = power * [1, 2, 5, 10].find((factor) => factor * power >= rough * (1 - 1e-9));
+  const steps = [1, 2, 5, 10].map((factor) => factor * power), inside = (one) => Math.floor(high / one + 1e-9) - Math.ceil(low / one - 1e-9) + 1;
+  let step = steps.find((one) => one >= rough * (1 - 1e-9));
+  // an axis with one number has no scale
+  for (const smaller of [...steps, power / 2, power / 5].sort((a, b) => b - a)) if (inside(step) < 2 && smaller < step) step = smaller;
   const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9)), found = [];
   for (let i = Math.ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; i++)
     found.push([i * step, (i * step).toFixed(digits).replace(/^-(?=0(\.0*)?$)/, "").replace("-", "−")]);

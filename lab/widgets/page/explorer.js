@@ -55,7 +55,7 @@ export function render({ model, el }) {
   let below = null;
 
   const button = (row, text, action, title = "") => {
-    const made = node("button", { type: "button", title }, row);
+    const made = node("button", { type: "button", class: "lab-button", title }, row);
     made.textContent = text;
     made.addEventListener("click", action);
     return made;

@@ -4,6 +4,7 @@
 // are: what they show takes a kernel; and what the view's model holds.
 
 import compatibility from "./compatibility.js";
+import drawn from "./drawn.js";
 import latent from "./latent.js";
 import landscape from "./landscape.js";
 import slices from "./slices.js";
@@ -11,7 +12,7 @@ import { node, short } from "./chart.js";
 import { picture } from "./picture.js";
 
 const words = { render({ model, el }) { el.innerHTML = model.get("html"); return () => {}; } };
-const VIEWS = { compatibility, latent, landscape, slices, words };
+const VIEWS = { compatibility, drawn, latent, landscape, slices, words };
 
 export function render({ model, el }) {
   const state = structuredClone(model.get("state")), heard = {}, inputs = {};
@@ -53,7 +54,7 @@ export function render({ model, el }) {
 
   const row = node("div", { class: "lab-row" }, el), told = node("span", { role: "status" }, row);
   const button = (text, action, title) => {
-    const made = node("button", { type: "button", title }, row);
+    const made = node("button", { type: "button", class: "lab-button", title }, row);
     made.textContent = text;
     made.addEventListener("click", action);
     row.append(told);
@@ -68,7 +69,7 @@ export function render({ model, el }) {
     try { await navigator.clipboard.writeText(state.code); told.textContent = "Copied: Python that opens this explorer."; }
     catch { save(`${name}.py`, state.code); }
   }, "Python that opens this explorer as it was saved");
-  button("save picture", async () => save(`${name}.png`, await picture(place)), "PNG");
+  button("save picture", async () => save(`${name}.png`, (await picture(place)).data), "PNG");
   if (state.table) button("save numbers", () => {
     const columns = Object.keys(state.table), rows = state.table[columns[0]].map((_, i) => columns.map((column) => state.table[column][i] ?? ""));
     save(`${name}.csv`, [columns, ...rows].map((one) => one.map(quoted).join(",")).join("\n"));

@@ -1,6 +1,6 @@
 // A small network learns in the page, with a function that is chosen or drawn; beside it the same network with ReLU.
-// state: functions [{name, title, low, high, values}] to choose from, besides those that every page knows; autoplay:
-// whether the race begins by itself.
+// state: functions [{name, title, low, high, values}] to choose from, besides those that every page knows; chosen: the name
+// of one to begin with, or null; autoplay: whether the race begins by itself.
 
 import { chart, node, short } from "./chart.js";
 import { BLUE, GREY } from "./function.js";
@@ -20,7 +20,7 @@ const ENOUGH = 99.5, LAST = 4000; // per cent of right answers, steps: a race th
 export function render({ model, el }) {
   const functions = [...model.get("functions"), ...Object.entries(PLAIN_SPLINES).map(([name, f]) => ({ ...f, name }))];
   const box = node("div", { class: "lab-race" }, el);
-  // a notebook has no style sheet of ours
+  // a notebook has no style sheet for rows
   const row = () => node("div", { class: "lab-row", style: "display: flex; flex-wrap: wrap; gap: .3rem 1rem; align-items: center" }, box);
   const labelled = (parent, text, name, attributes = {}) => {
     const label = node("label", {}, parent);
@@ -32,9 +32,16 @@ export function render({ model, el }) {
     names.forEach((name, i) => { node("option", { value: i }, menu).textContent = name; });
     return menu;
   };
-  const top = row(), play = node("button", { type: "button" }, top), again = node("button", { type: "button" }, top);
-  again.textContent = "start again";
-  const task = choice(top, "task", Object.keys(RACES)), menu = choice(top, "non-linearity", [...functions.map(({ name, title }) => title ?? name), "drawn"]);
+  const races = row(), press = (parent, text) => {
+    const made = node("button", { type: "button", class: "lab-button" }, parent);
+    made.textContent = text;
+    return made;
+  };
+  races.append("learn");
+  const tasks = Object.keys(RACES).map((name) => press(races, name));
+  const top = row(), play = press(top, "play"), again = press(top, "start again");
+  play.classList.add("lab-first");
+  const menu = choice(top, "non-linearity", [...functions.map(({ name, title }) => title ?? name), "drawn"]);
   const seed = labelled(top, "seed", "input", { type: "number", min: 0, max: 99, value: 1, style: "width: 4em" });
   const scores = node("div", { style: "display: flex; flex-wrap: wrap; gap: 0 2.2rem; margin: .5rem 12px 0", "aria-hidden": "true" }, box);
   const [own, other] = [BLUE, GREY].map((colour) => {
@@ -51,26 +58,28 @@ export function render({ model, el }) {
     style: "border: 1px solid currentColor; display: block; touch-action: none; cursor: crosshair" }, sheet);
   const line = node("path", { fill: "none", stroke: BLUE, "stroke-width": 2.5 }, pad);
   node("figcaption", { style: "font-size: 12px" }, sheet).textContent = "φ(x), x from −2 to 2: draw another one";
-  const views = ["with it", "with ReLU"].map((name) => {
+  const views = [0, 1].map(() => {
     const figure = node("figure", { style: "margin: 0" }, lower), canvas = node("canvas", { width: 60, height: 60,
-      role: "img", "aria-label": `answers of the network ${name}`, style: "width: 180px; height: 180px; image-rendering: auto" }, figure);
-    node("figcaption", { style: "font-size: 12px" }, figure).textContent = name;
-    return { figure, canvas };
+      role: "img", style: "width: 180px; height: 180px; image-rendering: auto" }, figure);
+    return { figure, canvas, words: node("figcaption", { style: "font-size: 12px; max-width: 180px" }, figure) };
   });
   const told = node("p", { class: "lab-status", role: "status" }, box);
 
   let drawn = functions[0], running = false, alone = false, rates = [], data = null, step = 0, networks = [], past = [], setting = null;
+  let race = Object.keys(RACES)[0], chosen = functions.findIndex(({ name }) => name === model.get("chosen")); // −1: what a race has first
   const current = () => functions[menu.value] ?? drawn;
-  const raceName = () => Object.keys(RACES)[task.value];
 
   function begin() {
-    setting = RACES[raceName()];
+    setting = RACES[race];
+    if (chosen < 0) menu.value = Math.max(0, functions.findIndex(({ name }) => name === setting.first));
+    else menu.value = chosen;
+    tasks.forEach((button) => button.setAttribute("aria-pressed", button.textContent === race));
     data = setting.make(Number(seed.value));
     step = 0;
     // both begin with the same weights
     networks = [ofSpline(current()), PLAIN.relu].map((phi) =>
       ({ phi, layers: randomLayers([data.inputs, ...setting.hidden, data.outputs], Number(seed.value) + 1, setting.scale) }));
-    rates = [rateOf(raceName(), current().name), rateOf(raceName(), "ReLU")];
+    rates = [rateOf(race, current().name), rateOf(race, "ReLU")];
     past = [];
     measure();
     show();
@@ -83,23 +92,25 @@ export function render({ model, el }) {
 
   function show() {
     const x = past.map(([at]) => at), name = menu.value < functions.length ? current().title ?? current().name : "your function";
-    const looks = [[`${name}, pairs never seen`, BLUE], [`${name}, training`, BLUE, "3 4"], ["ReLU, pairs never seen", GREY], ["ReLU, training", GREY, "3 4"]];
-    const lines = looks.map(([words, colour, dash], i) => ({ x, y: past.map((one) => one[i + 1]), colour, dash, width: dash ? 1.5 : 2.5,
-      name: task.value === "0" ? words : words.replace("pairs never seen", "test") }));
+    const rows = setting.tested;
+    const looks = [[`${name}, ${rows}`, BLUE], [`${name}, training`, BLUE, "3 4"], [`ReLU, ${rows}`, GREY], ["ReLU, training", GREY, "3 4"]];
+    const lines = looks.map(([words, colour, dash], i) => ({ x, y: past.map((one) => one[i + 1]), colour, dash, width: dash ? 1.5 : 2.5, name: words }));
     let end = FIRST; // an axis that stays, and doubles
     while (end < step) end *= 2;
     curves.draw({ x: [0, end], xTitle: "training step", height: 300, panels: [{ title: "right answers (%)", y: [0, 104], lines }] });
-    const [mine, , relu] = past.at(-1).slice(1), rows = task.value === "0" ? "pairs that were never seen" : "test points";
+    const [mine, , relu] = past.at(-1).slice(1);
     own.number.textContent = `${mine.toFixed(mine < 9.95 ? 1 : 0)} %`;
     other.number.textContent = `${relu.toFixed(relu < 9.95 ? 1 : 0)} %`;
     own.words.textContent = `with ${name}`;
     other.words.textContent = "with ReLU";
-    const tuned = RATES[raceName()][current().name] !== undefined;
+    const tuned = RATES[race][current().name] !== undefined;
     told.textContent = `Step ${step}: right answers on ${rows}. Same first weights, same examples; learning rates ${short(rates[0])} and ${short(rates[1])}, ` +
       (tuned ? "each the best for its function on rows held out." : "the best for ReLU: this function has none of its own.");
     const flat = data.inputs === 2;
-    views.forEach(({ figure, canvas }, i) => {
+    views.forEach(({ figure, canvas, words }, i) => {
       figure.hidden = !flat;
+      words.textContent = `what the network with ${i ? "ReLU" : name} answers`;
+      canvas.setAttribute("aria-label", words.textContent);
       if (flat) paint(canvas, networks[i]);
     });
     const f = current(), at = (i) => -RANGE + (2 * RANGE * i) / 260;
@@ -125,7 +136,7 @@ export function render({ model, el }) {
   }
 
   function frame() {
-    if (!running) return;
+    if (!running || !box.isConnected) return; // a cell that is run again takes the box off its page
     const clock = performance.now();
     do {
       networks.forEach((network, i) => descend(network, data.train.points, data.train.targets, rates[i]));
@@ -138,14 +149,21 @@ export function render({ model, el }) {
   }
 
   const turn = (on) => {
+    const before = running;
     alone = false;
     running = on;
     show();
-    if (on) requestAnimationFrame(frame);
+    if (on && !before) requestAnimationFrame(frame);
   };
   play.addEventListener("click", () => turn(!running));
   again.addEventListener("click", begin);
-  [task, menu, seed].forEach((control) => control.addEventListener("change", begin));
+  tasks.forEach((button) => button.addEventListener("click", () => {
+    race = button.textContent;
+    begin();
+    turn(true);
+  }));
+  menu.addEventListener("change", () => { chosen = Number(menu.value); begin(); });
+  seed.addEventListener("change", begin);
 
   let pen = null;
   const place = (event) => {
@@ -160,7 +178,7 @@ export function render({ model, el }) {
     }
     drawn = { name: "drawn", low: -RANGE, high: RANGE, values };
     pen = [knot, y];
-    menu.value = functions.length;
+    chosen = menu.value = functions.length;
     networks[0].phi = ofSpline(drawn); // the network that learns goes on with it
     show();
   };

@@ -13,12 +13,12 @@ export function render({ model, el }) {
   const explorer = () => el.closest(".lab-explorer");
   const row = node("div", { class: "lab-tools", style: "display: flex; flex-wrap: wrap; gap: 4px; align-items: center; margin-top: 4px" }, el);
   for (const [kind, words] of Object.entries(KINDS)) {
-    const button = node("button", { type: "button", title: TITLES[kind], style: "font: 12px sans-serif; padding: 1px 8px; cursor: pointer" }, row);
+    const button = node("button", { type: "button", class: "lab-button", title: TITLES[kind] }, row);
     button.textContent = words;
     button.addEventListener("click", async () => {
       if (kind !== "picture") return model.send({ kind });
       const found = explorer() && await picture(explorer());
-      if (found) save("png", found);
+      if (found) save("png", found.data);
     });
   }
   const told = node("span", { role: "status", style: "font: 12px sans-serif" }, row);
@@ -41,10 +41,10 @@ export function render({ model, el }) {
 
   let timer = null, last = null;
   const give = async () => {
-    const found = explorer() ? await picture(explorer()) : null;
-    if (!found || found === last) return;
-    last = found;
-    model.send({ kind: "picture", data: found.slice(found.indexOf(",") + 1) });
+    const found = explorer() ? await picture(explorer(), null) : null;
+    if (!found || found.data === last) return;
+    last = found.data;
+    model.send({ kind: "picture", width: found.width, data: last.slice(last.indexOf(",") + 1) });
   };
   // ipywidgets gives the handle of a slider no name
   const name = () => explorer()?.querySelectorAll(".noUi-handle:not([aria-label])").forEach((handle) =>

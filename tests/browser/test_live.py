@@ -112,14 +112,13 @@ sys.path.insert(0, {str(ROOT)!r})  # a kernel begins elsewhere
 import lab
 from torch import nn, rand
 
-from lab.widgets.playground import Playground
 from lab.widgets.slices import SliceExplorer
 from tests.widgets.landscapes import found
 
 points = rand(9, 2)
 network = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
 shown = [lab.explore("transformers/memorize"), lab.explore("transformers/memorize", scale="smoke", edit=True)]
-shown += [SliceExplorer({{"network": network}}, points), lab.explore(network, inputs=points), Playground()]
+shown += [SliceExplorer({{"network": network}}, points), lab.explore(network, inputs=points)]
 shown += [lab.explore(found()), lab.explore("memorize", scale="smoke")]
 display(*shown)
 """

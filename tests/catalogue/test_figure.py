@@ -251,8 +251,11 @@ def test_a_notebook_shows_plot_and_caption(figure, monkeypatch):
     shown = []
     monkeypatch.setattr(IPython.display, "display", shown.append)
     figure._ipython_display_()
-    style, plot, caption = shown
-    assert plot is figure.plot and f"min-width: {NARROWEST}px" in style.data, "a narrow cell scrolls sideways"
+    plot, caption = shown
+    assert plot is figure.plot
+    plot._ipython_display_()
+    style = shown[2]
+    assert f"min-width: {NARROWEST}px" in style.data, "a narrow cell scrolls sideways"
     assert "A caption &lt; with &amp; signs." in caption.data
 
 

@@ -21,11 +21,11 @@ from lab.widgets.compatibility import CompatibilityExplorer
 from lab.widgets.contest import ContestExplorer
 from lab.widgets.editing import EditingExplorer
 from lab.widgets.explorer import Explorer
+from lab.widgets.function_view import FunctionView
 from lab.widgets.grokking import GrokkingExplorer
 from lab.widgets.landscape import LandscapeExplorer
 from lab.widgets.latent import LatentExplorer
 from lab.widgets.logic import LogicExplorer
-from lab.widgets.playground import Playground
 from lab.widgets.slices import SliceExplorer
 from lab.widgets.spline import GIVEN, SplineExplorer
 from lab.widgets.sraven import SravenExplorer
@@ -146,7 +146,7 @@ def test_no_attribute_hides_one_of_ipywidgets():
 def test_no_widget_loads_anything_before_it_is_shown():
     """anywidget gives a widget two seconds to load what it imports, and drops what is sent to one that took longer."""
     kinds = [kind for kind in _kinds(anywidget.AnyWidget) if kind.__module__.startswith("lab.")]
-    assert Playground in kinds and len(kinds) > 8
+    assert FunctionView in kinds and len(kinds) > 7
     for kind in kinds:
         script = str(getattr(kind, "_esm", ""))  # a view that others are made from has none
         assert not re.search(r"^\s*import\b(?!\()|^\s*export\b.*\bfrom\b|^await ", script, re.M), kind.__name__

@@ -69,14 +69,14 @@ def search(
     model: a function of a seed that returns a `torch.nn.Module`; your code, unchanged.
     replace: which activations: a class (`torch.nn.GELU`) or a pattern of names ("*.act"), as for `lab.swap`.
     settings: those of training, as for `lab.compare`: steps (1000), rate (1e-3; by episodes 1e-2), batch, optimizer,
-        schedule, …, threads, name, side_by_side. Those of the function: low (-8), high (8), knots (161), start ("gelu", another
-        name, or "zero" if all layers have residual branches) and spline_rate. By two losses: spline_rate (.0005, chosen
-        on validation data of three tables by benchmarks/own_defaults.py) and models (4), which share the function; they
-        learn on `train`, the function on `search`. By episodes, for models that train in seconds and have no batch
-        norm: episodes (100), each with fresh models and one step longer than the last, up to `steps`; restarts (2), the
-        best of which on `val` is kept; window (5), the number of last steps through which the function is
-        differentiated; spline_rate (.05), the length of the function's step. Their steps have a constant rate; schedule,
-        momentum, precision and every are of the models that decide between restarts.
+        schedule, …, threads, name, side_by_side. Those of the function: low (-8), high (8), knots (161), start ("gelu",
+        another name, or "zero" if all layers have residual branches) and spline_rate. By two losses: spline_rate
+        (.0005, chosen on validation data of three tables by benchmarks/own_defaults.py) and models (4), which share the
+        function; they learn on `train`, the function on `search`. By episodes, for models that train in seconds and
+        have no batch norm: episodes (100), each with fresh models and one step longer than the last, up to `steps`;
+        restarts (2), the best of which on `val` is kept; window (5), the number of last steps through which the
+        function is differentiated; spline_rate (.05), the length of the function's step. Their steps have a constant
+        rate; schedule, momentum and precision are of the models that decide between restarts.
 
     Raises ArgumentError for a wrong argument, LabError where data are not here or the store cannot be written.
 

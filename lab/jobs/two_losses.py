@@ -46,7 +46,7 @@ class TwoLosses(Work):
             report(state.step * len(state.specs))
 
         notes = run_with_checkpoints(job, store, state, search, tell) | state.run_notes(0)
-        save(store, state, notes | state.beyond_of(range(spec.models)))
+        save(store, state, notes | state.beyond_of(range(len(state.specs))))
         store.drop_checkpoint(job.specs)
         report(job.steps)
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import nn
@@ -91,9 +92,10 @@ def _is_own(kind: type) -> bool:
     return issubclass(kind, nn.Module) and home != "torch"
 
 
-@functools.cache
-def _names(kind: type) -> frozenset[str]:
+def _names(kind: type) -> set[str]:
     """Names and words in the code of a class and of the functions that it calls, without its `__init__`."""
+    if kind in _known:
+        return _known[kind]
     names, seen = set[str](), set[CodeType]()
 
     def read(code: CodeType, places: dict[str, Any]) -> None:
@@ -117,12 +119,17 @@ def _names(kind: type) -> frozenset[str]:
                 read(function.__code__, function.__globals__)
                 if not {"super", *(base.__name__ for base in bases)} & {*function.__code__.co_names}:
                     over.add(name)  # nothing calls what it stands before
-    return frozenset(names)
+    _known[kind] = names
+    return names
 
 
-def _near(function: FunctionType, kind: type) -> bool:
-    """Whether a function is of the same package as a class."""
-    return str(function.__module__).partition(".")[0] == kind.__module__.partition(".")[0]
+_known: WeakKeyDictionary[type, set[str]] = WeakKeyDictionary()  # by class
+
+
+def _near(function: FunctionType | MethodType, kind: type) -> bool:
+    """Whether a function is of the same file as a class, or of the same folder."""
+    home, folder = str(function.__module__), kind.__module__.rpartition(".")[0]
+    return home == kind.__module__ or bool(folder) and home.startswith(f"{folder}.")
 
 
 class _Reader:

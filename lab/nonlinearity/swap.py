@@ -327,7 +327,7 @@ def _settled(phi: nn.Module, device: torch.device | None, dtype: torch.dtype | N
     return phi.to(device=device, dtype=dtype)
 
 
-def leave_fused_paths(model: nn.Module, places: list[Place]) -> None:
+def leave_fused_paths(model: nn.Module, places: Sequence[Place]) -> None:
     """torch's encoder layers note at birth that they use ReLU or GELU, and call a fused kernel with it in eval mode.
 
     Without this, they would go on with the old function there. With ReLU or GELU in the place they call the kernel of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import log
-from typing import Any
+from typing import Any, cast
 
 from torch import nn
 
@@ -17,7 +17,7 @@ from lab.own.functions import learns, parts_of
 from lab.own.rates import best_rate
 from lab.own.settings import Make, Replaced, grid_of, known, recipe_of, store_of, task
 from lab.run import MOST_SEEDS, Run, beyond_knots, complete, is_much
-from lab.spec import UNCHANGED, Fit, Learned, Part, RunSpec
+from lab.spec import UNCHANGED, Fit, Learned, Part, RunSpec, Shaped
 from lab.store import Store
 from lab.training.modules.examples import TRAINED
 from lab.training.modules.maker import Maker
@@ -103,7 +103,10 @@ def compare(
     parts = {str(key): parts_of(key, given, spec, searches, store, per_channel) for key, given in functions.items()}
     for key, several in parts.items():
         if (part := several[0]) != UNCHANGED:
-            maker.check(nn.Identity() if isinstance(part, Learned) else as_module(part), f"functions[{key!r}]")
+            maker.check(
+                nn.Identity() if isinstance(part, (Learned, Shaped)) else as_module(cast(Any, part)),
+                f"functions[{key!r}]",
+            )
     if per_channel is not False and not any(map(learns, functions.values())):
         raise ArgumentError(
             f"per_channel={per_channel}, and no function learns in each model; give lab.Spline(values, learnable=True)"

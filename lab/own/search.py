@@ -103,6 +103,8 @@ def search_by_episodes(
 ) -> EpisodeResult:
     """The same by episodes (Algorithm 1 of the simplicity paper); see `lab.search`."""
     store, spec = store_of(name, store), _searchable(data, model, replace, name, side_by_side)
+    if "every" in fit:
+        raise ArgumentError(f"every={shown(fit['every'])}: a search by episodes looks at the end of training alone")
     retrain = recipe_of(steps, rate, device, **fit)
     check_choice("optimizer", retrain.optimizer, [rule for rule in RULES if rule in OPTIMIZERS])
     phi = _function(low, high, knots, spline_rate, start, seed)

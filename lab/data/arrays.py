@@ -171,8 +171,8 @@ def _tensor(values: Any, name: str, key: str | None = None) -> tuple[Tensor, str
     if content.dtype == np.uint8 and content.max() > 1 and not (key or "").endswith(("ids", "mask")):
         return torch.from_numpy(content.astype(np.float32) / 255), "bytes were divided by 255"
     if content.dtype.kind in "fb" or (content.dtype == np.uint8 and key is None):
-        far = np.flatnonzero(lost(content)) if content.ndim == 2 else []
-        note = f"float32 cannot tell apart the numbers of column {far[0]}; subtract its mean" if len(far) else ""
+        far = np.flatnonzero(lost(content)).tolist() if content.ndim == 2 else []
+        note = f"float32 cannot tell apart the numbers of column {far[0]}; subtract its mean" if far else ""
         return torch.from_numpy(np.array(content, dtype=np.float32, order="C")), note
     if content.dtype.kind == "u" and content.max(initial=0) > np.iinfo(np.int64).max:
         raise ArgumentError(f"{name} holds whole numbers above 2^63; give smaller ones")

@@ -108,7 +108,8 @@ class Data:
         given = DEFAULT_SPLITS if splits is None else splits
         labelled = targets.labelled(y, kind, ignore_index)
         if not labelled.all():
-            inputs, y, given = take(inputs, torch.from_numpy(labelled)), y[labelled], of_labelled(given, labelled)
+            known, given = torch.from_numpy(labelled), of_labelled(given, labelled)
+            inputs, y = inputs[known] if isinstance(inputs, Tensor) else dict(take(inputs, known)), y[labelled]
             groups = None if groups is None else arrays.array(groups, "groups")[labelled]
             notes = (*notes, f"{int((~labelled).sum())} rows without a class ({ignore_index}) were left out")
         answers = targets.targets(y, kind, ignore_index)

@@ -169,7 +169,8 @@ def _named(rows: list, inputs: str | Sequence[str] | None, target: str | None, o
         target = next((name for name in LABELS if name in names), None)
     if target is None or target not in names:
         raise ArgumentError(f"target={shown(target)}: examples{of} have {listed(names)}; name the one to predict")
-    chosen, notes = [inputs] if isinstance(inputs, str) else inputs, ()
+    chosen = [inputs] if isinstance(inputs, str) else inputs
+    notes: tuple[str, ...] = ()
     if chosen is None:
         chosen = [name for name in names if name != target and not isinstance(rows[0][name], str)]
         counting = [name for name in chosen if is_numbering(name, [row.get(name) for row in rows])]

@@ -167,11 +167,13 @@ def of_labelled(given: Mapping[str, Any], labelled: np.ndarray) -> dict[str, Any
     {'val': 0.5, 'test': array([1])}
     """
     check_type("splits", given, Mapping, "shares by name, as {'search': .2, 'val': .1, 'test': .1}")
-    place, kept = np.cumsum(labelled) - 1, {}
+    place, kept = np.cumsum(labelled) - 1, dict(given)
     for name, part in given.items():
-        rows = part if isinstance(part, Real) else _rows(name, part, len(labelled))
-        kept[name] = rows if isinstance(rows, Real) else place[rows[labelled[rows]]]
-        if not isinstance(rows, Real) and not len(kept[name]):
+        if isinstance(part, Real):
+            continue
+        rows = _rows(name, part, len(labelled))
+        kept[name] = place[rows[labelled[rows]]]
+        if not len(kept[name]):
             raise ArgumentError(f"split {name!r} has no row with a label; leave it out, and it is drawn anew")
     return kept
 

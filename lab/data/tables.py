@@ -179,8 +179,8 @@ def _as_dates(column: pd.Series) -> tuple[pd.Series, str] | None:
 def _with_numbers(inputs: pd.DataFrame, commas: bool) -> tuple[pd.DataFrame, list[str]]:
     """Columns of words that are numbers nearly all as such, the words missing; and a line for each.
 
-    Plain numbers in words are categories where they are whole and few, or begin with a 0, as codes do. commas: the file has
-    decimal commas, and all its cells are words.
+    Plain numbers in words are categories where they are whole and few, or begin with a 0, as codes do. commas: the file
+    has decimal commas, and all its cells are words.
     """
     notes, made = [], {}
     known = {name: inputs[name][~_blank(inputs[name])] for name in inputs if not _is_number(inputs[name])}

@@ -59,7 +59,8 @@ def targets(y: Any, kind: str | None = None, ignore_index: int = IGNORED) -> Tar
     """
     if kind is not None:
         check_choice("kind", kind, KINDS)
-    answers, notes = column(y), ()
+    answers = column(y)
+    notes: tuple[str, ...] = ()
     if answers.dtype == object:
         gaps = [at for at, value in enumerate(answers.ravel().tolist()) if is_missing(value)]
         _check_there(gaps)

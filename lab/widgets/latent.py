@@ -191,7 +191,7 @@ class LatentExplorer(Explorer):
         """The map that the controls ask for, and all that goes with it."""
         points, trust = self.reading.map(*self._map())
         self._drawn = place, method, _ = self._map()
-        words = f"trust {trust:.2f}" if trust == trust else "all problems have one code here"
+        words = views.trusted(trust) if trust == trust else "all problems have one code here"
         part, query = self.problems.unseen, place[1]
         names, has = self.problems.traits(part, query)
         with self.map.hold_sync():

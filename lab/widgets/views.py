@@ -63,8 +63,13 @@ def fill_map(figure: go.Figure, points: np.ndarray, trust: float, method: str, p
     trace = figure.data[POINTS]
     trace.x, trace.y = points[:, 0], points[:, 1]
     figure.layout.xaxis.range, figure.layout.yaxis.range = (low[0], high[0]), (low[1], high[1])
-    words = f"trust {trust:.2f}" if trust == trust else "all problems have one code here"
+    words = trusted(trust) if trust == trust else "all problems have one code here"
     figure.layout.title.text = f"{NAMES[method]} of codes, {place}<br>{words}"
+
+
+def trusted(trust: float) -> str:
+    """A trustworthiness in words."""
+    return f"trustworthiness {trust:.2f}: how far neighbours here are neighbours among the codes"
 
 
 def colour_map(figure: go.Figure, shown: np.ndarray, colouring: str) -> None:

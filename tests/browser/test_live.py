@@ -89,8 +89,8 @@ def test_a_saved_notebook_shows_a_picture_where_the_kernel_is_gone(open_notebook
     page = lab.page
     page.locator(".lab-line").first.wait_for(state="attached")
     lab.until(lambda: max(page.evaluate(PICTURES), default=0) > 300, "the notebook has a picture of the explorer")
-    still = page.locator(".jp-RenderedImage img")
-    expect(still).to_be_hidden()  # the explorer itself is there
+    still, words = page.locator(".jp-RenderedImage img"), page.locator(".lab-words")
+    expect(still).to_be_hidden(), expect(words).to_be_hidden()  # the explorer itself is there
     with page.expect_download() as saved:
         page.get_by_role("button", name="save page").click()
     assert "lab-state" in saved.value.path().read_text()
@@ -104,8 +104,15 @@ def test_a_saved_notebook_shows_a_picture_where_the_kernel_is_gone(open_notebook
     page.reload()
     expect(still).to_be_visible()
     assert still.evaluate("image => image.naturalWidth") > 300
+    expect(words).to_contain_text("Spline explorer")
+    expect(page.get_by_text("model not found")).to_be_hidden()
+    assert page.locator(".jp-OutputArea-child:visible").count() == 2  # nothing but the words and the picture
+    assert still.evaluate(CORNER) == 0, "no slab on a dark page"
 
 
+# how much of what is behind a picture its corner covers
+CORNER = """image => { const canvas = document.createElement("canvas"), pen = canvas.getContext("2d");
+  pen.drawImage(image, 0, 0); return pen.getImageData(0, 0, 1, 1).data[3]; }"""
 SHOWN = f"""
 import sys
 sys.path.insert(0, {str(ROOT)!r})  # a kernel begins elsewhere

@@ -67,7 +67,7 @@ def test_the_map_is_that_of_the_probe_on_unseen_combinations(run):
         codes = probes.latent_codes(run.model(), part, layer - 1, query, key).codes
         found = probes.embed(codes, "tsne", SEED, float(explorer.perplexity.value))
         np.testing.assert_allclose(shown(explorer), found.points, rtol=1e-7)
-        assert f"layer {layer}\ntrust {found.trustworthiness:.2f}" in explorer.map.title
+        assert f"layer {layer}\ntrustworthiness {found.trustworthiness:.2f}" in explorer.map.title
         np.testing.assert_allclose(explorer.map.codes, codes, rtol=1e-7, atol=1e-12)
         json.dumps(explorer.map.data(), allow_nan=False)
 

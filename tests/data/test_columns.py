@@ -1,0 +1,89 @@
+"""Columns that number the rows, or hold dates: left out with a line, and read where that is asked for."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import lab
+from lab.data import Data
+from tests.data.test_meaning import CHANCE, OWNERS, ROWS, Y, Z, read, said
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("Unnamed: 0", np.arange(ROWS)),
+        ("idx", CHANCE.permutation(ROWS) + 1),
+        ("PassengerId", CHANCE.permutation(ROWS) * 3.0),
+        ("row_id", [f"r{number}" for number in range(ROWS)]),
+        ("position", np.arange(ROWS) + 1),
+    ],
+)
+def test_what_numbers_the_rows_is_no_input_unless_asked(name, values, tmp_path):
+    pd.DataFrame({"z": Z, name: values, "y": Y}).to_csv(tmp_path / "a.csv", index=False)
+    data = Data.read(tmp_path / "a.csv", target="y")
+    assert data.columns == ("z",) and f"number the rows were left out: {name}; keep=['{name}']" in "".join(data.notes)
+    assert len(Data.read(tmp_path / "a.csv", target="y", keep=name).columns) > 1
+    table = pd.DataFrame({"z": Z, name: np.arange(ROWS)})
+    assert f"what numbers the rows is among the inputs: {name}" in said(lambda: Data.from_arrays(table, Y))
+
+
+def test_what_only_looks_like_it_is_an_input():
+    data = read(id=OWNERS, paid=CHANCE.permutation(ROWS), count=np.arange(ROWS)[::-1])
+    assert data.columns == ("z", "id", "paid", "count")
+    alone = Data.read(pd.DataFrame({"x": np.arange(ROWS), "y": Y}), target="y")
+    assert alone.columns == ("x",) and "x counts the rows, and is all that there is" in alone.notes[0]
+
+
+def test_running_numbers_of_a_data_set_are_no_arguments_of_the_model():
+    rows = [
+        {"ids": np.array([1, n % 3]), "mask": np.array([True, n % 2 > 0]), "idx": n, "label": n % 2} for n in range(60)
+    ]
+    data = Data.from_dataset({"train": rows, "test": rows[:20]})
+    assert set(data.inputs) == {"ids", "mask"} and "was left out: idx" in data.notes[0]
+    assert set(Data.from_dataset(rows, inputs=["ids", "idx"]).inputs) == {"ids", "idx"}
+    with pytest.raises(lab.ArgumentError, match="name those that the model reads"):
+        Data.from_dataset([{"sentence": "a", "idx": n, "label": n % 2} for n in range(60)])
+
+
+DAYS = pd.date_range("2020-01-03", periods=ROWS, freq="31h")
+DATES = {
+    "times": DAYS,
+    "zone": DAYS.tz_localize("UTC"),
+    "objects": DAYS.to_pydatetime(),
+    "ISO": DAYS.strftime("%Y-%m-%dT%H:%M:%S"),
+    "points": DAYS.strftime("%d.%m.%Y %H:%M"),
+    "months": DAYS.strftime("%d %B %Y"),
+    "slashes": DAYS.strftime("%m/%d/%Y %H:%M:%S"),
+}
+
+
+PARTS = ("month", "day", "weekday"), ("month", "day", "weekday", "hour")
+
+
+@pytest.mark.parametrize("how", DATES)
+def test_dates_are_left_out_or_read_as_asked(how):
+    when = pd.Series(DATES[how])
+    data = read(when=when)
+    assert data.columns == ("z",) and "dates='ordinal' reads days" in "".join(data.notes)
+    ordinal = read(given={"dates": "ordinal"}, when=when)
+    days = (DAYS - DAYS[0]) / pd.Timedelta(days=1)
+    assert np.corrcoef(ordinal.inputs[:, 1], days)[0, 1] > 1 - 1e-4
+    parts = read(given={"dates": "parts"}, when=when)
+    assert parts.columns == ("z", *(f"when_{part}" for part in PARTS[how != "months"]))
+    assert np.corrcoef(parts.inputs[:, 3], DAYS.day_of_week)[0, 1] > 1 - 1e-6
+    assert "read as days since 1970" in "".join(ordinal.notes) and "unknown dates 'yes'" in said(
+        lambda: read(given={"dates": "yes"})
+    )
+
+
+def test_old_dates_and_codes_with_zeros():
+    old = [f"{1500 + number}-01-02" for number in range(ROWS)]
+    assert np.corrcoef(read(given={"dates": "ordinal"}, old=old).inputs[:, 1], np.arange(ROWS))[0, 1] > 1 - 1e-6
+    assert "codes_01" in read(codes=[f"0{number % 30}" for number in range(ROWS)]).columns
+
+
+def test_missing_dates_are_missing_numbers_and_dates_are_no_targets():
+    data = read(given={"dates": "ordinal"}, when=pd.Series(DAYS).where(Y > 0))
+    assert data.columns == ("z", "when", "missingindicator_when")
+    assert "when holds dates; give numbers" in said(lambda: read("when", when=DAYS))

@@ -205,6 +205,13 @@ def test_a_minus_one_beside_classes_is_asked_for():
     )
 
 
+@pytest.mark.parametrize("gap", [None, np.nan, pd.NA, pd.NaT])
+def test_labels_of_probes_that_are_missing_are_counted(gap):
+    labels = pd.Series(["a", "b", "c"] * (ROWS // 3), dtype=object)
+    labels[:7] = gap
+    assert f"7 of {ROWS} labels are missing" in said(lambda: lab.probes.code_similarity(X, labels))
+
+
 # Splits
 
 

@@ -77,11 +77,11 @@ def _mlp_is_better(table: pd.DataFrame) -> Verdict:
     )
 
 
-def _from_gelu(table: pd.DataFrame, base: str, **claimed: float) -> list[Verdict]:
+def _from_gelu(table: pd.DataFrame, base: str, above: float = -inf, below: float = inf) -> list[Verdict]:
     """By text: training perplexity with a function that was learned from GELU against that with `base`."""
     changes = {task: perplexity_changes(rows, "method", base) for task, rows in by_text(of_paper(table))}
     return [
-        Verdict(effects[FROM_GELU], unit="%", case=task, **claimed)
+        Verdict(effects[FROM_GELU], above=above, below=below, unit="%", case=task)
         for task, effects in changes.items()
         if FROM_GELU in effects
     ]

@@ -154,6 +154,8 @@ FIG16 = (
         "wavelets",
         "For classification, functions learned from zeros rise and fall, as wavelets do",
         _wavelet,
+        decides="three searches a set",
+        hours=1.0,
         of_functions=True,
     ),
 )

@@ -39,7 +39,7 @@ export function axisOf(own, values, [from, to], most, bars = false) {
   let [low, high] = own.range ? unpacked(own.range).map(Number) : names ? [-0.5, names.length - 0.5] : padded(there, own, bars);
   if (!own.range && own.autorange === "reversed") [low, high] = [high, low];
   const place = (value) => from + ((value - low) / (high - low)) * (to - from), [least, last] = [Math.min(low, high), Math.max(low, high)];
-  const told = own.tickvals ? unpacked(own.tickvals).map((value, i) => [number(value), own.ticktext ? lines(unpacked(own.ticktext)[i])[0] : short(Number(value))])
+  const told = own.tickvals ? unpacked(own.tickvals).map((value, i) => [number(value), own.ticktext ? unpacked(own.ticktext)[i] : short(Number(value))])
     : names ? names.map((name, i) => [i, name])
     : log ? Array.from({ length: Math.floor(last) - Math.ceil(least) + 1 }, (_, i) => [Math.ceil(least) + i, short(10 ** (Math.ceil(least) + i))])
     : ticks(least, last, most);
@@ -120,15 +120,16 @@ export function plot(parent, label) {
     const [[left, right], [bottom, top]] = [x.pixels, y.pixels], parts = [], grid = [];
     for (const [at, text] of x.ticks) {
       if (x.own.showgrid !== false) grid.push(`M${at},${top}V${bottom}`);
-      if (x.own.showticklabels !== false) parts.push(`<text x="${at}" y="${bottom + 15}" text-anchor="middle" fill="currentColor">${escaped(text)}</text>`);
+      if (x.own.showticklabels !== false) parts.push(`<text text-anchor="middle" fill="currentColor">${
+        lines(text).map((line, i) => `<tspan x="${at}" y="${bottom + 15 + 13 * i}">${escaped(line)}</tspan>`).join("")}</text>`);
     }
     for (const [at, text] of y.ticks) {
       if (y.own.showgrid !== false) grid.push(`M${left},${at}H${right}`);
-      if (y.own.showticklabels !== false) parts.push(`<text x="${left - 6}" y="${at + 4}" text-anchor="end" fill="currentColor">${escaped(text)}</text>`);
+      if (y.own.showticklabels !== false) parts.push(`<text x="${left - 6}" y="${at + 4}" text-anchor="end" fill="currentColor">${escaped(lines(text).join(" "))}</text>`);
     }
     parts.push(`<path d="${grid.join("")}" stroke="currentColor" stroke-opacity=".13" fill="none"/>`,
       `<path d="M${left},${top}V${bottom}H${right}" stroke="currentColor" stroke-opacity=".6" fill="none"/>`);
-    if (x.own.title?.text) parts.push(`<text x="${(left + right) / 2}" y="${bottom + (x.own.showticklabels === false ? 20 : 34)}" text-anchor="middle" font-size="12" fill="currentColor">${escaped(lines(x.own.title.text).join(" "))}</text>`);
+    if (x.own.title?.text) parts.push(`<text x="${(left + right) / 2}" y="${bottom + (x.own.showticklabels === false ? 20 : 21 + 13 * Math.max(1, ...x.ticks.map(([, text]) => lines(text).length)))}" text-anchor="middle" font-size="12" fill="currentColor">${escaped(lines(x.own.title.text).join(" "))}</text>`);
     if (y.own.title?.text) parts.push(`<text transform="translate(${Math.max(12, left - inner.x + 14)} ${(top + bottom) / 2}) rotate(-90)" text-anchor="middle" font-size="12" fill="currentColor">${
       lines(y.own.title.text).map((line, i) => `<tspan x="0" dy="${i ? 14 : 0}">${escaped(line)}</tspan>`).join("")}</text>`);
     return parts.join("");

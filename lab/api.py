@@ -243,19 +243,21 @@ def zoo(name: str | None = None, folder: str | Path | None = None) -> Spline | p
     folder: your own zoo. Default: the folder that LAB_ZOO names; if it is not set, "zoo" in the store's folder.
 
     The table has one row for each function: task; part of the model that it was learned for; paper whose method found
-    it; scale; then what it gains, which is measured in one of two ways:
+    it; scale; then what it gains on `test` over another function, twice, each with its 95 % interval (Student's t for
+    two groups of runs, not paired; empty where one run has none). Above 0 it is better, also of an error:
 
-    Functions of the papers' tasks (shipped, or your own): the accuracy on `test`, mean over training, of models with
-    it, minus that of models with GELU and softmax (simplicity paper: with ReLU), in percentage points. measured: where
-    the runs are, "transformers/fig10" for shipped results, "store" for yours; empty if nothing was trained with it.
-    Functions that were published with `measured=` a `lab.Comparison`: the first metric of its data on `test` at the end
-    of training, minus that of the first of the other functions: of an accuracy in percentage points, else in the
-    metric's own unit, and of an error with the sign that makes better positive. measured: metric, data and the other
-    function, "accuracy on digits, over GELU". So do not rank functions of the two kinds by their gains.
+    gain_end, low_end, high_end: at the end of training. gain_mean, low_mean, high_mean: as a mean over training, which
+        also says how soon a model learns.
+    unit: "points" (percentage points) of an accuracy; else empty, the metric's own.
 
-    gain: the mean. seeds: how many runs. low, high: its 95 % interval (Student's t for two groups of runs, not paired;
-    empty where one run has none). steps: of training. Then the device of its search, the commit of the lab that wrote
-    the file, the search's key; and problem, only if some file cannot be read.
+    measured: what, and where. Of functions of the papers' tasks (shipped, or your own) it is the accuracy over models
+    with GELU and softmax (simplicity paper: with ReLU), and where the runs are: "transformers/fig10" for shipped
+    results, "store" for yours; empty if nothing was trained with it. Of functions that were published with
+    `measured=` a `lab.Comparison` it is the first metric of its data, over the first of the other functions: "accuracy
+    on digits, over GELU".
+
+    seeds: how many runs. steps: of training. Then the device of its search, the commit of the lab that wrote the file,
+    the search's key; and problem, only if some file cannot be read.
 
     Raises ArgumentError for an unknown name, LabError for a file that is damaged or of a newer schema.
 

@@ -77,7 +77,8 @@ class Comparison:
         return _ends(_curves(self.tuning_runs, self.store))
 
     def difference(self, a: str, b: str, metric: str | None = None, at: str = "end", level: float = 0.95) -> Difference:
-        """How much more function a scores than function b, on `test`, with its interval: a `Difference`.
+        """How much more function a scores than function b, on `test`, with its interval: a `Difference`. Of an accuracy
+        in percentage points, else in the metric's own unit.
 
         metric: one of the data's metrics (default: the first), or "loss". at: "end" of training, or "mean" over it.
         level: of the interval, above 0 and below 1. It covers searches and seeds if a function was searched for several
@@ -95,11 +96,12 @@ class Comparison:
         check_choice("at", at, AT)
         if not 0 < check_number("level", level) < 1:
             raise ArgumentError(f"level={shown(level)}: give a share above 0 and below 1, such as 0.95")
-        groups = {name: self._values(name, metric, at) for name in (a, b)}
+        unit, factor = measures.unit(self.data.metrics.get(metric, metric))
+        groups = {name: [factor * seeds for seeds in self._values(name, metric, at)] for name in (a, b)}
         split = self.runs[0].spec.evaluate[0]
-        suffix = ", mean over training" if at == "mean" else ""
+        suffix = ", mean over training" if at == "mean" else " at the end"
         what = f"{self.data.titled(metric)} on {split}, {a} minus {b}{suffix}"
-        return difference_of(groups, self._covers(a, b), level, what)
+        return difference_of(groups, self._covers(a, b), level, what, unit)
 
     def model(self, function: str, seed: int = 0, search: int = 0) -> nn.Module:
         """A trained model in evaluation mode, built by your own function, with the learned or given function in its
@@ -125,26 +127,28 @@ class Comparison:
         return net.eval()
 
     def gain_of(self, result: LearnedFunctions) -> dict[str, object]:
-        """What a function that was searched for gains over the first of the others, as `lab.zoo` lists it: in percent
-        points where the first metric is the accuracy, else in its own unit; above 0 is better, of an error, too."""
+        """What a function that was searched for gains over the first of the others, as `lab.zoo` lists it: at the end
+        and as a mean over training; above 0 is better, of an error, too."""
         part = as_part(result.spline)
         owners = {run.function for run in self.runs if _is(run.spec.model.phi, part, self.store)}
         others = [name for name in self.functions if name not in owners]
         if not owners or not others:
             there = ", ".join(self.functions)
             raise ArgumentError(f"measured has no runs both with this function and without it; it compares {there}")
-        metric = next(iter(self.data.metrics))
-        difference = self.difference(name := min(owners), others[0])
-        measure = self.data.metrics[metric]
-        factor = 100 if measure == "accuracy" else measures.sign(measure)
-        low, high = sorted((factor * difference.low, factor * difference.high))
-        ends = {"gain": factor * difference.mean, "low": low, "high": high}
-        numbers: dict[str, object] = {key: round(end, 4) for key, end in ends.items() if not np.isnan(end)}
+        name, metric = min(owners), next(iter(self.data.metrics))
+        sign = measures.sign(self.data.metrics[metric])
+        numbers: dict[str, object] = {}
+        for at in AT:
+            difference = self.difference(name, others[0], at=at)
+            low, high = sorted((sign * difference.low, sign * difference.high))
+            ends = {f"gain_{at}": sign * difference.mean, f"low_{at}": low, f"high_{at}": high}
+            numbers |= {key: round(end, 4) for key, end in ends.items() if not np.isnan(end)}
         seeds = len({run.spec.seed for run in self.runs if run.function == name})
-        unit = self.data.unit_of(metric)
-        where = f"{metric}{f' in {unit}' if unit else ''} on {self.data.name}, over {others[0]}"
+        of_errors = self.data.unit_of(metric)
+        where = f"{metric}{f' in {of_errors}' if of_errors else ''} on {self.data.name}, over {others[0]}"
         steps = max(run.spec.recipe.last for run in self.runs)
-        return numbers | {"seeds": seeds, "steps": steps, "measured": where, "covers": difference.covers}
+        numbers |= {"unit": difference.unit, "seeds": seeds, "steps": steps, "measured": where}
+        return numbers | {"covers": difference.covers}
 
     def plot(self, metric: str | None = None) -> go.Figure:
         """The metric over training with its interval, and of each run at the end; dashed: the constant answer."""

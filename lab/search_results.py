@@ -20,6 +20,7 @@ from lab.spec import EpisodeSpec, ModuleSearch, SearchSpec, TwoLossSpec
 from lab.store import Store  # noqa: F401  in the annotations of the classes below, which the reference shows
 from lab.versions import versions
 
+WHEN = {"end": "at the end", "mean": "as a mean over training"}
 _searches: WeakKeyDictionary[Spline, SearchResult | EpisodeResult] = WeakKeyDictionary()
 
 
@@ -67,8 +68,8 @@ class LearnedFunctions(Stored, ABC):
         """Put the learned function into your own zoo, and return its name: lab.zoo("mine/<name>") is the function.
 
         name: where several functions were learned, each has its part's name added, and all names are returned.
-        measured: a `lab.Comparison` with this function in it: its gain over the first of the other functions is kept,
-            and where it was measured.
+        measured: a `lab.Comparison` with this function in it: what it gains or loses over the first of the other
+            functions is kept, with where it was measured, and printed.
         folder: of the zoo. Default: the one that LAB_ZOO names, or "zoo" in the store's folder.
         replace: put it in the place of another search's function of that name, which otherwise stays.
         facts: whatever else to remember, as JSON can say it.
@@ -89,14 +90,36 @@ class LearnedFunctions(Stored, ABC):
             where = getattr(self.spec.model, "replace", None) or ("mlp" if part == "phi" else part)
             notes[full_name] = about | {"part": where} | gain | facts
             place(full_name, notes[full_name], folder, replace)  # all are written, or none
-        return [
+        names = [
             keep(full_name, self.splines[part], notes[full_name], folder, replace)
             for full_name, part in self.named(name).items()
         ]
+        if gain:
+            print(f"{', '.join(names)}: {gain_in_words(gain['gain'])}")
+        return names
 
     def named(self, name: str) -> dict[str, str]:
         """The names that `publish` gives to the learned functions, and the part of each."""
         return {name if len(self.splines) == 1 else f"{name}-{part}": part for part in self.splines}
+
+
+def gain_in_words(gain: Mapping[str, Any]) -> str:
+    """What a function gains or loses, as `lab.Comparison.gain_of` has it.
+
+    >>> gain_in_words({"gain_end": -9.26, "low_end": -17.1, "high_end": -0.9, "unit": "points", "measured": "accuracy"})
+    'accuracy: a loss of 9.26 points [-17.1, -0.9] at the end'
+    """
+    parts = []
+    for at, when in WHEN.items():
+        if (mean := gain.get(f"gain_{at}")) is None:  # every run diverged, or nobody asked
+            continue
+        low, high = gain.get(f"low_{at}"), gain.get(f"high_{at}")
+        ends = "without an interval" if low is None else f"[{low:.3g}, {high:.3g}]"
+        clear = low is None or low > 0 or high < 0
+        word = "a gain" if mean > 0 else "a loss" if mean < 0 else "no difference"
+        size = f" of {abs(mean):.3g} {gain.get('unit', '')}".rstrip()
+        parts.append(f"{word}{size} {ends} {when}{'' if clear else ', which seeds alone would explain'}")
+    return f"{gain['measured']}: {'; '.join(parts) or 'every run diverged'}"
 
 
 class Measured(Protocol):

@@ -161,7 +161,8 @@ def test_a_new_user_gets_from_data_to_the_zoo_in_fifteen_lines(trial, tmp_path, 
     difference = result.difference(name, result.functions[0])
     metric = next(iter(result.data.metrics))
     means = table.groupby("function")[metric].mean()
-    assert difference.mean == pytest.approx(means[name] - means[result.functions[0]], abs=1e-6)
+    unit = 100 if metric == "accuracy" else 1  # percentage points
+    assert difference.mean == pytest.approx(unit * (means[name] - means[result.functions[0]]), abs=1e-4)
     differ = table.groupby("function")[metric].nunique().max() > 1  # else seeds say nothing of how much they differ
     assert (difference.low <= difference.mean <= difference.high) == differ != np.isnan(difference.low)
     assert f"{name} minus {result.functions[0]}" in capsys.readouterr().out
@@ -173,8 +174,9 @@ def test_a_new_user_gets_from_data_to_the_zoo_in_fifteen_lines(trial, tmp_path, 
         assert explorers[-1].error.value == "", explorers[-1].error.value
     assert torch.equal(published.values, result.model(name).get_submodule(_place(result, name)).values)
     row = lab.zoo().query("task == @result.data.name").iloc[0]
-    sign = -1 if metric == "cross_entropy" else 100  # a lower loss is a gain
-    assert row.gain == pytest.approx(sign * difference.mean, abs=1e-3) and (row.low <= row.gain <= row.high) == differ
+    sign = -1 if metric == "cross_entropy" else 1  # a lower loss is a gain
+    assert row.gain_end == pytest.approx(sign * difference.mean, abs=1e-3)
+    assert (row.low_end <= row.gain_end <= row.high_end) == differ
 
 
 def _place(result, name):

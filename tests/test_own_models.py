@@ -8,6 +8,7 @@ from torch import nn
 import lab
 from lab.jobs import checkpoints
 from lab.own.rates import choice
+from lab.search_results import gain_in_words
 from lab.spec import key
 from lab.store import Store
 from tests.training import own
@@ -37,7 +38,7 @@ def test_a_comparison_says_what_its_interval_covers():
     assert (difference.n, difference.over, difference.covers) == (3, "searches", "searches and seeds")
     means = table[table["function"] == "learned"].groupby("search")["accuracy"].mean()
     base = table[table["function"] == "GELU"]["accuracy"]
-    assert difference.mean == pytest.approx(means.mean() - base.mean())
+    assert difference.mean == pytest.approx(100 * (means.mean() - base.mean())) and difference.unit == "points"
     back = result.difference("GELU", "learned")
     assert (back.mean, back.low, back.high) == pytest.approx((-difference.mean, -difference.high, -difference.low))
     once = compare({"GELU": "gelu", "learned": found}, seeds=2)
@@ -240,23 +241,60 @@ def test_runs_that_diverge_are_left_out_and_said():
 
 def test_a_function_whose_runs_all_diverged_has_no_difference():
     result = compare({"GELU": None, "nothing": lambda x: x * float("nan")})
-    said = "accuracy on test, nothing minus GELU: none, for all runs of nothing diverged; give a lower rate"
+    said = "accuracy on test, nothing minus GELU at the end: none, for all runs of nothing diverged; give a lower rate"
     assert said in repr(result) and np.isnan(result.difference("GELU", "nothing").mean)
 
 
-def test_what_was_found_is_published_with_its_gain(store_folder):
+LOSSES = {  # what was measured, and the words
+    (-9.26, -17.1, -0.9): "a loss of 9.26 points [-17.1, -0.9] at the end",
+    (9.26, 0.9, 17.1): "a gain of 9.26 points [0.9, 17.1] at the end",
+    (-0.5, -2.0, 1.0): "a loss of 0.5 points [-2, 1] at the end, which seeds alone would explain",
+    (0.0, -1.0, 1.0): "no difference of 0 points [-1, 1] at the end, which seeds alone would explain",
+    (3.0, None, None): "a gain of 3 points without an interval at the end",
+}
+
+
+@pytest.mark.parametrize(("numbers", "words"), LOSSES.items())
+def test_what_a_published_function_loses_is_said(numbers, words):
+    gain = {f"{name}_end": value for name, value in zip(("gain", "low", "high"), numbers, strict=True)}
+    assert gain_in_words(gain | {"unit": "points", "measured": "accuracy"}) == f"accuracy: {words}"
+
+
+def test_a_loss_has_its_sign_in_the_zoo(store_folder, capsys):
+    """An error that is larger, and an R² that is smaller, are losses."""
+
+    def make(seed):
+        return nn.Sequential(nn.Linear(6, 8), nn.GELU(), nn.Linear(8, 1))
+
+    for metric in ("mse", "r2"):
+        data = lab.Data.from_arrays(own.NUMBERS, own.NUMBERS[:, 0] ** 2, name=metric, metrics=[metric])
+        found = search(data=data, model=make)
+        result = compare({"square": torch.square, "learned": found}, data, make, steps=60, rate=0.02)
+        sign = -1 if metric == "mse" else 1
+        difference = result.difference("learned", "square")
+        found.publish(metric, result)
+        gain = lab.zoo().gain_end[f"mine/{metric}"]
+        assert gain == pytest.approx(sign * difference.mean, abs=1e-3) and gain < 0
+        assert "a loss of" in capsys.readouterr().out
+
+
+def test_what_was_found_is_published_with_its_gain(store_folder, capsys):
     """In the zoo of the store's folder: mine/digits-cnn, and what the comparison said of it."""
     found = search()
     result = compare({"GELU": None, "learned": found})
     assert found.publish("digits-cnn", result) == ["mine/digits-cnn"]
+    said = capsys.readouterr().out
+    assert said.startswith("mine/digits-cnn: accuracy on signs, over GELU: ") and " points" in said
     assert torch.equal(lab.zoo("mine/digits-cnn").values, found.spline.values)
     row, difference = lab.zoo().loc["mine/digits-cnn"], result.difference("learned", "GELU")
-    assert (row.gain, row.low, row.high) == pytest.approx(
-        (100 * difference.mean, 100 * difference.low, 100 * difference.high), abs=1e-3
+    assert (row.gain_end, row.low_end, row.high_end) == pytest.approx(
+        (difference.mean, difference.low, difference.high), abs=1e-3
     )
+    mean = result.difference("learned", "GELU", at="mean")
+    assert (row.gain_mean, row.low_mean, row.high_mean) == pytest.approx((mean.mean, mean.low, mean.high), abs=1e-3)
     assert (row.task, row.seeds, row.steps, row.measured) == ("signs", 2, 6, "accuracy on signs, over GELU")
     search(seed=1).publish("alone")
-    assert lab.zoo().isna().gain["mine/alone"] and "problem" not in lab.zoo()
+    assert lab.zoo().isna().gain_end["mine/alone"] and "problem" not in lab.zoo()
     again = compare({"GELU": None, "published": "mine/digits-cnn"})
     assert again.difference("published", "GELU").mean == pytest.approx(difference.mean)
     with pytest.raises(lab.ArgumentError, match="measured has no runs both with this function and without it"):

@@ -67,7 +67,7 @@ def table(folder: str | Path | None = None) -> pd.DataFrame:
             phi = Spline.load(path)
             facts = _facts(document.read(path).get("provenance", {}))
             if "gain" in facts:
-                measured = {name: facts["gain"].get(name) for name in NOTHING}
+                measured = _measured(facts["gain"])
             elif "spec" in facts:
                 measured = gain(phi, facts["spec"])
         except LabError as error:  # the others can still be listed
@@ -104,6 +104,13 @@ def whole_in_print(table: pd.DataFrame) -> pd.DataFrame:
         __str__ = __repr__
 
     return Printed(table)
+
+
+def _measured(gain: dict) -> dict:
+    """What was kept of a comparison. Older files have the gain at the end alone."""
+    older = {f"{name}_end": gain.get(name) for name in ("gain", "low", "high")}
+    older["unit"] = "points" if str(gain.get("measured")).startswith("accuracy ") else ""
+    return {name: gain.get(name, older.get(name)) for name in NOTHING}
 
 
 def _facts(provenance: dict) -> dict:

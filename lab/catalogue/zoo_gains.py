@@ -43,18 +43,21 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Search = SearchSpec | EpisodeSpec | TwoLossSpec
-NOTHING = dict.fromkeys(("seeds", "gain", "low", "high", "steps", "measured"))
+ENDS = ("end", "mean")  # when a gain is measured: at the end of training, as a mean over it
+MEASURED = tuple(f"{name}_{at}" for at in ENDS for name in ("gain", "low", "high"))
+NOTHING = dict.fromkeys(("seeds", *MEASURED, "unit", "steps", "measured"))
 # what tables of learning curves call the runs with a search's functions, by what it learned
 METHODS = {("mlp",): MLP, ("mlp", "attention"): BOTH}
 
 
 def gain(phi: Spline, plain: dict, store: Store | None = None) -> dict:
-    """seeds, gain, low, high (percentage points, 95 % interval of the mean over seeds), steps, measured (where).
+    """seeds; gain_end, low_end, high_end, gain_mean, low_mean, high_mean; their unit (percentage points); steps;
+    measured (where).
 
-    phi: the function. plain: the spec of its search, as JSON gives it. The statistic is the one of Figure 2's summary:
-    mean accuracy over training with the function minus that of the baseline, with Welch's interval over seeds; runs
-    that diverged are left out. Of several tables the longest training counts, then the one with most seeds; shipped
-    results before the store.
+    phi: the function. plain: the spec of its search, as JSON gives it. The statistic of `mean` is the one of Figure 2's
+    summary: accuracy over training with the function minus that of the baseline, with Welch's interval (95 %) over
+    seeds; that of `end` is the same of the last step; runs that diverged are left out. Of several tables the longest
+    training counts, then the one with most seeds; shipped results before the store.
     """
     try:
         spec = from_json(json.dumps(plain))
@@ -66,24 +69,26 @@ def gain(phi: Spline, plain: dict, store: Store | None = None) -> dict:
         raise ValueError(f"its spec is a {type(spec).__name__}, and not one of a search")
     shipped = [(where, *_compared(*tables)) for where, *tables in _shipped(key(spec), spec)]
     measurements = shipped or [("store", *_compared(*tables)) for tables in _stored(phi, spec, store or Store())]
-    measurements = [(where, estimate, steps) for where, estimate, steps in measurements if estimate.n]
+    measurements = [(where, both, steps) for where, both, steps in measurements if both["mean"].n]
     if not measurements:
         return NOTHING
-    where, estimate, steps = max(measurements, key=lambda row: (row[2], row[1].n))
-    low, high = estimate.interval(LEVEL)
-    numbers = {"gain": estimate.effect, "low": low, "high": high}
-    rounded = {name: round(value, 1) + 0.0 for name, value in numbers.items()}  # + 0: no -0.0
-    return {"seeds": estimate.n} | rounded | {"steps": steps, "measured": where}
+    where, both, steps = max(measurements, key=lambda row: (row[2], row[1]["mean"].n))
+    numbers = {}
+    for at in ENDS:
+        named = zip(("gain", "low", "high"), (both[at].effect, *both[at].interval(LEVEL)), strict=True)
+        numbers |= {f"{name}_{at}": round(value, 2) + 0.0 for name, value in named}  # + 0: no -0.0
+    return {"seeds": both["mean"].n} | numbers | {"unit": "points", "steps": steps, "measured": where}
 
 
-def _compared(ours: pd.DataFrame, baseline: pd.DataFrame) -> tuple[Estimate, int]:
-    """Mean accuracy over the steps that both kinds have, ours minus baseline, in percentage points; and the last of
-    these steps."""
-    steps, means = set(ours["step"]) & set(baseline["step"]), []
-    for table in (ours, baseline):
-        shared = table[~table["diverged"].astype(bool) & table["step"].isin(steps)]
-        means.append(100 * shared.groupby("seed")["accuracy"].mean())
-    return nested([means[0]], means[1]), max(steps, default=0)
+def _compared(ours: pd.DataFrame, baseline: pd.DataFrame) -> tuple[dict[str, Estimate], int]:
+    """Accuracy at the last of the steps that both kinds have, and its mean over them, ours minus baseline, in
+    percentage points; and that last step."""
+    steps = sorted(set(ours["step"]) & set(baseline["step"]))
+    shared = [t[~t["diverged"].astype(bool) & t["step"].isin(steps)] for t in (ours, baseline)]
+    means = [100 * table.groupby("seed")["accuracy"].mean() for table in shared]
+    ends = [100 * table[table["step"] == steps[-1]].groupby("seed")["accuracy"].mean() for table in shared if steps]
+    ends = ends or means
+    return {"mean": nested([means[0]], means[1]), "end": nested([ends[0]], ends[1])}, max(steps, default=0)
 
 
 def _shipped(name: str, spec: Search) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:

@@ -59,6 +59,16 @@ def sign(measure: str | Function) -> int:
     return -1 if isinstance(measure, str) and measure in LESS else 1
 
 
+def unit(measure: str | Function) -> tuple[str, float]:
+    """The unit in which differences of a measure are said, and what one is multiplied by for it: percentage points of
+    an accuracy, else its own.
+
+    >>> unit("accuracy"), unit("r2")
+    (('points', 100.0), ('', 1.0))
+    """
+    return ("points", 100.0) if measure == "accuracy" else ("", 1.0)
+
+
 def losses(loss: str | Function, outputs: Tensor, targets: Tensor, last: bool = False) -> Tensor:
     """The mean loss of each of R models: outputs (R, B, …), targets (R, B, …) → (R,), differentiable.
 

@@ -18,7 +18,7 @@ from lab.nonlinearity.part import as_function, as_module
 from lab.nonlinearity.polynomial import Polynomial
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.symmetry import Symmetrized
-from lab.plots import cost, function, landscape, learning_curves, portrait, similarity, slices
+from lab.plots import cost, function, functions_compared, landscape, learning_curves, portrait, similarity, slices
 from lab.plots.caption import plain, set_reading
 from lab.plots.style import BLUE, GREY, TEMPLATE, VERMILLION
 from lab.probes.codes import Codes
@@ -37,8 +37,9 @@ from lab.widgets import views
 
 NEAR = 5.0  # a function without a range of its own is drawn on [-5, 5]
 KINDS = (
-    "a function or its name, what lab.search, lab.train or lab.compare returned, or what a probe did: a landscape, a "
-    "slice, a total variation, latent codes, an embedding, a decoding, a similarity of codes, a cost, a portrait"
+    "a function or its name, what lab.search, lab.train or lab.compare returned, runs by name in a dictionary, or what "
+    "a probe did: a landscape, a slice, a total variation, latent codes, an embedding, a decoding, a similarity of "
+    "codes, a cost, a portrait"
 )
 
 
@@ -75,15 +76,40 @@ def _(result: Runs | Run, labels: Any = None) -> go.Figure:
     runs = [result] if isinstance(result, Run) else list(result)
     if not runs:
         raise ArgumentError("there are no runs; give one or more, as lab.train gives")
-    split = runs[0].spec.evaluate[0]
-    measured = [name.removesuffix(f"_{split}") for name in runs[0].scores if name.endswith(f"_{split}")]
-    metric = next((name for name in ("accuracy", "r2") if name in measured), measured[0])
+    metric, split = _metric_of(runs[0])
     rows = [
         {"run": f"{number}: seed {run.spec.seed}", "step": step, metric: value, "training": loss}
         for number, run in enumerate(runs)
         for step, value, loss in zip(run.steps, run.score(metric, split), run.loss, strict=True)
     ]
     return learning_curves.draw(pd.DataFrame(rows), metric, split)
+
+
+@draw.register(dict)
+def _(result: dict, labels: Any = None) -> go.Figure:
+    """Learning curves of runs by name: of each name the mean over its runs, and their ends."""
+    runs = {str(name): [given] if isinstance(given, Run) else given for name, given in result.items()}
+    if not runs or not all(isinstance(given, (list, Runs)) and len(given) for given in runs.values()):
+        raise ArgumentError("a dictionary is drawn where it has runs by name, as {'GELU': lab.train('copy')}")
+    first = next(iter(runs.values()))[0]
+    metric, split = _metric_of(first)
+    rows = [
+        {"function": name, "search": 0, "seed": number, "step": step, metric: value}
+        for name, several in runs.items()
+        for number, run in enumerate(several)
+        for step, value in zip(run.steps, run.score(metric, split), strict=True)
+    ]
+    tasks = {run.spec.task_name for several in runs.values() for run in several}
+    if len(tasks) > 1:
+        raise ArgumentError(f"the runs are of several tasks ({', '.join(sorted(tasks))}); give those of one")
+    return functions_compared.draw(pd.DataFrame(rows), metric, split)
+
+
+def _metric_of(run: Run) -> tuple[str, str]:
+    """What is drawn of a run: the accuracy or R² where it has one, on the split that it was evaluated on."""
+    split = run.spec.evaluate[0]
+    measured = [name.removesuffix(f"_{split}") for name in run.scores if name.endswith(f"_{split}")]
+    return next((name for name in ("accuracy", "r2") if name in measured), measured[0]), split
 
 
 @draw.register(LearnedFunctions)

@@ -209,8 +209,10 @@ class ResultExplorer(Explorer):
 
     @property
     def heading(self) -> str:
-        """The data of a comparison; else what kind of result it is."""
+        """The data of a comparison, the task of runs; else what kind of result it is."""
         result = self._result
+        if isinstance(result, dict):
+            return f"Runs by name: {', '.join(map(str, result))}"
         return f"Comparison on {result.data.name}" if isinstance(result, Comparison) else type(result).__name__
 
     def settings(self) -> list[tuple[str, str]]:

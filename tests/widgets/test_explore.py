@@ -6,12 +6,14 @@ from types import FunctionType
 
 import anywidget
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from ipywidgets import VBox
 
 from lab.api import search, train
 from lab.catalogue.build import figure
+from lab.data import Data
 from lab.errors import ArgumentError
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo_names
@@ -20,7 +22,9 @@ from lab.widgets import explore
 from lab.widgets.compatibility import CompatibilityExplorer
 from lab.widgets.contest import ContestExplorer
 from lab.widgets.editing import EditingExplorer
+from lab.widgets.explorable import kinds
 from lab.widgets.explorer import Explorer
+from lab.widgets.figures import functions as functions_of
 from lab.widgets.function_view import FunctionView
 from lab.widgets.grokking import GrokkingExplorer
 from lab.widgets.landscape import LandscapeExplorer
@@ -110,10 +114,102 @@ def test_landscapes_are_walked():
     assert isinstance(explore(landscape()), LandscapeExplorer)
 
 
-def test_the_rest_is_refused_with_what_would_fit():
-    for wrong in (3, "juggle", None, figure("transformers/fig3", scale="smoke", progress=False)):
-        with pytest.raises(ArgumentError, match="memorize.*transformers/fig5"):
-            explore(wrong)
+FIGURES = {  # figures whose explorer needs nothing but what is shipped
+    "transformers/fig7": SplineExplorer,
+    "simplicity/fig3": SplineExplorer,
+    "simplicity/fig15": SplineExplorer,
+    "simplicity/fig10": GrokkingExplorer,
+    "hypernetwork/figA9": SravenExplorer,
+    "hypernetwork/figA3": LogicExplorer,
+    "transformers/fig3": TrainingExplorer,
+}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_has_the_explorer_of_what_it_shows(name):
+    made = figure(name, "best", progress=False)
+    explorer = explore(made)
+    assert type(explorer) is FIGURES[name] and explorer.error.value == ""
+    if type(explorer) is SplineExplorer:
+        found, inputs = functions_of(made)
+        assert explorer.function.options[: len(found)] == tuple(found) and set(inputs) <= set(found)
+        points = made.extras.get("functions", made.table)
+        values = points["value"].to_numpy(np.float32)
+        assert all(np.isin(phi.values.numpy(), values).all() for phi in found.values())
+
+
+def data(X, y, **more):
+    return Data.from_arrays(X, y, name="mine", **more)
+
+
+X = np.random.default_rng(0).normal(size=(60, 3))
+MASKS = [f"mask {number}" for number in range(3)]
+DATA = {  # a set, and what can be looked at besides what is predicted
+    "classes": (data(X, np.arange(60) % 3), ["input 0", "input 1", "input 2"]),
+    "values": (data(X, X[:, 0] ** 2), ["input 0", "input 1", "input 2"]),
+    "words": (data(X, ["yes", "no"] * 30), ["input 0", "input 1", "input 2"]),
+    "images": (data(np.zeros((60, 4, 4), np.uint8), np.arange(60) % 2), ["all inputs"]),
+    "several": (data({"ids": np.arange(60)[:, None] % 7, "mask": X}, np.arange(60) % 2), ["ids", *MASKS]),
+}
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_data_show_their_splits_and_columns(name):
+    given, columns = DATA[name]
+    explorer = explore(given)
+    assert list(explorer.column.options[1:]) == columns
+    for column in explorer.column.options:
+        explorer.column.value = column
+        bars = explorer._place.children[0].data
+        assert [bar.name.split()[0] for bar in bars] == list(given.rows) and explorer.error.value == ""
+        assert all(sum(bar.y) == pytest.approx(100) for bar in bars)
+    explorer.column.value = explorer.column.options[0]
+    if given.classes:
+        train = explorer._place.children[0].data[-1]
+        shares = np.bincount(given.split("train")[1], minlength=len(given.classes)) / len(given.rows["train"])
+        assert list(train.x) == list(given.classes) and train.y == pytest.approx(100 * shares)
+
+
+def test_what_was_left_out_of_a_table_is_said():
+    table = pd.DataFrame({"x": np.arange(60.0), "same": 1.0, "y": ["a", "b"] * 30})
+    explorer = explore(Data.read(table, target="y"))
+    assert explorer.column.options[1:] == ("x",) and "same" in explorer.status.value
+
+
+def test_runs_by_name_are_compared():
+    runs = {mlp: train("memorize", mlp=mlp, seeds=2, scale="smoke", progress=False) for mlp in ("gelu", "relu")}
+    curves = [trace for trace in explore(runs)._place.children[0].data if trace.name == "gelu" and len(trace.x) > 2]
+    assert curves[0].y == pytest.approx(100 * runs["gelu"].accuracy.mean(0))
+    assert len(explore({"one": runs["gelu"][0]})._place.children[0].data) > 1
+    copies = train("copy", seeds=1, scale="smoke", progress=False)
+    with pytest.raises(ArgumentError, match="several tasks"):
+        explore(runs | {"another": copies})
+
+
+def test_the_rest_is_refused_with_all_that_would_fit():
+    """The message lists the kinds that the dispatch has, and the documentation the explorers of all of them."""
+    wrong = (3, "juggle", None, {}, {"a": 1}, [1], figure("transformers/fig9", "best", progress=False))
+    for given in wrong:
+        with pytest.raises(ArgumentError, match="no explorer for") as refused:
+            explore(given)
+        assert all(kind.words in str(refused.value) for kind in kinds())
+    named = {name for kind in kinds() for name in re.findall(r"\w+Explorer", kind.explorer)}
+    assert [name for name in named if name not in explore.__doc__] == []
+
+
+REFUSED = {
+    "scale": ({"scale": "smoke"}, "classes"),
+    "edit": ({"edit": True}, "classes"),
+    "inputs": ({"inputs": X}, "classes"),
+    "targets": ({"targets": X}, "classes"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_an_argument_without_a_meaning_is_refused(name):
+    more, given = REFUSED[name]
+    with pytest.raises(ArgumentError, match=f"{name}="):
+        explore(DATA[given][0], **more)
 
 
 @pytest.mark.parametrize("kind", EXPLORERS)

@@ -10,6 +10,7 @@ import numpy as np
 from lab.catalogue.shipped import has_table, shipped_table
 from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
+from lab.nonlinearity.zoo import with_own
 from lab.papers.transformers.individual_tasks.figures import mlp_inputs
 from lab.papers.transformers.settings import setting
 from lab.plots.style import task_title
@@ -34,7 +35,7 @@ def inputs_of(phi: Spline, store: Store | None = None) -> Received | None:
     Looked for by the function's values, so that inputs never stand beside a function that did not receive them:
     in the shipped tables of Figure 6, then among the stage-II runs of the store.
     """
-    return _shipped(phi) or _stored(phi, store or Store())
+    return _shipped(phi) or (_stored(phi, store or Store()) if with_own() else None)
 
 
 def functions_of(table: pd.DataFrame, where: str) -> tuple[dict[str, Spline], dict[str, Received]]:

@@ -15,10 +15,12 @@ class Gallery:
 
     out: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="[FOLDER]")] = Path("out/gallery")
     """Folder to write into. An older gallery in it is replaced."""
+    mine: bool = False
+    """With the functions of your own zoo, too. Without, nothing of yours is on the pages."""
 
     def run(self) -> None:
         """Write it and say where the first page is."""
         from lab.gallery import write_gallery
 
-        written = write_gallery(self.out)
+        written = write_gallery(self.out, mine=self.mine)
         print(f"{len(written)} pages; open {written[0].resolve()}")

@@ -6,6 +6,7 @@ import gzip
 import html
 import json
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 
 import plotly.graph_objects as go
@@ -20,6 +21,7 @@ from lab.errors import ArgumentError, LabError, check_path
 from lab.gallery import pages
 from lab.gallery.notebooks import notebook_pages
 from lab.gallery.style import style
+from lab.nonlinearity.zoo import shipped_alone
 from lab.papers.entry import Entry
 from lab.plots.page import CONFIG, with_room
 from lab.widgets import explore
@@ -29,9 +31,10 @@ EXPLORED = ("transformers/fig5", "transformers/fig6", "transformers/fig11")  # w
 MARK = "lab-gallery"  # in a folder that a gallery may be written into again
 
 
-def write_gallery(out: str | Path = "out/gallery", results: Path = RESULTS) -> list[Path]:
+def write_gallery(out: str | Path = "out/gallery", results: Path = RESULTS, mine: bool = False) -> list[Path]:
     """Write the site into a folder; its files, the first page first.
 
+    mine: with the functions of your own zoo. Without, it has what came with the lab and can be sent around.
     The folder must be empty, new, or an older gallery, which is replaced. Nothing of the site lies elsewhere: it opens
     from disk and from any static host. Raises ArgumentError for another folder, LabError where it cannot be written.
     """
@@ -43,7 +46,8 @@ def write_gallery(out: str | Path = "out/gallery", results: Path = RESULTS) -> l
             shutil.rmtree(out)
         out.mkdir(parents=True)
         (out / MARK).touch()
-        return _write(out, results)
+        with nullcontext() if mine else shipped_alone():
+            return _write(out, results)
     except OSError as error:
         raise LabError(f"cannot write to {out} ({error.strerror or error}); name another folder") from error
 

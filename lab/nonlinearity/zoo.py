@@ -9,7 +9,9 @@ writes there. They are called mine/…, so that no file can hide a shipped funct
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 from lab import environment
@@ -21,7 +23,28 @@ from lab.store import Store
 
 SHIPPED = Path(__file__).parents[2] / "data" / "zoo"
 MINE = "mine"  # no paper is called so
+_shipped_alone = ContextVar("shipped_alone", default=False)
 NAMED, SAID = 3, 120  # of files that are left out: how many are named, and characters of the reason
+
+
+@contextmanager
+def shipped_alone() -> Iterator[None]:
+    """In here the zoo has what came with the lab, and nothing of the user's: for pages that are sent around.
+
+    >>> with shipped_alone():
+    ...     [name for name in zoo_names() if name.startswith(f"{MINE}/")]
+    []
+    """
+    before = _shipped_alone.set(True)
+    try:
+        yield
+    finally:
+        _shipped_alone.reset(before)
+
+
+def with_own() -> bool:
+    """Whether things of the user's own may be shown here."""
+    return not _shipped_alone.get()
 
 
 def zoo_names(folder: str | Path | None = None) -> list[str]:
@@ -88,6 +111,8 @@ def left_out(problems: Mapping[str, str]) -> str:
 def zoo_files(folder: str | Path | None = None) -> dict[str, Path]:
     """Files by name, in the order of `zoo_names`."""
     files, user_folder = _named(SHIPPED, ("*/*.json",)), None
+    if not with_own():
+        return files
     if folder is not None:
         user_folder = absolute_path("folder", folder)
         if not user_folder.is_dir():

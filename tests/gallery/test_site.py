@@ -10,19 +10,42 @@ import torch
 from lab.catalogue.registry import entries
 from lab.catalogue.scorecard import score
 from lab.catalogue.shipped import best_scale, has_results
+from lab.cli import main
 from lab.errors import ArgumentError
+from lab.gallery import site as module
 from lab.gallery import write_gallery
 from lab.gallery.pages import functions, index
 from lab.nonlinearity.spline import Spline
-from lab.nonlinearity.zoo import zoo_curves, zoo_names
+from lab.nonlinearity.zoo import SHIPPED, zoo_curves, zoo_names
 from lab.plots.caption import signed
+
+SECRET = "nobody-else-knows"
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    out = tmp_path_factory.mktemp("gallery") / "site"
-    assert write_gallery(out)[0] == out / "index.html"
+    """The gallery as somebody writes it who has a zoo of their own."""
+    out, own = tmp_path_factory.mktemp("gallery") / "site", tmp_path_factory.mktemp("zoo")
+    Spline([0.0, 1.0, 0.0]).save(own / f"{SECRET}.json")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LAB_ZOO", str(own))
+        assert write_gallery(out)[0] == out / "index.html"
     return out
+
+
+def test_nothing_of_the_users_own_is_on_the_pages(site):
+    assert [path.name for path in site.rglob("*.*ml") if SECRET in path.read_text()] == []
+
+
+@pytest.mark.parametrize(("words", "own"), [("gallery out", False), ("gallery out --mine", True)])
+def test_own_functions_are_on_the_pages_where_that_is_asked_for(words, own, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LAB_ZOO", str(tmp_path))
+    Spline([0.0, 1.0, 0.0]).save(tmp_path / f"{SECRET}.json")
+    monkeypatch.setattr(module, "_write", lambda out, results: [out / name for name in zoo_names()])
+    main(words.split())
+    assert capsys.readouterr().out.startswith(f"{len(list(SHIPPED.rglob('*.json'))) + own} pages")
+    assert f"mine/{SECRET}" in zoo_names()
 
 
 class Page(HTMLParser):

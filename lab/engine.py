@@ -22,7 +22,7 @@ import torch
 from lab.devices import choose_device, planned_for_gpu
 from lab.errors import LabError, check_whole
 from lab.jobs import episodes, finetuning, runs, two_losses  # noqa: F401  the kinds of jobs that come with the lab
-from lab.jobs.job import Job, jobs_of, perform, wait, work
+from lab.jobs.job import Job, in_words, jobs_of, perform, wait, work
 from lab.spec import all_needs, is_search, known_here_alone, needs
 from lab.store import Spec, Store
 from lab.training.defaults import torch_defaults
@@ -66,6 +66,7 @@ def complete(
         with suppress(LabError):  # what another user's process has left
             store.sweep()
         store.drop_needless()
+    what = in_words(missing)
     members = _members(cluster, device, store) if missing and cluster is not None else None
     while missing:
         with planned_for_gpu(members.gpu_memory) if members and members.gpu_memory else nullcontext():
@@ -73,9 +74,9 @@ def complete(
         found_by = {spec: index for index, job in enumerate(jobs) for spec in job.specs}
         after = [{found_by[need] for spec in job.specs for need in needs(spec) if need in found_by} for job in jobs]
         if members:
-            ended = _in_cluster(jobs, after, members, _counter(jobs, done, report, names=False), urgency or {})
+            ended = _in_cluster(jobs, after, members, _counter(jobs, done, report, ""), urgency or {})
         else:
-            ended = _perform(jobs, after, device, workers, _counter(jobs, done, report))
+            ended = _perform(jobs, after, device, workers, _counter(jobs, done, report, what))
         done += sum(jobs[i].steps for i in ended)
         missing = [spec for spec in missing if not store.has(spec)]
         if missing and not ended:
@@ -110,15 +111,15 @@ def _in_cluster(
     return in_cluster(jobs, members, progress, after, urgent)
 
 
-def _counter(jobs: Sequence[Job], before: int, report: Report | None, names: bool = True) -> Progress:
-    """Adds up the steps of the jobs, and those done before, and tells the sum. names: with the job's name before it."""
+def _counter(jobs: Sequence[Job], before: int, report: Report | None, what: str) -> Progress:
+    """Adds up the steps of the jobs, and those done before, and tells the sum. what: all that is counted, in words,
+    which come before those of the job that is under way; empty where those say all."""
     done, total = [0] * len(jobs), before + sum(job.steps for job in jobs)
 
     def progress(index: int, steps: int, words: str) -> None:
         done[index] = steps
         if report is not None:
-            said = [jobs[index].name, words] if names or not words else [words]
-            report(before + sum(done), total, ", ".join(filter(None, said)))
+            report(before + sum(done), total, ", ".join(filter(None, [what, words])) or jobs[index].name)
 
     return progress
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +14,7 @@ from torch import Tensor, nn
 from lab import engine
 from lab.devices import choose_device
 from lab.errors import ArgumentError, LabError, check_type, shown
+from lab.progress import Progress
 from lab.run_list import RunList
 from lab.spec import RunSpec, key, to_json
 from lab.store import Spec, Store, as_store
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
 MOST_SEEDS, MOST_SEED, MOST_WIDTH = 10_000, 2**32 - 1, 2**16  # of one call; of the generators; that memory holds
 MUCH = 0.05  # of a function's inputs beyond its knots: a larger share is said
-LINES = 60.0  # seconds between lines of progress, where stderr is a file
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,28 +248,16 @@ def complete(
     workers: int | None = None,
     cluster: Client | None = None,
     urgency: Mapping[Spec, float] | None = None,
+    announce: bool = True,
 ) -> None:
-    """`engine.complete` with a progress bar in training steps, or a line now and then where stderr is a file. Raises
-    MixedRevisionsError where the store has some of them from another revision of the lab's arithmetic."""
+    """`engine.complete` with a progress bar in training steps, or a line now and then where stderr is a file. What will
+    take more than 15 seconds says so, unless the caller has (`announce`). Raises MixedRevisionsError where the store
+    has some of them from another revision of the lab's arithmetic."""
     store.check_one_revision(specs)
     if cluster is None:
         choose_device(device)  # before there is a bar
     if not progress:  # and no need of what draws it
         engine.complete(specs, store, device, workers, None, cluster, urgency)
         return
-    from tqdm.auto import tqdm
-
-    with tqdm(total=0, unit="step", unit_scale=True, leave=False, dynamic_ncols=True, delay=0.3, disable=None) as bar:
-        said = time.monotonic()
-
-        def report(done: int, total: int, what: str) -> None:
-            nonlocal said
-            if bar.disable and time.monotonic() - said >= LINES:  # a file has no use for a bar
-                print(f"{what}: {done:,} of {total:,} steps", file=sys.stderr, flush=True)
-                said = time.monotonic()
-            bar.total, bar.desc = total, what
-            bar.update(done - bar.n)
-            if what.startswith("waits"):  # nothing is done, so that the bar would not say it
-                bar.refresh()
-
+    with Progress(announce) as report:
         engine.complete(specs, store, device, workers, report, cluster, urgency)

@@ -21,6 +21,7 @@ LAYERS = (
         "correlations",
         "difference",
         "proportions",
+        "progress",
         "workers",
         "locks",
         "temporary",

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from lab import datasets
+from lab import datasets, engine
 from lab.catalogue.listing import stored
 from lab.cli import main
 from lab.datasets.sentences import Labelled, labelled
@@ -36,8 +36,10 @@ def sentences(monkeypatch):
 
 def test_the_run_is_trained_first_and_the_tuning_is_kept(tmp_path):
     store = Store(tmp_path)
-    complete([SPEC], store, progress=False)
+    told = []
+    engine.complete([SPEC], store, report=lambda *said: told.append(said))
     assert store.has(RUN) and needs(SPEC) == [RUN]
+    assert told[-1] == (8, 8, "1 run and 1 fine-tuning"), "two steps, and two epochs of three"
     found = Tuned(SPEC, store)
     table = tune(
         Tuner(Run(RUN, store).model(), reader_of(TEXT), "cola", SENTENCES[:12], SENTENCES, seed=1, tuning=SPEC.tuning)

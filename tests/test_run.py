@@ -185,10 +185,10 @@ def test_progress_is_a_bar_on_a_terminal_and_a_line_now_and_then_in_a_file(store
     settings = {"mlp": "gelu", "seeds": 1, "progress": True}
     train("memorize", **settings)
     assert capsys.readouterr().err == "", "no bar, and nothing that takes long"
-    monkeypatch.setattr("lab.run.LINES", 0.0)
+    monkeypatch.setattr("lab.progress.LINES", 0.0)
     train("addmod", **settings)
     lines = capsys.readouterr().err.splitlines()
-    assert lines and all(re.fullmatch(r".+: \d+ of 6 steps", line) for line in lines)
+    assert lines and all(re.fullmatch(r"addmod: 1 run: \d+ of 6 steps(, about .* left)?", line) for line in lines)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     train("mano", **settings)
     assert "of 6 steps" not in capsys.readouterr().err, "a bar says it"

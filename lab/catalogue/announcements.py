@@ -6,21 +6,24 @@ import sys
 
 from lab.devices import choose_device
 from lab.papers.entry import Entry
-from lab.plots.caption import counted
+from lab.progress import lasting
 
-LONG = 2.0  # minutes of training that are announced
+LONG = 0.25  # minutes of training that are announced
 
 
-def announce(entry: Entry, scale: str, runs: int, missing: int, device: str = "auto") -> None:
-    """Say so before a training that nobody would wait for unprepared. device: that trains; none for a cluster."""
+def announce(entry: Entry, scale: str, runs: int, missing: int, device: str = "auto") -> bool:
+    """Say so before a training that nobody would wait for unprepared; whether it was said. device: that trains; none
+    for a cluster."""
     place = choose_device(device) if device else ""
     slow = scale == "paper" and place == "cpu" and entry.minutes[scale] > 1  # less is no training
     minutes = entry.minutes[scale] * missing / max(1, runs)
-    if minutes >= LONG or slow and missing:
-        long = f"about {counted(max(1, round(minutes)), 'minute')} {_where(scale, place)}"
+    long_one = minutes >= LONG or slow and missing > 0
+    if long_one:
+        long = f"about {lasting(60 * minutes)} {_where(scale, place)}"
         text = f"{entry.name}, scale {scale}: {missing} of {runs} runs have to be trained, {long}."
         text += " You can interrupt: what is trained is stored, and the next call goes on from there."
         print(text, file=sys.stderr, flush=True)
+    return long_one
 
 
 def _where(scale: str, place: str) -> str:

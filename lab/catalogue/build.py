@@ -108,14 +108,15 @@ def measured(
     if force and store.force(forced) and progress:
         again = sum(map(store.has, specs))
         print(f"{name}: an interrupted --force goes on; {again} of {len(specs)} runs trained again", file=sys.stderr)
+    said = False
     if progress:
         place = device if cluster is None else ""
-        announce(entry, scale, len(specs), sum(not store.has(spec) for spec in others), place)
+        said = announce(entry, scale, len(specs), sum(not store.has(spec) for spec in others), place)
     if join:
         copy_searches([spec for spec in others if not store.has(spec)], store)
     start = time.perf_counter()
     with connected(cluster) as client:
-        complete(others, store, device, progress, cluster=client)
+        complete(others, store, device, progress, cluster=client, announce=not said)
     store.end_force(forced)
     runs: list[tuple[dict, Any]] = [(labels, joined.get(spec) or Run(spec, store)) for labels, spec in planned]
     table = entry.measure(runs, entry.examples[scale]) if entry.examples else entry.measure(runs)

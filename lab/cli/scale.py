@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -36,6 +37,7 @@ class Scale:
             page = self.write.read_text(encoding="utf-8") if self.write.is_file() else ""
             if BEGIN not in page or END not in page:
                 raise ArgumentError(f"{self.write} has no place for the table: put {BEGIN} and {END} where it belongs")
+        print("Reading what training steps took, which takes about 30 seconds.", file=sys.stderr, flush=True)
         times = recorded()
         table = text(rows(self.scale, times), times)
         if self.write is None or page is None:

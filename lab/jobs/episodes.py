@@ -23,6 +23,8 @@ from lab.training.selection import best, result, selection_runs, selection_steps
 class EpisodeSearch(Work):
     """What the engine must know of a search by episodes."""
 
+    nouns = ("search by episodes", "searches by episodes")
+
     def check(self, spec: EpisodeSpec) -> None:
         """As `Work.check`."""
         episodes.check(spec)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import ceil
 
 from lab import kinds
 from lab.datasets.sentences import labelled
@@ -23,6 +24,7 @@ class FineTunings(Work):
     """What the engine must know of fine-tuning."""
 
     rank = 2  # after the runs that it begins with
+    nouns = ("fine-tuning", "fine-tunings")
 
     def threads(self, spec: FineTuning) -> int:
         """As `Work.threads`."""
@@ -39,8 +41,8 @@ class FineTunings(Work):
             labelled(spec.task, part)
 
     def steps(self, specs: Sequence[FineTuning]) -> int:
-        """Epochs."""
-        return sum(spec.tuning.epochs for spec in specs)
+        """As `Work.steps`."""
+        return sum(spec.tuning.epochs * _batches(spec) for spec in specs)
 
     def size(self, specs: Sequence[FineTuning]) -> float:
         """As `Work.size`."""
@@ -66,7 +68,7 @@ class FineTunings(Work):
         )
 
         def tell(tuner: Tuner) -> None:
-            report(tuner.step // tuner.batches)
+            report(tuner.step)
 
         notes = run_with_checkpoints(job, store, tuner, tune, tell)
         columns = ("epoch", "loss", "accuracy", "score", "constant", "best")
@@ -74,6 +76,11 @@ class FineTunings(Work):
         store.save(spec, history, tuner.best, notes | {"diverged": None})
         store.drop_checkpoint(job.specs)
         report(job.steps)
+
+
+def _batches(spec: FineTuning) -> int:
+    """Steps of an epoch."""
+    return ceil(len(labelled(spec.task, "train")[: spec.examples]) / spec.tuning.batch)
 
 
 @work.register(FineTuning)

@@ -45,6 +45,7 @@ class Work(ABC):
     """What the engine must know of a kind of spec. specs: those of one job."""
 
     rank = 0  # kinds of a lower rank are trained first
+    nouns = ("search", "searches")  # one, and several
 
     @abstractmethod
     def check(self, spec: Any) -> None:
@@ -61,6 +62,10 @@ class Work(ABC):
     def most(self, spec: Any, device: str) -> int:
         """How many may be in one job."""
         return 1
+
+    def counted(self, specs: Sequence[Any]) -> str:
+        """How many these are, in words; of any number of tasks."""
+        return f"{len(specs):,} {self.nouns[len(specs) != 1]}"
 
     @abstractmethod
     def steps(self, specs: Sequence[Any]) -> int:
@@ -83,6 +88,16 @@ class Work(ABC):
 def work(spec: object) -> Work:
     """What this kind of spec is to the engine; each kind registers its own."""
     raise ArgumentError(f"{type(spec).__name__} is nothing that the lab can train; give a run or a search")
+
+
+def in_words(specs: Sequence[Any]) -> str:
+    """What is trained, of all together: "addmod: 6 runs"; of several tasks "2 searches and 54 runs"."""
+    kinds: dict[type, list[Any]] = {}
+    for spec in specs:
+        kinds.setdefault(type(work(spec)), []).append(spec)
+    words = " and ".join(work(several[0]).counted(several) for several in kinds.values())
+    tasks = {spec.task_name for spec in specs}
+    return f"{tasks.pop()}: {words}" if len(tasks) == 1 else words
 
 
 def jobs_of(specs: Sequence[Spec], device: str, store: Store) -> list[Job]:

@@ -27,6 +27,7 @@ class Runs(Work):
     """What the engine must know of runs."""
 
     rank = 1
+    nouns = ("run", "runs")
 
     def check(self, spec: RunSpec) -> None:
         """As `Work.check`."""

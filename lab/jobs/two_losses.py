@@ -23,6 +23,12 @@ class TwoLosses(Work):
         """As `Work.check`."""
         two_loss.check_search(spec)
 
+    def counted(self, specs: Sequence[SearchSpec | SharedSearch | TwoLossSpec]) -> str:
+        """As `Work.counted`, with the models of each, whose steps count."""
+        models = {spec.models for spec in specs}
+        of = f" of {models.pop()} models{' each' if len(specs) > 1 else ''}" if len(models) == 1 else ""
+        return super().counted(specs) + of
+
     def steps(self, specs: Sequence[SearchSpec | SharedSearch | TwoLossSpec]) -> int:
         """As `Work.steps`; those of all models."""
         return sum(spec.recipe.last * spec.models for spec in specs)

@@ -13,8 +13,9 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # what is asked for is imported then (PEP 562): torch alone takes seconds
-    from lab.api import search, train, trained, zoo
+    from lab.api import fit, search, train, trained, zoo
     from lab.catalogue.build import figure
+    from lab.catalogue.entry_runs import entry
     from lab.catalogue.scorecard import scorecard
     from lab.comparison import Comparison
     from lab.data import Data
@@ -32,8 +33,9 @@ if TYPE_CHECKING:  # what is asked for is imported then (PEP 562): torch alone t
 
 __version__ = "0.1.0"
 _HOMES = {
-    "lab.api": ("search", "train", "trained", "zoo"),
+    "lab.api": ("fit", "search", "train", "trained", "zoo"),
     "lab.catalogue.build": ("figure",),
+    "lab.catalogue.entry_runs": ("entry",),
     "lab.catalogue.scorecard": ("scorecard",),
     "lab.comparison": ("Comparison",),
     "lab.data": ("Data",),
@@ -63,9 +65,11 @@ __all__ = [  # noqa: F822  `__getattr__` gives them
     "Task",
     "Spline",
     "compare",
+    "entry",
     "explore",
     "figure",
     "finetune",
+    "fit",
     "load_swapped",
     "plot",
     "save_swapped",

@@ -6,13 +6,13 @@ import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
 
 from torch import nn
 
 from lab.catalogue import zoo as catalogue
 from lab.data import Data
-from lab.errors import ArgumentError, check_choice, check_whole, shown
+from lab.errors import ArgumentError, KeywordError, check_choice, check_whole, shown
 from lab.models.methods import METHODS
 from lab.nonlinearity import zoo as functions
 from lab.nonlinearity.part import Function, as_part
@@ -22,20 +22,20 @@ from lab.own.settings import Replaced
 from lab.papers.hypernetwork.settings import of_task, run_of_codes
 from lab.papers.simplicity.defaults import of_table
 from lab.papers.transformers.settings import Setting
-from lab.request import check_keywords, parts_of, recipe_of, settings_of, words_of
+from lab.request import MOST_LAYERS, alike, check_keywords, parts_of, recipe_of, settings_of, words_of
 from lab.run import MOST_SEED, MOST_SEEDS, MOST_WIDTH, Run, Runs, complete
 from lab.scale import BEST, check_scale, largest_first
 from lab.search_results import EpisodeResult, SearchResult
-from lab.spec import EpisodeSpec, SearchSpec, TwoLossSpec, by_episodes
+from lab.spec import EpisodeSpec, OwnTask, RunSpec, SearchSpec, TwoLossSpec, by_episodes, remembered
 from lab.store import SHIPPED, Store, as_store
-from lab.tasks import Logic, Sraven, TableTask, Task, Text
+from lab.tasks import Logic, Sraven, TableTask, Task, Text, load
+from lab.training import external
 
 if TYPE_CHECKING:
     import pandas as pd
 
 P = ParamSpec("P")
 T = TypeVar("T")
-MOST_LAYERS = 1000
 
 
 def search(
@@ -129,10 +129,10 @@ def _hinted(call: Callable[P, T]) -> Callable[P, T]:
 
 @_hinted
 def train(
-    task: str | Task | Logic | Sraven | TableTask | Text | Data,
+    task: str | Task | Logic | Sraven | TableTask | Text | Data | None = None,
     mlp: Function | None = None,
     attention: Function = "softmax",
-    seeds: int = 6,
+    seeds: int | None = None,
     scale: str = "laptop",
     steps: int | None = None,
     width: int | None = None,
@@ -144,6 +144,9 @@ def train(
     rate: float | None = None,
     batch: int | None = None,
     optimizer: str | None = None,
+    like: Run | None = None,
+    phi: Function | None = None,
+    trajectory: int | None = None,
 ) -> Runs:
     """Train models for a task from scratch, one run for each seed. Runs that the store has are read, not repeated.
 
@@ -157,7 +160,10 @@ def train(
     steps: of training. Up to the task's own number it stops early, on the same schedule; beyond, the schedule is as
         long as that. width: of the residual stream, or of hidden layers. layers, rate (the peak, above 0), batch: in
         place of the task's own. optimizer: "sgd", "rmsprop" or "adam", for tables only.
-    scale, device: as for `search`.
+    seeds: how many runs, 6 unless it is said. scale, device: as for `search`.
+    like: a run, in the place of a task: the same data, model and settings, with phi in the place of its function, and
+        what else is given; the same seed, unless seeds is.
+    trajectory: for tables, remember the weights every so many steps, as `run.trajectory`.
 
     Returns `Runs`: `.accuracy` (runs, evaluations), 0 to 1, at `.steps`; `.table`, a data frame. Raises ArgumentError
     and LabError as `search`.
@@ -172,7 +178,16 @@ def train(
     >>> sorted(train("moby_dick", seeds=1, scale="smoke", progress=False).scores)
     ['accuracy_test', 'bits_test', 'loss_test']
     """
-    resolved = None if isinstance(task, (Logic, Sraven)) else settings_of(task, scale)
+    recipe_given = (steps, rate, batch, optimizer)
+    if like is not None:
+        if task is not None or mlp is not None or attention != "softmax":
+            raise ArgumentError("like= has the run's own task and model; give phi=, to take the place of its function")
+        specs = alike(like, phi, seeds, width, layers)
+        return _trained(specs, recipe_given, trajectory, store, device, progress)
+    if phi is not None:
+        raise KeywordError(f"phi={shown(phi)}: lab.train has mlp=; give mlp={shown(phi)}; phi= goes with like=")
+    seeds = 6 if seeds is None else seeds
+    resolved = None if isinstance(task, (Logic, Sraven)) else settings_of(cast(Any, task), scale)
     table = None if isinstance(resolved, Setting) else resolved
     mlp = as_part(("gelu" if table is None else "relu") if mlp is None else mlp, "mlp")
     changes: dict[str, Any] = {}
@@ -180,7 +195,6 @@ def train(
         changes["width"] = check_whole("width", width, 1, MOST_WIDTH)
     if layers is not None:
         changes["layers"] = check_whole("layers", layers, 1, MOST_LAYERS)
-    store = as_store(store)
     check_whole("seeds", seeds, 1, MOST_SEEDS)
     if isinstance(task, (Logic, Sraven)):
         runs = of_task(task, scale, check_choice("attention", attention, METHODS)).runs(seeds)
@@ -198,10 +212,51 @@ def train(
                 " lab.Spline"
             )
         specs = resolved.runs(seeds, mlp=mlp, attention=as_part(attention, "attention"), **changes)
-    recipe = recipe_of(specs[0].recipe, steps, rate, batch, optimizer)
+    return _trained(specs, recipe_given, trajectory, store, device, progress)
+
+
+def _trained(
+    specs: Sequence[RunSpec],
+    recipe_given: tuple[int | None, float | None, int | None, str | None],
+    trajectory: int | None,
+    store: Store | None,
+    device: str,
+    progress: bool,
+) -> Runs:
+    """Train them with what is given in the place of the recipe's own."""
+    store, recipe = as_store(store), recipe_of(specs[0].recipe, *recipe_given)
+    if trajectory is not None:
+        if not hasattr(recipe, "trajectory"):
+            raise ArgumentError(
+                f"trajectory={shown(trajectory)}: only models of tables remember their weights on the way"
+            )
+        recipe = dataclasses.replace(recipe, trajectory=check_whole("trajectory", trajectory, 1))
     specs = [dataclasses.replace(spec, recipe=recipe) for spec in specs]
     complete(specs, store, device, progress)
     return Runs([Run(spec, store) for spec in specs])
+
+
+def fit(model: nn.Module, like: Run, seed: int = 0) -> pd.DataFrame:
+    """Train a decoder from elsewhere, a Hugging Face GPT-2 or a module of your own, as a run on an algorithmic task was
+    trained: on its data, with its recipe.
+
+    model: tokens (batch, length) int64 → logits (batch, length, vocabulary), or an object that has them as `logits`;
+        causal. It is trained where it is. seed: of the order of examples.
+
+    One row an evaluation: seed, step, loss (nats a token, on `test`), accuracy (0 to 1), diverged; `lab.plot` draws
+    tables of these with a column `method`. Raises ArgumentError for a run on another kind of task.
+
+    >>> run = train("memorize", seeds=1, scale="smoke", progress=False)[0]
+    >>> size = len(load("memorize").vocabulary)
+    >>> fit(nn.Embedding(size, size), run)["step"].tolist()  # guesses the next token from the last one alone
+    [2, 4, 6]
+    """
+    if not isinstance(like, Run) or not isinstance(like.spec.task, (str, OwnTask)):
+        expected = "give a run on an algorithmic task, as lab.train('memorize', seeds=1)[0]"
+        raise ArgumentError(f"like={shown(like)}: {expected}")
+    name, recipe = like.spec.task, like.spec.recipe
+    task = load(name, like.spec.task_seed) if isinstance(name, str) else remembered(name)
+    return external.fit(model, task, recipe, seed)
 
 
 def trained(

@@ -10,11 +10,13 @@ from typing import Any, TypeVar
 from lab import tasks
 from lab.data import Data
 from lab.errors import ArgumentError, KeywordError, check_above_zero, check_choice, check_whole, shown
+from lab.nonlinearity.part import Function, as_part
 from lab.own.settings import USUAL
 from lab.papers.transformers.defaults import of_sequences
 from lab.papers.transformers.language.settings import language
 from lab.papers.transformers.settings import Setting
-from lab.spec import own_table
+from lab.run import MOST_SEEDS, MOST_WIDTH, Run
+from lab.spec import RunSpec, own_table
 from lab.spec.recipes import Steps
 from lab.tasks import TableTask, Task, Text
 from lab.tasks.named import HELP, TEXT_HELP, table_named
@@ -23,6 +25,7 @@ from lab.training.recipes import RULES
 
 PARTS = ("mlp", "attention")  # where a non-linearity can be learned
 BOTH = "both"  # of them
+MOST_LAYERS = 1000
 STREAMS = ("Logic", "Sraven")  # tasks that are classes without a name
 NAMES = USUAL | {"phi": "mlp", "activation": "mlp", "data": "task", "n_seeds": "seeds"}  # here, by those elsewhere
 OF_MODELS = ("model", "replace", "functions")  # arguments of lab.compare
@@ -133,3 +136,29 @@ def recipe_of(
     if steps is not None:
         recipe = recipe.taking(check_whole("steps", steps))
     return dataclasses.replace(recipe, **changes)  # type: ignore[type-var]
+
+
+def alike(like: Run, phi: Function | None, seeds: int | None, width: int | None, layers: int | None) -> list[RunSpec]:
+    """The spec of a run with another function in the place of its own; of other sizes, or from several seeds.
+
+    >>> from lab.api import train
+    >>> run = train("ab mod 5", seeds=1, scale="smoke", progress=False)[0]
+    >>> [(spec.model.phi, spec.seed, spec.task.modulus) for spec in alike(run, "tanh", 2, None, None)]
+    [('tanh', 0, 5), ('tanh', 1, 5)]
+    """
+    if not isinstance(like, Run) or not isinstance(like.spec, RunSpec):
+        raise ArgumentError(f"like={shown(like)}: give a run, such as lab.train('memorize')[0]")
+    model, changes = like.spec.model, dict[str, Any]()
+    if phi is not None:
+        place = next((name for name in ("mlp", "phi", "phi0") if name in getattr(model, "parts", {})), None)
+        if place is None:
+            raise ArgumentError(f"phi={shown(phi)}: a {type(model).__name__} has no function whose place it could take")
+        changes["phi" if place == "phi0" else place] = as_part(phi, "phi")
+    if width is not None:
+        changes["width"] = check_whole("width", width, 1, MOST_WIDTH)
+    if layers is not None:
+        changes["layers"] = check_whole("layers", layers, 1, MOST_LAYERS)
+    spec = dataclasses.replace(like.spec, model=dataclasses.replace(model, **changes))
+    if seeds is None:
+        return [spec]
+    return [dataclasses.replace(spec, seed=seed) for seed in range(check_whole("seeds", seeds, 1, MOST_SEEDS))]

@@ -8,7 +8,7 @@ from lab.devices import choose_device
 from lab.papers.entry import Entry
 from lab.progress import lasting
 
-LONG = 0.25  # minutes of training that are announced
+LONG, LOOSE = 0.25, 8  # minutes of training that are announced
 
 
 def announce(entry: Entry, scale: str, runs: int, missing: int, device: str = "auto") -> bool:
@@ -17,7 +17,8 @@ def announce(entry: Entry, scale: str, runs: int, missing: int, device: str = "a
     place = choose_device(device) if device else ""
     slow = scale == "paper" and place == "cpu" and entry.minutes[scale] > 1  # less is no training
     minutes = entry.minutes[scale] * missing / max(1, runs)
-    long_one = minutes >= LONG or slow and missing > 0
+    # at smoke scale an entry's minutes are many times too long: its pace says it (lab.progress)
+    long_one = minutes >= (LOOSE if scale == "smoke" else 1) * LONG or slow and missing > 0
     if long_one:
         long = f"about {lasting(60 * minutes)} {_where(scale, place)}"
         text = f"{entry.name}, scale {scale}: {missing} of {runs} runs have to be trained, {long}."

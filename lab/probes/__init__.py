@@ -3,9 +3,11 @@
 A model is read as in evaluation mode, also inside a function that calls it, and left as it was (`reading`).
 """
 
+from lab.probes.calling import function_of
 from lab.probes.codes import codes_by_layer, latent_codes
 from lab.probes.complexity import fourier_complexity, total_variation
 from lab.probes.contrast import contrast
+from lab.probes.cost import cost, listings
 from lab.probes.decoding import decode
 from lab.probes.embedding import embed
 from lab.probes.landscape import landscape
@@ -24,11 +26,14 @@ __all__ = [
     "codes_by_layer",
     "continuation",
     "contrast",
+    "cost",
     "decode",
     "embed",
     "fourier_complexity",
+    "function_of",
     "landscape",
     "latent_codes",
+    "listings",
     "slice_1d",
     "slice_2d",
     "token_losses",

@@ -5,12 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from lab.errors import ArgumentError, check_flag, check_number, check_whole, described
+from lab.nonlinearity.listing import Listing1, can_compile
+from lab.nonlinearity.spline import Spline
 from lab.probes.arguments import calling, check_room
 from lab.probes.arguments import functions as named_functions
 
@@ -88,3 +91,14 @@ def _timed(function: Callable[[Tensor], Tensor], x: Tensor, grad: Tensor | None)
 def _wait(x: Tensor) -> None:
     if x.is_cuda:
         torch.cuda.synchronize(x.device)
+
+
+def listings(phi: Spline) -> dict[str, nn.Module]:
+    """The same function as the transformers paper evaluates it (Listing 1): as it stands, and compiled, where the C++
+    compiler is here that this takes. For `cost`.
+
+    >>> "Listing 1" in listings(Spline([0.0, 1.0, 0.0]))
+    True
+    """
+    given: dict[str, Any] = {"Listing 1": Listing1(phi)}
+    return given | ({"Listing 1, compiled": torch.compile(Listing1(phi))} if can_compile() else {})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from lab.errors import check_flag
@@ -12,6 +13,25 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from lab.widgets.explorer import Explorer
+    from lab.widgets.grokking import GrokkingExplorer
+    from lab.widgets.minimal_pairs import PairsExplorer
+    from lab.widgets.playground import Playground
+    from lab.widgets.slices import SliceExplorer
+
+__all__ = ["GrokkingExplorer", "PairsExplorer", "Playground", "SliceExplorer", "explore", "plot"]
+_HOMES = {  # explorers of what is no one thing that `explore` could be given; imported when they are asked for
+    "GrokkingExplorer": "grokking",
+    "PairsExplorer": "minimal_pairs",
+    "Playground": "playground",
+    "SliceExplorer": "slices",
+}
+
+
+def __getattr__(name: str) -> object:
+    """One of these explorers."""
+    if name in _HOMES:
+        return getattr(import_module(f"lab.widgets.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'lab.widgets' has no attribute {name!r}")
 
 
 def explore(

@@ -64,6 +64,24 @@ def _(result: Figure, labels: Any = None) -> go.Figure:
     return result.plot
 
 
+@draw.register(go.Figure)
+def _(result: go.Figure, labels: Any = None) -> go.Figure:
+    """A figure of Plotly as it is, with the lab's look where it has none of its own."""
+    return go.Figure(result).update_layout(template=TEMPLATE)
+
+
+@draw.register(pd.DataFrame)
+def _(result: pd.DataFrame, labels: Any = None) -> go.Figure:
+    """Learning curves, as `lab.fit` gives them, of one or more methods."""
+    metric = next((name for name in ("accuracy", "r2", "loss") if name in result), None)
+    if metric is None or not {"seed", "step"} <= set(result):
+        raise ArgumentError(
+            f"a table is drawn where it has seed, step and accuracy, r2 or loss; it has {', '.join(map(str, result))}"
+        )
+    name = result["method"] if "method" in result else ""
+    return functions_compared.draw(result.assign(function=name, search=0), metric, "test")
+
+
 @draw.register(Comparison)
 def _(result: Comparison, labels: Any = None) -> go.Figure:
     return result.plot()

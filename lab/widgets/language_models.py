@@ -7,17 +7,12 @@ from typing import Any
 
 from torch import nn
 
-from lab.catalogue.announcements import announce
-from lab.catalogue.registry import entry
-from lab.errors import ArgumentError, listed, shown
+from lab.errors import ArgumentError
 from lab.models.methods import method_of
 from lab.models.rotary_hyper import RotaryHyperModel
-from lab.papers.entry import Planned
 from lab.plots.style import BLUE, GREY, ink_of, method_title, task_title
-from lab.run import Run, complete
-from lab.scale import check_scale
+from lab.run import Run
 from lab.spec import Learned, Shaped
-from lab.store import SHIPPED, as_store
 from lab.tasks import Text
 from lab.training.masked import MaskedText
 
@@ -55,66 +50,6 @@ class LanguageModels:
         if name not in self._models:
             self._models[name] = self.runs[name].model()
         return self._models[name]
-
-
-def models_of(
-    name: str, scale: str, by: str = "method", progress: bool = True, **labels: str | Sequence[str]
-) -> dict[str, Run]:
-    """The language models of a figure, one of each kind: runs by what they have. They are read from the store, or as
-    they came with the lab (data/runs); what neither has is trained, which is announced.
-
-    by: the label that tells kinds apart. labels: of those that are wanted, one or several, as task="shakespeare char".
-    Raises ArgumentError for a label that no run has, and where two runs would have one name.
-
-    >>> list(models_of("hypernetwork/fig6", "laptop", method=("linear", "hyla")))
-    ['linear attention', 'HYLA']
-    """
-    of, store = entry(name), as_store(None, shipped=SHIPPED)
-    planned = of.plan(check_scale(scale, of.scales), 1)
-    chosen = _by_name(_with_labels(planned, labels), _check_label("by", by, planned))
-    specs = [spec for _, spec in chosen.values() if store.home(spec) is store]
-    missing = sum(not store.has(spec) for spec in specs)
-    if missing and progress:
-        announce(of, scale, len({spec for _, spec in of.plan(scale, of.seeds[scale])}), missing)
-    complete(specs, store, progress=progress)
-    return {title: Run(spec, store.home(spec)) for title, (_, spec) in chosen.items()}
-
-
-def _check_label(name: str, label: str, planned: Sequence[Planned]) -> str:
-    """The label, if runs have it."""
-    known = list(dict.fromkeys(one for row, _ in planned for one in row))
-    if label not in known:
-        raise ArgumentError(
-            f"{name}={shown(label)}: the figure's runs have {listed(known) or 'no labels: none learns'}"
-        )
-    return label
-
-
-def _with_labels(planned: Sequence[Planned], labels: Mapping[str, str | Sequence[str]]) -> list[Planned]:
-    """Those runs that have one of the wanted values of each label."""
-    for name, values in labels.items():
-        _check_label("label", name, planned)
-        known = list(dict.fromkeys(str(row[name]) for row, _ in planned))
-        for value in (values,) if isinstance(values, str) else values:
-            if value not in known:
-                raise ArgumentError(f"{name}={shown(value)}: there are {listed(known, value)}")
-        planned = [one for one in planned if str(one[0][name]) in ((values,) if isinstance(values, str) else values)]
-    return list(planned)
-
-
-def _by_name(planned: Sequence[Planned], by: str) -> dict[str, Planned]:
-    """Runs by their label's title. ArgumentError where two have the same: it names the label that tells them apart."""
-    chosen: dict[str, Planned] = {}
-    for row, spec in planned:
-        title = method_title(str(row[by])).replace("_", " ")
-        other, same = chosen.setdefault(title, (row, spec))
-        if same != spec:
-            label = next((label for label in row if label != by and row[label] != other.get(label)), by)
-            values = listed(list(dict.fromkeys(str(one[label]) for one, _ in planned)))
-            raise ArgumentError(
-                f"several runs are {title}: choose one {label}, as {label}={other[label]!r}; of {values}"
-            )
-    return chosen
 
 
 def inks(names: Sequence[str]) -> list[str]:

@@ -7,19 +7,23 @@ import torch
 
 from lab import kinds
 from lab.catalogue import announcements
+from lab.catalogue.entry_runs import entry
 from lab.catalogue.shipped import has_table, shipped_table
 from lab.errors import ArgumentError
 from lab.run import Run
 from lab.spec import from_json, key, needs
 from lab.store import SHIPPED, Store
 from lab.tasks import Text
-from lab.widgets.language_models import models_of
 
 FIGURES = {
     "transformers/fig15": {"task": "shakespeare char"},
     "hypernetwork/fig6": {},
     "activations/table1": {"family": "gpt_neo", "method": ("relu", "gelu", "learnable_gelu")},
 }
+
+
+def models_of(name, scale, **asked):
+    return entry(name, scale).runs(**asked)
 
 
 WRONG = [

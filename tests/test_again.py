@@ -1,0 +1,129 @@
+"""Runs of figures one by one, and a run again with another function: `lab.entry`, `lab.train(like=)`, `lab.fit`."""
+
+import numpy as np
+import pandas as pd
+import plotly.express as px
+import pytest
+import torch
+from torch import nn
+
+import lab
+from lab.catalogue.registry import entry
+from lab.spec import replace
+from lab.store import Store
+
+QUIET = {"scale": "smoke", "progress": False}
+
+
+def test_the_runs_of_an_entry_are_those_of_its_figure(store_folder):
+    planned = lab.entry("simplicity/fig30", "smoke")
+    wanted = [spec for _, spec in entry("simplicity/fig30").plan("smoke", 1)]
+    untrained = planned.runs(by="prefactor", trained=False)
+    assert [run.spec for run in untrained.values()] == wanted and list(untrained) == ["0.1", "1.0", "8.0"]
+    assert not list(Store().results()), "nothing is trained before it is asked for"
+    runs = planned.runs(by="prefactor", prefactor=(0.1, 8.0), progress=False)
+    assert [run.spec for run in runs.values()] == [wanted[0], wanted[2]] and len(list(Store().results())) == 2
+    assert all(len(run.accuracy) for run in runs.values())
+    assert planned.labels["prefactor"].tolist() == [0.1, 1.0, 8.0]
+
+
+def test_several_seeds_of_an_entry_are_told_apart():
+    planned = lab.entry("simplicity/fig30", "smoke", seeds=2)
+    assert planned.labels["seed"].tolist() == [0, 1] * 3
+    with pytest.raises(lab.ArgumentError, match="several runs are 0.1"):
+        planned.runs(by="prefactor", trained=False)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"name": "simplicity/fig99"}, "unknown figure 'simplicity/fig99'"),
+        ({"name": "simplicity/fig10"}, "nothing is trained for simplicity/fig10"),
+        ({"scale": "tiny"}, "unknown scale 'tiny'"),
+        ({"seeds": 0}, "seeds=0"),
+    ],
+)
+def test_an_entry_without_such_runs_is_refused(asked, said):
+    with pytest.raises(lab.ArgumentError, match=said):
+        lab.entry(**{"name": "simplicity/fig30", "scale": "smoke"} | asked)
+
+
+RUNS = {  # a run of each kind that has a function, and where its spec has it
+    "sequences": (lambda: lab.train("memorize", seeds=1, **QUIET)[0], "mlp"),
+    "a table": (lambda: lab.train("ab mod 5", seeds=1, **QUIET)[0], "phi"),
+    "a text": (lambda: lab.train("moby_dick", seeds=1, **QUIET)[0], "mlp"),
+    "SRAVEN": (lambda: lab.train(lab.tasks.Sraven(features=1), seeds=1, **QUIET)[0], "mlp"),
+}
+
+
+@pytest.mark.parametrize("kind", RUNS)
+def test_a_run_is_trained_again_with_another_function(kind, store_folder):
+    make, place = RUNS[kind]
+    run = make()
+    (again,) = lab.train(like=run, phi="tanh", progress=False)
+    assert again.spec == replace(run.spec, model=replace(run.spec.model, **{place: "tanh"})), "all else is as it was"
+    assert not np.array_equal(again.loss, run.loss)
+    (same,) = lab.train(like=run, progress=False)
+    assert same.key == run.key
+
+
+def test_what_else_is_given_of_a_run_takes_effect(store_folder):
+    run = lab.train("ab mod 5", seeds=1, **QUIET)[0]
+    several = lab.train(like=run, phi="tanh", seeds=2, width=6, layers=1, rate=0.5, trajectory=2, progress=False)
+    assert [one.spec.seed for one in several] == [0, 1]
+    spec = several[0].spec
+    assert (spec.model.width, spec.model.layers, spec.recipe.rate) == (6, 1, 0.5)
+    steps, weights = several[0].trajectory
+    assert list(steps) == list(range(0, spec.recipe.last + 1, 2)) and len(weights) == len(steps)
+
+
+REFUSED = {
+    "like= has the run's own task": {"task": "copy", "like": True},
+    "give phi=, to take": {"mlp": "relu", "like": True},
+    "phi= goes with like=": {"task": "copy", "phi": "relu"},
+    "like='copy': give a run": {"like": "copy"},
+    "task=None": {},
+    "only models of tables remember": {"task": "memorize", "trajectory": 2},
+}
+
+
+@pytest.mark.parametrize("said", REFUSED)
+def test_what_does_not_go_together_is_refused(said, store_folder):
+    given = REFUSED[said] | QUIET
+    if given.get("like") is True:
+        given["like"] = lab.train("ab mod 5", seeds=1, **QUIET)[0]
+    with pytest.raises(lab.ArgumentError, match=said):
+        lab.train(**given)
+
+
+class Tables(nn.Module):
+    """The next token from the last one alone."""
+
+    def __init__(self, size):
+        super().__init__()
+        self.table = nn.Embedding(size, size)
+
+    def forward(self, ids):
+        return self.table(ids)
+
+
+def test_a_model_from_elsewhere_is_trained_as_a_run_was(store_folder):
+    run = lab.train("memorize", seeds=1, **QUIET)[0]
+    size = len(lab.tasks.load("memorize").vocabulary)
+    torch.manual_seed(0)
+    tables = [lab.fit(Tables(size), run, seed).assign(method=name) for name in ("a", "b") for seed in range(2)]
+    assert all(table["step"].tolist() == run.steps.tolist() for table in tables)
+    drawn = lab.plot(pd.concat(tables))
+    means = {trace.name: trace.y for trace in drawn.data if trace.name in ("a", "b") and len(trace.x) == len(run.steps)}
+    for name, several in (("a", tables[:2]), ("b", tables[2:])):
+        mean = 100 * np.mean([table["accuracy"] for table in several], axis=0)
+        assert means[name] == pytest.approx(mean)
+    with pytest.raises(lab.ArgumentError, match="give a run on an algorithmic task"):
+        lab.fit(Tables(size), lab.train("ab mod 5", seeds=1, **QUIET)[0])
+    with pytest.raises(lab.ArgumentError, match="a table is drawn where it has seed, step"):
+        lab.plot(pd.DataFrame({"x": [1]}))
+
+
+def test_a_figure_of_plotly_keeps_what_it_shows():
+    line = px.line(x=[1, 2], y=[3, 4])
+    assert list(lab.plot(line).data[0].y) == [3, 4]

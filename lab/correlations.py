@@ -41,9 +41,9 @@ def apart(first: Estimate, second: Estimate) -> Estimate:
 
 
 def _ranks(*sides: Iterable[float]) -> list[np.ndarray]:
-    from scipy.stats import rankdata
+    import pandas as pd
 
-    return [rankdata(np.asarray(list(side), float)) for side in sides]
+    return [pd.Series(list(side), dtype=float).rank().to_numpy() for side in sides]
 
 
 def _correlation(x: np.ndarray, y: np.ndarray, over: str, spearman: bool) -> Estimate:

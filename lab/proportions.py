@@ -10,15 +10,15 @@ from lab.estimates import Estimate, missing
 
 def proportion(hits: int, n: int, over: str) -> Estimate:
     """A share, 0 to 1, with the exact interval of Clopper and Pearson."""
-    from scipy.stats import binomtest
+    from scipy.special import betaincinv
 
     if not n:
         return missing(over)
-    test = binomtest(hits, n)
 
     def interval(level: float) -> tuple[float, float]:
-        low, high = test.proportion_ci(level)
-        return low, high
+        low = betaincinv(hits, n - hits + 1, (1 - level) / 2) if hits else 0.0
+        high = betaincinv(hits + 1, n - hits, (1 + level) / 2) if hits < n else 1.0
+        return float(low), float(high)
 
     return Estimate(hits / n, interval, n, over, over)
 

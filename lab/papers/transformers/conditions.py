@@ -55,7 +55,8 @@ def unlike_paper(table: pd.DataFrame) -> dict[str, str]:
 
 def comparable(table: pd.DataFrame) -> list[str]:
     """Tasks that are learned in a setting that can be the paper's."""
-    return [task for task in learned_tasks(table) if task not in unlike_paper(table)]
+    unlike = unlike_paper(table)
+    return [task for task in learned_tasks(table) if task not in unlike]
 
 
 def left_trivial(table: pd.DataFrame) -> bool:

@@ -132,12 +132,13 @@ def _as_steady(table: pd.DataFrame) -> Verdict:
 
 def _curves(table: pd.DataFrame) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """For each restart that has both: knots of the linear function, its values, those of the cubic one there."""
+    x, values = table["x"].to_numpy(), table["value"].to_numpy()
+    rows = table.groupby(["restart", "method"]).indices
     triples = []
-    for _, rows in table.groupby("restart"):
-        line, cubic = (rows[rows["method"] == kind] for kind in ("linear", "cubic"))
-        if len(line) and len(cubic):
-            x = line["x"].to_numpy()
-            triples.append((x, line["value"].to_numpy(), np.interp(x, cubic["x"], cubic["value"])))
+    for restart in sorted({restart for restart, _ in rows}):
+        line, cubic = (rows.get((restart, kind)) for kind in ("linear", "cubic"))
+        if line is not None and cubic is not None:
+            triples.append((x[line], values[line], np.interp(x[line], x[cubic], values[cubic])))
     return triples
 
 

@@ -50,13 +50,16 @@ def delta(table: pd.DataFrame) -> pd.DataFrame:
     """
     if lacking := sorted({*table["task"]} - {*table.loc[table["architecture"] == BASELINE, "task"]}):
         raise LabError(f"the table lacks the baseline of {', '.join(lacking)}; differences need one run of it at least")
-    runs = table.pivot(index=["task", "seed"], columns="architecture", values="accuracy")
-    rows = []
-    for architecture in _ordered(set(runs.columns) - {BASELINE}):
-        present = table.loc[table["architecture"] == architecture, ["task", "seed"]]
-        for task in _ordered(set(present["task"])):
-            seeds = present.loc[present["task"] == task, "seed"]
-            pairs = 100 * (runs[architecture] - runs[BASELINE]).loc[task].loc[seeds].to_numpy(float)
+    if table.duplicated(["architecture", "task", "seed"]).any():
+        raise ValueError("two runs of one architecture, task and seed")
+    rows, learned = [], table[table["architecture"] != BASELINE]
+    base = table[table["architecture"] == BASELINE].set_index(["task", "seed"])["accuracy"]
+    base = base.reindex(pd.MultiIndex.from_frame(learned[["task", "seed"]]))
+    all_pairs = 100 * (learned["accuracy"].to_numpy(float) - base.to_numpy(float))
+    places = learned.groupby(["architecture", "task"], sort=False).indices
+    for architecture in _ordered(set(learned["architecture"])):
+        for task in _ordered({task for of, task in places if of == architecture}):
+            pairs = all_pairs[places[architecture, task]]
             gains = pairs[np.isfinite(pairs)].round(9)  # equal accuracies differ by 0, not by float64 rounding
             mean, half = (gains.mean().round(9), half_width(gains)) if len(gains) else (np.nan, np.nan)
             error = gains.std(ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else np.nan

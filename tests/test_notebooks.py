@@ -93,8 +93,9 @@ def test_it_needs_nothing_but_what_is_public(name):
         for alias in node.names
         if alias.name.partition(".")[0] == "lab"
     ]
-    reached = {tuple(ast.unparse(node).split(".")) for node in nodes if isinstance(node, ast.Attribute)}
-    for parts in sorted(parts for parts in reached if parts[0] == "lab"):
+    words = {ast.unparse(node) for node in nodes if isinstance(node, ast.Attribute)}
+    reached = {tuple(word.split(".")) for word in words if re.fullmatch(r"lab(\.\w+)+", word)}
+    for parts in sorted(reached):
         package = ".".join(parts[:2])
         imported.append((package, parts[2]) if package in PUBLIC and len(parts) > 2 else ("lab", parts[1]))
     for package, public in imported:

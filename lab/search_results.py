@@ -115,7 +115,7 @@ def gain_in_words(gain: Mapping[str, Any]) -> str:
             continue
         low, high = gain.get(f"low_{at}"), gain.get(f"high_{at}")
         ends = "without an interval" if low is None else f"[{low:.3g}, {high:.3g}]"
-        clear = low is None or low > 0 or high < 0
+        clear = low is None or high is None or low > 0 or high < 0
         word = "a gain" if mean > 0 else "a loss" if mean < 0 else "no difference"
         size = f" of {abs(mean):.3g} {gain.get('unit', '')}".rstrip()
         parts.append(f"{word}{size} {ends} {when}{'' if clear else ', which seeds alone would explain'}")

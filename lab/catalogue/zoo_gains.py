@@ -73,7 +73,7 @@ def gain(phi: Spline, plain: dict, store: Store | None = None) -> dict:
     if not measurements:
         return NOTHING
     where, both, steps = max(measurements, key=lambda row: (row[2], row[1]["mean"].n))
-    numbers = {}
+    numbers: dict[str, float] = {}
     for at in ENDS:
         named = zip(("gain", "low", "high"), (both[at].effect, *both[at].interval(LEVEL)), strict=True)
         numbers |= {f"{name}_{at}": round(value, 2) + 0.0 for name, value in named}  # + 0: no -0.0

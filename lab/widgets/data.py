@@ -68,7 +68,7 @@ class DataExplorer(Explorer):
 def _columns(data: Data) -> Mapping[str, Tensor]:
     """The inputs by name: columns of a table one by one, else all values of an input together."""
     parts = {"": data.inputs} if isinstance(data.inputs, Tensor) else dict(data.inputs)
-    columns = {}
+    columns: dict[str, Tensor] = {}
     for name, part in parts.items():
         if part.ndim == 2 and part.is_floating_point() and part.shape[1] <= MOST:
             names = data.columns or [f"{name or 'input'} {number}" for number in range(part.shape[1])]

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # columns that say which function a row is of, in the order of its name
-LABELS = ("task", "set", "mode", "family", "line", "spectral", "method", "start", "search", "restart", "layer")
-LABELS += ("layers", "width", "degree")
+LABELS: tuple[str, ...] = ("task", "set", "mode", "family", "line", "spectral", "method", "start", "search", "restart")
+LABELS += ("layer", "layers", "width", "degree")
 NUMBERED = ("search", "restart", "layer", "layers", "width", "degree")
 MOST = 60  # functions in a menu
 

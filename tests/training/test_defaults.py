@@ -41,12 +41,12 @@ def models(folder):
     result = lab.compare(data, own.mlp, nn.GELU, {"a": None, "b": nn.Softplus()}, seeds=1, **given)
     found = lab.search(data, model=own.mlp, replace=nn.GELU, models=2, **given)
     restarts = lab.search(data, model=own.mlp, replace=nn.GELU, by="episodes", episodes=2, restarts=1, **given)
-    return [*result.model("b").parameters(), found.spline.values, restarts.spline.values]
+    return lambda: [*result.model("b").parameters(), found.spline.values, restarts.spline.values]
 
 
 def runs(folder):
     trained = [lab.train(task, seeds=1, scale="smoke", store=Store(folder), progress=False)[0] for task in TASKS]
-    return [tensor for run in trained for _, tensor in sorted(run._stored[1].items())]
+    return lambda: [tensor for run in trained for _, tensor in sorted(run._stored[1].items())]
 
 
 TASKS, DATA = ("memorize", "ab mod 5"), own.signs()
@@ -54,7 +54,7 @@ TASKS, DATA = ("memorize", "ab mod 5"), own.signs()
 
 @pytest.fixture(scope="module")
 def usual(tmp_path_factory):
-    return {call: [t.detach().clone() for t in call(tmp_path_factory.mktemp("usual"))] for call in (models, runs)}
+    return {call: [t.detach().clone() for t in call(tmp_path_factory.mktemp("usual"))()] for call in (models, runs)}
 
 
 @pytest.mark.filterwarnings("ignore:Anomaly Detection has been enabled")
@@ -65,5 +65,5 @@ def test_the_same_bits_whatever_is_set(call, name, usual, tmp_path):
         state = torch.is_grad_enabled(), torch.get_default_dtype(), torch.get_default_device()
         trained = call(tmp_path)
         assert (torch.is_grad_enabled(), torch.get_default_dtype(), torch.get_default_device()) == state
-    for one, other in zip(trained, usual[call], strict=True):
+    for one, other in zip(trained(), usual[call], strict=True):
         assert one.dtype == other.dtype and one.device == other.device and bool((one.detach() == other).all())

@@ -11,6 +11,7 @@ from scipy import stats
 from lab.catalogue.build import figure
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
+from lab.estimates import ALIKE
 from lab.kinds import check_run as check_rows
 from lab.papers.simplicity.grokking.settings import LEARNED
 from lab.papers.simplicity.images.settings import RELU
@@ -132,7 +133,8 @@ def test_relu_is_trained_as_in_the_figures_of_the_image_sets():
 
 
 def test_of_several_searches_each_is_a_unit():
-    """Five searches for each objective, whose means are known: Welch's t of these means, and not of fifty runs."""
+    """Five searches for each objective, whose means are known: Welch's t of these means, and not of fifty runs; and the
+    noise of 10,000 test images."""
     generator = np.random.default_rng(0)
     rows = [
         {"method": method, "search": search, "seed": seed, "accuracy": center + jump + noise, "diverged": False}
@@ -145,8 +147,11 @@ def test_of_several_searches_each_is_a_unit():
     estimate = next(claim for claim in claims.TABLE3 if claim.name == "train").measure(table).estimate
     means = 100 * table.groupby(["method", "search"])["accuracy"].mean()
     found = stats.ttest_ind(means["val"], means["train"]).confidence_interval(0.95)  # variances alike: pooled
-    assert estimate.covers == "searches and seeds" and estimate.n == 5
-    assert estimate.interval(0.95) == pytest.approx((found.low, found.high), abs=1e-6)
+    assert estimate.covers == "searches and seeds, and the rows of the test split" and estimate.n == 5
+    percent = means.groupby("method").mean()[["val", "train"]]
+    images = 1.959964 * (ALIKE * sum(one * (100 - one) for one in percent) / 10_000) ** 0.5
+    low, high = (np.hypot(end - estimate.effect, images) for end in (found.low, found.high))
+    assert estimate.interval(0.95) == pytest.approx((estimate.effect - low, estimate.effect + high), abs=1e-4)
 
 
 def test_the_searches_of_a_night_have_nothing_in_common_but_their_setting():

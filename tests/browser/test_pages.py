@@ -325,7 +325,8 @@ def test_names_stand_above_a_narrow_plot_below_its_buttons_and_can_be_read_in_th
     expect(buttons).to_have_css("opacity", "0")
     page.locator(".js-plotly-plot").hover()
     expect(buttons).to_have_css("opacity", "1")
-    assert buttons.evaluate(BOX)["bottom"] <= names["top"] + 4 and names["bottom"] <= inside["top"] + 1
+    first = page.locator(".legendtext").first.evaluate(BOX)
+    assert buttons.evaluate(BOX)["bottom"] <= first["top"] and names["bottom"] <= inside["top"] + 1
     for part, expected in ((".xtick text", "rgb(221, 221, 221)"), (".legendtext", "rgb(221, 221, 221)")):
         assert page.locator(part).first.evaluate("node => getComputedStyle(node).fill") == expected
     ground = page.locator(".main-svg").first.evaluate("node => getComputedStyle(node).backgroundColor")

@@ -90,8 +90,8 @@ def draw(
             )
     if constant is not None and np.isfinite(constant):
         level = (100 if percent else 1) * constant
-        reached.append([level])
-        ended.append([level])
+        reached.append(np.array([level]))
+        ended.append(np.array([level]))
         line = {"color": INK, "width": 1, "dash": "dash"}
         figure.add_scatter(x=[None], y=[None], mode="lines", line=line, name=f"{CONSTANT}: {level:.3g}", row=1, col=1)
         figure.add_hline(level, line=line)

@@ -107,7 +107,7 @@ def draw_restarts(figure: go.Figure, functions: pd.DataFrame, at: tuple[int, int
             col=at[1],
         )
     shares = ", ".join(share for _, share in sorted(accuracies))
-    above(figure, f"validation accuracy: {shares} %", *at, side="right", size=SIZE - 2)
+    above(figure, f"val: {shares} %", *at, side="right", size=SIZE - 2)
     figure.update_yaxes(visible=False, secondary_y=True, row=at[0], col=at[1])
 
 

@@ -21,10 +21,10 @@ from report import heading, machine, publish, table_parser
 from lab.papers.transformers.language.settings import TEXTS, deeper, language
 from lab.papers.transformers.language.texts import changes
 from lab.papers.transformers.settings import BASELINE, MLP, Setting
-from lab.plots.style import task_title
 from lab.run import Run, complete
 from lab.spec import RunSpec, replace
 from lab.store import Store
+from lab.tasks.titles import task_title
 
 RATES = (0.001, 0.002, 0.004)
 FINER = {"shakespeare gpt2": (0.001, 0.0015, 0.002)}  # .002 learns, but one seed in three late

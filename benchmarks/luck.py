@@ -18,11 +18,11 @@ from report import heading, machine, publish, table_parser
 
 from lab.nonlinearity.op import kernel_name
 from lab.papers.transformers.settings import setting
-from lab.plots.style import task_title
 from lab.run import Run, complete
 from lab.spec import replace
 from lab.statistics import half_width
 from lab.store import Store
+from lab.tasks.titles import task_title
 
 TASKS = ("memorize", "addmod", "add")
 

@@ -13,7 +13,6 @@ from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import with_own
 from lab.papers.transformers.individual_tasks.figures import mlp_inputs
 from lab.papers.transformers.settings import setting
-from lab.plots.style import task_title
 from lab.probes.profile import Received, profile, received
 from lab.resolve import resolve
 from lab.run import Run
@@ -21,6 +20,7 @@ from lab.scale import COMMON
 from lab.spec import needs
 from lab.store import Store
 from lab.tasks import NAMES
+from lab.tasks.titles import task_title
 from lab.training.fleet import build
 
 if TYPE_CHECKING:

@@ -25,8 +25,8 @@ from math import inf, isnan, nan
 from typing import TYPE_CHECKING
 
 from lab.estimates import Estimate, envelope, missing
-from lab.plots.style import task_title
 from lab.statistics import LEVEL
+from lab.tasks.titles import task_title
 
 if TYPE_CHECKING:
     import pandas as pd

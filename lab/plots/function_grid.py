@@ -9,7 +9,8 @@ import numpy as np
 
 from lab.plots.caption import set_reading
 from lab.plots.panels import above, grid, name_axes, place
-from lab.plots.style import GREY, METHOD_COLOURS, SIZE, task_title
+from lab.plots.style import GREY, METHOD_COLOURS, SIZE
+from lab.tasks.titles import task_title
 from lab.tasks.trivial import learned
 
 if TYPE_CHECKING:  # imported where a figure is drawn

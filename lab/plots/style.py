@@ -115,17 +115,6 @@ DIVERGING = ((0.0, "#B35806"), (0.25, "#F1A340"), (0.5, "#FFFFFF"), (0.75, "#67A
 SEQUENTIAL = "Cividis"
 DELTA_RANGE = 40.0  # percentage points at which the diverging scale ends: the same in all matrices, so they compare
 
-TASK_TITLES = {  # the paper's spelling, in the order of its matrices
-    "memorize": "Memorize",
-    "addmod": "AddMod",
-    "add": "Add",
-    "addreversed": "AddReversed",
-    "mano": "Mano",
-    "haystack": "Haystack",
-    "copy": "Copy",
-    "parentheses": "Parentheses",
-}
-
 FONT = "Open Sans, Helvetica, Arial, sans-serif"
 INK, GRID = "#222222", "#E4E4E4"
 SOLID_INK = "#7A7A7A"  # of 3-D axes: no style sheet reaches them, so it can be read on a light and on a dark ground
@@ -229,27 +218,3 @@ def inks_against(names: Sequence[str]) -> dict[str, str]:
     spare = [ink for ink in SEQUENCE if ink not in colours.values()] or list(SEQUENCE)
     colours |= {name: spare[n % len(spare)] for n, name in enumerate(name for name in names if name not in colours)}
     return {name: colours[name] for name in names}
-
-
-TEXT_TITLES = {  # of texts, by the name of their data set
-    "shakespeare": "Shakespeare",
-    "moby_dick": "Moby-Dick",
-    "python_stdlib": "Python library",
-    "tinystories": "TinyStories",
-    "enwik8_clean": "Enwik8",
-    "code_search_net_java": "CSN-Java",
-    "code_search_net_python": "CSN-Python",
-}
-TOKEN_TITLES = {"char": "char", "gpt2": "GPT-2 BPE", "bpe": "own BPE"}
-
-
-def task_title(task: str) -> str:
-    """A task's name as figures spell it; names that the lab does not know stay as they are.
-
-    >>> task_title("addmod"), task_title("shakespeare char")
-    ('AddMod', 'Shakespeare, char')
-    """
-    corpus, _, tokens = task.partition(" ")
-    if corpus in TEXT_TITLES and tokens in TOKEN_TITLES:
-        return f"{TEXT_TITLES[corpus]}, {TOKEN_TITLES[tokens]}"
-    return TASK_TITLES.get(task, task)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from lab.nonlinearity.spline import Spline
-from lab.plots.style import BLUE, GREY, ORANGE, task_title
+from lab.plots.style import BLUE, GREY, ORANGE
 from lab.spec import RunSpec
+from lab.tasks.titles import task_title
 from lab.widgets.training import TrainingExplorer
 
 SEEDS = 2

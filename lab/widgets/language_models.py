@@ -10,10 +10,11 @@ from torch import nn
 from lab.errors import ArgumentError
 from lab.models.methods import method_of
 from lab.models.rotary_hyper import RotaryHyperModel
-from lab.plots.style import BLUE, GREY, ink_of, method_title, task_title
+from lab.plots.style import BLUE, GREY, ink_of, method_title
 from lab.run import Run
 from lab.spec import Learned, Shaped
 from lab.tasks import Text
+from lab.tasks.titles import task_title
 from lab.training.masked import MaskedText
 
 

@@ -19,13 +19,14 @@ from lab.papers.simplicity.defaults import TableSetting, of_table
 from lab.papers.transformers.defaults import named, of_sequences
 from lab.papers.transformers.settings import Setting
 from lab.plots.panels import ACCURACY, FULL, STEP
-from lab.plots.style import SEQUENCE, TEMPLATE, task_title
+from lab.plots.style import SEQUENCE, TEMPLATE
 from lab.resolve import resolve
 from lab.run import Run, Runs
 from lab.scale import COMMON, check_scale
 from lab.spec import Knots, OwnTask, Resolved, RunSpec, replace
 from lab.tasks import Task
 from lab.tasks.table import TableTask
+from lab.tasks.titles import task_title
 from lab.training.fleet import Fleet
 from lab.training.live import Live
 from lab.widgets.drawn import Drawn, curves, heading_of

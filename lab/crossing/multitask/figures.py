@@ -14,10 +14,10 @@ from lab.papers.claims import Verdict
 from lab.papers.entry import Entry, Planned
 from lab.papers.transformers.settings import BASELINE, MLP, setting
 from lab.plots.caption import signed
-from lab.plots.style import task_title
 from lab.run import Run
 from lab.spec import Learned
 from lab.statistics import LEVEL
+from lab.tasks.titles import task_title
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,8 +8,9 @@ from lab.crossing import points
 from lab.plots import functions_by_method
 from lab.plots.caption import set_reading
 from lab.plots.panels import grid, place
-from lab.plots.style import methods_of, task_title
+from lab.plots.style import methods_of
 from lab.statistics import INTERVAL
+from lab.tasks.titles import task_title
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd

@@ -13,7 +13,8 @@ from lab.papers.transformers.compatibility.matrix import PAPER, compare, delta, 
 from lab.papers.transformers.individual_tasks import plots as curves
 from lab.plots import function_grid as shapes
 from lab.plots.caption import EDGE, GLYPH, captioned, reading, signed, true_minus, wrap
-from lab.plots.style import DIVERGING, METHOD_COLOURS, METHOD_SYMBOLS, TASK_TITLES, faded, task_title
+from lab.plots.style import DIVERGING, METHOD_COLOURS, METHOD_SYMBOLS, faded
+from lab.tasks.titles import TASK_TITLES, task_title
 from tests.papers import tables
 
 DIED = {("add", "baseline", 1), ("add", "baseline", 2), ("mano", "ours MLP", 0)}

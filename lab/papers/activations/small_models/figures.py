@@ -65,7 +65,7 @@ def notes(scale: str) -> list[str]:
         "RoBERTa hardly learns more than how frequent characters are (3.15 nats); it learns from 24 of the 160"
         " characters of a window, and has to find where the neighbours of each are. Tried on val: 2,400 steps; rates of"
         " .002 and .008; initial weights of standard deviation .125, not .02 (3.10 nats, at rates of .002 and .004);"
-        " with these, positions that begin as sinusoids (3.07)"
+        " with these, positions that begin as sinusoids (3.07)",
     ]
     return [
         *(hardly if scale == "laptop" else []),

@@ -9,8 +9,9 @@ import numpy as np
 from lab.papers.transformers.compatibility.matrix import delta
 from lab.plots.caption import set_reading, signed
 from lab.plots.panels import above, grid
-from lab.plots.style import GREY, METHOD_SYMBOLS, SIZE, colour, faded, task_title
+from lab.plots.style import GREY, METHOD_SYMBOLS, SIZE, colour, faded
 from lab.statistics import INTERVAL
+from lab.tasks.titles import task_title
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd

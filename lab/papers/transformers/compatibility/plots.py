@@ -12,8 +12,9 @@ import pandas as pd
 from lab.papers.transformers.compatibility.matrix import PAPER, PAPER_SOURCE, best, clear, compare, delta, square
 from lab.plots.caption import counted, set_reading, signed
 from lab.plots.panels import above, colour_bar
-from lab.plots.style import CELL_INK, DELTA_RANGE, DIVERGING, GREY, SIZE, TEMPLATE, cell_ink, task_title
+from lab.plots.style import CELL_INK, DELTA_RANGE, DIVERGING, GREY, SIZE, TEMPLATE, cell_ink
 from lab.statistics import INTERVAL
+from lab.tasks.titles import task_title
 from lab.tasks.trivial import learned
 
 if TYPE_CHECKING:  # imported where a figure is drawn

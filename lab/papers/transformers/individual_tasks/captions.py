@@ -10,8 +10,8 @@ from lab.papers.transformers.claims import gain
 from lab.papers.transformers.conditions import learned_tasks, unlike_paper
 from lab.papers.transformers.settings import MLP, TRAINED_TO
 from lab.plots.caption import signed
-from lab.plots.style import task_title
 from lab.statistics import LEVEL
+from lab.tasks.titles import task_title
 from lab.tasks.trivial import learned
 
 if TYPE_CHECKING:

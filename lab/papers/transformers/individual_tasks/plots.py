@@ -21,16 +21,9 @@ from lab.papers.transformers.individual_tasks.traces import (
 from lab.papers.transformers.settings import SEARCHED_TO, TRAINED_TO
 from lab.plots.caption import interval_note, set_reading
 from lab.plots.panels import ACCURACY, FULL, STEP, band, grid, name_axes, percent_whiskers, place
-from lab.plots.style import (
-    GREY,
-    METHOD_SYMBOLS,
-    SIZE,
-    TEMPLATE,
-    colour,
-    methods_of,
-    task_title,
-)
+from lab.plots.style import GREY, METHOD_SYMBOLS, SIZE, TEMPLATE, colour, methods_of
 from lab.statistics import diverged, over_seeds
+from lab.tasks.titles import task_title
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.plots.panels import above
-from lab.plots.style import BLACK, GREY, METHOD_COLOURS, SIZE, colour, faded, task_title
+from lab.plots.style import BLACK, GREY, METHOD_COLOURS, SIZE, colour, faded
 from lab.statistics import diverged
+from lab.tasks.titles import task_title
 from lab.tasks.trivial import learned, trivial
 
 if TYPE_CHECKING:  # imported where a figure is drawn

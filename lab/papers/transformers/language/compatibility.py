@@ -15,8 +15,8 @@ from lab.papers.transformers.language.settings import NAMES, SEEDS, TEXTS, langu
 from lab.papers.transformers.origin import origin as algorithmic
 from lab.papers.transformers.settings import BASELINE, Setting
 from lab.plots.caption import signed
-from lab.plots.style import task_title
 from lab.run import Run
+from lab.tasks.titles import task_title
 
 if TYPE_CHECKING:
     import pandas as pd

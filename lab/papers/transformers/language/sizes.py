@@ -26,10 +26,10 @@ from lab.papers.transformers.language.settings import (
 from lab.papers.transformers.language.texts import changes
 from lab.papers.transformers.settings import ATTENTION, BASELINE, BOTH, MLP, Setting
 from lab.plots.caption import counted, signed
-from lab.plots.style import task_title
 from lab.resolve import resolve
 from lab.run import Run
 from lab.spec import Knots, Learned, replace
+from lab.tasks.titles import task_title
 
 if TYPE_CHECKING:
     import pandas as pd

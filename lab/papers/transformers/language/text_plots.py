@@ -11,8 +11,9 @@ from lab.papers.transformers.language.measures import losses_by_method, perplexi
 from lab.papers.transformers.settings import BASELINE, MLP
 from lab.plots.caption import interval_note, set_reading, signed
 from lab.plots.panels import STEP, above, grid, place
-from lab.plots.style import GREY, SIZE, colour, faded, methods_of, task_title
+from lab.plots.style import GREY, SIZE, colour, faded, methods_of
 from lab.statistics import LEVEL, over_seeds
+from lab.tasks.titles import task_title
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd

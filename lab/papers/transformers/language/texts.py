@@ -19,10 +19,10 @@ from lab.papers.transformers.language.measures import (
 from lab.papers.transformers.language.settings import FROM_GELU, NAMES, SEEDS, TEXTS, language, origin
 from lab.papers.transformers.settings import ATTENTION, BASELINE, BOTH, MLP, Setting
 from lab.plots.caption import signed
-from lab.plots.style import task_title
 from lab.run import Run
 from lab.spec import Learned, SearchSpec, replace
 from lab.statistics import LEVEL
+from lab.tasks.titles import task_title
 
 if TYPE_CHECKING:
     import pandas as pd

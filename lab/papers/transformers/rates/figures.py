@@ -20,10 +20,10 @@ from lab.papers.transformers.rates.choice import TEST, VAL, at_best, at_printed,
 from lab.papers.transformers.settings import BASELINE, MLP, printed_rate, setting
 from lab.papers.transformers.sweep import SEEDS
 from lab.plots.caption import signed
-from lab.plots.style import task_title
 from lab.run import Run
 from lab.spec import replace
 from lab.statistics import LEVEL
+from lab.tasks.titles import task_title
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -163,8 +163,9 @@ class Comparison:
     def _constant(self, metric: str, split: str) -> float | None:
         """What the answer scores on a split that is best for the training split and always the same."""
         measure = self.data.loss if metric == "loss" else self.data.metrics[metric]
-        targets = [self.data.split(name)[1] for name in ("train", split)]
-        return constant_score(measure, *targets, len(self.data.classes) if self.data.is_classification else 0)
+        learned, targets = (self.data.split(name)[1] for name in ("train", split))
+        classes = len(self.data.classes) if self.data.is_classification else 0
+        return constant_score(measure, learned, targets, classes)
 
     def __repr__(self) -> str:
         first = self.functions[0]

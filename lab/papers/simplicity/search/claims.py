@@ -42,10 +42,9 @@ def _gain(ours: str, base: str) -> Measure:
 
 
 def _as_good(one: str, other: str) -> Measure:
-    bounds = {"above": -NEAR, "below": NEAR, "refuted_below": -FAR, "refuted_above": FAR}
-
     def measure(table: pd.DataFrame) -> Verdict:
-        return Verdict(_difference(table, one, other), unit=POINTS, **bounds)
+        difference = _difference(table, one, other)
+        return Verdict(difference, above=-NEAR, below=NEAR, refuted_below=-FAR, refuted_above=FAR, unit=POINTS)
 
     return measure
 

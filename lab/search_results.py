@@ -38,9 +38,9 @@ class LearnedFunctions(Stored, ABC):
     @property
     def notes(self) -> tuple[str, ...]:
         """What one should know of it, a line each."""
-        told = self._stored[2]
-        share = told.get("beyond")
-        return (*told.get("said", ()), *([beyond_knots("its models", share, self.spec)] if is_much(share) else ()))
+        notes = self._stored[2]
+        share = notes.get("beyond")
+        return (*notes.get("said", ()), *([beyond_knots("its models", share, self.spec)] if is_much(share) else ()))
 
     @property
     @abstractmethod

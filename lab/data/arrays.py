@@ -117,11 +117,11 @@ def plain(content: np.ndarray) -> np.ndarray:
     return np.array(numbers).reshape(content.shape)
 
 
-def lost(values: np.ndarray) -> np.ndarray:
+def indistinct_columns(values: np.ndarray) -> np.ndarray:
     """In which columns float32 cannot tell apart what float64 does: its rounding is a hundredth of their spread or
     more.
 
-    >>> lost(np.array([[-4e5, 0.0], [-4e5 + 0.05, 0.05]]))
+    >>> indistinct_columns(np.array([[-4e5, 0.0], [-4e5 + 0.05, 0.05]]))
     array([ True, False])
     """
     if values.dtype != np.float64 or len(values) < 2:
@@ -156,8 +156,8 @@ def counts_rows(values: np.ndarray) -> bool:
 
 def _numbering(columns: Mapping[str, Any]) -> tuple[str, ...]:
     """A line where some of these number the rows: they are read as they are."""
-    found = [name for name, values in columns.items() if is_numbering(name, values) or counts_rows(np.asarray(values))]
-    return (f"what numbers the rows is among the inputs: {', '.join(found)}",) if found else ()
+    names = [name for name, values in columns.items() if is_numbering(name, values) or counts_rows(np.asarray(values))]
+    return (f"what numbers the rows is among the inputs: {', '.join(names)}",) if names else ()
 
 
 def _tensor(values: Any, name: str, key: str | None = None) -> tuple[Tensor, str]:
@@ -171,7 +171,7 @@ def _tensor(values: Any, name: str, key: str | None = None) -> tuple[Tensor, str
     if content.dtype == np.uint8 and content.max() > 1 and not (key or "").endswith(("ids", "mask")):
         return torch.from_numpy(content.astype(np.float32) / 255), "bytes were divided by 255"
     if content.dtype.kind in "fb" or (content.dtype == np.uint8 and key is None):
-        far = np.flatnonzero(lost(content)).tolist() if content.ndim == 2 else []
+        far = np.flatnonzero(indistinct_columns(content)).tolist() if content.ndim == 2 else []
         note = f"float32 cannot tell apart the numbers of column {far[0]}; subtract its mean" if far else ""
         return torch.from_numpy(np.array(content, dtype=np.float32, order="C")), note
     if content.dtype.kind == "u" and content.max(initial=0) > np.iinfo(np.int64).max:

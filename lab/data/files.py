@@ -82,9 +82,9 @@ def _columns(path: Path, encoding: str) -> Table:
     sep = max((usual, *SIGNS), key=first.count)
     said = "" if sep == usual else f"columns are separated by {SIGNS[sep]}"
     some = pd.read_csv(path, sep=sep, encoding=encoding, dtype=str, nrows=SEVERAL)
-    told = [decimal for name in some if (decimal := decimal_of(some[name].dropna()))]
-    commas, points = told.count(","), told.count(".")
-    if commas > points or (sep == ";" and not points and told):
+    decimals = [decimal for name in some if (decimal := decimal_of(some[name].dropna()))]
+    commas, points = decimals.count(","), decimals.count(".")
+    if commas > points or (sep == ";" and not points and decimals):
         said = ", ".join(filter(None, (said, "decimal commas")))
         return Table(pd.read_csv(path, sep=sep, encoding=encoding, dtype=str), (said,), True)
     return Table(pd.read_csv(path, sep=sep, encoding=encoding), (said,) if said else ())

@@ -167,15 +167,15 @@ def of_labelled(given: Mapping[str, Any], labelled: np.ndarray) -> dict[str, Any
     {'val': 0.5, 'test': array([1])}
     """
     check_type("splits", given, Mapping, "shares by name, as {'search': .2, 'val': .1, 'test': .1}")
-    place, kept = np.cumsum(labelled) - 1, dict(given)
+    place, splits = np.cumsum(labelled) - 1, dict(given)
     for name, part in given.items():
         if isinstance(part, Real):
             continue
         rows = _rows(name, part, len(labelled))
-        kept[name] = place[rows[labelled[rows]]]
-        if not len(kept[name]):
+        splits[name] = place[rows[labelled[rows]]]
+        if not len(splits[name]):
             raise ArgumentError(f"split {name!r} has no row with a label; leave it out, and it is drawn anew")
-    return kept
+    return splits
 
 
 def unseen(targets: Tensor, rows: Mapping[str, Tensor], classes: Sequence[str]) -> tuple[str, ...]:

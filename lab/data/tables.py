@@ -132,12 +132,12 @@ def _dates(inputs: pd.DataFrame, dates: str) -> tuple[pd.DataFrame, list[str]]:
     there are times, hour ("parts"); and a line."""
     import pandas as pd
 
-    found = {name: read for name in inputs if (read := _as_dates(inputs[name])) is not None}
-    if not found:
+    columns = {name: read for name in inputs if (read := _as_dates(inputs[name])) is not None}
+    if not columns:
         return inputs, []
-    names = [name + order for name, (_, order) in found.items()]
+    names = [name + order for name, (_, order) in columns.items()]
     made = {}
-    for name, (times, _) in found.items():
+    for name, (times, _) in columns.items():
         if dates == "ordinal":
             made[name] = (times - pd.Timestamp(0).as_unit(times.dt.unit)) / pd.Timedelta(days=1)
         elif dates == "parts":
@@ -150,7 +150,7 @@ def _dates(inputs: pd.DataFrame, dates: str) -> tuple[pd.DataFrame, list[str]]:
         "ordinal": "read as days since 1970",
         "parts": "read as year, month, day, weekday and hour, those that differ",
     }[dates]
-    return inputs.drop(columns=list(found)).assign(**made), [f"dates ({', '.join(names)}) were {what}"]
+    return inputs.drop(columns=list(columns)).assign(**made), [f"dates ({', '.join(names)}) were {what}"]
 
 
 def _as_dates(column: pd.Series) -> tuple[pd.Series, str] | None:
@@ -185,8 +185,8 @@ def _with_numbers(inputs: pd.DataFrame, commas: bool) -> tuple[pd.DataFrame, lis
     notes, made = [], {}
     known = {name: inputs[name][~_blank(inputs[name])] for name in inputs if not _is_number(inputs[name])}
     known = {name: there for name, there in known.items() if there.nunique() > 1 and not _is_bool(there)}
-    told = [] if commas else [decimal_of(there) for there in known.values()]
-    with_comma = commas or told.count(",") > told.count(".")
+    decimals = [] if commas else [decimal_of(there) for there in known.values()]
+    with_comma = commas or decimals.count(",") > decimals.count(".")
     for name, there in known.items():
         read = numerals(there, with_comma)
         if read is None:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lab.data.arrays import array, check_finite, is_missing, lost, plain
+from lab.data.arrays import array, check_finite, indistinct_columns, is_missing, plain
 from lab.data.measures import IGNORED
 from lab.data.numerals import numerals
 from lab.errors import ArgumentError, check_choice, check_whole
@@ -139,7 +139,7 @@ def _values(y: np.ndarray, kind: str | None, notes: tuple[str, ...]) -> Targets:
 
 def as_float32(values: Tensor) -> Tensor:
     """float64 values to predict as float32; ArgumentError where that loses what they differ in."""
-    if lost(values.numpy()).any():
+    if indistinct_columns(values.numpy()).any():
         raise ArgumentError(
             "float32 cannot tell apart the values of y; give y - y.mean(), or lab.Data.read, which shifts and scales"
         )

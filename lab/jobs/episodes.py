@@ -67,17 +67,17 @@ class EpisodeSearch(Work):
                     ended, done = True, done + members.steps
             if not ended:
                 wait(missing, store, partial(report, done))
-        results, told = [], []
+        results, remarks = [], []
         for runs in listed:
             stored = [store.load(run) for run in runs]
             results.append([result(run, s[0], s[2]) for run, s in zip(runs, stored, strict=True)])
-            told.append({name: stored[0][2][name] for name in ("beyond", "said") if name in stored[0][2]})
+            remarks.append({name: stored[0][2][name] for name in ("beyond", "said") if name in stored[0][2]})
         winner = best(results)
         weights = {name: torch.tensor(part.values) for name, part in learned[winner].items()}
         for restart, parts in enumerate(learned):
             weights |= {f"{name}@{restart}": torch.tensor(part.values) for name, part in parts.items()}
         history = state.arrays() | {"died": state.died, "stopped": state.stopped, "results": np.array(results)}
-        notes |= told[winner] | {"winner": winner, "seconds": notes["seconds"] + time.perf_counter() - start}
+        notes |= remarks[winner] | {"winner": winner, "seconds": notes["seconds"] + time.perf_counter() - start}
         store.save(spec, history, weights, notes)
         store.drop_checkpoint(job.specs)
         report(job.steps)

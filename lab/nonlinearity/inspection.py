@@ -36,19 +36,19 @@ class Beside:
     words: str
 
 
-def beside(model: nn.Module) -> list[Beside]:
+def activations_in_code(model: nn.Module) -> list[Beside]:
     """What the code of a model has of activations that are no module of it, each once.
 
     >>> class Calls(nn.Linear):
     ...     def forward(self, x):
     ...         return torch.relu(super().forward(x))
-    >>> [one.words for one in beside(nn.Sequential(Calls(1, 1)))]
+    >>> [one.words for one in activations_in_code(nn.Sequential(Calls(1, 1)))]
     ['Calls.forward calls relu']
     """
-    found: dict[Beside, None] = {}
+    activations: dict[Beside, None] = {}
     for module in model.modules():
         if isinstance(module, (nn.RNN, nn.RNNCell)) and (kind := kind_named(module.nonlinearity)):
-            found[Beside(kind, f"a torch.nn.{type(module).__name__} computes {kind}")] = None
+            activations[Beside(kind, f"a torch.nn.{type(module).__name__} computes {kind}")] = None
     for module in _one_a_class(model):
         name = type(module).__name__
         if not _is_own(type(module)) or is_activation(module):
@@ -65,8 +65,8 @@ def beside(model: nn.Module) -> list[Beside]:
                     if isinstance(held, nn.Module) and (kind := kind_of(held)):
                         words = f"{name}.{attribute}, a {type(value).__name__} of Python's, holds {type(held).__name__}"
                         reader.found[Beside(kind, words)] = None
-        found |= reader.found
-    return list(found)
+        activations |= reader.found
+    return list(activations)
 
 
 def unread(model: nn.Module, places: Sequence[Place]) -> list[Place]:
@@ -96,12 +96,12 @@ def _names(kind: type) -> set[str]:
     """Names and words in the code of a class and of the functions that it calls, without its `__init__`."""
     if kind in _known:
         return _known[kind]
-    names, seen = set[str](), set[CodeType]()
+    names, visited = set[str](), set[CodeType]()
 
     def read(code: CodeType, places: dict[str, Any]) -> None:
-        if code in seen:
+        if code in visited:
             return
-        seen.add(code)
+        visited.add(code)
         names.update(code.co_names, (word for word in code.co_consts if isinstance(word, str)))
         for inner in code.co_consts:
             if isinstance(inner, CodeType):
@@ -194,8 +194,8 @@ def _attribute(value: Any, name: str) -> Any:
         for held in (value._modules, vars(value)):
             if name in held:
                 return held[name]
-        found = inspect.getattr_static(type(value), name, UNKNOWN)
-        return getattr(found, "__func__", found) if not isinstance(found, property) else UNKNOWN
+        content = inspect.getattr_static(type(value), name, UNKNOWN)
+        return getattr(content, "__func__", content) if not isinstance(content, property) else UNKNOWN
     return getattr(value, name, UNKNOWN) if isinstance(value, ModuleType) else UNKNOWN
 
 
@@ -230,8 +230,8 @@ def what_there_is(model: nn.Module) -> str:
         patterns = [f"'*{attribute}'" for attribute in attributes if not attribute.isdigit()][:SHOWN]
         advice = f"; they can be named by a pattern: {' or '.join(patterns)}" if patterns else ""
         return f"its activations are {'; '.join(map(_listed, names.keys(), names.values()))}{advice}"
-    if found := beside(model):
-        said = ", ".join(dict.fromkeys(one.words for one in found))
+    if activations := activations_in_code(model):
+        said = ", ".join(dict.fromkeys(one.words for one in activations))
         return f"it has no activation modules: {said}, and that cannot be replaced from outside; {KEEP}"
     return "it has no activations"
 

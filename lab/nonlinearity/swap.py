@@ -27,7 +27,7 @@ from lab.nonlinearity.channels import ChannelSpline, LazyChannelSpline, channel_
 from lab.nonlinearity.checks import check_finite, check_single
 from lab.nonlinearity.elementwise import check_unmixed
 from lab.nonlinearity.functions import Called
-from lab.nonlinearity.inspection import KEEP, beside, unread, what_there_is
+from lab.nonlinearity.inspection import KEEP, activations_in_code, unread, what_there_is
 from lab.nonlinearity.named import NAMES
 from lab.nonlinearity.part import Function, as_function, as_module
 from lab.nonlinearity.scaled import ScaledSpline
@@ -186,12 +186,12 @@ def settle(model: nn.Module, places: Sequence[Place], functions: Sequence[nn.Mod
 def _by_name(model: nn.Module, places: Sequence[Place]) -> dict[Place, str]:
     """Places of transformers' modules that are never read, and the attribute whose name is read in their stead."""
     known = [place for place in places if type(place.parent).__module__.startswith("transformers.")]
-    found = {}
+    attributes = {}
     for place in unread(model, known) if known else ():
         named = (key for key, word in vars(place.parent).items() if "act" in key and isinstance(word, str))
         if attribute := next((key for key in named if getattr(place.parent, key) in _act2fn()), None):
-            found[place] = attribute
-    return found
+            attributes[place] = attribute
+    return attributes
 
 
 def _act2fn() -> Any:
@@ -206,7 +206,7 @@ def _unseen(model: nn.Module, places: Sequence[Place]) -> list[str]:
     named = _by_name(model, places)
     silent = [place for place in unread(model, places) if place not in named]
     kinds = {kind_of(place.activation) for place in places}
-    stays = [one.words for one in beside(model) if one.kind in kinds]
+    stays = [one.words for one in activations_in_code(model) if one.kind in kinds]
     said = f"{', '.join(stays)}, which stays as it is; {KEEP}"
     if silent:
         owner, names = type(silent[0].parent).__name__, listed([place.name for place in silent])
@@ -234,9 +234,9 @@ def _take_hooks(old: Any, new: nn.Module) -> None:
     if not _hooks(old):
         return
     for name in (*HOOKS, *KEPT):
-        before, own = getattr(old, name), getattr(new, name)
-        if own:  # of a module that counts its channels at its first call, which takes its own away
-            own.update(before)
+        before, hooks = getattr(old, name), getattr(new, name)
+        if hooks:  # of a module that counts its channels at its first call, which takes its own away
+            hooks.update(before)
         else:
             setattr(new, name, before)
     new._is_full_backward_hook = old._is_full_backward_hook

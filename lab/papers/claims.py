@@ -166,8 +166,8 @@ class Claim:
         return replace(verdict, reason=missing_here or verdict.reason, stand_in=stand_in)
 
 
-def text_in_place_of(named: str, own: Collection[str]) -> Condition:
-    """Whose texts a table has where they are not the paper's own, which are called `named`.
+def text_in_place_of(named: str, tasks: Collection[str]) -> Condition:
+    """Whose texts a table has where they are not the paper's own, which are called `named` and are in these tasks.
 
     >>> import pandas as pd
     >>> text_in_place_of("Moby-Dick", ["moby_dick char"])(pd.DataFrame({"task": ["shakespeare char"]}), "laptop")
@@ -175,7 +175,7 @@ def text_in_place_of(named: str, own: Collection[str]) -> Condition:
     """
 
     def stands_in(table: pd.DataFrame, scale: str) -> str:
-        others = [task_title(task) for task in table["task"].unique() if task not in own]
+        others = [task_title(task) for task in table["task"].unique() if task not in tasks]
         smaller = "" if scale == "paper" else ", and smaller models"
         return f"{', '.join(others)}{smaller} in place of {named}" if others else ""
 

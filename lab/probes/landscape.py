@@ -55,14 +55,14 @@ class Landscape:
     def again(self, **changes: object) -> Landscape:
         """The landscape of the same model, measures and checkpoints, with other arguments of `landscape`."""
         asked: dict[str, Any] = {"trajectory": self.checkpoints, "grid": len(self.x), **self.asked, **changes}
-        beside = self.beside if asked["trajectory"] is self.checkpoints else None
-        return _landscape(self.model, self.measures, beside=beside, **asked)
+        differences = self.beside if asked["trajectory"] is self.checkpoints else None
+        return _landscape(self.model, self.measures, differences=differences, **asked)
 
     def at(self, x: float, y: float) -> nn.Module:
         """A copy of the model that stands at these coordinates."""
         double = Double(self.model)
-        moved = None if self.plane.beside is None else torch.from_numpy(np.array([x, y]) @ self.plane.beside)
-        return double.at(torch.from_numpy(self.plane.point(x, y)).to(next(self.model.parameters()).device), moved)
+        move = None if self.plane.beside is None else torch.from_numpy(np.array([x, y]) @ self.plane.beside)
+        return double.at(torch.from_numpy(self.plane.point(x, y)).to(next(self.model.parameters()).device), move)
 
 
 def landscape(
@@ -105,7 +105,7 @@ def landscape(
     True
     """
     return _landscape(
-        model, measures, directions, trajectory, grid, radius, seed, normalize, chunk, progress, beside=None
+        model, measures, directions, trajectory, grid, radius, seed, normalize, chunk, progress, differences=None
     )
 
 
@@ -121,9 +121,9 @@ def _landscape(
     chunk: int | None = None,
     progress: Callable[[int, int], None] | None = None,
     *,
-    beside: np.ndarray | None,
+    differences: np.ndarray | None,
 ) -> Landscape:
-    """`landscape`; beside (T, S): of a trajectory of vectors, by how much the rest of the checkpoints differs."""
+    """`landscape`; differences (T, S): of a trajectory of vectors, by how much the rest of the checkpoints differs."""
     functions("measures", measures, "{'loss': probes.Loss(inputs, targets)}")
     if check_number("radius", radius, most=FAR) <= 0:
         raise ArgumentError(f"radius={radius!r}: give a number above 0")
@@ -134,9 +134,9 @@ def _landscape(
         check_whole("chunk", chunk)
     check_room("grid", check_whole("grid", grid, 2), grid, 2 + len(measures))
     checkpoints = None if trajectory is None else history(model, trajectory)
-    beside = rest_history(model, trajectory) if beside is None else beside
+    differences = rest_history(model, trajectory) if differences is None else differences
     directions = _states(directions)
-    plane = _plane(model, directions, checkpoints, beside, normalize, seed)
+    plane = _plane(model, directions, checkpoints, differences, normalize, seed)
     x, y = plane.axes(grid, radius)
     double = Double(model)
     moves = None if plane.beside is None else torch.from_numpy(plane.beside)
@@ -155,8 +155,8 @@ def _landscape(
             part = where[start : start + chunk]
             points = torch.addmm(centre, part, along)
             for name, measure in measures.items():
-                moved = None if moves is None else part[0].cpu() @ moves
-                at = double.side_by_side(points) if parallel else double.at(points[0], moved)
+                move = None if moves is None else part[0].cpu() @ moves
+                at = double.side_by_side(points) if parallel else double.at(points[0], move)
                 answer = _answer(name, measure, at)
                 if answer.size != len(part):
                     raise ArgumentError(f"measure {name!r} gave shape {answer.shape} for {len(part)} models")
@@ -180,7 +180,7 @@ def _landscape(
         centre_model,
         dict(measures),
         checkpoints,
-        beside,
+        differences,
         asked,
         _notes(model, plane),
     )
@@ -210,7 +210,7 @@ def _plane(
     model: nn.Module,
     directions: object,
     checkpoints: np.ndarray | None,
-    beside: np.ndarray | None,
+    differences: np.ndarray | None,
     normalize: str,
     seed: int,
 ) -> Plane:
@@ -224,7 +224,7 @@ def _plane(
                 "directions='pca' needs the trajectory; give checkpoints (a list of state_dicts), or"
                 " directions='random'"
             )
-        return principal(model, checkpoints, beside)
+        return principal(model, checkpoints, differences)
     if hasattr(directions, "__len__") and len(directions) != 2:
         raise ArgumentError(f"{len(directions)} directions; give 'pca', 'random' or two vectors of weights")
     return given(model, pair("directions", directions, "'pca', 'random' or two vectors of weights"))

@@ -62,11 +62,11 @@ class Plane:
         return x, y
 
 
-def principal(model: nn.Module, trajectory: np.ndarray, beside: np.ndarray | None = None) -> Plane:
+def principal(model: nn.Module, trajectory: np.ndarray, differences: np.ndarray | None = None) -> Plane:
     """The plane through the model along the first two principal directions of its training (simplicity paper, E.4).
 
     trajectory (T, P). The directions have length 1, so that x and y are distances in weight space; a radius of 1 shows
-    the whole training and a tenth of its extent on each side. The first direction points to where it goes. beside
+    the whole training and a tenth of its extent on each side. The first direction points to where it goes. differences
     (T, S): by how much the rest of the checkpoints differs from the model's; over the plane it is the linear function
     of the coordinates that is nearest to it.
     """
@@ -85,8 +85,8 @@ def principal(model: nn.Module, trajectory: np.ndarray, beside: np.ndarray | Non
     low, high = projections.min(0), projections.max(0)
     margin = MARGIN * (high - low)
     explained = sizes[:2] ** 2 / (sizes**2).sum()
-    moved = None if beside is None else np.linalg.lstsq(projections[:-1], beside, rcond=None)[0]
-    return Plane(centre, directions, "length 1", explained, low - margin, high + margin, moved)
+    moves = None if differences is None else np.linalg.lstsq(projections[:-1], differences, rcond=None)[0]
+    return Plane(centre, directions, "length 1", explained, low - margin, high + margin, moves)
 
 
 def random(model: nn.Module, normalize: str = "filter", seed: int = 0) -> Plane:
@@ -97,8 +97,8 @@ def random(model: nn.Module, normalize: str = "filter", seed: int = 0) -> Plane:
     much as the weights are long.
 
     >>> model = nn.Linear(3, 2)
-    >>> moved = random(model, "global").directions
-    >>> bool(np.allclose(np.linalg.norm(moved, axis=1), np.linalg.norm(flat(model))))
+    >>> directions = random(model, "global").directions
+    >>> bool(np.allclose(np.linalg.norm(directions, axis=1), np.linalg.norm(flat(model))))
     True
     """
     if not isinstance(normalize, str) or normalize not in NORMALIZATIONS:
@@ -127,11 +127,11 @@ def given(model: nn.Module, directions: Sequence[object]) -> Plane:
     """
     centre = flat(model)
     states = [one for one in directions if isinstance(one, Mapping)]
-    beside = None
+    moves = None
     if states and rest(model):
-        moved = [rest_history(model, [one]) if isinstance(one, Mapping) else None for one in directions]
+        differences = [rest_history(model, [one]) if isinstance(one, Mapping) else None for one in directions]
         size = sum(tensor.numel() for tensor in rest(model).values())
-        beside = np.stack([np.zeros(size) if one is None else one[0] for one in moved])
+        moves = np.stack([np.zeros(size) if one is None else one[0] for one in differences])
     directions = [history(model, [one])[0] - centre if isinstance(one, Mapping) else one for one in directions]
     first, second = (numbers("directions", one, f"two vectors of {len(centre)} weights").ravel() for one in directions)
     if first.shape != centre.shape or second.shape != centre.shape:
@@ -140,7 +140,7 @@ def given(model: nn.Module, directions: Sequence[object]) -> Plane:
     lengths = np.abs(both).max(1, keepdims=True)  # a long direction beside a short one is a plane, too
     if not (np.abs(both) < FAR).all() or not lengths.all() or np.linalg.matrix_rank(both / lengths) < 2:
         raise ArgumentError("the directions span no plane; give two finite ones, neither a multiple of the other")
-    return Plane(centre, both, "as given", None, -np.ones(2), np.ones(2), beside)
+    return Plane(centre, both, "as given", None, -np.ones(2), np.ones(2), moves)
 
 
 def _scale(direction: np.ndarray, weight: np.ndarray, shape: tuple[int, ...], normalize: str, stacked: bool) -> None:

@@ -47,7 +47,7 @@ def reading(f: object, exact: bool = False) -> Iterator[None]:
     with torch.random.fork_rng(devices):
         try:
             for part in parts:
-                undo += _kept(part)
+                undo += _restorers(part)
             with ExitStack() as stack:
                 if exact:
                     undo += in_float32(tensors)
@@ -93,25 +93,25 @@ def modules_of(f: object) -> list[nn.Module]:
     >>> [type(part).__name__ for part in modules_of(lambda x: model(x))]
     ['Sequential', 'ReLU']
     """
-    found: dict[int, nn.Module] = {}
+    modules: dict[int, nn.Module] = {}
     for value in used_by(f):
         if isinstance(value, nn.Module):
-            found |= {id(part): part for part in value.modules()}
-    return list(found.values())
+            modules |= {id(part): part for part in value.modules()}
+    return list(modules.values())
 
 
 def used_by(f: object) -> Iterator[object]:
     """What a callable uses, each once: of a function what it closes over, its defaults and the globals that it names;
     of a method its object, of a partial its arguments, of an object its attributes, of a container what stands in it.
     """
-    seen: set[int] = set()
+    visited: set[int] = set()
     held: list[object] = []  # what is made here stays, so that no other gets its id
     left = deque([(f, 0)])
-    while left and len(seen) < MOST:  # what is near first: behind a global there may be a whole data set
+    while left and len(visited) < MOST:  # what is near first: behind a global there may be a whole data set
         value, depth = left.popleft()
-        if id(value) in seen or depth > DEPTH:
+        if id(value) in visited or depth > DEPTH:
             continue
-        seen.add(id(value))
+        visited.add(id(value))
         held.append(value)
         yield value
         left += [(one, depth + 1) for one in _uses(value)]
@@ -158,7 +158,7 @@ def check_steady(first: np.ndarray, again: np.ndarray) -> None:
         )
 
 
-def _kept(part: nn.Module) -> list[Undo]:
+def _restorers(part: nn.Module) -> list[Undo]:
     """What gives a module its attributes back, what its lists and dictionaries hold, and its tensors but weights."""
     held = vars(part)
     undo: list[Undo] = [functools.partial(_give_back, held, dict(held))]
@@ -236,8 +236,8 @@ def _uses(value: object) -> list[object]:
     elif isinstance(value, _CONTAINERS):
         uses = list(value)[:MOST]
     else:
-        own = getattr(value, "__dict__", None)
-        uses = list(own.values()) if isinstance(own, dict) else []
+        attributes = getattr(value, "__dict__", None)
+        uses = list(attributes.values()) if isinstance(attributes, dict) else []
     return [one for one in uses if not (isinstance(one, _PLAIN) or (isinstance(one, _CONTAINERS) and not one))]
 
 

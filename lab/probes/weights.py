@@ -194,19 +194,19 @@ def copied(model: nn.Module) -> nn.Module:
 
     What cannot be copied beside weights, buffers and parts (a generator, a lock, an open file) is shared.
     """
-    kept = {id(t): t.detach().clone() for t in used_by(model) if isinstance(t, Tensor) and not t.is_leaf}
+    copies = {id(t): t.detach().clone() for t in used_by(model) if isinstance(t, Tensor) and not t.is_leaf}
     try:
-        return copy.deepcopy(model, dict(kept))
+        return copy.deepcopy(model, dict(copies))
     except Exception:
         of_modules = vars(nn.Module())
         for part in model.modules():
             for value in (value for name, value in vars(part).items() if name not in of_modules):
                 try:
-                    copy.deepcopy(value, dict(kept))
+                    copy.deepcopy(value, dict(copies))
                 except Exception:
-                    kept[id(value)] = value
+                    copies[id(value)] = value
     with calling(f"copying {type(model).__name__}", "a landscape needs a copy; let copy.deepcopy(model) work"):
-        return copy.deepcopy(model, kept)
+        return copy.deepcopy(model, copies)
 
 
 class Double:
@@ -225,17 +225,17 @@ class Double:
         others = [parameter for name, parameter in self.model.named_parameters() if name not in self._weights]
         self._rest = [(tensor, tensor.detach().clone()) for tensor in [*others, *self.model.buffers()]]
 
-    def at(self, point: Tensor, moved: Tensor | None = None) -> nn.Module:
-        """The copy with the weights (P,). moved (S,): is added to what else it computes with (`rest`), which is as in
+    def at(self, point: Tensor, move: Tensor | None = None) -> nn.Module:
+        """The copy with the weights (P,). move (S,): is added to what else it computes with (`rest`), which is as in
         the model without; variances stay above 0."""
         for (parameter, part), shape in zip(self._parts(point), self._shapes, strict=True):
             parameter.data = part.reshape(shape).to(parameter.device, parameter.dtype, copy=True)
         for tensor, original in self._rest:
             tensor.data = original.clone()  # a call may have changed a buffer
-        if moved is not None:
+        if move is not None:
             others = rest(self.model)
             sizes = [tensor.numel() for tensor in others.values()]
-            for (name, tensor), by in zip(others.items(), moved.split(sizes), strict=True):
+            for (name, tensor), by in zip(others.items(), move.split(sizes), strict=True):
                 there = tensor.detach().double() + by.to(tensor.device).view(tensor.shape)
                 tensor.data = (there.clamp(min=0) if name.endswith("running_var") else there).to(tensor.dtype)
         return self.model

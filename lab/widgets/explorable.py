@@ -125,8 +125,8 @@ def kinds() -> tuple[Kind, ...]:
         """Whether x is runs, also by name in a dictionary, on such tasks: all of them, or the first."""
         runs = [*x.values()] if isinstance(x, dict) else [x]
         each = [run for some in runs for run in (some if isinstance(some, Runs) else [some])]
-        found = [isinstance(run, Run) and isinstance(run.spec.task, kind) for run in each]
-        return bool(found) and (all(found) if every else found[0])
+        matches = [isinstance(run, Run) and isinstance(run.spec.task, kind) for run in each]
+        return bool(matches) and (all(matches) if every else matches[0])
 
     def named(x: Any) -> Any:
         """The table that a word names."""

@@ -208,8 +208,8 @@ class Explorer(widgets.VBox):
         kind = str(content.get("kind"))
         if kind == "picture":
             if self._still is not None:
-                told = (self.heading, self.settings(), self.status.value)
-                self._still.update(*told, content["data"], round(content["width"]))
+                words = (self.heading, self.settings(), self.status.value)
+                self._still.update(*words, content["data"], round(content["width"]))
             return
         with self.safely(self.tools):
             self.tools.send(

@@ -37,8 +37,8 @@ def functions(figure: Figure) -> tuple[dict[str, Spline], dict[str, Received]]:
     found one, those that were chosen.
 
     >>> from lab.catalogue.build import figure
-    >>> found, inputs = functions(figure("transformers/fig6", scale="smoke", progress=False))
-    >>> found["Mano"], inputs["Mano"].share.shape
+    >>> splines, inputs = functions(figure("transformers/fig6", scale="smoke", progress=False))
+    >>> splines["Mano"], inputs["Mano"].share.shape
     (Spline((361,) knots on [-20, 20]), (361,))
     """
     table = _points(figure)
@@ -46,7 +46,7 @@ def functions(figure: Figure) -> tuple[dict[str, Spline], dict[str, Received]]:
     if "chosen" in table and table["chosen"].any():
         table = table[table["chosen"].astype(bool)]
     labels = [name for name in LABELS if name in table and table[name].nunique() > 1]
-    found, inputs = {}, {}
+    splines, inputs = {}, {}
     groups = table.groupby(labels, sort=False, dropna=False) if labels else [((), table)]
     for values, rows in list(groups)[:MOST]:
         rows = rows.drop_duplicates("x").sort_values("x")
@@ -54,11 +54,11 @@ def functions(figure: Figure) -> tuple[dict[str, Spline], dict[str, Received]]:
         if len(x) < 2 or not np.isfinite(y).all() or not np.allclose(np.diff(x), np.diff(x)[0], rtol=1e-2):
             continue
         name = ", ".join(_word(*pair) for pair in zip(labels, values, strict=True)) or "the function"
-        found[name] = Spline(torch.tensor(y, dtype=torch.float32), float(x[0]), float(x[-1]))
+        splines[name] = Spline(torch.tensor(y, dtype=torch.float32), float(x[0]), float(x[-1]))
         share = rows["density"].to_numpy(float) if "density" in rows else np.zeros(1)
         if share.sum() > 0:  # a diverged model receives nothing that could be counted
             inputs[name] = Received(x, share / share.sum(), f"{name} model of {figure.name}, scale {figure.scale}")
-    return found, inputs
+    return splines, inputs
 
 
 def task(figure: Figure) -> Any:

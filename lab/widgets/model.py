@@ -100,9 +100,9 @@ class ModelExplorer(Explorer):
                 try:
                     with reading(self._model):
                         figure, said = self._figure(view, name)
-                    parts[title] = [figure, _told(said)]
+                    parts[title] = [figure, _paragraph(said)]
                 except LabError as error:  # an activation that is not called, say
-                    parts[title] = [_told(str(error))]
+                    parts[title] = [_paragraph(str(error))]
         shown = f"{INPUTS}: {self.activation.value}" if self.view.value == INPUTS else self.view.value
         return Frames("look at", parts, shown)
 
@@ -237,7 +237,7 @@ class ResultExplorer(Explorer):
         self.say(true_minus(repr(self._result)) if isinstance(self._result, Comparison) else "")
 
 
-def _told(text: str) -> str:
+def _paragraph(text: str) -> str:
     return f"<p>{html.escape(text)}</p>"
 
 

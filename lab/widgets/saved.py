@@ -42,8 +42,8 @@ def _part(part: go.Figure | str) -> dict[str, Any]:
 
 def parts_of(explorer: widgets.Widget) -> list[go.Figure | str]:
     """The figures and the words of an explorer, as they stand."""
-    seen = [part for part in visible(explorer) if isinstance(part, (go.FigureWidget, widgets.HTML))]
-    return [part.value if isinstance(part, widgets.HTML) else part for part in seen]
+    parts = [part for part in visible(explorer) if isinstance(part, (go.FigureWidget, widgets.HTML))]
+    return [part.value if isinstance(part, widgets.HTML) else part for part in parts]
 
 
 def settings_of(explorer: widgets.Widget) -> list[tuple[str, str]]:

@@ -16,7 +16,7 @@ from IPython.display import display
 CHILD, WORDS = ".jp-OutputArea-child", ".jp-OutputArea-child:has(.lab-words)"
 EMPTY = ":not(:has(> .jp-OutputArea-output *))"  # no element in it, at most a message
 STYLE = f"{WORDS} + {CHILD}{EMPTY}, {WORDS} + {CHILD} + {CHILD}{EMPTY} {{ display: none; }}"
-HTML = """<div class="lab-words"><style>{style}</style><b>{heading}</b>{settings}{told}
+HTML = """<div class="lab-words"><style>{style}</style><b>{heading}</b>{settings}{status}
 <p><small>As it was left; run this cell to use it.</small></p></div>"""
 NOTHING = {"text/html": "", "text/plain": ""}
 
@@ -24,13 +24,13 @@ NOTHING = {"text/html": "", "text/plain": ""}
 class Still:
     """The words and the picture of an explorer in one place of a notebook, from the words on."""
 
-    def __init__(self, heading: str, settings: Sequence[tuple[str, str]], told: str):
-        self._words: Any = display(_words(heading, settings, told), raw=True, display_id=True)
+    def __init__(self, heading: str, settings: Sequence[tuple[str, str]], status: str):
+        self._words: Any = display(_words(heading, settings, status), raw=True, display_id=True)
         self._picture: Any = display(NOTHING, raw=True, display_id=True)
 
-    def update(self, heading: str, settings: Sequence[tuple[str, str]], told: str, picture: str, width: int) -> None:
+    def update(self, heading: str, settings: Sequence[tuple[str, str]], status: str, picture: str, width: int) -> None:
         """picture: a PNG as base64, for `width` px of the page; narrower pages scale it."""
-        self._words.update(_words(heading, settings, told), raw=True)
+        self._words.update(_words(heading, settings, status), raw=True)
         data = {"image/png": picture, "text/plain": heading}
         self._picture.update(data, metadata={"image/png": {"width": width}}, raw=True)
 
@@ -41,11 +41,11 @@ def as_line(settings: Sequence[tuple[str, str]]) -> str:
     return f"<dl>{items}</dl>" if items else ""
 
 
-def _words(heading: str, settings: Sequence[tuple[str, str]], told: str) -> dict[str, str]:
-    """told: HTML."""
+def _words(heading: str, settings: Sequence[tuple[str, str]], status: str) -> dict[str, str]:
+    """status: HTML."""
     line = " · ".join(f"{html.escape(name)}: {html.escape(value)}" for name, value in settings)
     line = f"<br>{line}" if line else ""
     return {
-        "text/html": HTML.format(style=STYLE, heading=html.escape(heading), settings=line, told=told),
+        "text/html": HTML.format(style=STYLE, heading=html.escape(heading), settings=line, status=status),
         "text/plain": heading,
     }

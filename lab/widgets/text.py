@@ -105,8 +105,8 @@ class TextExplorer(Explorer):
             more = continuation(self.models.model(name), self.models.task(name), self.text.value, **settings)
             end = html.escape(self.text.value[-60:])
             parts.append(_block(name, f'<span style="color: #808080">…{end}</span><b>{html.escape(more)}</b>'))
-        told = f"{settings['count']} tokens, temperature {settings['temperature']:g}, seed {settings['seed']}"
-        self.written.value = f"<div><p>Gone on for {told}:</p>{''.join(parts)}</div>"
+        settings_line = f"{settings['count']} tokens, temperature {settings['temperature']:g}, seed {settings['seed']}"
+        self.written.value = f"<div><p>Gone on for {settings_line}:</p>{''.join(parts)}</div>"
 
 
 def unseen(task: Text) -> str:

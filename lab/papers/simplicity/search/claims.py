@@ -83,21 +83,21 @@ def _difference(table: pd.DataFrame, ours: str, base: str) -> Estimate:
     """In mean accuracy. Where there are several searches, they are the unit, each the mean of its seeds."""
     means = per_seed(table, ["method", "search"] if _several(table) else "method")
     if not _several(table):
-        found = compare_one({name: means[name] for name in (ours, base)}, ours, base)
+        estimate = compare_one({name: means[name] for name in (ours, base)}, ours, base)
     else:
         first, second = ([means[name][number].to_numpy() for number in means[name]] for name in (ours, base))
         if base == RELU:
-            found = estimates.nested(first, second[0])
+            estimate = estimates.nested(first, second[0])
         else:
             sides = [[estimates.finite(one).mean() for one in side] for side in (first, second)]
-            found = replace(compare_one(dict(enumerate(sides)), 0, 1, "searches and seeds"), over="searches")
-    return _on_rows(table, found, ours, base)
+            estimate = replace(compare_one(dict(enumerate(sides)), 0, 1, "searches and seeds"), over="searches")
+    return _on_rows(table, estimate, ours, base)
 
 
-def _on_rows(table: pd.DataFrame, found: Estimate, ours: str, base: str) -> Estimate:
+def _on_rows(table: pd.DataFrame, estimate: Estimate, ours: str, base: str) -> Estimate:
     """With the test images, which all models share."""
     means = per_seed(table, "method").mean().reindex([ours, base])
-    return estimates.on_rows(found, tuple(means), images_tested(table)) if means.notna().all() else found
+    return estimates.on_rows(estimate, tuple(means), images_tested(table)) if means.notna().all() else estimate
 
 
 def _restarts(table: pd.DataFrame) -> tuple[list[np.ndarray], np.ndarray]:

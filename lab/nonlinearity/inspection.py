@@ -40,6 +40,7 @@ def activations_in_code(model: nn.Module) -> list[Beside]:
     """What the code of a model has of activations that are no module of it, each once.
 
     >>> class Calls(nn.Linear):
+    ...     __module__ = "__main__"  # as in a notebook
     ...     def forward(self, x):
     ...         return torch.relu(super().forward(x))
     >>> [one.words for one in activations_in_code(nn.Sequential(Calls(1, 1)))]

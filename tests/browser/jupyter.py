@@ -6,6 +6,7 @@ finished?" is asked of JupyterLab's own objects, which its server exposes to the
 
 import json
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -192,6 +193,7 @@ STATE = """() => {
   };
 }"""
 
+ANNOUNCED = re.compile(r"([^\n]* steps, about [^\n]+ here\s*)+")
 ERRORS = """() => {
   const kinds = ['stderr', 'error'].map(kind => `[data-mime-type="application/vnd.jupyter.${kind}"]`);
   const red = [...document.querySelectorAll([...kinds, '.jupyter-widgets-error-widget'].join())];
@@ -284,9 +286,15 @@ class Notebook:
 
         self._until(finished, timeout, "all cells to finish")
 
+    def text(self, words: str, **settings):
+        """Where these words are seen; what a saved notebook has besides, for where no kernel is, is hidden."""
+        return self.page.get_by_text(words, **settings).filter(visible=True)
+
     def errors(self) -> list[str]:
-        """All that shows as an error: tracebacks and red text in cells and widgets, script errors."""
-        return self.page.evaluate(ERRORS) + self.thrown
+        """All that shows as an error: tracebacks and red text in cells and widgets, script errors; not what a busy
+        machine announces to take long."""
+        shown = [text for text in self.page.evaluate(ERRORS) if not ANNOUNCED.fullmatch(text)]
+        return shown + self.thrown
 
     def until(self, holds, what: str, timeout: float = LOOK):
         """Wait until `holds()`, which reads the page, is true: what a person does leads to what it does a moment later.

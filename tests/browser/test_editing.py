@@ -55,7 +55,7 @@ def test_a_drag_of_a_knot_changes_the_slice_of_a_network(editing, redraws):
     before, slice_, drawn = svg.evaluate(CURVE), plot.evaluate(SLICE), plot.evaluate(DRAWN_SLICE)
     x, y = box["width"] / 2, 150.0
     lab.redraw(plot, lambda: drag(lab, box, x, y, y - 40))
-    lab.page.get_by_text("Changed by hand.").wait_for()
+    lab.text("Changed by hand.").wait_for()
     expect(svg.locator(".lab-curve")).not_to_have_attribute("d", before)
     lab.until(lambda: plot.evaluate(SLICE) != slice_, "another slice is there")
     lab.until(lambda: plot.evaluate(DRAWN_SLICE) != drawn, "another slice is drawn")
@@ -122,7 +122,7 @@ def test_keys_move_a_knot_and_buttons_the_whole_function(editing, redraws):
         svg.press("ArrowUp")
 
     redraws("key in the editor", lab, plot, [key] * PRESSES)
-    lab.page.get_by_text("Changed by hand.").wait_for()
+    lab.text("Changed by hand.").wait_for()
     smooth = lab.slider("smooth")
 
     def slide():
@@ -134,14 +134,14 @@ def test_keys_move_a_knot_and_buttons_the_whole_function(editing, redraws):
         curve = svg.evaluate(CURVE)
         lab.button(name).click()
         expect(svg.locator(".lab-curve")).not_to_have_attribute("d", curve)
-    lab.page.get_by_text("Now: the original again.").wait_for()
+    lab.text("Now: the original again.").wait_for()
     assert lab.errors() == []
 
 
 def test_the_edited_function_trains_against_the_others(editing):
     lab, svg, box, plot = editing
     drag(lab, box, box["width"] / 2, 200.0, 150.0)
-    lab.page.get_by_text("Changed by hand.").wait_for()
+    lab.text("Changed by hand.").wait_for()
     lab.page.get_by_role("button", name="train with it").click()
     curves = lab.page.locator(".js-plotly-plot:visible").nth(1)
     curves.locator(".main-svg").first.wait_for()

@@ -23,7 +23,7 @@ def test_sraven_is_solved_by_hand(opened):
     lab = opened("hypernetwork/4_sraven.ipynb")
     page, matrix = lab.page, lab.page.locator("svg[aria-label^='SRAVEN problem']")
     score = page.locator("table").filter(has_text="the model")
-    page.get_by_text("Not ambiguous:").or_(page.get_by_text("Ambiguous:")).first.wait_for()
+    lab.text("Not ambiguous:").or_(lab.text("Ambiguous:")).first.wait_for()
     expect(lab.dropdown("play against").locator("option").last).to_have_text(re.compile("^HYLA,"))
     expect(score).to_have_count(0)
 
@@ -40,11 +40,11 @@ def test_sraven_is_solved_by_hand(opened):
     expect(bars).to_contain_text("the model answers when you check")
     bars.scroll_into_view_if_needed()
     lab.redraw(bars, lambda: lab.button("check").click())
-    page.get_by_text("of 2 right.").first.wait_for()
+    lab.text("of 2 right.").first.wait_for()
     shares = "plot.data.slice(0, 2).flatMap(bars => Array.from(bars.customdata ?? []))"
     # two features, each of probability 1
     lab.until_data(bars, f"plot => Math.abs({shares}.reduce((sum, share) => sum + share, 0) - 2) < 1e-3")
-    expect(page.get_by_text("In training it has")).to_have_count(1)
+    expect(lab.text("In training it has")).to_have_count(1)
     expect(score).to_contain_text("of 1")
     lab.until(lambda: matrix.evaluate(PANELS) == 9, "each of nine panels has a letter of the solution")
 
@@ -52,10 +52,10 @@ def test_sraven_is_solved_by_hand(opened):
     lab.button("next").click()
     expect(matrix).not_to_have_attribute("aria-label", before)
     expect(symbol(lab, "A 3", False)).to_have_count(1)
-    expect(page.get_by_text("In training it has")).to_have_count(0)
+    expect(lab.text("In training it has")).to_have_count(0)
     lab.slider("features K").press("End")
     page.get_by_role("radiogroup", name="D").wait_for()
-    page.get_by_text("No trained model for K = 4, F = 8 is here.").wait_for()
+    lab.text("No trained model for K = 4, F = 8 is here.").wait_for()
     expect(matrix).to_have_attribute("aria-label", re.compile("None, None, None, None"))
     expect(score).to_contain_text("of 1")
     assert lab.errors() == []
@@ -63,11 +63,11 @@ def test_sraven_is_solved_by_hand(opened):
 
 def test_a_fuzzy_function_is_built(opened):
     lab = opened("hypernetwork/3_fuzzy_logic.ipynb")
-    lab.page.get_by_text("R² on this plane").wait_for()
+    lab.text("R² on this plane").wait_for()
     plot = lab.page.locator(".jupyter-widgets .js-plotly-plot:has(.main-svg)").last
     plot.wait_for()
     lab.redraw(plot, lambda: lab.page.get_by_role("button", name="x3").first.click())
-    lab.page.get_by_text("f = (x1 ∧ ¬x2 ∧ x3 ∧ ¬x4)").wait_for()
+    lab.text("f = (x1 ∧ ¬x2 ∧ x3 ∧ ¬x4)").wait_for()
     lab.redraw(plot, lambda: lab.slider("x4").press("End"))
     assert lab.errors() == []
 
@@ -77,7 +77,7 @@ def test_latent_codes(opened, redraws):
     (bars,) = lab.explored(1)
     codes, map_ = lab.page.locator(".lab-latent"), lab.page.locator(".lab-latent svg[role=application]")
     map_.scroll_into_view_if_needed()
-    colour, layer, computing = lab.dropdown("colour by"), lab.dropdown("layer"), lab.page.get_by_text("computing")
+    colour, layer, computing = lab.dropdown("colour by"), lab.dropdown("layer"), lab.text("computing")
 
     redraws("colour of codes", lab, codes, [choosing(colour, name) for name in ("target", "correctness", "rule") * 3])
     lab.redraw(codes, choosing(layer, "1"))
@@ -96,11 +96,11 @@ def test_latent_codes(opened, redraws):
     box = map_.bounding_box()
     lab.redraw(codes, lambda: lab.page.mouse.click(box["x"] + x[lonely], box["y"] + y[lonely]))
     codes.get_by_text(f"Problem {lonely}:").wait_for()
-    lab.page.get_by_text(f"Problem {lonely}", exact=True).wait_for()  # drawn by the kernel
+    lab.text(f"Problem {lonely}", exact=True).wait_for()  # drawn by the kernel
     lab.page.locator("svg[aria-label^='SRAVEN problem']").wait_for()
-    expect(lab.page.get_by_text("In the last panel is the model's answer")).to_have_count(1)
+    expect(lab.text("In the last panel is the model's answer")).to_have_count(1)
 
-    lab.page.get_by_text("Draw a line around a cluster of the map").wait_for()
+    lab.text("Draw a line around a cluster of the map").wait_for()
     middle, box = np.median(x), map_.bounding_box()
     ends = {"A": (2, middle), "B": (middle, box["width"] - 2)}
     wanted = [int((x < middle).sum()), int((x > middle).sum())]
@@ -113,15 +113,15 @@ def test_latent_codes(opened, redraws):
         lab.page.mouse.up()
         codes.get_by_text(f"{wanted[number]} selected").wait_for()
         lab.button(f"selection → {name}").click()
-        lab.page.get_by_text(f"A has {wanted[0]} problems").or_(
-            lab.page.get_by_text("The rule that separates")
+        lab.text(f"A has {wanted[0]} problems").or_(
+            lab.text("The rule that separates")
         ).wait_for()
-    lab.page.get_by_text("The rule that separates them").wait_for()
+    lab.text("The rule that separates them").wait_for()
     expect(codes.locator(".lab-a")).to_have_count(wanted[0])
     layer.select_option("1")
-    lab.page.get_by_text("codes in layer 1 tells A from B").wait_for()
+    lab.text("codes in layer 1 tells A from B").wait_for()
     lab.button("clear A and B").click()
-    lab.page.get_by_text("Draw a line around a cluster of the map").wait_for()
+    lab.text("Draw a line around a cluster of the map").wait_for()
     assert lab.errors() == []
     lab.button("selection → A").click()
     expect(lab.page.get_by_role("alert")).to_contain_text("nothing is selected")

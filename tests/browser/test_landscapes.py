@@ -55,7 +55,7 @@ def test_landscapes_and_slices(open_notebook, redraws):
     redraws("logarithm", lab, land, [lambda: lab.page.get_by_role("button", name="log", exact=True).click()] * 2)
 
     choosing(lab.dropdown("plane"), "random, by neuron")()
-    lab.page.get_by_text("Directions: filter-normalized.").wait_for()
+    lab.text("Directions: filter-normalized.").wait_for()
     assert slices.evaluate(PANEL, 1) == itself  # the model is where it was
     lab.page.get_by_role("button", name="3-D").click()
     lab.page.wait_for_function("() => document.querySelector('.js-plotly-plot')?.data?.[0]?.type === 'surface'")
@@ -68,7 +68,7 @@ def test_landscapes_and_slices(open_notebook, redraws):
     redraws("prefactor", lab, models, [lambda: prefactor.press("ArrowRight")] + [lambda: prefactor.press("ArrowLeft")])
     lab.until(lambda: models.evaluate(IMAGE, 1) == tanh, "the prefactor is what it was")
     assert models.evaluate(IMAGE, 0) == relu
-    labelled = lab.page.locator(".widget-inline-hbox").filter(has=lab.page.get_by_text("training point", exact=True))
+    labelled = lab.page.locator(".widget-inline-hbox").filter(has=lab.text("training point", exact=True))
     point = labelled.nth(1).locator(".noUi-handle")
     redraws("training point", lab, models, [lambda: point.press("ArrowRight")] * PRESSES)
     for name in ("ReLU", "TanH, α = 1", "tree"):

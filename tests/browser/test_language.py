@@ -35,14 +35,14 @@ def test_a_text_is_read_and_pairs_are_looked_through(open_notebook):
     page.get_by_role("alert").filter(has_text="is no pair").wait_for()
     own.fill("He runs. | He run.")
     own.blur()
-    page.get_by_text("of 2 pairs, page 1 of").wait_for()
+    lab.text("of 2 pairs, page 1 of").wait_for()
 
     text = page.get_by_label("text", exact=True)
     text.fill(WORDS)
     text.blur()
     expect(heat.locator("span")).to_have_count(3 * len(WORDS))  # two models, and their difference
     lab.button("Go on").click()
-    expect(page.get_by_text(f"…{WORDS}").first).to_be_attached()
+    expect(lab.text(f"…{WORDS}").first).to_be_attached()
     choosing(lab.dropdown("second model").last, "gelu")()
     expect(heat.locator("span")).to_have_count(len(WORDS))
     assert lab.errors() == []

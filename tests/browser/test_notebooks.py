@@ -24,14 +24,14 @@ def test_start_here(opened, redraws):
     lab.redraw(plot, lambda: lab.page.get_by_role("button", name="slope").click())
     plot.get_by_text("slope").wait_for()
     lab.button("export").click()
-    lab.page.get_by_text("written:").wait_for()
+    lab.text("written:").wait_for()
     assert lab.errors() == []
     lab.page.get_by_label("into").fill("/dev/null/nowhere")
     lab.page.get_by_label("into").press("Enter")
     lab.button("export").click()
     expect(lab.page.get_by_role("alert")).to_contain_text("name another folder")
     expect(lab.page.get_by_role("alert")).to_be_in_viewport()
-    expect(lab.page.get_by_text("written:")).to_have_count(0)
+    expect(lab.text("written:")).to_have_count(0)
     lab.until(lambda: "name another folder" in "".join(lab.errors()), "it is seen as an error")
 
 
@@ -45,7 +45,7 @@ def test_your_own_model(opened):
     }
     for view, words in said.items():
         choosing(menu, view)()
-        lab.page.get_by_text(words).wait_for()
+        lab.text(words).wait_for()
     assert lab.errors() == []
 
 

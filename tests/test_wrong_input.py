@@ -177,7 +177,6 @@ seeds
   lab.train(Logic(), scale='smoke', seeds=?)
   lab.figure('transformers/fig6', scale='smoke', seeds=?)
     WHOLE | 0 | 10**9
-  lab.train('memorize', scale='smoke', seeds=None)
 steps
   lab.train('memorize', scale='smoke', steps=?)
   lab.train('ab mod 5', scale='smoke', steps=?)

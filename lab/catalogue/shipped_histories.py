@@ -56,8 +56,8 @@ def shipped_histories(paper: str, scale: str, specs: Iterable[RunSpec]) -> dict[
     are of today's revision of the arithmetic.
 
     >>> from lab.catalogue.registry import entry
-    >>> specs = [spec for _, spec in entry("transformers/fig10").for_tasks(["memorize"]).plan("laptop", 6)]
-    >>> histories = shipped_histories("transformers", "laptop", specs)
+    >>> specs = [spec for _, spec in entry("transformers/fig10").for_tasks(["memorize"]).plan("paper", 6)]
+    >>> histories = shipped_histories("transformers", "paper", specs)
     >>> len(specs), len(histories), histories[specs[0]].steps[-1]
     (18, 18, np.int64(500))
     """

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lab.errors import ArgumentError, check_flag, check_number, check_whole, described
+from lab.errors import ArgumentError, check_flag, check_number, check_type, check_whole, described
 from lab.nonlinearity.listing import Listing1, can_compile
 from lab.nonlinearity.spline import Spline
 from lab.probes.arguments import calling, check_room
@@ -63,6 +63,7 @@ def cost(
         raise ArgumentError(f"dtype is {described(dtype)}; give one of floating point, as torch.float32")
     generator = torch.Generator().manual_seed(check_whole("seed", seed, 0))
     x = check_number("spread", spread, 0) * torch.randn(elements, generator=generator)
+    check_type("device", device, str, "cpu or cuda")
     with calling(f"device={device!r}", "give one that torch knows, cpu or cuda"):
         x = x.to(device, dtype).requires_grad_(backward)
     grad, seconds = torch.ones_like(x), np.empty((len(functions), repeats))
@@ -100,5 +101,6 @@ def listings(phi: Spline) -> dict[str, nn.Module]:
     >>> "Listing 1" in listings(Spline([0.0, 1.0, 0.0]))
     True
     """
+    check_type("phi", phi, Spline, "a lab.Spline")
     given: dict[str, Any] = {"Listing 1": Listing1(phi)}
     return given | ({"Listing 1, compiled": torch.compile(Listing1(phi))} if can_compile() else {})

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+import lab
 from lab import probes
 from lab.errors import ArgumentError
 from lab.models.mlp import MLP
@@ -217,6 +218,18 @@ variation(phi=nn.Tanh())
   phi: None | nn.GELU
   seed: *NO_COUNT
   scale: *NO_NUMBER
+probes.function_of(model=NET)
+  model: None | 'gpt2' | 3.0 | nn.Linear
+probes.cost(functions={'relu': torch.relu}, elements=100, repeats=1)
+  functions: None | 'relu' | [torch.relu] | {} | {'relu': 3.0}
+  elements: *NO_COUNT | 0
+  repeats: *NO_COUNT | 0
+  backward: *NO_FLAG
+  spread: *NO_NUMBER
+  seed: *NO_COUNT
+  device: None | 'tpu' | 3
+probes.listings(phi=lab.Spline([0.0, 1.0, 0.0]))
+  phi: None | 'gelu' | NET | 3.0
 """
 
 

@@ -113,10 +113,8 @@ def summary_table5(table: pd.DataFrame) -> str:
     said = f"Held-out accuracy minus that with GELU, in percentage points. {'; '.join(words)}."
     levels = table[table["method"] == GELU].groupby("layers")["perplexity"].mean()
     if len(levels) > 1 and levels.iloc[-1] > levels.iloc[0]:
-        few, many = (
-            f"{levels[layers]:.2f} with {counted(layers, 'layer')}" for layers in (levels.index[0], levels.index[-1])
-        )
-        said += f" With GELU itself deeper models train worse (perplexity {few}, {many}): gains there are over less."
+        few, many = levels.index[0], levels.index[-1]
+        said += f" GELU is worse with {many} layers (perplexity {levels[many]:.2f}; {levels[few]:.2f} with {few})."
     return said
 
 

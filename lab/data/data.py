@@ -87,7 +87,8 @@ class Data:
         kind: "classification" or "regression", where y does not say it.
         loss, metrics: see `Data`; default: cross-entropy and accuracy, or mean squared error and R².
         ignore_index: the class number that stands for no class, as in torch: padding, pixels without a label (255 in
-            some masks), rows without one (-1 in some data sets). Rows of y (N,) that have it are left out.
+            some masks), rows without one (-1 in some data sets). Rows of y (N,) that have it are left out; where y holds
+            values or words, those that have another than -100.
 
         Raises ArgumentError for values that are not finite, one class, other lengths, splits that have too few rows.
 
@@ -111,7 +112,7 @@ class Data:
             known, given = torch.from_numpy(labelled), of_labelled(given, labelled)
             inputs, y = inputs[known] if isinstance(inputs, Tensor) else dict(take(inputs, known)), y[labelled]
             groups = None if groups is None else arrays.array(groups, "groups")[labelled]
-            notes = (*notes, f"{int((~labelled).sum())} rows without a class ({ignore_index}) were left out")
+            notes = (*notes, f"{int((~labelled).sum())} rows without a target ({ignore_index}) were left out")
         answers = targets.targets(y, kind, ignore_index)
         rows, said = _divide(given, answers, groups, seed)
         values = answers.values if answers.is_classes else targets.as_float32(answers.values)
@@ -176,7 +177,7 @@ class Data:
         labelled = targets.labelled(y, kind, ignore_index)
         if not labelled.all():
             inputs, y = inputs[labelled].reset_index(drop=True), y[labelled]
-            notes.append(f"{int((~labelled).sum())} rows without a class ({ignore_index}) were left out")
+            notes.append(f"{int((~labelled).sum())} rows without a target ({ignore_index}) were left out")
             known[known] = labelled
         answers = targets.targets(y, kind, ignore_index)
         owners = None if groups is None else table[groups][known]

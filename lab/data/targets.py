@@ -40,13 +40,28 @@ def column(y: Any) -> np.ndarray:
 
 
 def labelled(y: np.ndarray, kind: str | None, ignore_index: int) -> np.ndarray:
-    """Which rows of y (N,) have a class, (N,) bool; all of values that are predicted, and of y (N, …)."""
+    """Which rows of y (N,) have a target, (N,) bool; all of y (N, …), whose classes are ignored one by one.
+
+    Values and words of -100 stay unless another number was asked for: it is torch's own, for class numbers.
+    """
     check_whole("ignore_index", ignore_index, -(2**31))
     numbers = plain(y)
-    may_be_values = numbers.dtype.kind == "f" and kind is None and y.dtype != object
-    if y.ndim > 1 or kind == "regression" or may_be_values or numbers.dtype.kind not in "iuf":
-        return np.ones(len(y), bool)
-    return np.asarray(numbers != ignore_index)
+    values = kind == "regression" or (numbers.dtype.kind == "f" and kind is None and y.dtype != object)
+    if y.ndim == 1 and (ignore_index != IGNORED or (not values and numbers.dtype.kind in "iuf")):
+        return ~_ignored(numbers, ignore_index)
+    if values and ignore_index != IGNORED and (found := int(_ignored(numbers, ignore_index).sum())):
+        raise ArgumentError(
+            f"y of shape {y.shape} has {found} values that are {ignore_index}, and only classes are ignored one by one;"
+            " leave these rows out, or give a loss= that does not count them"
+        )
+    return np.ones(len(y), bool)
+
+
+def _ignored(y: np.ndarray, ignore_index: int) -> np.ndarray:
+    """Which of these numbers, or of words that say them, stand for no target."""
+    if y.dtype.kind in "OUS":
+        return np.isin(np.char.strip(y.astype(str)), (str(ignore_index), f"{ignore_index}.0"))
+    return np.asarray(y == ignore_index) if y.dtype.kind in "iuf" else np.zeros(y.shape, bool)
 
 
 def targets(y: Any, kind: str | None = None, ignore_index: int = IGNORED) -> Targets:
@@ -148,7 +163,7 @@ def as_float32(values: Tensor) -> Tensor:
 
 def _classes(y: np.ndarray, kind: str | None, ignore_index: int, notes: tuple[str, ...]) -> Targets:
     text = y.astype(str) if y.dtype == object else y
-    counts = np.ones(y.shape, bool) if y.dtype.kind not in "iuf" else np.asarray(y != ignore_index)
+    counts = ~_ignored(y, ignore_index) if y.ndim > 1 or y.dtype.kind in "iuf" else np.ones(y.shape, bool)
     labels, ids = np.unique(text[counts], return_inverse=True)
     if text.dtype.kind in "US":
         labels, ids = _in_order(labels, ids)

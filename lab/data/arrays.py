@@ -14,7 +14,9 @@ from torch import Tensor
 
 from lab.errors import ArgumentError, shortened, shown
 
-NUMBERS_ROWS = re.compile(r"(^|[^a-z])(unnamed \d+|idx|index|id|ids|rowid|rownames|rownumber|uuid|guid)$")
+NUMBERS_ROWS = re.compile(
+    r"(^|[^a-z])(unnamed \d+|idx|index|id|ids|uuid|guid|row ?(id|names|number|num|nr|no)|(s|sr|sl|serial) ?no)$"
+)
 
 
 def inputs(X: Any, name: str = "X") -> tuple[Tensor | dict[str, Tensor], tuple[str, ...]]:
@@ -32,6 +34,9 @@ def inputs(X: Any, name: str = "X") -> tuple[Tensor | dict[str, Tensor], tuple[s
         return made, (*notes, *_numbering({key: part.numpy() for key, part in made.items() if part.ndim == 1}))
     tensor, note = _tensor(X, name)
     table = {str(key): X[key] for key in getattr(X, "columns", ())} if tensor.ndim == 2 else {}
+    if not table and tensor.ndim == 2 and len(tensor) > 1 < tensor.shape[1]:
+        step = (tensor[1] - tensor[0]).abs() == 1  # few columns are looked at
+        table = {f"column {key}": tensor[:, key].numpy() for key in step.nonzero().flatten().tolist()}
     return tensor, (*((note,) if note else ()), *_numbering(table))
 
 
@@ -41,10 +46,13 @@ def count(inputs: Tensor | Mapping[str, Tensor]) -> int:
 
 
 def check_finite(inputs: Tensor | Mapping[str, Tensor], name: str) -> None:
-    """Raise ArgumentError where a number is missing or infinite, with the first place."""
+    """Raise ArgumentError where a number is missing or infinite, with the first place; not in one of several inputs
+    that is 0 and -inf alone, a mask that is added."""
     parts = {name: inputs} if isinstance(inputs, Tensor) else {f"{name}[{key!r}]": part for key, part in inputs.items()}
     for said, part in parts.items():
         if part.is_floating_point() and not bool((finite := part.isfinite()).all()):
+            if not isinstance(inputs, Tensor) and bool(((part == 0) | (part == -torch.inf)).all()):
+                continue
             bad = (~finite).nonzero()
             first = bad[0].tolist()
             where = f"row {first[0]}" + (f", column {first[1]}" if part.ndim == 2 else "")
@@ -130,6 +138,16 @@ def indistinct_columns(values: np.ndarray) -> np.ndarray:
     return np.asarray((rounding > 0.01 * values.std(0)) & (values != values[:1]).any(0))
 
 
+def _coarse(values: np.ndarray) -> str:
+    """A line where float32 cannot tell apart numbers (N, …): of a column, or of a place in a sequence or an image."""
+    if values.ndim == 2:
+        far = np.flatnonzero(indistinct_columns(values)).tolist()
+        return f"float32 cannot tell apart the numbers of column {far[0]}; subtract its mean" if far else ""
+    flat = values.reshape(-1, values.shape[-1] if values.ndim > 2 else 1)  # features are on the last axis
+    coarse = bool(indistinct_columns(values).any() or indistinct_columns(flat).any())
+    return "float32 cannot tell apart what these numbers differ in; subtract their mean" if coarse else ""
+
+
 def is_numbering(name: str, values: Iterable) -> bool:
     """Whether a column numbers the rows and says nothing else: by its name ("idx", "Unnamed: 0", "PassengerId") and no
     value twice.
@@ -149,9 +167,16 @@ def is_numbering(name: str, values: Iterable) -> bool:
 
 
 def counts_rows(values: np.ndarray) -> bool:
-    """Whether whole numbers (N,) go up one by one, of ten rows or more."""
+    """Whether whole numbers (N,) go up or down one by one, of ten rows or more.
+
+    >>> counts_rows(np.arange(12)), counts_rows(np.arange(12.0)[::-1]), counts_rows(np.arange(12) / 4)
+    (True, True, False)
+    """
     values = plain(values)
-    return values.dtype.kind in "iu" and len(values) > 9 and bool((np.diff(values.astype(np.int64)) == 1).all())
+    if values.dtype.kind not in "iuf" or len(values) < 10 or values[0] != np.round(values[0]):
+        return False
+    steps = np.diff(values.astype(np.float64 if values.dtype.kind == "f" else np.int64))
+    return bool(abs(steps[0]) == 1 and (steps == steps[0]).all())
 
 
 def _numbering(columns: Mapping[str, Any]) -> tuple[str, ...]:
@@ -171,9 +196,7 @@ def _tensor(values: Any, name: str, key: str | None = None) -> tuple[Tensor, str
     if content.dtype == np.uint8 and content.max() > 1 and not (key or "").endswith(("ids", "mask")):
         return torch.from_numpy(content.astype(np.float32) / 255), "bytes were divided by 255"
     if content.dtype.kind in "fb" or (content.dtype == np.uint8 and key is None):
-        far = np.flatnonzero(indistinct_columns(content)).tolist() if content.ndim == 2 else []
-        note = f"float32 cannot tell apart the numbers of column {far[0]}; subtract its mean" if far else ""
-        return torch.from_numpy(np.array(content, dtype=np.float32, order="C")), note
+        return torch.from_numpy(np.array(content, dtype=np.float32, order="C")), _coarse(content)
     if content.dtype.kind == "u" and content.max(initial=0) > np.iinfo(np.int64).max:
         raise ArgumentError(f"{name} holds whole numbers above 2^63; give smaller ones")
     return torch.from_numpy(np.array(content, dtype=np.int64, order="C")), "whole numbers stayed whole, as tokens are"

@@ -87,8 +87,8 @@ class Data:
         kind: "classification" or "regression", where y does not say it.
         loss, metrics: see `Data`; default: cross-entropy and accuracy, or mean squared error and R².
         ignore_index: the class number that stands for no class, as in torch: padding, pixels without a label (255 in
-            some masks), rows without one (-1 in some data sets). Rows of y (N,) that have it are left out; where y holds
-            values or words, those that have another than -100.
+            some masks), rows without one (-1 in some data sets). Rows of y (N,) that have it are left out; of values
+            and words only where it is not -100.
 
         Raises ArgumentError for values that are not finite, one class, other lengths, splits that have too few rows.
 
@@ -155,12 +155,12 @@ class Data:
 
         >>> import pandas, tempfile
         >>> folder = tempfile.mkdtemp()
-        >>> rooms = [float(number) for number in range(60)]
+        >>> rooms = [number / 2 for number in range(60)]
         >>> table = pandas.DataFrame({"rooms": rooms, "town": ["Rome", "Oslo"] * 30, "price": [1.5 * r for r in rooms]})
         >>> table.to_csv(f"{folder}/prices.csv", index=False)
         >>> Data.read(f"{folder}/prices.csv", target="price")
         Data 'prices': 60 examples of (3,), values to predict; search 12, val 6, test 6, train 36
-          price was shifted by 47.625 and divided by 25.4745, its standard deviation
+          price was shifted by 23.8125 and divided by 12.7372, its standard deviation
           1 column of numbers, each to mean 0 and standard deviation 1 on the training rows
           1 column of words, a column for each category (missing is one): town 2
         """
@@ -169,6 +169,8 @@ class Data:
         drop, keep = ([names] if isinstance(names, str) else list(names) for names in (drop, keep))
         check_choice("dates", dates, tables.DATES)
         if isinstance(source, (str, Path)) and str(source).lower().endswith(".npz"):
+            if keep or dates != "drop":
+                raise ArgumentError("keep= and dates= are of tables; leave them out, for arrays are read as they are")
             X, y, owners = files.arrays(source, target, drop, groups)
             return cls.from_arrays(X, y, name or stem, given, seed, kind, owners, loss, metrics, ignore_index)
         table, read, commas = files.table(source)
@@ -240,6 +242,10 @@ class Data:
             given = {"ignore_index": -1, **given}
         if parts:
             read, indices = sources.joined(parts, inputs, target)
+            if twice := [key for key in splits or () if key in indices]:
+                raise ArgumentError(
+                    f"the data set has a split {twice[0]!r}, and splits= gives one, too; leave out one of them"
+                )
             shares = DEFAULT_SPLITS if splits is None else splits
             splits = indices | {key: share for key, share in shares.items() if key not in indices}
         else:

@@ -41,6 +41,8 @@ def examples(dataset: Any, inputs: str | Sequence[str] | None, target: str | Non
         return _named(rows, inputs, target, of)
     if not isinstance(rows[0], (tuple, list)) or len(rows[0]) != 2:
         raise ArgumentError(f"an example is {shown(rows[0])}; give pairs (input, target), or dictionaries")
+    if target is not None or inputs is not None:
+        raise ArgumentError("inputs= and target= name parts of dictionaries, and examples are pairs; leave them out")
     return Read(_stacked([row[0] for row in rows], "inputs"), _stacked([row[1] for row in rows], "targets"))
 
 

@@ -32,7 +32,8 @@ def divide(
     """Sorted row indices by split; "train" is what is left, where it is not given.
 
     given: by name a share (0 to 1), a number of rows (of groups: shares alone), or the rows: indices, or a mask.
-    labels: (count,), whose shares are kept. groups: (count,), which stay together. seed: 0 to `MOST_SEED`.
+    labels: (count,), whose shares are kept. groups: (count,), which stay together; ArgumentError where given rows part
+    one. seed: 0 to `MOST_SEED`.
 
     >>> {name: len(rows) for name, rows in divide({"val": 0.25, "test": 10}, 40).items()}
     {'val': 10, 'test': 10, 'train': 20}
@@ -61,6 +62,8 @@ def divide(
     if not all(len(rows) for rows in splits.values()):
         empty = next(name for name, rows in splits.items() if not len(rows))
         raise ArgumentError(f"split {empty!r} would have no row of {count}; give more rows, or another share")
+    if groups is not None:
+        _check_whole_groups(splits, groups)
     return {name: np.sort(rows).astype(np.int64) for name, rows in splits.items()}
 
 
@@ -257,6 +260,18 @@ def _check_disjoint(fixed: Mapping[str, np.ndarray]) -> None:
         for other in names[:number]:
             if len(shared := np.intersect1d(fixed[name], fixed[other])):
                 raise ArgumentError(f"splits {other!r} and {name!r} share {len(shared)} rows, the first {shared[0]}")
+
+
+def _check_whole_groups(splits: Mapping[str, np.ndarray], groups: np.ndarray) -> None:
+    names = list(splits)
+    for number, name in enumerate(names):
+        for other in names[:number]:
+            both = np.intersect1d(groups[splits[name]], groups[splits[other]])
+            if len(both):
+                raise ArgumentError(
+                    f"splits= gives rows that part {len(both)} groups between {other!r} and {name!r}; give all rows of"
+                    " a group to one split"
+                )
 
 
 def _said(sizes: Mapping[str, int]) -> str:

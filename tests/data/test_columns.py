@@ -17,6 +17,9 @@ from tests.data.test_meaning import CHANCE, OWNERS, ROWS, Y, Z, read, said
         ("PassengerId", CHANCE.permutation(ROWS) * 3.0),
         ("row_id", [f"r{number}" for number in range(ROWS)]),
         ("position", np.arange(ROWS) + 1),
+        ("counted", np.arange(ROWS) * 1.0),
+        ("downwards", np.arange(ROWS)[::-1]),
+        *((name, CHANCE.permutation(ROWS)) for name in ("RowNumber", "Row_Number", "row no", "S.No", "Sr. No.", "SNo")),
     ],
 )
 def test_what_numbers_the_rows_is_no_input_unless_asked(name, values, tmp_path):
@@ -29,10 +32,19 @@ def test_what_numbers_the_rows_is_no_input_unless_asked(name, values, tmp_path):
 
 
 def test_what_only_looks_like_it_is_an_input():
-    data = read(id=OWNERS, paid=CHANCE.permutation(ROWS), count=np.arange(ROWS)[::-1])
-    assert data.columns == ("z", "id", "paid", "count")
+    data = read(id=OWNERS, paid=CHANCE.permutation(ROWS), count=np.arange(ROWS) * 2, arrow_no=np.arange(ROWS) / 2)
+    assert data.columns == ("z", "id", "paid", "count", "arrow_no")
     alone = Data.read(pd.DataFrame({"x": np.arange(ROWS), "y": Y}), target="y")
     assert alone.columns == ("x",) and "x counts the rows, and is all that there is" in alone.notes[0]
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64])
+def test_what_numbers_the_rows_of_an_array_is_said(kind):
+    numbers = CHANCE.integers(0, 9, (ROWS, 3)).astype(kind)
+    for column, counting in enumerate((np.arange(ROWS), 7 - np.arange(ROWS))):
+        numbers[:, column] = counting
+    words = "what numbers the rows is among the inputs: column 0, column 1"
+    assert words in said(lambda: Data.from_arrays(numbers, Y))
 
 
 def test_running_numbers_of_a_data_set_are_no_arguments_of_the_model():

@@ -3,9 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from lab.data import Data
-from tests.data.test_meaning import ROWS, X, Y, Z, said
+from tests.data.test_meaning import OWNERS, ROWS, X, Y, Z, examples, said
 
 OUT = np.arange(ROWS) % 5 == 0
 IGNORED = {
@@ -38,3 +39,59 @@ def test_values_of_minus_100_are_values_and_several_a_row_are_not_ignored():
     tags[:, 1] = "b"
     data = Data.from_arrays(X, tags, ignore_index=-1)
     assert data.classes == ("a", "b") and (data.targets == -100).any()
+
+
+def test_given_rows_part_no_group():
+    for test, parted in ((np.arange(0, ROWS, 4), 30), ([0], 1)):
+        call = lambda test=test: Data.from_arrays(X, Y, groups=OWNERS, splits={"test": test})  # noqa: E731
+        assert f"part {parted} groups between 'test' and 'train'" in said(call)
+    whole = Data.from_arrays(X, Y, groups=OWNERS, splits={"test": np.arange(8), "val": 0.2})
+    assert whole.rows["test"].tolist() == list(range(8))
+    parts = {"train": examples(90, lambda n: n % 2), "test": examples(20, lambda n: n % 2)}
+    owners = np.arange(110) % 60
+    assert "groups between 'test' and" in said(lambda: Data.from_dataset(parts, groups=owners))
+
+
+def test_what_is_given_is_used_or_refused(tmp_path):
+    np.savez(tmp_path / "a.npz", X=X, y=Y)
+    pairs = torch.utils.data.TensorDataset(torch.tensor(X), torch.tensor(Y))
+    rows = examples(50, lambda n: n % 2)
+    wrong = {
+        "keep= and dates= are of tables": [
+            lambda: Data.read(tmp_path / "a.npz", "y", keep="zz"),
+            lambda: Data.read(tmp_path / "a.npz", "y", dates="parts"),
+        ],
+        "examples are pairs; leave them out": [
+            lambda: Data.from_dataset(pairs, inputs="a"),
+            lambda: Data.from_dataset({"train": pairs, "test": pairs}, target="b"),
+        ],
+        "the data set has a split 'val', and splits= gives one": [
+            lambda: Data.from_dataset({"train": rows, "validation": rows}, splits={"val": 0.4}),
+        ],
+    }
+    for words, calls in wrong.items():
+        for call in calls:
+            assert words in said(call)
+
+
+def test_masks_that_are_added_are_inputs():
+    mask = torch.zeros(ROWS, 4, 4).masked_fill(torch.ones(4, 4).triu(1).bool(), -torch.inf)
+    assert torch.equal(Data.from_arrays({"x": X, "mask": mask}, Y).inputs["mask"], mask)
+    for other in (mask + 1, -mask, mask.where(mask == 0, torch.nan)):
+        assert "NaN or infinite" in said(lambda other=other: Data.from_arrays({"x": X, "mask": other}, Y))
+
+
+TIMES = 1.6e9 + np.random.default_rng(0).random((ROWS, 5, 1))
+FINE = {
+    "sequences": TIMES,
+    "one clock": np.broadcast_to(1.6e9 + np.arange(5.0)[:, None], (ROWS, 5, 1)),
+    "named": {"t": TIMES[:, 0, 0], "x": X},
+    "named sequences": {"t": TIMES},
+    "named table": {"t": TIMES[..., 0]},
+}
+
+
+@pytest.mark.parametrize("how", FINE)
+def test_what_float32_loses_is_said_of_inputs_of_any_shape(how):
+    assert "float32 cannot tell apart" in said(lambda: Data.from_arrays(FINE[how], Y))
+    assert not Data.from_arrays({"t": TIMES - 1.6e9, "images": np.ones((ROWS, 3, 4)) / 3}, Y).notes

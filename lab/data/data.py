@@ -79,7 +79,8 @@ class Data:
         X: (N, …) numbers, or a dict of such by the names of the model's arguments. Floating-point numbers become
             float32, bytes (images) float32 from 0 to 1, whole numbers int64, as tokens are; True and False float32, but
             in a dict bool, as masks are. Bytes of 0 and 1 are not divided.
-        y: (N,) or (N, …); (N, 1) is read as (N,). Words, booleans and whole numbers are classes, other numbers values.
+        y: (N,) or (N, …); (N, 1) is read as (N,). Words, booleans and whole numbers are classes, other numbers values;
+            ordered categories of pandas are classes in their order.
         splits: by name a share of the rows, a number of rows, or the rows themselves (indices or a mask); what is left
             is "train". Default: search .2, val .1, test .1. Disjoint; with the same shares of classes in each.
         groups: (N,), whatever tells which rows belong together (patients, documents): no group is in two splits, and
@@ -103,7 +104,7 @@ class Data:
         check_type("name", name, str, "a name, such as 'digits'")
         inputs, notes = arrays.inputs(X)
         arrays.check_finite(inputs, "X")
-        y = targets.column(y)
+        order, y = targets.order_of(y), targets.column(y)
         if len(y) != (count := arrays.count(inputs)):
             raise ArgumentError(f"X has {count} rows and y {len(y)}; give one target a row")
         given = DEFAULT_SPLITS if splits is None else splits
@@ -113,7 +114,7 @@ class Data:
             inputs, y = inputs[known] if isinstance(inputs, Tensor) else dict(take(inputs, known)), y[labelled]
             groups = None if groups is None else arrays.array(groups, "groups")[labelled]
             notes = (*notes, f"{int((~labelled).sum())} rows without a target ({ignore_index}) were left out")
-        answers = targets.targets(y, kind, ignore_index)
+        answers = targets.targets(y, kind, ignore_index, order)
         rows, said = _divide(given, answers, groups, seed)
         values = answers.values if answers.is_classes else targets.as_float32(answers.values)
         measured = measures.chosen(answers.is_classes, loss, metrics)
@@ -176,12 +177,13 @@ class Data:
         table, read, commas = files.table(source)
         hidden = [*drop, *([groups] if groups else [])]
         inputs, y, notes, known = tables.divided(table, target, hidden, keep, dates, commas)
+        order = targets.order_of(table[target])
         labelled = targets.labelled(y, kind, ignore_index)
         if not labelled.all():
             inputs, y = inputs[labelled].reset_index(drop=True), y[labelled]
             notes.append(f"{int((~labelled).sum())} rows without a target ({ignore_index}) were left out")
             known[known] = labelled
-        answers = targets.targets(y, kind, ignore_index)
+        answers = targets.targets(y, kind, ignore_index, order)
         owners = None if groups is None else table[groups][known]
         rows, said = _divide(given if known.all() else of_labelled(given, known), answers, owners, seed)
         if "train" not in rows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +40,18 @@ def column(y: Any) -> np.ndarray:
     return answers[:, 0] if answers.ndim == 2 and answers.shape[1] == 1 else answers
 
 
+def order_of(y: Any) -> tuple[Any, ...]:
+    """The categories of an ordered column of pandas, in their order, unused ones too; none of others.
+
+    >>> import pandas as pd
+    >>> order_of(pd.Categorical(["big", "small"], ["small", "mid", "big"], ordered=True)), order_of(["big", "small"])
+    (('small', 'mid', 'big'), ())
+    """
+    y = y.iloc[:, 0] if getattr(y, "ndim", 1) == 2 and hasattr(y, "iloc") and y.shape[1] == 1 else y
+    kind = getattr(y, "dtype", None)
+    return tuple(kind.categories) if getattr(kind, "ordered", False) else ()
+
+
 def labelled(y: np.ndarray, kind: str | None, ignore_index: int) -> np.ndarray:
     """Which rows of y (N,) have a target, (N,) bool; all of y (N, …), whose classes are ignored one by one.
 
@@ -64,8 +77,12 @@ def _ignored(y: np.ndarray, ignore_index: int) -> np.ndarray:
     return np.asarray(y == ignore_index) if y.dtype.kind in "iuf" else np.zeros(y.shape, bool)
 
 
-def targets(y: Any, kind: str | None = None, ignore_index: int = IGNORED) -> Targets:
+def targets(
+    y: Any, kind: str | None = None, ignore_index: int = IGNORED, order: Sequence[Any] | None = None
+) -> Targets:
     """Classes (whole numbers, booleans, words) get ids in the order of their labels; other numbers are values.
+
+    order: of labels, where they have one of their own; those that y has get ids. Default: see `order_of`.
 
     >>> targets(["no", "yes", "no"]).values, targets(["no", "yes", "no"]).classes
     (tensor([0, 1, 0]), ('no', 'yes'))
@@ -74,6 +91,8 @@ def targets(y: Any, kind: str | None = None, ignore_index: int = IGNORED) -> Tar
     """
     if kind is not None:
         check_choice("kind", kind, KINDS)
+    order = order_of(y) if order is None else order
+    kind = "classification" if kind is None and order else kind
     answers = column(y)
     notes: tuple[str, ...] = ()
     if answers.dtype == object:
@@ -99,7 +118,7 @@ def targets(y: Any, kind: str | None = None, ignore_index: int = IGNORED) -> Tar
         raise ArgumentError("kind='regression', and y holds words; give numbers, or kind='classification'")
     if answers.dtype.kind == "f":
         check_finite(torch.from_numpy(answers.astype(np.float64)), "y")
-    return _classes(answers, kind, ignore_index, notes)
+    return _classes(answers, kind, ignore_index, notes, order)
 
 
 def _check_there(gaps: Any) -> None:
@@ -161,12 +180,14 @@ def as_float32(values: Tensor) -> Tensor:
     return values.float()
 
 
-def _classes(y: np.ndarray, kind: str | None, ignore_index: int, notes: tuple[str, ...]) -> Targets:
+def _classes(
+    y: np.ndarray, kind: str | None, ignore_index: int, notes: tuple[str, ...], order: Sequence[Any]
+) -> Targets:
     text = y.astype(str) if y.dtype == object else y
     counts = ~_ignored(y, ignore_index) if y.ndim > 1 or y.dtype.kind in "iuf" else np.ones(y.shape, bool)
     labels, ids = np.unique(text[counts], return_inverse=True)
-    if text.dtype.kind in "US":
-        labels, ids = _in_order(labels, ids)
+    if order or text.dtype.kind in "US":
+        labels, ids = _in_order(labels, ids, order)
     if len(labels) < 2:
         one = f"one class, {labels[0]!s}" if len(labels) else "no class"
         raise ArgumentError(f"y has {one}; give two or more, or kind='regression'")
@@ -182,13 +203,20 @@ def _classes(y: np.ndarray, kind: str | None, ignore_index: int, notes: tuple[st
     return Targets(torch.from_numpy(values), tuple(map(str, labels.tolist())), notes)
 
 
-def _in_order(labels: np.ndarray, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Class numbers that are words, by their numbers."""
+def _in_order(labels: np.ndarray, ids: np.ndarray, own: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Labels in an order of their own; else class numbers that are words, by their numbers."""
     try:
-        order = np.lexsort((labels, labels.astype(np.float64)))
+        places = {_said(label): place for place, label in enumerate(own)}
+        numbers = [places[_said(label)] for label in labels] if own else labels.astype(np.float64)
+        order = np.lexsort((labels, numbers))
     except ValueError:
         return labels, ids
     return labels[order], np.argsort(order)[ids]
+
+
+def _said(label: Any) -> str:
+    """1 and 1.0 are one label."""
+    return str(int(label) if isinstance(label, (float, np.floating)) and label.is_integer() else label)
 
 
 def _check_unclear(y: np.ndarray, labels: np.ndarray) -> None:

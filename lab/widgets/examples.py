@@ -13,6 +13,7 @@ from torch import Tensor
 
 from lab.data import Data, arrays, measures
 from lab.data.data import take
+from lab.data.targets import order_of
 from lab.data.targets import targets as numbered
 from lab.errors import ArgumentError
 from lab.probes.loss import LossFunction
@@ -96,5 +97,9 @@ def _targets(given: Any) -> tuple[Tensor, tuple[str, ...]]:
         return torch.from_numpy(answers.astype(np.int64)), ()
     if answers.dtype.kind == "f":
         return torch.from_numpy(np.ascontiguousarray(answers)), ()
-    words = numbered(answers, "classification")
-    return words.values, words.classes
+    order = [str(label) for label in order_of(given)]
+    words = numbered(answers, "classification", order=order)
+    if not order:
+        return words.values, words.classes
+    codes = torch.tensor([order.index(label) for label in words.classes])  # unused categories have one, too
+    return codes[words.values], tuple(order)

@@ -144,7 +144,8 @@ class Data:
         what it is; errors are in standard deviations, and where they are shown, that is said). Missing numbers get the
         median, and a column that says so; so do words in a column of numbers (less than a tenth of it). Numbers may
         have decimal commas, separators of thousands, signs of currency or percent. Words become a column for each
-        category; a missing one is a category. All by the rows of `train` alone; what was done is in `notes`, which are
+        category; a missing one is a category. None, NA and null in a file are words among words, and missing among
+        numbers; an empty cell is missing. All by the rows of `train` alone; what was done is in `notes`, which are
         printed. Rows without a target are left out, and so are columns with one value, with more than 50 different
         words, that number the rows ("id", "Unnamed: 0", 0 to N - 1), or with dates.
 
@@ -184,7 +185,11 @@ class Data:
             notes.append(f"{int((~labelled).sum())} rows without a target ({ignore_index}) were left out")
             known[known] = labelled
         answers = targets.targets(y, kind, ignore_index, order)
+        if words := sorted(set(files.GAPS) & set(answers.classes)):
+            notes.append(f"{target} has the class {', '.join(words)}; drop these rows where it stands for no label")
         owners = None if groups is None else table[groups][known]
+        if owners is not None and isinstance(source, (str, Path)):
+            owners = owners.mask(owners.isin(files.GAPS))
         rows, said = _divide(given if known.all() else of_labelled(given, known), answers, owners, seed)
         if "train" not in rows:
             raise ArgumentError(f"splits={shown(given)} leave no rows to train on; give smaller ones")

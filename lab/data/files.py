@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lab.data.numerals import decimal_of
+from lab.data.numerals import decimal_of, numerals
+from lab.data.tables import DATE, ENOUGH
 from lab.errors import ArgumentError, LabError, check_path, listed, shortened, shown
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 KINDS = (".csv", ".tsv", ".parquet", ".npz")
 SIGNS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+GAPS = ("None", "NA", "N/A", "n/a", "NULL", "null")  # words in a column of words, and gaps in one of numbers
+NEVER = ("", "nan", "NaN", "-nan", "-NaN", "<NA>", "#N/A", "#NA", "#N/A N/A")  # gaps among words, too
 SEVERAL = 10_000  # rows that tell whether decimals have commas
 
 
@@ -84,10 +87,26 @@ def _columns(path: Path, encoding: str) -> Table:
     some = pd.read_csv(path, sep=sep, encoding=encoding, dtype=str, nrows=SEVERAL)
     decimals = [decimal for name in some if (decimal := decimal_of(some[name].dropna()))]
     commas, points = decimals.count(","), decimals.count(".")
-    if commas > points or (sep == ";" and not points and decimals):
-        said = ", ".join(filter(None, (said, "decimal commas")))
-        return Table(pd.read_csv(path, sep=sep, encoding=encoding, dtype=str), (said,), True)
-    return Table(pd.read_csv(path, sep=sep, encoding=encoding), (said,) if said else ())
+    all_words = commas > points or (sep == ";" and not points and bool(decimals))
+    said = ", ".join(filter(None, (said, "decimal commas" if all_words else "")))
+    how: dict[str, Any] = {"sep": sep, "encoding": encoding, **({"dtype": str} if all_words else {})}
+    frame = pd.read_csv(path, **how)
+    if wordy := [name for name in frame if _has_gaps_in_words(frame[name], all_words)]:
+        text = pd.read_csv(path, **{**how, "dtype": str}, keep_default_na=False, na_values=list(NEVER))
+        frame = frame.assign(**{name: text[name].array for name in wordy})
+    return Table(frame, (said,) if said else (), all_words)
+
+
+def _has_gaps_in_words(column: pd.Series, commas: bool) -> bool:
+    """Whether cells are missing in a column of words: no numbers, dates, or True and False, whose NA is no word."""
+    import pandas as pd
+
+    there = column.dropna()
+    if pd.api.types.is_numeric_dtype(column) or len(there) == len(column) or not len(there):
+        return False
+    words = there.astype(str).str.strip()
+    others = words.str.fullmatch(DATE) | words.str.lower().isin(("true", "false"))
+    return bool(others.mean() < ENOUGH) and numerals(there, commas) is None
 
 
 def arrays(

@@ -7,7 +7,7 @@ import torch
 
 from lab.data import Data
 from lab.widgets.examples import examples_of
-from tests.data.test_meaning import ROWS, X, Y, Z, read
+from tests.data.test_meaning import ROWS, X, Y, Z, read, said
 
 LABELS = {
     "words": ["small", "medium", "large"],
@@ -46,3 +46,29 @@ def test_categories_without_an_order_have_that_of_labels():
     data = read("size", {"drop": "y"}, size=gaps)
     assert data.classes == ("medium", "large") and len(data) == ROWS - (Y == 0).sum()
     assert not Data.from_arrays(X, pd.Categorical(Z, ordered=True), kind="regression").classes
+
+
+@pytest.mark.parametrize("word", ["None", "NA", "null"])
+@pytest.mark.parametrize("decimal", [".", ","])
+def test_a_word_for_none_in_a_file_is_a_word_among_words(word, decimal, tmp_path):
+    words = np.array([word, "Insomnia", "Apnea"])[Y]
+    table = pd.DataFrame({"z": Z, "n": Z, "flag": np.where(Y, Y > 1, None), "w": words, "y": words, "who": words})
+    table["when"] = pd.date_range("2020-01-01", periods=ROWS).strftime("%Y-%m-%d")
+    table["n"] = table["n"].map(lambda number: f"{number:.4f}".replace(".", decimal)).where(Y > 0, word)
+    table["when"] = table["when"].where(Y > 0, word)
+    table.loc[1, "y"] = ""
+
+    def file(**given):
+        table.to_csv(tmp_path / "a.csv", index=False, decimal=decimal, sep=";")
+        return Data.read(tmp_path / "a.csv", "y", **given)
+
+    data = file(drop="who")
+    assert data.classes == tuple(sorted(["Apnea", "Insomnia", word])) and len(data) == ROWS - 1
+    assert f"y has the class {word}; drop these rows where it stands" in "".join(data.notes)
+    assert {f"w_{word}", "n", "missingindicator_n"} <= set(data.columns) and "dates (when)" in "".join(data.notes)
+    assert f"{(Y == 0).sum()} of {ROWS - 1} groups are missing" in said(lambda: file(groups="who"))
+    table["y"] = np.where(Y > 0, "sick", word)
+    assert file(drop=["w", "who"]).classes == tuple(sorted(["sick", word]))
+    table["y"] = np.where(Y > 0, Y > 1, None)  # True, False and gaps
+    table["y"] = table["y"].where(Y > 0, word)
+    assert file(drop=["w", "who"]).classes == ("False", "True")

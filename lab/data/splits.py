@@ -269,8 +269,8 @@ def _check_whole_groups(splits: Mapping[str, np.ndarray], groups: np.ndarray) ->
             both = np.intersect1d(groups[splits[name]], groups[splits[other]])
             if len(both):
                 raise ArgumentError(
-                    f"splits= gives rows that part {len(both)} groups between {other!r} and {name!r}; give all rows of"
-                    " a group to one split"
+                    f"splits= gives rows that part {len(both)} of the groups between {other!r} and {name!r}; give all"
+                    " rows of a group to one split"
                 )
 
 

@@ -48,7 +48,7 @@ def order_of(y: Any) -> tuple[Any, ...]:
     (('small', 'mid', 'big'), ())
     """
     y = y.iloc[:, 0] if getattr(y, "ndim", 1) == 2 and hasattr(y, "iloc") and y.shape[1] == 1 else y
-    kind = getattr(y, "dtype", None)
+    kind: Any = getattr(y, "dtype", None)
     return tuple(kind.categories) if getattr(kind, "ordered", False) else ()
 
 
@@ -207,7 +207,7 @@ def _in_order(labels: np.ndarray, ids: np.ndarray, own: Sequence[Any]) -> tuple[
     """Labels in an order of their own; else class numbers that are words, by their numbers."""
     try:
         places = {_said(label): place for place, label in enumerate(own)}
-        numbers = [places[_said(label)] for label in labels] if own else labels.astype(np.float64)
+        numbers = np.array([places[_said(label)] for label in labels]) if own else labels.astype(np.float64)
         order = np.lexsort((labels, numbers))
     except ValueError:
         return labels, ids

@@ -46,7 +46,7 @@ def test_rows_that_are_all_given_need_no_groups_to_draw():
         "val": np.arange(80, 100),
         "test": np.arange(100, 120),
     }
-    data = Data.from_arrays(X, Y, groups=np.repeat(np.arange(20), 6), splits=given)
+    data = Data.from_arrays(X, Y, groups=np.repeat(np.arange(6), 20), splits=given)
     assert all(data.rows[name].tolist() == part.tolist() for name, part in given.items())
 
 

@@ -44,12 +44,12 @@ def test_values_of_minus_100_are_values_and_several_a_row_are_not_ignored():
 def test_given_rows_part_no_group():
     for test, parted in ((np.arange(0, ROWS, 4), 30), ([0], 1)):
         call = lambda test=test: Data.from_arrays(X, Y, groups=OWNERS, splits={"test": test})  # noqa: E731
-        assert f"part {parted} groups between 'test' and 'train'" in said(call)
+        assert f"part {parted} of the groups between 'test' and 'train'" in said(call)
     whole = Data.from_arrays(X, Y, groups=OWNERS, splits={"test": np.arange(8), "val": 0.2})
     assert whole.rows["test"].tolist() == list(range(8))
     parts = {"train": examples(90, lambda n: n % 2), "test": examples(20, lambda n: n % 2)}
     owners = np.arange(110) % 60
-    assert "groups between 'test' and" in said(lambda: Data.from_dataset(parts, groups=owners))
+    assert "of the groups between 'test' and" in said(lambda: Data.from_dataset(parts, groups=owners))
 
 
 def test_what_is_given_is_used_or_refused(tmp_path):

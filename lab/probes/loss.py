@@ -23,7 +23,7 @@ ROWS = 8192  # examples times models that are computed at once: what bounds the 
 NUMBERS = 2**23  # the same in numbers that are read, for images and sequences
 FEW = 4  # examples that are asked for twice
 TOKEN = 1024  # numbers that a token stands for: the outputs of a vocabulary
-LossFunction = Callable[[Tensor, Tensor], Tensor]  # outputs (R, B, …), targets (R, B, …) → (R,), means over B
+LossFunction = Callable[[Tensor, Tensor], Tensor]  # outputs, targets (R, B, …) → (R,), means over what counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,8 @@ class Loss:
         nor a token that an `attention_mask` hides; with a single output, for the cross entropy of a sigmoid. Targets of
         a language model are the next tokens: nothing is shifted here. Other numbers are values, for the mean squared
         error.
-    loss: (outputs (R, B, …), targets (R, B, …)) → (R,), means over B.
+    loss: (outputs (R, B, …), targets (R, B, …)) → (R,), means over what counts: all of B; of whole numbers, what is
+        not -100.
     runs: whether the model has a run axis; None: as it says itself (`runs_of`).
 
     Raises ArgumentError where inputs, targets and outputs do not fit each other.
@@ -66,7 +67,7 @@ class Loss:
             raise ArgumentError(f"{given} inputs and {count} targets: give one target an input")
         if self.targets.is_floating_point() and not self.targets.isfinite().all():
             raise ArgumentError("targets are not all finite; leave these examples out")
-        if self.loss is None and not self._values and not self._classes.ne(IGNORED).any():
+        if not self._values and not (self._classes if self.loss is None else self.targets.long()).ne(IGNORED).any():
             raise ArgumentError(f"no target counts: all are {IGNORED}, or of tokens that the mask hides; give some")
         if self.loss is not None and (not callable(self.loss) or isinstance(self.loss, type)):
             raise ArgumentError(f"loss is {described(self.loss)}; give a function of outputs and targets, or None")
@@ -103,9 +104,10 @@ class Loss:
             with calling("the loss", hint):
                 if loss is _entropy and not runs:
                     _check_axes(outputs[0])
-                number, each = float(y[0].ne(IGNORED).sum()) if loss is _entropy else float(len(y[0])), loss(outputs, y)
-                total, weight = total + number * _mean(each, runs or 1), weight + number
-        mean = torch.as_tensor(total / max(weight, 1.0))
+                number = float(len(y[0]) if self._values else y[0].long().ne(IGNORED).sum())
+                if number:
+                    total, weight = total + number * _mean(loss(outputs, y), runs or 1), weight + number
+        mean = torch.as_tensor(total / weight)
         return mean if runs else mean.squeeze()
 
     @property

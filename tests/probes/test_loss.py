@@ -54,8 +54,20 @@ def test_a_class_for_each_token(ignored):
     targets.view(-1)[:ignored] = -100  # many in the first examples: not all batches have as many
     expected = F.cross_entropy(model(TOKENS).logits.flatten(0, 1), targets.flatten()).item()
     assert probes.Loss(TOKENS, targets)(model) == pytest.approx(expected)
-    many = probes.Loss(TOKENS.repeat(99, 1), targets.repeat(99, 1))  # more than are read at once
-    assert many(model) == pytest.approx(expected, rel=1e-5)
+    many = TOKENS.repeat(99, 1), targets.repeat(99, 1)  # more than are read at once
+    for loss in (None, lambda outputs, targets: F.cross_entropy(outputs[0].mT, targets[0])):
+        assert probes.Loss(*many, loss=loss)(model) == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_loss_of_its_own_is_a_mean_over_what_counts():
+    x, targets = torch.rand(9000, 3, generator=seeded()), torch.randint(0, 2, (9000,), generator=seeded(1))
+    net = nn.Linear(3, 2).requires_grad_(False)
+    for ignored in (8000, 8500):  # nearly all, and all, of what is read first
+        targets[:ignored] = -100
+        measure = probes.Loss(x, targets, loss=lambda outputs, targets: F.cross_entropy(outputs[0], targets[0]))
+        assert measure(net) == pytest.approx(F.cross_entropy(net(x), targets).item(), rel=1e-5)
+    with pytest.raises(ArgumentError, match="no target counts"):
+        probes.Loss(x, torch.full_like(targets, -100), loss=measure.loss)
 
 
 def test_what_a_tokenizer_returns():

@@ -1,6 +1,7 @@
 """Models of the user's own, side by side: as a plain loop over them trains them, whatever they are made of."""
 
 import re
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -9,6 +10,8 @@ from torch import nn
 from torch.nn import functional as F
 
 import lab
+from lab.data import Data
+from lab.errors import ArgumentError
 from lab.nonlinearity.formula import interpolate
 from lab.own.settings import known, recipe_of, task
 from lab.spec import UNCHANGED, Knots, RunSpec, replace
@@ -294,3 +297,72 @@ def test_a_resumed_search_finds_the_same_bits():
     resumed.restore({name: tensor.clone() for name, tensor in half.state().items()})
     search(resumed)
     assert whole.functions() == resumed.functions() and whole.search_loss == resumed.search_loss
+
+
+class Beside(nn.Module):
+    """An answer that is compared with those of the other examples, as in `kind`, or has noise."""
+
+    def __init__(self, kind):
+        super().__init__()
+        self.first, self.act, self.out, self.kind = nn.Linear(6, 8), nn.GELU(), nn.Linear(8, 2), kind
+        self.memory = nn.LSTM(8, 8)  # without batch_first, examples are its steps
+
+    def forward(self, x):
+        h = self.act(self.first(x))
+        if self.kind == "memory":
+            h = self.memory(h[:, None])[0][:, 0]
+        return self.out(h - h.mean(0) if self.kind == "mean" else h + torch.randn(8) if self.kind == "noise" else h)
+
+
+@pytest.mark.parametrize("kind", ["mean", "memory", "noise"])
+def test_an_answer_that_changes_with_its_company_is_no_answer(kind):
+    def made():
+        return known(own.signs(), lambda seed: Beside(kind), nn.GELU, "a", None)[0]
+
+    if kind == "noise":  # of which that cannot be told
+        assert "draws numbers in evaluation mode" in made().notes[0]
+        return
+    with pytest.raises(ArgumentError, match="changes with the examples beside it"):
+        made()
+
+
+class Places(nn.Module):
+    """Token ids with a mask → logits of a text; positions are absolute."""
+
+    def __init__(self):
+        super().__init__()
+        self.words, self.places, self.act, self.out = nn.Embedding(7, 6), nn.Embedding(5, 6), nn.GELU(), nn.Linear(6, 2)
+
+    def forward(self, input_ids, attention_mask, position_ids=None):
+        places = torch.arange(input_ids.shape[1]) if position_ids is None else position_ids
+        x = self.act(self.words(input_ids) + self.places(places))
+        return self.out((x * attention_mask[..., None]).sum(1))
+
+
+class Counting(Places):
+    def forward(self, input_ids, attention_mask):
+        return super().forward(input_ids, attention_mask)
+
+
+@pytest.mark.parametrize("make", [Places, Counting])
+def test_positions_that_count_from_the_padding_are_refused(make):
+    words = own.sequences().inputs
+    mask = (torch.arange(5) >= torch.arange(240)[:, None] % 3).long()
+    for side, refused in ((mask, True), (mask.flip(1), False)):
+        data = Data.from_arrays({"input_ids": words, "attention_mask": side}, words.sum(1) % 2)
+        with pytest.raises(ArgumentError, match="padded on the left") if refused else nullcontext():
+            known(data, lambda seed: make(), nn.GELU, "a", None)
+
+
+@pytest.mark.parametrize("way", ["vmap", "loop"])
+def test_parts_in_evaluation_mode_stay_in_it(way):
+    def frozen(seed):
+        net = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.GELU(), nn.Linear(8, 2))
+        net[1].eval().running_mean.fill_(5.0)
+        return net
+
+    trained = train(fleet(own.signs(), frozen, way=way))
+    assert trained.run_weights(0)["1.running_mean"].eq(5).all() and trained.model.training
+    assert trained.run_notes(0)["said"][0].startswith("1 comes in evaluation mode")
+    whole = known(own.signs(), lambda seed: frozen(seed).eval(), nn.GELU, "model", None)[0]
+    assert all(part.training for part in whole.new(0).modules()) and not whole.notes

@@ -14,6 +14,7 @@ from lab.data.data import Inputs
 from lab.errors import listed
 from lab.nonlinearity.activations import Place, kind_named, kind_of
 from lab.nonlinearity.inspection import KEEP
+from lab.training.modules.modes import evaluating
 
 
 class Ear(TorchFunctionMode):
@@ -74,14 +75,15 @@ class Ear(TorchFunctionMode):
 def notes_of(net: nn.Module, places: list[Place], call: Callable, inputs: Inputs) -> tuple[list[str], bool]:
     """What a function in these places does not reach, a line each; and whether it reaches anything.
 
-    net: to be thrown away. call: of a model on inputs.
+    net: as it is trained, to be thrown away. call: of a model on inputs.
     """
     ear = Ear(net, places)
     with torch.random.fork_rng(devices=[]), ear:
-        call(net.eval(), inputs)
+        with evaluating(net):
+            call(net, inputs)
         if not all(ear.calls.values()):  # some are called in training alone; what fails there fails later, and says so
             with suppress(Exception):
-                call(net.train(), inputs)
+                call(net, inputs)
     kinds = {kind_of(place.activation) for place in places}
     stays = [f"{owner} calls {kind}" for kind, owner in ear.beside.items() if kind in kinds]
     notes = [f"{', '.join(stays)} beside what is replaced, which stays in all models; {KEEP}"] if stays else []

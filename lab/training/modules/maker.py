@@ -14,17 +14,20 @@ from torch import Tensor, nn
 
 from lab.data import measures
 from lab.data.data import Data, Inputs, take
-from lab.errors import ArgumentError, LabError, described, shortened, shown
+from lab.errors import ArgumentError, LabError, described, listed, shortened, shown
 from lab.nonlinearity.swap import Old, kinds_of, places_of, put
 from lab.nonlinearity.wrappers import unwrapped
+from lab.probes.padding import positioned
 from lab.spec import ModuleSpec
 from lab.training.defaults import torch_defaults
 from lab.training.modules.heard import notes_of
+from lab.training.modules.modes import evaluating, still, train
 
 SAID = 200  # characters of an error of the user's code in a message
 FEW, SEVERAL = 3, 32  # examples that measures are tried on: the first, and one of each class
 READS = "give X in the shape and type that it reads"
 SIDES = ("outputs", "targets")
+CLOSE, CLOSE_HALF = 1e-3, 2e-2  # of the largest answer: what rounding makes of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +48,8 @@ class Maker:
 
     @torch_defaults()
     def new(self, seed: int) -> nn.Module:
-        """The model of a seed, in training mode, without torch.compile or DataParallel around it. torch's generator is
-        at this seed meanwhile, and put back."""
+        """The model of a seed, without torch.compile or DataParallel around it, in training mode; parts that come in
+        evaluation mode stay so. torch's generator is at this seed meanwhile, and put back."""
         with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
             torch.manual_seed(seed)
             try:
@@ -63,16 +66,15 @@ class Maker:
             net = unwrapped(net)
             if any(isinstance(part, nn.modules.lazy.LazyModuleMixin) for part in net.modules()):
                 call(net, self.example)
-        return net.train()
+        return train(net)
 
     @torch_defaults()
     def put(self, net: nn.Module, phi: nn.Module) -> None:
         """A function into the place of a model's activations; what counts its channels at a first call has it here."""
         put(net, self.old, phi)
         if any(isinstance(part, nn.modules.lazy.LazyModuleMixin) for part in net.modules()):
-            with torch.random.fork_rng(devices=[]), torch.no_grad():
-                call(net.eval(), self.example)
-            net.train()
+            with torch.random.fork_rng(devices=[]), torch.no_grad(), evaluating(net):
+                call(net, self.example)
 
     @torch_defaults()
     def check(self, phi: nn.Module, name: str) -> None:
@@ -109,8 +111,11 @@ def maker(make: Any, old: Old | tuple[Old, ...], data: Data, name: str, way: str
     trial = Maker(make, old, take(data.inputs, rows[:2]), way=way)
     net, again = trial.new(0), trial.new(0)  # the second to be called: not all models can be copied
     _check_seeds(net, again, trial.new(1))
-    _check_call(again.eval(), data, rows)
+    with evaluating(again):
+        _check_call(again, data, rows)
+        drawn = _check_alone(again, data, rows)
     notes, reached = notes_of(again, places_of(again, old), call, trial.example)
+    notes = [*_said_of_modes(net), *drawn, *notes]
     count = sum(weight.numel() for weight in net.parameters())
     if not any(weight.requires_grad for weight in net.parameters()):
         raise ArgumentError(f"model(0) is a {type(net).__name__} without weights to train; give one that has some")
@@ -119,12 +124,15 @@ def maker(make: Any, old: Old | tuple[Old, ...], data: Data, name: str, way: str
 
 
 def layout(net: nn.Module) -> str:
-    """SHA-256 of names, shapes and types of parameters and buffers, and of how the module prints itself."""
+    """SHA-256 of names, shapes and types of parameters and buffers, of how the module prints itself, and of the parts
+    that stay in evaluation mode."""
     hasher = hashlib.sha256(repr(net).encode())
     for kind, tensors in (("weight", net.named_parameters()), ("buffer", net.named_buffers())):
         for name, tensor in tensors:
             said = (kind, name, tuple(tensor.shape), str(tensor.dtype), tensor.requires_grad)
             hasher.update(f"{said}\n".encode())
+    for name in still(net):
+        hasher.update(f"still {name}\n".encode())
     return hasher.hexdigest()
 
 
@@ -166,24 +174,28 @@ def _check_seeds(*nets: nn.Module) -> None:
         )
 
 
+def _answer(net: nn.Module, data: Data, rows: Tensor) -> Tensor:
+    """What a model answers to these rows; ArgumentError where it fails."""
+    try:
+        with torch.no_grad():
+            return call(net, take(data.inputs, rows))
+    except LabError:
+        raise
+    except Exception as error:
+        parts = {"X": data.inputs} if isinstance(data.inputs, Tensor) else data.inputs
+        given = ", ".join(f"{n} {tuple(p[:2].shape)} {str(p.dtype)[6:]}" for n, p in parts.items())
+        double = any(weight.dtype == torch.float64 for weight in net.parameters())
+        hint = "let model(seed) return net.float(), since X is float32" if double else READS
+        raise ArgumentError(
+            f"the model fails on {given} with {type(error).__name__} ({shortened(str(error), SAID)}); {hint}"
+        ) from error
+
+
 def _check_call(net: nn.Module, data: Data, rows: Tensor) -> None:
     shapes = []
     for count in (2, 3):
         index = rows[:count]
-        try:
-            with torch.no_grad():
-                output = call(net, take(data.inputs, index))
-        except LabError:
-            raise
-        except Exception as error:
-            parts = {"X": data.inputs} if isinstance(data.inputs, Tensor) else data.inputs
-            given = ", ".join(f"{n} {tuple(p[:2].shape)} {str(p.dtype)[6:]}" for n, p in parts.items())
-            double = any(weight.dtype == torch.float64 for weight in net.parameters())
-            hint = "let model(seed) return net.float(), since X is float32" if double else READS
-            raise ArgumentError(
-                f"the model fails on {given} with {type(error).__name__} ({shortened(str(error), SAID)}); {hint}"
-            ) from error
-        shapes.append(tuple(output.shape))
+        shapes.append(tuple(_answer(net, data, index).shape))
         if shapes[-1][:1] != (len(index),):
             raise ArgumentError(
                 f"the model gives shape {shapes[-1]} for {len(index)} examples; let the first axis be the examples"
@@ -193,10 +205,50 @@ def _check_call(net: nn.Module, data: Data, rows: Tensor) -> None:
             f"the model gives shape {shapes[0]} for 2 examples and {shapes[1]} for 3; let the shape of one stay"
         )
     few = _examples(data, rows)
-    with torch.no_grad():
-        _check_measures(call(net, take(data.inputs, few))[None], data, data.targets[few][None])
+    _check_measures(_answer(net, data, few)[None], data, data.targets[few][None])
     if data.is_causal:
         _check_causal(net, take(data.inputs, rows[:FEW]), data.targets[rows[:FEW]])
+
+
+def _check_alone(net: nn.Module, data: Data, rows: Tensor) -> list[str]:
+    """ArgumentError where what a model answers for an example changes with the examples beside it, or with the padding
+    before it. What there is to say of a model of which that cannot be told: it draws numbers in evaluation mode, too.
+    """
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())), torch.no_grad():
+        state = torch.get_rng_state()
+        first, again = (_answer(net, data, rows[:2]) for _ in range(2))
+        if not (torch.equal(torch.get_rng_state(), state) and _close(first, again)):
+            return ["the model draws numbers in evaluation mode, too: its scores change with them"]
+        beside = _answer(net, data, rows[:SEVERAL].flip(0)).flip(0)[:2]
+        if not _close(first, beside):
+            raise ArgumentError(
+                "the model's answer for an example changes with the examples beside it; let the first axis be the"
+                " examples in each layer (batch_first=True), and average over none (batch norm: running statistics)"
+            )
+        if isinstance(data.inputs, dict) and positioned(net, data.inputs) is not data.inputs:
+            raise ArgumentError(
+                f"rows are padded on the left, and {type(net).__name__} counts positions from the padding; pad on the"
+                " right (tokenizer.padding_side = 'right'), or give position_ids"
+            )
+    return []
+
+
+def _close(one: Tensor, other: Tensor) -> bool:
+    """Whether answers are the same up to rounding."""
+    share = CLOSE_HALF if one.dtype.itemsize < 4 else CLOSE
+    one, other = (tensor.to(torch.promote_types(tensor.dtype, torch.float64)) for tensor in (one, other))
+    if one.shape != other.shape:
+        return False
+    largest = float(one.abs().nan_to_num(0, 0).max()) if one.numel() else 0.0
+    return bool(torch.isclose(one, other, 0.0, share * largest, equal_nan=True).all())
+
+
+def _said_of_modes(net: nn.Module) -> list[str]:
+    """What is said of parts that stay in evaluation mode: the outermost ones."""
+    parts = still(net)
+    names = [name for name in parts if name.rpartition(".")[0] not in parts]
+    words = "comes in evaluation mode and stays in it in training: without dropout, with the statistics that it has"
+    return [f"{listed(names)} {words}; call .train() in the model's function for another"] if names else []
 
 
 def _check_causal(net: nn.Module, tokens: Inputs, targets: Tensor) -> None:

@@ -84,7 +84,7 @@ class LazyChannelSpline(nn.modules.lazy.LazyModuleMixin, ChannelSpline):
         if self.has_uninitialized_params():
             check_axis(x, self.dim)
             channels = x.shape[self.dim]
-            with torch.no_grad():
+            with torch.inference_mode(False), torch.no_grad():
                 self.values.materialize((channels, len(self.first)))  # type: ignore[attr-defined]
                 self.values.copy_(self.first.to(self.values))
 

@@ -20,7 +20,16 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import nn
 
-from lab.nonlinearity.activations import Place, function_behind, is_activation, kind_named, kind_of, places_in
+from lab.nonlinearity.activations import (
+    FUNCTIONS,
+    Place,
+    function_behind,
+    is_activation,
+    kind_named,
+    kind_of,
+    one_of,
+    places_in,
+)
 
 SHOWN = 2  # names of each kind in an error's line
 KEEP = "let the model keep a module (self.act = torch.nn.GELU()) and call that"
@@ -61,11 +70,8 @@ def activations_in_code(model: nn.Module) -> list[Beside]:
                 continue
             if isinstance(value, FunctionType):
                 reader.read(value, f"{name}.{attribute}")
-            elif isinstance(value, (list, tuple, dict)):
-                for held in value.values() if isinstance(value, dict) else value:
-                    if isinstance(held, nn.Module) and (kind := kind_of(held)):
-                        words = f"{name}.{attribute}, a {type(value).__name__} of Python's, holds {type(held).__name__}"
-                        reader.found[Beside(kind, words)] = None
+            else:
+                reader.inside(value, f"{name}.{attribute}")
         activations |= reader.found
     return list(activations)
 
@@ -147,6 +153,16 @@ class _Reader:
             outside = ChainMap({name: _content(cell) for name, cell in cells}, function.__globals__, vars(builtins))
             self._code(function.__code__, outside, where, module or self.module)
 
+    def inside(self, container: Any, where: str) -> None:
+        """Note the activations in a list or dictionary of Python's, into which torch does not look."""
+        if isinstance(container, (list, tuple, dict)):
+            for held in container.values() if isinstance(container, dict) else container:
+                known = isinstance(held, nn.Module) or (callable(held) and one_of(held, FUNCTIONS))
+                if known and (kind := kind_of(held)):
+                    called = type(held).__name__ if isinstance(held, nn.Module) else kind
+                    words = f"{where}, a {type(container).__name__} of Python's, holds {called}"
+                    self.found[Beside(kind, words)] = None
+
     def _code(self, code: CodeType, outside: ChainMap[str, Any], where: str, module: nn.Module) -> None:
         if (code, id(module)) in self.seen:
             return
@@ -158,6 +174,8 @@ class _Reader:
             for attribute in attributes:
                 holder, value = value, _attribute(value, attribute)
             self._value(value, holder, attributes[-1] if attributes else "", where)
+            if holder is None or isinstance(holder, ModuleType):
+                self.inside(value, f"{'.'.join([root, *attributes])} in {where}")
         for inner in code.co_consts:
             if isinstance(inner, CodeType):
                 self._code(inner, outside, where, module)

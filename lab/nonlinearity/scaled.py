@@ -39,7 +39,7 @@ class ScaledSpline(nn.Module):
         """φ(s x) / s, shape and dtype of `x`."""
         if isinstance(self.scale, nn.parameter.UninitializedParameter):
             self.phi(x)  # counts its channels
-            with torch.no_grad():
+            with torch.inference_mode(False), torch.no_grad():
                 self.scale.materialize((self.phi.values.shape[0],))
                 self.scale.fill_(1.0)
         scale: Tensor = self.scale

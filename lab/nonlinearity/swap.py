@@ -96,6 +96,7 @@ def swap(
     return names
 
 
+@torch.inference_mode(False)  # what is made within one could never be trained
 def put(
     model: nn.Module,
     old: Old | tuple[Old, ...],
@@ -126,7 +127,7 @@ def put(
         phi = ScaledSpline(cast(Spline, phi))
     places = places_of(model, kinds)
     if said is not None:
-        said += _unseen(model, places)
+        said += _unseen(model, places, kinds)
     unknown = isinstance(phi, Called) or not (is_known(phi) or has_state(phi))
     if unknown and any(is_elementwise(place.activation) for place in places):
         check_unmixed(_copied(phi), "phi")
@@ -201,7 +202,7 @@ def _act2fn() -> Any:
     return ACT2FN
 
 
-def _unseen(model: nn.Module, places: Sequence[Place]) -> list[str]:
+def _unseen(model: nn.Module, places: Sequence[Place], old: tuple[Old, ...]) -> list[str]:
     """What a swap does not reach, a line each."""
     named = _by_name(model, places)
     silent = [place for place in unread(model, places) if place not in named]
@@ -214,7 +215,27 @@ def _unseen(model: nn.Module, places: Sequence[Place]) -> list[str]:
         if len(silent) == len(places):
             raise ArgumentError(f"{line}; {said if stays else 'name activations that the model calls'}")
         return [line, *([said] if stays else [])]
-    return [said] if stays else []
+    lines = [said] if stays else []
+    others = [place for place in _of_other_sort(model, places) if kind_of(place.activation) in kinds]
+    if others and not any(isinstance(kind, str) for kind in old):  # a pattern says which are meant
+        sort = "a module" if _is_module(others[0]) else "a function that a module keeps"
+        names = listed([place.name for place in others])
+        lines.append(
+            f"{names}: {sort}, which stays as it is; give a tuple, as (torch.nn.ReLU, F.relu), to replace both"
+        )
+    return lines
+
+
+def _of_other_sort(model: nn.Module, places: Sequence[Place]) -> list[Place]:
+    """Places of functions, where those of modules are replaced; or of modules, where those of functions are."""
+    sorts, inside = {_is_module(place) for place in places}, tuple(f"{place.name}." for place in places)
+    others = [p for p in places_in(model) if _is_module(p) not in sorts and not p.name.startswith(inside)]
+    silent = unread(model, others)
+    return [place for place in others if place not in silent]
+
+
+def _is_module(place: Place) -> bool:
+    return isinstance(place.activation, nn.Module)
 
 
 def _copied(phi: nn.Module) -> nn.Module:

@@ -56,7 +56,8 @@ def _write(model: nn.Module, folder: Path) -> Path:
     places: dict[str, int] = {}
     number: dict[int, int] = {}
     for name, module in model.named_modules(remove_duplicate=False):
-        if isinstance(module, (Spline, Polynomial)) or getattr(module, MARK, False):
+        inside = any(name.startswith(f"{place}.") for place in places)  # a part of what is saved as one
+        if not inside and (isinstance(module, (Spline, Polynomial)) or getattr(module, MARK, False)):
             if id(module) not in number:
                 number[id(module)] = len(written)
                 written.append(_said(name, module))

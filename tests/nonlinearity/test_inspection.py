@@ -81,7 +81,14 @@ def kept(self, x):
     return self.other(x)
 
 
-SECOND = (functional, method, imported, through, inline, nested, stored, partial, listed, kept)
+TABLE = {"relu": F.relu}
+
+
+def table(self, x):
+    return TABLE["relu"](x)
+
+
+SECOND = (functional, method, imported, through, inline, nested, stored, partial, listed, kept, table)
 
 
 @pytest.mark.parametrize("second", SECOND, ids=lambda second: second.__name__)
@@ -105,6 +112,41 @@ def test_a_recurrent_layer_keeps_its_own():
     model = nn.ModuleList([nn.RNN(2, 2, nonlinearity="relu"), nn.ReLU(), nn.RNN(2, 2)])
     with pytest.warns(LabWarning, match=r"a torch.nn.RNN computes relu, which stays"):
         lab.swap(model, nn.ReLU, torch.sin)
+
+
+def test_a_function_beside_a_module_stays_and_that_is_said():
+    """An encoder layer of torch keeps F.relu as an attribute; a class does not name it."""
+
+    def both():
+        return nn.ModuleDict({"layer": nn.TransformerEncoderLayer(4, 2, 8, batch_first=True), "act": nn.ReLU()})
+
+    with pytest.warns(LabWarning, match=r"layer.activation: a function that a module keeps, which stays as it is"):
+        assert lab.swap(both(), nn.ReLU, torch.sin) == ["act"]
+    with pytest.warns(LabWarning, match=r"act: a module, which stays as it is; give a tuple"):
+        assert lab.swap(both(), F.relu, torch.sin) == ["layer.activation"]
+    for old in ((F.relu, nn.ReLU), "act"):
+        assert "act" in lab.swap(both(), old, torch.sin)  # warnings are errors here
+
+
+def test_a_function_in_a_table_stays_and_that_is_said():
+    model = Base()
+    model.acts, model.other = [], None
+    for model.acts in ([F.relu], {"a": functools.partial(F.relu)}):
+        with pytest.warns(LabWarning, match=r"Base.acts, a (list|dict) of Python's, holds relu, which stays"):
+            lab.swap(model, nn.ReLU, nn.ReLU())
+    name = f"TABLE in {made(table).__name__}.forward, a dict of Python's, holds relu"
+    with pytest.warns(LabWarning, match=name):
+        lab.swap(made(table)(), nn.ReLU, torch.sin)
+
+
+@pytest.mark.parametrize("given", [{"learnable": True}, {"learnable": True, "per_channel": True, "scaled": True}])
+def test_what_is_put_in_under_inference_mode_can_be_trained(given):
+    model = nn.Sequential(nn.Linear(3, 4), nn.GELU(), nn.Linear(4, 2))
+    with torch.inference_mode():
+        lab.swap(model, nn.GELU, lab.Spline(torch.zeros(5)), **given)
+        model(torch.zeros(2, 3))
+    model(torch.ones(2, 3)).sum().backward()
+    assert all(weight.grad is not None for weight in model[1].parameters() if weight.requires_grad)
 
 
 class Left(Base):

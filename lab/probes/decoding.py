@@ -50,7 +50,7 @@ def decode(
     *,
     train: Any = None,
     test: Any = None,
-    held_out: float = 0.25,
+    held_out: float | None = None,
     balanced: bool = False,
     shuffles: int = 20,
     resamples: int = 1000,
@@ -68,8 +68,8 @@ def decode(
         not matter. No group is both in training and in test. None: every example is its own group, and nothing is said
         on unseen combinations.
     seed: of the split, the shuffles and the bootstrap.
-    train, test: (examples,) bool: use this split, not a random one with a share of `held_out` groups in test. If only
-        one is given, the other is the rest.
+    train, test: (examples,) bool: use this split, not a random one. If only one is given, the other is the rest.
+    held_out: the share of groups in test, of a random split; None: 0.25.
     balanced: give rare classes the same weight as frequent ones in training.
     shuffles: how often labels are shuffled as a control: among groups where each group has one label, else among
         examples.
@@ -89,7 +89,9 @@ def decode(
     """
     x, seed = as_codes(codes), check_whole("seed", seed, 0)
     check_whole("shuffles", shuffles), check_whole("resamples", resamples), check_flag("balanced", balanced)
-    held_out = check_number("held_out", held_out)
+    if held_out is not None and (train is not None or test is not None):
+        raise ArgumentError(f"held_out={held_out} beside train or test, which are the split; give one of the two")
+    held_out = check_number("held_out", 0.25 if held_out is None else held_out)
     names, truth, several = _classes(labels, len(x))
     group = _groups(groups, len(x))
     arguments.check_room("resamples", resamples, len(np.unique(group)))

@@ -211,6 +211,7 @@ FIRST = np.arange(600) < 300
         ({"groups": ROWS[1:]}, r"groups have shape \(599, 3\)"),
         ({"groups": np.zeros(600)}, "held_out=0.25 of 1 groups"),
         ({"held_out": 1.0}, "held_out=1.0"),
+        ({"held_out": 0.9, "train": FIRST}, "held_out=0.9 beside train or test"),
         ({"groups": RULE}, "no split with 1 of 5 groups held out has class .* change held_out, merge classes, or give"),
         ({"labels": np.zeros(600)}, "all 600 labels are the same"),
         ({"train": FIRST}, "groups are in train and in test"),

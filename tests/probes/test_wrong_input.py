@@ -113,7 +113,7 @@ probes.decode(codes=X, labels=LABELS, groups=GROUPS, shuffles=1, resamples=2)
   seed: *NO_COUNT
   shuffles: *NO_COUNT
   resamples: *NO_COUNT
-  held_out: *NO_NUMBER | None | 0 | 1
+  held_out: *NO_NUMBER | 0 | 1
   balanced: *NO_FLAG
   train: 'half' | LABELS | np.zeros(40, bool) | np.ones(40, bool) | LABELS == 1 | np.ones(3, bool)
   test: 'half' | LABELS | np.ones(40, bool) | LABELS == 1

@@ -354,6 +354,15 @@ def test_positions_that_count_from_the_padding_are_refused(make):
             known(data, lambda seed: make(), nn.GELU, "a", None)
 
 
+@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+def test_sparse_gradients_are_refused(optimizer):
+    def looked_up(seed):
+        return nn.Sequential(nn.Embedding(7, 6, sparse=True), nn.GELU(), nn.Flatten(), nn.Linear(30, 2))
+
+    with pytest.raises(ArgumentError, match="sparse=False"):
+        fleet(own.sequences(), looked_up, seeds=(0,), optimizer=optimizer)
+
+
 @pytest.mark.parametrize("way", ["vmap", "loop"])
 def test_parts_in_evaluation_mode_stay_in_it(way):
     def frozen(seed):

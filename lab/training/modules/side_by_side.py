@@ -182,6 +182,8 @@ class SideBySide(nn.Module):
         weights = [weight for weight in self.net.parameters() if weight.requires_grad]
         outputs = self(inputs, ([0] * self.runs, 0))
         gradients = torch.autograd.grad(loss(outputs).sum(), weights, allow_unused=True)
+        if any(gradient is not None and gradient.is_sparse for gradient in gradients):
+            raise ArgumentError("the model has sparse gradients, which no optimizer here takes; give sparse=False")
         return [outputs.detach(), *(gradient for gradient in gradients if gradient is not None)]
 
     def _seconds(self, way: str, inputs: Inputs, loss: Callable[[Tensor], Tensor]) -> float:

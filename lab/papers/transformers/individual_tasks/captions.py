@@ -22,9 +22,9 @@ LEARNED_LENGTH = 10.0  # percent copied: below it a model has not learned the le
 
 def advantage(table: pd.DataFrame) -> str:
     """By task: mean accuracy over training and seeds, ours minus baseline, in percentage points."""
-    words = f"Mean accuracy over training, {_differences(table, learned_tasks(table))}"
-    others = ", ".join(map(task_title, unlike_paper(table)))
-    return f"{words} {others}: not the paper's setting." if others else words
+    others = unlike_paper(table)
+    words = f"Mean accuracy over training, {_differences(table, learned_tasks(table), others)}"
+    return f"{words} *: not the paper's setting." if others else words
 
 
 def lengths(table: pd.DataFrame) -> str:
@@ -60,9 +60,9 @@ def shapes(table: pd.DataFrame) -> str:
     return f"{text}; grey, of models no better than a trivial answer: {', '.join(dead)}." if dead else f"{text}."
 
 
-def _differences(table: pd.DataFrame, known: Sequence[str]) -> str:
+def _differences(table: pd.DataFrame, known: Sequence[str], others: Sequence[str] = ()) -> str:
     """By task; a run that diverged is left out whole: its first steps say nothing of the rest. known: tasks that some
-    method has learned; others have no difference."""
+    method has learned, without which there is no difference. others: tasks that get a star."""
     words, dead = [], []
     for task in table["task"].unique():
         if task not in known:
@@ -72,7 +72,10 @@ def _differences(table: pd.DataFrame, known: Sequence[str]) -> str:
         low, high = estimate.interval(LEVEL)
         interval = f" [{low:.1f}, {high:.1f}]" if isfinite(low) else ""
         searches = f" ({estimate.n} searches)" if estimate.over == "searches" and estimate.n > 1 else ""
-        words.append(f"{task_title(task)} " + (f"{signed(estimate.effect)}{interval}{searches}" if estimate.n else "–"))
+        words.append(
+            f"{task_title(task)}{'*' if task in others else ''} "
+            + (f"{signed(estimate.effect)}{interval}{searches}" if estimate.n else "–")
+        )
     note = " (–: every run of a kind diverged)" if any(word.endswith("–") for word in words) else ""
     spread = " [95 % interval]" if any("[" in word for word in words) else ""
     text = f"{MLP} minus baseline, in points{spread}: {', '.join(words) or 'none'}{note}"

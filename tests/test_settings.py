@@ -55,6 +55,9 @@ OF_TRAIN = {
     "rate": 0.05,
     "batch": 5,
     "optimizer": "adam",
+    "phi": "tanh",  # of a run that is named by like=, which stands in the place of a task
+    "like": "a run",
+    "trajectory": 1,
 }
 
 

@@ -24,7 +24,7 @@ def advantage(table: pd.DataFrame) -> str:
     """By task: mean accuracy over training and seeds, ours minus baseline, in percentage points."""
     others = unlike_paper(table)
     words = f"Mean accuracy over training, {_differences(table, learned_tasks(table), others)}"
-    return f"{words} *: not the paper's setting." if others else words
+    return f"{words} *: another setting." if others else words
 
 
 def lengths(table: pd.DataFrame) -> str:

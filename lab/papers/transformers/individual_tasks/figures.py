@@ -245,7 +245,7 @@ ENTRIES = (
         "Learning curves on all tasks",
         "Test accuracy against training step, task by task, one curve a seed: baseline, learned MLP non-linearity,"
         " learned MLP and attention non-linearities",
-        "faster, with less variance, everywhere, mostly by the MLP",
+        "faster, less variance, mostly by the MLP",
         tasks=tasks.NAMES,
         plan=_fig10,
         measure=curves,

@@ -350,7 +350,7 @@ def test_long_trainings_are_announced(store_folder, monkeypatch, capsys):
     found, store = entry(name), Store()
     specs = [spec for _, spec in found.plan("smoke", 1)]
     store.forget(specs[:2])
-    monkeypatch.setattr(announcements, "LONG", 0.3)
+    monkeypatch.setattr(announcements, "LONG", 0.3 / announcements.LOOSE)  # what a scale for tests has for a bound
     figure(name, scale="smoke")
     said = capsys.readouterr().err
     assert "2 of 3 runs have to be trained" in said and "2 CPU cores" in said and "interrupt" in said
@@ -374,7 +374,7 @@ def test_an_announcement_names_the_device_that_trains(scale, device, said, monke
     announcements.announce(some, scale, 4, 2, device)
     assert said in capsys.readouterr().err
     announcements.announce(replace(some, minutes={"paper": 1.5}), "paper", 4, 2, "cpu")
-    assert "about 1 minute on a GPU; here it is a CPU" in capsys.readouterr().err, "minutes of a GPU are long on a CPU"
+    assert "about 40 seconds on a GPU; here it is a CPU" in capsys.readouterr().err, "minutes of a GPU are long on a CPU"
     announcements.announce(some, scale, 4, 0, device)
     assert capsys.readouterr().err == ""
 

@@ -21,7 +21,6 @@ import torch
 
 from lab.devices import choose_device, planned_for_gpu
 from lab.errors import LabError, check_whole
-from lab.jobs import episodes, finetuning, runs, two_losses  # noqa: F401  the kinds of jobs that come with the lab
 from lab.jobs.job import Job, in_words, jobs_of, perform, wait, work
 from lab.spec import all_needs, is_search, known_here_alone, needs
 from lab.store import Spec, Store

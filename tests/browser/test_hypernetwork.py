@@ -113,9 +113,7 @@ def test_latent_codes(opened, redraws):
         lab.page.mouse.up()
         codes.get_by_text(f"{wanted[number]} selected").wait_for()
         lab.button(f"selection → {name}").click()
-        lab.text(f"A has {wanted[0]} problems").or_(
-            lab.text("The rule that separates")
-        ).wait_for()
+        lab.text(f"A has {wanted[0]} problems").or_(lab.text("The rule that separates")).wait_for()
     lab.text("The rule that separates them").wait_for()
     expect(codes.locator(".lab-a")).to_have_count(wanted[0])
     layer.select_option("1")

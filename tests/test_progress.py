@@ -53,6 +53,7 @@ def test_steps_are_those_of_what_is_named(store_folder, monkeypatch):
 def clock(monkeypatch):
     """A clock that a test sets."""
     made = SimpleNamespace(now=100.0)
+    monkeypatch.setattr(progress, "LONG", 15.0)  # tests/conftest.py has another
     monkeypatch.setattr(progress.time, "monotonic", lambda: made.now)
     return made
 

@@ -165,11 +165,13 @@ def foreign(path: Path) -> str | None:
 
 def _may_be_a_result(folder: Path, names: set[str]) -> bool:
     """Whether one of the files that say what a result is is as the lab writes it; or neither is there, because somebody
-    was about to remove it."""
+    was about to remove it. In a bucket the names of files, with their digests, say so."""
+    if objects.in_bucket(folder):
+        return True
     said = [done(folder).get("files")] if "done.json" in names else []
     if "spec.json" in names:
         with suppress(OSError, ValueError, AttributeError):
-            said.append(json.loads((folder / _stored_as(folder, "spec.json", {})).read_bytes()).get("type"))
+            said.append(json.loads((folder / "spec.json").read_bytes()).get("type"))
     return bool(not {"done.json", "spec.json"} & names or any(said))
 
 

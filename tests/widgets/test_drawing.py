@@ -67,7 +67,7 @@ def test_every_probes_result_has_a_picture():
             lab.plot(wrong)
     with pytest.raises(lab.ArgumentError, match="unknown result 'gleu'.*gelu"):
         lab.plot("gleu")
-    with pytest.raises(lab.ArgumentError, match="there is no picture of a dict"):
+    with pytest.raises(lab.ArgumentError, match="a dictionary is drawn where it has runs by name"):
         lab.plot({})
     with pytest.raises(lab.ArgumentError, match="give one for each of 60 points"):
         lab.plot(embedded, labels[:9])

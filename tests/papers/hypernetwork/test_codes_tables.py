@@ -88,7 +88,9 @@ def test_a_decoder_of_a_model_that_writes_the_terms_into_its_scores_reads_them()
     def planting(run, split, count):
         examples = sample(run, split, count)
         terms = examples.latents["terms"].tolist()
-        planted.terms |= {one.numpy().tobytes(): two for one, two in zip(examples.inputs.flatten(0, -3), terms, strict=True)}
+        planted.terms |= {
+            one.numpy().tobytes(): two for one, two in zip(examples.inputs.flatten(0, -3), terms, strict=True)
+        }
         return examples
 
     table = decoded([({"method": "softmax"}, Told(run.spec, run.store))], 400, planting, which_terms, "terms", written)

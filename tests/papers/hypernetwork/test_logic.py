@@ -1,5 +1,6 @@
 """Figures of fuzzy logic: numbers are the stored models', hyper-parameters are picked on val, runs are shared."""
 
+import json
 import re
 from itertools import pairwise
 
@@ -93,7 +94,7 @@ def test_plots_hold_the_means_of_what_was_chosen_and_the_printed_numbers(made):
     one = made["hypernetwork/fig2c"]
     other = one.table.assign(rate=9.0, chosen=False, r2_paper_ood=0.123, r2_ood=0.123)
     other = pd.concat([other, one.table], ignore_index=True)
-    assert entry("hypernetwork/fig2c").plot(other).to_json() == one.plot.to_json()
+    assert json.loads(entry("hypernetwork/fig2c").plot(other).to_json()) == json.loads(one.plot.to_json())
     table = one.table.assign(length=2 * one.table["length"])  # 16 and 32
     figure = entry("hypernetwork/fig2c").plot(table)
     lines = [trace for trace in figure.data if trace.name == "HYLA"]

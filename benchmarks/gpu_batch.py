@@ -38,7 +38,7 @@ from gpu_measures import DRY_RUN, ON_GPU, Work, measures, peak
 from spline import text
 
 from lab.catalogue.build import measured
-from lab.catalogue.provenance import as_json
+from lab.catalogue.provenance_file import as_json
 from lab.catalogue.table_files import contents, digests
 from lab.catalogue.training_queue import waiting
 from lab.devices import choose_device

@@ -57,7 +57,7 @@ class Work(ABC):
 
     def threads(self, spec: Any) -> int:
         """Those of torch that it is trained with on a CPU: in its identity where it may be another number than 1."""
-        return spec.recipe.threads
+        return getattr(spec.recipe, "threads", 1)
 
     def most(self, spec: Any, device: str) -> int:
         """How many may be in one job."""

@@ -62,9 +62,9 @@ def labelled(y: np.ndarray, kind: str | None, ignore_index: int) -> np.ndarray:
     values = kind == "regression" or (numbers.dtype.kind == "f" and kind is None and y.dtype != object)
     if y.ndim == 1 and (ignore_index != IGNORED or (not values and numbers.dtype.kind in "iuf")):
         return ~_ignored(numbers, ignore_index)
-    if values and ignore_index != IGNORED and (found := int(_ignored(numbers, ignore_index).sum())):
+    if values and ignore_index != IGNORED and (count := int(_ignored(numbers, ignore_index).sum())):
         raise ArgumentError(
-            f"y of shape {y.shape} has {found} values that are {ignore_index}, and only classes are ignored one by one;"
+            f"y of shape {y.shape} has {count} values that are {ignore_index}, and only classes are ignored one by one;"
             " leave these rows out, or give a loss= that does not count them"
         )
     return np.ones(len(y), bool)
@@ -203,11 +203,11 @@ def _classes(
     return Targets(torch.from_numpy(values), tuple(map(str, labels.tolist())), notes)
 
 
-def _in_order(labels: np.ndarray, ids: np.ndarray, own: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Labels in an order of their own; else class numbers that are words, by their numbers."""
+def _in_order(labels: np.ndarray, ids: np.ndarray, given: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Labels in the order that is given; else class numbers that are words, by their numbers."""
     try:
-        places = {_said(label): place for place, label in enumerate(own)}
-        numbers = np.array([places[_said(label)] for label in labels]) if own else labels.astype(np.float64)
+        places = {_said(label): place for place, label in enumerate(given)}
+        numbers = np.array([places[_said(label)] for label in labels]) if given else labels.astype(np.float64)
         order = np.lexsort((labels, numbers))
     except ValueError:
         return labels, ids

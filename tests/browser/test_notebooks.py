@@ -83,6 +83,6 @@ def test_splines(opened):
     for name in ("GELU", "spline", "polynomial, n = 18", "Listing 1"):
         costs.get_by_text(name, exact=True).wait_for()
     errors.get_by_text("Chebyshev series").wait_for()
-    lab.page.locator(".js-plotly-plot").last.get_by_text("ours MLP").wait_for()
-    lab.page.locator("table.dataframe").get_by_text("ours MLP").wait_for()
+    lab.page.locator(".js-plotly-plot").last.get_by_text("learned", exact=True).first.wait_for()
+    lab.page.locator("table.dataframe").get_by_text("learned", exact=True).wait_for()
     assert lab.errors() == []

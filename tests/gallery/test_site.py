@@ -92,7 +92,7 @@ def test_every_shipped_figure_and_every_claim_and_function_is_there(site):
         assert f"{row['claim']}: {row['verdict']}." in card.words
         if has_results(row["entry"], best_scale(entries()[row["entry"]])):
             assert row["claim"] in Page(site / "figures" / f"{row['entry']}.html").words
-    assert all(name in index.words for name in zoo_names())
+    assert all(name in index.words for name in zoo_names() if not name.startswith("mine/"))
     assert "../../explorers/transformers/fig5.html" in Page(site / "figures" / "transformers" / "fig5.html").targets
     start = Page(site / "notebooks" / "00_start_here.html")
     assert "../playground.html" in start.targets and any("functions.html#" in target for target in start.targets)

@@ -219,8 +219,8 @@ def _check_alone(net: nn.Module, data: Data, rows: Tensor) -> list[str]:
         first, again = (_answer(net, data, rows[:2]) for _ in range(2))
         if not (torch.equal(torch.get_rng_state(), state) and _close(first, again)):
             return ["the model draws numbers in evaluation mode, too: its scores change with them"]
-        beside = _answer(net, data, rows[:SEVERAL].flip(0)).flip(0)[:2]
-        if not _close(first, beside):
+        among_others = _answer(net, data, rows[:SEVERAL].flip(0)).flip(0)[:2]
+        if not _close(first, among_others):
             raise ArgumentError(
                 "the model's answer for an example changes with the examples beside it; let the first axis be the"
                 " examples in each layer (batch_first=True), and average over none (batch norm: running statistics)"

@@ -1,7 +1,8 @@
-"""What the code of a model's own classes does with activations, beside the modules that it keeps: functions that it
-calls, modules that it makes anew, lists that torch does not look into; and which modules it never reads.
+"""Activations in the code of a model's own classes that are no submodules: functions that it calls (F.relu), modules
+that it makes in `forward`, modules in plain lists; and submodules that the code never reads.
 
-Code is read, not run: what stands in it may be called or not. `lab.compare`, which has examples, listens instead.
+Code is read, not run: what stands in it may be called or not. `lab.compare`, which has examples, records a forward
+pass instead.
 """
 
 from __future__ import annotations
@@ -38,15 +39,15 @@ DYNAMIC = {"getattr", "_modules", "children", "named_children", "modules", "name
 
 
 @dataclass(frozen=True)
-class Beside:
+class ActivationCall:
     """An activation that no place holds. kind: its name in `NAMES`. words: who has it, and how."""
 
     kind: str
     words: str
 
 
-def activations_in_code(model: nn.Module) -> list[Beside]:
-    """What the code of a model has of activations that are no module of it, each once.
+def activations_in_code(model: nn.Module) -> list[ActivationCall]:
+    """Activations in the code of a model that are no submodules of it, each once.
 
     >>> class Calls(nn.Linear):
     ...     __module__ = "__main__"  # as in a notebook
@@ -55,10 +56,10 @@ def activations_in_code(model: nn.Module) -> list[Beside]:
     >>> [one.words for one in activations_in_code(nn.Sequential(Calls(1, 1)))]
     ['Calls.forward calls relu']
     """
-    activations: dict[Beside, None] = {}
+    activations: dict[ActivationCall, None] = {}
     for module in model.modules():
         if isinstance(module, (nn.RNN, nn.RNNCell)) and (kind := kind_named(module.nonlinearity)):
-            activations[Beside(kind, f"a torch.nn.{type(module).__name__} computes {kind}")] = None
+            activations[ActivationCall(kind, f"a torch.nn.{type(module).__name__} computes {kind}")] = None
     for module in _one_a_class(model):
         name = type(module).__name__
         if not _is_own(type(module)) or is_activation(module):
@@ -72,7 +73,7 @@ def activations_in_code(model: nn.Module) -> list[Beside]:
                 reader.read(value, f"{name}.{attribute}")
             else:
                 reader.inside(value, f"{name}.{attribute}")
-        activations |= reader.found
+        activations |= reader.calls
     return list(activations)
 
 
@@ -143,7 +144,7 @@ class _Reader:
     """Follows what the code of one module calls."""
 
     def __init__(self, module: nn.Module):
-        self.module, self.found, self.seen = module, dict[Beside, None](), set[tuple[CodeType, int]]()
+        self.module, self.calls, self.visited = module, dict[ActivationCall, None](), set[tuple[CodeType, int]]()
 
     def read(self, function: Any, where: str, module: nn.Module | None = None) -> None:
         """Note what a function has of activations, and what those have that it calls. module: its `self`."""
@@ -161,12 +162,12 @@ class _Reader:
                 if known and (kind := kind_of(held)):
                     called = type(held).__name__ if isinstance(held, nn.Module) else kind
                     words = f"{where}, a {type(container).__name__} of Python's, holds {called}"
-                    self.found[Beside(kind, words)] = None
+                    self.calls[ActivationCall(kind, words)] = None
 
     def _code(self, code: CodeType, outside: ChainMap[str, Any], where: str, module: nn.Module) -> None:
-        if (code, id(module)) in self.seen:
+        if (code, id(module)) in self.visited:
             return
-        self.seen.add((code, id(module)))
+        self.visited.add((code, id(module)))
         if code.co_argcount and code.co_varnames[0] == "self":
             outside = outside.new_child({"self": module})
         for root, *attributes in _chains(code):
@@ -184,14 +185,14 @@ class _Reader:
         made = value.func if isinstance(value, functools.partial) else value
         if isinstance(made, type):
             if issubclass(made, nn.Module) and (kind := kind_named(made.__name__)):
-                self.found[Beside(kind, f"{where} makes {made.__name__}")] = None
+                self.calls[ActivationCall(kind, f"{where} makes {made.__name__}")] = None
         elif isinstance(holder, ModuleType) and holder.__name__.startswith("torch") or value is UNKNOWN:
             known = value is not UNKNOWN or hasattr(torch.Tensor, last)
             if known and (kind := kind_named(last)) and not last[:1].isupper():
-                self.found[Beside(kind, f"{where} calls {last}")] = None
+                self.calls[ActivationCall(kind, f"{where} calls {last}")] = None
         elif holder is None and callable(value) and _of_torch(value):
             if kind := kind_named(getattr(value, "__name__", "")):  # from torch.nn.functional import relu
-                self.found[Beside(kind, f"{where} calls {kind}")] = None
+                self.calls[ActivationCall(kind, f"{where} calls {kind}")] = None
         elif isinstance(value, (FunctionType, MethodType)) and _near(value, type(self.module)):
             self.read(value, where, holder if isinstance(holder, nn.Module) else None)
 

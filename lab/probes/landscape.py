@@ -18,7 +18,7 @@ from lab.errors import ArgumentError, check_number, check_whole, described, show
 from lab.probes.arguments import FAR, array, calling, check_room, functions, module, pair
 from lab.probes.plane import Plane, given, principal, random
 from lab.probes.reading import reading
-from lab.probes.weights import Double, bare, history, rest, rest_history, stacked, weights
+from lab.probes.weights import Checkpoints, Double, bare, checkpoints_of, rest, stacked, weights
 
 Measure = Callable[[nn.Module], object]  # model → number, or model with a run axis → (R,)
 CHUNK = 32  # models at once: more gain nothing
@@ -33,8 +33,8 @@ class Landscape:
     belong to y, columns to x, as an image from below; here: each measure of the model itself, which stands at (0, 0).
     trajectory (T, 2): the checkpoints' coordinates in the plane, distance (T,): how far from it each is; None where
     none were given. chunk: models that were evaluated at once. `model` is a copy in evaluation mode; with the measures,
-    the checkpoints (T, P), by how much the rest of them differs from the model's (T, S) or None, and what was asked for
-    (directions, radius, seed, normalize) it is there for `again`. notes: what has to be known of it, in words.
+    the checkpoints and what was asked for (directions, radius, seed, normalize) it is there for `again`. notes: what
+    has to be known of it, in words.
     """
 
     x: np.ndarray
@@ -47,21 +47,19 @@ class Landscape:
     chunk: int
     model: nn.Module = field(repr=False)
     measures: Mapping[str, Measure] = field(repr=False)
-    checkpoints: np.ndarray | None = field(repr=False)
-    beside: np.ndarray | None = field(repr=False)
+    checkpoints: Checkpoints | None = field(repr=False)
     asked: Mapping[str, Any] = field(repr=False)
     notes: tuple[str, ...] = ()
 
     def again(self, **changes: object) -> Landscape:
         """The landscape of the same model, measures and checkpoints, with other arguments of `landscape`."""
         asked: dict[str, Any] = {"trajectory": self.checkpoints, "grid": len(self.x), **self.asked, **changes}
-        differences = self.beside if asked["trajectory"] is self.checkpoints else None
-        return _landscape(self.model, self.measures, differences=differences, **asked)
+        return landscape(self.model, self.measures, **asked)
 
     def at(self, x: float, y: float) -> nn.Module:
         """A copy of the model that stands at these coordinates."""
         double = Double(self.model)
-        move = None if self.plane.beside is None else torch.from_numpy(np.array([x, y]) @ self.plane.beside)
+        move = None if self.plane.buffers is None else torch.from_numpy(np.array([x, y]) @ self.plane.buffers)
         return double.at(torch.from_numpy(self.plane.point(x, y)).to(next(self.model.parameters()).device), move)
 
 
@@ -104,26 +102,6 @@ def landscape(
     >>> bool(np.isclose(result[1, 1], model.weight.norm().item()))
     True
     """
-    return _landscape(
-        model, measures, directions, trajectory, grid, radius, seed, normalize, chunk, progress, differences=None
-    )
-
-
-def _landscape(
-    model: nn.Module,
-    measures: Mapping[str, Measure],
-    directions: Any = "pca",
-    trajectory: object = None,
-    grid: int = 50,
-    radius: float = 1.0,
-    seed: int = 0,
-    normalize: str = "filter",
-    chunk: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    *,
-    differences: np.ndarray | None,
-) -> Landscape:
-    """`landscape`; differences (T, S): of a trajectory of vectors, by how much the rest of the checkpoints differs."""
     functions("measures", measures, "{'loss': probes.Loss(inputs, targets)}")
     if check_number("radius", radius, most=FAR) <= 0:
         raise ArgumentError(f"radius={radius!r}: give a number above 0")
@@ -133,13 +111,12 @@ def _landscape(
     if chunk is not None:
         check_whole("chunk", chunk)
     check_room("grid", check_whole("grid", grid, 2), grid, 2 + len(measures))
-    checkpoints = None if trajectory is None else history(model, trajectory)
-    differences = rest_history(model, trajectory) if differences is None else differences
-    directions = _states(directions)
-    plane = _plane(model, directions, checkpoints, differences, normalize, seed)
+    checkpoints = None if trajectory is None else checkpoints_of(model, trajectory)
+    states = _states(directions)
+    plane = _plane(model, states, checkpoints, normalize, seed)
     x, y = plane.axes(grid, radius)
     double = Double(model)
-    moves = None if plane.beside is None else torch.from_numpy(plane.beside)
+    moves = None if plane.buffers is None else torch.from_numpy(plane.buffers)
     device = next(iter(weights(double.model).values())).device
     centre, along = (torch.from_numpy(part).to(device) for part in (plane.centre, plane.directions))
     with torch.no_grad():
@@ -164,9 +141,9 @@ def _landscape(
             if progress is not None:
                 progress(start + len(part), len(where))
         centre_model = double.at(centre)
-    coordinates, distance = (None, None) if checkpoints is None else plane.project(checkpoints)
+    coordinates, distance = (None, None) if checkpoints is None else plane.project(checkpoints.weights)
     values = {name: numbers.reshape(len(y), len(x)) for name, numbers in heights.items()}
-    asked: dict[str, Any] = {"directions": directions, "radius": radius, "seed": seed, "normalize": normalize}
+    asked: dict[str, Any] = {"directions": states, "radius": radius, "seed": seed, "normalize": normalize}
     here = {name: float(answer.reshape(())) for name, answer in answers.items()}
     return Landscape(
         x,
@@ -180,7 +157,6 @@ def _landscape(
         centre_model,
         dict(measures),
         checkpoints,
-        differences,
         asked,
         _notes(model, plane),
     )
@@ -188,7 +164,7 @@ def _landscape(
 
 def _notes(model: nn.Module, plane: Plane) -> tuple[str, ...]:
     """What stays as it is although other models have it otherwise."""
-    stay = [name for name in rest(model) if name.endswith("running_mean")] if plane.beside is None else []
+    stay = [name for name in rest(model) if name.endswith("running_mean")] if plane.buffers is None else []
     if not stay:
         return ()
     return (
@@ -209,8 +185,7 @@ def _states(directions: Any) -> Any:
 def _plane(
     model: nn.Module,
     directions: object,
-    checkpoints: np.ndarray | None,
-    differences: np.ndarray | None,
+    checkpoints: Checkpoints | None,
     normalize: str,
     seed: int,
 ) -> Plane:
@@ -224,7 +199,7 @@ def _plane(
                 "directions='pca' needs the trajectory; give checkpoints (a list of state_dicts), or"
                 " directions='random'"
             )
-        return principal(model, checkpoints, differences)
+        return principal(model, *checkpoints)
     if hasattr(directions, "__len__") and len(directions) != 2:
         raise ArgumentError(f"{len(directions)} directions; give 'pca', 'random' or two vectors of weights")
     return given(model, pair("directions", directions, "'pca', 'random' or two vectors of weights"))

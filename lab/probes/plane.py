@@ -26,8 +26,8 @@ class Plane:
 
     centre (P,): the model's weights; directions (2, P); normalization: how long they are, in words; explained (2,): the
     share of a trajectory's variance along each, for its principal directions, else None; low, high (2,): what x and y
-    reach, for a radius of 1; beside (2, S): by how much the rest of the model moves along each, such as its running
-    statistics (`weights.rest`); None: it stays.
+    reach, for a radius of 1; buffers (2, S): by how much the running statistics, and what else is no weight
+    (`weights.rest`), move along each; None: they stay.
     """
 
     centre: np.ndarray = field(repr=False)
@@ -36,7 +36,7 @@ class Plane:
     explained: np.ndarray | None
     low: np.ndarray
     high: np.ndarray
-    beside: np.ndarray | None = field(default=None, repr=False)
+    buffers: np.ndarray | None = field(default=None, repr=False)
 
     def point(self, x: float | np.ndarray, y: float | np.ndarray) -> np.ndarray:
         """The weights at coordinates of any shape, (…, P).
@@ -62,13 +62,13 @@ class Plane:
         return x, y
 
 
-def principal(model: nn.Module, trajectory: np.ndarray, differences: np.ndarray | None = None) -> Plane:
+def principal(model: nn.Module, trajectory: np.ndarray, buffers: np.ndarray | None = None) -> Plane:
     """The plane through the model along the first two principal directions of its training (simplicity paper, E.4).
 
     trajectory (T, P). The directions have length 1, so that x and y are distances in weight space; a radius of 1 shows
-    the whole training and a tenth of its extent on each side. The first direction points to where it goes. differences
-    (T, S): by how much the rest of the checkpoints differs from the model's; over the plane it is the linear function
-    of the coordinates that is nearest to it.
+    the whole training and a tenth of its extent on each side. The first direction points to where it goes. buffers
+    (T, S): as `weights.Checkpoints` has them; over the plane they are the linear function of the coordinates that is
+    nearest to them.
     """
     centre, around = flat(model), trajectory - trajectory.mean(0)
     if len(trajectory) < 3:
@@ -85,7 +85,7 @@ def principal(model: nn.Module, trajectory: np.ndarray, differences: np.ndarray 
     low, high = projections.min(0), projections.max(0)
     margin = MARGIN * (high - low)
     explained = sizes[:2] ** 2 / (sizes**2).sum()
-    moves = None if differences is None else np.linalg.lstsq(projections[:-1], differences, rcond=None)[0]
+    moves = None if buffers is None else np.linalg.lstsq(projections[:-1], buffers, rcond=None)[0]
     return Plane(centre, directions, "length 1", explained, low - margin, high + margin, moves)
 
 

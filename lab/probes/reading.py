@@ -52,7 +52,7 @@ def reading(f: object, exact: bool = False) -> Iterator[None]:
                 if exact:
                     undo += in_float32(tensors)
                     stack.enter_context(_full_precision(tensors))
-                evaluating(parts)
+                set_evaluation_mode(parts)
                 stack.enter_context(torch.inference_mode(False))
                 stack.enter_context(torch.no_grad())
                 yield
@@ -117,7 +117,7 @@ def used_by(f: object) -> Iterator[object]:
         left += [(one, depth + 1) for one in _uses(value)]
 
 
-def evaluating(parts: list[nn.Module]) -> None:
+def set_evaluation_mode(parts: list[nn.Module]) -> None:
     """Put parts into evaluation mode, without calling their `train`, which may do more."""
     for part in parts:
         if getattr(part, "training", False):

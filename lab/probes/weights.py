@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 from torch import Tensor, nn
@@ -15,7 +16,7 @@ from torch import Tensor, nn
 from lab.errors import ArgumentError, shortened
 from lab.nonlinearity.spline import Spline
 from lab.probes.arguments import FAR, calling, module, numbers
-from lab.probes.reading import check_made, evaluating, in_float32, used_by
+from lab.probes.reading import check_made, in_float32, set_evaluation_mode, used_by
 
 
 def weights(model: nn.Module) -> dict[str, nn.Parameter]:
@@ -49,6 +50,21 @@ def flat(model: nn.Module) -> np.ndarray:
     (8,)
     """
     return np.concatenate([_numbers(parameter).ravel() for parameter in weights(model).values()])
+
+
+class Checkpoints(NamedTuple):
+    """Checkpoints of a training. weights (T, P). buffers (T, S): by how much the running statistics, and what else is
+    no weight (`rest`), differ from the model's; None where they are not known."""
+
+    weights: np.ndarray
+    buffers: np.ndarray | None = None
+
+
+def checkpoints_of(model: nn.Module, trajectory: object) -> Checkpoints:
+    """Checkpoints as `landscape` takes them: those that `history` reads, or `Checkpoints` as they are."""
+    if isinstance(trajectory, Checkpoints):
+        return trajectory
+    return Checkpoints(history(model, trajectory), rest_history(model, trajectory))
 
 
 def history(model: nn.Module, checkpoints: object) -> np.ndarray:
@@ -218,7 +234,7 @@ class Double:
 
     def __init__(self, model: nn.Module):
         self.model = copied(bare(model))
-        evaluating(list(self.model.modules()))
+        set_evaluation_mode(list(self.model.modules()))
         in_float32([*self.model.parameters(), *self.model.buffers()])
         self._weights = weights(self.model)
         self._shapes = [parameter.shape for parameter in self._weights.values()]

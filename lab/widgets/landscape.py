@@ -209,7 +209,7 @@ class LandscapeExplorer(Explorer):
         itself = ", ".join(f"{name} {value:.4g}" for name, value in landscape.here.items())
         text = f"The model itself (star): {itself}. "
         if landscape.checkpoints is not None and landscape.distance is not None:
-            way = np.linalg.norm(landscape.checkpoints - landscape.plane.centre, axis=1).max()
+            way = np.linalg.norm(landscape.checkpoints.weights - landscape.plane.centre, axis=1).max()
             away = landscape.distance.max()
             text += f"Checkpoints are at most {away:.3g} from this plane, and {way:.3g} from the model. "
         if landscape.plane.explained is None:

@@ -123,7 +123,7 @@ def test_checkpoints_stand_with_their_own_statistics():
         checkpoint.load_state_dict(state)
         assert loss_of(found.at(*at)) == pytest.approx(loss_of(checkpoint), rel=1e-4)
     again = found.again(radius=2.0)
-    np.testing.assert_allclose(again.plane.beside, found.plane.beside)
+    np.testing.assert_allclose(again.plane.buffers, found.plane.buffers)
     prefixed = [{f"module._orig_mod.{name}": tensor for name, tensor in state.items()} for state in way]
     same = probes.landscape(model, LOSS, "pca", prefixed, grid=2)
     np.testing.assert_array_equal(same.values["loss"], found.values["loss"])

@@ -20,8 +20,8 @@ from lab.nonlinearity.wrappers import unwrapped
 from lab.probes.padding import positioned
 from lab.spec import ModuleSpec
 from lab.training.defaults import torch_defaults
-from lab.training.modules.heard import notes_of
-from lab.training.modules.modes import evaluating, still, train
+from lab.training.modules.calls import notes_of
+from lab.training.modules.modes import evaluating, parts_in_evaluation, train
 
 SAID = 200  # characters of an error of the user's code in a message
 FEW, SEVERAL = 3, 32  # examples that measures are tried on: the first, and one of each class
@@ -131,7 +131,7 @@ def layout(net: nn.Module) -> str:
         for name, tensor in tensors:
             said = (kind, name, tuple(tensor.shape), str(tensor.dtype), tensor.requires_grad)
             hasher.update(f"{said}\n".encode())
-    for name in still(net):
+    for name in parts_in_evaluation(net):
         hasher.update(f"still {name}\n".encode())
     return hasher.hexdigest()
 
@@ -245,7 +245,7 @@ def _close(one: Tensor, other: Tensor) -> bool:
 
 def _said_of_modes(net: nn.Module) -> list[str]:
     """What is said of parts that stay in evaluation mode: the outermost ones."""
-    parts = still(net)
+    parts = parts_in_evaluation(net)
     names = [name for name in parts if name.rpartition(".")[0] not in parts]
     words = "comes in evaluation mode and stays in it in training: without dropout, with the statistics that it has"
     return [f"{listed(names)} {words}; call .train() in the model's function for another"] if names else []

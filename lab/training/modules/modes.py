@@ -19,7 +19,7 @@ def train(net: nn.Module) -> nn.Module:
     return net if net.training else net.train()
 
 
-def still(net: nn.Module) -> dict[str, nn.Module]:
+def parts_in_evaluation(net: nn.Module) -> dict[str, nn.Module]:
     """The parts of a model in training mode that are in evaluation mode, by their names."""
     return {name: part for name, part in net.named_modules() if not part.training}
 

@@ -21,7 +21,7 @@ from lab.nonlinearity.swap import put
 from lab.seeds import stream
 from lab.spec import ModuleSpec, RunSpec, remembered
 from lab.training.modules.maker import Maker, answer
-from lab.training.modules.modes import still
+from lab.training.modules.modes import parts_in_evaluation
 
 WAYS = ("vmap", "loop")
 NUMBERS = {"cpu": 2**27, "cuda": 2**30}  # weights of a fleet, at most: with gradients and moments four times as many
@@ -49,12 +49,12 @@ class SideBySide(nn.Module):
             () if spline is None else (spline.values,)
         )  # in a tuple: else it would be a parameter of this
         _stack(nets, self.knots)
-        self.still = tuple(still(self.net).values())  # in a tuple, for the same reason
+        self.frozen = tuple(parts_in_evaluation(self.net).values())  # in a tuple, for the same reason
 
     def train(self, mode: bool = True) -> SideBySide:
         """All parts in this mode, without those that stay in evaluation mode."""
         super().train(mode)
-        for part in self.still:
+        for part in self.frozen:
             part.training = False
         return self
 

@@ -151,11 +151,11 @@ def _correlation(one: np.ndarray, other: np.ndarray) -> float:
     return float("nan") if min(np.ptp(one), np.ptp(other)) == 0 else float(np.corrcoef(one, other)[0, 1])
 
 
-def likeness(x: np.ndarray, values: np.ndarray) -> float:
+def relu_correlation(x: np.ndarray, values: np.ndarray) -> float:
     """Correlation of a function with ReLU; NaN of a constant.
 
     >>> x = np.array([-1.0, 0.0, 1.0, 2.0])
-    >>> round(likeness(x, x.clip(0)), 9)
+    >>> round(relu_correlation(x, x.clip(0)), 9)
     1.0
     """
     return _correlation(values, np.maximum(x, 0))
@@ -164,7 +164,7 @@ def likeness(x: np.ndarray, values: np.ndarray) -> float:
 def left_relu(table: pd.DataFrame) -> np.ndarray:
     """For each restart, whether both functions have left ReLU: two that stay there are alike, however they are made."""
     return np.array(
-        [all(not likeness(x, one) > NEAR_RELU for one in (line, cubic)) for x, line, cubic in _curves(table)]
+        [all(not relu_correlation(x, one) > NEAR_RELU for one in (line, cubic)) for x, line, cubic in _curves(table)]
     )
 
 

@@ -52,14 +52,15 @@ def restarts(scale: str, seeds: int) -> list[Planned]:
     ]
 
 
-def with_likeness(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+def with_relu_correlation(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     """As `image_sets.accuracies`, and relu: the correlation of a run's function with ReLU over its control points; NaN
     of ReLU itself, and of a constant."""
     table = accuracies(runs)
-    likeness = [
-        claims.likeness(*_chosen_function(run)) if labels["method"] != RELU else float("nan") for labels, run in runs
+    relu_correlation = [
+        claims.relu_correlation(*_chosen_function(run)) if labels["method"] != RELU else float("nan")
+        for labels, run in runs
     ]
-    return table.assign(relu=np.round(likeness, 6))
+    return table.assign(relu=np.round(relu_correlation, 6))
 
 
 def _chosen_function(run: Run) -> tuple[np.ndarray, np.ndarray]:
@@ -220,7 +221,7 @@ ENTRIES = (
         f"{_ACCURACY}, with functions that are learned as steps, straight lines or cubic splines",
         "nearest-neighbor interpolation performs the worst; linear is almost identical to cubic, and faster",
         plan=interpolations,
-        measure=with_likeness,
+        measure=with_relu_correlation,
         plot=plots.table2,
         summary=_summary,
         notes=_and_relu(_interpolation_notes),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING
 
@@ -60,7 +60,7 @@ def shapes(table: pd.DataFrame) -> str:
     return f"{text}; grey, of models no better than a trivial answer: {', '.join(dead)}." if dead else f"{text}."
 
 
-def _differences(table: pd.DataFrame, known: Sequence[str], others: Sequence[str] = ()) -> str:
+def _differences(table: pd.DataFrame, known: Sequence[str], others: Collection[str] = ()) -> str:
     """By task; a run that diverged is left out whole: its first steps say nothing of the rest. known: tasks that some
     method has learned, without which there is no difference. others: tasks that get a star."""
     words, dead = [], []

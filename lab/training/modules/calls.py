@@ -1,4 +1,4 @@
-"""What a model does with its activations when it is called: which of them it calls, and which functions beside them."""
+"""Activations that a forward pass calls: the modules that are to be replaced, and functions such as F.relu."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from lab.nonlinearity.inspection import KEEP
 from lab.training.modules.modes import evaluating
 
 
-class Ear(TorchFunctionMode):
-    """Within its block it notes the calls of activations in a model, which is to be thrown away afterwards.
+class CallRecorder(TorchFunctionMode):
+    """Records which activations a model calls within the block; the model keeps its hooks, so give it a copy.
 
-    calls: how often each place was called, by its name. beside: by the kinds ("relu") of activation functions that were
-    called elsewhere, the class of the module that did it.
+    calls: how often each place was called, by its name. functional: of activation functions that were called elsewhere
+    ("relu" for F.relu), the class of the module that called each.
     """
 
     def __init__(self, net: nn.Module, places: list[Place]):
         super().__init__()
-        self.calls, self.beside = {place.name: 0 for place in places}, dict[str, str]()
+        self.calls, self.functional = {place.name: 0 for place in places}, dict[str, str]()
         self.inside, self.stack = 0, [type(net).__name__]
         names: dict[int, list[str]] = {}
         for place in places:
             names.setdefault(id(place.activation), []).append(place.name)
             if not isinstance(place.activation, nn.Module):
-                setattr(place.parent, place.attribute, self._heard(place.activation, place.name))
+                setattr(place.parent, place.attribute, self._counted(place.activation, place.name))
         for module in net.modules():
             module.register_forward_pre_hook(self._entering(names.get(id(module), [])))
             module.register_forward_hook(self._leaving(id(module) in names))
 
-    def _heard(self, function: Callable, name: str) -> Callable:
+    def _counted(self, function: Callable, name: str) -> Callable:
         def called(*args: Any, **words: Any) -> Any:
             self.calls[name] += 1
             self.inside += 1
@@ -68,7 +68,7 @@ class Ear(TorchFunctionMode):
         name = getattr(func, "__name__", "")
         kind = kind_named(name.removeprefix("rnn_").removesuffix("_cell"))  # an nn.RNN is one call
         if kind and not self.inside:
-            self.beside.setdefault(kind, self.stack[-1])
+            self.functional.setdefault(kind, self.stack[-1])
         return func(*args, **(kwargs or {}))
 
 
@@ -77,17 +77,19 @@ def notes_of(net: nn.Module, places: list[Place], call: Callable, inputs: Inputs
 
     net: as it is trained, to be thrown away. call: of a model on inputs.
     """
-    ear = Ear(net, places)
-    with torch.random.fork_rng(devices=[]), ear:
+    recorder = CallRecorder(net, places)
+    with torch.random.fork_rng(devices=[]), recorder:
         with evaluating(net):
             call(net, inputs)
-        if not all(ear.calls.values()):  # some are called in training alone; what fails there fails later, and says so
+        if not all(
+            recorder.calls.values()
+        ):  # some are called in training alone; what fails there fails later, and says so
             with suppress(Exception):
                 call(net, inputs)
     kinds = {kind_of(place.activation) for place in places}
-    stays = [f"{owner} calls {kind}" for kind, owner in ear.beside.items() if kind in kinds]
+    stays = [f"{owner} calls {kind}" for kind, owner in recorder.functional.items() if kind in kinds]
     notes = [f"{', '.join(stays)} beside what is replaced, which stays in all models; {KEEP}"] if stays else []
-    silent = [name for name, count in ear.calls.items() if not count]
+    silent = [name for name, count in recorder.calls.items() if not count]
     if silent:
         notes.append(f"the model does not call {listed(silent)}: with another function there, nothing changes")
     return notes, len(silent) < len(places)

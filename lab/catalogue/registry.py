@@ -31,7 +31,7 @@ def entries(paper: str | None = None) -> dict[str, Entry]:
     if paper is None:
         return {name: entry for paper in PAPERS for name, entry in entries(paper).items()}
     of = package(paper)
-    unordered = [entry for name in import_module(of).MODULES for entry in import_module(f"{of}.{name}.figures").ENTRIES]
+    unordered = [entry for name in import_module(of).MODULES for entry in import_module(f"{of}.{name}").ENTRIES]
     return {entry.name: entry for entry in sorted(unordered, key=lambda entry: entry.order)}
 
 

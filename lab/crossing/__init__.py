@@ -1,4 +1,4 @@
 """What crosses the papers: functions of one in the models of others. Papers do not know each other; this knows all."""
 
-# Sections, each with its entries in figures.py
-MODULES = ("compatibility", "multitask", "hyla_phi")
+# Modules with the entries of a section or more
+MODULES = ("compatibility.figures", "multitask.figures", "hyla_phi.figures")

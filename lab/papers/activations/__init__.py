@@ -1,4 +1,4 @@
 """Activations in small language models: GPT-Neo and RoBERTa."""
 
-# Sections, each with its entries in figures.py
-MODULES = ("small_models",)
+# Modules with the entries of a section or more
+MODULES = ("small_models.figures",)

@@ -1,4 +1,13 @@
 """Attention as a hypernetwork: fuzzy logic, SRAVEN and language."""
 
-# Sections, each with its entries in figures.py
-MODULES = ("logic", "logic_codes", "sraven", "sraven_depth", "sraven_variations", "ablations", "counts", "language")
+# Modules with the entries of a section or more
+MODULES = (
+    "logic.figures",
+    "logic_codes.figures",
+    "sraven.figures",
+    "sraven_depth.figures",
+    "sraven_variations.figures",
+    "ablations.figures",
+    "counts.figures",
+    "language.figures",
+)

@@ -1,16 +1,16 @@
 """Learned non-linearities and simplicity bias: images, tables, shortcuts, modular operations."""
 
-# Sections, each with its entries in figures.py
+# Modules with the entries of a section or more
 MODULES = (
-    "images",
-    "tables",
-    "landscapes",
-    "reuse",
-    "shortcut",
-    "operations",
-    "grokking",
-    "operation_transfer",
-    "search",
-    "image_transfer",
-    "complexity",
+    "images.figures",
+    "tables.figures",
+    "landscapes.figures",
+    "reuse.figures",
+    "shortcut.figures",
+    "operations.figures",
+    "grokking.figures",
+    "operation_transfer.figures",
+    "search.figures",
+    "image_transfer.figures",
+    "complexity.figures",
 )

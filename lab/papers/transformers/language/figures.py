@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from lab.papers.entry import Entry, Planned
-from lab.papers.transformers.language import claims, compatibility, plots, sizes, symmetry, texts
+from lab.papers.transformers.language import claims, plots
 from lab.papers.transformers.language.designs import DESIGNS, GELU
 from lab.papers.transformers.language.measures import accuracy_gains, final, perplexity_changes
 from lab.papers.transformers.language.settings import SEEDS, STORIES, on_stories, stories_origin
@@ -53,10 +53,6 @@ def summary_table3(table: pd.DataFrame) -> str:
 
 
 ENTRIES = (
-    *texts.ENTRIES,
-    *sizes.ENTRIES,
-    *compatibility.ENTRIES,
-    *symmetry.ENTRIES,
     Entry(
         "transformers/table3",
         "4.1",

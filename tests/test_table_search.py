@@ -13,7 +13,7 @@ from lab.cli import main
 from lab.errors import ArgumentError
 from lab.kinds import check_run as check_rows
 from lab.papers.simplicity.defaults import of_table, scale_of_table
-from lab.papers.simplicity.grokking.settings import ADDITION, LEARNED, grokking
+from lab.papers.simplicity.settings import ADDITION, LEARNED, grokking
 from lab.papers.simplicity.tables.settings import IAFS, STARTS, network
 from lab.scale import COMMON
 from lab.spec import KnotTable, Learned, TwoLossSpec, from_json, replace, to_json

@@ -14,7 +14,7 @@ from lab.estimates import Estimate, nested
 from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
 from lab.papers.simplicity.defaults import of_table
-from lab.papers.simplicity.grokking.settings import LEARNED, RELU
+from lab.papers.simplicity.settings import LEARNED, RELU
 from lab.papers.tables import curves
 from lab.papers.transformers.compatibility.figures import PARTS
 from lab.papers.transformers.defaults import of_sequences

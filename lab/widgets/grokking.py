@@ -15,7 +15,7 @@ from lab.nonlinearity import document
 from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import MINE, SHIPPED, zoo, zoo_names
-from lab.papers.simplicity.grokking.settings import ADDITION, LEVEL, RELU, grokking
+from lab.papers.simplicity.settings import ADDITION, LEVEL, RELU, grokking
 from lab.plots import operation_table
 from lab.plots.operation_table import operation_title
 from lab.plots.style import ORANGE, SEQUENCE

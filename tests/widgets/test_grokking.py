@@ -10,7 +10,7 @@ import torch
 from lab.errors import ArgumentError
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo
-from lab.papers.simplicity.grokking.settings import ADDITION, RELU, grokking
+from lab.papers.simplicity.settings import ADDITION, RELU, grokking
 from lab.plots import operation_table
 from lab.run import Run, complete
 from lab.spec import Knots, replace

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lab.errors import ArgumentError, described, shown
-from lab.papers.simplicity.grokking.settings import grokking
 from lab.papers.simplicity.images.settings import CLASSIFICATION, REGRESSION, SETS, data_of, images
+from lab.papers.simplicity.settings import grokking
 from lab.papers.simplicity.tables import settings as tabular_settings
 from lab.scale import COMMON, check_scale
 from lab.spec import (

@@ -18,7 +18,7 @@ from lab.papers.simplicity.grokking import captions, claims
 from lab.papers.simplicity.grokking import figures as grokking_entries
 from lab.papers.simplicity.grokking.figures import VERSIONS
 from lab.papers.simplicity.grokking.first_steps import reached
-from lab.papers.simplicity.grokking.settings import ADDITION, LEARNED, RELU, grokking
+from lab.papers.simplicity.settings import ADDITION, LEARNED, RELU, grokking
 from lab.plots.caption import reading
 from lab.probes.wave import wave
 from lab.run import Run

@@ -10,9 +10,9 @@ from lab.catalogue.build import figure
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
 from lab.kinds import check_run as check_rows
-from lab.papers.simplicity.grokking.settings import OPERATIONS, RELU, grokking
 from lab.papers.simplicity.operation_transfer import claims
 from lab.papers.simplicity.operation_transfer.settings import EVERY, everywhere, functions
+from lab.papers.simplicity.settings import OPERATIONS, RELU, grokking
 from lab.plots.caption import reading
 from lab.run import Run
 from lab.scale import COMMON

@@ -13,10 +13,10 @@ from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
 from lab.estimates import ALIKE
 from lab.kinds import check_run as check_rows
-from lab.papers.simplicity.grokking.settings import LEARNED
 from lab.papers.simplicity.images.settings import RELU
 from lab.papers.simplicity.search import claims, plots
 from lab.papers.simplicity.search.settings import SEARCHES, relu, search, setting
+from lab.papers.simplicity.settings import LEARNED
 from lab.run import Run
 from lab.scale import COMMON
 from lab.search_results import EpisodeResult

@@ -11,7 +11,7 @@ from lab.catalogue.build import figure
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
 from lab.kinds import check_run as check_rows
-from lab.papers.simplicity.grokking.settings import RELU
+from lab.papers.simplicity.settings import RELU
 from lab.papers.simplicity.shortcut import claims
 from lab.papers.simplicity.shortcut.settings import ALONE, CIFAR, FOR, SHIPPED, SVHN, shortcut
 from lab.plots.caption import reading

@@ -11,7 +11,7 @@ from lab.papers.claims import Verdict
 from lab.papers.runs import steps_to
 from lab.papers.simplicity.grokking import claims, plots
 from lab.papers.simplicity.grokking.first_steps import FEWEST, reached
-from lab.papers.simplicity.grokking.settings import FLOOR, LEARNED, LEVEL, RELU
+from lab.papers.simplicity.settings import FLOOR, LEARNED, LEVEL, RELU
 from lab.plots.caption import counted
 
 if TYPE_CHECKING:

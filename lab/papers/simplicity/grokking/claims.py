@@ -10,7 +10,7 @@ import numpy as np
 from lab import estimates
 from lab.papers.claims import Claim, Verdict, absent, all_of, any_of, on_every_reading
 from lab.papers.runs import POINTS, compare_one, gains, per_seed, ratio_of_steps, ratios, speed_up, steps_to
-from lab.papers.simplicity.grokking.settings import FLOOR, LEARNED, LEVEL, RELU
+from lab.papers.simplicity.settings import FLOOR, LEARNED, LEVEL, RELU
 
 if TYPE_CHECKING:
     import pandas as pd

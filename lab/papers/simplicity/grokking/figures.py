@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from lab.models.mlp import MLP
 from lab.papers.entry import Entry, Planned
-from lab.papers.simplicity.episodes import episode_result
 from lab.papers.simplicity.grokking import captions, claims, plots
-from lab.papers.simplicity.grokking.origin import origin
-from lab.papers.simplicity.grokking.settings import (
+from lab.papers.simplicity.origin import episode_result, of_operations
+from lab.papers.simplicity.settings import (
     ADDITION,
     FRACTIONS,
     LEARNED,
@@ -199,7 +198,7 @@ ENTRIES = (
         plot=plots.fig11,
         tasks=(ADDITION.name,),
         seeds=SEEDS,
-        origin=origin(lambda scale: [ADDITION]),
+        origin=of_operations(lambda scale: [ADDITION]),
         claims=claims.FIG11,
         minutes={"smoke": 0.1, "laptop": 4, "overnight": 6, "paper": 90},
         **_SHARED,
@@ -215,7 +214,7 @@ ENTRIES = (
         plot=plots.fig12,
         tasks=tuple(task.name for task in VERSIONS),
         seeds={"smoke": 1, "laptop": 3, "overnight": 3, "paper": 3},
-        origin=origin(lambda scale: VERSIONS, setting=repeated),
+        origin=of_operations(lambda scale: VERSIONS, setting=repeated),
         claims=claims.FIG12,
         minutes={"smoke": 0.2, "laptop": 15, "overnight": 35, "paper": 360},
         **_SHARED | {"summary": captions.versions},
@@ -232,7 +231,7 @@ ENTRIES = (
         measure=steps_to_level,
         plot=plots.fig13,
         tasks=(ADDITION.name,),
-        origin=origin(lambda scale: [ADDITION], setting=prolonged),
+        origin=of_operations(lambda scale: [ADDITION], setting=prolonged),
         seeds={"smoke": 2, "laptop": 3, "overnight": 3, "paper": 3},
         summary=captions.settings,
         numbers=captions.all_settings,
@@ -251,7 +250,7 @@ ENTRIES = (
         plot=plots.fig28,
         tasks=tuple(task.name for task in ALL),
         seeds={"smoke": 1, "laptop": 2, "overnight": 6, "paper": 3},
-        origin=origin(OPERATIONS.__getitem__),
+        origin=of_operations(OPERATIONS.__getitem__),
         claims=claims.FIG28,
         minutes={"smoke": 0.3, "laptop": 20, "overnight": 30, "paper": 3_000},
         **(_SHARED | {"summary": captions.speeds, "numbers": captions.steps, "notes": _left_out}),

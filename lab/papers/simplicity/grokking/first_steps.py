@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.papers.runs import steps_to
-from lab.papers.simplicity.grokking.settings import LEVEL
+from lab.papers.simplicity.settings import LEVEL
 from lab.statistics import half_width
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lab.papers.simplicity.grokking.settings import LEARNED
+from lab.papers.simplicity.settings import LEARNED
 from lab.plots.function_grid import SHOWN, draw_inputs
 from lab.plots.panels import above
 from lab.plots.style import BLACK, GREY, SIZE, colour, faded

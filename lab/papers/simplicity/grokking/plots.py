@@ -10,7 +10,7 @@ import numpy as np
 from lab.papers.simplicity.grokking.first_steps import reached
 from lab.papers.simplicity.grokking.function_plots import FUNCTION, draw_function, draw_restarts
 from lab.papers.simplicity.grokking.search_plots import by_search
-from lab.papers.simplicity.grokking.settings import FLOOR, LEARNED, LEVEL, RELU
+from lab.papers.simplicity.settings import FLOOR, LEARNED, LEVEL, RELU
 from lab.plots.caption import set_reading
 from lab.plots.operation_table import operation_title as title
 from lab.plots.panels import FULL, above, grid, name_axes, place

@@ -8,7 +8,7 @@ import numpy as np
 
 from lab.papers.simplicity.grokking.first_steps import reached
 from lab.papers.simplicity.grokking.function_plots import FUNCTION, draw_function
-from lab.papers.simplicity.grokking.settings import LEARNED, LEVEL, RELU
+from lab.papers.simplicity.settings import LEARNED, LEVEL, RELU
 from lab.plots.caption import set_reading
 from lab.plots.operation_table import operation_title as title
 from lab.plots.panels import above, grid

@@ -11,8 +11,8 @@ import torch
 from lab.errors import ArgumentError
 from lab.models.mlp import MLP
 from lab.nonlinearity.spline import Spline
-from lab.papers.simplicity.episodes import episode_result
 from lab.papers.simplicity.images.settings import CLASSIFICATION, FROM_RELU, FROM_ZERO, PER_LAYER, RELU, TITLES
+from lab.papers.simplicity.origin import episode_result
 from lab.plots.caption import set_reading
 from lab.plots.function_grid import draw_inputs, gelu, window
 from lab.plots.panels import above, grid, place

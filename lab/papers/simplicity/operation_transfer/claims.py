@@ -10,7 +10,7 @@ import numpy as np
 from lab import estimates
 from lab.papers.claims import Claim, Verdict
 from lab.papers.runs import POINTS
-from lab.papers.simplicity.grokking.settings import LEVEL, RELU
+from lab.papers.simplicity.settings import LEVEL, RELU
 
 if TYPE_CHECKING:
     import pandas as pd

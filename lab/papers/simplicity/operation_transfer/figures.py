@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from lab.papers.entry import Entry, Planned
 from lab.papers.simplicity.grokking.figures import steps_to_level
-from lab.papers.simplicity.grokking.origin import origin
-from lab.papers.simplicity.grokking.settings import LEVEL, OPERATIONS, RELU
 from lab.papers.simplicity.operation_transfer import claims
 from lab.papers.simplicity.operation_transfer.settings import EVERY, GUESSES, SEEDS, everywhere_fields, functions, runs
+from lab.papers.simplicity.origin import of_operations
+from lab.papers.simplicity.settings import LEVEL, OPERATIONS, RELU
 from lab.plots.caption import set_reading
 from lab.plots.operation_table import operation_title
 from lab.plots.panels import colour_bar
@@ -134,7 +134,7 @@ ENTRIES = (
         plot=fig14,
         tasks=tuple(task.name for task in ALL),
         seeds=SEEDS,
-        origin=origin(OPERATIONS.__getitem__, GUESSES, everywhere_fields),
+        origin=of_operations(OPERATIONS.__getitem__, GUESSES, everywhere_fields),
         summary=_summary,
         notes=_notes,
         claims=claims.FIG14,

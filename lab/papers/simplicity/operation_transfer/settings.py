@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lab.papers.origin import SILENT, Field
-from lab.papers.simplicity.grokking import settings as simple_settings
-from lab.papers.simplicity.grokking.settings import OPERATIONS, RELU, grokking
+from lab.papers.simplicity import settings
+from lab.papers.simplicity.settings import OPERATIONS, RELU, grokking
 from lab.spec import ConstantRate, EpisodeSpec, Learned, Part, RunSpec, replace
 from lab.tasks import Operation
 
@@ -61,7 +61,7 @@ def _named(scale: str) -> dict[str, Operation]:
 
 
 GUESSES = (
-    *simple_settings.GUESSES,
+    *settings.GUESSES,
     'an operation is easy (in the paper "solved with ReLUs") where runs with ReLU end with 95 % test accuracy in the'
     " mean; its score is the speed, one over the first step with 95 %, of a hard one the test accuracy at the end; both"
     " as a share of the best in its row",

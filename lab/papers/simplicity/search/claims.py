@@ -10,8 +10,8 @@ import numpy as np
 from lab import estimates
 from lab.papers.claims import Claim, Verdict, all_of
 from lab.papers.runs import POINTS, compare_one, per_seed
-from lab.papers.simplicity.grokking.settings import LEARNED, RELU
 from lab.papers.simplicity.images.claims import images_tested
+from lab.papers.simplicity.settings import LEARNED, RELU
 
 if TYPE_CHECKING:
     from collections.abc import Callable

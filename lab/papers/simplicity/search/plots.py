@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lab.papers.simplicity.grokking.settings import LEARNED
 from lab.papers.simplicity.images.settings import RELU
+from lab.papers.simplicity.settings import LEARNED
 from lab.plots import comparison
 from lab.plots.caption import set_reading, true_minus
 from lab.plots.panels import grid, place

@@ -9,7 +9,7 @@ import numpy as np
 from lab import estimates
 from lab.papers.claims import Claim, Verdict, all_of
 from lab.papers.runs import POINTS, compare_one, gains_on_rows
-from lab.papers.simplicity.grokking.settings import RELU
+from lab.papers.simplicity.settings import RELU
 from lab.papers.simplicity.shortcut.settings import ALONE, FOR
 from lab.tasks.collage import TILES
 

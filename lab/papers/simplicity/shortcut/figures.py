@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from lab import estimates
 from lab.papers.entry import Entry, Planned
-from lab.papers.simplicity.episodes import episode_result
-from lab.papers.simplicity.grokking.settings import RELU
+from lab.papers.simplicity.origin import episode_result
+from lab.papers.simplicity.settings import RELU
 from lab.papers.simplicity.shortcut import claims, plots, tile_plots
 from lab.papers.simplicity.shortcut.settings import (
     ALONE,

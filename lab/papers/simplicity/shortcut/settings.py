@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from lab import datasets
 from lab.papers.origin import Field, Origin, shipped
-from lab.papers.simplicity.episodes import numbers_of
+from lab.papers.simplicity.origin import numbers_of
 from lab.scale import SCALES, check_scale, model_scale
 from lab.spec import ConstantRate, EpisodeSpec, Learned, Part, Perceptron, Restart, RunSpec, replace
 from lab.tasks import Collage, SingleTileCollage

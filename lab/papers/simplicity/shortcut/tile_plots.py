@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lab.papers.simplicity.grokking.settings import RELU
+from lab.papers.simplicity.settings import RELU
 from lab.papers.simplicity.shortcut.claims import stopped, watched
 from lab.papers.simplicity.shortcut.settings import ALONE, FOR, image_title
 from lab.plots.panels import place

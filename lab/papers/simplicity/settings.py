@@ -1,4 +1,4 @@
-"""Hyper-parameters of the simplicity paper's figures on grokking at each scale, and where each comes from.
+"""Settings that sections of the simplicity paper share: networks on binary operations (grokking), at each scale.
 
 `paper` is App. E.6, with the ranges of App. C for the search; `laptop` is reduced until a figure trains on two CPU
 cores in 20 minutes; `smoke` only runs the machinery.

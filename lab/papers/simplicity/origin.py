@@ -1,4 +1,4 @@
-"""Where the settings of the simplicity paper's figures on operations come from."""
+"""Where the settings of the simplicity paper come from, and the search behind a run."""
 
 from __future__ import annotations
 
@@ -6,24 +6,28 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from lab.papers.origin import Field, Origin
-from lab.papers.simplicity.episodes import numbers_of
-from lab.papers.simplicity.grokking import settings
+from lab.papers.simplicity import settings
+from lab.run import Run
+from lab.search_results import EpisodeResult
+from lab.spec import EpisodeSpec, by_episodes, needs
 from lab.tasks import Operation
 
 
-def origin(
+def of_operations(
     tasks: Callable[[str], Sequence[Operation]],
     guesses: Sequence[str] = settings.GUESSES,
     more: Callable[[str], Iterable[Field]] = lambda scale: (),
     setting: Callable[[str, Operation], settings.Grokking] = settings.grokking,
 ) -> Origin:
-    """The simplicity paper, operations of a scale, with a setting of `lab.papers.simplicity.grokking.settings`.
+    """The simplicity paper, operations of a scale, with a setting of `lab.papers.simplicity.settings`.
 
     more: numbers of no operation.
     """
 
     def chosen(names: Sequence[str]) -> Origin:
-        return origin(lambda scale: [task for task in tasks(scale) if task.name in names], guesses, more, setting)
+        return of_operations(
+            lambda scale: [task for task in tasks(scale) if task.name in names], guesses, more, setting
+        )
 
     def facts(scale: str) -> Iterator[Field]:
         for task in tasks(scale):
@@ -79,3 +83,27 @@ def _numbers(one: settings.Grokking) -> dict[str, object]:
 
 _APPENDIX = ("width", "steps", "rate", "share that is not the test split")
 _SWEEP = "sweep with ReLU on val at laptop scale, for 27 classes; in proportion to the classes"
+
+
+def episode_result(run: Run) -> EpisodeResult:
+    """What the first search that a run needs has found."""
+    search = needs(run.spec)[0]
+    assert by_episodes(search), f"run {run.key} has a function of a {type(search).__name__}"
+    return EpisodeResult(search, run.store)
+
+
+def numbers_of(search: EpisodeSpec) -> dict[str, object]:
+    """The settings of a search's restarts by name, each with all of its values."""
+
+    def values(name: str) -> list:
+        return sorted({getattr(restart, name) for restart in search.restarts})
+
+    return {
+        "search: episodes": search.episodes,
+        "search: restarts": len(search.restarts),
+        "search: rates of knots": values("rate"),
+        "search: numbers of knots": values("knots"),
+        "search: inner steps differentiated": values("window"),
+        "search: starts": values("start"),
+        "search: range of knots": [search.low, search.high],
+    }

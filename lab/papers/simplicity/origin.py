@@ -24,11 +24,6 @@ def of_operations(
     more: numbers of no operation.
     """
 
-    def chosen(names: Sequence[str]) -> Origin:
-        return of_operations(
-            lambda scale: [task for task in tasks(scale) if task.name in names], guesses, more, setting
-        )
-
     def facts(scale: str) -> Iterator[Field]:
         for task in tasks(scale):
             yield from _fields(scale, task, setting)
@@ -38,7 +33,9 @@ def of_operations(
         data=lambda scale: [_source(task) for task in tasks(scale)],
         facts=facts,
         guesses=guesses,
-        for_tasks=chosen,
+        for_tasks=lambda names: of_operations(
+            lambda scale: [task for task in tasks(scale) if task.name in names], guesses, more, setting
+        ),
         words=lambda field: f"{field.name} {field.value:.4g} (paper {field.paper:g})",
         merged=True,
     )

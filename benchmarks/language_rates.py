@@ -24,7 +24,7 @@ from lab.papers.transformers.settings import BASELINE, MLP, Setting
 from lab.run import Run, complete
 from lab.spec import RunSpec, replace
 from lab.store import Store
-from lab.tasks.titles import task_title
+from lab.tasks.named import task_title
 
 RATES = (0.001, 0.002, 0.004)
 FINER = {"shakespeare gpt2": (0.001, 0.0015, 0.002)}  # .002 learns, but one seed in three late

@@ -22,7 +22,7 @@ from lab.run import Run, complete
 from lab.spec import replace
 from lab.statistics import half_width
 from lab.store import Store
-from lab.tasks.titles import task_title
+from lab.tasks.named import task_title
 
 TASKS = ("memorize", "addmod", "add")
 

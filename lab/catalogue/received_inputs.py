@@ -20,7 +20,7 @@ from lab.scale import COMMON
 from lab.spec import needs
 from lab.store import Store
 from lab.tasks import NAMES
-from lab.tasks.titles import task_title
+from lab.tasks.named import task_title
 from lab.training.fleet import build
 
 if TYPE_CHECKING:

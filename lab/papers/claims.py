@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 from lab.estimates import Estimate, envelope, missing
 from lab.statistics import LEVEL
-from lab.tasks.titles import task_title
+from lab.tasks.named import task_title
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,8 +10,7 @@ import numpy as np
 from lab.plots.caption import set_reading
 from lab.plots.panels import above, grid, name_axes, place
 from lab.plots.style import GREY, METHOD_COLOURS, SIZE
-from lab.tasks.titles import task_title
-from lab.tasks.trivial import learned
+from lab.tasks.named import learned, task_title
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd

@@ -30,7 +30,7 @@ from lab.tasks.images import Images
 from lab.tasks.logic import Logic
 from lab.tasks.operation import Operation
 from lab.tasks.sraven import Sraven
-from lab.tasks.tabular import Tabular
+from lab.tasks.table import Tabular
 from lab.tasks.text import Text
 
 T = TypeVar("T")

@@ -51,7 +51,7 @@ import torch
 from torch import Tensor
 
 from lab.errors import ArgumentError, check_whole
-from lab.tasks.stream import Examples, StreamTask, check_held_out, fork, hold_out, known, same_for_all
+from lab.tasks.stream import Examples, StreamTask, check_held_out, fork, hold_out, known, rank, same_for_all
 
 MOST = 1_000_000  # combinations of terms that are listed
 
@@ -167,11 +167,7 @@ class Logic(StreamTask):
         >>> Logic().rank(torch.tensor([[0, 1], [0, 2], [14, 15]])).tolist()
         [0, 1, 119]
         """
-        total = 2**self.variables
-        table = [[comb(total - 1 - term, self.terms - i) for term in range(total)] for i in range(self.terms)]
-        after = torch.tensor(table, device=terms.device)  # combinations that follow because of term i
-        follow = torch.stack([after[i][term] for i, term in enumerate(terms.unbind(-1))]).sum(0)
-        return comb(total, self.terms) - 1 - follow
+        return rank(terms, 2**self.variables)
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """Mean squared error: outputs (R, N, 1, 1), targets (R, N, 1) → (R,)."""

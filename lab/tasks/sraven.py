@@ -54,7 +54,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations_with_replacement, permutations
-from math import comb
 from typing import Any, ClassVar
 
 import torch
@@ -62,7 +61,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lab.errors import ArgumentError, check_flag, check_whole
-from lab.tasks.stream import Examples, StreamTask, check_held_out, fork, hold_out, known
+from lab.tasks.stream import Examples, StreamTask, check_held_out, fork, hold_out, known, rank
 
 RULES = (
     "constant",
@@ -203,12 +202,8 @@ class Sraven(StreamTask):
         >>> Sraven().rank(torch.tensor([[0, 0, 0, 0], [0, 0, 0, 1], [7, 7, 7, 7]])).tolist()
         [0, 1, 329]
         """
-        # A multiset r is the subset r + (0, 1, …, K - 1) of 8 + K - 1 things: count those that follow.
-        k, total = self.features, len(RULES) + self.features - 1
-        table = [[comb(total - 1 - thing, k - i) for thing in range(total)] for i in range(k)]
-        after = torch.tensor(table, device=rules.device)
-        follow = torch.stack([after[i][rule + i] for i, rule in enumerate(rules.unbind(-1))]).sum(0)
-        return comb(total, k) - 1 - follow
+        places = torch.arange(self.features, device=rules.device)
+        return rank(rules + places, len(RULES) + self.features - 1)  # a multiset r is the subset r + (0, 1, …, K - 1)
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """Mean cross-entropy over problems and features, in nats: outputs (R, N, K, F), targets (R, N, K) → (R,)."""

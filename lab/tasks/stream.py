@@ -1,7 +1,7 @@
 """Tasks whose examples are generated fresh, never stored: what such a task is, and endless batches of one.
 
-A stream task is a frozen dataclass of its parameters, so it can stand in a spec and in canonical JSON. Its examples
-have continuous tokens: `inputs` (T, D) go into a dense layer, and `positions` names the tokens that are predicted.
+A stream task is a frozen dataclass, so it can stand in a spec. Its examples have continuous tokens: `inputs` (T, D) go
+into a dense layer, and `positions` names the tokens that are predicted.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import comb
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -39,7 +40,7 @@ class Examples:
     def __len__(self) -> int:
         return len(self.inputs)
 
-    def __getitem__(self, index: int | slice | Tensor) -> Examples:
+    def __getitem__(self, index: int | slice | Tensor | tuple[slice, slice]) -> Examples:
         """The examples at `index`; of a batch for R runs, those of the runs at `index`."""
         latents = {name: latent[index] for name, latent in self.latents.items()}
         return Examples(self.inputs[index], self.targets[index], latents)
@@ -155,10 +156,7 @@ class Stream:
         if number != self._number:
             self._number = number
             self._block = Examples.stack([self._draw(seed, number) for seed in self.seeds])
-        part = slice(within * self.batch, (within + 1) * self.batch)
-        block = self._block
-        latents = {name: latent[:, part] for name, latent in block.latents.items()}
-        return Examples(block.inputs[:, part], block.targets[:, part], latents)
+        return self._block[:, within * self.batch : (within + 1) * self.batch]
 
     def _draw(self, seed: int, number: int) -> Examples:
         generator = torch.Generator(self.device).manual_seed(stream(seed, self.purpose, number))
@@ -208,6 +206,14 @@ def hold_out(combinations: Tensor, fraction: float, seed: int, purpose: str) -> 
         f"held_out={fraction}: the {len(training)} combinations left for training do not contain all {parts} parts;"
         " hold out less"
     )
+
+
+def rank(subsets: Tensor, total: int) -> Tensor:
+    """Rank (N,) of subsets (N, K) of 0..total-1, in increasing order, among all of K things, lexicographically."""
+    size = subsets.shape[1]
+    table = [[comb(total - 1 - thing, size - i) for thing in range(total)] for i in range(size)]
+    follow = torch.tensor(table, device=subsets.device)[torch.arange(size, device=subsets.device), subsets].sum(1)
+    return comb(total, size) - 1 - follow
 
 
 def same_for_all(seed: int, shape: Sequence[int], device: torch.device) -> Tensor:

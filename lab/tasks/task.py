@@ -1,29 +1,39 @@
-"""What a task is: sequences of tokens in named splits, and which tokens a model has to predict.
+"""Tasks of token sequences in named splits, which tokens a model has to predict, and splits that cannot overlap.
 
-A sequence is an input part, the separator "<sep>" and an output part, padded on the right with token 0.
-Loss and metric are computed on the whole output part, its first token included (that one is predicted
-from the separator).
+A sequence is an input part, the separator "<sep>" and an output part, padded on the right with token 0. Loss and metric
+are computed on the whole output part, its first token included (that one is predicted from the separator).
+
+Where sequences are generated, the input alone decides which split it may be in: it is hashed to a number in [0, 1), and
+each split owns an interval of it. A sequence met in one split is therefore in no other, however short it is, however
+often it is drawn, and whatever the seed. The hash is plain integer arithmetic: the same on every platform and in every
+process.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from numbers import Real
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from lab.data.splits import DEFAULT_SPLITS, divide
 from lab.errors import ArgumentError, check_type, check_whole, described, shown
 
 PAD, SEPARATOR = "<pad>", "<sep>"
+SIZES = {"train": 80_000, "search": 20_000, "val": 1_000, "test": 1_000}  # of most tasks of the transformers paper
 METRICS = ("token", "sequence")
 REQUIRED_SPLITS = ("train", "search", "val", "test")
+# The share of all possible inputs that each split owns. train : search is 4 : 1, as "hold out e.g. 20%" (paper, Section
+# 2). val and test own a tenth each, much more than their 1,000 examples need, because short sequences are few: of the
+# 147 one-operation expressions of MANO, about 15 are then unseen, and not 1 or 2.
+SHARES = {"train": 0.64, "search": 0.16, "val": 0.10, "test": 0.10}
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,8 +176,7 @@ class Task:
         if taken := [word for word in words if word in (PAD, SEPARATOR)]:
             said = f"{' and '.join(map(repr, taken))} mark{'' if len(taken) > 1 else 's'}"
             raise ArgumentError(f"{said} padding and the end of an input in the lab's sequences; give another word")
-        vocabulary = (PAD, SEPARATOR, *words)
-        ids = {word: number for number, word in enumerate(vocabulary)}
+        ids = {word: number for number, word in enumerate((PAD, SEPARATOR, *words))}
         rows = [[*x, SEPARATOR, *y] for x, y in zip(read, answered, strict=True)]
         tokens = torch.zeros(len(rows), max(map(len, rows)), dtype=torch.int64)
         output = torch.zeros_like(tokens, dtype=torch.bool)
@@ -175,7 +184,7 @@ class Task:
             tokens[number, : len(row)] = torch.tensor([ids[word] for word in row])
             output[number, len(x) + 1 : len(row)] = True
         indices = _indices(DEFAULT_SPLITS if splits is None else splits, read, check_whole("seed", seed, 0))
-        return cls(name, vocabulary, {key: Split(tokens[at], output[at]) for key, at in indices.items()}, metric)
+        return cls(name, tuple(ids), {key: Split(tokens[at], output[at]) for key, at in indices.items()}, metric)
 
     @cached_property
     def digest(self) -> str:
@@ -200,7 +209,7 @@ class Task:
             return train
         width = max(train.tokens.shape[1], search.tokens.shape[1])
         tokens, output = (
-            torch.cat([torch.nn.functional.pad(part, (0, width - part.shape[1])) for part in parts])
+            torch.cat([pad(part, (0, width - part.shape[1])) for part in parts])
             for parts in ((train.tokens, search.tokens), (train.output, search.output))
         )
         latents = {name: torch.cat([train.latents[name], search.latents[name]]) for name in train.latents}
@@ -217,7 +226,6 @@ class Task:
 
 
 def _rows(name: str, given: Any) -> list[list[str]]:
-    """Texts or lists of words as lists of tokens."""
     try:
         rows = list(given)
     except TypeError as error:
@@ -245,3 +253,106 @@ def _indices(splits: Mapping[str, Any], inputs: list[list[str]], seed: int) -> d
             f"{len(inputs)} examples have {len(numbers)} distinct inputs, too few for these splits: equal inputs are"
             " drawn into one; give more inputs, or the examples of each split by their indices"
         ) from error
+
+
+@dataclass(frozen=True, eq=False)
+class Sequences:
+    """Sequences before they are laid out. Both parts (examples, width) are padded on the right with 0."""
+
+    inputs: np.ndarray
+    outputs: np.ndarray
+    latents: Mapping[str, np.ndarray]
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def take(self, index: np.ndarray | slice) -> Sequences:
+        """The examples at `index`: positions, a mask or a slice."""
+        return Sequences(self.inputs[index], self.outputs[index], {k: v[index] for k, v in self.latents.items()})
+
+    @staticmethod
+    def join(parts: Sequence[Sequences]) -> Sequences:
+        """The examples of all parts one after the other. Their widths must agree."""
+        latents = {name: np.concatenate([part.latents[name] for part in parts]) for name in parts[0].latents}
+        inputs = np.concatenate([part.inputs for part in parts])
+        return Sequences(inputs, np.concatenate([part.outputs for part in parts]), latents)
+
+    def split(self, separator: int) -> Split:
+        """Lay out `inputs <sep> outputs` in each row, without gaps, and mark the outputs."""
+        lengths = (self.inputs != 0).sum(1)
+        width = int((lengths + 1 + (self.outputs != 0).sum(1)).max())
+        tokens = np.zeros((len(self), width), dtype=np.int64)
+        output = np.zeros((len(self), width), dtype=bool)
+        rows, columns = self.inputs.nonzero()
+        tokens[rows, columns] = self.inputs[rows, columns]
+        tokens[np.arange(len(self)), lengths] = separator
+        rows, columns = self.outputs.nonzero()
+        tokens[rows, lengths[rows] + 1 + columns] = self.outputs[rows, columns]
+        output[rows, lengths[rows] + 1 + columns] = True
+        latents = {name: torch.from_numpy(np.ascontiguousarray(value)) for name, value in self.latents.items()}
+        return Split(torch.from_numpy(tokens), torch.from_numpy(output), latents)
+
+
+def of_sequences(name: str, words: Sequence[str], splits: Mapping[str, Sequences], **settings: Any) -> Task:
+    """A task of sequences, whose tokens from id 1 on are `words`, the separator among them. settings: as of `Task`."""
+    vocabulary = (PAD, *words)
+    separator = vocabulary.index(SEPARATOR)
+    return Task(name, vocabulary, {key: part.split(separator) for key, part in splits.items()}, **settings)
+
+
+def fraction(inputs: np.ndarray) -> np.ndarray:
+    """Hash each row of `inputs` (examples, width) to a float64 in [0, 1). Padding (0) does not count.
+
+    Each token is mixed in with the finalizer of SplitMix64 (Steele, Lea & Flood 2014, "Fast splittable
+    pseudorandom number generators").
+    """
+    state = np.full(len(inputs), 0x9E3779B97F4A7C15, dtype=np.uint64)
+    for token in inputs.T.astype(np.uint64):
+        mixed = state + token * np.uint64(0x9E3779B97F4A7C15)  # wraps around, as it should
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        state = np.where(token == 0, state, mixed ^ (mixed >> np.uint64(31)))
+    return (state >> np.uint64(11)) * 2.0**-53
+
+
+def draw(
+    propose: Callable[[int], Sequences], sizes: Mapping[str, int], shares: Mapping[str, float] = SHARES
+) -> dict[str, Sequences]:
+    """Draw each split's examples from `propose(n)`, keeping for a split only inputs that it owns.
+
+    propose  gives n examples, in arrays of the same widths each time
+    sizes    examples wanted of each split
+    shares   the part of all inputs that each split owns, in a fixed order; their sum is at most 1
+    """
+    edges = np.cumsum([0.0, *shares.values()])
+    # A little more than needed on average, so that a second round is rare.
+    batch = int(1.05 * max(size / shares[name] for name, size in sizes.items())) + 100
+    chunks: dict[str, list[Sequences]] = {name: [] for name in sizes}
+    missing = dict(sizes)
+    while any(missing.values()):
+        proposed = propose(batch)
+        owner = np.searchsorted(edges, fraction(proposed.inputs), side="right") - 1
+        for position, name in enumerate(shares):
+            if missing.get(name):
+                rows = np.flatnonzero(owner == position)[: missing[name]]
+                chunks[name].append(proposed.take(rows))
+                missing[name] -= len(rows)
+    return {name: Sequences.join(parts) for name, parts in chunks.items()}
+
+
+def draw_evenly(
+    propose: Callable[..., Sequences], levels: Sequence[int], sizes: Mapping[str, int], generator: np.random.Generator
+) -> dict[str, Sequences]:
+    """As `draw`, with equally many examples of each level in each split, shuffled.
+
+    `propose(n, level=level)` gives n examples of one level, a length for instance. Short sequences are few,
+    so a split may own more or less than its share of them: drawn together, they would be too many or too few.
+    """
+    parts = []
+    for rank, level in enumerate(levels):
+        counts = {name: (rank + 1) * n // len(levels) - rank * n // len(levels) for name, n in sizes.items()}
+        parts.append(draw(partial(propose, level=level), counts))
+    return {
+        name: Sequences.join([part[name] for part in parts]).take(generator.permutation(size))
+        for name, size in sizes.items()
+    }

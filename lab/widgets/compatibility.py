@@ -15,7 +15,7 @@ from lab.papers.transformers.compatibility.matrix import BASELINE, best, delta, 
 from lab.papers.transformers.compatibility.plots import DARK, UNLEARNED, unlearned
 from lab.plots.caption import counted
 from lab.plots.style import DELTA_RANGE, DIVERGING, INK, METHOD_COLOURS
-from lab.tasks.titles import task_title
+from lab.tasks.named import task_title
 from lab.widgets import modules
 from lab.widgets.compatibility_cells import Cells
 from lab.widgets.explorer import LABEL, Explorer

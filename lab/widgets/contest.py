@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from lab.nonlinearity.spline import Spline
 from lab.plots.style import BLUE, GREY, ORANGE
 from lab.spec import RunSpec
-from lab.tasks.titles import task_title
+from lab.tasks.named import task_title
 from lab.widgets.training import TrainingExplorer
 
 SEEDS = 2

@@ -13,9 +13,8 @@ from lab.catalogue.registry import entry
 from lab.nonlinearity.spline import Spline
 from lab.plots.style import method_title
 from lab.probes.profile import Received
-from lab.tasks.named import table_named
+from lab.tasks.named import table_named, task_title
 from lab.tasks.operation import Operation
-from lab.tasks.titles import task_title
 
 if TYPE_CHECKING:
     import pandas as pd

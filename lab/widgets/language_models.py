@@ -14,7 +14,7 @@ from lab.plots.style import BLUE, GREY, ink_of, method_title
 from lab.run import Run
 from lab.spec import Learned, Shaped
 from lab.tasks import Text
-from lab.tasks.titles import task_title
+from lab.tasks.named import task_title
 from lab.training.masked import MaskedText
 
 

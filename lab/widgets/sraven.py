@@ -17,7 +17,7 @@ from lab.run import Run
 from lab.scale import BEST, SCALES, check_scale, training_scale
 from lab.spec import replace
 from lab.store import SHIPPED, Store
-from lab.tasks.ambiguity import ambiguous
+from lab.tasks.counts import ambiguous
 from lab.tasks.sraven import RULES, Sraven
 from lab.widgets.choice import Choice
 from lab.widgets.explorer import LABEL, Explorer

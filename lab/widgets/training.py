@@ -25,8 +25,8 @@ from lab.run import Run, Runs
 from lab.scale import COMMON, check_scale
 from lab.spec import Knots, OwnTask, Resolved, RunSpec, replace
 from lab.tasks import Task
+from lab.tasks.named import task_title
 from lab.tasks.table import TableTask
-from lab.tasks.titles import task_title
 from lab.training.fleet import Fleet
 from lab.training.live import Live
 from lab.widgets.drawn import Drawn, curves, heading_of

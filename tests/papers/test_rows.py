@@ -11,7 +11,7 @@ from lab.estimates import ALIKE, compare, mean, on_rows, ratio_of_means
 from lab.papers.claims import FAILS, HOLDS, UNDECIDED, Verdict, absent, all_of, on_every_reading
 from lab.papers.runs import gains_on_rows
 from lab.papers.simplicity.tables.settings import IAFS, LEARNED, RELU, TANH, rows_tested
-from lab.tasks.tabular import sizes
+from lab.tasks.table import sizes
 
 
 def test_an_interval_over_rows_holds_the_truth_where_one_over_seeds_does_not():

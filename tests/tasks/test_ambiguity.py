@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from lab.tasks import Sraven
-from lab.tasks.ambiguity import ambiguous, estimate
+from lab.tasks.counts import ambiguous, estimate_ambiguity
 from lab.tasks.sraven import RULES
 from tests.reference.raven import last_as_printed, readings
 
@@ -69,13 +69,13 @@ def test_renaming_the_features_of_a_column_changes_nothing(order):
 
 @pytest.mark.parametrize(("values", "paper", "error"), [(4, 0.0642, 0.0038), (8, 0.0032, 0.0009), (16, 0.0005, 0.0003)])
 def test_the_numbers_of_table_a2(values, paper, error):
-    found = estimate(Sraven(values=values), problems=16_000, printed=True)
+    found = estimate_ambiguity(Sraven(values=values), problems=16_000, printed=True)
     assert abs(found.fraction - paper) < 3 * (error**2 + found.standard_error**2) ** 0.5
-    by_its_words = estimate(Sraven(values=values), problems=2_000)
+    by_its_words = estimate_ambiguity(Sraven(values=values), problems=2_000)
     assert by_its_words.fraction > 5 * found.fraction  # what the table leaves out
 
 
 def test_the_standard_error_is_that_of_a_fraction():
-    found = [estimate(Sraven(values=4), problems=500, seed=seed) for seed in range(30)]
+    found = [estimate_ambiguity(Sraven(values=4), problems=500, seed=seed) for seed in range(30)]
     spread = torch.tensor([e.fraction for e in found]).std().item()
     assert 0.6 * found[0].standard_error < spread < 1.5 * found[0].standard_error

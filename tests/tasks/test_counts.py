@@ -22,7 +22,7 @@ def test_the_tasks(features, permute):
     # The order of features in the first column names them; the others are relative to it
     orders = set(product(places, repeat=2)) if permute else {None}
     listed = set(product(combinations_with_replacement(RULES, features), orders))
-    assert counts.tasks(Sraven(features, permute=permute)) == len(listed)
+    assert counts.count_tasks(Sraven(features, permute=permute)) == len(listed)
 
 
 @pytest.mark.parametrize("features", [1, 2])
@@ -36,10 +36,10 @@ def test_the_problems(features):
     size = 8 * 3**9
     listed = [grids[c[0]] if features == 1 else np.add.outer(size * grids[c[0]], grids[c[1]]).ravel() for c in chosen]
     orders = len(list(permutations(range(features)))) ** 2
-    assert counts.problems(Sraven(features, 3)) == len(np.unique(np.concatenate(listed))) * orders
+    assert counts.count_problems(Sraven(features, 3)) == len(np.unique(np.concatenate(listed))) * orders
 
 
 def test_the_setting_of_the_paper():
-    assert counts.tasks(Sraven()) == 330 * 576
+    assert counts.count_tasks(Sraven()) == 330 * 576
     # far more than the 40 million problems that the longest training sees (Appendix B.1)
-    assert counts.problems(Sraven()) > 1e17 * 40e6
+    assert counts.count_problems(Sraven()) > 1e17 * 40e6

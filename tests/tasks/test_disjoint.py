@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.tasks.disjoint import SHARES, Examples, draw, draw_evenly, fraction
+from lab.tasks.task import SHARES, Sequences, draw, draw_evenly, fraction
 
 SEQUENCES = st.lists(st.integers(1, 500), min_size=1, max_size=40)
 
@@ -39,7 +39,7 @@ def test_draw_fills_every_split_with_inputs_it_owns():
 
     def propose(n):
         inputs = generator.integers(1, 9, size=(n, 3))
-        return Examples(inputs, inputs[:, :1], {"sum": inputs.sum(1)})
+        return Sequences(inputs, inputs[:, :1], {"sum": inputs.sum(1)})
 
     sizes = {"train": 500, "search": 7, "val": 30, "test": 300}
     drawn = draw(propose, sizes)
@@ -57,7 +57,7 @@ def test_draw_evenly_has_as_many_of_each_level():
 
     def propose(n, level):
         inputs = generator.integers(1, 100, size=(n, 2))
-        return Examples(inputs, inputs, {"level": np.full(n, level)})
+        return Sequences(inputs, inputs, {"level": np.full(n, level)})
 
     levels = draw_evenly(propose, range(3), {"train": 100, "test": 11}, generator)
     assert np.bincount(levels["train"].latents["level"]).tolist() == [33, 33, 34]
@@ -72,7 +72,7 @@ def test_rows_are_input_separator_output_without_gaps(rows):
         return np.array([part + [0] * (width - len(part)) for part in parts])
 
     before, after = zip(*rows, strict=True)
-    split = Examples(padded(before), padded(after), {}).split(separator=501)
+    split = Sequences(padded(before), padded(after), {}).split(separator=501)
     assert [[t for t in row if t] for row in split.tokens.tolist()] == [a + [501] + b for a, b in rows]
     for (a, b), marked in zip(rows, split.output.tolist(), strict=True):
         assert [place for place, mark in enumerate(marked) if mark] == list(range(len(a) + 1, len(a) + 1 + len(b)))

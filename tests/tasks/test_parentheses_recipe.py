@@ -5,7 +5,8 @@ import random
 import numpy as np
 import pytest
 
-from lab.tasks import load, parentheses
+from lab.tasks import load
+from lab.tasks.strings import _balanced
 
 
 def balanced_string(rng, pairs):
@@ -81,7 +82,7 @@ def test_balanced_strings_have_the_probabilities_of_the_recursion(pairs):
         return table
 
     n, names = 20_000, np.array(["", "(", ")"])
-    rows = parentheses._balanced(np.random.default_rng(0), np.full(n, pairs), 12)
+    rows = _balanced(np.random.default_rng(0), np.full(n, pairs), 12)
     found, counts = np.unique(["".join(names[row]) for row in rows], return_counts=True)
     wanted = exact(pairs)
     assert set(found) == set(wanted)

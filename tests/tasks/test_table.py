@@ -13,8 +13,7 @@ from lab.spec import from_json, to_json
 from lab.tasks import Collage, Images, Operation, SingleTileCollage, TableSplit, Tabular
 from lab.tasks.collage import tiles
 from lab.tasks.images import CLASSES, cropped
-from lab.tasks.table import class_ids, nearest_class, random_parts
-from lab.tasks.tabular import scale, sizes
+from lab.tasks.table import class_ids, nearest_class, random_parts, scale, sizes
 
 IMAGES, NUMBERS = Images("fashion_mnist_sample"), Images("fashion_mnist_sample", target="id")
 COLLAGE = Collage("mnist_sample", "fashion_mnist_sample")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lab import tasks
-from lab.tasks.trivial import TRIVIAL, learned, trivial
+from lab.tasks.named import TRIVIAL, learned, trivial
 
 
 @pytest.mark.parametrize("name", tasks.NAMES)

@@ -8,8 +8,7 @@ from lab import tasks
 from lab.errors import ArgumentError, LabError
 from lab.tasks import Collage, Images, Logic, Operation, Sraven, Tabular
 from lab.tasks.named import table_named
-from lab.tasks.table import TableSplit
-from lab.tasks.tabular import scale
+from lab.tasks.table import TableSplit, scale
 from lab.tasks.task import Split
 
 VALUES = {

@@ -12,7 +12,7 @@ from lab.api import train
 from lab.errors import ArgumentError
 from lab.papers.hypernetwork.settings import of_task, sraven
 from lab.store import Store
-from lab.tasks.ambiguity import ambiguous
+from lab.tasks.counts import ambiguous
 from lab.tasks.sraven import RULES, Sraven
 from lab.widgets.solvers import solvers
 from lab.widgets.sraven import SEEN, UNSEEN, SravenExplorer

@@ -10,7 +10,7 @@ from lab.plots.caption import set_reading
 from lab.plots.panels import grid, place
 from lab.plots.style import methods_of
 from lab.statistics import INTERVAL
-from lab.tasks.titles import task_title
+from lab.tasks.named import task_title
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd

@@ -8,7 +8,7 @@ from lab import estimates
 from lab.papers.transformers.compatibility import matrix
 from lab.papers.transformers.settings import BASELINE, TRAINED_TO, printed
 from lab.statistics import LEVEL
-from lab.tasks.trivial import learned
+from lab.tasks.named import learned
 
 if TYPE_CHECKING:
     import pandas as pd

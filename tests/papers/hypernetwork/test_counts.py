@@ -15,7 +15,7 @@ from lab.papers.hypernetwork.counts import figures
 from lab.plots.caption import reading
 from lab.store import Store
 from lab.tasks import Sraven
-from lab.tasks.ambiguity import ambiguous
+from lab.tasks.counts import ambiguous
 
 NAMES = ("hypernetwork/figA9", "hypernetwork/tableA2")
 

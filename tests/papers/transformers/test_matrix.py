@@ -11,7 +11,7 @@ from lab.errors import LabError
 from lab.papers.transformers.compatibility.matrix import PAPER, best, clear, compare, delta, square
 from lab.statistics import half_width, over_seeds
 from lab.tasks import NAMES
-from lab.tasks.titles import TASK_TITLES
+from lab.tasks.named import TASK_TITLES
 from tests.papers import tables
 
 

@@ -14,7 +14,7 @@ from lab.papers.transformers.individual_tasks import plots as curves
 from lab.plots import function_grid as shapes
 from lab.plots.caption import EDGE, GLYPH, captioned, reading, signed, true_minus, wrap
 from lab.plots.style import DIVERGING, METHOD_COLOURS, METHOD_SYMBOLS, faded
-from lab.tasks.titles import TASK_TITLES, task_title
+from lab.tasks.named import TASK_TITLES, task_title
 from tests.papers import tables
 
 DIED = {("add", "baseline", 1), ("add", "baseline", 2), ("mano", "ours MLP", 0)}
@@ -137,7 +137,7 @@ def test_curves_are_the_runs_and_their_mean(name):
 
 @pytest.mark.parametrize("name", ["fig2", "fig4", "fig10"])
 def test_every_panel_of_accuracy_has_its_floor(name):
-    from lab.tasks.trivial import trivial
+    from lab.tasks.named import trivial
 
     figure, table = drawn(name), MADE[name][1]
     floors = named(figure, "trivial answer")
@@ -232,7 +232,7 @@ def test_fig5_draws_a_part_of_the_matrix_with_holes():
 
 
 def test_tasks_that_no_model_learned_are_grey_and_have_no_best():
-    from lab.tasks.trivial import trivial
+    from lab.tasks.named import trivial
 
     table = MADE["fig5"][1].copy()
     dead = table["task"] == "mano"

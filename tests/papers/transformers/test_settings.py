@@ -14,7 +14,7 @@ from lab.papers.transformers.origin import origin
 from lab.papers.transformers.settings import CHEAP, setting
 from lab.papers.transformers.sweep import RATES, SEARCHED, best, best_choice, best_knot_rate
 from lab.scale import COMMON
-from lab.tasks.trivial import learned
+from lab.tasks.named import learned
 
 TASKS = set(tasks.NAMES)
 every_task = pytest.mark.parametrize("task", tasks.NAMES)

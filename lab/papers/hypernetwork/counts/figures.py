@@ -14,8 +14,7 @@ from lab.papers.origin import Field, counted
 from lab.run import Run
 from lab.scale import SCALES
 from lab.tasks import Sraven
-from lab.tasks.ambiguity import estimate
-from lab.tasks.counts import problems, tasks
+from lab.tasks.counts import count_problems, count_tasks, estimate_ambiguity
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,8 +38,8 @@ def counts(runs: Sequence[tuple[dict, Run]] = ()) -> pd.DataFrame:
         {
             "features": k,
             "values": f,
-            "tasks": str(tasks(Sraven(features=k, values=f, held_out=0))),
-            "problems": str(problems(Sraven(features=k, values=f, held_out=0))),
+            "tasks": str(count_tasks(Sraven(features=k, values=f, held_out=0))),
+            "problems": str(count_problems(Sraven(features=k, values=f, held_out=0))),
         }
         for f in VALUES
         for k in FEATURES
@@ -55,7 +54,7 @@ def ambiguity(runs: Sequence[tuple[dict, Run]], examples: int) -> pd.DataFrame:
     rows = []
     for values in VALUES:
         for counting in (CODE, WORDS):
-            result = estimate(Sraven(values=values), examples, SEED, printed=counting == CODE)
+            result = estimate_ambiguity(Sraven(values=values), examples, SEED, printed=counting == CODE)
             paper, error = PRINTED[values] if counting == CODE else (None, None)
             rows.append(
                 {

@@ -17,7 +17,7 @@ from lab.papers.simplicity.complexity.settings import RATE, RATE_FROM
 from lab.scale import SCALES, check_scale, model_scale
 from lab.spec import ConstantRate, EpisodeSpec, Learned, Perceptron, Restart, RunSpec, replace
 from lab.tasks import Tabular
-from lab.tasks.tabular import sizes
+from lab.tasks.table import sizes
 
 LINEAR, NEIGHBOURS, TREES = "linear model", "k-NN", "boosted trees"
 RELU, TANH, LEARNED, IAFS = "ReLU", "TanH", "learned", "IAFs"

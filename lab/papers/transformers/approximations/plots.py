@@ -11,7 +11,7 @@ from lab.plots.caption import set_reading, signed
 from lab.plots.panels import above, grid
 from lab.plots.style import GREY, METHOD_SYMBOLS, SIZE, colour, faded
 from lab.statistics import INTERVAL
-from lab.tasks.titles import task_title
+from lab.tasks.named import task_title
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd

@@ -17,7 +17,7 @@ from lab.errors import LabError
 from lab.papers.agreement import agreement
 from lab.plots.caption import counted, true_minus
 from lab.statistics import half_width
-from lab.tasks.titles import TASK_TITLES
+from lab.tasks.named import TASK_TITLES
 
 BASELINE = "baseline"
 PAPER_SOURCE = "transformers paper, Figure 5 (printed as text; 6 seeds, no interval)"

@@ -14,8 +14,7 @@ from lab.plots.caption import counted, set_reading, signed
 from lab.plots.panels import above, colour_bar
 from lab.plots.style import CELL_INK, DELTA_RANGE, DIVERGING, GREY, SIZE, TEMPLATE, cell_ink
 from lab.statistics import INTERVAL
-from lab.tasks.titles import task_title
-from lab.tasks.trivial import learned
+from lab.tasks.named import learned, task_title
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import plotly.graph_objects as go

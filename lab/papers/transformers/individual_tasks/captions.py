@@ -11,8 +11,7 @@ from lab.papers.transformers.conditions import learned_tasks, unlike_paper
 from lab.papers.transformers.settings import MLP, TRAINED_TO
 from lab.plots.caption import signed
 from lab.statistics import LEVEL
-from lab.tasks.titles import task_title
-from lab.tasks.trivial import learned
+from lab.tasks.named import learned, task_title
 
 if TYPE_CHECKING:
     import pandas as pd

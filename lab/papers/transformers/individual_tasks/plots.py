@@ -23,7 +23,7 @@ from lab.plots.caption import interval_note, set_reading
 from lab.plots.panels import ACCURACY, FULL, STEP, band, grid, name_axes, percent_whiskers, place
 from lab.plots.style import GREY, METHOD_SYMBOLS, SIZE, TEMPLATE, colour, methods_of
 from lab.statistics import diverged, over_seeds
-from lab.tasks.titles import task_title
+from lab.tasks.named import task_title
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd

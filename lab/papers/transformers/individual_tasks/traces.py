@@ -9,8 +9,7 @@ import numpy as np
 from lab.plots.panels import above
 from lab.plots.style import BLACK, GREY, METHOD_COLOURS, SIZE, colour, faded
 from lab.statistics import diverged
-from lab.tasks.titles import task_title
-from lab.tasks.trivial import learned, trivial
+from lab.tasks.named import learned, task_title, trivial
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd

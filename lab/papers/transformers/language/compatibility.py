@@ -16,7 +16,7 @@ from lab.papers.transformers.origin import origin as algorithmic
 from lab.papers.transformers.settings import BASELINE, Setting
 from lab.plots.caption import signed
 from lab.run import Run
-from lab.tasks.titles import task_title
+from lab.tasks.named import task_title
 
 if TYPE_CHECKING:
     import pandas as pd

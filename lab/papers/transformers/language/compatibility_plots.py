@@ -11,7 +11,7 @@ from lab.papers.transformers.settings import BASELINE
 from lab.plots.caption import set_reading, signed
 from lab.plots.style import DIVERGING, SIZE, TEMPLATE, cell_ink
 from lab.statistics import LEVEL
-from lab.tasks.titles import task_title
+from lab.tasks.named import task_title
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd

@@ -29,7 +29,7 @@ from lab.plots.caption import counted, signed
 from lab.resolve import resolve
 from lab.run import Run
 from lab.spec import Knots, Learned, replace
-from lab.tasks.titles import task_title
+from lab.tasks.named import task_title
 
 if TYPE_CHECKING:
     import pandas as pd

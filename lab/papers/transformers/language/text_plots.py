@@ -13,7 +13,7 @@ from lab.plots.caption import interval_note, set_reading, signed
 from lab.plots.panels import STEP, above, grid, place
 from lab.plots.style import GREY, SIZE, colour, faded, methods_of
 from lab.statistics import LEVEL, over_seeds
-from lab.tasks.titles import task_title
+from lab.tasks.named import task_title
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd

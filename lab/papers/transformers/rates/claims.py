@@ -9,7 +9,7 @@ from lab.papers.claims import Claim, Verdict, absent
 from lab.papers.runs import POINTS
 from lab.papers.transformers.claims import gain
 from lab.papers.transformers.rates.choice import at_best, known_tasks
-from lab.tasks.trivial import learned
+from lab.tasks.named import learned
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -23,7 +23,7 @@ from lab.plots.caption import signed
 from lab.run import Run
 from lab.spec import replace
 from lab.statistics import LEVEL
-from lab.tasks.titles import task_title
+from lab.tasks.named import task_title
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,8 +9,7 @@ from lab.plots.caption import set_reading
 from lab.plots.panels import FULL, band, grid, name_axes, place
 from lab.plots.style import BLACK, GREY, METHOD_SYMBOLS, colour, methods_of
 from lab.statistics import INTERVAL, over_seeds
-from lab.tasks.titles import task_title
-from lab.tasks.trivial import trivial
+from lab.tasks.named import task_title, trivial
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd

@@ -10,8 +10,8 @@ from lab.catalogue.build import figure
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
 from lab.kinds import check_run as check_rows
-from lab.papers.simplicity.operation_transfer import claims
-from lab.papers.simplicity.operation_transfer.settings import EVERY, everywhere, functions
+from lab.papers.simplicity import operations
+from lab.papers.simplicity.operations import EVERY, everywhere, functions
 from lab.papers.simplicity.settings import OPERATIONS, RELU, grokking
 from lab.plots.caption import reading
 from lab.run import Run
@@ -70,13 +70,13 @@ def test_scores_are_shares_of_the_best_of_a_row():
         ("hard", "hard", 0, 300.0, 0.8),
     ]
     table = pd.DataFrame(rows, columns=["task", "function", "seed", "step", "accuracy"]).assign(diverged=False)
-    found = claims.scores(table)
+    found = operations.scores(table)
     assert found["kind"].tolist() == ["easy"] * 3 + ["hard"] * 3
     assert found["score"].tolist() == pytest.approx([0.25, 1.0, 0.0, 0.25, 0.5, 1.0])
     two = pd.concat([table, table.assign(seed=1, step=np.nan, diverged=table["function"] == "hard")])
-    assert claims.scores(two)["score"].tolist()[:3] == pytest.approx([0.25, 1.0, 0.0]), "never is a speed of 0"
+    assert operations.scores(two)["score"].tolist()[:3] == pytest.approx([0.25, 1.0, 0.0]), "never is a speed of 0"
     everything = pd.concat([table, table[table["function"] == RELU].assign(function=EVERY, step=200.0)])
-    printed = claims.transfer_printed(everything).set_index("method")["ours"]
+    printed = operations.transfer_printed(everything).set_index("method")["ours"]
     assert printed.tolist() == pytest.approx([25.0, 100 * (0.5 + 0.75) / 2, 100 * (0.5 + 0.25) / 2])
 
 

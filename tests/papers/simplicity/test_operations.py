@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lab.catalogue.build import figure
-from lab.papers.simplicity.operations.figures import SIX
+from lab.papers.simplicity.operations import SIX
 from lab.plots.caption import reading
 from lab.tasks.operation import ALL
 from tests.reference.operations import FORMULAS

@@ -1,1 +1,0 @@
-"""Functions learned on one operation, used on another."""

@@ -5,7 +5,7 @@ MODULES = (
     "images.figures",
     "tables.figures",
     "landscapes.figures",
-    "reuse.figures",
+    "reuse",
     "shortcut.figures",
     "operations",
     "grokking.figures",

@@ -5,7 +5,7 @@ import pytest
 
 from lab.catalogue.build import figure
 from lab.catalogue.registry import entry
-from lab.papers.simplicity.reuse import figures
+from lab.papers.simplicity import reuse
 from lab.papers.simplicity.tables.settings import LAYERS, LEARNED, RELU, WIDTHS, tables
 from lab.plots.caption import reading
 from lab.run import Run
@@ -46,6 +46,6 @@ def test_numbers_are_those_of_the_runs_and_all_are_drawn():
     assert len(lines) == 2 * len(LAYERS["smoke"]) and {trace.legendgroup for trace in lines} == {RELU, LEARNED}
     means = 100 * table.groupby(["layers", "width", "method"])["accuracy"].mean()
     assert np.allclose(sorted(value for trace in lines for value in trace.y), sorted(means))
-    lost = figures.draw(table.assign(accuracy=table["accuracy"].where(table.index > 0)))
+    lost = reuse.plot(table.assign(accuracy=table["accuracy"].where(table.index > 0)))
     assert f"diverged: 1 of {len(table)}" in reading(lost)
     assert "the paper has covertype" in made.caption, "at smoke scale another table is used, and the caption says so"

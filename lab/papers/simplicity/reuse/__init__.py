@@ -1,1 +1,0 @@
-"""Functions learned on one table, used on another (Figures 8 and 21)."""

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from lab.plots.caption import interval_note, set_reading
-from lab.plots.panels import band, grid, name_axes, percent_whiskers, place
+from lab.plots.lines import band, percent_whiskers
+from lab.plots.panels import grid, name_axes, place
 from lab.plots.style import (
     GREY,
     METHOD_SYMBOLS,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lab.plots.style import SIZE, TEMPLATE, faded
+from lab.plots.style import SIZE, TEMPLATE
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
@@ -117,41 +117,6 @@ def log_axis(values: pd.Series) -> dict:
         if sum(low <= np.log10(tick) <= high for tick in ticks) >= FEWEST:
             break
     return {"type": "log", "range": (low, high), "tickvals": ticks, "ticktext": [f"{tick:g}" for tick in ticks]}
-
-
-def percent_whiskers(stats: pd.DataFrame, width: int) -> dict:
-    """Whiskers of a mean in percent, which end where percentages do. stats: mean, half (NaN: none). width: px."""
-    return {
-        "array": np.minimum(stats["half"], 100 - stats["mean"]),
-        "symmetric": False,
-        "arrayminus": np.minimum(stats["half"], stats["mean"]),
-        "thickness": 1.2,
-        "width": width,
-    }
-
-
-def band(
-    figure: go.Figure, stats: pd.DataFrame, ink: str, method: str, at: tuple[int | None, int | None] = (None, None)
-) -> None:
-    """The interval of a method's mean as a band, in percent, cut at 0 and 100; stats as `over_seeds` gives them. None
-    for one run. at: row and column of the panel, where there are several."""
-    known = stats.dropna()
-    if not len(known):
-        return
-    low, high = ((known["mean"] + side * known["half"]).clip(0, 100) for side in (-1, 1))
-    figure.add_scatter(
-        x=np.concatenate([known.index, known.index[::-1]]),
-        y=np.concatenate([high, low[::-1]]),
-        fill="toself",
-        mode="none",
-        fillcolor=faded(ink, 0.18),
-        hoverinfo="skip",
-        showlegend=False,
-        name=f"{method}, interval",
-        legendgroup=method,
-        row=at[0],
-        col=at[1],
-    )
 
 
 def colour_bar(title: str, y: float, ticks: Iterable[float]) -> dict:

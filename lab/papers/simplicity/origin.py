@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+import numpy as np
+
 from lab.papers.origin import Field, Origin
 from lab.papers.simplicity import settings
 from lab.run import Run
@@ -87,6 +89,15 @@ def episode_result(run: Run) -> EpisodeResult:
     search = needs(run.spec)[0]
     assert by_episodes(search), f"run {run.key} has a function of a {type(search).__name__}"
     return EpisodeResult(search, run.store)
+
+
+def restarts(result: EpisodeResult) -> Iterator[dict]:
+    """What each restart of a search found: restart, accuracy_val (of the model that was trained with it to decide),
+    chosen; x and value: arrays of one number a knot."""
+    for restart, scores in enumerate(result.results):
+        value = result.of_restart(restart)["phi"].values.detach().double().numpy().ravel()
+        about = {"restart": restart, "accuracy_val": float(scores[:, 0].mean()), "chosen": restart == result.winner}
+        yield about | {"x": np.linspace(result.spec.low, result.spec.high, len(value)), "value": value}
 
 
 def numbers_of(search: EpisodeSpec) -> dict[str, object]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lab.plots.caption import interval_note, set_reading
-from lab.plots.panels import band, grid, name_axes, place
+from lab.plots.lines import band
+from lab.plots.panels import grid, name_axes, place
 from lab.plots.style import colour, method_title, methods_of
 from lab.statistics import over_seeds
 

@@ -20,7 +20,8 @@ from lab.papers.transformers.individual_tasks.traces import (
 )
 from lab.papers.transformers.settings import SEARCHED_TO, TRAINED_TO
 from lab.plots.caption import interval_note, set_reading
-from lab.plots.panels import ACCURACY, FULL, STEP, band, grid, name_axes, percent_whiskers, place
+from lab.plots.lines import band, percent_whiskers
+from lab.plots.panels import ACCURACY, FULL, STEP, grid, name_axes, place
 from lab.plots.style import GREY, METHOD_SYMBOLS, SIZE, TEMPLATE, colour, methods_of
 from lab.statistics import diverged, over_seeds
 from lab.tasks.named import task_title

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from lab.papers.transformers.rates.choice import TEST, best_rates
 from lab.plots.caption import set_reading
-from lab.plots.panels import FULL, band, grid, name_axes, place
+from lab.plots.lines import band
+from lab.plots.panels import FULL, grid, name_axes, place
 from lab.plots.style import BLACK, GREY, METHOD_SYMBOLS, colour, methods_of
 from lab.statistics import INTERVAL, over_seeds
 from lab.tasks.named import task_title, trivial

@@ -1,0 +1,104 @@
+"""Lines and points of a panel: one look for each method, its name in the legend once, intervals around means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from lab.plots import go
+from lab.plots.style import METHOD_SYMBOLS, colour, faded, method_title
+
+Panel = tuple[int | None, int | None]  # row and column, from 1; None in a figure of one panel
+ALONE: Panel = (None, None)
+
+
+def line(
+    figure: go.Figure, x: Sequence, y: Sequence, ink: str, at: Panel = ALONE, width: float = 2, dash: str = "", **trace
+) -> None:
+    """Draw a line. trace: further settings of Plotly's scatter, such as name or hovertemplate."""
+    stroke = {"color": ink, "width": width} | ({"dash": dash} if dash else {})
+    figure.add_scatter(x=x, y=y, line=stroke, row=at[0], col=at[1], **{"mode": "lines"} | trace)
+
+
+def points(
+    figure: go.Figure,
+    x: Sequence,
+    y: Sequence,
+    ink: str,
+    at: Panel = ALONE,
+    size: float = 7,
+    symbol: str = "circle",
+    **trace,
+) -> None:
+    """Draw marks. trace: as of `line`."""
+    mark = {"color": ink, "size": size, "symbol": symbol}
+    figure.add_scatter(x=x, y=y, marker=mark, row=at[0], col=at[1], **{"mode": "markers"} | trace)
+
+
+def method_line(
+    figure: go.Figure,
+    x: Sequence,
+    y: Sequence,
+    method: str,
+    at: Panel = ALONE,
+    width: float = 2,
+    size: float = 7,
+    **trace,
+) -> None:
+    """Draw a method's line with its marks in the method's colour and symbol; the first line of a method in a figure
+    names it in the legend. trace: as of `line`; what it says replaces what a method has.
+    """
+    look: dict[str, Any] = {
+        "name": method_title(method),
+        "legendgroup": method,
+        "showlegend": not named(figure, method),
+        "mode": "lines+markers",
+        "marker": {"symbol": METHOD_SYMBOLS[method], "size": size},
+    }
+    line(figure, x, y, colour(method), at, width, **look | trace)
+
+
+def named(figure: go.Figure, group: str) -> bool:
+    """Whether the legend has an entry of this group already."""
+    return any(trace.legendgroup == group and trace.showlegend is not False for trace in figure.data)
+
+
+def whiskers(half: Sequence, width: float = 4, thickness: float = 1.2) -> dict:
+    """Whiskers of so many units to both sides: for `error_x` or `error_y`. width: of the caps, in px."""
+    return {"array": half, "thickness": thickness, "width": width}
+
+
+def percent_whiskers(stats: pd.DataFrame, width: int) -> dict:
+    """Whiskers of a mean in percent, which end where percentages do. stats: mean, half (NaN: none). width: px."""
+    return {
+        "array": np.minimum(stats["half"], 100 - stats["mean"]),
+        "symmetric": False,
+        "arrayminus": np.minimum(stats["half"], stats["mean"]),
+        "thickness": 1.2,
+        "width": width,
+    }
+
+
+def band(figure: go.Figure, stats: pd.DataFrame, ink: str, method: str, at: Panel = ALONE) -> None:
+    """The interval of a method's mean as a band, in percent, cut at 0 and 100; stats as `over_seeds` gives them. None
+    for one run."""
+    known = stats.dropna()
+    if not len(known):
+        return
+    low, high = ((known["mean"] + side * known["half"]).clip(0, 100) for side in (-1, 1))
+    figure.add_scatter(
+        x=np.concatenate([known.index, known.index[::-1]]),
+        y=np.concatenate([high, low[::-1]]),
+        fill="toself",
+        mode="none",
+        fillcolor=faded(ink, 0.18),
+        hoverinfo="skip",
+        showlegend=False,
+        name=f"{method}, interval",
+        legendgroup=method,
+        row=at[0],
+        col=at[1],
+    )

@@ -20,11 +20,13 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from lab.models import attention
-from lab.models.attention import Attention
-from lab.models.hyper_attention import mix, normalize
-from lab.models.rotary_attention import RotaryHyperAttention
+from lab.models import transformer
+from lab.models.hyper import mix, normalize
+from lab.models.layers import split_heads
+from lab.models.rotary_hyper import RotaryHyperAttention, RotaryHyperModel
+from lab.models.transformer import Attention
 from lab.nonlinearity.spline import Spline
+from lab.spec import ModelSpec
 
 SEQUENCES, HEADS, HEAD_WIDTH = 4, 8, 64
 WIDTH = HEADS * HEAD_WIDTH
@@ -54,12 +56,13 @@ class Alive(TorchDispatchMode):
 
 def softmax(tokens: int) -> Callable[[Tensor], Tensor]:
     """torch's own attention in the lab's layer."""
-    return drawn(Attention(1, WIDTH, HEADS, tokens, False, False, None))
+    return drawn(Attention(1, ModelSpec(width=WIDTH, heads=HEADS), tokens, None))
 
 
 def kernel(tokens: int) -> Callable[[Tensor], Tensor]:
     """Kernel attention with a spline."""
-    return drawn(Attention(1, WIDTH, HEADS, tokens, False, False, Spline(torch.linspace(-1, 2, 122), -20.0, 20.0)))
+    phi = Spline(torch.linspace(-1, 2, 122), -20.0, 20.0)
+    return drawn(Attention(1, ModelSpec(width=WIDTH, heads=HEADS), tokens, phi))
 
 
 def kernel_of_pairs(tokens: int) -> Callable[[Tensor], Tensor]:
@@ -68,8 +71,8 @@ def kernel_of_pairs(tokens: int) -> Callable[[Tensor], Tensor]:
 
     def forward(x: Tensor) -> Tensor:
         q, k, v = layer._project(x)
-        values = layer._kernel_values(layer.phi, q, k)
-        y = (values @ v) / (values.sum(-1, keepdim=True) + attention.EPSILON)
+        values = layer._kernel(layer.phi, q, k)
+        y = (values @ v) / (values.sum(-1, keepdim=True) + transformer.EPSILON)
         return layer.out(y.transpose(2, 3).reshape(x.shape))
 
     return forward
@@ -77,7 +80,8 @@ def kernel_of_pairs(tokens: int) -> Callable[[Tensor], Tensor]:
 
 def hyla(tokens: int) -> RotaryHyperAttention:
     """HYLA's layer for language."""
-    return drawn(RotaryHyperAttention(1, WIDTH, HEADS, HEAD_WIDTH, tokens, "rms_head", "pair", nn.ReLU()))
+    spec = RotaryHyperModel(width=WIDTH, heads=HEADS, head_width=HEAD_WIDTH, normalization="rms_head", network="pair")
+    return drawn(RotaryHyperAttention(1, spec, tokens, nn.ReLU()))
 
 
 def hyla_of_pairs(tokens: int) -> Callable[[Tensor], Tensor]:
@@ -85,9 +89,9 @@ def hyla_of_pairs(tokens: int) -> Callable[[Tensor], Tensor]:
     layer = hyla(tokens)
 
     def forward(x: Tensor) -> Tensor:
-        q, k, v = layer._turned(layer.query(x)), layer._turned(layer.key(x)), layer._split(layer.value(x))
+        (q, k), v = layer._queries_and_keys(x), split_heads(layer.value(x), HEADS)
         hidden = torch.ones(tokens, tokens, dtype=torch.bool).triu(1)
-        codes = normalize((q * HEAD_WIDTH**-0.5) @ k.mT, "rms_head", hidden)
+        codes = normalize(q @ k.mT, "rms_head", hidden)
         return layer.out(mix(codes, v, "pair", layer.phi).flatten(3))
 
     return forward

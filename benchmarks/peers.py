@@ -24,7 +24,7 @@ from report import machine
 from torch import Tensor, nn
 
 from lab.nonlinearity.channels import ChannelSpline
-from lab.nonlinearity.kan import KANLinear
+from lab.nonlinearity.learnable import KANLinear
 from lab.nonlinearity.spline import Spline
 
 CHANNELS, SIDE, KNOTS, RANGE = 64, 32, 51, 4.0

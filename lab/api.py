@@ -13,7 +13,7 @@ from torch import nn
 from lab.catalogue import zoo as catalogue
 from lab.data import Data
 from lab.errors import ArgumentError, KeywordError, check_choice, check_whole, shown
-from lab.models.methods import METHODS
+from lab.models.hyper import METHODS
 from lab.nonlinearity import zoo as functions
 from lab.nonlinearity.part import Function, as_part
 from lab.nonlinearity.spline import Spline
@@ -155,7 +155,7 @@ def train(
         polynomial of one (`phi.chebyshev(18)`), what `search` gives; or a module without weights or a function of a
         tensor, such as torch.sin: without a name of the lab it becomes `Spline.from_function(torch.sin)`. Default:
         GELU; for a table ReLU.
-    attention: "softmax", or a function as for mlp; for a `Logic` or a `Sraven` a name of `lab.models.methods`; a table
+    attention: "softmax", or a function as for mlp; for a `Logic` or a `Sraven` a name of `lab.models.hyper`; a table
         has none.
     steps: of training. Up to the task's own number it stops early, on the same schedule; beyond, the schedule is as
         long as that. width: of the residual stream, or of hidden layers. layers, rate (the peak, above 0), batch: in
@@ -272,7 +272,7 @@ def trained(
     (data/runs), else trained now.
 
     task: "sraven", or "logic" as in the figures on its latent codes. method: "softmax", "linear", "hyla", or another of
-    `lab.models.methods`. scale: "best" is the largest at which the run is here, else laptop. device: as for `search`.
+    `lab.models.hyper`. scale: "best" is the largest at which the run is here, else laptop. device: as for `search`.
     Raises ArgumentError for a wrong argument.
 
     >>> run = trained("logic", "hyla", scale="smoke", progress=False)

@@ -6,7 +6,7 @@ import torch
 
 from lab import engine
 from lab.errors import ArgumentError
-from lab.models.methods import method
+from lab.models.hyper import method
 from lab.run import Run, Runs
 from lab.spec import AdamTrapezoid, AdamWCosine, HyperModel, Knots, Learned, ModelSpec, RunSpec, SearchSpec, replace
 from lab.store import Store

@@ -1,30 +1,71 @@
-"""The models that come with the lab, for every task whose sizes fit."""
+"""The models that come with the lab, for every task whose sizes fit.
+
+Models also take tasks of another form than their own. A row of D numbers becomes a sequence of D tokens with one number
+each, and the last token predicts. A sequence of vectors becomes one row for a perceptron. Words become one-hot vectors
+for a transformer that reads vectors.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from lab.errors import ArgumentError
 from lab.kinds import Sizes, build, check, signature
 from lab.models import rotary_hyper, small_language, speedrun  # noqa: F401  they have their specs in their own files
-from lab.models.adapters import Columns, Flat, TokenHyperTransformer, VectorTransformer, as_vectors
-from lab.models.hyper import HyperTransformer
+from lab.models.hyper import HyperTransformer, TokenHyperTransformer
+from lab.models.layers import Decoder
 from lab.models.mlp import MLP
-from lab.models.transformer import Transformer
-from lab.spec import HyperModel, ModelSpec, Perceptron, RunSpec, replace
+from lab.models.transformer import Transformer, VectorTransformer
+from lab.spec import HyperModel, ModelSpec, Perceptron, RunSpec
 from lab.spec.forms import form
+
+
+def as_vectors(sizes: Sizes) -> Sizes:
+    """The sizes of rows as sequences of numbers.
+
+    >>> as_vectors(Sizes("row", inputs=7, outputs=2)).of_model
+    ('vectors', 1, 2, 7, (6,))
+    """
+    return replace(sizes, form="vectors", inputs=1, length=sizes.inputs, positions=(sizes.inputs - 1,))
+
+
+class Columns(nn.Module):
+    """A model that reads vectors, on rows: x (R, B, D) → (R, B, outputs)."""
+
+    def __init__(self, model: nn.Module):
+        super().__init__()
+        self.model = model
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Each column is a token."""
+        return self.model(x[..., None])[:, :, 0]
+
+    def attention_scores(self, x: Tensor, normalized: bool = True) -> list[Tensor]:
+        """As those of the model: (R, B, heads, query, key) for each layer; tokens are columns."""
+        return cast(Decoder, self.model).attention_scores(x[..., None], normalized)
+
+
+class Flat(nn.Module):
+    """A perceptron on sequences of vectors: (R, B, T, D) → (R, B, K, outputs)."""
+
+    def __init__(self, model: nn.Module, positions: int):
+        super().__init__()
+        self.model, self.positions = model, positions
+
+    def forward(self, x: Tensor, keep: Tensor | None = None) -> Tensor:
+        """All tokens of a sequence in one row. There are no attention scores that `keep` could drop."""
+        return self.model(x.flatten(2)).unflatten(-1, (self.positions, -1))
 
 
 @build.register(ModelSpec)
 def _(model: ModelSpec, sizes: Sizes, specs: Sequence[RunSpec], modules: Sequence[nn.Module | None]) -> nn.Module:
     _refuse_masked(model, sizes)
-    seeds = [spec.seed for spec in specs]
-    first, attention = modules
-    mlp = cast(nn.Module, first)
+    seeds, mlp, attention = [spec.seed for spec in specs], cast(nn.Module, modules[0]), modules[1]
     if sizes.form == "tokens":
         return Transformer(model, sizes.inputs, sizes.length, seeds, mlp, attention)
     if sizes.form == "row":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import cast
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -29,6 +29,7 @@ class MLP(nn.Module):
     torch.Size([2, 5, 1])
     """
 
+    layers: Any  # a ModuleList of Linear
     prefactor: Tensor
 
     def __init__(
@@ -56,15 +57,14 @@ class MLP(nn.Module):
     @property
     def runs(self) -> int:
         """R, models side by side."""
-        return self._layer(0).runs
+        return self.layers[0].runs
 
     @torch.no_grad()
     def draw(self, streams: Sequence[int], scale: float = 1.0) -> None:
         """Draw all weights anew, those of each run from the seed of a generator of its own."""
         for run, seed in enumerate(streams):
             generator = torch.Generator().manual_seed(seed)
-            for layer in map(self._layer, range(len(self.layers))):
-                assert layer.bias is not None
+            for layer in self.layers:
                 fan = layer.weight.shape[1]
                 weight, bias = torch.empty(layer.weight.shape[1:]), torch.empty(layer.bias.shape[1:])
                 layer.weight[run] = weight.normal_(0.0, scale * math.sqrt(2 / fan), generator=generator)
@@ -92,14 +92,10 @@ class MLP(nn.Module):
             x = x + y if self.residual and number > 0 else y
         return x, received
 
-    def _layer(self, number: int) -> Linear:
-        return cast(Linear, self.layers[number])
-
     def _affine(self, number: int, x: Tensor) -> Tensor:
-        layer = self._layer(number)
+        layer = self.layers[number]
         if not self.spectral:
             return layer(x)
-        assert layer.bias is not None
         return torch.baddbmm(layer.bias, x, layer.weight / largest_singular_value(layer.weight)[:, None, None])
 
 

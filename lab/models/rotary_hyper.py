@@ -4,33 +4,53 @@ As NanoDO (Liu et al. 2024): norms before the sublayers and at the end, with a s
 layer with GELU; logits by the transposed embedding, not scaled; weights uniform (Glorot & Bengio 2010), embeddings
 N(0, 1 / width). As the paper: rotary positions in place of learned ones; softmax, linear attention or HYLA. "kqv_dim"
 64 of its Table A3 is read as the width of one head, as NanoDO has it: shared out, heads would have 8 each.
+
+Attention is that of `lab.models.hyper`, causal, without biases and without relative positions. HYLA's value networks
+act on every pair of tokens: written directly, u has (B, Q, K, d) numbers. Here queries come in chunks, each with the
+keys up to its last token, and what a chunk computes is not kept but computed again on the way back: of u there are
+PAIRS numbers at once. Exact, for about a third more time. Softmax and linear attention have no u, and take shorter
+ways.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import cast
 
+import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
-from lab.errors import ArgumentError
+from lab.errors import ArgumentError, check_choice
 from lab.kinds import Sizes, build, signature
-from lab.models.experts import FeedForward
-from lab.models.layers import Embedding, Linear, Norm
-from lab.models.rotary_attention import RotaryHyperAttention
-from lab.models.transformer import slices
+from lab.models.hyper import EPSILON, NORMALIZATIONS, mix, normalize
+from lab.models.layers import (
+    Decoder,
+    Embedding,
+    FeedForward,
+    Linear,
+    Norm,
+    at_positions,
+    rotary_angles,
+    rotate,
+    slices,
+    split_heads,
+)
+from lab.models.transformer import DIRECT, chunked
 from lab.spec import Part, RunSpec, register, replace
 from lab.spec.forms import form
 
-EPSILON = 1e-6  # of norms: flax's default
+NETWORKS = ("head", "pair")
+PAIRS = {"cpu": 2**22, "cuda": 2**26}  # numbers of u at once, by device: 16 and 256 MB in float32
 
 
 @register
 @dataclass(frozen=True)
 class RotaryHyperModel:
-    """A decoder over tokens whose attention may be a hypernetwork. `lab.models.methods.method` sets which."""
+    """A decoder over tokens whose attention may be a hypernetwork. `lab.models.hyper.method` sets which."""
 
     layers: int = 6
     heads: int = 8
@@ -52,14 +72,102 @@ class RotaryHyperModel:
         return self.width
 
 
+class RotaryHyperAttention(nn.Module):
+    """x (R, B, T, C) → (R, B, T, C). length: T at most.
+
+    >>> spec = RotaryHyperModel(heads=2, width=8, head_width=4, normalization="rms_head", network="pair")
+    >>> layer = RotaryHyperAttention(1, spec, length=5, phi=nn.ReLU())
+    >>> _ = [nn.init.ones_(weight) for weight in layer.parameters()]
+    >>> layer(torch.zeros(1, 3, 5, 8)).shape
+    torch.Size([1, 3, 5, 8])
+    """
+
+    cosine: Tensor
+    sine: Tensor
+
+    def __init__(self, runs: int, spec: RotaryHyperModel, length: int, phi: nn.Module):
+        super().__init__()
+        check_choice("normalization", spec.normalization, NORMALIZATIONS)
+        check_choice("network", spec.network, NETWORKS)
+        if spec.head_width % 2:
+            raise ArgumentError(
+                f"head_width={spec.head_width}: rotary positions turn pairs of channels; give an even one"
+            )
+        self.heads, self.normalization, self.network, self.phi = spec.heads, spec.normalization, spec.network, phi
+        inner = spec.heads * spec.head_width
+        self.query, self.key, self.value = (Linear(runs, spec.width, inner, bias=False) for _ in range(3))
+        self.out = Linear(runs, inner, spec.width, bias=False)
+        for name, part in zip(("cosine", "sine"), rotary_angles(length, spec.head_width), strict=True):
+            self.register_buffer(name, part.float(), persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Attention of every token over itself and the tokens before it."""
+        q, k = self._queries_and_keys(x)
+        v = split_heads(self.value(x), self.heads)
+        if self.network == "pair" or self.normalization == "rms_head":
+            z = in_chunks(q, k, v, self.normalization, self.network, self.phi)
+        elif self.normalization == "softmax":
+            q, k, v = (part.flatten(0, 1) for part in (q, k, self.phi(v)))
+            z = F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=1.0).view(*x.shape[:2], *q.shape[1:])
+            z = z.transpose(2, 3)
+        elif x.shape[2] > DIRECT:
+            z = chunked(q, k, self.phi(v))[0].transpose(2, 3)
+        else:
+            z = mix((q @ k.mT).tril(), v, self.network, self.phi)
+        return self.out(z.flatten(3))
+
+    def scores(self, x: Tensor, normalized: bool = True) -> Tensor:
+        """The latent codes of all pairs, (R, B, H, query, key); before normalization (and mask) if so asked."""
+        q, k = self._queries_and_keys(x)
+        raw = q @ k.mT
+        return normalize(raw, self.normalization, _after(0, raw)) if normalized else raw
+
+    def _queries_and_keys(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """(R, B, H, T, d) each, turned by their positions; queries are scaled."""
+        heads = (split_heads(part(x), self.heads) for part in (self.query, self.key))
+        q, k = (rotate(part, self.cosine, self.sine) for part in heads)
+        return q * q.shape[-1] ** -0.5, k
+
+
+def in_chunks(
+    q: Tensor, k: Tensor, v: Tensor, normalization: str, network: str, phi: nn.Module, rows: int | None = None
+) -> Tensor:
+    """z (R, B, T, H, d) of causal attention: q, k, v (R, B, H, T, d), the scale of scores in q already.
+
+    rows: queries at once; None: so many that PAIRS bounds what there is at once.
+
+    >>> one = torch.ones(1, 1, 1, 3, 2)
+    >>> in_chunks(one, one, one, "none", "pair", nn.Identity(), rows=2)[0, 0, :, 0, 0]  # Σ_k (q · k)² v
+    tensor([ 4.,  8., 12.])
+    """
+    tokens = q.shape[-2]
+    if rows is None:
+        rows = max(1, PAIRS.get(q.device.type, PAIRS["cpu"]) // max(1, v[:, :, 0].numel()))
+
+    def part(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        a = q @ k.mT
+        return mix(normalize(a, normalization, _after(k.shape[-2] - q.shape[-2], a)), v, network, phi)
+
+    chunks = []
+    for start in range(0, tokens, rows):
+        end = min(start + rows, tokens)
+        tensors = (q[..., start:end, :], k[..., :end, :], v[..., :end, :])
+        chunks.append(checkpoint(part, *tensors, use_reentrant=False) if torch.is_grad_enabled() else part(*tensors))
+    return chunks[0] if len(chunks) == 1 else torch.cat(chunks, 2)
+
+
+def _after(first: int, a: Tensor) -> Tensor:
+    """Keys that come after the query, (Q, K) bool, for codes a (…, Q, K) of queries from token `first` on."""
+    return torch.ones(a.shape[-2:], dtype=torch.bool, device=a.device).triu(first + 1)
+
+
 class Block(nn.Module):
     """Attention and feed-forward layer, each after a norm and with a residual."""
 
     def __init__(self, runs: int, spec: RotaryHyperModel, length: int, phi: nn.Module, mlp: nn.Module):
         super().__init__()
         self.norm1, self.norm2 = (Norm(runs, spec.width, EPSILON, bias=False) for _ in range(2))
-        shape = (spec.heads, spec.head_width, length, spec.normalization, spec.network)
-        self.attention = RotaryHyperAttention(runs, spec.width, *shape, phi)
+        self.attention = RotaryHyperAttention(runs, spec, length, phi)
         self.mlp = FeedForward(runs, spec.width, spec.mlp_width, mlp, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -67,11 +175,14 @@ class Block(nn.Module):
         x = x + self.attention(self.norm1(x))
         return x + self.mlp(self.norm2(x))
 
+    def scores(self, x: Tensor, normalized: bool = True) -> Tensor:
+        """The latent codes of this block's attention, (R, B, H, query, key)."""
+        return self.attention.scores(self.norm1(x), normalized)
 
-class RotaryHyperTransformer(nn.Module):
+
+class RotaryHyperTransformer(Decoder):
     """R decoders for next-token prediction, one a seed. vocabulary, length: number of tokens known, longest input.
 
-    >>> import torch
     >>> spec = RotaryHyperModel(layers=1, heads=2, width=8, head_width=4, mlp_width=16)
     >>> model = RotaryHyperTransformer(spec, 5, 4, [0, 1], nn.Identity(), nn.GELU())
     >>> model(torch.zeros(2, 3, 4, dtype=torch.long)).shape  # (runs, batch, tokens, vocabulary)
@@ -79,13 +190,7 @@ class RotaryHyperTransformer(nn.Module):
     """
 
     def __init__(
-        self,
-        spec: RotaryHyperModel,
-        vocabulary: int,
-        length: int,
-        seeds: Sequence[int],
-        phi: nn.Module,
-        mlp: nn.Module,
+        self, spec: RotaryHyperModel, vocabulary: int, length: int, seeds: Sequence[int], phi: nn.Module, mlp: nn.Module
     ):
         super().__init__()
         if spec.layers < 1:
@@ -96,27 +201,12 @@ class RotaryHyperTransformer(nn.Module):
         self.norm = Norm(runs, spec.width, EPSILON, bias=False)
         initialize(self, seeds)
 
-    @property
-    def runs(self) -> int:
-        """R, models side by side."""
-        return self.embedding.runs
-
     def forward(self, tokens: Tensor, positions: Tensor | None = None) -> Tensor:
         """As `Transformer.forward`: logits (R, B, T, V), or (R, B, K, V) at positions (R, B, K)."""
-        x = self.embedding(tokens)
+        x = self.embed(tokens)
         for block in self.blocks:
             x = block(x)
-        if positions is not None:
-            x = x.gather(2, positions[..., None].expand(*positions.shape, x.shape[-1]))
-        return (self.norm(x).flatten(1, 2) @ self.embedding.weight.mT).unflatten(1, x.shape[1:3])
-
-    def attention_scores(self, tokens: Tensor, normalized: bool = True) -> list[Tensor]:
-        """The latent codes of every query and key, a tensor (R, B, heads, query, key) for each layer."""
-        x, scores = self.embedding(tokens), []
-        for block in cast(Iterable[Block], self.blocks):
-            scores.append(block.attention.scores(block.norm1(x), normalized))
-            x = block(x)
-        return scores
+        return cast(Embedding, self.embedding).logits(self.norm(at_positions(x, positions)))
 
 
 def initialize(model: nn.Module, seeds: Sequence[int]) -> None:

@@ -8,18 +8,19 @@ what its windows are; layers of gated activations and KANs so wide that they hav
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
 
 from lab.errors import ArgumentError, LabError, check_choice
 from lab.kinds import Sizes, build, check, signature
-from lab.models.stacked import Stacked
-from lab.nonlinearity.kan import KANLinear
-from lab.nonlinearity.learnable import GEGLU, PReLU, ScaledGEGLU, ScaledGELU, Swish
+from lab.models.layers import at_positions
+from lab.nonlinearity.learnable import GEGLU, KANLinear, PReLU, ScaledGEGLU, ScaledGELU, Swish
+from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.swap import swap
 from lab.seeds import stream
 from lab.spec import Part, RunSpec, register, replace
@@ -126,7 +127,7 @@ class GPTNeo(nn.Module):
     def forward(self, tokens: Tensor, positions: Tensor | None = None) -> Tensor:
         """Each token sees those before it."""
         x = self.net.transformer(tokens, use_cache=False).last_hidden_state
-        return self.net.lm_head(_at(x, positions))
+        return self.net.lm_head(at_positions(x, positions))
 
 
 class Roberta(nn.Module):
@@ -162,14 +163,10 @@ class Roberta(nn.Module):
         """Each token sees all."""
         places = torch.arange(tokens.shape[1], device=tokens.device).expand_as(tokens)
         x = self.net.roberta(input_ids=tokens, position_ids=places).last_hidden_state
-        return self.net.lm_head(_at(x, positions))
+        return self.net.lm_head(at_positions(x, positions))
 
 
 FAMILIES: dict[str, type[GPTNeo] | type[Roberta]] = {"gpt_neo": GPTNeo, "roberta": Roberta}
-
-
-def _at(x: Tensor, positions: Tensor | None) -> Tensor:
-    return x if positions is None else x.gather(1, positions[..., None].expand(*positions.shape, x.shape[-1]))
 
 
 def one(spec: SmallLanguageModel, sizes: Sizes, seed: int, phi: nn.Module | None = None) -> GPTNeo | Roberta:
@@ -180,8 +177,8 @@ def one(spec: SmallLanguageModel, sizes: Sizes, seed: int, phi: nn.Module | None
             model = FAMILIES[spec.family](spec, sizes)
             _equip(model, spec, phi)
     except ImportError as error:
-        words = "GPT-Neo and RoBERTa need the library transformers; pip install 'lab-nonlinearities[text]'"
-        raise LabError(words) from error
+        cure = "pip install 'lab-nonlinearities[text]'"
+        raise LabError(f"GPT-Neo and RoBERTa need the library transformers; {cure}") from error
     return model
 
 
@@ -210,19 +207,15 @@ def learned(model: Stacked) -> list[dict[str, Tensor]]:
     """What was learned of the activations, a dict for each layer: "beta" or "slope", (R, channels); of KANs the weights
     of both layers, e.g. "up.coefficients". Empty dicts where an activation has no parameters.
     """
-    inner = cast("GPTNeo | Roberta", model.model)
     layers = []
-    for (first, up), (second, down) in inner.feed_forward:
+    for (first, up), (second, down) in cast(GPTNeo | Roberta, model.model).feed_forward:
+        activation = getattr(first, "act", None) or getattr(first, "intermediate_act_fn", None)
         parameters: dict[str, Tensor] = {}
-        for name, module in (("", _activation(first)), ("up.", getattr(first, up)), ("down.", getattr(second, down))):
+        for name, module in (("", activation), ("up.", getattr(first, up)), ("down.", getattr(second, down))):
             if isinstance(module, (PReLU, Swish, ScaledGELU, ScaledGEGLU, KANLinear)):
                 parameters |= {f"{name}{key}": value.detach() for key, value in module.named_parameters()}
         layers.append(parameters)
     return layers
-
-
-def _activation(home: nn.Module) -> nn.Module:
-    return cast(nn.Module, getattr(home, "act", None) or getattr(home, "intermediate_act_fn", None))
 
 
 @build.register(SmallLanguageModel)
@@ -244,3 +237,60 @@ def _(model: SmallLanguageModel, spec: RunSpec) -> None:
 @signature.register(SmallLanguageModel)
 def _(model: SmallLanguageModel, spec: RunSpec) -> SmallLanguageModel:
     return model if not model.parts else replace(model, activation=form(model.activation))
+
+
+class Stacked(nn.Module):
+    """R modules of one shape as one: parameters (R, …), inputs (R, …) → outputs (R, …).
+
+    The runs are computed one after the other. Parameters that are one tensor under two names stay one. Buffers are
+    those of the first module: they must not depend on the run. phi: a non-linearity that all of them have; it stays one
+    module, and a spline with a function for each run gives each run its own.
+
+    >>> both = Stacked([nn.Linear(3, 2), nn.Linear(3, 2)])
+    >>> both(torch.zeros(2, 5, 3)).shape, both.model.weight.shape
+    (torch.Size([2, 5, 2]), torch.Size([2, 2, 3]))
+    """
+
+    def __init__(self, models: Sequence[nn.Module], phi: nn.Module | None = None):
+        super().__init__()
+        self.model, self.runs = models[0], len(models)
+        of_phi = {id(parameter) for parameter in phi.parameters()} if phi is not None else set()
+        each = isinstance(phi, Spline) and phi.values.dim() == 2
+        stacked: dict[int, nn.Parameter] = {}
+        for copies in zip(*(model.parameters() for model in models), strict=True):
+            if id(copies[0]) in of_phi:
+                stacked[id(copies[0])] = copies[0]
+            else:
+                whole = torch.stack([part.detach() for part in copies])
+                stacked[id(copies[0])] = nn.Parameter(whole, requires_grad=copies[0].requires_grad)
+        for module in self.model.modules():
+            for name, parameter in module._parameters.items():
+                if parameter is not None:
+                    module._parameters[name] = stacked[id(parameter)]
+        shared = set() if each else of_phi
+        # what all runs share: by name, since a copy of the model has other tensors
+        self.common = frozenset(name for name, parameter in _named(self.model) if id(parameter) in shared)
+
+    def forward(self, *given: Tensor | None) -> Tensor:
+        """What each run's model gives for its part of the inputs; None stays None."""
+        parameters = {name: parameter.unbind() for name, parameter in _named(self.model) if name not in self.common}
+        return torch.stack(
+            [
+                functional_call(
+                    self.model,
+                    {name: parts[run] for name, parts in parameters.items()},
+                    tuple(None if part is None else part[run] for part in given),
+                    tie_weights=False,
+                )
+                for run in range(self.runs)
+            ]
+        )
+
+
+def _named(model: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
+    """Names and parameters of each module once, tied ones under each name: a swap does not restore what it finds
+    twice, as it would with `tie_weights`."""
+    for home, module in model.named_modules():
+        for name, parameter in module._parameters.items():
+            if parameter is not None:
+                yield f"{home}.{name}" if home else name, parameter

@@ -21,9 +21,7 @@ from torch import Tensor, nn
 
 from lab.errors import ArgumentError, check_choice
 from lab.kinds import Sizes, build, check, signature
-from lab.models.layers import Embedding, Linear
-from lab.models.positions import rotary_angles, rotate
-from lab.models.transformer import slices
+from lab.models.layers import Embedding, Linear, at_positions, rotary_angles, rotate, slices, split_heads
 from lab.spec import Part, RunSpec, register, replace
 from lab.spec.forms import form
 
@@ -75,18 +73,12 @@ class Attention(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """mask (T, T): True where a query (row) sees a key; None: all up to its own."""
-        v = self._split(self.value(x)).flatten(0, 1)
-        q, k = (self._turned(part(x)).flatten(0, 1).to(v.dtype) for part in (self.query, self.key))
+        v = split_heads(self.value(x), self.heads).flatten(0, 1)
+        # norm 1 for each head, then the angle of the position; the record turns the other way round: the same
+        q, k = (norm(split_heads(part(x), self.heads)) for part in (self.query, self.key))
+        q, k = (rotate(part, self.cosine, self.sine).flatten(0, 1).to(v.dtype) for part in (q, k))
         z = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=mask is None)
         return self.out(z.unflatten(0, x.shape[:2]).transpose(2, 3).flatten(3))
-
-    def _split(self, x: Tensor) -> Tensor:
-        return x.unflatten(-1, (self.heads, -1)).transpose(2, 3)
-
-    def _turned(self, x: Tensor) -> Tensor:
-        """Norm 1 for each head, then the angle of the position. The record turns the other way round: the same."""
-        tokens = x.shape[2]
-        return rotate(norm(self._split(x)), self.cosine[:tokens], self.sine[:tokens])
 
 
 class Block(nn.Module):
@@ -134,10 +126,7 @@ class SpeedrunTransformer(nn.Module):
     def forward(self, tokens: Tensor, positions: Tensor | None = None) -> Tensor:
         """As `Transformer.forward`: logits (R, B, T, V), or (R, B, K, V) at positions (R, B, K); float32."""
         with torch.autocast(tokens.device.type, torch.bfloat16, enabled=self.in_bfloat16):
-            x = self._stream(tokens)
-            if positions is not None:
-                x = x.gather(2, positions[..., None].expand(*positions.shape, x.shape[-1]))
-            logits = self.unembedding(norm(x))
+            logits = self.unembedding(norm(at_positions(self._stream(tokens), positions)))
         return CAP * torch.tanh(logits.to(self.embedding.weight.dtype) / CAP)
 
     def _stream(self, tokens: Tensor) -> Tensor:

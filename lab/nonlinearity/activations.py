@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import builtins
+import dis
 import functools
-from collections.abc import Callable, Iterable, Iterator
+import inspect
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import nn
 
-from lab.nonlinearity.named import NAMES
+from lab.nonlinearity.functions import NAMES
 
 FUNCTION_NAMES = {*NAMES, "leaky_relu"}
 FUNCTIONS = [
@@ -101,3 +108,240 @@ def class_of(function: Callable) -> type[nn.Module] | None:
     name = getattr(function_behind(function), "__name__", "")
     kind = NAMES.get(name.replace("_", "")) if one_of(function, FUNCTIONS) else None
     return kind if kind is not None and hasattr(nn, kind.__name__) else None
+
+
+SHOWN = 2  # names of each kind in an error's line
+KEEP = "let the model keep a module (self.act = torch.nn.GELU()) and call that"
+UNKNOWN = object()
+DYNAMIC = {"getattr", "_modules", "children", "named_children", "modules", "named_modules", "__dict__", "vars"}
+
+
+@dataclass(frozen=True)
+class ActivationCall:
+    """An activation that no place holds. kind: its name in `NAMES`. words: who has it, and how."""
+
+    kind: str
+    words: str
+
+
+def activations_in_code(model: nn.Module) -> list[ActivationCall]:
+    """Activations in the code of a model that are no submodules of it, each once.
+
+    >>> class Calls(nn.Linear):
+    ...     __module__ = "__main__"  # as in a notebook
+    ...     def forward(self, x):
+    ...         return torch.relu(super().forward(x))
+    >>> [one.words for one in activations_in_code(nn.Sequential(Calls(1, 1)))]
+    ['Calls.forward calls relu']
+    """
+    activations: dict[ActivationCall, None] = {}
+    for module in model.modules():
+        if isinstance(module, (nn.RNN, nn.RNNCell)) and (kind := kind_named(module.nonlinearity)):
+            activations[ActivationCall(kind, f"a torch.nn.{type(module).__name__} computes {kind}")] = None
+    for module in _one_a_class(model):
+        name = type(module).__name__
+        if not _is_own(type(module)) or is_activation(module):
+            continue
+        reader = _Reader(module)
+        reader.read(type(module).forward, f"{name}.forward")
+        for attribute, value in vars(module).items():
+            if attribute.startswith("_"):
+                continue
+            if isinstance(value, FunctionType):
+                reader.read(value, f"{name}.{attribute}")
+            else:
+                reader.inside(value, f"{name}.{attribute}")
+        activations |= reader.calls
+    return list(activations)
+
+
+def unread(model: nn.Module, places: Sequence[Place]) -> list[Place]:
+    """Those of these places that no code of the model's own classes names: the model does not call them.
+
+    Nothing is said of a class whose code looks for its parts by names that it makes up.
+    """
+    names = set[str]().union(*(_names(type(module)) for module in _one_a_class(model)))
+    return [
+        place
+        for place in places
+        if _is_own(type(place.parent)) and place.attribute not in names and not _names(type(place.parent)) & DYNAMIC
+    ]
+
+
+def _one_a_class(model: nn.Module) -> list[nn.Module]:
+    return list({type(module): module for module in model.modules()}.values())
+
+
+def _is_own(kind: type) -> bool:
+    """Whether it is a module's class that does not come with torch, and is written in Python."""
+    home = kind.__module__.partition(".")[0]
+    return issubclass(kind, nn.Module) and home != "torch"
+
+
+def _names(kind: type) -> set[str]:
+    """Names and words in the code of a class and of the functions that it calls, without its `__init__`."""
+    if kind in _known:
+        return _known[kind]
+    names, visited = set[str](), set[CodeType]()
+
+    def read(code: CodeType, places: dict[str, Any]) -> None:
+        if code in visited:
+            return
+        visited.add(code)
+        names.update(code.co_names, (word for word in code.co_consts if isinstance(word, str)))
+        for inner in code.co_consts:
+            if isinstance(inner, CodeType):
+                read(inner, places)
+        for name in code.co_names:
+            if isinstance(function := places.get(name), FunctionType) and _near(function, kind):
+                read(function.__code__, function.__globals__)
+
+    bases, over = [base for base in kind.__mro__ if _is_own(base)], {"__init__"}
+    for base in bases:
+        for name, value in vars(base).items():
+            value = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
+            if isinstance(value, FunctionType) and name not in over:
+                function = inspect.unwrap(value)
+                read(function.__code__, function.__globals__)
+                if not {"super", *(base.__name__ for base in bases)} & {*function.__code__.co_names}:
+                    over.add(name)  # nothing calls what it stands before
+    _known[kind] = names
+    return names
+
+
+_known: WeakKeyDictionary[type, set[str]] = WeakKeyDictionary()  # by class
+
+
+def _near(function: FunctionType | MethodType, kind: type) -> bool:
+    """Whether a function is of the same file as a class, or of the same folder."""
+    home, folder = str(function.__module__), kind.__module__.rpartition(".")[0]
+    return home == kind.__module__ or bool(folder) and home.startswith(f"{folder}.")
+
+
+class _Reader:
+    """Follows what the code of one module calls."""
+
+    def __init__(self, module: nn.Module):
+        self.module, self.calls, self.visited = module, dict[ActivationCall, None](), set[tuple[CodeType, int]]()
+
+    def read(self, function: Any, where: str, module: nn.Module | None = None) -> None:
+        """Note what a function has of activations, and what those have that it calls. module: its `self`."""
+        function = inspect.unwrap(function)
+        if isinstance(function, FunctionType):
+            cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+            outside = ChainMap({name: _content(cell) for name, cell in cells}, function.__globals__, vars(builtins))
+            self._code(function.__code__, outside, where, module or self.module)
+
+    def inside(self, container: Any, where: str) -> None:
+        """Note the activations in a list or dictionary of Python's, into which torch does not look."""
+        if isinstance(container, (list, tuple, dict)):
+            for held in container.values() if isinstance(container, dict) else container:
+                known = isinstance(held, nn.Module) or (callable(held) and one_of(held, FUNCTIONS))
+                if known and (kind := kind_of(held)):
+                    called = type(held).__name__ if isinstance(held, nn.Module) else kind
+                    words = f"{where}, a {type(container).__name__} of Python's, holds {called}"
+                    self.calls[ActivationCall(kind, words)] = None
+
+    def _code(self, code: CodeType, outside: ChainMap[str, Any], where: str, module: nn.Module) -> None:
+        if (code, id(module)) in self.visited:
+            return
+        self.visited.add((code, id(module)))
+        if code.co_argcount and code.co_varnames[0] == "self":
+            outside = outside.new_child({"self": module})
+        for root, *attributes in _chains(code):
+            value, holder = outside.get(root, UNKNOWN) if root else UNKNOWN, None
+            for attribute in attributes:
+                holder, value = value, _attribute(value, attribute)
+            self._value(value, holder, attributes[-1] if attributes else "", where)
+            if holder is None or isinstance(holder, ModuleType):
+                self.inside(value, f"{'.'.join([root, *attributes])} in {where}")
+        for inner in code.co_consts:
+            if isinstance(inner, CodeType):
+                self._code(inner, outside, where, module)
+
+    def _value(self, value: Any, holder: Any, last: str, where: str) -> None:
+        made = value.func if isinstance(value, functools.partial) else value
+        if isinstance(made, type):
+            if issubclass(made, nn.Module) and (kind := kind_named(made.__name__)):
+                self.calls[ActivationCall(kind, f"{where} makes {made.__name__}")] = None
+        elif isinstance(holder, ModuleType) and holder.__name__.startswith("torch") or value is UNKNOWN:
+            known = value is not UNKNOWN or hasattr(torch.Tensor, last)
+            if known and (kind := kind_named(last)) and not last[:1].isupper():
+                self.calls[ActivationCall(kind, f"{where} calls {last}")] = None
+        elif holder is None and callable(value) and _of_torch(value):
+            if kind := kind_named(getattr(value, "__name__", "")):  # from torch.nn.functional import relu
+                self.calls[ActivationCall(kind, f"{where} calls {kind}")] = None
+        elif isinstance(value, (FunctionType, MethodType)) and _near(value, type(self.module)):
+            self.read(value, where, holder if isinstance(holder, nn.Module) else None)
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # it has none yet
+        return UNKNOWN
+
+
+def _of_torch(value: Callable) -> bool:
+    return any(getattr(place, getattr(value, "__name__", ""), None) is value for place in (torch, nn.functional))
+
+
+def _attribute(value: Any, name: str) -> Any:
+    """An attribute, without running code of the user's."""
+    if isinstance(value, nn.Module):
+        for held in (value._modules, vars(value)):
+            if name in held:
+                return held[name]
+        content = inspect.getattr_static(type(value), name, UNKNOWN)
+        return getattr(content, "__func__", content) if not isinstance(content, property) else UNKNOWN
+    return getattr(value, name, UNKNOWN) if isinstance(value, ModuleType) else UNKNOWN
+
+
+def _chains(code: CodeType) -> Iterator[list[str]]:
+    """The names that code reads: ["F", "relu"]; "" stands for what an expression or a variable of its own gives."""
+    chain: list[str] | None = None
+    for step in dis.get_instructions(code):
+        if step.opname.startswith(("LOAD_ATTR", "LOAD_METHOD")):
+            chain = [*(chain or [""]), str(step.argval)]
+            continue
+        if step.opname in ("CACHE", "EXTENDED_ARG", "PUSH_NULL", "NOP"):
+            continue
+        if chain and any(chain):
+            yield chain
+        chain = None
+        if step.opname.startswith(("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_FAST")) and step.argval:
+            name = step.argval[-1] if isinstance(step.argval, tuple) else str(step.argval)
+            chain = ["" if step.opname.startswith("LOAD_FAST") and name != "self" else name]
+
+
+def what_there_is(model: nn.Module) -> str:
+    """The activations of a model; or the functions that it calls, which no one can replace from outside."""
+    names: dict[str, list[str]] = {}
+    attributes: dict[str, None] = {}
+    inside: tuple[str, ...] = ()
+    for place in places_in(model):
+        if is_activation(place.activation) and not place.name.startswith(inside):
+            names.setdefault(_kind(place.activation), []).append(place.name)
+            attributes[place.attribute] = None
+            inside += (f"{place.name}.",)
+    if names:
+        patterns = [f"'*{attribute}'" for attribute in attributes if not attribute.isdigit()][:SHOWN]
+        advice = f"; they can be named by a pattern: {' or '.join(patterns)}" if patterns else ""
+        return f"its activations are {'; '.join(map(_listed, names.keys(), names.values()))}{advice}"
+    if activations := activations_in_code(model):
+        said = ", ".join(dict.fromkeys(one.words for one in activations))
+        return f"it has no activation modules: {said}, and that cannot be replaced from outside; {KEEP}"
+    return "it has no activations"
+
+
+def _kind(module: nn.Module | Callable) -> str:
+    if isinstance(module, nn.Module):
+        return f"{type(module).__module__}.{type(module).__name__}"
+    function = function_behind(module)
+    assert function is not None  # one of FUNCTIONS
+    return f"the function {function.__name__}"
+
+
+def _listed(kind: str, names: list[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return f"{kind} ({', '.join(names[:SHOWN])}{more})"

@@ -7,10 +7,7 @@ from torch import Tensor, nn
 from torch.fx import Proxy
 
 from lab.errors import ArgumentError, check_whole, shown
-from lab.nonlinearity.checks import check_single
-from lab.nonlinearity.op import spline
-from lab.nonlinearity.spline import Spline
-from lab.nonlinearity.traced import traced
+from lab.nonlinearity.spline import Spline, check_single
 
 MOST_AXES = 8  # that an input can have
 
@@ -26,11 +23,13 @@ class ChannelSpline(Spline):
     [[0.5, 1.5]]
     """
 
+    dim: int
+
     def __init__(self, values: Tensor, low: float = -20.0, high: float = 20.0, learnable: bool = False, dim: int = 1):
         super().__init__(values, low, high, learnable)
         if self.values.dim() != 2:
             raise ArgumentError(f"values has shape {tuple(self.values.shape)}; it must be (channels, knots)")
-        self.dim = check_whole("dim", dim, -8, 8)
+        self.dim = check_whole("dim", dim, -MOST_AXES, MOST_AXES)
 
     @property
     def channels(self) -> int:
@@ -41,10 +40,7 @@ class ChannelSpline(Spline):
         """φ_c(x), shape and dtype of `x`."""
         if not isinstance(x, Proxy):  # as in `Spline.forward`
             check_axis(x, self.dim, self.channels)
-        under = torch._C._are_functorch_transforms_active()
-        channels_first = x.movedim(self.dim, 0)
-        y = (traced if under else spline)(channels_first.contiguous(), self.values, self.low, self.high)
-        return y.movedim(0, self.dim)
+        return self._evaluated(x.movedim(self.dim, 0).contiguous()).movedim(0, self.dim)
 
     def of_channel(self, channel: int) -> Spline:
         """The function of one channel."""
@@ -53,6 +49,10 @@ class ChannelSpline(Spline):
     def _like(self, values: object) -> Spline:
         made = super()._like(values)  # type: ignore[arg-type]
         return ChannelSpline(made.values, self.low, self.high, dim=self.dim) if made.values.dim() == 2 else made
+
+    def _for_input(self, numbers: Tensor, x: Tensor) -> Tensor:
+        check_axis(x, self.dim, self.channels)
+        return numbers.view(-1, *[1] * (x.dim() - 1 - self.dim % x.dim()))
 
     def extra_repr(self) -> str:
         """As `Spline`, with the axis."""
@@ -72,20 +72,14 @@ class LazyChannelSpline(nn.modules.lazy.LazyModuleMixin, ChannelSpline):
     def __init__(self, phi: Spline, dim: int = 1):
         super().__init__(check_single(phi).values.detach()[None], phi.low, phi.high, dim=dim)
         learnable, self.first = phi.values.requires_grad, phi.values.detach().clone()
-        self.values = nn.UninitializedParameter(requires_grad=learnable, dtype=self.first.dtype)  # type: ignore[call-arg]
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """Of its values."""
-        return self.first.dtype
+        self.values = nn.UninitializedParameter(requires_grad=learnable, dtype=self.first.dtype)  # type: ignore[call-arg,assignment]
 
     def initialize_parameters(self, x: Tensor) -> None:
         """Of as many channels as the first input has."""
         if self.has_uninitialized_params():
             check_axis(x, self.dim)
-            channels = x.shape[self.dim]
             with torch.inference_mode(False), torch.no_grad():
-                self.values.materialize((channels, len(self.first)))  # type: ignore[attr-defined]
+                self.values.materialize((x.shape[self.dim], len(self.first)))  # type: ignore[attr-defined]
                 self.values.copy_(self.first.to(self.values))
 
     def extra_repr(self) -> str:

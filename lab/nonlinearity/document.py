@@ -1,4 +1,4 @@
-"""A function in a file: one JSON object that names its schema and carries a checksum of everything else in it.
+"""A JSON file that names its schema and carries a checksum of everything else in it: functions and their provenance.
 
 Files without a schema are older than it; they are read as they are. The object is canonical JSON (sorted keys, no
 spaces) when its SHA-256 is taken, so that only its content counts and not how it is laid out.
@@ -10,7 +10,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from lab.errors import LabError
+from lab.errors import ArgumentError, LabError, check_type, shortened, shown
 from lab.temporary import put
 
 SCHEMA = 1  # raise it when a lab of today would misread a file of tomorrow
@@ -44,3 +44,12 @@ def read(path: str | Path) -> dict:
 def checksum(document: dict) -> str:
     """SHA-256 of the canonical JSON, in hexadecimal."""
     return hashlib.sha256(json.dumps(document, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def check(name: str, facts: dict) -> None:
+    """Raise ArgumentError for facts that are no dict, or that JSON cannot say. name: of the argument."""
+    check_type(name, facts, dict, "a dict of facts")
+    try:
+        json.dumps(facts)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"{name}={shown(facts)}: give what JSON can say ({shortened(str(error))})") from error

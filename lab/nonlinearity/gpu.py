@@ -117,7 +117,7 @@ def _backward_knots(
 
 
 def forward(x: Tensor, values: Tensor, low: float, high: float) -> Tensor:
-    """Spline values: shape and dtype of `x`, which is (runs, …) or, with values (knots,), of any shape."""
+    """As `formula.forward`."""
     if torch.float64 in (x.dtype, values.dtype):
         return formula.forward(x, values, low, high)
     source, table, sizes, grid = _ready(x, values, low, high)
@@ -128,7 +128,7 @@ def forward(x: Tensor, values: Tensor, low: float, high: float) -> Tensor:
 
 
 def backward(grad: Tensor, x: Tensor, values: Tensor, low: float, high: float, of_x: bool, of_values: bool):
-    """Gradients of Σ grad · φ(x): of x, shape and dtype of `x`, and of the values, theirs; None where not asked for.
+    """As `formula.backward`.
 
     Knot gradients: a program's sums are float32 (from half-precision inputs: terms rounded to TF32, 2^-11 of their
     size), those over programs double.
@@ -146,7 +146,7 @@ def backward(grad: Tensor, x: Tensor, values: Tensor, low: float, high: float, o
 
 
 def slope_backward(grad: Tensor, x: Tensor, values: Tensor, low: float, high: float) -> Tensor:
-    """Gradient of Σ grad · φ'(x) in the values: the mixed second derivative. Shape and dtype of `values`."""
+    """As `formula.slope_backward`."""
     if torch.float64 in (x.dtype, values.dtype) or values.shape[-1] > MOST_KNOTS:
         return formula.slope_backward(grad, x, values, low, high)
     source, table, sizes, grid = _ready(x, values, low, high)

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lab.nonlinearity.threads import Cut
+from lab.nonlinearity.native import Cut
 
 BLOCK = 256  # inputs that are in the buffers at once
 
@@ -25,7 +25,7 @@ def why_not() -> str | None:
 
 
 def forward(x: Tensor, values: Tensor, low: float, high: float) -> Tensor:
-    """Spline values: shape and dtype of `x`, which is (runs, …) or, with values (knots,), of any shape."""
+    """As `formula.forward`."""
     inside, table = _ready(x, values)
     y, cut, inverse = torch.empty_like(inside), Cut(x, values), (values.shape[-1] - 1) / (high - low)
     arrays = [tensor.detach().numpy() for tensor in (inside, table, y)]
@@ -39,15 +39,12 @@ def forward(x: Tensor, values: Tensor, low: float, high: float) -> Tensor:
 
 
 def backward(grad: Tensor, x: Tensor, values: Tensor, low: float, high: float, of_x: bool, of_values: bool):
-    """Gradients of Σ grad · φ(x): of x, shape and dtype of `x`, and of the values, theirs; None where not asked for.
-
-    Knot gradients are summed in double precision.
-    """
+    """As `formula.backward`; knot gradients are summed in double precision."""
     return _backward(grad, x, values, low, high, of_x, of_values, slope=False)
 
 
 def slope_backward(grad: Tensor, x: Tensor, values: Tensor, low: float, high: float) -> Tensor:
-    """Gradient of Σ grad · φ'(x) in the values: the mixed second derivative. Shape and dtype of `values`."""
+    """As `formula.slope_backward`."""
     return cast(Tensor, _backward(grad, x, values, low, high, False, True, slope=True)[1])
 
 

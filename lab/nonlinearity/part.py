@@ -9,11 +9,9 @@ import torch
 from torch import nn
 
 from lab.errors import ArgumentError, check_choice, described, shortened, shown
-from lab.nonlinearity.checks import check_finite, check_single
-from lab.nonlinearity.functions import Called
-from lab.nonlinearity.named import NAMES, named
-from lab.nonlinearity.polynomial import Polynomial
-from lab.nonlinearity.spline import Spline
+from lab.nonlinearity.functions import NAMES, Called, named
+from lab.nonlinearity.shapes import Polynomial
+from lab.nonlinearity.spline import Spline, check_finite, check_single
 from lab.nonlinearity.zoo import zoo
 from lab.spec import Coefficients, Knots, Learned, ModuleFunction, Part, Resolved, Shaped, remembered
 

@@ -7,46 +7,32 @@ NaN gradients of the first two knots. `op` has the kernels; they agree with each
 
 from __future__ import annotations
 
-import json
+import copy
 from collections.abc import Callable
+from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, Self
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.fx import Proxy
+from torch.nn.parameter import is_lazy
 
-from lab.errors import (
-    ArgumentError,
-    LabError,
-    check_flag,
-    check_number,
-    check_path,
-    check_type,
-    check_whole,
-    shortened,
-    shown,
-)
+from lab.errors import ArgumentError, LabError, check_flag, check_number, check_path, check_whole, shortened, shown
 from lab.nonlinearity import document
-from lab.nonlinearity.arithmetic import Arithmetic
-from lab.nonlinearity.checks import check_finite, check_single
-from lab.nonlinearity.elementwise import check_elementwise
-from lab.nonlinearity.op import spline
-from lab.nonlinearity.polynomial import Polynomial, chebyshev_series, least_squares, support
-from lab.nonlinearity.symmetry import Symmetrized, symmetrize
-from lab.nonlinearity.traced import traced
+from lab.nonlinearity.functions import check_elementwise
+from lab.nonlinearity.op import spline, traced
+from lab.nonlinearity.shapes import Polynomial, chebyshev_series, few_kinks, least_squares, support, symmetrize
 
 DTYPES = {str(t).removeprefix("torch."): t for t in (torch.float32, torch.float64, torch.bfloat16, torch.float16)}
-
-KINDS = frozenset(DTYPES.values())  # of inputs
-FINITE = (-3e38, 3e38)  # positions that float32 has
+LARGEST = 3e38  # position, or slope: what float32 has
 FEWEST_POINTS = 33  # at which a function is tried
 MOST = 2**24  # knots: float32 tells no more of them apart
 
 
-class Spline(Arithmetic, nn.Module):
+class Spline(nn.Module):
     """A piecewise linear function φ: ℝ→ℝ with evenly spaced knots, constant outside (transformers paper, App. B).
 
     values: (knots,) for one function; or (runs, knots), one function for each run: then the leading axis of its inputs
@@ -54,38 +40,35 @@ class Spline(Arithmetic, nn.Module):
     low, high: positions of the first and the last knot.
     scaled: True returns a `ScaledSpline` around this function: its input has a scale that is learned with it.
 
+    Functions on the same knots can be added, subtracted and multiplied by numbers; results are frozen.
+
     Raises ArgumentError for fewer than two knots, values that are no numbers, and low ≥ high.
 
     >>> hat = Spline(torch.tensor([0.0, 1.0, 0.0]), low=-1.0, high=1.0)
     >>> hat(torch.tensor([-5.0, -0.5, 0.0, 0.25])).tolist()
     [0.0, 0.5, 1.0, 0.75]
+    >>> (2 * hat - hat / 2).values.tolist()
+    [0.0, 1.5, 0.0]
     """
 
-    _with_scale: ClassVar[Callable[[Spline], nn.Module]]  # `lab.nonlinearity.scaled`, which knows this module, sets it
+    dim: int | None = None  # axis of inputs that has the channels: see `ChannelSpline`
+    __array_ufunc__ = None  # numpy.float64(2) * phi: numpy leaves it to us
 
     def __new__(cls, *args: Any, scaled: bool = False, **given: Any) -> Any:
-        """A `ScaledSpline` where one is asked for."""
-        return cls._with_scale(cls(*args, **given)) if check_flag("scaled", scaled) else super().__new__(cls)
+        return ScaledSpline(cls(*args, **given)) if check_flag("scaled", scaled) else super().__new__(cls)
 
     def __init__(
-        self,
-        values: Tensor,
-        low: float = -20.0,
-        high: float = 20.0,
-        learnable: bool = False,
-        *,
-        scaled: bool = False,
+        self, values: Tensor, low: float = -20.0, high: float = 20.0, learnable: bool = False, *, scaled: bool = False
     ):
         super().__init__()
-        values = _numbers(values)
+        values = _floats(values)
         if values.dim() not in (1, 2) or values.shape[-1] < 2:
-            raise ArgumentError(
-                f"values has shape {tuple(values.shape)}; it must be (knots,) or (runs, knots) with ≥ 2 knots"
-            )
-        self.low, self.high = check_number("low", low, *FINITE), check_number("high", high, *FINITE)
+            shape = tuple(values.shape)
+            raise ArgumentError(f"values has shape {shape}; it must be (knots,) or (runs, knots) with ≥ 2 knots")
+        self.low, self.high = check_number("low", low, -LARGEST, LARGEST), check_number("high", high, -LARGEST, LARGEST)
         if not self.low < self.high:
             raise ArgumentError(f"low={self.low:g}, high={self.high:g}: low must be below high")
-        if np.float32(self.low) >= np.float32(self.high) or values.shape[-1] / (self.high - self.low) > FINITE[1]:
+        if np.float32(self.low) >= np.float32(self.high) or values.shape[-1] / (self.high - self.low) > LARGEST:
             raise ArgumentError(f"low={self.low:g}, high={self.high:g}: float32 tells no knots apart that are so close")
         self.values = nn.Parameter(values.detach().clone(), requires_grad=check_flag("learnable", learnable))
 
@@ -117,11 +100,11 @@ class Spline(Arithmetic, nn.Module):
         >>> Spline.from_function(torch.relu, low=-2.0, high=2.0, knots=5)(torch.tensor([-1.5, 1.5, 9.0])).tolist()
         [0.0, 1.5, 2.0]
         """
-        phi = cls(torch.zeros(check_whole("knots", knots, 2, MOST)), low, high, learnable)
+        phi = cls.zeros(knots, low, high, learnable)
         if not callable(f):
             raise ArgumentError(f"f={shown(f)}: give a function of a tensor, such as torch.sin")
         with torch.no_grad():
-            values = _numbers(f(phi.positions), "f gives")
+            values = _floats(f(phi.positions), "f gives")
             if values.shape != phi.values.shape or not values.isfinite().all():
                 raise ArgumentError(
                     f"f gives shape {tuple(values.shape)} for {knots} knots, {int(values.isfinite().sum())} values"
@@ -152,12 +135,14 @@ class Spline(Arithmetic, nn.Module):
                 f"input of shape {tuple(x.shape)} for {len(self.values)} functions: give one whose first axis has the"
                 f" length {len(self.values)}, a function for each index of it"
             )
-        if x.dtype not in KINDS or x.layout != torch.strided:
-            said = x.dtype if x.layout == torch.strided else x.layout
-            cure = "floating-point numbers, for example x.float()" if x.layout == torch.strided else "x.to_dense()"
-            raise ArgumentError(f"input of type {said}: give {cure}")
-        # torch.func (vmap, grad, jvp) does not see through the kernel
-        under = torch._C._are_functorch_transforms_active()
+        if x.layout != torch.strided:
+            raise ArgumentError(f"input of type {x.layout}: give x.to_dense()")
+        if x.dtype not in DTYPES.values():
+            raise ArgumentError(f"input of type {x.dtype}: give floating-point numbers, for example x.float()")
+        return self._evaluated(x)
+
+    def _evaluated(self, x: Tensor) -> Tensor:
+        under = torch._C._are_functorch_transforms_active()  # torch.func does not see through the kernel
         return (traced if under else spline)(x, self.values, self.low, self.high)
 
     def save(self, path: str | Path, provenance: dict | None = None) -> None:
@@ -168,12 +153,12 @@ class Spline(Arithmetic, nn.Module):
         """
         path = check_path("path", path)
         if provenance is not None:
-            _check_facts(provenance)
+            document.check("provenance", provenance)
         dtype = str(self.values.dtype).removeprefix("torch.")
-        numbers = {"kind": "linear spline", "low": self.low, "high": self.high, "dtype": dtype}
-        numbers["values"] = self.values.tolist()
+        content = {"kind": "linear spline", "low": self.low, "high": self.high, "dtype": dtype}
+        content["values"] = self.values.tolist()
         try:
-            document.write(path, numbers | ({"provenance": provenance} if provenance else {}))
+            document.write(path, content | ({"provenance": provenance} if provenance else {}))
         except OSError as error:
             raise LabError(f"path={shown(str(path))} cannot be written ({error.strerror}); give another") from error
 
@@ -206,8 +191,7 @@ class Spline(Arithmetic, nn.Module):
         >>> result.mirror, result.shift, round(result.correlation, 3), result.spline.values.tolist()
         ('both', 0.0, 0.933, [-2.5, -1.0, 0.0, 1.0, 2.5])
         """
-        _, y = self._numbers()
-        values, mirror, shift, correlation = symmetrize(y)
+        values, mirror, shift, correlation = symmetrize(self._numbers()[1])
         return Symmetrized(self._like(values), mirror, shift * self.spacing, correlation, self.low, self.high)
 
     def polynomial(self, degree: int = 18) -> Polynomial:
@@ -247,13 +231,86 @@ class Spline(Arithmetic, nn.Module):
         """
         from scipy.ndimage import gaussian_filter1d
 
-        if not (isinstance(bandwidth, Real) and 0 <= bandwidth <= self.high - self.low):
-            most = self.high - self.low
+        most = self.high - self.low
+        if not (isinstance(bandwidth, Real) and 0 <= bandwidth <= most):
             raise ArgumentError(f"bandwidth={shown(bandwidth)}: give a width in units of x, 0 to {most:g}")
         y, sigma = self.values.detach().cpu().double().numpy(), bandwidth / self.spacing
         if sigma >= 1 / 8:  # below, neighbours have no weight: scipy cuts the Gaussian at 4 deviations
             y = gaussian_filter1d(y, sigma, mode="nearest")
         return self._like(y)
+
+    def tv2(self) -> Tensor:
+        """The sum of |changes of slope| at the inner knots (second-order total variation; Bohra et al. 2020): of one
+        function a number, of several (functions,). It can be differentiated: a penalty on it leaves fewer kinks.
+
+        >>> float(Spline(torch.tensor([0.0, 1.0, 0.0]), low=-1.0, high=1.0).tv2())
+        2.0
+        """
+        return self.values.diff(n=2).abs().sum(-1) / self.spacing
+
+    def limited(self, low: float, high: float) -> Spline:
+        """The function with its slopes clipped to [low, high], and its mean over the knots kept; frozen. Where the
+        bounds hold already, it stays what it is. low = -1, high = 1: no two outputs are farther apart than the inputs.
+
+        >>> Spline(torch.tensor([0.0, 4.0, 4.0]), low=0.0, high=2.0).limited(-1, 1).values.diff().tolist()
+        [1.0, 0.0]
+        """
+        low, high = check_number("low", low, -LARGEST, LARGEST), check_number("high", high, low, LARGEST)
+        values = self.values.detach()
+        steps = values.diff()
+        clipped = steps.clamp(low * self.spacing, high * self.spacing)
+        sums = torch.cat([torch.zeros_like(values[..., :1]), clipped.cumsum(-1)], -1)
+        result = sums + (values - sums).mean(-1, keepdim=True)
+        return self._like(torch.where((steps == clipped).all(-1, keepdim=True), values, result))
+
+    def limit_(self, low: float, high: float) -> Self:
+        """As `limited`, in place: after each step of an optimizer, it keeps a learnable function within the bounds."""
+        with torch.no_grad():
+            self.values.copy_(self.limited(low, high).values)
+        return self
+
+    def simplified(self, tolerance: float) -> Simplified:
+        """The function with as few kinks as stay within `tolerance` of it everywhere; on the same knots, between which
+        it is straight, and frozen.
+
+        >>> result = Spline.from_function(torch.sin, low=-3.0, high=3.0, knots=301).simplified(0.01)
+        >>> len(result.kept) < 30, result.error <= 0.01
+        (True, True)
+        """
+        x, y = self._numbers()
+        indices = few_kinks(x, y, check_number("tolerance", tolerance, 0))
+        values = np.interp(x, x[indices], y[indices])
+        return Simplified(self._like(values), x[indices], float(np.abs(values - y).max()))
+
+    def __neg__(self) -> Spline:
+        return self._like(-self.values)
+
+    def __mul__(self, factor: float) -> Spline:
+        return self._like(self.values * check_number("factor", factor)) if isinstance(factor, Real) else NotImplemented
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor: float) -> Spline:
+        if not isinstance(divisor, Real):
+            return NotImplemented
+        if not check_number("divisor", divisor):
+            raise ArgumentError("divisor=0: nothing is divided by 0; give another number")
+        return self._like(self.values / float(divisor))
+
+    def __add__(self, other: Spline) -> Spline:
+        return self._like(self.values + self._on_my_knots(other)) if isinstance(other, Spline) else NotImplemented
+
+    def __sub__(self, other: Spline) -> Spline:
+        return self._like(self.values - self._on_my_knots(other)) if isinstance(other, Spline) else NotImplemented
+
+    def _on_my_knots(self, other: Spline) -> Tensor:
+        """The other's values, if the two functions, or sets of as many functions, have the same knots."""
+        grids = [(phi.low, phi.high, phi.values.shape[-1]) for phi in (self, other)]
+        runs = {len(phi.values) for phi in (self, other) if phi.values.dim() == 2}
+        if grids[0] != grids[1] or len(runs) > 1:
+            cure = "bring one to the other's with Spline.from_function(phi, low, high, knots)"
+            raise ArgumentError(f"{self} and {other} have different knots; {cure}")
+        return other.values
 
     def _numbers(self) -> tuple[np.ndarray, np.ndarray]:
         """Knot positions and values of one function, (knots,), in double precision."""
@@ -264,12 +321,124 @@ class Spline(Arithmetic, nn.Module):
         """Another function of this one's range, type and device, frozen."""
         return Spline(torch.as_tensor(values).to(self.values), self.low, self.high)
 
+    def _for_input(self, numbers: Tensor, x: Tensor) -> Tensor:
+        """Numbers, one a function, in a shape that multiplies x."""
+        return numbers
+
     def extra_repr(self) -> str:
         """Shape and range, for print(model)."""
         return f"{tuple(self.values.shape)} knots on [{self.low:g}, {self.high:g}]"
 
 
-def _numbers(values: object, name: str = "values") -> Tensor:
+class ScaledSpline(nn.Module):
+    """φ(s x) / s: the same function, wider or narrower (DeepSplines; Bohra et al. 2020). s is a parameter, at 1 in the
+    beginning, and learns if φ does.
+
+    phi: a `Spline` with one function, and one scale; or one a channel (`ChannelSpline`), each with its scale.
+    `lab.Spline(values, learnable=True, scaled=True)` is one, too.
+
+    >>> hat = ScaledSpline(Spline(torch.tensor([0.0, 1.0, 0.0]), low=-1.0, high=1.0))
+    >>> _ = hat.scale.data.fill_(0.5)
+    >>> hat(torch.tensor([0.0, 1.0, 2.0])).tolist(), hat.spline.low, hat.spline.values.tolist()
+    ([2.0, 1.0, 0.0], -2.0, [0.0, 2.0, 0.0])
+    """
+
+    def __init__(self, phi: Spline):
+        super().__init__()
+        if not isinstance(phi, Spline) or (phi.dim is None and phi.values.dim() == 2):
+            raise ArgumentError(f"phi is {phi}; give a lab.Spline with one function, or one a channel")
+        self.phi, learns = copy.deepcopy(phi), phi.values.requires_grad
+        if is_lazy(phi.values):
+            self.scale: nn.Parameter = nn.UninitializedParameter(requires_grad=learns, dtype=phi.values.dtype)
+        else:
+            self.scale = nn.Parameter(torch.ones_like(phi.values[..., 0]), requires_grad=learns)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """φ(s x) / s, shape and dtype of `x`."""
+        if is_lazy(self.scale):
+            self.phi(x)  # counts its channels
+            with torch.inference_mode(False), torch.no_grad():
+                self.scale.materialize((len(self.phi.values),))
+                self.scale.fill_(1.0)
+        scale = self.phi._for_input(self.scale, x).to(x.dtype)
+        return self.phi(x * scale) / scale
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        """As torch's lazy modules: a scale that has no channels yet is saved as that."""
+        if is_lazy(self.scale):
+            destination[f"{prefix}scale"] = self.scale
+        else:
+            super()._save_to_state_dict(destination, prefix, keep_vars)
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *given: Any) -> None:
+        """A scale that has no channels yet takes those of the saved one, as the values of φ do."""
+        saved = state_dict.get(f"{prefix}scale")
+        if is_lazy(self.scale) and saved is not None and not is_lazy(saved):
+            with torch.no_grad():
+                self.scale.materialize(saved.shape)
+        super()._load_from_state_dict(state_dict, prefix, *given)
+
+    @property
+    def spline(self) -> Spline:
+        """The function as it is, a frozen `Spline` on other knots."""
+        if self.scale.dim():
+            raise ArgumentError("this has a function a channel, each with its scale; look at .phi and .scale")
+        scale = float(self.scale.detach())
+        if not np.isfinite(scale) or not scale:
+            raise ArgumentError(f"the scale s is {scale:g}, so φ(s x) / s is no function")
+        values, low, high = self.phi.values.detach() / self.scale.detach(), self.phi.low / scale, self.phi.high / scale
+        return Spline(values, low, high) if scale > 0 else Spline(values.flip(0), high, low)
+
+
+@dataclass(frozen=True, eq=False)
+class Symmetrized:
+    """A symmetric version of a function, and how it was found.
+
+    spline: the average of the function and its image. mirror: "x" (the image is φ(−x)), "y" (−φ(x)) or "both"
+    (−φ(−x)); x is mirrored at the middle of the range. shift: of the image to the right, in units of x, a whole number
+    of knots. correlation: of function and shifted image, from 0 (nothing in common) to 1 (the function is symmetric).
+    low, high: the function's range.
+    """
+
+    spline: Spline
+    mirror: str
+    shift: float
+    correlation: float
+    low: float
+    high: float
+
+    @property
+    def centre(self) -> float | None:
+        """Where the axis (mirror "x") or the point (mirror "both") of symmetry is; None for mirror "y"."""
+        return None if self.mirror == "y" else (self.low + self.high + self.shift) / 2
+
+
+@dataclass(frozen=True)
+class Simplified:
+    """A function with fewer kinks. kept: positions of those that are left, the ends among them. error: the largest
+    difference from the function before, everywhere."""
+
+    spline: Spline
+    kept: np.ndarray
+    error: float
+
+
+def check_single(phi: Spline, name: str = "this spline") -> Spline:
+    """The spline, if it is one function; ArgumentError where it has several. name: what it is called in the message."""
+    if phi.values.dim() != 1:
+        example = "lab.Spline(phi.values[0], phi.low, phi.high)"
+        raise ArgumentError(f"{name} has {len(phi.values)} functions; give one of them, for example {example}")
+    return phi
+
+
+def check_finite(phi: Spline, name: str = "this spline") -> Spline:
+    """The spline, if its values are finite; ArgumentError where some are not. name: as for `check_single`."""
+    if not phi.values.isfinite().all():
+        raise ArgumentError(f"{name} has values that are not finite; give one whose values are")
+    return phi
+
+
+def _floats(values: object, name: str = "values") -> Tensor:
     """Values as a tensor of floating-point numbers."""
     try:
         numbers = torch.as_tensor(values)
@@ -278,12 +447,3 @@ def _numbers(values: object, name: str = "values") -> Tensor:
     if numbers.is_complex() or numbers.layout != torch.strided:
         raise ArgumentError(f"{name} numbers of type {numbers.dtype}, {numbers.layout}; give real ones, not sparse")
     return numbers if numbers.is_floating_point() else numbers.to(torch.get_default_dtype())
-
-
-def _check_facts(provenance: dict) -> None:
-    check_type("provenance", provenance, dict, "a dict of facts")
-    try:
-        json.dumps(provenance)
-    except (TypeError, ValueError) as error:
-        said = shortened(str(error))
-        raise ArgumentError(f"provenance={shown(provenance)}: give what JSON can say ({said})") from error

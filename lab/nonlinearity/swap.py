@@ -14,7 +14,9 @@ from torch import nn
 from lab.errors import ArgumentError, LabWarning, check_flag, described, listed, shortened, shown
 from lab.nonlinearity.activations import (
     FUNCTIONS,
+    KEEP,
     Place,
+    activations_in_code,
     class_of,
     has_state,
     is_elementwise,
@@ -22,16 +24,13 @@ from lab.nonlinearity.activations import (
     kind_of,
     one_of,
     places_in,
+    unread,
+    what_there_is,
 )
 from lab.nonlinearity.channels import ChannelSpline, LazyChannelSpline, channel_axis
-from lab.nonlinearity.checks import check_finite, check_single
-from lab.nonlinearity.elementwise import check_unmixed
-from lab.nonlinearity.functions import Called
-from lab.nonlinearity.inspection import KEEP, activations_in_code, unread, what_there_is
-from lab.nonlinearity.named import NAMES
+from lab.nonlinearity.functions import NAMES, Called, check_unmixed
 from lab.nonlinearity.part import Function, as_function, as_module
-from lab.nonlinearity.scaled import ScaledSpline
-from lab.nonlinearity.spline import Spline
+from lab.nonlinearity.spline import ScaledSpline, Spline, check_finite, check_single
 from lab.spec import Coefficients, Knots
 
 Old = type[nn.Module] | Callable | str  # what is replaced; or a tuple of these

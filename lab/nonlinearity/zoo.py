@@ -17,8 +17,7 @@ from pathlib import Path
 from lab import environment
 from lab.errors import ArgumentError, LabError, absolute_path, check_flag, check_type, listed, shortened, shown
 from lab.nonlinearity import document
-from lab.nonlinearity.checks import check_finite, check_single
-from lab.nonlinearity.spline import Spline
+from lab.nonlinearity.spline import Spline, check_finite, check_single
 from lab.store import Store
 
 SHIPPED = Path(__file__).parents[2] / "data" / "zoo"

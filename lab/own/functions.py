@@ -13,9 +13,8 @@ from lab.errors import ArgumentError, shown
 from lab.nonlinearity.channels import LazyChannelSpline, channel_axis
 from lab.nonlinearity.functions import Called
 from lab.nonlinearity.part import as_part, spline_of
-from lab.nonlinearity.polynomial import Polynomial
-from lab.nonlinearity.scaled import ScaledSpline
-from lab.nonlinearity.spline import Spline
+from lab.nonlinearity.shapes import Polynomial
+from lab.nonlinearity.spline import ScaledSpline, Spline
 from lab.nonlinearity.zoo import zoo
 from lab.own.settings import APART
 from lab.search_results import EpisodeResult, SearchResult, search_of

@@ -8,7 +8,7 @@ from torch import nn
 
 from lab.data import Data
 from lab.errors import ArgumentError, check_above_zero, check_choice, check_number, check_whole, listed, shown
-from lab.nonlinearity.named import NAMES
+from lab.nonlinearity.functions import NAMES
 from lab.own.settings import APART, Make, Replaced, known, recipe_of, store_of, task
 from lab.run import MOST_SEED, complete
 from lab.search_results import EpisodeResult, SearchResult

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,8 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from lab.errors import ArgumentError, check_flag, check_number, check_type, check_whole, described
-from lab.nonlinearity.listing import Listing1, can_compile
-from lab.nonlinearity.spline import Spline
+from lab.nonlinearity.spline import Spline, check_single
 from lab.probes.arguments import calling, check_room
 from lab.probes.arguments import functions as named_functions
 
@@ -104,3 +106,35 @@ def listings(phi: Spline) -> dict[str, nn.Module]:
     check_type("phi", phi, Spline, "a lab.Spline")
     given: dict[str, Any] = {"Listing 1": Listing1(phi)}
     return given | ({"Listing 1, compiled": torch.compile(Listing1(phi))} if can_compile() else {})
+
+
+class Listing1(nn.Module):
+    """A spline as Listing 1 of the transformers paper (App. F) evaluates it: a search for each input's interval, two
+    look-ups, linear interpolation. The same function as `phi`; the paper compiles it: `torch.compile(Listing1(phi))`.
+
+    >>> hat = Spline(torch.tensor([0.0, 1.0, 0.0]), low=-1.0, high=1.0)
+    >>> Listing1(hat)(torch.tensor([-5.0, -0.5, 0.0, 0.25])).tolist()
+    [0.0, 0.5, 1.0, 0.75]
+    """
+
+    positions: Tensor
+
+    def __init__(self, phi: Spline):
+        super().__init__()
+        learnable = check_single(phi).values.requires_grad
+        self.values = nn.Parameter(phi.values.detach().clone(), requires_grad=learnable)
+        self.register_buffer("positions", phi.positions.to(phi.values.device))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """φ(x), shape and dtype of `x`."""
+        index = (torch.bucketize(x, self.positions) - 1).clamp(0, len(self.positions) - 2)
+        step = self.positions[1] - self.positions[0]
+        fraction = ((x - (self.positions[0] + index * step)) / step).clamp(0.0, 1.0)
+        left, right = self.values[index], self.values[index + 1]
+        return (left + fraction * (right - left)).to(x.dtype)
+
+
+def can_compile() -> bool:
+    """Whether the C++ compiler is here that torch.compile needs for a CPU: $CXX, or g++ (clang++ on a Mac)."""
+    usual = "clang++" if sys.platform == "darwin" else "g++"
+    return shutil.which(os.environ.get("CXX") or usual) is not None

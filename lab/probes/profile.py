@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 
 from lab.errors import ArgumentError, check_number, check_whole, described
-from lab.nonlinearity.checks import check_single
-from lab.nonlinearity.spline import Spline
+from lab.nonlinearity.spline import Spline, check_single
 from lab.probes.arguments import FAR, array, calling, check_room
 from lab.probes.reading import reading
 

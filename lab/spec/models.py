@@ -22,7 +22,7 @@ class ModelSpec:
     attention: Part = "softmax"  # anything else is kernel attention with that non-linearity
     # Designs of the literature (Table 3). gated: the MLP is W'(φ(W_g x) ⊙ W x), 2/3 as wide, with as many weights.
     gated: bool = field(default=False, metadata={"since": 2})
-    # What takes the place of softmax in attention: "adaptive", "norm", "p1", "p3" (`lab.models.weighting`).
+    # What takes the place of softmax in attention: "adaptive", "norm", "p1", "p3" (`lab.models.transformer`).
     weighting: str = field(default="softmax", metadata={"since": 2})
 
     @property
@@ -39,7 +39,7 @@ class ModelSpec:
 class HyperModel:
     """A pre-norm transformer over vectors, whose attention may be a hypernetwork (hypernetwork paper, Sec. 2, App. C).
 
-    `lab.models.methods` names the combinations of the paper. Where its text and its reference code differ, defaults are
+    `lab.models.hyper` names the combinations of the paper. Where its text and its reference code differ, defaults are
     those of the code, with which its numbers were made; `as_printed` has what the text says.
     """
 

@@ -30,7 +30,7 @@ class KnotTable:
 
 @dataclass(frozen=True)
 class Coefficients:
-    """A polynomial on [low, high], constant beyond, by its coefficients (`lab.nonlinearity.polynomial`)."""
+    """A polynomial on [low, high], constant beyond, by its coefficients (`lab.nonlinearity.shapes`)."""
 
     low: float
     high: float

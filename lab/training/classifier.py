@@ -15,8 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from lab.errors import ArgumentError
-from lab.models.small_language import GPTNeo, Roberta
-from lab.models.stacked import Stacked
+from lab.models.small_language import GPTNeo, Roberta, Stacked
 
 CLASSES, STD = 2, 0.02  # of the head's initial weights, as in the library
 

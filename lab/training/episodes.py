@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from lab.errors import ArgumentError, check_whole
-from lab.nonlinearity.named import NAMES
+from lab.nonlinearity.functions import NAMES
 from lab.spec import EpisodeSpec, InterpolatedSpec, Knots, KnotTable, Resolved
 from lab.training.descent import MOMENTS
 from lab.training.inner_task import Moving, check_task, inner_task, most_rows

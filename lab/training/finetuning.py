@@ -15,7 +15,7 @@ from torch import Tensor
 from lab.datasets.glue import TASKS
 from lab.datasets.sentences import Labelled
 from lab.errors import ArgumentError, check_choice
-from lab.models.stacked import Stacked
+from lab.models.small_language import Stacked
 from lab.seeds import stream
 from lab.spec import TUNINGS, Tuning
 from lab.training.classifier import CLASSES, Classifier, one_run, padded

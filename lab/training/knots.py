@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lab.nonlinearity.named import named
+from lab.nonlinearity.functions import named
 from lab.nonlinearity.op import spline
 from lab.seeds import stream
 from lab.spec import EpisodeSpec, InterpolatedSpec, Knots, KnotTable, Perceptron

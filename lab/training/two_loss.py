@@ -17,7 +17,7 @@ from torch import Tensor
 
 from lab.errors import ArgumentError
 from lab.kinds import Batch
-from lab.nonlinearity.named import named
+from lab.nonlinearity.functions import named
 from lab.nonlinearity.spline import Spline
 from lab.spec import Knots, KnotTable, ModuleSearch, Resolved, RunSpec, SearchSpec, TwoLossSpec, replace
 from lab.training.fleet import Fleet, History

@@ -15,9 +15,8 @@ from lab.comparison import Comparison
 from lab.errors import ArgumentError, described
 from lab.nonlinearity.activations import is_activation
 from lab.nonlinearity.part import as_function, as_module
-from lab.nonlinearity.polynomial import Polynomial
-from lab.nonlinearity.spline import Spline
-from lab.nonlinearity.symmetry import Symmetrized
+from lab.nonlinearity.shapes import Polynomial
+from lab.nonlinearity.spline import Spline, Symmetrized
 from lab.plots import cost, function, functions_compared, landscape, learning_curves, portrait, similarity, slices
 from lab.plots.caption import plain, set_reading
 from lab.plots.style import BLUE, GREY, TEMPLATE, VERMILLION

@@ -8,7 +8,7 @@ from typing import Any
 from torch import nn
 
 from lab.errors import ArgumentError
-from lab.models.methods import method_of
+from lab.models.hyper import method_of
 from lab.models.rotary_hyper import RotaryHyperModel
 from lab.plots.style import BLUE, GREY, ink_of, method_title
 from lab.run import Run

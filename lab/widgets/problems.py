@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lab.models.methods import method_of
+from lab.models.hyper import method_of
 from lab.papers.hypernetwork.codes_tables import fresh
 from lab.plots.style import method_title
 from lab.run import Run

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from lab.catalogue.received_inputs import inputs_of
 from lab.errors import ArgumentError, LabError, absolute_path, shown
-from lab.nonlinearity.named import named
+from lab.nonlinearity.functions import named
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import left_out, zoo, zoo_curves
 from lab.plots.caption import true_minus

@@ -6,9 +6,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.models.attention import EPSILON, Attention, positive
-from lab.models.positions import alibi_bias
+from lab.models.layers import alibi_bias
+from lab.models.transformer import EPSILON, Attention, positive
 from lab.nonlinearity.spline import Spline
+from lab.spec import ModelSpec
 from tests.models.making import shaken, wavy
 
 HEADS, WIDTH, TOKENS = 2, 6, 7
@@ -16,7 +17,8 @@ HEADS, WIDTH, TOKENS = 2, 6, 7
 
 def bare(phi, alibi=False, runs=1, seed=0, scale=0.5):
     """Attention whose output projection is the identity: what comes out are the heads, side by side."""
-    module = Attention(runs, WIDTH, HEADS, TOKENS, alibi, canon=False, phi=None).double()
+    spec = ModelSpec(width=WIDTH, heads=HEADS, positions="alibi" if alibi else "learned")
+    module = Attention(runs, spec, TOKENS, phi=None).double()
     shaken(module, seed, scale)
     with torch.no_grad():
         module.out.weight.copy_(torch.eye(WIDTH))

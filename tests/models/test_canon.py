@@ -5,8 +5,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from lab.models import canon_kernel
-from lab.models.canon import KERNEL, Canon, formula
+from lab.models import layers
+from lab.models.layers import KERNEL, Canon, canon_formula
 from lab.nonlinearity import native
 from tests.models.making import shaken
 
@@ -22,9 +22,9 @@ def kernel(request, monkeypatch):
 
 def test_the_kernel_that_is_asked_for_is_used(kernel):
     x, weight = torch.zeros(1, 1, 5, 3), torch.zeros(1, 4, 3)
-    assert canon_kernel.fits(x, weight) == (kernel == "native")
-    assert not canon_kernel.fits(x.bfloat16(), weight.bfloat16()) and not canon_kernel.fits(x.double(), weight)
-    assert not canon_kernel.fits(x.to("meta"), weight.to("meta"))
+    assert layers.canon_fits(x, weight) == (kernel == "native")
+    assert not layers.canon_fits(x.bfloat16(), weight.bfloat16()) and not layers.canon_fits(x.double(), weight)
+    assert not layers.canon_fits(x.to("meta"), weight.to("meta"))
 
 
 @pytest.mark.parametrize("tokens", [1, 2, 3, 4, 5, 9])
@@ -55,7 +55,7 @@ def test_gradients_are_the_formulas_to_the_second_order(tokens):
     x = torch.randn(2, 2, tokens, 3, dtype=torch.float64, generator=generator, requires_grad=True)
     against = torch.randn(x.shape, dtype=torch.float64, generator=generator)
     own = torch.autograd.grad(layer(x), (x, layer.weight), against)
-    torch.testing.assert_close(own, torch.autograd.grad(formula(x, layer.weight), (x, layer.weight), against))
+    torch.testing.assert_close(own, torch.autograd.grad(canon_formula(x, layer.weight), (x, layer.weight), against))
     assert torch.autograd.gradcheck(_of(layer), (x, layer.weight))
     assert torch.autograd.gradgradcheck(_of(layer), (x, layer.weight))
 
@@ -69,7 +69,7 @@ def test_in_single_precision_and_in_any_layout_it_is_the_formula_in_double():
     for cut in (x, x[:, ::2], x[..., ::2].repeat(1, 1, 1, 2), x.transpose(1, 2)):
         leaf, against = cut.detach().requires_grad_(), torch.randn(cut.shape, generator=generator)
         exact, exact_weight = cut.double().requires_grad_(), weight.double().requires_grad_()
-        expected = formula(exact, exact_weight)
+        expected = canon_formula(exact, exact_weight)
         torch.testing.assert_close(layer(leaf).double(), expected, rtol=1e-6, atol=1e-6)
         own = torch.autograd.grad(layer(leaf), (leaf, layer.weight), against)
         true = torch.autograd.grad(expected, (exact, exact_weight), against.double())

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from lab.kinds import Sizes, build
-from lab.models import rotary_attention
-from lab.models.methods import method, names_of
+from lab.models import rotary_hyper
+from lab.models.hyper import method, names_of
 from lab.models.rotary_hyper import RotaryHyperModel
-from lab.models.weighting import WEIGHTINGS
+from lab.models.transformer import WEIGHTINGS
 from lab.nonlinearity.spline import Spline
 from lab.spec import AdamTrapezoid, HyperModel, ModelSpec, RunSpec
 from tests.models.making import LENGTH, VOCABULARY, shaken, words
@@ -74,7 +74,7 @@ def test_transformers_of_the_hypernetwork_paper(normalization, network, experts)
 @pytest.mark.parametrize("pairs", [1, 2**22], ids=["a query a chunk", "one chunk"])
 @pytest.mark.parametrize("name", names_of(RotaryHyperModel()))
 def test_language_models_of_the_hypernetwork_paper(name, pairs, monkeypatch):
-    monkeypatch.setitem(rotary_attention.PAIRS, "cpu", pairs)
+    monkeypatch.setitem(rotary_hyper.PAIRS, "cpu", pairs)
     sees_the_past_alone(made(method(name, RotaryHyperModel(2, heads=2, width=8, head_width=4, mlp_width=8))))
 
 

@@ -5,11 +5,9 @@ import torch
 from torch import nn
 
 from lab.errors import ArgumentError
-from lab.models.experts import Experts, FeedForward
-from lab.models.hyper import HyperTransformer, initialize
-from lab.models.methods import METHODS, method
-from lab.models.positions import relative_buckets
-from lab.nonlinearity.named import named
+from lab.models.hyper import METHODS, HyperTransformer, initialize, method
+from lab.models.layers import Experts, FeedForward, relative_buckets
+from lab.nonlinearity.functions import named
 from lab.spec import HyperModel, replace
 from lab.tasks import Logic, Sraven
 from tests.models.making import shaken

@@ -7,9 +7,9 @@ import torch
 from torch import nn
 
 from lab.errors import ArgumentError
-from lab.models import hyper_attention as module
-from lab.models.hyper_attention import NETWORKS, NORMALIZATIONS, HyperAttention, hypernetwork
-from lab.models.positions import relative_buckets
+from lab.models import hyper
+from lab.models.hyper import NETWORKS, NORMALIZATIONS, HyperAttention, hypernetwork
+from lab.models.layers import relative_buckets, split_heads
 from lab.nonlinearity.spline import Spline
 from lab.spec import HyperModel
 from tests.models.making import shaken, wavy
@@ -96,7 +96,7 @@ def test_multi_head_attention_is_a_hypernetwork(normalization):
 def test_softmax_attention_is_that_of_torch():
     """An implementation that is not ours: torch's own, with the relative bias as its additive mask."""
     layer, x = attention(), inputs()
-    q, k, v = (layer._split(part(x)) for part in (layer.query, layer.key, layer.value))
+    q, k, v = (split_heads(part(x), layer.heads) for part in (layer.query, layer.key, layer.value))
     bias = layer.relative[:, None, :, relative_buckets(TOKENS)].expand(-1, BATCH, -1, -1, -1)
     z = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=bias)
     torch.testing.assert_close(layer(x), layer.out(z.transpose(2, 3).flatten(3)), rtol=1e-9, atol=1e-9)
@@ -116,8 +116,8 @@ def test_neither_chunks_nor_the_order_of_sums_matter(monkeypatch, normalization,
     layer, x = attention(nn.Tanh(), head, normalization=normalization, network=network), inputs()
     found = []
     for cached, narrow in ((10**9, 0), (1, 0), (10**9, 9), (1, 9)):
-        monkeypatch.setattr(module, "CACHED", cached)
-        monkeypatch.setattr(module, "NARROW", narrow)
+        monkeypatch.setattr(hyper, "CACHED", cached)
+        monkeypatch.setattr(hyper, "NARROW", narrow)
         y = layer(x)
         found.append([y, *torch.autograd.grad(y.square().sum(), list(layer.parameters()))])
     for other in found[1:]:

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from lab.models.attention import DIRECT, EPSILON, Attention, positive
-from lab.models.kernel_attention import chunked
-from lab.models.positions import alibi_bias, alibi_slopes
+from lab.models.layers import alibi_bias, alibi_slopes
+from lab.models.transformer import DIRECT, EPSILON, Attention, chunked, positive
+from lab.spec import ModelSpec
 from tests.models.making import Largest, shaken, wavy
 
 HEADS = 3
@@ -42,7 +42,8 @@ def test_chunks_give_the_sums_over_all_pairs_and_their_gradients(tokens, chunk, 
 
 
 def long_layer(alibi, tokens, heads=2, width=16):
-    return shaken(Attention(1, width, heads, tokens, alibi, False, wavy(17)))
+    spec = ModelSpec(width=width, heads=heads, positions="alibi" if alibi else "learned")
+    return shaken(Attention(1, spec, tokens, wavy(17)))
 
 
 @pytest.mark.parametrize("alibi", [False, True])

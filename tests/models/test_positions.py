@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from lab.models.positions import alibi_bias, alibi_slopes, relative_buckets
+from lab.models.layers import alibi_bias, alibi_slopes, relative_buckets
 
 
 def test_slopes_of_eight_heads_are_those_of_the_paper():

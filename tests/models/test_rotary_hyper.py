@@ -10,13 +10,11 @@ from scipy import special
 
 from lab.errors import ArgumentError
 from lab.kinds import Sizes, build
-from lab.models.hyper_attention import EPSILON, HyperAttention
-from lab.models.methods import METHODS, method, method_of, names_of
-from lab.models.positions import rotary_angles, rotate
-from lab.models.rotary_attention import PAIRS, RotaryHyperAttention, in_chunks
-from lab.models.rotary_hyper import RotaryHyperModel, RotaryHyperTransformer
+from lab.models.hyper import EPSILON, METHODS, HyperAttention, method, method_of, names_of
+from lab.models.layers import rotary_angles, rotate, split_heads
+from lab.models.rotary_hyper import PAIRS, RotaryHyperAttention, RotaryHyperModel, RotaryHyperTransformer, in_chunks
 from lab.run import Run, complete
-from lab.spec import AdamTrapezoid, HyperModel, RunSpec, from_json, key, to_json
+from lab.spec import AdamTrapezoid, HyperModel, RunSpec, from_json, key, replace, to_json
 from lab.store import Store
 from tests.models.making import LENGTH, VOCABULARY, Largest, shaken, words
 
@@ -31,8 +29,7 @@ def drawn(*shape, seed=0):
 
 def layer(name, length=LENGTH, runs=2):
     spec = method(name, SMALL)
-    own = (spec.width, spec.heads, spec.head_width, length, spec.normalization, spec.network, PHI[spec.phi])
-    return shaken(RotaryHyperAttention(runs, *own)).double()
+    return shaken(RotaryHyperAttention(runs, spec, length, PHI[spec.phi])).double()
 
 
 def test_rotary_positions_are_products_with_complex_numbers():
@@ -101,7 +98,7 @@ def test_chunks_give_the_direct_form_and_its_gradients(name, rows):
         direct.out.weight.copy_(torch.eye(12))
         direct.out.bias.zero_()
     x, grades = drawn(2, 3, LENGTH, 12).requires_grad_(), drawn(2, 3, LENGTH, 12, seed=1)
-    q, k, v = (direct._split(part(x)) for part in (direct.query, direct.key, direct.value))
+    q, k, v = (split_heads(part(x), 2) for part in (direct.query, direct.key, direct.value))
     ours = in_chunks(q * 6**-0.5, k, v, spec.normalization, spec.network, direct.phi, rows).flatten(3)
     theirs, weights = direct(x), [x, *direct.query.parameters(), *direct.key.parameters(), *direct.value.parameters()]
     torch.testing.assert_close(ours, theirs, rtol=1e-10, atol=1e-12)
@@ -128,7 +125,7 @@ def test_no_tensor_has_a_value_for_each_pair_of_tokens_and_none_is_kept(name, mo
 
 def test_linear_attention_beyond_a_chunk_is_that_of_all_pairs():
     module, x = layer("linear", 150), drawn(2, 2, 150, 8)
-    v = module._split(module.value(x))
+    v = split_heads(module.value(x), module.heads)
     torch.testing.assert_close(module(x), module.out((module.scores(x) @ v).transpose(2, 3).flatten(3)))
 
 
@@ -196,9 +193,9 @@ def test_it_trains_on_a_task_of_tokens(tmp_path):
 
 def test_what_does_not_fit_is_refused():
     with pytest.raises(ArgumentError, match="head_width=3: rotary positions turn pairs of channels; give an even one"):
-        RotaryHyperAttention(1, 8, 2, 3, 4, "softmax", "head", PHI["relu"])
+        RotaryHyperAttention(1, replace(SMALL, head_width=3), 4, PHI["relu"])
     with pytest.raises(ArgumentError, match="'deep'"):
-        RotaryHyperAttention(1, 8, 2, 4, 4, "softmax", "deep", PHI["relu"])
+        RotaryHyperAttention(1, replace(SMALL, network="deep"), 4, PHI["relu"])
     spec = RunSpec("copy", SMALL, AdamTrapezoid(1, 0.1, 1), seed=0)
     with pytest.raises(ArgumentError, match="reads tokens, and this task has row; give a HyperModel"):
         build(SMALL, Sizes("row", 3, 2), [spec], list(PHI.values()))

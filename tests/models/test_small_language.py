@@ -9,8 +9,7 @@ import torch
 from lab.engine import complete
 from lab.errors import ArgumentError
 from lab.kinds import Sizes, build
-from lab.models.small_language import ACTIVATIONS, FAMILIES, FORMS, SmallLanguageModel, learned, one
-from lab.models.stacked import Stacked
+from lab.models.small_language import ACTIVATIONS, FAMILIES, FORMS, SmallLanguageModel, Stacked, learned, one
 from lab.nonlinearity.learnable import ScaledGELU, Swish
 from lab.nonlinearity.spline import Spline
 from lab.run import Run

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 
 from lab.errors import ArgumentError
 from lab.kinds import Sizes, build, check_run
-from lab.models.positions import rotary_angles
+from lab.models.layers import rotary_angles
 from lab.models.speedrun import BLOCK, SpeedrunModel, SpeedrunTransformer
 from lab.spec import AdamTrapezoid, RunSpec, replace
 from tests.models.making import LENGTH, VOCABULARY, shaken, words

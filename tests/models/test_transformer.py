@@ -8,10 +8,8 @@ import torch
 from scipy import stats
 
 from lab.errors import ArgumentError
-from lab.models.attention import EPSILON
-from lab.models.canon import Canon
-from lab.models.layers import Linear, Norm
-from lab.models.transformer import Transformer
+from lab.models.layers import Canon, Linear, Norm
+from lab.models.transformer import EPSILON, Transformer
 from lab.nonlinearity.spline import Spline
 from lab.spec import ModelSpec
 from tests.models.making import LENGTH, VOCABULARY, decoder, wavy, words

@@ -6,9 +6,9 @@ import torch
 from scipy import special
 
 from lab.errors import ArgumentError
-from lab.models.attention import Attention
-from lab.models.positions import alibi_bias
-from lab.models.weighting import EPSILON, WEIGHTINGS, weigh
+from lab.models.layers import alibi_bias
+from lab.models.transformer import DEVIATION_EPSILON, WEIGHTINGS, Attention, weigh
+from lab.spec import ModelSpec
 from tests.models.making import decoder, shaken, words
 
 TOKENS, WIDTH, LENGTH = 7, 5, 12
@@ -25,7 +25,9 @@ def adaptive(dots, bias):
 FORMULAS = {  # of the dot products of a query with the keys that it sees, and of their bias
     "softmax": lambda dots, bias: special.softmax(dots / np.sqrt(WIDTH) + bias),
     "adaptive": adaptive,
-    "norm": lambda dots, bias: special.softmax(dots / min(np.sqrt(dots.var() + EPSILON), np.sqrt(WIDTH)) + bias),
+    "norm": lambda dots, bias: special.softmax(
+        dots / min(np.sqrt(dots.var() + DEVIATION_EPSILON), np.sqrt(WIDTH)) + bias
+    ),
     "p1": lambda dots, bias: dots / np.sqrt(LENGTH) * np.exp(bias),
     "p3": lambda dots, bias: dots**3 / np.sqrt(LENGTH) * np.exp(bias),
 }
@@ -63,7 +65,8 @@ def test_norm_softmax_does_not_depend_on_the_scale_of_small_scores():
 
 @pytest.mark.parametrize("name", WEIGHTINGS)
 def test_attention_has_the_weights_of_its_scores_and_finite_gradients(name):
-    layer = shaken(Attention(2, 6, 2, LENGTH, True, False, None, name)).double()
+    spec = ModelSpec(width=6, heads=2, positions="alibi", weighting=name)
+    layer = shaken(Attention(2, spec, LENGTH, None)).double()
     x = torch.randn(2, 3, TOKENS, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     x.requires_grad_()
     y = layer(x)

@@ -11,7 +11,7 @@ from torch import nn
 
 import lab
 from lab.nonlinearity.channels import ChannelSpline, LazyChannelSpline
-from lab.nonlinearity.shape import few_kinks
+from lab.nonlinearity.shapes import few_kinks
 from tests.training import own
 
 VALUES = torch.randn(3, 9, generator=torch.Generator().manual_seed(0))

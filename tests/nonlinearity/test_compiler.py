@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from lab.nonlinearity import compiler
+from lab.nonlinearity import native
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or not any(map(shutil.which, ("cc", "gcc", "clang"))),
@@ -38,7 +38,7 @@ def real(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("real")))
         patch.delenv("CC", raising=False)
-        yield compiler.built()
+        yield native.built()
 
 
 class Cache:
@@ -239,10 +239,10 @@ def test_a_kill_while_compiling_leaves_nothing_that_looks_like_a_library(cache, 
     child.kill(group=True)
     assert child.wait().code == -9
     (left,) = cache.folder.iterdir()
-    assert left.name.startswith(compiler.BUILDING)
+    assert left.name.startswith(native.BUILDING)
     cache.compiler(f'cp {real} "$out"')
     assert cache.look() == WORKS and left.exists()  # perhaps somebody is still building there
     cache.library.unlink()
-    long_ago = time.time() - 2 * compiler.ABANDONED
+    long_ago = time.time() - 2 * native.ABANDONED
     os.utime(left, (long_ago, long_ago))
     assert cache.look() == WORKS and list(cache.folder.iterdir()) == [cache.library]

@@ -8,7 +8,7 @@ from torch import nn
 
 import lab
 from lab.errors import ArgumentError
-from lab.nonlinearity.elementwise import MIXING, RANDOM
+from lab.nonlinearity.functions import MIXING, RANDOM
 
 ELEMENTWISE = {
     "sin": torch.sin,

@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy.interpolate import BSpline
 
-from lab.nonlinearity.kan import NOISE, KANLinear, bases, knots
+from lab.nonlinearity.learnable import NOISE, KANLinear, bases, knots
 
 READINGS = pytest.mark.parametrize(("grid", "order"), [(5, 3), (3, 5), (4, 1), (2, 0)])
 # Of the reference code's grids, from an independent numpy program.

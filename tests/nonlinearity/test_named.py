@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from lab.errors import ArgumentError
-from lab.nonlinearity.named import NAMES, named
+from lab.nonlinearity.functions import NAMES, named
 
 FUNCTIONS = {
     "gelu": F.gelu,

@@ -8,16 +8,16 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.nonlinearity import compiler, jit, native, op
+from lab.nonlinearity import jit, native, op
 from lab.nonlinearity.formula import interpolate
 from lab.nonlinearity.spline import Spline
 
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C compiler on this machine")
 BUILDS = {
-    "machine": compiler.FLAGS,
-    "avx2": (*compiler.FLAGS, "-mno-avx512f", "-mavx2", "-mfma"),
-    "portable": tuple(flag for flag in compiler.FLAGS if flag != "-march=native"),
+    "machine": native.FLAGS,
+    "avx2": (*native.FLAGS, "-mno-avx512f", "-mavx2", "-mfma"),
+    "portable": tuple(flag for flag in native.FLAGS if flag != "-march=native"),
 }
 INF, NAN = float("inf"), float("nan")
 
@@ -49,10 +49,10 @@ def kernel(request, other_cache, monkeypatch):
     """The kernel as this machine builds it, and as machines without AVX-512, or without any of that, do."""
     if native.library() is None:
         pytest.skip(native.why_not())
-    if request.param == "avx2" and "avx2" not in compiler.processor():
+    if request.param == "avx2" and "avx2" not in native.processor():
         pytest.skip("this processor has no AVX2")
     if request.param != "machine":
-        monkeypatch.setattr(compiler, "FLAGS", BUILDS[request.param])
+        monkeypatch.setattr(native, "FLAGS", BUILDS[request.param])
         monkeypatch.setenv("XDG_CACHE_HOME", str(other_cache))
     monkeypatch.setenv("LAB_KERNEL", "native")
     native._loaded.cache_clear()
@@ -243,7 +243,7 @@ def test_second_derivatives_go_through_the_kernel(kernel):
 
 @needs_compiler
 def test_the_kernel_is_built_into_an_empty_cache_and_found_there_again(anew):
-    assert compiler.cache_folder() == anew and not anew.exists()
+    assert native.cache_folder() == anew and not anew.exists()
     assert native.library() is not None and native.why_not() is None
     (built,) = anew.iterdir()  # the library, and no temporary folder left over
     before = built.stat().st_mtime_ns
@@ -255,7 +255,7 @@ def test_the_kernel_is_built_into_an_empty_cache_and_found_there_again(anew):
 @needs_compiler
 def test_another_source_or_other_flags_are_another_kernel(anew, monkeypatch):
     assert native.library() is not None
-    monkeypatch.setattr(compiler, "FLAGS", BUILDS["portable"])
+    monkeypatch.setattr(native, "FLAGS", BUILDS["portable"])
     native._loaded.cache_clear()
     assert native.library() is not None
     assert len(list(anew.iterdir())) == 2

@@ -9,7 +9,7 @@ from numpy.polynomial import chebyshev, polynomial
 from torch.autograd import gradcheck, gradgradcheck
 
 from lab.errors import ArgumentError
-from lab.nonlinearity.polynomial import Polynomial, _Value, formula
+from lab.nonlinearity.shapes import Polynomial, _Value, formula
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo
 

@@ -11,7 +11,7 @@ from torch import nn
 
 import lab
 from lab.nonlinearity.channels import ChannelSpline
-from lab.nonlinearity.scaled import ScaledSpline
+from lab.nonlinearity.spline import ScaledSpline
 
 GENERATOR = torch.Generator().manual_seed(0)
 VALUES = torch.randn(3, 9, generator=GENERATOR, dtype=torch.float64)

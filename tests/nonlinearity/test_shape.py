@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lab.errors import ArgumentError
 from lab.nonlinearity.part import SHAPES, as_module, as_part, reshape
-from lab.nonlinearity.polynomial import Polynomial
+from lab.nonlinearity.shapes import Polynomial
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo
 from lab.spec import Knots

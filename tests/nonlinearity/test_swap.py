@@ -15,7 +15,7 @@ from transformers.activations import GELUActivation, NewGELUActivation, SiLUActi
 import lab
 from lab.errors import ArgumentError
 from lab.models.transformer import Transformer
-from lab.nonlinearity.listing import can_compile
+from lab.probes.cost import can_compile
 from lab.spec import ModelSpec
 
 TANH_GELU = functools.partial(F.gelu, approximate="tanh")

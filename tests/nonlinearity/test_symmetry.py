@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from lab.errors import ArgumentError
+from lab.nonlinearity.shapes import MIRRORS, symmetrize
 from lab.nonlinearity.spline import Spline
-from lab.nonlinearity.symmetry import MIRRORS, symmetrize
 from lab.nonlinearity.zoo import MINE, zoo, zoo_names
 
 values = arrays(float, st.integers(2, 40), elements=st.integers(-8, 8).map(float))  # sums of these are exact

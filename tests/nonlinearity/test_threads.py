@@ -3,13 +3,13 @@
 import pytest
 import torch
 
-from lab.nonlinearity import jit, native, threads
-from lab.nonlinearity.threads import Cut
+from lab.nonlinearity import jit, native
+from lab.nonlinearity.native import Cut
 
 
 @pytest.fixture(autouse=True)
 def _threads_from_fewer_inputs_on(monkeypatch):
-    monkeypatch.setattr("lab.nonlinearity.threads.ALONE", 2**18)
+    monkeypatch.setattr("lab.nonlinearity.native.ALONE", 2**18)
 
 
 @pytest.fixture
@@ -37,8 +37,8 @@ def test_any_number_of_threads_gives_the_same_bits(set_threads, monkeypatch, ker
         pytest.skip(kernel.why_not())
     grad, x, values = inputs(*shape, knots=knots, dtype=dtype)
     results, used = [], set()
-    pool = threads._pool
-    monkeypatch.setattr(threads, "_pool", lambda size: used.add(size) or pool(size))
+    pool = native._pool
+    monkeypatch.setattr(native, "_pool", lambda size: used.add(size) or pool(size))
     for number in (1, 2, 3):
         set_threads(number)
         y = kernel.forward(x, values, -3.0, 3.0)
@@ -61,8 +61,8 @@ def test_all_items_are_done_once(set_threads, shape, knots, number):
 
 def test_small_inputs_stay_on_their_thread(set_threads, monkeypatch):
     set_threads(8)
-    monkeypatch.setattr(threads, "_pool", None)
-    Cut(torch.empty(threads.ALONE - 1), torch.empty(5)).share(lambda first, end: None)
+    monkeypatch.setattr(native, "_pool", None)
+    Cut(torch.empty(native.ALONE - 1), torch.empty(5)).share(lambda first, end: None)
 
 
 @pytest.mark.parametrize("failing", [0, 1])
@@ -87,7 +87,7 @@ def test_a_forked_process_has_threads_of_its_own(nursery, kernel):
         pytest.skip(kernel.why_not())
     ended = nursery.run(f"""
 import os, torch
-from lab.nonlinearity import threads
+from lab.nonlinearity import native as threads
 from {kernel.__name__} import forward
 torch.set_num_threads(2)
 threads.ALONE = 2**18

@@ -7,8 +7,7 @@ import torch
 
 import lab
 from lab.errors import ArgumentError
-from lab.nonlinearity.listing import Listing1
-from lab.probes.cost import cost
+from lab.probes.cost import Listing1, cost
 
 
 class Sleeper(torch.nn.Module):

@@ -6,7 +6,7 @@ import torch
 
 from lab.engine import complete
 from lab.errors import ArgumentError
-from lab.models.methods import method
+from lab.models.hyper import method
 from lab.models.rotary_hyper import RotaryHyperModel
 from lab.models.small_language import SmallLanguageModel
 from lab.models.speedrun import SpeedrunModel

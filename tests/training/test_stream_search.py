@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from lab.engine import complete
-from lab.models.methods import method
+from lab.models.hyper import method
 from lab.resolve import resolve
 from lab.run import Run
 from lab.spec import AdamWCosine, HyperModel, Knots, Learned, RunSpec, SearchSpec, from_json, replace, to_json

@@ -7,7 +7,7 @@ import torch
 
 from lab.errors import ArgumentError
 from lab.kinds import check_run
-from lab.models.methods import METHODS, method
+from lab.models.hyper import METHODS, method
 from lab.spec import AdamWCosine, ConstantRate, HyperModel, Knots, RunSpec, replace
 from lab.tasks import Logic, Sraven
 from lab.tasks.stream import Examples, Stream

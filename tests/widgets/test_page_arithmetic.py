@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from lab.nonlinearity.polynomial import support
+from lab.nonlinearity.shapes import support
 from lab.nonlinearity.spline import Spline
 from lab.probes.complexity import spectrum, variations
 from lab.probes.profile import profile

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from lab.models.methods import method
+from lab.models.hyper import method
 from lab.papers.hypernetwork import settings
 from lab.papers.origin import SILENT, Field, Origin
 from lab.spec import RunSpec, SearchSpec, replace
@@ -25,7 +25,7 @@ KNOTS, REACH, RATE = 121, 6.0, 0.01
 
 
 def logic(scale: str, name: str = "hyla") -> RunSpec:
-    """Fuzzy logic with a method of `lab.models.methods`.
+    """Fuzzy logic with a method of `lab.models.hyper`.
 
     >>> logic("laptop").model.phi, logic("laptop").task.length
     ('relu', 16)
@@ -38,7 +38,7 @@ def logic(scale: str, name: str = "hyla") -> RunSpec:
 
 
 def sraven(scale: str, name: str = "hyla") -> RunSpec:
-    """SRAVEN with a method of `lab.models.methods`."""
+    """SRAVEN with a method of `lab.models.hyper`."""
     setting = settings.sraven(scale, name, features=4 if scale == "paper" else 1)
     if scale == "laptop":
         model = method(name, replace(setting.model, layers=2, heads=8, width=64, key_width=32, mlp_width=128))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lab.models.methods import METHODS
+from lab.models.hyper import METHODS
 from lab.papers.hypernetwork.settings import FIGURE_METHODS
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from lab.errors import ArgumentError
-from lab.models.methods import method
+from lab.models.hyper import method
 from lab.scale import SCALES, check_scale
 from lab.spec import AdamWCosine, HyperModel, RunSpec, as_printed, replace
 from lab.tasks import Logic, Sraven
@@ -50,7 +50,7 @@ class HyperSetting:
 def logic(
     scale: str = "laptop", name: str = "softmax", length: int = 32, held_out: float = 0.7, printed: bool = False
 ) -> HyperSetting:
-    """Fuzzy logic with the method `name` of `lab.models.methods`. printed: the model as the paper's text reads.
+    """Fuzzy logic with the method `name` of `lab.models.hyper`. printed: the model as the paper's text reads.
 
     >>> logic("paper", "hyla").grid(seeds=3)[0].recipe.steps
     50000
@@ -79,7 +79,7 @@ def sraven(
     problems: int | None = None,
     printed: bool = False,
 ) -> HyperSetting:
-    """SRAVEN with the method `name` of `lab.models.methods`.
+    """SRAVEN with the method `name` of `lab.models.hyper`.
 
     features: K, 4 at paper scale and 2 below it. wider: multiplies embedding, key and MLP widths (Fig. 4A); the paper
     says that the number of heads stays, the reference code multiplies it, too: give `heads`. problems: how many are

@@ -12,8 +12,7 @@ from torch.overrides import TorchFunctionMode
 
 from lab.data.data import Inputs
 from lab.errors import listed
-from lab.nonlinearity.activations import Place, kind_named, kind_of
-from lab.nonlinearity.inspection import KEEP
+from lab.nonlinearity.activations import KEEP, Place, kind_named, kind_of
 from lab.training.modules.modes import evaluating
 
 

@@ -16,7 +16,7 @@ from lab.data import measures
 from lab.data.data import Data, Inputs, take
 from lab.errors import ArgumentError, LabError, described, listed, shortened, shown
 from lab.nonlinearity.swap import Old, kinds_of, places_of, put
-from lab.nonlinearity.wrappers import unwrapped
+from lab.nonlinearity.swapped import unwrapped
 from lab.probes.padding import positioned
 from lab.spec import ModuleSpec
 from lab.training.defaults import torch_defaults

@@ -10,7 +10,7 @@ from torch import Tensor
 from lab.data.data import Inputs
 from lab.errors import ArgumentError, check_choice, check_number, check_whole
 from lab.kinds import Batch, check_run
-from lab.nonlinearity.named import NAMES, named
+from lab.nonlinearity.functions import NAMES, named
 from lab.nonlinearity.spline import Spline
 from lab.spec import Knots, ModuleSearch, Resolved, RunSpec, remembered, replace
 from lab.training.fleet import Fleet

@@ -12,7 +12,7 @@ from lab.catalogue.registry import entry
 from lab.datasets.blimp import PARADIGMS, PHENOMENA
 from lab.datasets.pairs import Pair
 from lab.models.small_language import learned
-from lab.nonlinearity.kan import KANLinear
+from lab.nonlinearity.learnable import KANLinear
 from lab.papers.activations.small_models import measures
 from lab.papers.activations.small_models.claims import above_chance
 from lab.papers.activations.small_models.plots import table1

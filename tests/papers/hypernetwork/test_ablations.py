@@ -9,7 +9,7 @@ import pytest
 from lab.catalogue.build import figure
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
-from lab.models.methods import METHODS
+from lab.models.hyper import METHODS
 from lab.papers.hypernetwork.ablations import plots
 from lab.papers.hypernetwork.printed import PAPER, PRINTED, means
 from lab.plots.caption import reading

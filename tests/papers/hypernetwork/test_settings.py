@@ -4,7 +4,7 @@ import pytest
 
 from lab import kinds
 from lab.errors import ArgumentError
-from lab.models.methods import METHODS
+from lab.models.hyper import METHODS
 from lab.papers.hypernetwork.settings import FRACTIONS, LENGTHS, logic, sraven
 from lab.scale import SCALES
 from lab.spec import AdamWCosine, HyperModel, from_json, to_json

@@ -12,9 +12,8 @@ from torch import Tensor, nn
 from lab.datasets import MissingError
 from lab.datasets.blimp import PHENOMENA
 from lab.datasets.pairs import pairs
-from lab.models.small_language import ACTIVATIONS, SmallLanguageModel, learned
-from lab.models.stacked import Stacked
-from lab.nonlinearity.kan import bases, knots
+from lab.models.small_language import ACTIVATIONS, SmallLanguageModel, Stacked, learned
+from lab.nonlinearity.learnable import bases, knots
 from lab.papers.activations.small_models.settings import EACH, FIXED, KANS, YEAR, scale_of
 from lab.probes.minimal_pairs import minimal_pairs, reader_of
 from lab.run import Run

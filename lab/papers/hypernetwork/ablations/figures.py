@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lab.models.methods import METHODS
+from lab.models.hyper import METHODS
 from lab.papers.entry import Entry, Planned
 from lab.papers.hypernetwork.ablations import claims, plots
 from lab.papers.hypernetwork.ablations.settings import LENGTH

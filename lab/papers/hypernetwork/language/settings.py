@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lab.models.methods import method
+from lab.models.hyper import method
 from lab.models.rotary_hyper import RotaryHyperModel
 from lab.papers.origin import SILENT, Field, Origin, shipped
 from lab.scale import check_scale
@@ -38,7 +38,7 @@ _RECIPES = {
 
 
 def runs(scale: str, name: str, seeds: int) -> list[RunSpec]:
-    """One run a seed of a model with the method `name` of `lab.models.methods`.
+    """One run a seed of a model with the method `name` of `lab.models.hyper`.
 
     >>> runs("paper", "hyla", seeds=1)[0].model.layers, runs("laptop", "linear", seeds=2)[1].task.name
     (6, 'shakespeare char')

@@ -1,7 +1,8 @@
-"""Polynomials in the place of a spline (transformers paper, App. F, Listing 2), as powers or as a Chebyshev series.
+"""Other shapes of a spline, computed from its knots: a polynomial, a symmetric function, one with few kinks.
 
-Both stand on the support of the spline, the interval outside which it is zero, and stay constant beyond it: the input
-is clamped. `Spline.polynomial` and `Spline.chebyshev` are the way in.
+`Spline.polynomial`, `chebyshev`, `symmetrized` and `simplified` are the way in. Polynomials (transformers paper, App.
+F, Listing 2) stand on the support of the spline, the interval outside which it is zero, and stay constant beyond it:
+the input is clamped.
 
 Powers: the paper's least squares on the knots, evaluated with Horner's method. Its coefficients grow about tenfold with
 every two degrees, so that in float32 rounding takes over between degrees 18 and 24; the errors that a fit states are
@@ -21,6 +22,8 @@ from lab.errors import ArgumentError, check_whole, shown
 
 BETWEEN = 16  # points a knot at which errors are measured
 NODES = 1 << 14  # at which the integrals of a Chebyshev series are taken; knots have hundreds
+MIRRORS = ("x", "y", "both")
+TIE = 1e-12  # correlations closer than this differ by rounding alone
 
 
 class Polynomial(nn.Module):
@@ -207,3 +210,58 @@ def _differentiate_chebyshev(c: tuple[float, ...]) -> tuple[float, ...]:
 
 CHAINS = {"powers": _horner, "chebyshev": _clenshaw}
 DERIVATIVES = {"powers": _differentiate_powers, "chebyshev": _differentiate_chebyshev}
+
+
+def symmetrize(values: np.ndarray) -> tuple[np.ndarray, str, int, float]:
+    """The average of a function, given by its values (knots,), and its most similar mirror image (transformers paper,
+    App. D): values, mirror, shift in knots, correlation.
+
+    Images are mirrored along x, along y, or along both, and shifted to where their cross-correlation with the function
+    is largest. It takes the function as 0 outside its range, where learned functions are 0, and is divided by the
+    energy, the sum of squares, which an image shares with the original. The average takes ends as constant, as the
+    spline does. Of equally similar images the least shifted one counts. The zero function is its own image.
+
+    >>> values, mirror, shift, correlation = symmetrize(np.array([0.0, 0.0, 0.0, 1.0, 0.0]))
+    >>> values.tolist(), mirror, shift, round(correlation, 6)  # even around its fourth knot
+    ([0.0, 0.0, 0.0, 1.0, 0.0], 'x', 2, 1.0)
+    """
+    knots, energy = len(values), float(values @ values)
+    if energy == 0:
+        return values.copy(), MIRRORS[0], 0, 1.0
+    images = dict(zip(MIRRORS, (values[::-1], -values, -values[::-1]), strict=True))
+    alignments = {mirror: _align(values, image, energy) for mirror, image in images.items()}
+    top = max(correlation for _, correlation in alignments.values())
+    equal = [name for name in MIRRORS if alignments[name][1] >= top - TIE]
+    mirror = min(equal, key=lambda name: abs(alignments[name][0]))
+    shift, correlation = alignments[mirror]
+    reflection = images[mirror][np.clip(np.arange(knots) - shift, 0, knots - 1)]
+    return (values + reflection) / 2, mirror, shift, min(correlation, 1.0)
+
+
+def _align(values: np.ndarray, image: np.ndarray, energy: float) -> tuple[int, float]:
+    """The shift at which the image correlates best, and how much; of several equal ones the smallest shift."""
+    shifts = np.arange(1 - len(values), len(values))
+    correlation = np.correlate(values, image, "full") / energy
+    best = shifts[correlation >= correlation.max() - TIE]
+    shift = int(best[np.argmin(np.abs(best))])
+    return shift, float(correlation[shift + len(values) - 1])
+
+
+def few_kinks(x: np.ndarray, y: np.ndarray, tolerance: float) -> np.ndarray:
+    """Indices of knots through which straight lines stay within `tolerance` of (x, y), as few as a greedy walk finds:
+    from each kept knot to the farthest one that a line may reach.
+
+    >>> few_kinks(np.arange(5.0), np.array([0.0, 1.0, 2.0, 1.0, 0.0]), 1e-9).tolist()
+    [0, 2, 4]
+    """
+    indices, start = [0], 0
+    while start < len(x) - 1:
+        gaps, rises = x[start + 1 :] - x[start], y[start + 1 :] - y[start]
+        # the slopes of lines from here that stay within the tolerance at all knots so far
+        least = np.maximum.accumulate((rises - tolerance) / gaps)
+        most = np.minimum.accumulate((rises + tolerance) / gaps)
+        slope = rises / gaps
+        fits = np.flatnonzero((slope >= least - 1e-15) & (slope <= most + 1e-15))
+        start += int(fits[-1]) + 1
+        indices.append(start)
+    return np.array(indices)

@@ -30,7 +30,7 @@ def points(
     ink: str,
     at: Panel = ALONE,
     size: float = 7,
-    symbol: str = "circle",
+    symbol: str | Sequence[str] = "circle",
     **trace,
 ) -> None:
     """Draw marks. trace: as of `line`."""

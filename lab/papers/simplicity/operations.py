@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from lab import estimates
 from lab.papers.claims import Claim, Verdict
@@ -19,9 +18,10 @@ from lab.papers.entry import Entry, Planned
 from lab.papers.origin import SILENT, Field, counted
 from lab.papers.runs import POINTS
 from lab.papers.simplicity import settings
-from lab.papers.simplicity.grokking.figures import steps_to_level
+from lab.papers.simplicity.first_steps import steps_to_level
 from lab.papers.simplicity.origin import of_operations
 from lab.papers.simplicity.settings import LEVEL, OPERATIONS, RELU, grokking
+from lab.plots import go
 from lab.plots.caption import set_reading
 from lab.plots.operation_table import GREYS, operation_title
 from lab.plots.panels import colour_bar, grid, place
@@ -218,7 +218,7 @@ FIG14 = (
 
 
 def fig14(table: pd.DataFrame) -> go.Figure:
-    """The matrix: rows are tasks, columns functions. table: that of `grokking.steps_to_level` and function."""
+    """The matrix: rows are tasks, columns functions. table: that of `first_steps.steps_to_level` and function."""
     cells = scores(table)
     kinds = cells.drop_duplicates("task").set_index("task")["kind"].sort_values(kind="stable")
     tasks, known = list(kinds.index), list(cells["function"].unique())

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from lab import estimates
 from lab.papers.claims import Claim, Verdict, absent, all_of
@@ -29,6 +28,7 @@ from lab.papers.simplicity.tables.settings import (
     rows_tested,
     tables,
 )
+from lab.plots import go
 from lab.plots.caption import set_reading, signed
 from lab.plots.panels import above, grid, place
 from lab.plots.style import METHOD_SYMBOLS, SIZE, colour, method_title

@@ -13,7 +13,7 @@ from lab.spec import ConstantRate, EpisodeSpec, Learned, Perceptron, Restart, Ru
 from lab.tasks import Operation
 from lab.tasks.operation import ALL
 
-RELU, LEARNED = "ReLU", "learned"
+METHODS = RELU, LEARNED = "ReLU", "learned"
 ADDITION = Operation("a+b", modulus=27)  # Figure 11
 MODULI = (13, 27, 29, 41)  # Figure 12
 # Figure 11; the paper does not say how many. Overnight is laptop with more of them.

@@ -14,11 +14,12 @@ from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
 from lab.catalogue.shipped import best_scale, shipped_table
 from lab.kinds import check_run as check_rows
-from lab.papers.simplicity.grokking import captions, claims
-from lab.papers.simplicity.grokking import figures as grokking_entries
-from lab.papers.simplicity.grokking.figures import VERSIONS
-from lab.papers.simplicity.grokking.first_steps import reached
+from lab.papers.simplicity import first_steps
+from lab.papers.simplicity.first_steps import reached
+from lab.papers.simplicity.grokking import speeds
+from lab.papers.simplicity.grokking import steps as first
 from lab.papers.simplicity.settings import ADDITION, LEARNED, RELU, grokking
+from lab.papers.simplicity.sines import SEARCHES, VERSIONS, sines
 from lab.plots.caption import reading
 from lab.probes.wave import wave
 from lab.run import Run
@@ -171,11 +172,11 @@ def test_a_caption_says_never_of_what_no_run_reaches_and_which_side_of_a_bound_a
         return caption(pd.concat([relu.assign(method=RELU), learned.assign(method=LEARNED)]).assign(task="a+b mod 27"))
 
     sooner = learns.assign(accuracy=(2 * steps / 100).clip(max=1.0))
-    assert "never" not in said(captions.steps, learns, sooner) + said(captions.speeds, learns, sooner)
-    assert said(captions.steps, fails, fails).endswith(": never with either: a+b (mod 27).")
-    assert said(captions.speeds, fails, fails).endswith(": never with either on 1 operation.")
-    assert said(captions.speeds, fails, sooner).endswith("2.1 at least (ReLU never).")  # 100 steps over 47.5
-    assert said(captions.speeds, sooner, fails).endswith("0.5 at most (learned never).")
+    assert "never" not in said(first, learns, sooner) + said(speeds, learns, sooner)
+    assert said(first, fails, fails).endswith(": never with either: a+b (mod 27).")
+    assert said(speeds, fails, fails).endswith(": never with either on 1 operation.")
+    assert said(speeds, fails, sooner).endswith("2.1 at least (ReLU never).")  # 100 steps over 47.5
+    assert said(speeds, sooner, fails).endswith("0.5 at most (learned never).")
 
 
 def test_searches_of_a_version_share_no_restart_and_are_used_with_the_same_care():
@@ -190,7 +191,7 @@ def test_searches_of_a_version_share_no_restart_and_are_used_with_the_same_care(
 
 
 def test_functions_of_several_searches_are_those_of_each_and_are_drawn_apart(monkeypatch, tmp_path):
-    monkeypatch.setitem(grokking_entries.SEARCHES, "smoke", 2)
+    monkeypatch.setitem(SEARCHES, "smoke", 2)
     name, store = "simplicity/fig12", Store()
     one = figure(name, "smoke", progress=False)
     functions, runs = one.extras["functions"], planned(name)
@@ -204,7 +205,7 @@ def test_functions_of_several_searches_are_those_of_each_and_are_drawn_apart(mon
         chosen = rows[rows["chosen"]]
         assert set(rows["restart"]) == set(range(len(found.results))) and set(chosen["restart"]) == {found.winner}
         assert chosen["value"].to_numpy() == pytest.approx(found.spline.values.numpy().ravel(), abs=1e-5)
-    waves = claims.sines(functions)
+    waves = sines(functions)
     assert len(waves) == 2 * len(VERSIONS) == sum(trace.name == "learned φ" for trace in one.plot.data)
     assert f"{(waves['explained'] > waves['noise']).sum()} of 8 functions" in one.summary
     one.write(tmp_path, images=False, page=False)
@@ -248,9 +249,9 @@ def test_first_steps_are_those_of_the_stored_curves(made, monkeypatch):
     table, reachable = made["simplicity/fig13"].table, 0.03
     assert table["step"].isna().all(), "nothing is learned at this scale"
     assert {trace.name for trace in made["simplicity/fig13"].plot.data if len(trace.x)} >= {"ReLU, never"}
-    monkeypatch.setattr(grokking_entries, "LEVEL", reachable)
+    monkeypatch.setattr(first_steps, "LEVEL", reachable)
     runs = [(labels, Run(spec, Store())) for labels, spec in planned("simplicity/fig13")]
-    found = grokking_entries.steps_to_level(runs)
+    found = first_steps.steps_to_level(runs)
     assert found["step"].notna().any()
     for (_, run), row in zip(runs, found.itertuples(), strict=True):
         curve = run.accuracy_on("test")

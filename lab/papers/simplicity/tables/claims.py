@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 ALMOST_ALL = 80.0  # % of cases, at least
 # % of the gap between ReLU and trees that may be left where it is eliminated, and with which it is not; as of a delay
-# (`lab.papers.simplicity.grokking.claims`).
+# (`lab.papers.simplicity.grokking`).
 ELIMINATED, LEFT = 10.0, 20.0
 PAPER_TABLES, LEAST_TABLES = 16, 5  # of three, an interval says next to nothing of the others
 

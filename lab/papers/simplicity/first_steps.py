@@ -1,0 +1,268 @@
+"""The first step at which networks on binary operations solve their task, and Figure 13 of the simplicity paper: how it
+depends on the training data and on the width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from lab import estimates
+from lab.papers.claims import Claim, Verdict, all_of, any_of
+from lab.papers.entry import Entry, Planned
+from lab.papers.runs import POINTS, ratio_of_steps, steps_to
+from lab.papers.simplicity.origin import of_operations
+from lab.papers.simplicity.settings import (
+    ADDITION,
+    FLOOR,
+    FRACTIONS,
+    LEARNED,
+    LEVEL,
+    METHODS,
+    RELU,
+    WIDTHS,
+    grokking,
+    prolonged,
+)
+from lab.papers.tables import alive, per_run
+from lab.plots import go
+from lab.plots.caption import counted, set_reading
+from lab.plots.lines import line, points
+from lab.plots.panels import grid
+from lab.plots.style import GREY, INK, METHOD_SYMBOLS, colour, method_title
+from lab.run import Run
+from lab.scale import model_scale
+from lab.spec import replace
+from lab.statistics import half_width
+
+PERCENT = f"{100 * LEVEL:.0f} %"
+FEWEST = 3  # runs that an interval is told of: that of two is wider than any axis
+
+
+def curves(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+    """One row per run and evaluation: task, method, seed, step, accuracy (test), accuracy_train, diverged."""
+    parts = [
+        pd.DataFrame(
+            labels
+            | {"seed": run.spec.seed, "step": run.steps, "accuracy": run.accuracy_on("test")}
+            | {"accuracy_train": run.accuracy_on("train"), "diverged": bool(run.diverged)}
+        )
+        for labels, run in runs
+    ]
+    return pd.concat(parts, ignore_index=True).round({"accuracy": 5, "accuracy_train": 5})
+
+
+def steps_to_level(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+    """One row a run: task, fraction, width, method, seed, step (the first with `LEVEL` test accuracy, on straight lines
+    between evaluations; NaN where there is none), accuracy (test, at the end), last (step), diverged."""
+
+    def measure(run: Run) -> dict:
+        curve = curves([({}, run)])
+        step = steps_to(curve, LEVEL).replace(np.inf, np.nan).iloc[0]
+        return {"step": float(step), "accuracy": float(curve["accuracy"].iloc[-1]), "last": int(run.steps[-1])}
+
+    return per_run(runs, measure).round({"step": 2})
+
+
+def reached(rows: pd.DataFrame) -> str:
+    """The mean step at which runs of one kind reach `LEVEL` on test rows, its interval, and how many of them do.
+
+    >>> reached(pd.DataFrame({"seed": [0, 0, 1, 1], "step": [10, 20, 10, 20], "accuracy": [0.0, 1.0, 0.0, 0.5]}))
+    '20 (1 of 2)'
+    """
+    steps = steps_to(rows, LEVEL)
+    first = estimates.finite(steps)
+    if not len(first):
+        return f"never (0 of {len(steps)})"
+    half = half_width(first) if len(first) >= FEWEST else np.nan
+    interval = "" if np.isnan(half) else f" ± {half:,.0f}"
+    share = "" if len(first) == len(steps) else f" ({len(first)} of {len(steps)})"
+    return f"{first.mean():,.0f}{interval}{share}"
+
+
+def plan(scale: str, seeds: int) -> list[Planned]:
+    """Fractions of the table at the width of Figure 11, each with a search of its own, which so never sees its test
+    split; and widths at the fraction of Figure 11, with that figure's function."""
+    like, standard, planned = model_scale(scale), prolonged(scale).model.width, []
+    for fraction in FRACTIONS[like]:
+        for width in WIDTHS[like]:
+            if fraction != ADDITION.fraction and width != standard:
+                continue
+            base = prolonged(scale, replace(ADDITION, fraction=fraction))
+            base = replace(base, model=replace(base.model, width=width))
+            labels = {"task": ADDITION.name, "fraction": fraction, "width": width}
+            planned += [(labels | {"method": method}, run) for method in METHODS for run in base.runs(method, seeds)]
+    return planned
+
+
+def _cells(table: pd.DataFrame) -> dict[str, dict[str, pd.DataFrame]]:
+    """Rows by setting in words, then by method; runs that diverged are left out."""
+    cells = {}
+    for (fraction, width), rows in table.groupby(["fraction", "width"], sort=False):
+        known = alive(rows[rows["accuracy"].notna()])
+        cells[f"{100 * fraction:.0f} %, width {width}"] = {name: known[known["method"] == name] for name in METHODS}
+    return cells
+
+
+def _ends(table: pd.DataFrame, method: str) -> dict[str, pd.Series]:
+    """Accuracy at the end, in percent, of the runs that had reached `LEVEL`, by setting that has such."""
+    rows = {case: kinds[method] for case, kinds in _cells(table).items()}
+    ends = {case: 100 * one.loc[one["step"].notna(), "accuracy"] for case, one in rows.items()}
+    return {case: one for case, one in ends.items() if len(one)}
+
+
+def _sooner_everywhere(table: pd.DataFrame) -> Verdict:
+    """At every fraction and width where either method gets there: ratio of first steps; a run that does not counts with
+    its last step."""
+    verdicts, last = [], float(table["last"].max())
+    for case, rows in _cells(table).items():
+        slow, fast = (rows[method]["step"].fillna(np.inf) for method in METHODS)
+        verdicts.append(ratio_of_steps(slow, fast, last, LEVEL, above=1.0, case=case))
+    return all_of([verdict for verdict in verdicts if not verdict.reason] or verdicts)
+
+
+def _some_overfit(table: pd.DataFrame) -> Verdict:
+    """Accuracy at the end, of runs with learned functions that had reached `LEVEL`, in one setting at least."""
+    declines = {
+        case: estimates.mean(100 * LEVEL - ends, covers="seeds, of one search")
+        for case, ends in _ends(table, LEARNED).items()
+    }
+    return any_of(Verdict(decline, above=0.0, unit=POINTS, case=case) for case, decline in declines.items())
+
+
+def _keeps(table: pd.DataFrame) -> Verdict:
+    """Accuracy at the end of runs with ReLU that had reached `LEVEL`, in every setting."""
+    means = {case: estimates.mean(ends).cut(0.0, 100.0) for case, ends in _ends(table, RELU).items()}
+    return all_of(Verdict(mean, above=100 * FLOOR, unit="%", case=case) for case, mean in means.items())
+
+
+FIG13 = (
+    Claim(
+        "variety",
+        "Models with learned activations converge faster across settings (where any converges)",
+        _sooner_everywhere,
+    ),
+    Claim("overfit", "Some models with learned activations end up overfitting with prolonged training", _some_overfit),
+    Claim("keep", "ReLU networks that generalize keep a high accuracy (90 % after prolonged training)", _keeps),
+)
+
+
+def fig13(table: pd.DataFrame) -> go.Figure:
+    """Left: first steps by fraction of the table; right: by width. One point a run, the mean as a line.
+
+    table: task, fraction, width, method, seed, step (NaN: never), accuracy, last, diverged.
+    """
+    figure = grid(["training data", "width"], 2, height=240, top=64, left=72, horizontal=70)
+    common = {name: table.groupby(name)["seed"].size().idxmax() for name in ("fraction", "width")}
+    top = float(table["last"].max())
+    for column, (name, other) in enumerate((("fraction", "width"), ("width", "fraction")), 1):
+        part = table[table[other] == common[other]]
+        part = part.assign(x=100 * part[name] if name == "fraction" else part[name])
+        for method in METHODS:
+            _draw(figure, part[part["method"] == method], method, top, (1, column))
+        figure.update_xaxes(tickvals=sorted(part["x"].unique()), row=1, col=column)
+    below = table["step"].notna() & (table["accuracy"] < FLOOR)
+    symbol = METHOD_SYMBOLS[next(iter(table.loc[below, "method"]), RELU)]
+    if table["step"].isna().any():
+        points(figure, [None], [None], INK, size=8, symbol="x-thin-open", name="not by the last step", hoverinfo="skip")
+    if below.any():
+        name = f"open: ends below {100 * FLOOR:.0f} %"
+        points(figure, [None], [None], INK, size=8, symbol=f"{symbol}-open", name=name, hoverinfo="skip")
+    figure.add_hline(y=top, line={"color": GREY, "dash": "dot", "width": 1})
+    lowest = np.nanmin([top, table["step"].min()])
+    ticks = [digit * 10**power for power in range(7) for digit in (1, 3)]
+    figure.update_yaxes(type="log", range=np.log10([0.6 * lowest, 3 * top]), tickvals=ticks, tickformat=",")
+    figure.update_xaxes(title_text="table that is not the test split (%)", col=1)
+    figure.update_xaxes(title_text="width (hidden units)", col=2)
+    figure.update_yaxes(title_text=f"first step with {PERCENT} (log scale)", col=1)
+    set_reading(
+        figure,
+        f"One point a run; the line is their mean, where all get there. Left: width {common['width']};"
+        f" right: {100 * common['fraction']:.0f} % of the table. Above the dotted line, the last step (×): runs"
+        f" that never get there. Hollow: runs that get there and end below {100 * FLOOR:.0f} %.",
+    )
+    return figure
+
+
+def _draw(figure: go.Figure, rows: pd.DataFrame, method: str, top: float, at: tuple[int, int]) -> None:
+    """The runs of one method in a panel, their mean, and above the last step (`top`) those that never get there."""
+    ink = colour(method)
+    look: dict[str, Any] = {"legendgroup": method, "hovertemplate": "%{x}: step %{y:,.0f}"}
+    mean = rows.groupby("x")["step"].agg(lambda steps: steps.mean(skipna=False))
+    line(figure, mean.index, mean, ink, at, 2.4, name=method_title(method), showlegend=at == (1, 1), **look)
+    look["showlegend"] = False
+    symbols = [METHOD_SYMBOLS[method] + ("" if end >= FLOOR else "-open") for end in rows["accuracy"]]
+    points(figure, rows["x"], rows["step"], ink, at, 8, symbols, name=f"{method}, one run", **look)
+    never = rows.loc[rows["step"].isna(), "x"]
+    heights = [(1.4 if method == RELU else 2) * top] * len(never)  # so that one does not hide the other
+    look["hovertemplate"] = "%{x}: not by the last step"
+    points(figure, never, heights, ink, at, 8, "x-thin-open", name=f"{method}, never", **look)
+
+
+def _summary(table: pd.DataFrame) -> str:
+    """Mean first step by setting: ReLU, learned."""
+    words = []
+    for (fraction, width), rows in table.groupby(["fraction", "width"], sort=False):
+        means = rows.groupby("method")["step"].mean().reindex(METHODS)
+        text = " and ".join("never" if np.isnan(mean) else f"{mean:,.0f}" for mean in means)
+        words.append(f"{100 * fraction:.0f} %, {width}: {text}")
+    return f"First step with {PERCENT}, {RELU} and {LEARNED}, by share of the table and width: {'; '.join(words)}."
+
+
+def _numbers(table: pd.DataFrame) -> str:
+    """How many runs get there, by setting and method, and those that end far below."""
+    words = []
+    for (fraction, width), rows in table.groupby(["fraction", "width"], sort=False):
+        first = {method: rows.loc[rows["method"] == method, "step"] for method in METHODS}
+        text = ", ".join(f"{method} {one.notna().sum()} of {len(one)}" for method, one in first.items())
+        words.append(f"{100 * fraction:.0f} % of the table, width {width}: {text}")
+    fallen = table[table["step"].notna() & (table["accuracy"] < FLOOR)]
+    later = [
+        f"{counted(len(rows), 'run')} with {method}, width {width}, at"
+        f" {100 * rows['accuracy'].min():.0f} to {100 * rows['accuracy'].max():.0f} %"
+        for (method, width), rows in fallen.groupby(["method", "width"], sort=False)
+    ]
+    return (
+        f"First steps are means over the seeds that reach {PERCENT}: {'; '.join(words)}. Runs end at step"
+        f" {table['last'].max():,}{'; later far below it again: ' if later else ''}{', '.join(later)}."
+    )
+
+
+def spare(scale: str) -> list[str]:
+    """A note on the rows that are in no split that counts."""
+    share = 100 * grokking(scale).task.held_out
+    return [f"{share:.0f} % of what is not the test split is kept aside, and nothing is decided on it"]
+
+
+def _notes(scale: str) -> list[str]:
+    axes = (
+        f"runs have {prolonged(scale).recipe.steps:,} steps, and some with ReLU never get there, where the paper's axes"
+        " end at 10,000 and 7,000: this hangs on the size of initial weights, a guess"
+    )
+    return [*spare(scale), axes]
+
+
+ENTRIES = (
+    Entry(
+        "simplicity/fig13",
+        "3.5",
+        "Steps to 95 % by training data and width",
+        "Addition modulo 27: the first step with 95 % test accuracy, against the share of the table that is not the"
+        " test split (a function is learned for each) and against width (the function of Figure 11)",
+        "models with learned activations converge faster across a variety of settings",
+        plan=plan,
+        measure=steps_to_level,
+        plot=fig13,
+        tasks=(ADDITION.name,),
+        origin=of_operations(lambda scale: [ADDITION], setting=prolonged),
+        seeds={"smoke": 2, "laptop": 3, "overnight": 3, "paper": 3},
+        summary=_summary,
+        numbers=_numbers,
+        notes=_notes,
+        claims=FIG13,
+        minutes={"smoke": 0.3, "laptop": 15, "overnight": 30, "paper": 480},
+    ),
+)

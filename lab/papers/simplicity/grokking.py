@@ -1,0 +1,286 @@
+"""Section 3.5 of the simplicity paper: do networks generalize late because of their non-linearity? (Figures 11 and 28)
+
+They share the runs on addition modulo 27 with Figures 12 and 13.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from lab import estimates
+from lab.papers.claims import Claim, Verdict, absent, all_of, on_every_reading
+from lab.papers.entry import Entry, Planned
+from lab.papers.runs import POINTS, compare_one, gains, per_seed, speed_up, steps_to
+from lab.papers.simplicity.first_steps import FEWEST, PERCENT, curves, reached, spare
+from lab.papers.simplicity.origin import of_operations
+from lab.papers.simplicity.settings import ADDITION, LEARNED, LEVEL, METHODS, OPERATIONS, RELU, SEEDS, grokking
+from lab.papers.simplicity.sines import FASTER, FUNCTION, diverged_words, draw_function, draw_restarts, functions
+from lab.plots import go
+from lab.plots.caption import counted, set_reading
+from lab.plots.lines import line
+from lab.plots.operation_table import operation_title as title
+from lab.plots.panels import FULL, above, grid, place
+from lab.plots.style import ORANGE, SIZE, colour, faded, method_title
+from lab.tasks import Operation
+from lab.tasks.operation import ALL
+
+ABOUT, BELOW = 7.0, 5.0  # times, from which on something is "about ten times" faster, and below which it is not
+ALMOST_ALL = 8  # of so many operations one may be an exception
+ELIMINATED, LEFT = 10.0, 20.0  # % of ReLU's delay, below which it is "essentially eliminated", and above which not
+CONVERGED = {"to 95 %": 0.95, "to 99 %": 0.99, "to 100 %": 1.0}  # the paper does not say which of Figure 11
+
+
+def plan(scale: str, seeds: int, tasks: Sequence[Operation] = (ADDITION,)) -> list[Planned]:
+    """Runs with ReLU and with the learned function on each task."""
+    return [
+        ({"task": task.name, "method": method}, spec)
+        for task in tasks
+        for method in METHODS
+        for spec in grokking(scale, task).runs(method, seeds)
+    ]
+
+
+def faster(table: pd.DataFrame, level: float = LEVEL, **claimed) -> Verdict:
+    """How many times fewer steps models with the learned function need to a test accuracy than with ReLU; of several
+    tasks the one that speaks most against the claim."""
+    verdicts = []
+    for task, rows in table.groupby("task", sort=False):
+        slow, fast = (rows[rows["method"] == method] for method in METHODS)
+        verdicts.append(speed_up(slow, fast, level, case=task, **claimed))
+    return all_of(verdicts)
+
+
+def _about_ten_times(table: pd.DataFrame) -> Verdict:
+    """At every level of accuracy: a run with ReLU that never gets there counts with its last step, which makes it look
+    faster than it is."""
+    return on_every_reading(
+        {name: faster(table, level, above=ABOUT, refuted_below=BELOW) for name, level in CONVERGED.items()}
+    )
+
+
+def delays(rows: pd.DataFrame, level: float = LEVEL) -> pd.Series:
+    """For each seed of one kind of runs: steps from an accuracy in training to it in testing. Until the last step,
+    where the second is not reached; NaN where the first is not, or where the run diverged."""
+    train, test = (steps_to(rows, level, name) for name in ("accuracy_train", "accuracy"))
+    return (test.clip(upper=rows["step"].max()) - train).where(train < float("inf"))
+
+
+def _left_of_delay(table: pd.DataFrame, level: float) -> Verdict:
+    """What is left of ReLU's delay with the learned function."""
+    known = {method: estimates.finite(delays(table[table["method"] == method], level)) for method in METHODS}
+    if not all(map(len, known.values())):
+        return absent(f"hardly a run reaches {100 * level:g} % in training")
+    logs = {method: np.log(one.clip(1)) for method, one in known.items()}  # a delay of no step counts as one step
+    left = compare_one(logs, LEARNED, RELU).exp().scaled(100)
+    return Verdict(left, below=ELIMINATED, refuted_above=LEFT, unit="% of ReLU's delay")
+
+
+def _no_delay(table: pd.DataFrame) -> Verdict:
+    """At every level of accuracy."""
+    return on_every_reading({name: _left_of_delay(table, level) for name, level in CONVERGED.items()})
+
+
+def _better_on_almost_all(table: pd.DataFrame) -> Verdict:
+    """Mean test accuracy over training, learned minus ReLU; on every operation but the worst one in `ALMOST_ALL`."""
+    means = per_seed(table, ["task", "method"])
+    pairs = {task: ((task, LEARNED), (task, RELU)) for task in table["task"].unique()}
+    verdicts = sorted(gains(means, pairs, above=0.0, unit=POINTS), key=lambda one: one.effect)
+    return all_of(verdicts[len(verdicts) // ALMOST_ALL :])
+
+
+_SIZE = "the size of the initial weights as an axis, and the accuracy that counts: the paper prints neither"
+FIG11 = (  # faster at all, and a shorter delay, are claims of Figure 13, whose settings have this one among them
+    Claim(
+        "ten-times",
+        "Our model converges ~10 times faster than ReLUs (at least 5 to 7)",
+        _about_ten_times,
+        decides=_SIZE,
+        hours=1.5,
+    ),
+    Claim(
+        "eliminated",
+        "Learned functions essentially eliminate grokking (10 to 20 % of ReLU's delay at most)",
+        _no_delay,
+        decides=_SIZE,
+        hours=1.5,
+    ),
+)
+FIG28 = (
+    Claim(
+        "operations",
+        "In almost all cases (7 of 8), learned activations converge faster or to a higher accuracy",
+        _better_on_almost_all,
+        decides="scale overnight, which has six seeds",
+        hours=0.5,
+    ),
+)
+
+
+def fig11(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
+    """Top: accuracy over training, ReLU and learned. Bottom: the learned function; all restarts of its search.
+
+    table: task, method, seed, step, accuracy, accuracy_train, diverged. functions: as of `sines.functions`.
+    """
+    heads = [*map(method_title, METHODS), "the function", "all restarts"]
+    figure = grid(heads, 2, height=190, gap=74, top=78, second_y=True)
+    for number, method in enumerate(METHODS):
+        _draw_runs(figure, table[table["method"] == method], method, place(number, 2))
+    draw_function(figure, functions, (2, 1), legend=True)
+    draw_restarts(figure, functions, (2, 2))
+    figure.update_xaxes(title_text="training step (log scale)", row=1)
+    figure.update_yaxes(title_text="accuracy (%)", row=1, col=1, secondary_y=False)
+    figure.update_xaxes(title_text="input x", row=2)
+    figure.update_yaxes(title_text="φ(x)", row=2, col=1, secondary_y=False)
+    set_reading(
+        figure,
+        f"Thin: one run a seed. Thick: mean over seeds. Above the curves: mean step at which test accuracy reaches"
+        f" {PERCENT}, ± its 95 % confidence interval (Student's t), of the seeds that get there.",
+        FUNCTION,
+        FASTER,
+        "All restarts: those not chosen are grey; above, the accuracy on validation rows (val), which decided.",
+        diverged_words(table),
+    )
+    return figure
+
+
+def fig28(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
+    """One row an operation: ReLU, the learned function, and its shape. Arguments: as of `fig11`."""
+    tasks = list(table["task"].unique())
+    figure = grid([""] * (3 * len(tasks)), 3, height=104, gap=78, top=100, horizontal=34, second_y=True)
+    for row, task in enumerate(tasks, 1):
+        rows = table[table["task"] == task]
+        for column, method in enumerate(METHODS, 1):
+            _draw_runs(figure, rows[rows["method"] == method], method, (row, column), legend=row == 1)
+        draw_function(figure, functions[functions["task"] == task], (row, 3), legend=row == 1)
+        above(figure, f"<b>{title(task)}</b>", row, 1)
+        figure.layout.annotations[-1].update(yshift=19)
+        for column, head in enumerate(METHODS, 1):
+            above(figure, head, row, column, size=SIZE - 1)
+        figure.update_yaxes(title_text="accuracy (%)", tickvals=(0, 50, 100), row=row, col=1, secondary_y=False)
+    heading = {"x": 0, "xanchor": "left", "yanchor": "bottom", "yshift": 3, "font_size": SIZE - 2}
+    figure.update_annotations(selector={"name": "wave"}, **heading)  # in a low panel it would stand on the curve
+    for column, name in enumerate(("training step (log)", "training step (log)", "input x"), 1):
+        figure.update_xaxes(title_text=name, row=len(tasks), col=column)
+    set_reading(
+        figure,
+        f"Thin: one run a seed. Thick: mean over seeds. Above the curves: mean first step with {PERCENT} test accuracy,"
+        " ± its 95 % confidence interval (Student's t), of the seeds that get there.",
+        FUNCTION,
+        FASTER,
+        diverged_words(table),
+    )
+    return figure
+
+
+def _draw_runs(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int, int], legend: bool = True) -> None:
+    """Curves of one method, training below test."""
+    kinds = {
+        "accuracy_train": ("training", ORANGE, "dash"),
+        "accuracy": (f"test, {method_title(method)}", colour(method), "solid"),
+    }
+    for column, (name, ink, dash) in kinds.items():
+        runs, hover = 100 * rows.pivot(index="step", columns="seed", values=column), "step %{x}: %{y:.1f} %"
+        look: dict[str, Any] = {"legendgroup": name, "secondary_y": False, "showlegend": False, "hovertemplate": hover}
+        for seed in runs:
+            line(figure, runs.index, runs[seed], faded(ink, 0.35), at, 1, name=f"{name}, seed {seed}", **look)
+        look |= {"showlegend": legend and (column == "accuracy" or method == RELU), "hovertemplate": f"{hover} (mean)"}
+        line(figure, runs.index, runs.mean(axis=1), ink, at, 2.4, dash, name=name, **look)
+    above(figure, f"{PERCENT}: {reached(rows)}", *at, side="right", size=SIZE - 1)
+    figure.update_xaxes(type="log", dtick=1, minor={"ticks": "outside"}, row=at[0], col=at[1])
+    figure.update_yaxes(range=FULL, row=at[0], col=at[1], secondary_y=False)
+
+
+def steps(table: pd.DataFrame) -> str:
+    """Steps to `LEVEL` by task and method, and their ratio with its interval."""
+    words, unreached = [], []
+    for task, rows in table.groupby("task", sort=False):
+        if not any(_gets_there(rows).values()):
+            unreached.append(title(task))
+            continue
+        relu, learned = (reached(rows[rows["method"] == method]) for method in METHODS)
+        times = f", {_times(rows)} times as fast" if faster(rows).effect > 0 else ""
+        words.append(f"{title(task)} {learned} and {relu}{times}")
+    if unreached:
+        words.append(f"never with either: {', '.join(unreached)}")
+    return f"Step with {PERCENT} test accuracy, learned function and {RELU}: {'; '.join(words)}."
+
+
+def speeds(table: pd.DataFrame) -> str:
+    """How many times faster the learned function is, by task, and how many tasks no run learns."""
+    words, unreached = [], 0
+    for task, rows in table.groupby("task", sort=False):
+        known = _gets_there(rows)
+        if not any(known.values()):
+            unreached += 1
+            continue
+        never = "" if known[RELU] else f" at least ({RELU} never)"
+        never += "" if known[LEARNED] else " at most (learned never)"
+        words.append(f"{title(task)} {_times(rows)}{never}")
+    words += [f"never with either on {counted(unreached, 'operation')}"] if unreached else []
+    return f"Times as fast to {PERCENT} test accuracy with the learned function: {'; '.join(words)}."
+
+
+def _gets_there(rows: pd.DataFrame) -> dict[str, bool]:
+    """Whether a run of each method reaches `LEVEL` on test rows."""
+    kinds = {method: rows[rows["method"] == method] for method in METHODS}
+    return {method: bool(np.isfinite(steps_to(runs, LEVEL)).any()) for method, runs in kinds.items()}
+
+
+def _times(rows: pd.DataFrame) -> str:
+    ratio = faster(rows)
+    interval = f" [{ratio.low:.1f}, {ratio.high:.1f}]" if rows["seed"].nunique() >= FEWEST else ""
+    return f"{ratio.effect:.1f}{interval}"
+
+
+def _left_out(scale: str) -> list[str]:
+    names = [title(task.name) for task in ALL if task not in OPERATIONS[scale]]
+    left_out = [f"left out: {', '.join(names)}"] if names else []
+    guess = "the paper's text names nine of its 22 operations; the others are guessed (lab.tasks.operation)"
+    return [*spare(scale), *left_out, guess]
+
+
+_SHARED: dict[str, Any] = {"measure": curves, "functions": functions}
+ENTRIES = (
+    Entry(
+        "simplicity/fig11",
+        "3.5",
+        "Grokking with ReLU and with a learned function",
+        "Addition modulo 27, networks with one hidden layer: training and test accuracy against training step,"
+        " with ReLU and with the function learned for the task; below, that function, and what all"
+        " restarts of the search found",
+        "learned functions essentially eliminate grokking; about ten times faster than ReLU",
+        plan=plan,
+        plot=fig11,
+        tasks=(ADDITION.name,),
+        seeds=SEEDS,
+        origin=of_operations(lambda scale: [ADDITION]),
+        summary=steps,
+        notes=spare,
+        claims=FIG11,
+        minutes={"smoke": 0.1, "laptop": 4, "overnight": 6, "paper": 90},
+        **_SHARED,
+    ),
+    Entry(
+        "simplicity/fig28",
+        "E.6",
+        "Grokking on all operations",
+        "Training and test accuracy against training step on each operation, with ReLU and with the function learned"
+        " for it; on the right, that function",
+        "in almost all cases learned functions converge faster or to a higher test accuracy than ReLU",
+        plan=lambda scale, seeds: plan(scale, seeds, OPERATIONS[scale]),
+        plot=fig28,
+        tasks=tuple(task.name for task in ALL),
+        seeds={"smoke": 1, "laptop": 2, "overnight": 6, "paper": 3},
+        origin=of_operations(OPERATIONS.__getitem__),
+        summary=speeds,
+        numbers=steps,
+        notes=_left_out,
+        claims=FIG28,
+        minutes={"smoke": 0.3, "laptop": 20, "overnight": 30, "paper": 3_000},
+        **_SHARED,
+    ),
+)

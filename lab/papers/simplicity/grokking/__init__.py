@@ -1,1 +1,0 @@
-"""Modular operations: how long generalization comes after memorization (Section 3.5)."""

@@ -11,12 +11,13 @@ import pandas as pd
 from lab.plots import go
 from lab.plots.style import METHOD_SYMBOLS, colour, faded, method_title
 
+Numbers = Sequence | np.ndarray
 Panel = tuple[int | None, int | None]  # row and column, from 1; None in a figure of one panel
 ALONE: Panel = (None, None)
 
 
 def line(
-    figure: go.Figure, x: Sequence, y: Sequence, ink: str, at: Panel = ALONE, width: float = 2, dash: str = "", **trace
+    figure: go.Figure, x: Numbers, y: Numbers, ink: str, at: Panel = ALONE, width: float = 2, dash: str = "", **trace
 ) -> None:
     """Draw a line. trace: further settings of Plotly's scatter, such as name or hovertemplate."""
     stroke = {"color": ink, "width": width} | ({"dash": dash} if dash else {})
@@ -25,8 +26,8 @@ def line(
 
 def points(
     figure: go.Figure,
-    x: Sequence,
-    y: Sequence,
+    x: Numbers,
+    y: Numbers,
     ink: str,
     at: Panel = ALONE,
     size: float = 7,
@@ -40,8 +41,8 @@ def points(
 
 def method_line(
     figure: go.Figure,
-    x: Sequence,
-    y: Sequence,
+    x: Numbers,
+    y: Numbers,
     method: str,
     at: Panel = ALONE,
     width: float = 2,
@@ -66,7 +67,7 @@ def named(figure: go.Figure, group: str) -> bool:
     return any(trace.legendgroup == group and trace.showlegend is not False for trace in figure.data)
 
 
-def whiskers(half: Sequence, width: float = 4, thickness: float = 1.2) -> dict:
+def whiskers(half: Numbers, width: float = 4, thickness: float = 1.2) -> dict:
     """Whiskers of so many units to both sides: for `error_x` or `error_y`. width: of the caps, in px."""
     return {"array": half, "thickness": thickness, "width": width}
 

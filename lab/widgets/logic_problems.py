@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lab.papers.hypernetwork.logic_codes import figures as logic_codes
+from lab.papers.hypernetwork import logic_codes
 from lab.tasks.stream import Examples
 from lab.widgets.problems import CELL, TABLE, Problems
 

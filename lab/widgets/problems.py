@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from lab.models.hyper import method_of
-from lab.papers.hypernetwork.codes_tables import fresh
+from lab.papers.hypernetwork.codes import fresh
 from lab.plots.style import method_title
 from lab.run import Run
 from lab.tasks.stream import Examples

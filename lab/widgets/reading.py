@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lab.errors import ArgumentError, LabError
-from lab.papers.hypernetwork.codes_tables import SEED, SHUFFLES, embedding, same
+from lab.papers.hypernetwork.codes import SEED, SHUFFLES, embedding, same
 from lab.probes import codes_by_layer, contrast, decode
 from lab.probes.contrast import Contrast
 from lab.probes.decoding import Decoding

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lab.models.hyper import method_of
-from lab.papers.hypernetwork.settings import FIGURE_METHODS, SEEDS, of_task, sraven
-from lab.papers.hypernetwork.sraven.figures import PROBLEMS
+from lab.papers.hypernetwork.settings import FIGURE_METHODS, PROBLEMS, SEEDS, of_task, sraven
 from lab.plots.style import method_title
 from lab.run import Run
 from lab.scale import largest_first

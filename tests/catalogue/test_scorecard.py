@@ -16,7 +16,7 @@ from lab.errors import ArgumentError, LabError
 from lab.gallery.pages import claims_list
 from lab.papers.agreement import agreement, spearman
 from lab.papers.claims import ABSENT, FAILS, HOLDS, ON_STAND_IN, OPEN, UNDECIDED, WORDS
-from lab.papers.hypernetwork.printed import PAPER
+from lab.papers.hypernetwork.logic import PAPER
 from lab.papers.transformers.compatibility import matrix
 from tests.papers.activations.planted import scores
 from tests.papers.hypernetwork.planted import fractions, logic

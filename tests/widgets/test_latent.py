@@ -11,8 +11,8 @@ import torch
 import lab
 from lab import probes
 from lab.errors import ArgumentError, LabError
-from lab.papers.hypernetwork.codes_tables import SEED, SHUFFLES, fresh
-from lab.papers.hypernetwork.logic_codes import figures as logic_codes
+from lab.papers.hypernetwork import logic_codes
+from lab.papers.hypernetwork.codes import SEED, SHUFFLES, fresh
 from lab.spec import replace
 from lab.tasks.sraven import RULES
 from lab.widgets import latent

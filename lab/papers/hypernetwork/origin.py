@@ -3,10 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
 
 from lab.papers.hypernetwork import settings
-from lab.papers.hypernetwork.settings import HyperSetting
 from lab.papers.origin import Field, Origin
+
+TABLE_A3, CODE = "paper, Table A3", "reference code; the paper does not say"
+_ONE_POINT = "one learning rate, weight decay and warm-up for all methods; the paper picks them from a grid for each"
+# name → where a setting has it, and its source
+_TASKS = {
+    "logic": {
+        "variables": ("task.variables", TABLE_A3),
+        "terms": ("task.terms", TABLE_A3),
+        "length": ("task.length", TABLE_A3),
+        "held out": ("task.held_out", TABLE_A3),
+    },
+    "sraven": {
+        "features": ("task.features", TABLE_A3),
+        "values": ("task.values", TABLE_A3),
+        "held out": ("task.held_out", TABLE_A3),
+    },
+}
+_TRAINING = {
+    "layers": ("model.layers", TABLE_A3),
+    "heads": ("model.heads", TABLE_A3),
+    "width": ("model.width", TABLE_A3),
+    "key width": ("model.key_width", TABLE_A3),
+    "MLP width": ("model.mlp_width", TABLE_A3),
+    "steps": ("recipe.steps", CODE),
+    "batch": ("recipe.batch", TABLE_A3),
+    "betas": ("recipe.betas", CODE),
+    "examples an evaluation": ("recipe.examples", CODE),
+}
+_GRID = {  # name → the point of a setting, and the grid that the paper picks it from
+    "peak rate": ("recipe.rate", "rates"),
+    "weight decay": ("recipe.decay", "decays"),
+    "warm-up steps": ("recipe.warmup", "warmups"),
+}
 
 
 def origin(task: str, varied: Sequence[str] = ()) -> Origin:
@@ -34,56 +67,16 @@ def joined(parts: Callable[[str], Sequence[Origin]]) -> Origin:
 
 
 def _fields(task: str, scale: str) -> Iterator[Field]:
-    paper = _numbers(task, "paper")
-    for name, value in _numbers(task, scale).items():
-        theirs = paper[name]
-        source = "paper, Table A3" if name in _TABLE_A3 else "reference code; the paper does not say"
-        if isinstance(theirs, list) and value in theirs:  # the paper leaves the choice to the grid search
-            theirs, source = value, "paper, Table A3: one point of its grid"
-        other = "sweep on val at laptop scale" if name == "peak rate" and scale == "laptop" else ""
-        yield Field(name, value, theirs, source, other, task=task)
-
-
-def _numbers(task: str, scale: str) -> dict[str, object]:
-    setting: HyperSetting = getattr(settings, task)(scale)
-    model, recipe = setting.model, setting.recipe
-    attributes = {"variables": "variables", "terms": "terms", "length": "length", "held out": "held_out"}
-    if task == "sraven":
-        attributes = {"features": "features", "values": "values", "held out": "held_out"}
-    fields = {name: getattr(setting.task, field) for name, field in attributes.items()} | {
-        "layers": model.layers,
-        "heads": model.heads,
-        "width": model.width,
-        "key width": model.key_width,
-        "MLP width": model.mlp_width,
-        "steps": recipe.steps,
-        "batch": recipe.batch,
-        "betas": list(recipe.betas),
-        "examples an evaluation": recipe.examples,
-    }
-    if scale == "paper":
-        fields |= {"peak rate": list(setting.rates), "weight decay": list(setting.decays)}
-        fields["warm-up steps"] = list(setting.warmups)
-    else:
-        fields |= {"peak rate": recipe.rate, "weight decay": recipe.decay, "warm-up steps": recipe.warmup}
-    return fields
-
-
-_ONE_POINT = "one learning rate, weight decay and warm-up for all methods; the paper picks them from a grid for each"
-_TABLE_A3 = {
-    "layers",
-    "heads",
-    "width",
-    "key width",
-    "MLP width",
-    "batch",
-    "peak rate",
-    "weight decay",
-    "warm-up steps",
-    "variables",
-    "terms",
-    "length",
-    "held out",
-    "features",
-    "values",
-}
+    ours, theirs = (getattr(settings, task)(one) for one in (scale, "paper"))
+    for name, (where, source) in (_TASKS[task] | _TRAINING).items():
+        yield Field(name, attrgetter(where)(ours), attrgetter(where)(theirs), source, task=task)
+    for name, (where, grid) in _GRID.items():
+        value, choice = attrgetter(where)(ours), list(getattr(theirs, grid))
+        if scale == "paper":
+            yield Field(name, choice, choice, TABLE_A3, task=task)
+            continue
+        swept = "sweep on val at laptop scale" if name == "peak rate" and scale == "laptop" else ""
+        if value in choice:
+            yield Field(name, value, value, f"{TABLE_A3}: one point of its grid", swept, task=task)
+        else:
+            yield Field(name, value, choice, TABLE_A3, swept, task=task)

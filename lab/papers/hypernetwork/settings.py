@@ -21,7 +21,21 @@ FRACTIONS = (0.3, 0.5, 0.7)  # of the functions held out (Fig. 2C)
 # Tokens (Fig. 2C). On two cores the runs with 16 and 32 take about 30 minutes; those with 64 would take 35 more.
 LENGTHS = {"smoke": (8, 16), "laptop": (16, 32), "overnight": (32,), "paper": (16, 32, 64, 96)}
 READ, READ_HELD_OUT = 32, 0.7  # whose latent codes are looked at (Figure A2; the paper does not say for 2B and 2D)
+# SRAVEN's problems trained on (Fig. 4A); None: as many as the setting has. The paper's marks are 25 to 40 million.
+PROBLEMS = {
+    "smoke": (None,),
+    "laptop": (256_000, None),
+    "overnight": (1_280_000, None),
+    "paper": (20_000_000, 40_000_000),
+}
+# The fewer ones, of figures that vary something else. With 256,000, 4 layers and K = 2, its models are on the rise:
+# softmax had .15, .22 and .26 on `val` after so many of 768,000 (three seeds), and .08 to .12 after half of them. Tried
+# on `val` instead, softmax, seed 100: batches of 32 (.06 after 64,000 problems, in 2,000 steps: no faster in time), and
+# F = 5 values (.04 after 48,000 problems in batches of 64, which is chance).
+FEWER = {scale: numbers[:1] for scale, numbers in PROBLEMS.items()}
 SEEDS = {"smoke": 2, "laptop": 3, "overnight": 3, "paper": 3}
+ONE = dict.fromkeys(SCALES, 1)
+POINT = ["rate", "decay", "warmup"]  # of the grid that hyper-parameters are picked from
 
 
 @dataclass(frozen=True)
@@ -45,6 +59,16 @@ class HyperSetting:
         points = product(self.rates, self.decays, self.warmups)
         recipes = [replace(self.recipe, rate=rate, decay=decay, warmup=warmup) for rate, decay, warmup in points]
         return [replace(run, recipe=recipe) for recipe in recipes for run in self.runs(seeds)]
+
+    def planned(self, scale: str, seeds: int, **labels: object) -> list[tuple[dict, RunSpec]]:
+        """The runs of an entry with these labels and their point of the grid; at paper scale, of every point."""
+        specs = self.grid(seeds) if scale == "paper" else self.runs(seeds)
+        return [(labels | {name: getattr(spec.recipe, name) for name in POINT}, spec) for spec in specs]
+
+    @property
+    def problems(self) -> int:
+        """Examples that a run is trained on."""
+        return self.recipe.steps * self.recipe.batch
 
 
 def logic(

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from lab.papers.hypernetwork.counts.figures import PRINTED
+from lab.papers.hypernetwork.counts import PRINTED
 from lab.tasks.sraven import RULES
 
 NAMES = [

@@ -10,8 +10,8 @@ from lab.catalogue.build import figure
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
 from lab.errors import LabError
-from lab.papers.hypernetwork.codes_tables import converged, fresh
-from lab.papers.hypernetwork.logic_codes.figures import TERMS, plan, sample, which_terms
+from lab.papers.hypernetwork.codes import converged, decoded, fresh
+from lab.papers.hypernetwork.logic_codes import TERMS, plan, sample, which_terms, written
 from lab.papers.hypernetwork.settings import READ_HELD_OUT
 from lab.run import Run
 from lab.scale import SCALES
@@ -59,9 +59,6 @@ def test_decoders_are_tested_on_functions_that_no_training_saw(made):
 
 def test_a_decoder_of_a_model_that_writes_the_terms_into_its_scores_reads_them():
     """The whole way of figure 2B, with a model whose 12 heads say the term: F1 of 1, shuffled labels far below."""
-    from lab.papers.hypernetwork.codes_tables import decoded
-    from lab.papers.hypernetwork.logic_codes.figures import written
-
     run = runs_of("hypernetwork/fig2b")[0][1]
 
     class Planted(torch.nn.Module):

@@ -11,7 +11,7 @@ import torch
 from lab.catalogue.build import figure
 from lab.catalogue.listing import listing
 from lab.catalogue.provenance_file import as_json
-from lab.papers.hypernetwork.counts import figures
+from lab.papers.hypernetwork.counts import CODE
 from lab.plots.caption import reading
 from lab.store import Store
 from lab.tasks import Sraven
@@ -55,7 +55,7 @@ def test_the_estimate_counts_the_problems_that_it_looked_at(made):
     for row in table.itertuples():
         task = Sraven(values=row.values, held_out=0.0)
         panels = task.sample("train", 200, torch.Generator().manual_seed(0), seed=0).latents["panels"]
-        found = [bool(ambiguous(task, one[None], row.counting == figures.CODE)) for one in panels]
+        found = [bool(ambiguous(task, one[None], row.counting == CODE)) for one in panels]
         assert row.fraction == pytest.approx(sum(found) / 200)
         assert row.standard_error == pytest.approx((row.fraction * (1 - row.fraction) / 200) ** 0.5)
     assert table["paper"].dropna().tolist() == [0.0642, 0.0032, 0.0005]

@@ -13,9 +13,8 @@ from lab.catalogue.build import figure
 from lab.catalogue.listing import stored
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
-from lab.papers.hypernetwork.logic.figures import choose, finals, plan
-from lab.papers.hypernetwork.logic.plots import LOWEST
-from lab.papers.hypernetwork.printed import PAPER
+from lab.papers.hypernetwork.logic import LOWEST, PAPER, plan
+from lab.papers.hypernetwork.scores import choose, finals
 from lab.plots.caption import reading, true_minus
 from lab.run import Run
 from lab.scale import SCALES
@@ -140,7 +139,7 @@ def test_runs_that_diverged_are_holes_and_are_counted(made, name):
 
 def test_finals_read_stored_runs_only():
     """Of one run, as it stands in the store."""
-    (labels, spec), *_ = plan("smoke", 1, lengths=(8,), fractions=(0.5,), methods=("hyla",))
+    (labels, spec), *_ = plan("smoke", 1, lengths=(8,), fractions=(0.5,))
     run = Run(spec, Store())
     (row,) = finals([(labels, run)]).itertuples()
     assert row.r2_ood == run.score("r2", "ood")[-1] and row.chosen and not row.diverged

@@ -10,10 +10,9 @@ import pytest
 from lab.catalogue.build import figure
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
+from lab.papers.hypernetwork.scores import finals
 from lab.papers.hypernetwork.settings import FIGURE_METHODS
-from lab.papers.hypernetwork.sraven import figures as sraven_figures
-from lab.papers.hypernetwork.sraven import plots
-from lab.papers.hypernetwork.sraven_variations import figures as variations
+from lab.papers.hypernetwork.sraven import ACCURACY, accuracy, summary
 from lab.plots import embedding
 from lab.plots.caption import reading
 from lab.plots.style import method_title
@@ -131,13 +130,13 @@ def test_lines_are_means_of_what_was_chosen(made, name):
     names = set(map(method_title, FIGURE_METHODS))  # beside a line for what guessing gives
     marks = [trace.x[0] for trace in drawn.data if trace.name in names]
     assert len(set(marks)) == 3 and np.ptp(marks) < 0.1 * np.ptp(drawn.layout.xaxis.range), "beside each other"
-    assert "95 %" in reading(drawn) and drawn.layout.yaxis.title.text == plots.ACCURACY
+    assert "95 %" in reading(drawn) and drawn.layout.yaxis.title.text == ACCURACY
 
 
 def test_several_numbers_of_problems_are_a_panel_each(made):
     table = made["fig4b"].table
     more = table.assign(problems=10 * table["problems"], accuracy_ood=table["accuracy_ood"] + 0.1)
-    drawn = plots.accuracy(pd.concat([table, more], ignore_index=True), "layers")
+    drawn = accuracy(pd.concat([table, more], ignore_index=True), "layers")
     few, many = (trace for trace in drawn.data if trace.name == "HYLA")
     np.testing.assert_allclose(np.array(many.y) - few.y, 10)
     titles = [note.text for note in drawn.layout.annotations]
@@ -149,13 +148,13 @@ def test_diverged_runs_are_left_out_and_counted(made):
     lost = (table["method"] == "linear") & (table["heads"] == 1) & (table["seed"] == 0)
     table.loc[lost, ["accuracy_ood", "accuracy_test", "loss"]] = np.nan
     table.loc[lost, "diverged"] = True
-    drawn = plots.accuracy(table, "heads")
+    drawn = accuracy(table, "heads")
     assert "Diverged runs (left out of means): 1 of 12." in reading(drawn)
     (line,) = [trace for trace in drawn.data if trace.name == "linear attention"]
     (kept,) = table.loc[(table["method"] == "linear") & (table["heads"] == 1) & ~lost, "accuracy_ood"]
     assert line.y[0] == pytest.approx(100 * kept)
-    summary = variations.summary(table.assign(accuracy_ood=np.nan), "heads")
-    assert "–, –" in summary and "nan" not in summary
+    words = summary(table.assign(accuracy_ood=np.nan), "heads")
+    assert "–, –" in words and "nan" not in words
 
 
 def test_a_map_of_each_layer_in_its_own_panel():
@@ -178,13 +177,13 @@ def test_a_map_of_each_layer_in_its_own_panel():
 def test_the_deep_model_is_read_layer_by_layer(made):
     table, ((_, spec),) = made["figA7"].table, planned("hypernetwork/figA7")
     assert set(table["layer"]) == set(range(spec.model.layers)) and set(table["method"]) == {"softmax"}
-    problems = sraven_figures.scores([(labels, Run(run, Store())) for labels, run in planned("hypernetwork/figA7")])
+    problems = finals([(labels, Run(run, Store())) for labels, run in planned("hypernetwork/figA7")])
     assert problems["chosen"].all()
     last = table[(table["layer"] == spec.model.layers - 1) & (table["colouring"] == "rule")]
     other = figure("hypernetwork/figA6", "smoke", progress=False).table  # the same model: 4 layers are most here
     same = other[(other["method"] == "softmax") & (other["layer"] == 3) & (other["colouring"] == "rule")]
     np.testing.assert_array_equal(last[["x", "y", "label"]].to_numpy(), same[["x", "y", "label"]].to_numpy())
-    assert set(table["colouring"]) == set(sraven_figures.COLOURS)
+    assert set(table["colouring"]) == {"rule", "target"}
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,4 +1,4 @@
-"""Tables of what is read from latent codes, run by run and layer by layer: decoded labels, maps, similarities.
+"""What is read from latent codes, run by run and layer by layer: decoded labels, maps, similarities.
 
 Codes are those of the last token, a query, attending to itself (hypernetwork paper, Sections 3.2 and 4.4).
 """
@@ -6,19 +6,21 @@ Codes are those of the last token, a query, attending to itself (hypernetwork pa
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 import torch
 
 from lab.errors import LabError
+from lab.papers.claims import Verdict, all_of
+from lab.papers.hypernetwork.scores import paired, percent
+from lab.papers.runs import per_seed
+from lab.plots import embedding as maps
+from lab.plots.style import method_title
 from lab.probes import code_similarity, codes_by_layer, decode, embed
 from lab.probes.codes import Codes
 from lab.run import Run
 from lab.tasks.stream import Examples
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SEED = 0  # of the examples, of decoders and maps
 SHUFFLES = 10  # decoders that are trained on shuffled labels
@@ -26,7 +28,7 @@ SHUFFLES = 10  # decoders that are trained on shuffled labels
 MAPS = "the paper states no setting of its t-SNE: here perplexity 30, started from PCA; codes of one model, seed 0"
 Labelled = Sequence[tuple[dict, Run]]
 Sample = Callable[[Run, str, int], Examples]  # (run, split, number of examples)
-Colours = Mapping[str, Callable[[Examples], np.ndarray]]  # name → numbers, or labels as text
+Labels = Callable[[Examples], np.ndarray]  # numbers, or text
 
 
 def fresh(run: Run, split: str, count: int, **how) -> Examples:
@@ -49,12 +51,7 @@ def converged(runs: Labelled) -> Labelled:
 
 
 def decoded(
-    runs: Labelled,
-    count: int,
-    sample: Sample,
-    labels: Callable[[Examples], np.ndarray],
-    groups: str,
-    names: Callable[[int], str] | None = None,
+    runs: Labelled, count: int, sample: Sample, labels: Labels, groups: str, names: Callable[[int], str] | None = None
 ) -> pd.DataFrame:
     """Decoders trained on combinations that training saw, tested on unseen ones: one row a run and layer, with the
     accuracy; or, with `names` of classes, one a run, layer and class, with the F1. `count` examples of either kind.
@@ -62,40 +59,52 @@ def decoded(
     Columns: the run's labels, seed, layer (from 0), label, value, low, high, chance, shuffled (mean), all from 0 to 1.
     groups: the latent that tells combinations apart.
     """
-    import pandas as pd
-
     rows = []
     for run_labels, run in converged(runs):
         parts = [sample(run, split, count) for split in ("test", "ood")]
-        truth, group = (
-            np.concatenate([read(part) for part in parts])
-            for read in (labels, lambda part: part.latents[groups].numpy())
-        )
+        truth = np.concatenate([labels(part) for part in parts])
+        group = np.concatenate([part.latents[groups].numpy() for part in parts])
         train = np.arange(2 * count) < count
         for layer, codes in enumerate(zip(*(layers(run, part) for part in parts), strict=True)):
             both = np.concatenate([part.codes for part in codes])
             # one function in six has a term: a decoder that does not weigh classes alike would never say yes
             result = decode(both, truth, group, SEED, train=train, shuffles=SHUFFLES, balanced=True)
             score = result.f1 if names else result.accuracy
-            shuffled = score.shuffled.mean(0)
-            columns = (score.value, score.low, score.high, score.chance, shuffled)
-            for index, values in enumerate(zip(*(np.atleast_1d(column) for column in columns), strict=True)):
+            columns = (score.value, score.low, score.high, score.chance, score.shuffled.mean(0))
+            for index, values in enumerate(zip(*map(np.atleast_1d, columns), strict=True)):
                 row = dict(zip(("value", "low", "high", "chance", "shuffled"), map(float, values), strict=True))
                 label = {"label": names(result.classes[index])} if names else {}
                 rows.append(run_labels | {"seed": run.spec.seed, "layer": layer} | label | row)
     return pd.DataFrame(rows)
 
 
-def mapped(runs: Labelled, count: int, sample: Sample, colours: Colours, last: bool) -> pd.DataFrame:
+def by_layer(table: pd.DataFrame) -> str:
+    """Of a table of `decoded`, the mean of each layer by method, in percent, in words."""
+    words = []
+    for method, rows in table.groupby("method", sort=False):
+        means = rows.groupby("layer")["value"].mean()
+        words.append(f"{method_title(method)} {', '.join(map(percent, means))}")
+    return "; ".join(words)
+
+
+def decodable(table: pd.DataFrame) -> Verdict:
+    """In the last layer, the score above that of shuffled labels and of the best constant answer (yes to every term, or
+    the most frequent rule), for every method: what a run's decoder has to beat is the higher of the two."""
+    last = table[table["layer"] == table["layer"].max()]
+    trivial = last[["shuffled", "chance"]].groupby([last["method"], last["seed"]]).transform("mean").max(axis=1)
+    scores = per_seed(last.assign(above=last["value"] - trivial), "method", "above")
+    return all_of(paired({method: scores[method] for method in scores}, above=0.0))
+
+
+def mapped(
+    runs: Labelled, count: int, sample: Sample, colours: Mapping[str, Labels], last: bool = False
+) -> pd.DataFrame:
     """t-SNE of codes on unseen combinations, a row for each run, layer (`last`: of the last alone), colouring and
     example: method, layer, colouring, x, y, label or value, trustworthiness, embedding."""
-    import pandas as pd
-
     parts = []
     for run_labels, run in converged(runs):
         examples = sample(run, "ood", count)
-        by_layer = layers(run, examples)
-        for codes in by_layer[-1:] if last else by_layer:
+        for codes in layers(run, examples)[-1 if last else 0 :]:
             points, trust = embedding(codes.codes)
             part = {
                 "method": run_labels["method"],
@@ -110,8 +119,17 @@ def mapped(runs: Labelled, count: int, sample: Sample, colours: Colours, last: b
                 kind = {"label": shown, "value": np.nan} if shown.dtype.kind == "U" else {"label": None, "value": shown}
                 parts.append(pd.DataFrame(part | {"colouring": name} | kind).astype({"label": object, "value": float}))
     table = pd.concat([part.round({"x": 3, "y": 3, "value": 4}) for part in parts], ignore_index=True)
-    table["order"] = table["colouring"].map({name: number for number, name in enumerate(colours)})
-    return table.sort_values(["layer", "order"], kind="stable", ignore_index=True).drop(columns="order")
+    return _sorted(table, ["layer", "colouring"], colouring=list(colours))
+
+
+def _sorted(table: pd.DataFrame, columns: list[str], **orders: Sequence[str]) -> pd.DataFrame:
+    """Rows by columns, of which some have an order of their own."""
+
+    def place(column: pd.Series) -> pd.Series:
+        order = orders.get(column.name)
+        return column.map({label: number for number, label in enumerate(order)}) if order else column
+
+    return table.sort_values(columns, key=place, kind="stable", ignore_index=True)
 
 
 def embedding(codes: np.ndarray, method: str = "tsne", perplexity: float | None = None) -> tuple[np.ndarray, float]:
@@ -129,13 +147,28 @@ def same(codes: np.ndarray) -> bool:
     return bool(np.ptp(codes, axis=0).max() <= 1e-5 * np.abs(codes).max())
 
 
-def similarities(
-    runs: Labelled, count: int, sample: Sample, labels: Callable[[Examples], np.ndarray], order: Sequence[str]
-) -> pd.DataFrame:
+def maps_summary(table: pd.DataFrame) -> str:
+    """How far neighbours on the maps of the last layer are alike, by colouring and method."""
+    words, titles = [], [method_title(name) for name in table["method"].unique()]
+    for colouring, rows in table[table["layer"] == table["layer"].max()].groupby("colouring", sort=False):
+        alike, chance = np.transpose([maps.neighbours(part) for _, part in rows.groupby("method", sort=False)])
+        if np.isnan(alike).all():
+            continue
+        if rows["label"].isna().all():
+            words.append(f"{colouring} {_each(alike, '.2f')} (correlation with the neighbours' mean)")
+        else:
+            guessed = np.nanmean(100 * chance)
+            words.append(f"{colouring} {_each(100 * alike, '.0f')} % with the same label (chance {guessed:.0f})")
+    return f"Neighbours on the map of the last layer ({', '.join(titles)}): {'; '.join(words)}." if words else ""
+
+
+def _each(numbers: Sequence[float], form: str) -> str:
+    return ", ".join("–" if number != number else format(number, form) for number in numbers)
+
+
+def similarities(runs: Labelled, count: int, sample: Sample, labels: Labels, order: Sequence[str]) -> pd.DataFrame:
     """Cosine similarity between the mean codes of labels in the last layer, on unseen combinations: method, seed, a, b
     (in the given order), similarity, pairs, pairs_std."""
-    import pandas as pd
-
     rows = []
     for run_labels, run in converged(runs):
         examples = sample(run, "ood", count)
@@ -147,37 +180,27 @@ def similarities(
                 values = result.similarity[pair], result.pairs[pair], result.pairs_std[pair]
                 numbers = dict(zip(("similarity", "pairs", "pairs_std"), map(float, values), strict=True))
                 rows.append({"method": run_labels["method"], "seed": run.spec.seed, "a": a, "b": b} | numbers)
-    place = {label: number for number, label in enumerate(order)}  # a label that one run lacks keeps its place
-    return pd.DataFrame(rows).sort_values(
-        ["a", "b"], key=lambda names: names.map(place), kind="stable", ignore_index=True
-    )
+    return _sorted(pd.DataFrame(rows), ["a", "b"], a=order, b=order)  # a label that one run lacks keeps its place
 
 
 def listed(
-    runs: Labelled,
-    count: int,
-    sample: Sample,
-    labels: Callable[[Examples], np.ndarray],
-    order: Sequence[str],
-    each: int = 5,
+    runs: Labelled, count: int, sample: Sample, labels: Labels, order: Sequence[str], each: int = 5
 ) -> pd.DataFrame:
     """Codes of the last layer, as they are: `each` examples of a label, and the mean of all: method, kind ("sample" or
     "mean"), row, label, head, value."""
-    import pandas as pd
-
     rows = []
     for run_labels, run in converged(runs):
-        method, examples = run_labels["method"], sample(run, "ood", count)
+        examples = sample(run, "ood", count)
         codes, names = layers(run, examples)[-1].codes, labels(examples)
-        present = [name for name in order if (names == name).any()]
+        present = {name: codes[names == name] for name in order if (names == name).any()}
         shown = {
-            "sample": [(name, code) for name in present for code in codes[names == name][:each]],
-            "mean": [(name, codes[names == name].mean(0)) for name in present],
+            "sample": [(name, code) for name, group in present.items() for code in group[:each]],
+            "mean": [(name, group.mean(0)) for name, group in present.items()],
         }
-        for kind, entries in shown.items():
-            rows += [
-                {"method": method, "kind": kind, "row": row, "label": name, "head": head, "value": float(value)}
-                for row, (name, code) in enumerate(entries)
-                for head, value in enumerate(code)
-            ]
+        rows += [
+            {"method": run_labels["method"], "kind": kind, "row": row, "label": name, "head": head, "value": value}
+            for kind, of_kind in shown.items()
+            for row, (name, code) in enumerate(of_kind)
+            for head, value in enumerate(code.tolist())
+        ]
     return pd.DataFrame(rows)

@@ -5,42 +5,32 @@ Figures 2B, 2D and A2 read runs that figure 2C trains: those with 32 tokens and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from lab.papers.claims import Claim
 from lab.papers.entry import Entry, Planned
-from lab.papers.hypernetwork.codes_tables import MAPS, Labelled, decoded, fresh, mapped
-from lab.papers.hypernetwork.logic.figures import finals
-from lab.papers.hypernetwork.logic.figures import plan as all_runs
-from lab.papers.hypernetwork.logic_codes.claims import CONTEXT, FIG2B, QUERY, of_context
+from lab.papers.hypernetwork import logic
+from lab.papers.hypernetwork.codes import MAPS, Labels, by_layer, decodable, decoded, fresh, mapped, maps_summary
 from lab.papers.hypernetwork.origin import origin
-from lab.papers.hypernetwork.settings import READ, READ_HELD_OUT, SEEDS, read_length
+from lab.papers.hypernetwork.scores import best_runs
+from lab.papers.hypernetwork.settings import ONE, READ, READ_HELD_OUT, SEEDS, read_length
 from lab.plots import decoding, embedding
-from lab.plots.style import method_title
 from lab.run import Run
-from lab.scale import SCALES
 from lab.tasks import Logic
 from lab.tasks.stream import Examples
 
-if TYPE_CHECKING:
-    import pandas as pd
-    import plotly.graph_objects as go
-
 TERMS = 2 ** Logic().variables - Logic().reserved  # that training sees
-ONE = dict.fromkeys(SCALES, 1)
+CONTEXT, QUERY = "context", "query"  # what varies from sequence to sequence
 
 
 def plan(scale: str, seeds: int) -> list[Planned]:
     """The runs of figure 2C with 32 tokens (fewer at smoke scale) and 70 % held out."""
-    return all_runs(scale, seeds, (read_length(scale),), (READ_HELD_OUT,))
-
-
-def chosen(runs: Labelled) -> Labelled:
-    """Of a grid of hyper-parameters, the runs at the point that is best on `val` for their method."""
-    return [pair for pair, keep in zip(runs, finals(runs)["chosen"], strict=True) if keep]
+    return logic.plan(scale, seeds, (read_length(scale),), (READ_HELD_OUT,))
 
 
 def sample(run: Run, split: str, count: int, varied: str = CONTEXT) -> Examples:
@@ -55,22 +45,6 @@ def which_terms(examples: Examples, count: int = TERMS) -> np.ndarray:
     return (terms[:, :, None] == np.arange(count)).any(1).astype(int)
 
 
-def _decoded(runs: Sequence[tuple[dict, Run]], examples: int) -> pd.DataFrame:
-    """As `decoded`, of either kind of sequences; varied: "context" or "query"."""
-    import pandas as pd
-
-    tables = []
-    for varied in (CONTEXT, QUERY):
-        draw = partial(sample, varied=varied)
-        table = decoded(chosen(runs), examples, draw, which_terms, "terms", names=written)
-        tables.append(table.assign(varied=varied))
-    return pd.concat(tables, ignore_index=True)
-
-
-def _plot(table: pd.DataFrame) -> go.Figure:
-    return decoding.by_class(of_context(table))
-
-
 def written(term: int, variables: int = Logic().variables) -> str:
     """A term by the signs of its variables, x1 first: − is negated.
 
@@ -80,7 +54,7 @@ def written(term: int, variables: int = Logic().variables) -> str:
     return "".join("+" if bit == "1" else "−" for bit in f"{term:0{variables}b}")
 
 
-def _term(number: int) -> Callable[[Examples], np.ndarray]:
+def _term(number: int) -> Labels:
     return lambda examples: np.array([written(term) for term in examples.latents["terms"][:, number].tolist()])
 
 
@@ -88,58 +62,36 @@ def _functions(examples: Examples) -> np.ndarray:
     return np.array([" ∨ ".join(map(written, terms)) for terms in examples.latents["terms"].tolist()])
 
 
-COLOURS = {
-    "target": lambda examples: examples.targets[:, 0].numpy(),
-    "function": _functions,
-    "term 1": _term(0),
-    "term 2": _term(1),
-}
+TARGET: dict[str, Labels] = {"target": lambda examples: examples.targets[:, 0].numpy()}
+FIRST, SECOND = {"term 1": _term(0)}, {"term 2": _term(1)}
 
 
-def _last(runs: Sequence[tuple[dict, Run]], examples: int) -> pd.DataFrame:
-    two = {name: COLOURS[name] for name in ("target", "term 1")}
-    return mapped(chosen(runs), examples, sample, two, last=True)
+def _decoded(runs: Sequence[tuple[dict, Run]], examples: int) -> pd.DataFrame:
+    """As `decoded`, of either kind of sequences; varied: "context" or "query"."""
+    tables = [
+        decoded(best_runs(runs), examples, partial(sample, varied=varied), which_terms, "terms", written).assign(
+            varied=varied
+        )
+        for varied in (CONTEXT, QUERY)
+    ]
+    return pd.concat(tables, ignore_index=True)
 
 
-def _all(runs: Sequence[tuple[dict, Run]], examples: int) -> pd.DataFrame:
-    return mapped(chosen(runs), examples, sample, COLOURS, last=False)
+def of_context(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of sequences that differ in what is shown in context, not in the query."""
+    return table[table["varied"] == CONTEXT]
 
 
 def _decoded_summary(table: pd.DataFrame) -> str:
     """Mean F1 over terms and seeds, by method and layer; its range over these where the query varies."""
-    of_queries = table[table["varied"] == QUERY].groupby(["method", "layer"])["value"].mean()
-    words, table = [], of_context(table)
-    for method, rows in table.groupby("method", sort=False):
-        means = 100 * rows.groupby("layer")["value"].mean()
-        words.append(f"{method_title(method)} {', '.join(f'{mean:.0f}' for mean in means)}")
+    of_queries = 100 * table[table["varied"] == QUERY].groupby(["method", "layer"])["value"].mean()
+    table = of_context(table)
     chance, shuffled = 100 * table["chance"].mean(), 100 * table["shuffled"].mean()
     return (
-        f"Mean F1 over terms on unseen functions, in %, from the first layer to the last: {'; '.join(words)}."
+        f"Mean F1 over terms on unseen functions, in %, from the first layer to the last: {by_layer(table)}."
         f" Saying yes to every term gives {chance:.0f}, decoders of shuffled labels {shuffled:.0f}; where the query"
-        f" varies, not the context, F1 is {100 * of_queries.min():.0f} to {100 * of_queries.max():.0f}."
+        f" varies, not the context, F1 is {of_queries.min():.0f} to {of_queries.max():.0f}."
     )
-
-
-def maps_summary(table: pd.DataFrame) -> str:
-    """How far neighbours on the maps of the last layer are alike, by colouring and method."""
-    words, titles = [], [method_title(name) for name in table["method"].unique()]
-    for colouring, rows in table[table["layer"] == table["layer"].max()].groupby("colouring", sort=False):
-        pairs = [embedding.neighbours(part) for _, part in rows.groupby("method", sort=False)]
-        known = [alike for alike, _ in pairs if alike == alike]
-        if not known:
-            continue
-        if rows["label"].isna().all():
-            words.append(f"{colouring} {_each(pairs, '.2f')} (correlation with the neighbours' mean)")
-        else:
-            percent = [(100 * alike, 100 * chance) for alike, chance in pairs]
-            chance = np.nanmean([chance for _, chance in percent])
-            words.append(f"{colouring} {_each(percent, '.0f')} % with the same label (chance {chance:.0f})")
-    return f"Neighbours on the map of the last layer ({', '.join(titles)}): {'; '.join(words)}." if words else ""
-
-
-def _each(pairs: Sequence[tuple[float, float]], form: str) -> str:
-    """The first number of each pair, – where there is none."""
-    return ", ".join("–" if alike != alike else format(alike, form) for alike, _ in pairs)
 
 
 def _notes(scale: str) -> list[str]:
@@ -162,15 +114,29 @@ def _decoder_notes(scale: str) -> list[str]:
     ]
 
 
-def _map_notes(scale: str) -> list[str]:
-    return [*_notes(scale), MAPS]
-
-
-def _last_maps(table: pd.DataFrame) -> go.Figure:
-    return embedding.maps(table, height=190)
-
+_LONGER: dict[str, Any] = {"decides": "fuzzy logic with the paper's 50,000 steps: 9 runs of 50 minutes", "hours": 3.8}
+FIG2B = (
+    Claim(
+        "decodable",
+        "Where the context varies, terms can be decoded (above shuffled labels and yes to every term)",
+        lambda table: decodable(of_context(table)),
+        **_LONGER,
+    ),
+    Claim(
+        "decodable-query",
+        "Where the query alone varies, terms can be decoded, too (above yes to every term)",
+        lambda table: decodable(table[table["varied"] == QUERY]),
+        **_LONGER,
+    ),
+)
 
 _SHARED: dict[str, Any] = {"tasks": ("logic",), "plan": plan, "origin": origin("logic", ("length",))}
+_MAPS: dict[str, Any] = _SHARED | {
+    "summary": maps_summary,
+    "notes": lambda scale: [*_notes(scale), MAPS],
+    "seeds": ONE,
+    "minutes": {"smoke": 0.5, "laptop": 4, "overnight": 30, "paper": 5},
+}
 ENTRIES = (
     Entry(
         "hypernetwork/fig2b",
@@ -180,7 +146,7 @@ ENTRIES = (
         " token attending to itself) whether a function has a term, on unseen functions, by term and layer",
         "the latent code is predictive of the terms of each function",
         measure=_decoded,
-        plot=_plot,
+        plot=lambda table: decoding.by_class(of_context(table)),
         summary=_decoded_summary,
         notes=_decoder_notes,
         seeds=SEEDS,
@@ -196,14 +162,10 @@ ENTRIES = (
         "t-SNE of the latent codes of the last layer on unseen functions, coloured by the target and by the first term"
         " (the signs of its variables, − if negated)",
         "clusters are explained by the terms of the function more than by the value of its output",
-        measure=_last,
-        plot=_last_maps,
-        summary=maps_summary,
-        notes=_map_notes,
-        seeds=ONE,
+        measure=lambda runs, examples: mapped(best_runs(runs), examples, sample, TARGET | FIRST, last=True),
+        plot=partial(embedding.maps, height=190),
         examples={"smoke": 60, "laptop": 800, "overnight": 1_200, "paper": 2_000},
-        minutes={"smoke": 0.5, "laptop": 4, "overnight": 30, "paper": 5},
-        **_SHARED,
+        **_MAPS,
     ),
     Entry(
         "hypernetwork/figA2",
@@ -212,13 +174,11 @@ ENTRIES = (
         "t-SNE of the latent codes of each layer on unseen functions, coloured by the target, the function, its first"
         " and its second term (the signs of its variables, − if negated)",
         "clusters follow the terms",
-        measure=_all,
+        measure=lambda runs, examples: mapped(
+            best_runs(runs), examples, sample, TARGET | {"function": _functions} | FIRST | SECOND
+        ),
         plot=embedding.maps,
-        summary=maps_summary,
-        notes=_map_notes,
-        seeds=ONE,
         examples={"smoke": 60, "laptop": 500, "overnight": 800, "paper": 1_000},
-        minutes={"smoke": 0.5, "laptop": 4, "overnight": 30, "paper": 5},
-        **_SHARED,
+        **_MAPS,
     ),
 )

@@ -1,0 +1,265 @@
+"""Appendix A.1 of the hypernetwork paper: what each part of HYLA is good for, on fuzzy logic and on SRAVEN (Table A1).
+
+The first three rows are runs of Figures 2C and 4A.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pandas as pd
+
+from lab.models.hyper import METHODS
+from lab.papers.claims import Claim, Verdict, all_of
+from lab.papers.entry import Entry, Planned
+from lab.papers.hypernetwork.origin import joined, origin
+from lab.papers.hypernetwork.scores import best, finals, paired
+from lab.papers.hypernetwork.settings import FEWER, POINT, logic, sraven
+from lab.papers.origin import Origin
+from lab.papers.runs import per_seed
+from lab.plots import comparison, go
+from lab.plots.caption import set_reading
+from lab.plots.style import method_title
+from lab.run import Run
+
+# In percent, with the standard error over 3 seeds. Logic: R² on unseen combinations with 32 tokens and 70 % held out.
+# SRAVEN: accuracy on unseen combinations, 4 layers, 20 million problems.
+PRINTED: dict[str, dict[str, tuple[float, float]]] = {
+    "logic": {
+        "softmax": (63.28, 2.31),
+        "linear": (59.89, 5.22),
+        "hyla": (81.13, 7.77),
+        "linear_rms_head": (68.93, 5.10),
+        "linear_rms_head_nonlinear": (56.91, 4.25),
+        "hyla_no_rms_head": (81.27, 7.88),
+        "hyla_linear": (84.54, 5.32),
+        "hyla_linear_no_rms_head": (79.42, 7.43),
+        "hyla_softmax": (70.98, 7.08),
+        "hyla_deep": (87.65, 4.54),
+        "softmax_experts": (63.83, 6.07),
+        "linear_experts": (60.09, 6.16),
+        "hyla_experts": (82.37, 6.55),
+    },
+    "sraven": {
+        "softmax": (56.56, 1.05),
+        "linear": (56.30, 1.11),
+        "hyla": (69.13, 1.90),
+        "linear_rms_head": (59.01, 2.50),
+        "linear_rms_head_nonlinear": (55.38, 0.32),
+        "hyla_no_rms_head": (62.53, 5.73),
+        "hyla_linear": (56.54, 0.21),
+        "hyla_linear_no_rms_head": (56.33, 1.41),
+        "hyla_softmax": (38.21, 2.98),
+        "hyla_deep": (66.59, 0.08),
+        "softmax_experts": (57.68, 1.31),
+        "linear_experts": (64.34, 4.3),
+        "hyla_experts": (66.94, 3.94),
+    },
+}
+PRINTED_AT = 32  # tokens of the printed column of fuzzy logic
+LENGTH = {"smoke": 16, "laptop": 16, "overnight": 32, "paper": 32}  # tokens: with 32, a laptop takes twice as long
+HELD_OUT = 0.7
+# On a laptop the column of SRAVEN would add half an hour a seed.
+TASKS = {"smoke": ("logic", "sraven"), "laptop": ("logic",), "overnight": ("logic",), "paper": ("logic", "sraven")}
+NAMES = {"logic": "fuzzy logic", "sraven": "SRAVEN"}
+SCORES = {"logic": "r2_paper", "sraven": "accuracy"}
+TITLES = {"logic": "fuzzy logic: R² (%)", "sraven": "SRAVEN: accuracy (%)"}
+LOWEST = -40  # percent: the axis goes no lower, the digits do
+
+
+def plan(scale: str, seeds: int) -> list[Planned]:
+    """Runs of every method on each task; at paper scale, of every point of the grid."""
+    planned: list[Planned] = []
+    for task in TASKS[scale]:
+        tokens = LENGTH[scale] if task == "logic" else float("nan")
+        for method in METHODS:
+            if task == "logic":
+                setting = logic(scale, method, LENGTH[scale], HELD_OUT)
+            else:
+                setting = sraven(scale, method, problems=FEWER[scale][0])
+            planned += setting.planned(scale, seeds, task=task, method=method, tokens=tokens)
+    return planned
+
+
+def measure(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+    """The last evaluation of each run: task, method, tokens (of fuzzy logic), point of the grid, seed, step, value (R²
+    or accuracy on unseen combinations, 0 to 1), seen (the same on seen ones), val, diverged, chosen (see
+    `lab.papers.hypernetwork.scores.choose`)."""
+    parts = []
+    for task, score in SCORES.items():
+        if task_runs := [(labels, run) for labels, run in runs if labels["task"] == task]:
+            names = {f"{score}_ood": "value", f"{score}_test": "seen", f"{score}_val": "val"}
+            table = finals(task_runs, by=f"{score}_val").rename(columns=names)
+            columns = ["task", "method", "tokens", *POINT, "seed", "step", *names.values(), "diverged", "chosen"]
+            parts.append(table[columns])
+    return pd.concat(parts, ignore_index=True)
+
+
+def means(table: pd.DataFrame) -> pd.DataFrame:
+    """One row a task and method, in the order of Table A1, in percent: task, method, mean over seeds, error (standard
+    error; NaN for one run), runs in the mean, lost (diverged), paper, paper_error.
+
+    table: task, method, tokens (NaN where a task has none), seed, value (0 to 1), diverged, chosen, one row a run.
+    """
+    table, rows = best(table), []
+    for task, theirs in PRINTED.items():
+        for method in METHODS:
+            part = table[(table["task"] == task) & (table["method"] == method)]
+            if part.empty:
+                continue
+            values = 100 * part["value"].astype(float)
+            values = values[np.isfinite(values)]
+            about = {"task": task, "method": method, "mean": values.mean(), "error": values.sem(), "runs": len(values)}
+            paper, error = theirs[method]
+            rows.append(about | {"lost": int(part["diverged"].sum()), "paper": paper, "paper_error": error})
+    return pd.DataFrame(rows)
+
+
+def _summary(table: pd.DataFrame) -> str:
+    """Best and worst row of each task, and how much our order of the rows is the paper's."""
+    words = []
+    for task, rows in means(table).groupby("task", sort=False):
+        rows = rows[rows["mean"].notna()].sort_values("mean", kind="stable")
+        if len(rows) < 3:
+            words.append(f"{NAMES[task]}: only {len(rows)} rows have runs that did not diverge")
+            continue
+        highest, lowest = (
+            f"{method_title(row['method'])} {row['mean']:.0f} (paper {row['paper']:.0f})"
+            for row in (rows.iloc[-1], rows.iloc[0])
+        )
+        order = rows["mean"].corr(rows["paper"], method="spearman")
+        words.append(
+            f"{NAMES[task]} in %: highest {highest}, lowest {lowest}; Spearman correlation of the {len(rows)} rows"
+            f" with the paper's {order:.2f}"
+        )
+    here = set(table["tokens"].dropna()) - {PRINTED_AT}
+    tokens = ", ".join(f"{length:.0f}" for length in sorted(here))
+    other = f" Not the paper's task: {tokens} tokens, there {PRINTED_AT}." if here else ""
+    return f"{'; '.join(words)}.{other}"
+
+
+def _notes(scale: str) -> list[str]:
+    notes = []
+    if LENGTH[scale] != LENGTH["paper"]:
+        notes.append(f"fuzzy logic: {LENGTH[scale]} tokens (paper {LENGTH['paper']})")
+    if left := [NAMES[task] for task in PRINTED if task not in TASKS[scale]]:
+        notes.append(f"no column of {left[0]}: it would take half an hour more a seed; paper scale has it")
+    elif scale != "paper":
+        problems = sraven(scale, problems=FEWER[scale][0]).problems
+        notes.append(f"SRAVEN: {problems:,} problems (paper 20 million)")
+    return [*notes, f"{100 * HELD_OUT:.0f} % of the functions held out"]
+
+
+def _origins(scale: str) -> list[Origin]:
+    varied = {"logic": ("length",), "sraven": ("steps",)}
+    return [origin(task, varied[task]) for task in TASKS[scale]]
+
+
+def _gains(*pairs: tuple[str, str]) -> Callable[[pd.DataFrame], Verdict]:
+    """By how much the score of the first method of each pair is above that of the second, on every task."""
+
+    def measure(table: pd.DataFrame) -> Verdict:
+        scores = per_seed(best(table), ["task", "method"], "value")
+        cases = {
+            f"{more} on {task}": scores[task, more] - scores[task, less]
+            for task in table["task"].unique()
+            for more, less in pairs
+        }
+        return all_of(paired(cases, above=0.0))
+
+    return measure
+
+
+def _shorter(table: pd.DataFrame, scale: str) -> str:
+    """Fuzzy logic of another length than that of Table A1."""
+    return "" if LENGTH[scale] == PRINTED_AT else f"{LENGTH[scale]} tokens in place of Table A1's {PRINTED_AT}"
+
+
+def printed_ablations(table: pd.DataFrame) -> pd.DataFrame:
+    """Table A1: task, method, ours, theirs, in percent; no row where every run diverged."""
+    rows = means(table)[["task", "method", "mean", "paper"]].rename(columns={"mean": "ours", "paper": "theirs"})
+    return rows[rows["ours"].notna()]
+
+
+def _claim(name: str, says: str, *pairs: tuple[str, str]) -> Claim:
+    decides = "the ablations at 32 tokens, 30 runs"
+    return Claim(name, says, _gains(*pairs), decides=decides, hours=1.4, stands_in=_shorter)
+
+
+TABLEA1 = (
+    _claim(
+        "parts",
+        "RMSHead, and HYLA without nonlinearity, by themselves each boost linear attention",
+        ("linear_rms_head", "linear"),
+        ("hyla_linear", "linear"),
+    ),
+    _claim("softmax", "With softmax in place of RMSHead, HYLA performs poorly", ("hyla", "hyla_softmax")),
+    _claim(
+        "experts",
+        "Mixtures of experts give moderate general improvements",
+        *((f"{method}_experts", method) for method in ("softmax", "linear", "hyla")),
+    ),
+)
+
+
+def table_a1(table: pd.DataFrame) -> go.Figure:
+    """A panel a task, a row a method: mean and standard error, ours and the paper's. table: as for `means`."""
+    means_by_cell = means(table)
+    panels, ends = [], []
+    for task, rows in means_by_cell.groupby("task", sort=False):
+        tokens = table.loc[table["task"] == task, "tokens"].iloc[0]
+        lengths = f"<br>here {tokens:.0f} tokens, printed {PRINTED_AT}" if tokens == tokens else ""
+        rows = rows.assign(name=[_two_lines(method_title(name)) for name in rows["method"]])
+        panels.append((f"{TITLES[task]}{lengths}", rows))
+        ends.append((max(LOWEST, min(0.0, np.nanmin(rows[["mean", "paper"]].to_numpy(float)) - 8)), 104))
+    figure = comparison.rows(panels, ends)
+    one = table["seed"].nunique() == 1
+    diverged = [
+        f"{method_title(row.method)} ({row.task}): {row.lost} of {row.lost + row.runs}"
+        for row in means_by_cell.itertuples()
+        if row.lost
+    ]
+    set_reading(
+        figure,
+        "Mean over seeds on unseen combinations;",
+        "one seed only, so ours have no interval." if one else "whiskers and ±: one standard error, as in the paper.",
+        f"Diverged runs (left out of means): {'; '.join(diverged)}." if diverged else "",
+    )
+    return figure
+
+
+def _two_lines(title: str) -> str:
+    """The title broken before a sign, where it is too long for the margin.
+
+    >>> _two_lines("HYLA + MoE"), _two_lines("linear attention + RMSHead + nonlinear value")
+    ('HYLA + MoE', 'linear attention<br>+ RMSHead + nonlinear value')
+    """
+    if len(title) <= 24:
+        return title
+    cut = min(place for sign in "+−" if (place := title.find(f" {sign} ")) > 0)
+    return f"{title[:cut]}<br>{title[cut + 1 :]}"
+
+
+ENTRIES = (
+    Entry(
+        "hypernetwork/tableA1",
+        "A.1",
+        "Ablations of HYLA, and mixtures of experts",
+        "Score on unseen combinations at the end of training (columns: tasks), for the attentions between linear"
+        " attention and HYLA, a deeper value network, and mixtures of experts (MoE) in place of feed-forward layers",
+        "RMSHead alone and HYLA without nonlinearity help slightly, HYLA and a deep value network most, softmax in"
+        " place of RMSHead least",
+        tasks=("logic", "sraven"),
+        plan=plan,
+        measure=measure,
+        plot=table_a1,
+        summary=_summary,
+        notes=_notes,
+        origin=joined(_origins),
+        seeds={"smoke": 1, "laptop": 3, "overnight": 3, "paper": 3},
+        claims=TABLEA1,
+        printed=printed_ablations,
+        minutes={"smoke": 1, "laptop": 20, "overnight": 400, "paper": 1_700},
+    ),
+)

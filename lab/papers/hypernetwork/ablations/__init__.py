@@ -1,1 +1,0 @@
-"""Variants between softmax attention and HYLA."""

@@ -1,1 +1,0 @@
-"""How many problems and tasks SRAVEN has, and how many are ambiguous."""

@@ -1,1 +1,0 @@
-"""Language modelling with softmax, linear attention and HYLA (hypernetwork paper, Section 5)."""

@@ -1,0 +1,361 @@
+"""Section 3 of the hypernetwork paper: fuzzy logic functions, learned in context (Figs. 2C, A3).
+
+Both figures show the same runs; Figures 2B, 2D and A2 probe those of them with 32 tokens and 70 % held out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from lab import estimates
+from lab.papers.claims import Claim, Verdict, absent, all_of
+from lab.papers.entry import Entry, Planned
+from lab.papers.hypernetwork.ablations import PRINTED
+from lab.papers.hypernetwork.origin import origin
+from lab.papers.hypernetwork.scores import best, finals, hyla_before, paired, percent
+from lab.papers.hypernetwork.settings import FIGURE_METHODS, FRACTIONS, LENGTHS, SEEDS, logic
+from lab.papers.runs import POINTS, per_seed
+from lab.plots import go
+from lab.plots.caption import counted, interval_note, set_reading
+from lab.plots.lines import Panel, line, method_line, points, whiskers
+from lab.plots.panels import grid, name_axes, place
+from lab.plots.style import METHOD_SYMBOLS, colour, method_title, methods_of
+from lab.plots.words import diverged_runs
+from lab.statistics import over_seeds
+
+PAPER = {method: PRINTED["logic"][method] for method in FIGURE_METHODS}  # Table A1
+AT = (32, 0.7)  # tokens and fraction held out of these
+LOWEST = -100  # percent: the axis of R² goes no lower, however bad one run is
+TOKENS = "tokens (log scale)"
+
+
+def plan(scale: str, seeds: int, lengths: Sequence[int] = (), fractions: Sequence[float] = FRACTIONS) -> list[Planned]:
+    """Runs of every method, number of tokens and fraction held out; at paper scale, of every point of the grid."""
+    return [
+        run
+        for length, held_out, method in product(lengths or LENGTHS[scale], fractions, FIGURE_METHODS)
+        for run in logic(scale, method, length, held_out).planned(
+            scale, seeds, method=method, length=length, held_out=held_out
+        )
+    ]
+
+
+def _notes(scale: str) -> list[str]:
+    tokens = ", ".join(map(str, LENGTHS[scale]))
+    shorter = [] if scale == "paper" else [f"{tokens} tokens (paper 16, 32, 64, 96)"]
+    return [
+        *shorter,
+        "test and val are fresh examples of the functions that training saw; the seed of a run decides"
+        " which functions are held out, and each of them has terms that training saw",
+    ]
+
+
+def _summary(table: pd.DataFrame) -> str:
+    """R² where most is held out, and what is lost there against where least is."""
+    table = best(table)
+    least, most = table["held_out"].min(), table["held_out"].max()
+    words = []
+    for method, rows in table.groupby("method", sort=False):
+        means = rows.groupby("held_out")["r2_paper_ood"].mean()
+        words.append(f"{method_title(method)} {percent(means[most])} ({percent(means[most] - means[least], '+')})")
+    return (
+        f"R² in % on unseen combinations, {100 * most:.0f} % held out, mean over lengths (in brackets the change"
+        f" from {100 * least:.0f} % held out): {', '.join(words)}."
+    )
+
+
+def _unseen_summary(table: pd.DataFrame) -> str:
+    """R² by method on unseen terms and on functions that training saw."""
+    scores = ["r2_paper_unseen_terms", "r2_paper_test"]
+    means = best(table).groupby("method", sort=False)[scores].mean()
+    words = [
+        f"{method_title(method)} {percent(unseen)} (on trained functions {percent(test)})"
+        for method, unseen, test in means.itertuples()
+    ]
+    return f"R² in % on functions of unseen terms, mean over all settings: {', '.join(words)}."
+
+
+def _declines(table: pd.DataFrame) -> pd.DataFrame:
+    """What R² on unseen combinations loses from the least to the most held out: seeds × (method, length)."""
+    table = best(table)
+    ends = [table[table["held_out"] == end] for end in (table["held_out"].min(), table["held_out"].max())]
+    least, most = (per_seed(rows, ["method", "length"], "r2_paper_ood") for rows in ends)
+    return least - most
+
+
+def _hyla_degrades_least(table: pd.DataFrame) -> Verdict:
+    """Of declines in the mean over lengths."""
+    return hyla_before(-_declines(table).T.groupby("method", sort=False).mean().T)
+
+
+def _all_degrade(table: pd.DataFrame) -> Verdict:
+    """With every number of tokens."""
+    declines = _declines(table)
+    return all_of(
+        paired({f"{method}, {length} tokens": declines[method, length] for method, length in declines}, above=0.0)
+    )
+
+
+def _of_table_a1(table: pd.DataFrame) -> pd.DataFrame:
+    """R² on unseen combinations in percent with the tokens and the share held out of Table A1: seeds × methods."""
+    rows = best(table)
+    rows = rows[(rows["length"] == AT[0]) & (rows["held_out"] == AT[1])]
+    return per_seed(rows, "method", "r2_paper_ood") if len(rows) else pd.DataFrame()
+
+
+def _hyla_above(other: str) -> Callable[[pd.DataFrame], Verdict]:
+    def measure(table: pd.DataFrame) -> Verdict:
+        scores = _of_table_a1(table)
+        if scores.empty:
+            return absent(f"no runs with {AT[0]} tokens and {AT[1]:g} of the combinations held out")
+        gap = estimates.mean(scores["hyla"] - scores[other], covers="seeds (splits)")
+        return Verdict(gap, above=0.0, unit=POINTS)
+
+    return measure
+
+
+def printed_scores(table: pd.DataFrame) -> pd.DataFrame:
+    """R² in percent at the point of Figure 2C that Table A1 has: method, ours, theirs; no row where it is not here."""
+    means = _of_table_a1(table).mean()
+    scores = [(method, means[method], PAPER[method][0]) for method in PAPER if method in means]
+    return pd.DataFrame(scores, columns=["method", "ours", "theirs"])
+
+
+def _unseen_terms_fail(table: pd.DataFrame) -> Verdict:
+    """R² on unseen terms is under half of that on trained functions, for every method."""
+    unseen, test = (per_seed(best(table), "method", f"r2_paper_{split}") for split in ("unseen_terms", "test"))
+    return all_of(paired({method: unseen[method] - test[method] / 2 for method in unseen}, below=0.0))
+
+
+def _alike_on_seen(table: pd.DataFrame) -> Verdict:
+    """The distance of the best from the worst method in R² (mean over lengths, most held out) on trained functions,
+    less that on unseen combinations."""
+    rows = best(table)
+    rows = rows[rows["held_out"] == rows["held_out"].max()]
+    test, unseen = (np.ptp(per_seed(rows, "method", f"r2_paper_{split}").to_numpy(), 1) for split in ("test", "ood"))
+    return Verdict(estimates.mean(test - unseen, covers="seeds (splits)"), below=0.0, unit=POINTS)
+
+
+_OVERNIGHT: dict[str, Any] = {"decides": "fuzzy logic at scale overnight, .7 held out: 9 runs", "hours": 1.2}
+FIG2C = (
+    Claim(
+        "hyla-least",
+        "HYLA is less affected by this decline than softmax and linear attention",
+        _hyla_degrades_least,
+        decides="fuzzy logic at scale overnight, .3, .5 and .7 held out: 27 runs",
+        hours=3.5,
+    ),
+    Claim(
+        "decline",
+        "With the share of held-out tasks, performance decreases for all models",
+        _all_degrade,
+        decides="3 seeds more of the least and the most held out, 36 runs",
+        hours=1.0,
+    ),
+    Claim(
+        "hyla-linear",
+        "HYLA is above linear attention (32 tokens, .7 held out; printed 21 points)",
+        _hyla_above("linear"),
+    ),
+    Claim(
+        "hyla-softmax",
+        "HYLA is above softmax attention (32 tokens, .7 held out; printed 18 points)",
+        _hyla_above("softmax"),
+        **_OVERNIGHT,
+    ),
+)
+FIGA3 = (
+    Claim(
+        "unseen-terms",
+        "On unseen terms all methods fail (R² under half of that on trained functions)",
+        _unseen_terms_fail,
+    ),
+    Claim(
+        "seen",
+        "In distribution the models differ less than on unseen combinations",
+        _alike_on_seen,
+        **_OVERNIGHT,
+    ),
+)
+
+
+def fig2c(table: pd.DataFrame) -> go.Figure:
+    """R² on unseen combinations, one panel a fraction held out.
+
+    table: method, length, held_out, seed, r2_paper_ood, r2_ood, diverged, chosen.
+    """
+    table, scores = best(table), ["r2_paper_ood", "r2_ood"]
+    fractions = sorted(table["held_out"].unique())
+    figure = grid([f"{100 * f:.0f} % held out" for f in fractions], len(fractions), 270, top=62, horizontal=20)
+    for number, fraction in enumerate(fractions):
+        at, rows = place(number, len(fractions)), table[table["held_out"] == fraction]
+        _draw(figure, rows, "r2_paper_ood", at)
+        _draw_second(figure, rows, "r2_ood", at)
+        if fraction == AT[1] and AT[0] in set(rows["length"]):
+            _draw_paper(figure, methods_of(rows), at)
+    _tokens(figure, table)
+    lowest = min(0.0, 100 * table[scores].min().min())
+    figure.update_yaxes(range=(max(LOWEST, lowest - 4), 104))
+    for column in (2, 3):
+        figure.update_yaxes(showticklabels=False, matches="y", col=column)
+    name_axes(figure, len(fractions), len(fractions), TOKENS, "R² on unseen combinations (%)")
+    set_reading(
+        figure,
+        "Lines: R² as in the paper, the mean over sequences of 1 - SE / Var; mean over seeds.",
+        interval_note(table, "Whiskers"),
+        "Thin dotted: 1 - ΣSE / ΣVar over all sequences, mean over seeds.",
+        "Open: printed in the paper (Table A1), ± standard error." if AT[1] in fractions else "",
+        *_left_out(table, scores),
+    )
+    return figure
+
+
+def fig_a3(table: pd.DataFrame) -> go.Figure:
+    """R² on trained functions, R² on unseen terms and training loss (rows), by fraction held out (columns).
+
+    table: as for `fig2c`, with r2_paper_test, r2_paper_unseen_terms, loss.
+    """
+    table = best(table)
+    fractions = sorted(table["held_out"].unique())
+    rows = {
+        "r2_paper_test": "R², trained<br>functions (%)",
+        "r2_paper_unseen_terms": "R², unseen<br>terms (%)",
+        "loss": "training loss<br>(squared error)",
+    }
+    titles = [f"{100 * f:.0f} % held out" for f in fractions] + [""] * len(fractions) * 2
+    figure = grid(titles, len(fractions), 150, gap=44, top=62, left=78, horizontal=20)
+    for row, (value, title) in enumerate(rows.items(), 1):
+        scale = 1 if value == "loss" else 100
+        low, high = _reach(table, value)
+        # R² begins below all whiskers, but not below LOWEST
+        ends = (0, 1.05 * high) if value == "loss" else (max(float(LOWEST), min(-4.0, 100 * low - 4)), 104)
+        for column, fraction in enumerate(fractions, 1):
+            _draw(figure, table[table["held_out"] == fraction], value, (row, column), scale)
+            figure.update_yaxes(range=ends, showticklabels=column == 1, row=row, col=column)
+        figure.update_yaxes(title_text=title, row=row, col=1)
+    _tokens(figure, table)
+    figure.update_xaxes(title_text=TOKENS, row=len(rows))
+    set_reading(
+        figure,
+        "R² as in the paper: the mean over sequences of 1 - SE / Var. Lines: mean over seeds.",
+        interval_note(table, "Whiskers"),
+        "Training loss: mean since the evaluation before, with dropout of attention scores.",
+        *_left_out(table, list(rows)[:2]),
+    )
+    return figure
+
+
+def _draw(figure: go.Figure, table: pd.DataFrame, value: str, at: Panel, scale: float = 100) -> None:
+    """One line a method, its mean over seeds with intervals."""
+    for rank, method in enumerate(methods_of(table)):
+        stats = scale * over_seeds(table[table["method"] == method], "length", value)[["mean", "half"]]
+        method_line(
+            figure,
+            _apart(stats.index, rank),
+            stats["mean"],
+            method,
+            at,
+            customdata=stats.index,
+            error_y=whiskers(stats["half"]),
+            hovertemplate="%{customdata} tokens: %{y:.3g} ± %{error_y.array:.2g}",
+        )
+
+
+def _draw_second(figure: go.Figure, table: pd.DataFrame, value: str, at: Panel) -> None:
+    for method in methods_of(table):
+        mean = 100 * over_seeds(table[table["method"] == method], "length", value)["mean"]
+        hover = "1 - ΣSE / ΣVar: %{y:.1f} %"
+        look = {"name": f"{method_title(method)}, 1 - ΣSE / ΣVar", "legendgroup": method, "showlegend": False}
+        line(figure, mean.index, mean, colour(method), at, 1.2, "dot", hovertemplate=hover, **look)
+
+
+def _draw_paper(figure: go.Figure, methods: list[str], at: Panel) -> None:
+    for rank, method in enumerate(methods):
+        mean, error = PAPER[method]
+        points(
+            figure,
+            _apart(np.array([AT[0]]), rank),  # where ours is: the same number of tokens
+            [mean],
+            colour(method),
+            at,
+            12,
+            f"{METHOD_SYMBOLS[method]}-open",
+            error_y=whiskers([error], 3, 1),
+            name=f"{method_title(method)}, paper",
+            legendgroup=method,
+            showlegend=False,
+            hovertemplate="paper: %{y:.1f} ± %{error_y.array:.1f} %",
+        )
+
+
+def _apart(lengths: np.ndarray | pd.Index, rank: int) -> np.ndarray | pd.Index:
+    """Where a method's marks stand: beside those of others, so that whiskers can be told apart."""
+    return lengths * 1.03 ** (rank - 1)
+
+
+def _tokens(figure: go.Figure, table: pd.DataFrame) -> None:
+    lengths = sorted(table["length"].unique())
+    ends = np.log10([lengths[0] / 1.2, lengths[-1] * 1.2])
+    figure.update_xaxes(type="log", tickvals=lengths, range=list(ends), minor={"ticks": ""})
+
+
+def _reach(table: pd.DataFrame, value: str) -> tuple[float, float]:
+    """The lowest and the highest end of a whisker."""
+    groups = table.groupby(["method", "held_out"], sort=False)
+    stats = pd.concat([over_seeds(rows, "length", value) for _, rows in groups]).fillna({"half": 0})
+    return (stats["mean"] - stats["half"]).min(), (stats["mean"] + stats["half"]).max()
+
+
+def _left_out(table: pd.DataFrame, values: list[str]) -> list[str]:
+    """Runs below the axis, and those that diverged, in sentences."""
+    below = int((100 * table[values] < LOWEST).any(axis=1).sum())
+    cut = [f"Whiskers are cut at {LOWEST} %."] if min(100 * _reach(table, one)[0] for one in values) < LOWEST else []
+    low = [f"{counted(below, 'run is', 'runs are')} below {LOWEST} %, where the axis ends."] if below else []
+
+    def named(method: str, length: int, held_out: float) -> str:
+        return f"{method_title(method)}, {length} tokens, {100 * held_out:.0f} %"
+
+    return [*cut, *low, diverged_runs(table, ["method", "length", "held_out"], named)]
+
+
+_SHARED: dict[str, Any] = {
+    "tasks": ("logic",),
+    "plan": plan,
+    "measure": finals,
+    "notes": _notes,
+    "origin": origin("logic", ("length", "held out")),  # what the figures vary
+    "seeds": SEEDS,
+    "minutes": {"smoke": 0.5, "laptop": 45, "overnight": 270, "paper": 60},
+}
+ENTRIES = (
+    Entry(
+        "hypernetwork/fig2c",
+        "3.1",
+        "Compositional generalization on fuzzy logic",
+        "R² on functions that are unseen combinations of seen terms, at the end of training, against the number of"
+        " tokens (examples in context and the query), for three fractions of functions held out",
+        "all methods solve the task given enough examples; with more held out all degrade, HYLA least",
+        plot=fig2c,
+        summary=_summary,
+        claims=FIG2C,
+        printed=printed_scores,
+        **_SHARED,
+    ),
+    Entry(
+        "hypernetwork/figA3",
+        "3.1",
+        "Fuzzy logic: functions of unseen terms, trained functions, training loss",
+        "Top: R² on functions trained on. Middle: R² on functions of terms that training never saw. Bottom: training"
+        " loss (mean squared error). All at the end of training, against the number of tokens",
+        "all methods fail on unseen terms; on trained functions they differ little",
+        plot=fig_a3,
+        summary=_unseen_summary,
+        claims=FIGA3,
+        **_SHARED,
+    ),
+)

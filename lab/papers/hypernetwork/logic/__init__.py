@@ -1,1 +1,0 @@
-"""Fuzzy logic: generalization to functions that training held out."""

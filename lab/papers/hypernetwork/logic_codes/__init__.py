@@ -1,1 +1,0 @@
-"""Latent codes of models that learned fuzzy logic."""

@@ -1,0 +1,447 @@
+"""Section 4.4 of the hypernetwork paper: SRAVEN, symbolic Raven's matrices, by the number of problems and of layers
+(Figs. 4, A4), and with other heads, features and shares of the rules held out (Figs. 5C, 5D, A5).
+
+Where nothing is varied the runs are those of Figure 4A with the fewer problems.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from lab import estimates
+from lab.papers.claims import Claim, Verdict, all_of
+from lab.papers.entry import Entry, Planned
+from lab.papers.hypernetwork.origin import origin
+from lab.papers.hypernetwork.scores import SOLVED, best, finals, hyla_before, paired, percent, solves_seen, two_features
+from lab.papers.hypernetwork.settings import FEWER, FIGURE_METHODS, PROBLEMS, SEEDS, sraven
+from lab.papers.runs import POINTS, per_seed
+from lab.plots import go
+from lab.plots.caption import interval_note, set_reading
+from lab.plots.lines import Panel, line, method_line, whiskers
+from lab.plots.panels import above, grid, place
+from lab.plots.style import GREY, SIZE, method_title, methods_of
+from lab.statistics import over_seeds
+
+Values = Mapping[str, tuple]  # of what is varied, by scale
+LAYERS = {"smoke": (2, 4), "laptop": (2, 4, 8), "paper": (4, 8, 16)}
+HEADS = {"smoke": (1, 16), "laptop": (1, 4, 16), "paper": (1, 2, 4, 8, 16)}
+# K = 1 is left out: there what is held out are rules that no training saw, and no combinations of seen ones.
+FEATURES = {"smoke": (2, 3), "laptop": (2, 3), "paper": (2, 3, 4)}
+FRACTIONS = {"smoke": (0.25, 0.5), "laptop": (0.25, 0.5, 0.75), "paper": (0.1, 0.3, 0.5, 0.7, 0.9)}
+BY_LAYERS = FEWER | {"paper": PROBLEMS["paper"]}
+FEW_SEEDS = {"smoke": 2, "laptop": 1, "paper": 3}  # a laptop trains one seed of what is varied in 15 minutes
+ACCURACY = "accuracy, whole answer (%)"
+VALUES, FIXED = 8, 2  # of a feature; features where their number is not varied: with more guessing is right less often
+APART = 0.02  # of the width of a panel, between marks of two methods at one place, so that whiskers can be told apart
+# What is varied → name, unit or other words on the axis, and how a number is written
+WHERE: dict[str, tuple[str, str, Callable[[Any], str]]] = {
+    "problems": ("problems trained on", "log scale", "{:,}".format),
+    "layers": ("layers", "log scale", str),
+    "heads": ("heads", "log scale", str),
+    "features": ("features a panel", "K", str),
+    "held_out": ("combinations of rules held out", "%", lambda share: f"{100 * share:g}"),
+}
+
+
+def plan(
+    scale: str, seeds: int, numbers: Values = PROBLEMS, by: str = "", values: Values | None = None
+) -> list[Planned]:
+    """Runs of every method for each number of problems trained on, each a training with a schedule of its own, and each
+    value of `by`, an argument of `settings.sraven`; at paper scale, of every point of the grid."""
+    runs: list[Planned] = []
+    varied: list[dict[str, Any]] = [{by: value} for value in values[scale]] if values else [{}]
+    for number, value, method in product(numbers[scale], varied, FIGURE_METHODS):
+        setting = sraven(scale, method, problems=number, **value)
+        runs += setting.planned(scale, seeds, method=method, problems=setting.problems, **value)
+    return runs
+
+
+by_layers = partial(plan, numbers=BY_LAYERS, by="layers", values=LAYERS)
+
+
+def _all_sizes(scale: str, seeds: int) -> list[Planned]:
+    """The runs of Figures 4A and 4B."""
+    wide, deep = plan(scale, seeds), by_layers(scale, seeds)
+    wide = [(labels | {"varied": "problems", "layers": spec.model.layers}, spec) for labels, spec in wide]
+    return wide + [(labels | {"varied": "layers"}, spec) for labels, spec in deep]
+
+
+def _most(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the runs that were chosen on `val`, with the most problems."""
+    return best(table)[lambda rows: rows["problems"] == rows["problems"].max()]
+
+
+def _summary_by_problems(table: pd.DataFrame) -> str:
+    means = _most(table).groupby("method", sort=False)[["accuracy_ood", "accuracy_test"]].mean()
+    words = [f"{method_title(name)} {percent(ood)} (seen {percent(test)})" for name, ood, test in means.itertuples()]
+    return f"Accuracy in % on unseen combinations of rules, with the most problems: {', '.join(words)}."
+
+
+def summary(table: pd.DataFrame, by: str) -> str:
+    """Accuracy on unseen combinations along `by`, by method, with the most problems."""
+    table, words = _most(table), []
+    values = sorted(table[by].unique())
+    for method, rows in table.groupby("method", sort=False):
+        means = rows.groupby(by)["accuracy_ood"].mean().reindex(values)
+        words.append(f"{method_title(method)} {', '.join(map(percent, means))}")
+    return f"Accuracy in % on unseen combinations for {_written(by, values)}: {'; '.join(words)}."
+
+
+def _written(by: str, values: Sequence) -> str:
+    name, unit, write = WHERE[by]
+    return f"{name}{' (%)' if unit == '%' else ''} {', '.join(map(write, values))}"
+
+
+def _losses_summary(table: pd.DataFrame) -> str:
+    """Loss by method along each axis, where the most is on the other."""
+    table, words = best(table), []
+    for by, other in (("problems", "layers"), ("layers", "problems")):
+        rows = table[table["varied"] == by]
+        rows = rows[rows[other] == rows[other].max()]
+        losses = {method: part.groupby(by)["loss"].mean() for method, part in rows.groupby("method", sort=False)}
+        phrases = [f"{method_title(name)} {loss.iloc[0]:.2f} to {loss.iloc[-1]:.2f}" for name, loss in losses.items()]
+        words.append(f"from the fewest {by} to the most {', '.join(phrases)}")
+    return f"Training loss in nats a feature: {'; '.join(words)}."
+
+
+_MARKS, _UNSAID = "paper 25 to 40 million", "the paper does not say how many, 20 million in Table A1"
+
+
+def _problems(planned: Sequence[Planned], last: str = " and ") -> str:
+    return last.join(f"{number:,}" for number in sorted({labels["problems"] for labels, _ in planned}))
+
+
+def _notes_by_problems(scale: str) -> list[str]:
+    return [f"{_problems(plan(scale, 1), ', ')} problems ({_MARKS}), one width and depth (paper three of each)"]
+
+
+def _notes(scale: str, by: str, values: Values, paper: str, marks: str = _UNSAID, numbers: Values = FEWER) -> list[str]:
+    """What the settings do not show. paper, marks: the values and the numbers of problems of the paper, in words."""
+    planned = plan(scale, 1, numbers, by, values)
+    steps = " and ".join(f"{number:,}" for number in sorted({spec.recipe.steps for _, spec in planned}))
+    trained = f"{_problems(planned)} problems trained on, {steps} steps ({marks})"
+    return [f"{_written(by, values[scale])} ({paper})", trained]
+
+
+_notes_by_layers = partial(_notes, by="layers", values=LAYERS, paper="paper 4, 8, 16", marks=_MARKS, numbers=BY_LAYERS)
+
+
+def _loss_notes(scale: str) -> list[str]:
+    return [
+        f"by problems: the runs of Figure 4A, {_problems(plan(scale, 1))} ({_MARKS}), one"
+        f" width (paper three); by layers: {', '.join(_notes_by_layers(scale))}"
+    ]
+
+
+def _all_solve_seen(table: pd.DataFrame, scale: str) -> str:
+    """Every method, with the most problems, solves what it has seen: else it has not had sufficient data."""
+    shares = 100 * _most(table).groupby("method")["accuracy_test"].mean()
+    return "" if shares.min() >= SOLVED else f"{shares.idxmin()} solves {shares.min():.0f} % of seen combinations"
+
+
+def _all_reach_80(table: pd.DataFrame) -> Verdict:
+    scores = per_seed(_most(table), "method", "accuracy_ood")
+    return all_of(paired({method: scores[method] for method in scores}, unit="%", above=80.0))
+
+
+def _hyla_before_at_least(*columns: str) -> Callable[[pd.DataFrame], Verdict]:
+    """With the fewest problems, or layers, or both."""
+
+    def measure(table: pd.DataFrame) -> Verdict:
+        rows = best(table)
+        least = (rows[list(columns)] == rows[list(columns)].min()).all(axis=1)
+        return hyla_before(per_seed(rows[least], "method", "accuracy_ood"))
+
+    return measure
+
+
+def _easier_with(by: str) -> Callable[[pd.DataFrame], Verdict]:
+    """Accuracy on unseen combinations with the most heads, or the fewest features or held out, minus that at the other
+    end, over methods: each is the mean of its seeds, and runs of two methods share nothing but the split."""
+
+    def measure(table: pd.DataFrame) -> Verdict:
+        table = _most(table)
+        scores = per_seed(table, ["method", by], "accuracy_ood").mean()
+        hard, easy = sorted((table[by].min(), table[by].max()), reverse=by != "heads")
+        gaps = [scores[method, easy] - scores[method, hard] for method in table["method"].unique()]
+        splits = table["seed"].nunique()
+        covers = "methods and their noise, of one split" if splits == 1 else f"methods and their noise, {splits} splits"
+        return Verdict(estimates.mean(gaps, "methods", covers), above=0.0, unit=POINTS)
+
+    return measure
+
+
+# What would decide open claims, with hours of two cores
+FOUR_FEATURES: dict[str, Any] = {
+    "decides": "SRAVEN with K = 4, which trains on 248 combinations where K = 2 has 27; 10 million problems, 3 seeds",
+    "hours": 26.0,
+    "stands_in": two_features,
+}
+FIG4A = (
+    Claim(
+        "all-solve",
+        "Given sufficient data, all solve 80 % of unseen combinations",
+        _all_reach_80,
+        _all_solve_seen,
+        **FOUR_FEATURES,
+    ),
+    Claim(
+        "few-problems",
+        "Trained on fewer problems, HYLA outperforms linear and softmax attention",
+        _hyla_before_at_least("problems"),
+        solves_seen,
+        **FOUR_FEATURES,
+    ),
+)
+FIG4B = Claim(
+    "small",
+    "For small models, HYLA outperforms linear and softmax attention",
+    _hyla_before_at_least("layers", "problems"),
+    solves_seen,
+    **FOUR_FEATURES,
+)
+
+
+def _along_axis(name: str, says: str, by: str, more: str) -> Claim:
+    decides = f"{more}, with 5 million problems: 2 seeds of each method, 6 runs of 57 minutes"
+    stands_in = None if by == "features" else two_features
+    return Claim(name, says, _easier_with(by), solves_seen, decides, 2.9, stands_in=stands_in)
+
+
+FIG5C = _along_axis(
+    "one-head", "With a single head, performance decreases noticeably, over attentions", "heads", "one head"
+)
+FIG5D = _along_axis(
+    "features", "The difficulty is controlled by the number of features, over attentions", "features", "K = 3"
+)
+FIGA5 = _along_axis(
+    "held-out", "Accuracy falls with the share of combinations held out, over attentions", "held_out", ".75 held out"
+)
+
+
+def accuracy(table: pd.DataFrame, by: str) -> go.Figure:
+    """Accuracy on unseen combinations (and thin, on seen ones) against the column `by`, one line a method; where the
+    numbers of problems are several and not on the axis, one panel each.
+
+    table: method, problems, `by` (see WHERE), seed, accuracy_ood, accuracy_test (0 to 1), diverged, chosen.
+    """
+    table = best(table)
+    panels = {"": table}
+    if by != "problems" and table["problems"].nunique() > 1:
+        panels = {f"{number:,} problems": rows for number, rows in table.groupby("problems")}
+    figure = grid(list(panels), len(panels), 270, top=40 if len(panels) == 1 else 62, horizontal=24)
+    for number, rows in enumerate(panels.values()):
+        at = place(number, len(panels))
+        _draw(figure, rows, by, "accuracy_test", at, thin=True)
+        _draw(figure, rows, by, "accuracy_ood", at)
+        _draw_guess(figure, rows, by, at)
+        _name_x(figure, rows, by, at)
+    most = table[["accuracy_ood", "accuracy_test"]].max().max()
+    high = 100 if most != most else min(100, 20 * np.ceil(5 * most + 0.2))  # the next 20 % above all points
+    figure.update_yaxes(range=(-0.03 * high, 1.04 * high))
+    figure.update_yaxes(title_text=ACCURACY, col=1)
+    set_reading(
+        figure,
+        "Solid: unseen combinations, mean over seeds.",
+        interval_note(table, "Whiskers"),
+        "Thin dotted: seen combinations, fresh problems. Dashed: guessing, 1 of 8 for each feature"
+        f"{'' if by == 'features' else ', drawn for two'}.",
+        _diverged_runs(table),
+    )
+    return figure
+
+
+def fig_a4(table: pd.DataFrame) -> go.Figure:
+    """Training loss at the end, against the number of problems and against the number of layers, a panel each.
+
+    table: varied ("problems" or "layers"), method, problems, layers, seed, loss (nats), diverged, chosen.
+    """
+    table = best(table)
+    panels = [
+        (by, rows)
+        for by, part in table.groupby("varied", sort=False)
+        for _, rows in part.groupby("problems" if by == "layers" else "layers")
+    ]
+    figure = grid([""] * len(panels), len(panels), 270, top=62, left=70, horizontal=24)
+    for number, (by, rows) in enumerate(panels):
+        at = place(number, len(panels))
+        _draw(figure, rows, by, "loss", at)
+        _name_x(figure, rows, by, at)
+        same = f"{rows['layers'].iloc[0]} layers" if by == "problems" else f"{rows['problems'].iloc[0]:,} problems"
+        above(figure, f"<b>{same}</b>", *at, size=SIZE + 1)
+    figure.update_yaxes(range=(0, 1.08 * table["loss"].max()), showticklabels=False, matches="y")
+    figure.update_yaxes(showticklabels=True, title_text="training loss (nats a feature)", col=1)
+    set_reading(
+        figure,
+        "Lines: mean over seeds.",
+        interval_note(table, "Whiskers"),
+        "Training loss: mean since the evaluation before, with dropout of attention scores; guessing has ln 8 = 2.08.",
+        _diverged_runs(table),
+    )
+    return figure
+
+
+def _draw(figure: go.Figure, table: pd.DataFrame, by: str, value: str, at: Panel, thin: bool = False) -> None:
+    """One line a method, its mean over seeds, with intervals unless thin."""
+    name, _, write = WHERE[by]
+    apart, methods = APART * np.ptp(_axis(table, by)), methods_of(table)
+    scale, unit = (1, "nats") if value == "loss" else (100, "%")
+    for rank, method in enumerate(methods):
+        stats = scale * over_seeds(table[table["method"] == method], by, value)[["mean", "half"]]
+        look: dict[str, Any] = {"error_y": whiskers(stats["half"]), "dash": "solid"}
+        if thin:
+            look = {"name": f"{method_title(method)}, seen combinations", "showlegend": False, "dash": "dot"}
+        method_line(
+            figure,
+            _along(stats.index, by) + apart * (rank - (len(methods) - 1) / 2),
+            stats["mean"],
+            method,
+            at,
+            width=1.2 if thin else 2.5,
+            size=4 if thin else 8,
+            customdata=[write(point) for point in stats.index],
+            hovertemplate=f"{name} %{{customdata}}: %{{y:.3g}} {unit}",
+            **look,
+        )
+
+
+def _draw_guess(figure: go.Figure, table: pd.DataFrame, by: str, at: Panel) -> None:
+    """Accuracy of guessing all features, of FIXED where their number is not the axis."""
+    numbers = sorted(table[by].unique())
+    places, features = (_along(numbers, by), numbers) if by == "features" else (_axis(table, by), [FIXED] * 2)
+    chance, hover = [100 / VALUES**count for count in features], "guessing: %{y:.2g} %"
+    line(figure, places, chance, GREY, at, 1.2, "dash", name="guessing", showlegend=False, hovertemplate=hover)
+
+
+def _along(values: Sequence, by: str) -> np.ndarray:
+    """Where numbers stand on the axis."""
+    return np.log2(np.array(values, float)) if WHERE[by][1] == "log scale" else np.array(values, float)
+
+
+def _axis(table: pd.DataFrame, by: str) -> tuple[float, float]:
+    """The ends of the axis, with room beside the outermost numbers."""
+    places = _along(table[by].unique(), by)
+    room = 0.12 * np.ptp(places) if len(places) > 1 else 0.5
+    return float(places.min() - room), float(places.max() + room)
+
+
+def _name_x(figure: go.Figure, table: pd.DataFrame, by: str, at: Panel) -> None:
+    name, unit, write = WHERE[by]
+    numbers = sorted(table[by].unique())
+    axis = {"tickvals": _along(numbers, by), "ticktext": list(map(write, numbers)), "range": _axis(table, by)}
+    figure.update_xaxes(title_text=f"{name} ({unit})", row=at[0], col=at[1], **axis)
+
+
+def _diverged_runs(table: pd.DataFrame) -> str:
+    count, runs = int(table["diverged"].astype(bool).sum()), len(table)
+    return f"Diverged runs (left out of means): {count} of {runs}." if count else ""
+
+
+_SHARED: dict[str, Any] = {"tasks": ("sraven",), "measure": finals}
+_SAYS = (
+    "given enough problems and a large enough model, all methods solve 80 % of unseen combinations; HYLA is best where"
+    " either is small"
+)
+_SHOWN = "Accuracy (all features of the answer right) on unseen combinations of rules, at the end of training, against"
+
+
+def _varying(by: str, values: Values, paper: str = "the paper's text does not list its own") -> dict:
+    """What entries along `by` have in common."""
+    return _SHARED | {
+        "plan": partial(plan, numbers=FEWER, by=by, values=values),
+        "seeds": FEW_SEEDS,
+        "plot": partial(accuracy, by=by),
+        "summary": partial(summary, by=by),
+        "notes": partial(_notes, by=by, values=values, paper=paper),
+        "origin": origin("sraven", ("steps", by.replace("_", " "))),
+    }
+
+
+ENTRIES = (
+    Entry(
+        "hypernetwork/fig4a",
+        "4.4",
+        "SRAVEN by number of training problems",
+        f"{_SHOWN} the number of problems trained on; thin: on combinations that training saw",
+        _SAYS,
+        plan=plan,
+        plot=partial(accuracy, by="problems"),
+        summary=_summary_by_problems,
+        notes=_notes_by_problems,
+        seeds=SEEDS,
+        claims=FIG4A,
+        origin=origin("sraven", ("steps",)),
+        minutes={"smoke": 1, "laptop": 80, "overnight": 330, "paper": 900},
+        **_SHARED,
+    ),
+    Entry(
+        "hypernetwork/fig4b",
+        "4.4",
+        "SRAVEN by number of layers",
+        f"{_SHOWN} the number of layers; thin: on combinations that training saw",
+        _SAYS,
+        claims=(FIG4B,),
+        minutes={"smoke": 0.5, "laptop": 19, "paper": 6_300},
+        **_varying("layers", LAYERS)
+        | {
+            "plan": by_layers,
+            "notes": lambda scale: [
+                *_notes_by_layers(scale),
+                "drawn against layers, one panel a number of problems; the paper has a panel for each depth",
+            ],
+        },
+    ),
+    Entry(
+        "hypernetwork/figA4",
+        "4.4",
+        "SRAVEN: training loss by number of problems and of layers",
+        "Training loss (cross-entropy) at the end of training, against the number of problems trained on and against"
+        " the number of layers",
+        "training loss for the widths and depths of Figure 4; drawn, without a printed number",
+        plan=_all_sizes,
+        plot=fig_a4,
+        summary=_losses_summary,
+        notes=_loss_notes,
+        seeds=FEW_SEEDS,
+        origin=origin("sraven", ("steps", "layers")),
+        minutes={"smoke": 1, "laptop": 38, "paper": 6_600},
+        **_SHARED,
+    ),
+    Entry(
+        "hypernetwork/fig5c",
+        "4.4",
+        "SRAVEN by number of heads",
+        f"{_SHOWN} the number of attention heads, which is the size of the latent code; the width that they share out"
+        " stays",
+        "a single head, which leaves one value network to rescale, is noticeably worse",
+        minutes={"smoke": 0.5, "laptop": 15, "paper": 1_500},
+        claims=(FIG5C,),
+        **_varying("heads", HEADS),
+    ),
+    Entry(
+        "hypernetwork/fig5d",
+        "4.4",
+        "SRAVEN by number of features",
+        f"{_SHOWN} the number of features a panel",
+        "difficulty can be controlled by the number of features",
+        minutes={"smoke": 0.5, "laptop": 14, "paper": 700},
+        claims=(FIG5D,),
+        **_varying("features", FEATURES),
+    ),
+    Entry(
+        "hypernetwork/figA5",
+        "4.4",
+        "SRAVEN by share of the combinations held out",
+        f"{_SHOWN} the share of all combinations of rules that is held out from training",
+        "accuracy falls with the share that is held out",
+        minutes={"smoke": 0.5, "laptop": 16, "paper": 1_500},
+        claims=(FIGA5,),
+        **_varying("held_out", FRACTIONS, "paper 10, 30, 50, 70, 90"),
+    ),
+)

@@ -1,1 +1,0 @@
-"""SRAVEN: accuracy with the number of problems, and latent codes."""

@@ -1,0 +1,288 @@
+"""Section 4.4 of the hypernetwork paper: what latent codes tell of SRAVEN's rules (Figs. 5, A6, A7, A8).
+
+All entries read runs of Figure 4A, those with the most problems; Figure A7 the deepest of Figure 4B.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from lab import estimates
+from lab.papers.claims import Claim, Verdict, all_of
+from lab.papers.entry import Entry, Planned
+from lab.papers.hypernetwork import sraven
+from lab.papers.hypernetwork.codes import (
+    MAPS,
+    Labels,
+    by_layer,
+    decodable,
+    decoded,
+    fresh,
+    listed,
+    mapped,
+    maps_summary,
+    similarities,
+)
+from lab.papers.hypernetwork.origin import origin
+from lab.papers.hypernetwork.scores import best_runs, paired, percent, two_features
+from lab.papers.hypernetwork.settings import ONE, PROBLEMS, SEEDS
+from lab.papers.runs import per_seed
+from lab.plots import decoding, embedding, similarity
+from lab.plots.style import method_title
+from lab.run import Run
+from lab.tasks.sraven import RULES
+from lab.tasks.stream import Examples
+
+MOST = {scale: numbers[-1:] for scale, numbers in PROBLEMS.items()}
+PAIR = ("addition", "subtraction")
+plan = partial(sraven.plan, numbers=MOST)
+
+
+def _deepest(scale: str, seeds: int) -> list[Planned]:
+    """Softmax attention with the most layers and problems."""
+    softmax = [(labels, spec) for labels, spec in sraven.by_layers(scale, seeds) if labels["method"] == "softmax"]
+    most = max((labels["layers"], labels["problems"]) for labels, _ in softmax)
+    return [(labels, spec) for labels, spec in softmax if (labels["layers"], labels["problems"]) == most]
+
+
+def rules(examples: Examples) -> np.ndarray:
+    """The rule that the last token's answer follows."""
+    return np.array(RULES)[examples.latents["answer_rules"][:, -1].numpy()]
+
+
+TARGET: dict[str, Labels] = {"target": lambda examples: examples.targets[:, -1].numpy().astype(float)}
+RULE: dict[str, Labels] = {"rule": rules}
+
+
+def _maps(colours: dict[str, Labels], last: bool = False) -> Callable[[Sequence[tuple[dict, Run]], int], pd.DataFrame]:
+    return lambda runs, examples: mapped(best_runs(runs), examples, fresh, colours, last)
+
+
+def _maps_summary(table: pd.DataFrame) -> str:
+    """What all maps of codes say (`maps_summary`), and which rules no answer on the map follows."""
+    labels = set(table.loc[table["colouring"] == "rule", "label"])
+    absent = [rule for rule in RULES if labels and rule not in labels]
+    return maps_summary(table) + (f" No answer here follows {' or '.join(absent)}." if absent else "")
+
+
+def _decoded_summary(table: pd.DataFrame) -> str:
+    """Each layer, by method, with the controls."""
+    controls = f"{percent(table['chance'].mean())} and {percent(table['shuffled'].mean())}"
+    return (
+        f"Rules decoded on unseen combinations, in %, from the first layer to the last: {by_layer(table)}."
+        f" The best constant answer and decoders of shuffled labels: {controls}."
+    )
+
+
+def _alike_summary(table: pd.DataFrame) -> str:
+    """Addition and subtraction against the mean over all pairs of different rules."""
+    different = table[table["a"] != table["b"]]
+    pair = different[different[["a", "b"]].isin(PAIR).all(axis=1)]
+    if pair.empty:
+        return "No problem has addition or subtraction in its last place, so they cannot be compared."
+    words = []
+    for method, rows in different.groupby("method", sort=False):
+        pair_mean = pair.loc[pair["method"] == method, "similarity"].mean()
+        words.append(f"{method_title(method)} {pair_mean:.2f} (all pairs {rows['similarity'].mean():.2f})")
+    return f"Cosine similarity of addition and subtraction: {', '.join(words)}."
+
+
+_CODES = (
+    "codes of the last query attending to itself, as in the text; the reference code reads that query's scores"
+    " for two context panels, of problems without permutations"
+)
+
+
+def _notes(scale: str, *more: str) -> list[str]:
+    labels, spec = plan(scale, 1)[0]
+    trained = f"{labels['problems']:,} problems trained on (paper 40 million), {spec.recipe.steps:,} steps"
+    return [trained, _CODES, *more]
+
+
+def _decoder_notes(scale: str) -> list[str]:
+    return _notes(
+        scale,
+        "the paper states no setting of its classifier: here multinomial (L2, C = 1, standardized"
+        " codes, rules weighted to count alike)",
+    )
+
+
+def _map_notes(scale: str) -> list[str]:
+    return _notes(scale, MAPS)
+
+
+def _all_layers_notes(scale: str) -> list[str]:
+    return _notes(
+        scale,
+        MAPS,
+        "in the first layer, linear attention and HYLA have one code for all problems:"
+        " queries are zero, and only softmax compares with other keys",
+    )
+
+
+def _deep_notes(scale: str) -> list[str]:
+    labels, _ = _deepest(scale, 1)[0]
+    trained = f"{labels['layers']} layers (paper 16), {labels['problems']:,} problems trained on (paper 40 million)"
+    return [trained, _CODES, MAPS]
+
+
+def _sum_and_difference(table: pd.DataFrame) -> Verdict:
+    """HYLA: the share of all other pairs of rules that are less alike than addition and subtraction (half of them,
+    were the pair like any other). By rank, because similarities of other pairs differ by much."""
+    rows = table[(table["method"] == "hyla") & (table["a"] < table["b"])].dropna(subset=["similarity"])
+    shares = []
+    for _, part in rows.groupby("seed"):
+        pair = part[["a", "b"]].isin(PAIR).all(axis=1)
+        if pair.any() and not pair.all():
+            shares.append(100 * float((part["similarity"][~pair] < part["similarity"][pair].iloc[0]).mean()))
+    return Verdict(estimates.mean(shares, covers="seeds (splits)").cut(0, 100), above=50.0, unit="%")
+
+
+def _later_layers(table: pd.DataFrame) -> Verdict:
+    """Last layer minus second, for every method. In the first, the query is the same in all problems, and so is its
+    code unless softmax compares it with others: there is nothing that could be read from it."""
+    scores, depths = per_seed(table, ["method", "layer"], "value"), sorted(table["layer"].unique())
+    early, last = depths[1], depths[-1]
+    return all_of(paired({m: scores[m, last] - scores[m, early] for m in table["method"].unique()}, above=0.0))
+
+
+_MORE_SEEDS: dict[str, Any] = {
+    "decides": "9 seeds more of each method, with 5 million problems: 27 runs of 57 minutes",
+    "hours": 13.0,
+    "stands_in": two_features,
+}
+FIG5E = (
+    Claim(
+        "related",
+        "HYLA's codes of addition and subtraction are more alike than those of other pairs",
+        _sum_and_difference,
+        **sraven.FOUR_FEATURES,
+    ),
+)
+FIG5F = (
+    Claim(
+        "decodable",
+        "The rule can be decoded from codes of unseen combinations (above any constant answer)",
+        decodable,
+        **_MORE_SEEDS,
+    ),
+    Claim("later", "The last layer tells more of the rule than the second", _later_layers, **_MORE_SEEDS),
+)
+
+_SHARED: dict[str, Any] = {"tasks": ("sraven",), "origin": origin("sraven", ("steps",)), "plan": plan}
+_SEEDS: dict[str, Any] = _SHARED | {
+    "seeds": SEEDS,
+    "minutes": {"smoke": 1, "laptop": 60, "overnight": 265, "paper": 600},  # of the runs that all entries share
+}
+_ONE: dict[str, Any] = _SHARED | {
+    "seeds": ONE,
+    "minutes": {"smoke": 0.5, "laptop": 20, "overnight": 90, "paper": 200},
+}
+_LAST: dict[str, Any] = _ONE | {
+    "plot": partial(embedding.maps, height=200),
+    "summary": _maps_summary,
+    "notes": _map_notes,
+    "examples": {"smoke": 60, "laptop": 800, "overnight": 1_200, "paper": 2_000},
+}
+_MANY = {"smoke": 200, "laptop": 4_000, "overnight": 8_000, "paper": 16_000}
+ENTRIES = (
+    Entry(
+        "hypernetwork/fig5a",
+        "4.4",
+        "Latent codes on SRAVEN, by target",
+        "t-SNE of the latent codes of the last layer on unseen combinations of rules, coloured by the magnitude of the"
+        " target",
+        "magnitude explains clusters more in early layers",
+        measure=_maps(TARGET, last=True),
+        **_LAST,
+    ),
+    Entry(
+        "hypernetwork/fig5b",
+        "4.4",
+        "Latent codes on SRAVEN, by rule",
+        "t-SNE of the latent codes of the last layer on unseen combinations of rules, coloured by the rule that the"
+        " answer follows",
+        "clusters of the last layer match the rules",
+        measure=_maps(RULE, last=True),
+        **_LAST,
+    ),
+    Entry(
+        "hypernetwork/fig5e",
+        "4.4",
+        "How alike the codes of two rules are",
+        "Cosine similarity between the mean latent codes of rules in the last layer, on unseen combinations",
+        "related rules such as addition and subtraction can have similar codes (HYLA)",
+        measure=lambda runs, examples: similarities(best_runs(runs), examples, fresh, rules, RULES),
+        plot=similarity.matrices,
+        summary=_alike_summary,
+        notes=_notes,
+        examples=_MANY,
+        claims=FIG5E,
+        **_SEEDS,
+    ),
+    Entry(
+        "hypernetwork/fig5f",
+        "4.4",
+        "Rules decoded from latent codes",
+        "Accuracy of a logistic regression that decodes from the latent code which rule the answer follows, trained on"
+        " combinations that the model was trained on and tested on unseen ones, by layer",
+        "strongly predictive in later layers",
+        measure=lambda runs, examples: decoded(best_runs(runs), examples, fresh, rules, "rules"),
+        plot=decoding.by_layer,
+        summary=_decoded_summary,
+        notes=_decoder_notes,
+        examples=_MANY,
+        claims=FIG5F,
+        **_SEEDS,
+    ),
+    Entry(
+        "hypernetwork/figA6",
+        "4.4",
+        "Latent codes on SRAVEN, all layers",
+        "t-SNE of the latent codes of each layer on unseen combinations of rules, coloured by the magnitude of the"
+        " target and by the rule that the answer follows",
+        "early layers cluster by magnitude, the last one by rule",
+        measure=_maps(TARGET | RULE),
+        plot=embedding.maps,
+        summary=_maps_summary,
+        notes=_all_layers_notes,
+        examples={"smoke": 60, "laptop": 500, "overnight": 800, "paper": 1_000},
+        **_ONE,
+    ),
+    Entry(
+        "hypernetwork/figA7",
+        "4.4",
+        "Latent codes of a deep model on SRAVEN, all layers",
+        "t-SNE of the latent codes of each layer of the deepest softmax transformer on unseen combinations of rules,"
+        " coloured by the rule that the answer follows and by the magnitude of the target",
+        "codes of a softmax transformer with 16 layers, coloured by rule and by magnitude; no claim in words",
+        tasks=("sraven",),
+        plan=_deepest,
+        measure=_maps(RULE | TARGET),
+        plot=embedding.layers,
+        summary=maps_summary,
+        notes=_deep_notes,
+        origin=origin("sraven", ("steps", "layers")),
+        seeds=ONE,
+        examples={"smoke": 60, "laptop": 500, "paper": 1_000},
+        minutes={"smoke": 0.5, "laptop": 8, "paper": 270},
+    ),
+    Entry(
+        "hypernetwork/figA8",
+        "4.4",
+        "Attention scores across heads, rule by rule",
+        "Latent codes of the last layer on unseen combinations: a sample for each rule, and the mean of each rule;"
+        " part C of the paper's figure, their similarities, is Figure 5E here",
+        "codes of a rule are alike",
+        measure=lambda runs, examples: listed(best_runs(runs), examples, fresh, rules, RULES),
+        plot=similarity.codes,
+        notes=_notes,
+        examples=_MANY,
+        **_ONE,
+    ),
+)

@@ -1,1 +1,0 @@
-"""SRAVEN with more layers."""

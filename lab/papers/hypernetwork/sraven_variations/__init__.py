@@ -1,1 +1,0 @@
-"""SRAVEN with other numbers of heads and features, and other held-out shares."""

@@ -152,13 +152,13 @@ class Comparison:
 
     def plot(self, metric: str | None = None) -> go.Figure:
         """The metric over training with its interval, and of each run at the end; dashed: the constant answer."""
-        from lab.plots.functions_compared import draw
+        from lab.plots.functions import compared
         from lab.plots.page import Plot
 
         metric = next(iter(self.data.metrics)) if metric is None else metric
         check_choice("metric", metric, (*self.data.metrics, "loss"))
         split = self.runs[0].spec.evaluate[0]
-        return Plot(draw(self.curves, metric, split, self.data.titled(metric), self._constant(metric, split)))
+        return Plot(compared(self.curves, metric, split, self.data.titled(metric), self._constant(metric, split)))
 
     def _constant(self, metric: str, split: str) -> float | None:
         """What the answer scores on a split that is best for the training split and always the same."""

@@ -10,7 +10,8 @@ from lab.statistics import half_width
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
-    import plotly.graph_objects as go
+
+    from lab.plots import go
 
 
 def scores(figure: go.Figure, rows: pd.DataFrame, methods: Sequence[str], value: str, at: tuple[int, int]) -> None:

@@ -16,7 +16,8 @@ from lab.spec import RunSpec
 
 if TYPE_CHECKING:  # pandas and plotly are imported where they are used
     import pandas as pd
-    import plotly.graph_objects as go
+
+    from lab.plots import go
 
 SEEDS = {"smoke": 2, "laptop": 6, "paper": 6}  # runs of each kind, by scale, where an entry does not say
 _NUMBERED = re.compile(r"\w+/(fig|table)([A-Z]?)(\d+)([a-z]?)")  # "hypernetwork/figA9", "hypernetwork/fig2c"

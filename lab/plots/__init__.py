@@ -2,7 +2,8 @@
 
 try:
     import plotly.graph_objects as go
+    from plotly.subplots import make_subplots
 except ModuleNotFoundError:  # tables are measured where there is nothing to draw with
-    go = None
+    go = make_subplots = None
 
-__all__ = ["go"]
+__all__ = ["go", "make_subplots"]

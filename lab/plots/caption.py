@@ -8,14 +8,12 @@ from __future__ import annotations
 import html
 import re
 import textwrap
-from typing import TYPE_CHECKING
 
+import pandas as pd
+
+from lab.plots import go
 from lab.plots.style import SIZE
 from lab.statistics import INTERVAL
-
-if TYPE_CHECKING:  # imported where a figure is drawn
-    import pandas as pd
-    import plotly.graph_objects as go
 
 LINE = 1.4 * SIZE  # px from one line to the next
 GLYPH = 0.53 * SIZE  # px of an average character, with room for wide fonts: Liberation Sans has 0.44 of its size
@@ -50,8 +48,6 @@ def captioned(figure: go.Figure, caption: str, width: int) -> go.Figure:
 
     The room below the axes stays as it is: the caption starts under it, whatever its number of lines.
     """
-    import plotly.graph_objects as go
-
     copy = go.Figure(figure)
     _close_up(copy, width)
     lines = wrap(caption, width)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
+from lab.plots import go
 from lab.plots.caption import true_minus
 from lab.plots.panels import grid, place
 from lab.plots.style import BLUE, INK, SIZE
-
-if TYPE_CHECKING:  # imported where a figure is drawn
-    import pandas as pd
-    import plotly.graph_objects as go
 
 NUMBERS = 92  # px right of a panel: what its marks stand for, in digits
 HALF = 0.19  # of a row: ours is so much above its middle, the paper's as much below

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 import lab.plots.page  # noqa: F401 (notebooks display these plots as they are)
 from lab.nonlinearity.spline import Spline
+from lab.plots import go
 from lab.plots.style import BLUE, GREY, INK, TEMPLATE, colour
 from lab.probes.cost import Cost
-
-if TYPE_CHECKING:  # pandas and plotly are imported where they are used
-    import pandas as pd
-    import plotly.graph_objects as go
 
 KINDS = {"polynomial": "powers, least squares", "Chebyshev": "Chebyshev series"}  # by the method's name in figures
 DASHES = {"polynomial": "dash", "Chebyshev": "dot"}
@@ -22,8 +19,6 @@ DASHES = {"polynomial": "dash", "Chebyshev": "dot"}
 
 def costs(cost: Cost, reference: str = "GELU") -> pd.DataFrame:
     """One row a function: milliseconds (median), low, high (quartiles), ratio of medians to the reference."""
-    import pandas as pd
-
     low, middle, high = 1000 * np.percentile(cost.seconds, (25, 50, 75), axis=1)
     table = pd.DataFrame({"function": cost.names, "milliseconds": middle, "low": low, "high": high})
     table["ratio"] = [cost.ratio(name, reference) for name in cost.names]
@@ -33,8 +28,6 @@ def costs(cost: Cost, reference: str = "GELU") -> pd.DataFrame:
 
 def draw_costs(table: pd.DataFrame) -> go.Figure:
     """A point a function, its median time, with quartiles as whiskers, on a logarithmic axis. table: see `costs`."""
-    import plotly.graph_objects as go
-
     one, times = table.iloc[0], table["milliseconds"]
     where = one["device"] if one["device"] != "cpu" else f"{one['threads']} CPU thread(s)"
     what = "forward and backward" if one["backward"] else "forward"
@@ -70,8 +63,6 @@ def errors(phi: Spline, degrees: Sequence[int]) -> pd.DataFrame:
 
     Errors are measured on the interval where the function is not zero, in float32, the way a model evaluates it.
     """
-    import pandas as pd
-
     fits = {"polynomial": phi.polynomial, "Chebyshev": phi.chebyshev}
     rows = [(kind, degree, fit(degree)) for kind, fit in fits.items() for degree in degrees]
     return pd.DataFrame(
@@ -81,8 +72,6 @@ def errors(phi: Spline, degrees: Sequence[int]) -> pd.DataFrame:
 
 def draw_errors(table: pd.DataFrame, height: float) -> go.Figure:
     """RMS error by degree, a line a kind, in percent of `height`: the function's largest minus its smallest value."""
-    import plotly.graph_objects as go
-
     figure = go.Figure()
     for kind, rows in table.groupby("kind", sort=False):
         figure.add_scatter(

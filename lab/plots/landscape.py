@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 from scipy.interpolate import RegularGridInterpolator
 
+from lab.plots import go, make_subplots
 from lab.plots.style import BLACK, SEQUENTIAL, SIZE, SOLID_INK, TEMPLATE, VERMILLION
 from lab.probes.landscape import Landscape
 

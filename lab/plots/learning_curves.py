@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 
 from lab.data.measures import NAMES
+from lab.plots import go
 from lab.plots.panels import LEFT, STEP, grid
 from lab.plots.style import BLUE, faded
 from lab.statistics import INTERVAL, over_seeds
-
-if TYPE_CHECKING:  # imported where a figure is drawn
-    import pandas as pd
-    import plotly.graph_objects as go
 
 HEIGHT = 260  # px
 

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lab.plots.colour_bars import place_bars
-from lab.plots.panels import grid
+from lab.plots import go
+from lab.plots.panels import grid, place_bars
 from lab.plots.style import CELL_INK
-
-if TYPE_CHECKING:  # imported where a figure is drawn
-    import plotly.graph_objects as go
 
 TITLES = ("the function", "the model")
 

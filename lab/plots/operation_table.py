@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 
+from lab.plots import go, make_subplots
 from lab.plots.style import BLUE, ORANGE, SKY, TEMPLATE, VERMILLION
 from lab.tasks import Operation
-
-if TYPE_CHECKING:  # imported where a figure is drawn
-    import plotly.graph_objects as go
 
 # By code: asked nothing yet; wrong, right; each for pairs of the test split, then for those of training.
 KINDS = (
@@ -53,8 +49,6 @@ def every_pair(task: Operation) -> torch.Tensor:
 
 def frame() -> go.Figure:
     """Two empty images in a row, with a legend of the right one."""
-    from plotly.subplots import make_subplots
-
     figure = make_subplots(1, 2, horizontal_spacing=0.1, subplot_titles=("the operation", "answers"))
     steps = [(edge / len(KINDS), ink) for at, (_, ink) in enumerate(KINDS) for edge in (at, at + 1)]
     figure.add_heatmap(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import plotly.graph_objects as go
 import plotly.io
+
+from lab.plots import go
 
 # Plotly 7 has a button that uploads the plot to a company's server. No plot of the lab offers that.
 PRIVATE = {"showSendToCloud": False, "plotlyServerURL": ""}

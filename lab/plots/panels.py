@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
-from lab.plots.style import SIZE, TEMPLATE
-
-if TYPE_CHECKING:  # imported where a figure is drawn
-    import pandas as pd
-    import plotly.graph_objects as go
+from lab.plots import go, make_subplots
+from lab.plots.style import SEQUENTIAL, SIZE, TEMPLATE
 
 BOTTOM = 50  # px below the lowest panels: tick labels and axis title
 LEFT, RIGHT = 62, 16
@@ -41,8 +38,6 @@ def grid(
     horizontal: px between columns in a figure 600 px wide. A title stands left above its panel.
     share_y: one y axis a row. second_y: a hidden axis y2 over each panel, from 0, for what has another unit.
     """
-    from plotly.subplots import make_subplots
-
     rows = -(-len(titles) // columns)
     inner = rows * height + (rows - 1) * gap
     figure = make_subplots(
@@ -134,3 +129,37 @@ def colour_bar(title: str, y: float, ticks: Iterable[float]) -> dict:
         "tickfont": {"size": SIZE - 1},
         "tickvals": list(ticks),
     }
+
+
+HEIGHT = 46  # px of a bar with its title
+
+
+def colour_axis(number: int) -> str:
+    """Plotly's name of a colour axis, counted from 0.
+
+    >>> colour_axis(0), colour_axis(1)
+    ('coloraxis', 'coloraxis2')
+    """
+    return f"coloraxis{number + 1 if number else ''}"
+
+
+def place_bars(figure: go.Figure, titles: Sequence[str]) -> None:
+    """A colour axis for each title, its bar side by side with the others' below everything."""
+    if not titles:
+        return
+    inner = figure.layout.height - figure.layout.margin.t - BOTTOM
+    for number, title in enumerate(titles):
+        bar = {
+            "orientation": "h",
+            "thickness": 9,
+            "len": 0.9 / len(titles),
+            "x": (number + 0.5) / len(titles),
+            "y": -BOTTOM / inner,
+            "yanchor": "top",
+            "ypad": 0,
+            "outlinewidth": 0,
+            "title": {"text": title, "side": "top", "font": {"size": SIZE - 1}},
+            "tickfont": {"size": SIZE - 1},
+        }
+        figure.update_layout({colour_axis(number): {"colorscale": SEQUENTIAL, "colorbar": bar}})
+    figure.update_layout(height=figure.layout.height + HEIGHT, margin={"b": BOTTOM + HEIGHT})

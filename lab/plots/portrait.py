@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import plotly.graph_objects as go
 
+from lab.plots import go
 from lab.plots.style import BLUE, GREY, INK, TEMPLATE, VERMILLION
 from lab.probes.complexity import spectrum
 from lab.probes.portrait import CORNERS, Portrait

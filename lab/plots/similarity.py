@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 
+from lab.plots import go
 from lab.plots.caption import set_reading, true_minus
 from lab.plots.panels import BOTTOM, colour_bar, grid, place
 from lab.plots.style import DIVERGING, SEQUENTIAL, SIZE, cell_ink, method_title
-
-if TYPE_CHECKING:  # imported where a figure is drawn
-    import plotly.graph_objects as go
 
 PLAIN = {"showgrid": False, "showline": False, "ticks": ""}
 BAR = 64  # px of the colour bar and the axis name above it

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
+from lab.plots import go, make_subplots
 from lab.plots.style import TEMPLATE, VERMILLION
 from lab.probes.slices import Slice2D
 

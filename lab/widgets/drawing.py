@@ -17,7 +17,7 @@ from lab.nonlinearity.activations import is_activation
 from lab.nonlinearity.part import as_function, as_module
 from lab.nonlinearity.shapes import Polynomial
 from lab.nonlinearity.spline import Spline, Symmetrized
-from lab.plots import cost, function, functions_compared, landscape, learning_curves, portrait, similarity, slices
+from lab.plots import cost, functions, landscape, learning_curves, portrait, similarity, slices
 from lab.plots.caption import plain, set_reading
 from lab.plots.style import BLUE, GREY, TEMPLATE, VERMILLION
 from lab.probes.codes import Codes
@@ -78,7 +78,7 @@ def _(result: pd.DataFrame, labels: Any = None) -> go.Figure:
             f"a table is drawn where it has seed, step and accuracy, r2 or loss; it has {', '.join(map(str, result))}"
         )
     name = result["method"] if "method" in result else ""
-    return functions_compared.draw(result.assign(function=name, search=0), metric, "test")
+    return functions.compared(result.assign(function=name, search=0), metric, "test")
 
 
 @draw.register(Comparison)
@@ -119,7 +119,7 @@ def _(result: dict, labels: Any = None) -> go.Figure:
     tasks = {run.spec.task_name for several in runs.values() for run in several}
     if len(tasks) > 1:
         raise ArgumentError(f"the runs are of several tasks ({', '.join(sorted(tasks))}); give those of one")
-    return functions_compared.draw(pd.DataFrame(rows), metric, split)
+    return functions.compared(pd.DataFrame(rows), metric, split)
 
 
 def _metric_of(run: Run) -> tuple[str, str]:
@@ -147,11 +147,11 @@ def _(result: Spline | Polynomial, labels: Any = None) -> go.Figure:
 
 @draw.register(Profile)
 def _(result: Profile, labels: Any = None) -> go.Figure:
-    figure, (low, high) = function.frame([]), result.support()
+    figure, (low, high) = functions.frame([]), result.support()
     half = 0.6 * (high - low) or (result.high - result.low) / 2
-    function.fill(figure, "φ", result, None, result.high - result.low)
-    function.panels(figure, slope=True, inputs=False)
-    function.look(figure, result, half + abs((low + high - result.low - result.high) / 2))
+    functions.fill(figure, "φ", result, None, result.high - result.low)
+    functions.panels(figure, slope=True, inputs=False)
+    functions.look(figure, result, half + abs((low + high - result.low - result.high) / 2))
     return figure.update_layout(height=380, showlegend=False)
 
 

@@ -10,7 +10,7 @@ import ipywidgets as widgets
 import numpy as np
 
 from lab.errors import ArgumentError, check_whole
-from lab.plots.embedding import NAMES
+from lab.plots.latent_codes import NAMES
 from lab.run import Run
 from lab.widgets import views
 from lab.widgets.compatibility import SIDE

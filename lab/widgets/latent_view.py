@@ -8,7 +8,7 @@ import numpy as np
 import traitlets
 from plotly.colors import sequential
 
-from lab.plots.embedding import in_order, look
+from lab.plots.latent_codes import in_order, look
 from lab.widgets import modules
 from lab.widgets.hosted import PageView, short
 

@@ -14,7 +14,7 @@ from lab.nonlinearity.functions import named
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import left_out, zoo, zoo_curves
 from lab.plots.caption import true_minus
-from lab.plots.function import OTHERS, fill, frame, look, other, panels, reaching
+from lab.plots.functions import OTHERS, fill, frame, look, other, panels, reaching
 from lab.probes.profile import Profile, Received, profile, received
 from lab.widgets.editing import EditingExplorer
 from lab.widgets.explorer import LABEL, ROW, Explorer

@@ -11,8 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from lab.errors import ArgumentError
-from lab.plots.sraven_answer import frame, refill
-from lab.plots.sraven_problem import dial, draw, rule_words
+from lab.plots.sraven import dial, draw, frame, refill, rule_words
 from lab.run import Run
 from lab.scale import BEST, SCALES, check_scale, training_scale
 from lab.spec import replace

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from lab.plots.sraven_problem import draw, rule_words
+from lab.plots.sraven import draw, rule_words
 from lab.tasks.sraven import COLUMNS, RULES
 from lab.tasks.stream import Examples
 from lab.widgets.problems import Problems

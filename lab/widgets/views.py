@@ -10,8 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from lab.plots.decoding import CONTROLS
-from lab.plots.embedding import NAMES, in_order, look
+from lab.plots.latent_codes import CONTROLS, NAMES, in_order, look
 from lab.plots.style import BLACK, SEQUENTIAL, SIZE, SKY, TEMPLATE, VERMILLION
 from lab.probes.decoding import Decoding
 

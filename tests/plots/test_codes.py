@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lab.plots import decoding, embedding, similarity
+from lab.plots import latent_codes, similarity
 from lab.plots.caption import reading
 from lab.plots.style import METHOD_COLOURS, METHOD_SYMBOLS, method_title
 from lab.statistics import over_seeds
@@ -15,10 +15,10 @@ from tests.papers import tables
 
 TERMS = [str(term) for term in range(12)]
 MADE = {
-    "maps": (embedding.maps, tables.maps()),
-    "maps of many labels": (embedding.maps, tables.maps(("function",), labels=66)),
-    "by layer": (decoding.by_layer, tables.decoders()),
-    "by class": (decoding.by_class, tables.decoders(TERMS, layers=2)),
+    "maps": (latent_codes.maps, tables.maps()),
+    "maps of many labels": (latent_codes.maps, tables.maps(("function",), labels=66)),
+    "by layer": (latent_codes.by_layer, tables.decoders()),
+    "by class": (latent_codes.by_class, tables.decoders(TERMS, layers=2)),
     "one matrix": (similarity.matrices, tables.similarities()),
     "matrices": (similarity.matrices, tables.similarities(tables.HYPER)),
     "codes": (similarity.codes, tables.codes()),
@@ -79,7 +79,7 @@ def test_maps_have_each_point_once_in_its_panel():
     notes = [note.text for note in figure.layout.annotations if "trust" in note.text]
     for key, note in zip(rows, notes, strict=True):
         own = groups.get_group(key)
-        alike, chance = embedding.neighbours(own)
+        alike, chance = latent_codes.neighbours(own)
         told = f"{100 * alike:.0f} % ({100 * chance:.0f})"
         if key[1] == "target":
             told = f"r = {alike:.2f}".replace("-", "−")
@@ -89,17 +89,17 @@ def test_maps_have_each_point_once_in_its_panel():
 @pytest.mark.parametrize("name", ["maps", "maps of many labels"])
 def test_labels_look_the_same_in_all_panels_and_no_two_named_ones_alike(name):
     figure, table = drawn(name), MADE[name][1]
-    looks = embedding.looks(table)
-    marks = [look for look in looks.values() if look[0] != embedding.OTHER_INK]
+    looks = latent_codes.looks(table)
+    marks = [look for look in looks.values() if look[0] != latent_codes.OTHER_INK]
     assert len(set(marks)) == len(marks) and set(looks) == set(table["label"].dropna())
     for _, rows in table.dropna(subset=["label"]).groupby("colouring"):
-        inks = [looks[label][0] for label in rows["label"].unique() if looks[label][0] != embedding.OTHER_INK]
-        assert len(inks) == len(set(inks)) <= len(embedding.COLOURS), "one colour, one label"
+        inks = [looks[label][0] for label in rows["label"].unique() if looks[label][0] != latent_codes.OTHER_INK]
+        assert len(inks) == len(set(inks)) <= len(latent_codes.COLOURS), "one colour, one label"
     listed = [trace.name for trace in figure.data if trace.showlegend]
     assert len(listed) == len(set(listed))
-    assert set(listed) >= {label for label, (ink, _) in looks.items() if ink != embedding.OTHER_INK}
+    assert set(listed) >= {label for label, (ink, _) in looks.items() if ink != latent_codes.OTHER_INK}
     counts = table["label"].value_counts()
-    rare = [label for label, (ink, _) in looks.items() if ink == embedding.OTHER_INK]
+    rare = [label for label, (ink, _) in looks.items() if ink == latent_codes.OTHER_INK]
     assert all(counts[label] <= counts[mark] for label in rare for mark in looks if mark not in rare)
     assert bool(rare) == ("Light grey" in reading(figure)) == ("other" in listed)
 
@@ -109,17 +109,17 @@ def test_neighbours_of_clusters_are_alike_and_those_of_noise_are_as_chance_has_i
     label = np.repeat(list("abcd"), 60)
     apart = pd.DataFrame({"x": 50.0 * np.repeat(np.arange(4), 60) + rng.normal(size=240), "y": rng.normal(size=240)})
     clusters = apart.assign(label=label, value=np.nan)
-    assert embedding.neighbours(clusters) == (1.0, pytest.approx(59 / 239))
-    found, chance = embedding.neighbours(clusters.assign(label=rng.permutation(label)))
+    assert latent_codes.neighbours(clusters) == (1.0, pytest.approx(59 / 239))
+    found, chance = latent_codes.neighbours(clusters.assign(label=rng.permutation(label)))
     assert abs(found - chance) < 0.04
     values = apart.assign(label=None, value=apart["x"])
-    assert embedding.neighbours(values)[0] > 0.99
-    assert abs(embedding.neighbours(values.assign(value=rng.normal(size=240)))[0]) < 0.2
-    assert np.isnan(embedding.neighbours(clusters.assign(x=0.0, y=0.0))[0]), "one place has no neighbours"
+    assert latent_codes.neighbours(values)[0] > 0.99
+    assert abs(latent_codes.neighbours(values.assign(value=rng.normal(size=240)))[0]) < 0.2
+    assert np.isnan(latent_codes.neighbours(clusters.assign(x=0.0, y=0.0))[0]), "one place has no neighbours"
 
 
 def test_pca_says_nothing_of_distances_and_numbers_need_no_legend():
-    figure = embedding.maps(tables.maps(("magnitude",), embedding="pca"))
+    figure = latent_codes.maps(tables.maps(("magnitude",), embedding="pca"))
     assert "mean nothing" not in reading(figure) and "PCA" in figure.layout.xaxis4.title.text
     assert figure.layout.coloraxis.colorbar.title.text == "magnitude"
 

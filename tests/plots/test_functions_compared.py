@@ -8,7 +8,7 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import accuracy_score, log_loss, mean_absolute_error, mean_squared_error, r2_score
 
 from lab.data.constant import constant_score
-from lab.plots.functions_compared import draw
+from lab.plots.functions import compared
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def curves():
 
 
 def test_values_at_the_end_have_names_below_and_units_beside_them(curves):
-    plot = draw(curves, "accuracy", "test", constant=0.25)
+    plot = compared(curves, "accuracy", "test", constant=0.25)
     axis = plot.layout.xaxis2
     assert (
         [text.replace("<br>", " ") for text in axis.ticktext]
@@ -33,7 +33,7 @@ def test_values_at_the_end_have_names_below_and_units_beside_them(curves):
     assert {(line.y0, line.y1) for line in plot.layout.shapes} == {(25.0, 25.0)} and len(plot.layout.shapes) == 2
     assert "constant answer: 25" in [trace.name for trace in plot.data]
     assert all(axis.range[0] < 25 for axis in (plot.layout.yaxis, plot.layout.yaxis2)), "it can be seen"
-    assert draw(curves, "loss", "test", "mean squared error").layout.yaxis2.title.text == "test mean squared error"
+    assert compared(curves, "loss", "test", "mean squared error").layout.yaxis2.title.text == "test mean squared error"
 
 
 def test_the_constant_answer_scores_what_that_of_scikit_learn_does():

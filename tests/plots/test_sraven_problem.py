@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 import torch
 
-from lab.plots.sraven_problem import RADIUS, dial, draw, letters, rule_words
+from lab.plots.sraven import RADIUS, dial, draw, letters, rule_words
 from lab.tasks import Sraven
 from lab.tasks.sraven import RULES
 

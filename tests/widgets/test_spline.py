@@ -11,7 +11,7 @@ from lab.api import train
 from lab.errors import ArgumentError, LabError
 from lab.nonlinearity.spline import Spline
 from lab.papers.transformers.individual_tasks.figures import mlp_inputs
-from lab.plots.function import ENDS, INPUTS, OTHERS, PHI, SLOPE
+from lab.plots.functions import ENDS, INPUTS, OTHERS, PHI, SLOPE
 from lab.probes.profile import counts
 from lab.widgets import explore
 from lab.widgets.spline import GELU, RELU, SplineExplorer

@@ -15,7 +15,8 @@ from lab.statistics import LEVEL
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
-    import plotly.graph_objects as go
+
+    from lab.plots import go
 
 ROW = 46  # px
 SCORES = {"HYLA": "R²"}  # others: accuracy
@@ -23,7 +24,7 @@ SCORES = {"HYLA": "R²"}  # others: accuracy
 
 def matrix(table: pd.DataFrame) -> go.Figure:
     """table: model, function, rate, split, seed, score (0 to 1), diverged."""
-    import plotly.graph_objects as go
+    from lab.plots import go
 
     models, known, rates = models_of(table), gains(table), best_rates(table)
     cells = np.array([[_effect(known, model, source) for model in models] for source in models])

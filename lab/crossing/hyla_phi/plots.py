@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 
 from lab.crossing import points
 from lab.crossing.hyla_phi.settings import METHODS, SPLITS, TITLES
-from lab.plots import functions_by_method
 from lab.plots.caption import set_reading
+from lab.plots.functions import by_method
 from lab.plots.panels import grid, place
 from lab.statistics import INTERVAL
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
-    import plotly.graph_objects as go
+
+    from lab.plots import go
 
 PANELS = {"test": "seen", "ood": "unseen"}  # combinations of terms, or of rules
 
@@ -33,7 +34,7 @@ def hyla_phi(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
             points.scores(figure, rows, list(METHODS), f"score_{split}", at)
         figure.update_yaxes(title_text=f"{TITLES[task][1]} (%)", row=number + 1, col=1)
         at = place(3 * number + 2, 3)
-        functions_by_method.draw(figure, curves, at)
+        by_method(figure, curves, at)
         figure.add_scatter(
             x=curves["x"],
             y=curves["x"].clip(lower=0),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lab.crossing import points
-from lab.plots import functions_by_method
 from lab.plots.caption import set_reading
+from lab.plots.functions import by_method
 from lab.plots.panels import grid, place
 from lab.plots.style import methods_of
 from lab.statistics import INTERVAL
@@ -14,7 +14,8 @@ from lab.tasks.named import task_title
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
-    import plotly.graph_objects as go
+
+    from lab.plots import go
 
 
 def multitask(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
@@ -33,7 +34,7 @@ def multitask(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
         at = place(number, columns)
         points.scores(figure, table[table["task"] == task], methods, "accuracy", at)
         below = at[0] + rows, at[1]
-        functions_by_method.draw(figure, functions[functions["task"] == task], below)
+        by_method(figure, functions[functions["task"] == task], below)
         figure.update_xaxes(title_text="input x", range=(-reach, reach), row=below[0], col=below[1])
         if at[1] == 1:
             figure.update_yaxes(title_text="accuracy (%)", row=at[0], col=1)

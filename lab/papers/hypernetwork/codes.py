@@ -15,7 +15,7 @@ from lab.errors import LabError
 from lab.papers.claims import Verdict, all_of
 from lab.papers.hypernetwork.scores import paired, percent
 from lab.papers.runs import per_seed
-from lab.plots import embedding as maps
+from lab.plots import latent_codes
 from lab.plots.style import method_title
 from lab.probes import code_similarity, codes_by_layer, decode, embed
 from lab.probes.codes import Codes
@@ -151,7 +151,7 @@ def maps_summary(table: pd.DataFrame) -> str:
     """How far neighbours on the maps of the last layer are alike, by colouring and method."""
     words, titles = [], [method_title(name) for name in table["method"].unique()]
     for colouring, rows in table[table["layer"] == table["layer"].max()].groupby("colouring", sort=False):
-        alike, chance = np.transpose([maps.neighbours(part) for _, part in rows.groupby("method", sort=False)])
+        alike, chance = np.transpose([latent_codes.neighbours(part) for _, part in rows.groupby("method", sort=False)])
         if np.isnan(alike).all():
             continue
         if rows["label"].isna().all():

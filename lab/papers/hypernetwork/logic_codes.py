@@ -19,7 +19,7 @@ from lab.papers.hypernetwork.codes import MAPS, Labels, by_layer, decodable, dec
 from lab.papers.hypernetwork.origin import origin
 from lab.papers.hypernetwork.scores import best_runs
 from lab.papers.hypernetwork.settings import ONE, READ, READ_HELD_OUT, SEEDS, read_length
-from lab.plots import decoding, embedding
+from lab.plots import latent_codes
 from lab.run import Run
 from lab.tasks import Logic
 from lab.tasks.stream import Examples
@@ -146,7 +146,7 @@ ENTRIES = (
         " token attending to itself) whether a function has a term, on unseen functions, by term and layer",
         "the latent code is predictive of the terms of each function",
         measure=_decoded,
-        plot=lambda table: decoding.by_class(of_context(table)),
+        plot=lambda table: latent_codes.by_class(of_context(table)),
         summary=_decoded_summary,
         notes=_decoder_notes,
         seeds=SEEDS,
@@ -163,7 +163,7 @@ ENTRIES = (
         " (the signs of its variables, − if negated)",
         "clusters are explained by the terms of the function more than by the value of its output",
         measure=lambda runs, examples: mapped(best_runs(runs), examples, sample, TARGET | FIRST, last=True),
-        plot=partial(embedding.maps, height=190),
+        plot=partial(latent_codes.maps, height=190),
         examples={"smoke": 60, "laptop": 800, "overnight": 1_200, "paper": 2_000},
         **_MAPS,
     ),
@@ -177,7 +177,7 @@ ENTRIES = (
         measure=lambda runs, examples: mapped(
             best_runs(runs), examples, sample, TARGET | {"function": _functions} | FIRST | SECOND
         ),
-        plot=embedding.maps,
+        plot=latent_codes.maps,
         examples={"smoke": 60, "laptop": 500, "overnight": 800, "paper": 1_000},
         **_MAPS,
     ),

@@ -32,7 +32,7 @@ from lab.papers.hypernetwork.origin import origin
 from lab.papers.hypernetwork.scores import best_runs, paired, percent, two_features
 from lab.papers.hypernetwork.settings import ONE, PROBLEMS, SEEDS
 from lab.papers.runs import per_seed
-from lab.plots import decoding, embedding, similarity
+from lab.plots import latent_codes, similarity
 from lab.plots.style import method_title
 from lab.run import Run
 from lab.tasks.sraven import RULES
@@ -184,7 +184,7 @@ _ONE: dict[str, Any] = _SHARED | {
     "minutes": {"smoke": 0.5, "laptop": 20, "overnight": 90, "paper": 200},
 }
 _LAST: dict[str, Any] = _ONE | {
-    "plot": partial(embedding.maps, height=200),
+    "plot": partial(latent_codes.maps, height=200),
     "summary": _maps_summary,
     "notes": _map_notes,
     "examples": {"smoke": 60, "laptop": 800, "overnight": 1_200, "paper": 2_000},
@@ -233,7 +233,7 @@ ENTRIES = (
         " combinations that the model was trained on and tested on unseen ones, by layer",
         "strongly predictive in later layers",
         measure=lambda runs, examples: decoded(best_runs(runs), examples, fresh, rules, "rules"),
-        plot=decoding.by_layer,
+        plot=latent_codes.by_layer,
         summary=_decoded_summary,
         notes=_decoder_notes,
         examples=_MANY,
@@ -248,7 +248,7 @@ ENTRIES = (
         " target and by the rule that the answer follows",
         "early layers cluster by magnitude, the last one by rule",
         measure=_maps(TARGET | RULE),
-        plot=embedding.maps,
+        plot=latent_codes.maps,
         summary=_maps_summary,
         notes=_all_layers_notes,
         examples={"smoke": 60, "laptop": 500, "overnight": 800, "paper": 1_000},
@@ -264,7 +264,7 @@ ENTRIES = (
         tasks=("sraven",),
         plan=_deepest,
         measure=_maps(RULE | TARGET),
-        plot=embedding.layers,
+        plot=latent_codes.layers,
         summary=maps_summary,
         notes=_deep_notes,
         origin=origin("sraven", ("steps", "layers")),

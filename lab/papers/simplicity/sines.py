@@ -24,7 +24,7 @@ from lab.papers.simplicity.settings import LEARNED, LEVEL, METHODS, MODULI, RELU
 from lab.papers.tables import share_by_knot
 from lab.plots import go
 from lab.plots.caption import counted, set_reading
-from lab.plots.function_grid import SHOWN, draw_inputs
+from lab.plots.functions import SHOWN, draw_inputs
 from lab.plots.lines import line
 from lab.plots.operation_table import operation_title as title
 from lab.plots.panels import above, grid, name_axes, place

@@ -13,7 +13,7 @@ from lab.catalogue.registry import entry
 from lab.papers.hypernetwork.scores import finals
 from lab.papers.hypernetwork.settings import FIGURE_METHODS
 from lab.papers.hypernetwork.sraven import ACCURACY, accuracy, summary
-from lab.plots import embedding
+from lab.plots import latent_codes
 from lab.plots.caption import reading
 from lab.plots.style import method_title
 from lab.run import Run
@@ -159,7 +159,7 @@ def test_diverged_runs_are_left_out_and_counted(made):
 
 def test_a_map_of_each_layer_in_its_own_panel():
     table = tables.maps(("rule", "target"), layers=8, methods=["softmax"])
-    drawn, panels = embedding.layers(table), {}
+    drawn, panels = latent_codes.layers(table), {}
     for trace in drawn.data:
         panels.setdefault(trace.yaxis, []).append(np.stack([trace.x, trace.y], 1))
     rows = [(colouring, layer) for colouring in ("rule", "target") for layer in range(8)]
@@ -170,7 +170,7 @@ def test_a_map_of_each_layer_in_its_own_panel():
         assert sorted(map(tuple, np.concatenate(points))) == sorted(zip(own["x"], own["y"], strict=True))
     assert [axis.title.text for axis in drawn.select_yaxes() if axis.title.text] == ["by rule"] * 2 + ["by target"] * 2
     assert len({axis.domain for axis in drawn.select_xaxes()}) == 4
-    six = embedding.layers(tables.maps(("target",), layers=6, methods=["softmax"]))
+    six = latent_codes.layers(tables.maps(("target",), layers=6, methods=["softmax"]))
     assert len({axis.domain for axis in six.select_xaxes()}) == 3, "full rows"
 
 

@@ -11,7 +11,7 @@ from lab.papers.transformers.approximations import plots as variants
 from lab.papers.transformers.compatibility import plots as heatmap
 from lab.papers.transformers.compatibility.matrix import PAPER, compare, delta, square
 from lab.papers.transformers.individual_tasks import plots as curves
-from lab.plots import function_grid as shapes
+from lab.plots import functions
 from lab.plots.caption import EDGE, GLYPH, captioned, reading, signed, true_minus, wrap
 from lab.plots.style import DIVERGING, METHOD_COLOURS, METHOD_SYMBOLS, faded
 from lab.tasks.named import TASK_TITLES, task_title
@@ -31,7 +31,7 @@ MADE = {
     "fig3": (curves.fig3, tables.lengths()),
     "fig4": (curves.fig4, tables.widths()),
     "fig5": (heatmap.fig5, tables.matrix(PAPER, noise=0.05)),
-    "fig6": (shapes.fig6, tables.shapes()),
+    "fig6": (functions.fig6, tables.shapes()),
     "fig10": (curves.fig10, tables.curves(died=DIED)),
     "fig11": (heatmap.fig11, parts()),
     "fig12": (lambda table: variants.fig12(table, FUNCTIONS), tables.variants(died={LOST})[0]),
@@ -277,7 +277,7 @@ def test_fig6_draws_each_function_over_its_inputs():
         np.testing.assert_array_equal(inputs.y, 100 * rows["density"])
         low, high = figure.layout[function.xaxis.replace("x", "xaxis")].range
         shown = rows.loc[rows["x"].between(low, high), "density"].sum()
-        assert shown >= shapes.SHOWN and low <= 0 <= high
+        assert shown >= functions.SHOWN and low <= 0 <= high
     ends = named(figure, "constant ends")[0]
     rows = table[table["task"] == "memorize"]
     assert ends.y[0] == ends.y[1] == rows["value"].iloc[0] and ends.y[-1] == rows["value"].iloc[-1]
@@ -342,7 +342,7 @@ def test_gelu_is_torch_s():
     import torch
 
     x = np.linspace(-6, 6, 101)
-    np.testing.assert_allclose(shapes.gelu(x), torch.nn.functional.gelu(torch.from_numpy(x)), atol=1e-14)
+    np.testing.assert_allclose(functions.gelu(x), torch.nn.functional.gelu(torch.from_numpy(x)), atol=1e-14)
 
 
 def test_every_method_has_a_colour_and_a_symbol():

@@ -15,7 +15,8 @@ from lab.plots.style import INK, faded
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
-    import plotly.graph_objects as go
+
+    from lab.plots import go
 
 SHARED = ("prelu", "swish", "learnable_gelu", "learnable_geglu", "kan")
 NAMES = {"slope": "slope", "beta": "β"}

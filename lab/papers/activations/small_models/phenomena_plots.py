@@ -13,7 +13,8 @@ from lab.plots.style import DIVERGING, SIZE
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
-    import plotly.graph_objects as go
+
+    from lab.plots import go
 
 DOMAINS = ((0.0, 0.48), (0.52, 1.0))  # of the two panels, in widths of the figure
 RANGE = 50.0  # points from chance to the end of the colours

@@ -17,7 +17,8 @@ from lab.statistics import INTERVAL, over_seeds
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
-    import plotly.graph_objects as go
+
+    from lab.plots import go
 
 COLOURS = {"gpt_neo": BLUE, "roberta": ORANGE}
 PANELS = {  # column: name of the axis

@@ -13,7 +13,8 @@ from lab.plots.style import BLACK, BLUE, GREY, ORANGE, SEQUENTIAL, VERMILLION
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
-    import plotly.graph_objects as go
+
+    from lab.plots import go
 
 SYMBOLS = ("circle", "diamond", "square", "triangle-up")  # by the number of hidden layers
 BAR = 66  # px of the colour bar below the axes

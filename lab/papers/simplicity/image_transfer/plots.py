@@ -16,7 +16,8 @@ from lab.statistics import INTERVAL, half_width
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
-    import plotly.graph_objects as go
+
+    from lab.plots import go
 
 # Table 4, accuracy in percent; columns as SETS. Then its last column, the mean difference to ReLU.
 PRINTED = {
@@ -88,7 +89,7 @@ def printed(table: pd.DataFrame) -> pd.DataFrame:
 
 def table4(table: pd.DataFrame) -> go.Figure:
     """A row a function, a column a set; colours are gains over ReLU. table: as for `means`."""
-    import plotly.graph_objects as go
+    from lab.plots import go
 
     gains = means(table)
     sources, targets = list(gains["source"].unique()), list(gains["target"].unique())

@@ -15,7 +15,8 @@ from lab.plots.style import BLACK, METHOD_SYMBOLS, SIZE, colour, faded, method_t
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
-    import plotly.graph_objects as go
+
+    from lab.plots import go
 
 RESAMPLES = 1_000  # of configurations, for the interval of a rank correlation
 

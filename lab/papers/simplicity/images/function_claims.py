@@ -14,7 +14,7 @@ from lab import estimates
 from lab.papers.claims import Claim, Verdict, on_every_reading
 from lab.papers.simplicity.images.functions import r_squared, relative_variation
 from lab.papers.simplicity.images.settings import CLASSIFICATION, FROM_RELU, FROM_ZERO, REGRESSION
-from lab.plots.function_grid import gelu
+from lab.plots.functions import gelu
 
 if TYPE_CHECKING:
     from collections.abc import Callable

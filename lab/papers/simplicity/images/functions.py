@@ -14,7 +14,7 @@ from lab.nonlinearity.spline import Spline
 from lab.papers.simplicity.images.settings import CLASSIFICATION, FROM_RELU, FROM_ZERO, PER_LAYER, RELU, TITLES
 from lab.papers.simplicity.origin import episode_result
 from lab.plots.caption import set_reading
-from lab.plots.function_grid import draw_inputs, gelu, window
+from lab.plots.functions import draw_inputs, gelu, window
 from lab.plots.panels import above, grid, place
 from lab.plots.style import BLACK, GREY, SEQUENCE, SIZE, colour, faded, method_title
 from lab.probes.profile import counts
@@ -24,7 +24,8 @@ from lab.spec import EpisodeSpec, needs
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
-    import plotly.graph_objects as go
+
+    from lab.plots import go
 
 COLUMNS = (FROM_RELU, FROM_ZERO, PER_LAYER)
 

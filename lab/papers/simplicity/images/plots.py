@@ -13,7 +13,8 @@ from lab.statistics import INTERVAL, diverged, over_seeds
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
-    import plotly.graph_objects as go
+
+    from lab.plots import go
 
 SPREAD = 0.15  # of a category's width, from one method to the next
 BESIDE = 0.05  # single runs left of their mean, which would cover them

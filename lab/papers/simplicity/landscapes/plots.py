@@ -14,7 +14,8 @@ from lab.plots.style import BLACK, GREY, SEQUENCE, SEQUENTIAL, SIZE, VERMILLION,
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
-    import plotly.graph_objects as go
+
+    from lab.plots import go
 
 ROWS = {"function": "function", "loss": "loss", "complexity": "complexity", "zoom": "complexity,<br>random plane"}
 HEIGHT, GAP, HEAD = 84, 10, 44  # px of a panel, between rows, and for the names above a table's first row

@@ -15,7 +15,8 @@ from lab.plots.style import BLUE, GREY, SIZE
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
-    import plotly.graph_objects as go
+
+    from lab.plots import go
 
 INTERPOLATIONS = {"nearest": "nearest neighbor", "linear": "linear", "cubic": "cubic spline"}
 OBJECTIVES = {"train": "training data", "val": "validation data", "test": "test data (cheating)"}

@@ -16,7 +16,8 @@ from lab.tasks.collage import TILES
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
-    import plotly.graph_objects as go
+
+    from lab.plots import go
 
 METHODS = (RELU, *FOR.values())
 BOUNDS = {"easy": ("v", "dash"), "hard": ("h", "dot")}

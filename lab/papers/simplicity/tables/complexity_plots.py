@@ -14,7 +14,8 @@ from lab.plots.style import BLACK, METHOD_SYMBOLS, SKY, colour
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
-    import plotly.graph_objects as go
+
+    from lab.plots import go
 
 HEIGHT = 190
 FROM_ZERO, FROM_RELU = "learned, from zero", "learned, from ReLU"

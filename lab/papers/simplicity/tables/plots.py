@@ -14,7 +14,8 @@ from lab.statistics import INTERVAL, over_seeds
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
-    import plotly.graph_objects as go
+
+    from lab.plots import go
 
 LEFT = 96  # px: names of methods
 ROW = 21  # px a method

@@ -15,7 +15,8 @@ from lab.tasks.named import task_title
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
-    import plotly.graph_objects as go
+
+    from lab.plots import go
 
 OURS, SYMMETRIZED, POLYNOMIAL, CHEBYSHEV = "ours MLP", "symmetrized", "polynomial", "Chebyshev"
 NAMES = {OURS: "learned", SYMMETRIZED: SYMMETRIZED, POLYNOMIAL: POLYNOMIAL, CHEBYSHEV: CHEBYSHEV}

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from lab.papers.transformers.compatibility.matrix import PAPER, PAPER_SOURCE, best, clear, compare, delta, square
+from lab.plots import make_subplots
 from lab.plots.caption import counted, set_reading, signed
 from lab.plots.panels import above, colour_bar
 from lab.plots.style import CELL_INK, DELTA_RANGE, DIVERGING, GREY, SIZE, TEMPLATE, cell_ink
@@ -17,7 +18,7 @@ from lab.statistics import INTERVAL
 from lab.tasks.named import learned, task_title
 
 if TYPE_CHECKING:  # imported where a figure is drawn
-    import plotly.graph_objects as go
+    from lab.plots import go
 
 CORRELATION = "Correlation with the paper: in brackets a 95 % bootstrap interval over rows and columns."
 TITLE, LABELS, BELOW = (
@@ -106,8 +107,6 @@ def heatmaps(matrices: Sequence[Matrix]) -> go.Figure:
 
 
 def _stack(matrices: Sequence[Matrix]) -> go.Figure:
-    from plotly.subplots import make_subplots
-
     heights = [matrix.row_height * matrix.cells["architecture"].nunique() for matrix in matrices]
     inner = sum(heights) + (len(heights) - 1) * (TITLE + LABELS)
     spacing = (TITLE + LABELS) / inner if len(heights) > 1 else 0

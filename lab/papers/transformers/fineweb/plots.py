@@ -13,7 +13,8 @@ from lab.statistics import INTERVAL, half_width
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
-    import plotly.graph_objects as go
+
+    from lab.plots import go
 
 TITLES = {LINEAR: "linear", RELU: "ReLU", GELU: "GELU", SPLINE: "spline", POLYNOMIAL: "polynomial"}
 

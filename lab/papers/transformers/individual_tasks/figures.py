@@ -15,7 +15,7 @@ from lab.papers.tables import curves, final
 from lab.papers.transformers.individual_tasks import captions, claims, plots
 from lab.papers.transformers.origin import origin
 from lab.papers.transformers.settings import ATTENTION_GUESS, BASELINE, BOTH, MLP, setting
-from lab.plots.function_grid import fig6 as draw_shapes
+from lab.plots.functions import fig6 as draw_shapes
 from lab.run import Run
 from lab.spec import Knots
 

@@ -28,7 +28,8 @@ from lab.tasks.named import task_title
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
-    import plotly.graph_objects as go
+
+    from lab.plots import go
 
 CURVES = "Thin: one run a seed. Thick: mean over runs."
 COVERS = "Intervals of gains: over seeds, and over searches where several are named."
@@ -93,7 +94,7 @@ def fig3(table: pd.DataFrame) -> go.Figure:
 
     table: method, seed, length, accuracy.
     """
-    import plotly.graph_objects as go
+    from lab.plots import go
 
     figure = go.Figure()
     for method in methods_of(table):

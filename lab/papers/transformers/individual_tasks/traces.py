@@ -13,7 +13,8 @@ from lab.tasks.named import learned, task_title, trivial
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
-    import plotly.graph_objects as go
+
+    from lab.plots import go
 
 
 def draw_runs(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int, int], legend: bool) -> None:

@@ -15,7 +15,8 @@ from lab.tasks.named import task_title
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
-    import plotly.graph_objects as go
+
+    from lab.plots import go
 
 END = 10.0  # percent at which the colours end
 DARK = 0.7 * END  # from here on cells are so dark that their numbers are white
@@ -24,7 +25,7 @@ LEFT, TOP, ROW = 176, 96, 46  # px
 
 def fig9(table: pd.DataFrame) -> go.Figure:
     """Rows: whose function; columns: what the model is trained on. table: task, architecture, seed, perplexity."""
-    import plotly.graph_objects as go
+    from lab.plots import go
 
     tasks = list(table["task"].unique())
     kinds = [name for name in table["architecture"].unique() if name != BASELINE]

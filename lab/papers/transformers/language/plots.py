@@ -16,7 +16,8 @@ from lab.statistics import LEVEL
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
-    import plotly.graph_objects as go
+
+    from lab.plots import go
 
 
 def table3(table: pd.DataFrame) -> go.Figure:

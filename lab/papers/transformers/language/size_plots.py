@@ -24,7 +24,8 @@ from lab.statistics import LEVEL
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
-    import plotly.graph_objects as go
+
+    from lab.plots import go
 
 SIZE_AXIS = "layers × width"
 Gains = Callable[["pd.DataFrame"], Mapping[str, Estimate]]

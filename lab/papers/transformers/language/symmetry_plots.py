@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING
 
 from lab.papers.transformers.language.measures import accuracy_gains, by_size, spread
 from lab.papers.transformers.settings import BASELINE
-from lab.plots import functions_by_method
 from lab.plots.caption import set_reading
+from lab.plots.functions import by_method
 from lab.plots.panels import grid
 from lab.plots.style import GREY, METHOD_SYMBOLS, colour
 from lab.statistics import LEVEL
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
-    import plotly.graph_objects as go
+
+    from lab.plots import go
 
 
 def symmetry(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
@@ -27,7 +28,7 @@ def symmetry(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     for row, (size, rows) in enumerate(sizes, 1):
         layers, width = map(int, size.split("×"))
         drawn = functions[(functions["layers"] == layers) & (functions["width"] == width)]
-        functions_by_method.draw(figure, drawn, (row, 1), legend=row == 1)
+        by_method(figure, drawn, (row, 1), legend=row == 1)
         for place, (method, gain) in enumerate(accuracy_gains(rows, "method", BASELINE).items()):
             low, high = gain.interval(LEVEL)
             figure.add_scatter(

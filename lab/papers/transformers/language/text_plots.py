@@ -17,7 +17,8 @@ from lab.tasks.named import task_title
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
-    import plotly.graph_objects as go
+
+    from lab.plots import go
 
 
 def fig8(table: pd.DataFrame) -> go.Figure:

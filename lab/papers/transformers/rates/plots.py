@@ -14,7 +14,8 @@ from lab.tasks.named import task_title, trivial
 
 if TYPE_CHECKING:  # imported where a figure is drawn
     import pandas as pd
-    import plotly.graph_objects as go
+
+    from lab.plots import go
 
 AXIS = "peak learning rate (log scale)"
 ACCURACY = "mean test accuracy (%)"

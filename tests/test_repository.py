@@ -111,6 +111,12 @@ def test_every_dependency_is_pinned_inside_its_range():
         assert requirement.specifier.contains(pin), f"{requirement} excludes its own pin {pin}"
 
 
+def test_what_names_the_version_names_the_same():
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\n## {version}\n" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("path", committed("lab/*.py"), ids=name_of)
 def test_modules_say_what_they_are_and_stay_short(path):
     source = path.read_text(encoding="utf-8")

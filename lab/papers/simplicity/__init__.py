@@ -2,8 +2,11 @@
 
 # Modules with the entries of a section or more
 MODULES = (
-    "images.figures",
-    "tables.figures",
+    "images.accuracy",
+    "images.complexity",
+    "images.functions",
+    "tables.accuracy",
+    "tables.complexity",
     "landscapes.figures",
     "reuse",
     "shortcut.figures",
@@ -13,5 +16,5 @@ MODULES = (
     "first_steps",
     "search.figures",
     "image_transfer.figures",
-    "complexity.figures",
+    "complexity",
 )

@@ -13,8 +13,7 @@ from lab import estimates
 from lab.papers.claims import Claim, Verdict, absent, all_of
 from lab.papers.entry import Entry, Planned
 from lab.papers.runs import POINTS, gains_on_rows
-from lab.papers.simplicity.tables.claims import MORE_SEEDS
-from lab.papers.simplicity.tables.scores import checkpoint_accuracies
+from lab.papers.simplicity.tables.accuracy import MORE_SEEDS, checkpoint_accuracies
 from lab.papers.simplicity.tables.settings import (
     LAYERS,
     LEARNED,

@@ -12,9 +12,8 @@ from lab.catalogue.build import figure
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
 from lab.papers.claims import FAILS, HOLDS, UNDECIDED
-from lab.papers.simplicity.complexity import plots
-from lab.papers.simplicity.complexity.figures import CORRELATED, PATHS, SAMPLES, SHOWN, nearest, path_points
-from lab.papers.simplicity.complexity.settings import PREFACTORS, TABLES
+from lab.papers.simplicity import complexity
+from lab.papers.simplicity.complexity import CORRELATED, PATHS, PREFACTORS, SAMPLES, SHOWN, TABLES, path_points
 from lab.plots.caption import reading
 from lab.probes.complexity import frequencies
 from lab.probes.paths import draw
@@ -106,7 +105,6 @@ def test_lines_are_what_the_models_answer(made):
         some = np.array([3, 50, 333])
         distance = np.sqrt(((points[some][:, None] - train.inputs.double().numpy()) ** 2).sum(-1)).min(1)
         np.testing.assert_allclose(own["distance"].to_numpy()[some], distance, atol=1e-4)
-        np.testing.assert_allclose(nearest(points[some], train.inputs.double().numpy()), distance)
 
 
 def planted(relation):
@@ -136,10 +134,10 @@ def planted(relation):
     [(lambda tv, rng: np.sqrt(tv), HOLDS), (lambda tv, rng: rng.random(), FAILS), (lambda tv, rng: -tv, FAILS)],
 )
 def test_the_claim_is_about_ranks(relation, word):
-    found = CORRELATED[0].measure(planted(relation))
+    found = CORRELATED.measure(planted(relation))
     assert found.word == word and found.n == 12, "models, not their seeds"
     few = planted(relation).query("prefactor in @PREFACTORS[:4]")
-    assert CORRELATED[0].measure(few).word == UNDECIDED, "four models have no interval"
+    assert CORRELATED.measure(few).word == UNDECIDED, "four models have no interval"
 
 
 def test_a_parabola_has_one_frequency_however_flat():
@@ -149,7 +147,7 @@ def test_a_parabola_has_one_frequency_however_flat():
     x = np.linspace(-1, 1, SAMPLES)
     for height in (1e-3, 1.0):
         assert frequencies(height * x**2) == pytest.approx(wanted, abs=0.005)
-    assert f"{wanted:.2f}" == "0.59" and "it is 0.59" in reading(plots.fig29(planted(lambda tv, rng: tv)))
+    assert f"{wanted:.2f}" == "0.59" and "it is 0.59" in reading(complexity.fig29(planted(lambda tv, rng: tv)))
 
 
 @each
@@ -167,14 +165,14 @@ def test_captions_and_provenance_name_the_table_and_what_departs(made, name):
 
 def test_the_plot_of_both_measures_holds_every_model():
     table = planted(lambda tv, rng: tv)
-    drawn = plots.fig29(table)
+    drawn = complexity.fig29(table)
     assert sum(len(trace.x) for trace in drawn.data) == len(table)
     assert np.isclose(sorted(value for trace in drawn.data for value in trace.y), sorted(table["tv"])).all()
     colours = {float(colour) for trace in drawn.data for colour in trace.marker.color}
     assert np.isclose(sorted(colours), np.log10(PREFACTORS)).all()
     assert len({trace.marker.symbol for trace in drawn.data}) == 2 and "Not drawn" not in reading(drawn)
     table.loc[0, "tv"] = 0.0
-    assert f"1 of {len(table)}" in reading(plots.fig29(table)), "a logarithm knows no 0"
+    assert f"1 of {len(table)}" in reading(complexity.fig29(table)), "a logarithm knows no 0"
 
 
 def test_the_plot_of_paths_has_a_line_for_each_model_on_each_path(made):

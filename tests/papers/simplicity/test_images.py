@@ -15,7 +15,7 @@ from lab.datasets import local
 from lab.errors import ArgumentError, LabError
 from lab.kinds import check_run as check_rows
 from lab.papers.simplicity.images import settings
-from lab.papers.simplicity.images.claims import retained
+from lab.papers.simplicity.images.accuracy import retained
 from lab.papers.simplicity.images.settings import BASE, METHODS, PER_LAYER, RELU, SETS, TARGETS, images
 from lab.plots.caption import reading
 from lab.run import Run

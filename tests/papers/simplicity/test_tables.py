@@ -8,7 +8,7 @@ from lab import datasets, probes
 from lab.catalogue.build import figure
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
-from lab.papers.simplicity.tables import complexity_plots, plots, scores
+from lab.papers.simplicity.tables import accuracy, complexity
 from lab.papers.simplicity.tables.settings import (
     IAFS,
     LEARNED,
@@ -74,7 +74,7 @@ def test_the_setting_with_the_best_validation_accuracy_is_chosen():
     ]
     rows += [("b", "TanH", "", 1, 1.0, 0, np.nan, 0.5), ("b", "k-NN", "", 0, 1.0, 0, 0.1, 0.9)]
     names = ["table", "method", "start", "layers", "prefactor", "seed", "accuracy_val", "accuracy"]
-    found = scores.chosen(pd.DataFrame(rows, columns=names))
+    found = accuracy.is_chosen(pd.DataFrame(rows, columns=names))
     assert found.tolist() == [False, False, True, True, False, False, True, True], "means decide; test does not"
 
 
@@ -101,7 +101,7 @@ def test_numbers_are_those_of_the_stored_models(made):
 
 def test_baselines_are_fitted_on_train_and_chosen_on_val(made):
     for kind, method in (("knn", "k-NN"), ("trees", "boosted trees")):
-        found = scores.baseline("bank-marketing", kind, 1)
+        found = accuracy.baseline("bank-marketing", kind, 1)
         own = made[FIG5].table.set_index("method").loc[[method]]
         test = Tabular("bank-marketing").split()["test"]
         right = found.estimator.predict(test.inputs.numpy()) == test.targets.numpy()
@@ -111,7 +111,7 @@ def test_baselines_are_fitted_on_train_and_chosen_on_val(made):
 
 def test_figure_6_has_nothing_but_networks_and_fits_nothing_else(made):
     runs = [(labels, Run(spec, Store())) for labels, spec in planned("simplicity/fig6")]
-    table, whole = scores.measured(runs), made[FIG22].table
+    table, whole = complexity.measured(runs), made[FIG22].table
     pd.testing.assert_frame_equal(table, whole[whole["method"].isin((RELU, LEARNED))].reset_index(drop=True))
 
 
@@ -127,7 +127,7 @@ def test_ranks_and_normalized_accuracies_by_hand():
     ]
     rows.append(("a", "ReLU", 0, 0.0, False))
     table = pd.DataFrame(rows, columns=["table", "method", "seed", "accuracy", "chosen"])
-    found = plots.together(table).set_index(["method", "seed"])
+    found = accuracy.together(table).set_index(["method", "seed"])
     assert found["normalized"].round(6).to_dict() == {
         ("ReLU", 0): 0.0,
         ("ReLU", 1): 0.5,
@@ -147,15 +147,15 @@ def test_ranks_and_normalized_accuracies_by_hand():
 def test_plots_hold_every_model(made):
     table = made[FIG22].table
     two = table[table["method"].isin((RELU, LEARNED))]
-    for draw, own in ((complexity_plots.fig22, table), (complexity_plots.fig6, two)):
-        drawn = draw(table)
+    for draw, own in ((complexity.fig22, table), (complexity.fig23, two)):
+        drawn = draw(own)
         assert sum(len(trace.x) for trace in drawn.data) == len(own)
         marks = sorted(float(value) for trace in drawn.data for value in trace.y)
         assert np.allclose(marks, sorted(100 * own["accuracy"]))
         assert len({trace.name for trace in drawn.data}) == own["method"].nunique() + 1, "two starts of searches"
     table = table.assign(accuracy=table["accuracy"].where(table.index != 0))
-    assert f"diverged: 1 of {len(table)}" in reading(complexity_plots.fig22(table))
-    panels = plots.fig20(table).data
+    assert f"diverged: 1 of {len(table)}" in reading(complexity.fig22(table))
+    panels = accuracy.fig20(table).data
     assert [trace.name for trace in panels] == [*METHODS]
 
 

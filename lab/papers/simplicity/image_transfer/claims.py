@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from lab.correlations import apart, correlation
 from lab.papers.claims import Claim, Verdict, all_of, any_of, on_every_reading
 from lab.papers.runs import POINTS, gains_on_rows, per_seed
-from lab.papers.simplicity.images.claims import DEEPEST, falls_short, images_tested
+from lab.papers.simplicity.images.accuracy import DEEPEST, falls_short, images_tested
 from lab.papers.simplicity.images.settings import SETS, TITLES
 from lab.papers.simplicity.search.settings import ALL
 from lab.papers.simplicity.settings import RELU

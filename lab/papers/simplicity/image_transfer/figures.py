@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lab.papers.entry import Entry, Planned
 from lab.papers.simplicity.image_transfer import claims, plots
-from lab.papers.simplicity.images.figures import accuracies
+from lab.papers.simplicity.images.accuracy import accuracies
 from lab.papers.simplicity.images.settings import REGRESSION, RELU, SETS, TITLES, images, present
 from lab.papers.simplicity.search.settings import ALL, DEEP, DEPTHS, TRANSFER_SEEDS, origin, transfer_runs
 from lab.plots.caption import signed

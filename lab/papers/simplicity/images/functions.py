@@ -1,33 +1,118 @@
-"""The functions that are learned for image sets, as tables and as a drawing (simplicity paper, Figures 3 and 16)."""
+"""Section 3.1 and Appendix E.2 of the simplicity paper: the functions that are learned for image sets (Figures 3 and
+16). Figure 3 is of MNIST alone.
+
+A search moves knots by steps of a fixed length, which leaves noise of single knots: the smaller a function is, the more
+irregular it looks. So what goes up and down more has to do so smoothed, too, and not over its own range alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 
-from lab.errors import ArgumentError
+from lab import estimates
 from lab.models.mlp import MLP
-from lab.nonlinearity.spline import Spline
-from lab.papers.simplicity.images.settings import CLASSIFICATION, FROM_RELU, FROM_ZERO, PER_LAYER, RELU, TITLES
+from lab.papers.claims import Claim, Verdict, on_every_reading
+from lab.papers.entry import Entry, Planned
+from lab.papers.simplicity.images.accuracy import TASKS, plan
+from lab.papers.simplicity.images.settings import (
+    BASE,
+    CLASSIFICATION,
+    FIRST,
+    FROM_RELU,
+    FROM_ZERO,
+    METHODS,
+    PER_LAYER,
+    REGRESSION,
+    RELU,
+    SETS,
+    TITLES,
+    origin,
+)
 from lab.papers.simplicity.origin import episode_result
+from lab.plots import go
 from lab.plots.caption import set_reading
 from lab.plots.functions import draw_inputs, gelu, window
-from lab.plots.panels import above, grid, place
+from lab.plots.lines import line, named
+from lab.plots.panels import above, grid
 from lab.plots.style import BLACK, GREY, SEQUENCE, SIZE, colour, faded, method_title
 from lab.probes.profile import counts
 from lab.run import Run
+from lab.scale import SCALES
 from lab.search_results import EpisodeResult
 from lab.spec import EpisodeSpec, needs
 
-if TYPE_CHECKING:  # imported where a figure is drawn
-    import pandas as pd
+NEAR_RELU = 0.99  # share of a function's variance that ReLU explains, above which the search has not left it
+SMOOTHED = {"as they are": 1, "over 3 knots": 3, "over 5 knots": 5}
+ONE_FUNCTION = ["set", "restart", "mode"]
+Measure = Callable[[np.ndarray, np.ndarray], float]  # of knots and values
+_COVERS = "restarts of a search, and sets"
 
-    from lab.plots import go
 
-COLUMNS = (FROM_RELU, FROM_ZERO, PER_LAYER)
+def learned(scale: str, seeds: int, names: Sequence[str] = SETS) -> list[Planned]:
+    """One model for each search, of the size that the function was learned with."""
+    return [
+        ({key: labels[key] for key in ("set", "mode", "method")}, spec)
+        for labels, spec in plan(scale, seeds, names)
+        if labels["method"] != RELU and labels["layers"] == BASE[scale]
+    ]
+
+
+def shapes(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+    """One row a function that a search found: set, mode, method, restart, layer (from 1), accuracy (on `val`, 0 to 1,
+    of the model that was trained with it to decide), chosen, turns, gelu, relu (`r_squared` of both, at all knots)."""
+    rows = []
+    for labels, _, result, restart, layer, x, y in _searched_functions(runs):
+        row = {"restart": restart, "layer": layer, "accuracy": float(result.results[restart, :, 0].mean())}
+        like = {"gelu": r_squared(y, gelu(x)), "relu": r_squared(y, x.clip(0))}
+        rows.append(labels | row | {"chosen": restart == result.winner, "turns": relative_variation(y)} | like)
+    return pd.DataFrame(rows).round({"accuracy": 6, "turns": 6, "gelu": 6, "relu": 6})
+
+
+def values(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+    """The same functions, one row a knot: set, mode, method, restart, layer, chosen, x, value, density (of chosen ones,
+    the share of inputs nearest to this knot, on test rows, in the first model that was trained with it; NaN of a model
+    that diverged)."""
+    parts = []
+    for labels, run, result, restart, layer, x, y in _searched_functions(runs):
+        chosen = restart == result.winner
+        density = _density(run, result.spec, layer, len(x)) if chosen else np.nan
+        columns = labels | {"restart": restart, "layer": layer, "chosen": chosen}
+        parts.append(pd.DataFrame(columns | {"x": x.round(6), "value": y.round(6), "density": density}))
+    return pd.concat(parts, ignore_index=True).round({"density": 6})
+
+
+def _searched_functions(
+    runs: Sequence[tuple[dict, Run]],
+) -> Iterator[tuple[dict, Run, EpisodeResult, int, int, np.ndarray, np.ndarray]]:
+    """Labels, first run, search, restart, layer, and knots x, y of all functions, each search once."""
+    known = set()
+    for labels, run in runs:
+        search = needs(run.spec)[0]
+        if search in known:
+            continue
+        known.add(search)
+        result = episode_result(run)
+        for restart in range(len(result.results)):
+            for layer, spline in enumerate(result.of_restart(restart).values(), 1):
+                y = spline.values.detach().double().numpy().ravel()
+                yield labels, run, result, restart, layer, np.linspace(spline.low, spline.high, len(y)), y
+
+
+def _density(run: Run, search: EpisodeSpec, layer: int, knots: int) -> np.ndarray:
+    """Share of what a function receives in a trained model, by the nearest knot; of a shared one, in all layers."""
+    model = run.model()
+    assert isinstance(model, MLP)
+    with torch.no_grad():
+        received = model.received(run.spec.task.split(run.spec.task_seed)["test"].inputs[None])
+    inputs = received[layer - 1] if search.learn == "layers" else torch.cat([part.flatten() for part in received])
+    inputs = inputs[inputs.isfinite()]
+    number = counts(inputs, search.low, search.high, knots) if inputs.numel() else np.full(knots, np.nan)
+    return number / number.sum()
 
 
 def relative_variation(y: np.ndarray) -> float:
@@ -51,88 +136,101 @@ def r_squared(y: np.ndarray, other: np.ndarray) -> float:
     return float(np.corrcoef(y, other)[0, 1] ** 2)
 
 
-def shapes(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
-    """One row a function that a search found: set, mode, method, restart, layer (from 1), accuracy (on `val`, 0 to 1,
-    of the model that was trained with it to decide), chosen, turns, gelu, relu (`r_squared` of both, at all knots)."""
-    import pandas as pd
+def share_of_gelu(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
+    """How far a function has gone from ReLU to GELU, in least squares with weights of the knots: a·ReLU + b·(GELU -
+    ReLU) + c has b / a, 0 for ReLU and 1 for GELU, whatever its scale.
 
-    rows = []
-    for labels, _, result, restart, layer, x, y in _searched_functions(runs):
-        row = {"restart": restart, "layer": layer, "accuracy": float(result.results[restart, :, 0].mean())}
-        like = {"gelu": r_squared(y, gelu(x)), "relu": r_squared(y, x.clip(0))}
-        rows.append(labels | row | {"chosen": restart == result.winner, "turns": relative_variation(y)} | like)
-    return pd.DataFrame(rows).round({"accuracy": 6, "turns": 6, "gelu": 6, "relu": 6})
-
-
-def values(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
-    """The same functions, one row a knot: set, mode, method, restart, layer, chosen, x, value, density (of chosen ones,
-    the share of inputs nearest to this knot, on test rows, in the first model that was trained with it; NaN of a model
-    that diverged)."""
-    import pandas as pd
-
-    parts = []
-    for labels, run, result, restart, layer, x, y in _searched_functions(runs):
-        chosen = restart == result.winner
-        density = _density(run, result.spec, layer) if chosen else np.nan
-        columns = labels | {"restart": restart, "layer": layer, "chosen": chosen}
-        parts.append(pd.DataFrame(columns | {"x": x.round(6), "value": y.round(6), "density": density}))
-    return pd.concat(parts, ignore_index=True).round({"density": 6})
-
-
-def chosen(functions: pd.DataFrame, name: str, mode: str, method: str) -> Spline:
-    """The function that was chosen, of the first layer where each has its own. functions: as `values` has it."""
-    columns = {"set": name, "mode": mode, "method": method, "layer": 1, "chosen": True}
-    rows = functions[np.logical_and.reduce([functions[key] == value for key, value in columns.items()])]
-    if not len(rows):
-        raise ArgumentError(
-            f"no function of {name}, {mode}, {method} is in this table; it has "
-            + "; ".join(sorted(set(functions["set"] + ", " + functions["mode"])))
-        )
-    x, values = rows["x"].to_numpy(), torch.tensor(rows["value"].to_numpy(), dtype=torch.float32)
-    return Spline(values, float(x[0]), float(x[-1]))
-
-
-def blend(phi: Spline, share: float) -> Spline:
-    """A function between ReLU (share 0) and another one (share 1), at the knots of that one.
-
-    >>> blend(Spline(torch.tensor([4.0, 0.0, 2.0]), -1.0, 1.0), 0.5).values.tolist()
-    [2.0, 0.0, 1.5]
+    >>> x = np.linspace(-5, 5, 51)
+    >>> round(share_of_gelu(x, 3 * gelu(x) + 1, np.ones(51)), 6)
+    1.0
     """
-    positions = torch.linspace(phi.low, phi.high, phi.values.shape[-1])
-    return Spline((1 - share) * positions.relu() + share * phi.values.detach(), phi.low, phi.high)
+    relu = x.clip(0)
+    terms = np.column_stack([relu, gelu(x) - relu, np.ones_like(x)]) * np.sqrt(weights)[:, None]
+    if not (np.isfinite(y).all() and np.isfinite(weights).all() and weights.any()):
+        return float("nan")
+    a, b, _ = np.linalg.lstsq(terms, y * np.sqrt(weights), rcond=None)[0]
+    return float(b / a) if a else float("nan")
 
 
-def _searched_functions(
-    runs: Sequence[tuple[dict, Run]],
-) -> Iterator[tuple[dict, Run, EpisodeResult, int, int, np.ndarray, np.ndarray]]:
-    """Labels, first run, search, restart, layer, and knots x, y of all functions, each search once."""
-    known = set()
-    for labels, run in runs:
-        searches = needs(run.spec)
-        if not searches or searches[0] in known:
-            continue
-        known.add(searches[0])
-        result = episode_result(run)
-        for restart in range(len(result.results)):
-            for number, spline in enumerate(result.of_restart(restart).values(), 1):
-                y = spline.values.detach().double().numpy().ravel()
-                yield labels, run, result, restart, number, np.linspace(spline.low, spline.high, len(y)), y
+def _by_function(functions: pd.DataFrame, method: str, measure: Measure) -> pd.DataFrame:
+    """A number of each function of a method, the mean of its layers: (set, restart) × mode."""
+    rows = functions[functions["method"] == method].sort_values("x")
+    numbers = rows.groupby([*ONE_FUNCTION, "layer"], sort=False)[["x", "value"]].apply(
+        lambda one: measure(one["x"].to_numpy(float), one["value"].to_numpy(float))
+    )
+    means = numbers.groupby(ONE_FUNCTION, sort=False).mean()
+    return means.unstack("mode").reindex(columns=[CLASSIFICATION, REGRESSION])
 
 
-def _density(run: Run, search: EpisodeSpec, layer: int) -> np.ndarray:
-    """Share of what a function receives in a trained model, by the nearest knot; of a shared one, in all layers."""
-    chosen = EpisodeResult(search, run.store)
-    knots = next(iter(chosen.splines.values())).values.shape[-1]
-    model = run.model()
-    assert isinstance(model, MLP)
-    with torch.no_grad():
-        received = model.received(run.spec.task.split(run.spec.task_seed)["test"].inputs[None])
-    inputs = received[layer - 1] if search.learn == "layers" else torch.cat([part.flatten() for part in received])
-    inputs = inputs[inputs.isfinite()]
-    if not inputs.numel():
-        return np.full(knots, np.nan)
-    number = counts(inputs, search.low, search.high, knots)
-    return number / number.sum()
+def _turns(functions: pd.DataFrame, method: str, knots: int) -> pd.DataFrame:
+    """How far each function goes up and down, in multiples of its range, smoothed over an odd number of knots; it goes
+    on beyond its ends as it does in a network, constant."""
+
+    def measure(x: np.ndarray, y: np.ndarray) -> float:
+        padded = np.pad(y, knots // 2, mode="edge")
+        return relative_variation(np.convolve(padded, np.ones(knots) / knots, "valid"))
+
+    return _by_function(functions, method, measure)
+
+
+def _detours(functions: pd.DataFrame, method: str) -> pd.DataFrame:
+    """How far each function goes up and down beyond its range, as it is, in multiples of the mean range of a restart's
+    two functions."""
+    ranges = _by_function(functions, method, lambda x, y: float(np.ptp(y)))
+    ways = _by_function(functions, method, lambda x, y: float(np.abs(np.diff(y)).sum()))
+    return (ways - ranges).div(ranges.mean(axis=1), axis=0)
+
+
+def _on_each(numbers: Mapping[str, Iterable[float]], above: float) -> Verdict:
+    """The mean over functions, by reading."""
+    return on_every_reading(
+        {name: Verdict(estimates.mean(each, "functions", _COVERS), above=above) for name, each in numbers.items()}
+    )
+
+
+def _more_irregular(functions: pd.DataFrame, method: str) -> Verdict:
+    """Ups and downs of functions learned for regression less those for classification; a restart of a set makes a
+    pair, whose functions have nothing in common but the set."""
+    pairs = {name: _turns(functions, method, knots) for name, knots in SMOOTHED.items()}
+    pairs["over the range of both"] = _detours(functions, method)
+    return _on_each({name: one[REGRESSION] - one[CLASSIFICATION] for name, one in pairs.items()}, above=0.0)
+
+
+def _left_relu(functions: pd.DataFrame, scale: str) -> str:
+    """Some function learned from ReLU for regression is no longer it: where a search never moved, it found nothing."""
+    of = functions[functions["mode"] == REGRESSION]
+    still = _by_function(of, FROM_RELU, lambda x, y: r_squared(y, x.clip(0)))[REGRESSION] > NEAR_RELU
+    return f"none of {len(still)} functions left ReLU (R² above {NEAR_RELU})" if len(still) and still.all() else ""
+
+
+def _like_gelu(functions: pd.DataFrame) -> Verdict:
+    """Nearer to GELU than to ReLU, of functions learned from ReLU for classification: at the inputs that the chosen one
+    of a set receives, and at all knots alike."""
+    rows = functions[(functions["mode"] == CLASSIFICATION) & (functions["method"] == FROM_RELU)].sort_values("x")
+    chosen = rows[rows["chosen"].astype(bool)]
+    inputs = {name: one["density"].to_numpy(float) for name, one in chosen.groupby("set")}
+    shares: dict[str, list[float]] = {"at the inputs": [], "at all knots": []}
+    for (name, _), one in rows.groupby(["set", "restart"], sort=False):
+        x, y = one["x"].to_numpy(float), one["value"].to_numpy(float)
+        shares["at the inputs"].append(share_of_gelu(x, y, inputs.get(name, np.full(len(x), np.nan))))
+        shares["at all knots"].append(share_of_gelu(x, y, np.ones_like(x)))
+    return _on_each(shares, above=0.5)
+
+
+def _wavelet(functions: pd.DataFrame) -> Verdict:
+    """Ups and downs of functions learned from zero for classification; a monotone one has 1."""
+    return _on_each(
+        {name: _turns(functions, FROM_ZERO, knots)[CLASSIFICATION] for name, knots in SMOOTHED.items()}, above=2.0
+    )
+
+
+def _summary(table: pd.DataFrame) -> str:
+    chosen, words = table[table["chosen"].astype(bool)], []
+    methods = chosen["method"].unique()
+    for (name, mode), rows in chosen.groupby(["set", "mode"], sort=False):
+        each = rows.groupby("method")["turns"].mean().fillna(0).map("{:.1f}".format)  # NaN: flat
+        words.append(f"{TITLES[name]}, {mode} {', '.join(each.get(method, '–') for method in methods)}")
+    return f"How far functions go up and down, in multiples of their range ({', '.join(methods)}): {'; '.join(words)}."
 
 
 def draw(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
@@ -140,25 +238,22 @@ def draw(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
 
     table: as `shapes` has it; functions: as `values` has it.
     """
-    pairs = list(table.drop_duplicates(["set", "mode"])[["set", "mode"]].itertuples(index=False, name=None))
-    methods = [method for method in COLUMNS if method in set(table["method"])]
+    kinds = list(table.groupby(["set", "mode"], sort=False))
+    methods = [method for method in METHODS if method in set(table["method"])]
     count = len(methods)
-    figure = grid([""] * (count * len(pairs)), count, height=140, gap=70, top=132, horizontal=44, second_y=True)
-    shown: set[str] = set()
-    for line, (name, mode) in enumerate(pairs):
+    figure = grid([""] * (count * len(kinds)), count, height=140, gap=70, top=132, horizontal=44, second_y=True)
+    for row, ((name, mode), rows) in enumerate(kinds, 1):
         of = functions[(functions["set"] == name) & (functions["mode"] == mode)]
-        rows = table[(table["set"] == name) & (table["mode"] == mode)]
-        for number, method in enumerate(methods):
-            at = place(line * count + number, count)
-            _panel(figure, of[of["method"] == method], mode, method, at, shown)
+        for column, method in enumerate(methods, 1):
+            _panel(figure, of[of["method"] == method], mode, method, (row, column))
             best = rows[(rows["method"] == method) & rows["chosen"].astype(bool)]
             if len(best):
                 up = " and ".join("constant" if np.isnan(value) else f"{value:.1f}" for value in best["turns"])
-                above(figure, f"{method_title(method)}: {up}", *at, size=SIZE - 2)
-        above(figure, f"<b>{TITLES[name]}, {mode}</b>", line + 1, 1, size=SIZE + 1)
+                above(figure, f"{method_title(method)}: {up}", row, column, size=SIZE - 2)
+        above(figure, f"<b>{TITLES[name]}, {mode}</b>", row, 1, size=SIZE + 1)
         figure.layout.annotations[-1].update(yshift=19)
-        figure.update_yaxes(title_text="φ(x)", row=line + 1, col=1, secondary_y=False)
-    figure.update_xaxes(title_text="input x", row=len(pairs))
+    figure.update_yaxes(title_text="φ(x)", col=1, secondary_y=False)
+    figure.update_xaxes(title_text="input x", row=len(kinds))
     set_reading(
         figure,
         "Above each panel: how far the function goes up and down, in multiples of its range (1: it only rises or only"
@@ -169,46 +264,34 @@ def draw(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     return figure
 
 
-def _panel(figure: go.Figure, rows: pd.DataFrame, mode: str, method: str, at: tuple[int, int], shown: set[str]) -> None:
+def _panel(figure: go.Figure, rows: pd.DataFrame, mode: str, method: str, at: tuple[int, int]) -> None:
     where = {"row": at[0], "col": at[1]}
     if not len(rows):
         figure.update_yaxes(visible=False, secondary_y=True, **where)
         return
 
-    def line(rows: pd.DataFrame, name: str, ink: str, width: float, y: str = "value", **more) -> None:
-        figure.add_scatter(
-            x=rows["x"],
-            y=rows[y],
-            mode="lines",
-            name=name,
-            legendgroup=name,
-            line={"color": ink, "width": width, **more.pop("line", {})},
-            showlegend=name not in shown,
-            secondary_y=False,
-            **{"hovertemplate": "φ(%{x:.2f}) = %{y:.3g}"} | more,
-            **where,
-        )
-        shown.add(name)
+    def curve(rows: pd.DataFrame, name: str, ink: str, width: float, y: str = "value", dash: str = "") -> None:
+        hover = {"hovertemplate": "φ(%{x:.2f}) = %{y:.3g}"} if width > 1.5 else {"hoverinfo": "skip"}
+        look = {"name": name, "legendgroup": name, "showlegend": not named(figure, name), "secondary_y": False}
+        line(figure, rows["x"], rows[y], ink, at, width, dash, **hover, **look)
 
     chosen = rows[rows["chosen"].astype(bool)]
     known = chosen.groupby("x")["density"].mean()
     x, density = known.index.to_numpy(), np.nan_to_num(known.to_numpy(float))
-    draw_inputs(figure, x, density, at, legend="inputs" not in shown)
-    shown.add("inputs")
-    others = rows[~rows["chosen"].astype(bool)]
-    for _, part in others.groupby(["restart", "layer"]):
-        line(part, "other restarts", faded(GREY, 0.6), 1, hoverinfo="skip", hovertemplate=None)
+    draw_inputs(figure, x, density, at, legend=not named(figure, "inputs"))
+    for _, part in rows[~rows["chosen"].astype(bool)].groupby(["restart", "layer"]):
+        curve(part, "other restarts", faded(GREY, 0.6), 1)
     first = chosen[chosen["layer"] == 1].sort_values("x")
     if method == FROM_RELU:
         known = first.assign(relu=first["x"].clip(lower=0), gelu=gelu(first["x"].to_numpy()))
-        line(known, RELU, colour(RELU), 1.4, "relu", line={"dash": "6px,3px"}, hoverinfo="skip", hovertemplate=None)
+        curve(known, RELU, colour(RELU), 1.4, "relu", "6px,3px")
         if mode == CLASSIFICATION:
-            line(known, "GELU", BLACK, 1.2, "gelu", line={"dash": "dot"}, hoverinfo="skip", hovertemplate=None)
+            curve(known, "GELU", BLACK, 1.2, "gelu", "dot")
     if method == PER_LAYER:
         for layer, part in chosen.groupby("layer"):
-            line(part.sort_values("x"), f"layer {layer}", SEQUENCE[2 + (layer - 1) % 4], 2)
+            curve(part.sort_values("x"), f"layer {layer}", SEQUENCE[2 + (layer - 1) % 4], 2)
     else:
-        line(first, method_title(method), colour(method), 2)
+        curve(first, method_title(method), colour(method), 2)
     low, high = window(x, density)
     low, high = max(low, x[0]), min(high, x[-1])
     often = known_often(x, density)
@@ -230,11 +313,68 @@ def known_often(x: np.ndarray, density: np.ndarray, share: float = 0.98) -> tupl
     return float(x[np.searchsorted(total, tail)]), float(x[min(int(np.searchsorted(total, 1 - tail)), len(x) - 1)])
 
 
-def summary(table: pd.DataFrame) -> str:
-    """The result in a sentence."""
-    chosen, words = table[table["chosen"].astype(bool)], []
-    methods = chosen["method"].unique()
-    for (name, mode), rows in chosen.groupby(["set", "mode"], sort=False):
-        each = rows.groupby("method")["turns"].mean().fillna(0).map("{:.1f}".format)  # NaN: flat
-        words.append(f"{TITLES[name]}, {mode} {', '.join(each.get(method, '–') for method in methods)}")
-    return f"How far functions go up and down, in multiples of their range ({', '.join(methods)}): {'; '.join(words)}."
+_THREE: dict[str, Any] = {"decides": "three searches a set", "hours": 1.0, "of_functions": True}
+FIG16 = (
+    Claim(
+        "irregular",
+        "Functions for regression have more irregularities (learned from zeros)",
+        lambda functions: _more_irregular(functions, FROM_ZERO),
+        **_THREE | {"decides": "a search whose steps get smaller, so that knots have no noise of their own"},
+    ),
+    Claim(
+        "irregular-relu",
+        "Functions for regression have more irregularities (learned from a ReLU)",
+        lambda functions: _more_irregular(functions, FROM_RELU),
+        _left_relu,
+        **_THREE | {"decides": "searches of 400 episodes at rates above .2, where more functions leave ReLU"},
+    ),
+    Claim(
+        "gelu",
+        "For classification, the activation learned from a ReLU resembles GELU (more than ReLU)",
+        _like_gelu,
+        decides="three searches a set: MNIST's functions are like GELU where inputs are, Fashion-MNIST's are not",
+        hours=1.0,
+        of_functions=True,
+    ),
+    Claim(
+        "wavelets",
+        "For classification, functions learned from zeros rise and fall, as wavelets do",
+        _wavelet,
+        **_THREE,
+    ),
+)
+_SAME_ONES = "the functions that the search found from ReLU, from zero, and one for each layer"
+_SHARED: dict[str, Any] = {
+    "measure": shapes,
+    "functions": values,
+    "plot": draw,
+    "tasks": TASKS,
+    "seeds": dict.fromkeys(SCALES, 1),
+    "summary": _summary,
+    "notes": lambda scale: [f"functions learned with {BASE[scale]} hidden layers"],
+}
+ENTRIES = (
+    Entry(
+        "simplicity/fig3",
+        "3.1",
+        "Functions learned for MNIST",
+        f"MNIST as classification and as regression: {_SAME_ONES}",
+        "for classification, from a ReLU, a function like GELU, and from zero a wavelet; for regression irregular ones",
+        plan=lambda scale, seeds: learned(scale, seeds, FIRST),
+        origin=origin(FIRST),
+        minutes={"smoke": 0.1, "laptop": 5, "overnight": 8, "paper": 100},
+        **_SHARED,
+    ),
+    Entry(
+        "simplicity/fig16",
+        "E.2",
+        "Functions learned for image sets",
+        f"Image sets as classification and as regression: {_SAME_ONES}",
+        "those learned for regression contain more irregularities",
+        plan=learned,
+        origin=origin(),
+        minutes={"smoke": 0.2, "laptop": 9, "overnight": 16, "paper": 200},
+        claims=FIG16,
+        **_SHARED,
+    ),
+)

@@ -15,7 +15,8 @@ import numpy as np
 from lab import estimates
 from lab.papers.claims import Claim, Verdict, all_of, on_every_reading
 from lab.papers.runs import compare_one, gains, ratios
-from lab.papers.simplicity.tables.claims import LONGER_SEARCHES, of_probabilities
+from lab.papers.simplicity.complexity import of_probabilities
+from lab.papers.simplicity.tables.accuracy import LONGER_SEARCHES
 from lab.papers.simplicity.tables.settings import IAFS, NETWORKS, RELU
 from lab.statistics import LEVEL
 

@@ -14,10 +14,10 @@ import numpy as np
 from lab.models.baselines import Baseline
 from lab.papers.entry import Entry, Planned
 from lab.papers.origin import Origin
+from lab.papers.simplicity.complexity import SATURATES
 from lab.papers.simplicity.landscapes import claims, plots
 from lab.papers.simplicity.landscapes.measures import FINE, RADIUS, as_row, in_input_space, of_network
-from lab.papers.simplicity.tables.figures import SATURATES
-from lab.papers.simplicity.tables.scores import BASELINES, baseline, checkpoint_accuracies, chosen
+from lab.papers.simplicity.tables.accuracy import BASELINES, baseline, checkpoint_accuracies, is_chosen
 from lab.papers.simplicity.tables.settings import (
     IAFS,
     LEARNED,
@@ -109,7 +109,7 @@ def measured(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
         ]
     )
     rows, fine = [], FINE[runs[0][0]["scale"]]
-    for (labels, run), wanted in zip(runs, chosen(scores), strict=True):
+    for (labels, run), wanted in zip(runs, is_chosen(scores), strict=True):
         if wanted:
             columns = {"table": labels["table"], "method": labels["method"], "prefactor": labels["prefactor"]}
             columns["seed"] = run.spec.seed

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lab.papers.simplicity.tables.scores import checkpoint_accuracies
+from lab.papers.simplicity.tables.accuracy import checkpoint_accuracies
 from lab.probes import Loss, Variation, landscape
 from lab.probes.calling import Model
 from lab.probes.slices import alignment, slice_2d

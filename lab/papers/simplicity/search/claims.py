@@ -10,7 +10,7 @@ import numpy as np
 from lab import estimates
 from lab.papers.claims import Claim, Verdict, all_of
 from lab.papers.runs import POINTS, compare_one, per_seed
-from lab.papers.simplicity.images.claims import images_tested
+from lab.papers.simplicity.images.accuracy import images_tested
 from lab.papers.simplicity.settings import LEARNED, RELU
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lab.papers.entry import Entry, Planned
-from lab.papers.simplicity.images.figures import accuracies
+from lab.papers.simplicity.images.accuracy import accuracies
 from lab.papers.simplicity.images.settings import RELU
 from lab.papers.simplicity.origin import episode_result
 from lab.papers.simplicity.search import claims, plots

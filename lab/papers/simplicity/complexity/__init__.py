@@ -1,1 +1,0 @@
-"""How complexity is measured: total variation and Fourier complexity (App. F)."""

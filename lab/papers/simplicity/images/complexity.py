@@ -1,0 +1,254 @@
+"""Section 3.2 and Appendix E.2 of the simplicity paper: accuracy on image sets against complexity (Figures 4 and 18).
+Figure 4 is of MNIST alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from lab import estimates
+from lab.correlations import apart, rank_correlation
+from lab.papers.agreement import spearman
+from lab.papers.claims import NOTHING, Claim, Verdict, all_of, on_every_reading
+from lab.papers.entry import Entry
+from lab.papers.runs import ratios
+from lab.papers.simplicity.complexity import of_probabilities, probabilities, variation
+from lab.papers.simplicity.images.accuracy import SHOWN, TASKS, accuracies, against, diverged_runs, notes, plan
+from lab.papers.simplicity.images.settings import (
+    CLASSIFICATION,
+    FIRST,
+    FROM_ZERO,
+    REGRESSION,
+    SEEDS,
+    TITLES,
+    origin,
+)
+from lab.papers.tables import alive
+from lab.plots import go
+from lab.plots.caption import set_reading, true_minus
+from lab.plots.panels import above, grid, log_axis, place
+from lab.plots.style import BLACK, METHOD_SYMBOLS, SIZE, colour, faded, method_title, methods_of
+from lab.probes.calling import function_of
+from lab.run import Run
+
+RESAMPLES = 1_000  # of configurations, for the interval of a rank correlation
+
+
+def complexities(runs: Sequence[tuple[dict, Run]], examples: int) -> pd.DataFrame:
+    """As `accuracies`, with the total variation of each run (tv, tv_low, tv_high: 95 % interval over paths) on paths
+    between `examples` training images: of its probabilities, or of the class id that it predicts; NaN of a run that
+    diverged."""
+    rows = []
+    for _, run in runs:
+        train, f = run.spec.task.split(run.spec.task_seed)["train"], None
+        if run.diverged is None:
+            f = probabilities(run) if run.spec.task.classification else function_of(run.model())
+        rows.append(variation(f, train.inputs, train.latents["label"], paths=examples // 2))
+    return accuracies(runs).join(pd.DataFrame(rows))
+
+
+def _correlation(table: pd.DataFrame, name: str, mode: str) -> estimates.Estimate:
+    """Rank correlation of test accuracy and complexity over the models of a set: methods and numbers of layers, each
+    the mean of its seeds."""
+    rows = alive(table[(table["set"] == name) & (table["mode"] == mode)])
+    means = rows.groupby(["method", "layers"])[["tv", "accuracy"]].mean()
+    return rank_correlation(means["tv"], means["accuracy"], "models")
+
+
+def _correlated(table: pd.DataFrame) -> Verdict:
+    return all_of(
+        Verdict(_correlation(table, name, REGRESSION), above=0.0, case=TITLES[name]) for name in table["set"].unique()
+    )
+
+
+def _more_correlated(table: pd.DataFrame) -> Verdict:
+    """The correlation in regression less that in classification; or how strong the one is less how strong the other,
+    whichever sign either has: where complexity goes against accuracy, the paper's sentence can be read both ways."""
+    verdicts = []
+    for name in table["set"].unique():
+        sides = [_correlation(table, name, mode) for mode in (REGRESSION, CLASSIFICATION)]
+        strengths = [side if side.effect >= 0 else side.negated() for side in sides]
+        readings = {
+            "with their signs": Verdict(apart(*sides).cut(-2.0, 2.0), above=0.0, case=TITLES[name]),
+            "without": Verdict(apart(*strengths).cut(-1.0, 1.0), above=0.0, case=TITLES[name]),
+        }
+        verdicts.append(on_every_reading(readings))
+    return all_of(verdicts)
+
+
+def _more_complex(table: pd.DataFrame) -> Verdict:
+    """Total variation in regression, learned from zero over ReLU, geometric means over numbers of layers."""
+    rows = alive(table[table["mode"] == REGRESSION])
+    if rows.empty:
+        return NOTHING
+    logs = np.log(rows["tv"]).groupby([rows["set"], rows["method"], rows["seed"]], sort=False).mean()
+    groups = {kind: group.to_numpy() for kind, group in logs.groupby(level=[0, 1], sort=False)}
+    return all_of(ratios(groups, against(groups, FROM_ZERO), above=1.0))
+
+
+def _rank(table: pd.DataFrame) -> str:
+    """Spearman's rank correlation of complexity and test accuracy over the models of a table; with its 95 % interval,
+    from configurations drawn anew, each with all its seeds, where there are four or more."""
+    text = f"{table['tv'].corr(table['accuracy'], method='spearman'):.2f}"
+    groups = [rows[["tv", "accuracy"]].to_numpy(float) for _, rows in table.groupby(["method", "layers"])]
+    if len(groups) >= 4:
+        rng, ranks = np.random.default_rng(0), []
+        for _ in range(RESAMPLES):
+            drawn = np.concatenate([groups[i] for i in rng.integers(len(groups), size=len(groups))])
+            ranks.append(spearman(drawn[:, 0], drawn[:, 1]))
+        low, high = np.nanpercentile(ranks, (2.5, 97.5))
+        text += f" [{low:.2f}, {high:.2f}]"
+    return true_minus(text)
+
+
+def _ranks(table: pd.DataFrame) -> str:
+    words = [
+        f"{TITLES[name]}, {mode} {_rank(rows)}"
+        for (name, mode), rows in alive(table).groupby(["set", "mode"], sort=False)
+        if len(rows) > 2
+    ]
+    return f"Rank correlation of test accuracy and total variation over models: {', '.join(words)}." if words else ""
+
+
+def fig4(table: pd.DataFrame) -> go.Figure:
+    """One panel a mode: test accuracy against complexity, one mark a model. table: see `complexities`."""
+    modes = list(table["mode"].unique())
+    figure = grid([f"as {mode}" for mode in modes], len(modes), 280, top=92, horizontal=50)
+    for number, mode in enumerate(modes):
+        _against_complexity(figure, table[table["mode"] == mode], place(number, len(modes)), legend=not number)
+    figure.update_yaxes(title_text="test accuracy (%)", col=1)
+    _explain(figure, table)
+    return figure
+
+
+def fig18(table: pd.DataFrame) -> go.Figure:
+    """One row a set and mode: test against training accuracy, test accuracy against complexity. table: as of `fig4`."""
+    panels = list(table.groupby(["set", "mode"], sort=False))
+    heads = [text for (name, mode), _ in panels for text in (f"{TITLES[name]}, {mode}", "")]
+    figure = grid(heads, 2, 190, gap=84, top=96, horizontal=60)
+    for line, (_, rows) in enumerate(panels, 1):
+        training = 100 * rows["accuracy_train"]
+        _points(figure, rows, training, (line, 1), line == 1, "training accuracy %{x:.1f} %")
+        _against_complexity(figure, rows, (line, 2), legend=False)
+    figure.update_xaxes(title_text="training accuracy (%)", col=1)
+    figure.update_yaxes(title_text="test accuracy (%)", col=1)
+    _explain(figure, table)
+    return figure
+
+
+def _against_complexity(figure: go.Figure, rows: pd.DataFrame, at: tuple[int, int], legend: bool) -> None:
+    every = alive(rows)
+    rows = every[every["tv"] > 0]
+    _points(figure, rows, rows["tv"], at, legend, "total variation %{x:.3g}")
+    unit = "probability" if len(rows) and rows["mode"].iloc[0] == CLASSIFICATION else "class id"
+    figure.update_xaxes(title_text=f"total variation ({unit})", row=at[0], col=at[1], **log_axis(rows["tv"]))
+    if len(every) > 2:
+        above(figure, f"ρ = {_rank(every)}", *at, side="right", size=SIZE - 1)
+
+
+def _points(
+    figure: go.Figure, table: pd.DataFrame, x: pd.Series, at: tuple[int, int], legend: bool, about: str
+) -> None:
+    """A mark a model, by method. about: x in words."""
+    for method in methods_of(table):
+        rows = table[table["method"] == method]
+        figure.add_scatter(
+            x=x[rows.index],
+            y=100 * rows["accuracy"],
+            mode="markers",
+            name=method_title(method),
+            legendgroup=method,
+            showlegend=legend,
+            customdata=rows[["layers", "seed"]],
+            row=at[0],
+            col=at[1],
+            marker={
+                "symbol": METHOD_SYMBOLS[method],
+                "size": 5 + 1.5 * rows["layers"],
+                "color": faded(colour(method), 0.75),
+                "line": {"width": 0.6, "color": BLACK},
+            },
+            hovertemplate=f"{method_title(method)}, %{{customdata[0]}} hidden layers, seed %{{customdata[1]}}<br>"
+            f"{about}, test accuracy %{{y:.1f}} %<extra></extra>",
+        )
+
+
+def _explain(figure: go.Figure, table: pd.DataFrame) -> None:
+    zeros = int((table["tv"] == 0).sum())
+    set_reading(
+        figure,
+        "One mark a model: methods, numbers of hidden layers, seeds; its size grows with the layers. Total variation:"
+        " ups and downs of what a model answers on straight paths between training images, the straight line between a"
+        " path's ends subtracted (mean over paths, logarithmic axis); of the number that it predicts, which lies in"
+        " [-1, 1], or of the probability of a random class. ρ: Spearman's rank correlation of the marks, with its 95 %"
+        " bootstrap interval over configurations (method and number of layers), whose seeds stay together.",
+        f"Not drawn, because their total variation is 0: {zeros} of {len(table)}." if zeros else "",
+        diverged_runs(table),
+    )
+
+
+def _notes(scale: str) -> list[str]:
+    return [
+        *notes(scale),
+        "models differ in number of hidden layers and seed (paper: also in hyper-parameters and"
+        " numbers of steps, which it does not name)",
+        "in classification total variation is that of probabilities, which saturate (the paper does not say of what)",
+    ]
+
+
+FIG18 = (
+    Claim(
+        "correlated",
+        "Accuracy and complexity are correlated for regression, over models of each set",
+        _correlated,
+        decides="more widths and numbers of steps, 26 models a set",
+        hours=0.3,
+    ),
+    Claim(
+        "more-correlated",
+        "Accuracy and complexity correlate more for regression than for classification",
+        _more_correlated,
+        decides="searches from zero that train in classification (see Figure 2), and complexity of outputs",
+        hours=1.5,
+        stands_in=of_probabilities,
+    ),
+    Claim("complex", "Regression models with learned activations are more complex than with ReLUs", _more_complex),
+)
+_SHARED: dict[str, Any] = {
+    "measure": complexities,
+    "tasks": TASKS,
+    "seeds": SEEDS,
+    "summary": _ranks,
+    "notes": _notes,
+    "examples": {"smoke": 10, "laptop": 400, "overnight": 400, "paper": 400},
+}
+ENTRIES = (
+    Entry(
+        "simplicity/fig4",
+        "3.2",
+        "MNIST: accuracy against complexity",
+        f"Test accuracy and complexity of {SHOWN}",
+        "accuracy and complexity are correlated only for regression, where functions learned from zero are best",
+        plan=lambda scale, seeds: plan(scale, seeds, FIRST),
+        plot=fig4,
+        origin=origin(FIRST),
+        minutes={"smoke": 0.1, "laptop": 9, "overnight": 25, "paper": 150},
+        **_SHARED,
+    ),
+    Entry(
+        "simplicity/fig18",
+        "E.2",
+        "Image sets: training accuracy, test accuracy and complexity",
+        f"Test accuracy against training accuracy, and against complexity, of {SHOWN}",
+        "models with learned functions are more accurate than with ReLU, above all those learned from zero",
+        plan=plan,
+        plot=fig18,
+        origin=origin(),
+        minutes={"smoke": 0.3, "laptop": 18, "overnight": 50, "paper": 300},
+        claims=FIG18,
+        **_SHARED,
+    ),
+)

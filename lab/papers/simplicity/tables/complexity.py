@@ -1,0 +1,298 @@
+"""Section 3.3 and Appendix E.4 of the simplicity paper: accuracy of many models on tables against their complexity, and
+against their accuracy in training (Figures 6, 22 and 23).
+
+Total variation is never compared between tables: it depends on the distances of their points (App. A).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from lab import estimates
+from lab.correlations import rank_correlation
+from lab.errors import shortened
+from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
+from lab.papers.entry import Entry
+from lab.papers.runs import POINTS, gains, gains_on_rows, ratios
+from lab.papers.simplicity.complexity import SATURATES, of_probabilities
+from lab.papers.simplicity.tables.accuracy import (
+    ALMOST_ALL,
+    CHOSEN_NOTE,
+    COLUMNS,
+    LONGEST_NAME,
+    MORE_SEEDS,
+    MORE_TABLES,
+    OVER_TABLES,
+    SHARED,
+    SHOWN,
+    chosen_means,
+    over_tables,
+    plan,
+    scored,
+)
+from lab.papers.simplicity.tables.settings import (
+    IAFS,
+    LEARNED,
+    LINEAR,
+    METHODS,
+    NEIGHBOURS,
+    NETWORKS,
+    OF_INPUTS,
+    RELU,
+    TANH,
+    TREES,
+    origin,
+    rows_tested,
+)
+from lab.plots import go
+from lab.plots.caption import set_reading
+from lab.plots.panels import grid, name_axes, place
+from lab.plots.style import BLACK, METHOD_SYMBOLS, SKY, colour
+from lab.run import Run
+
+FROM_ZERO, FROM_RELU = "learned, from zero", "learned, from ReLU"
+
+
+def measured(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+    """As `scored`, with the total variation."""
+    return scored(runs, complexity=True)
+
+
+def _pairs(wide: pd.DataFrame, method: str) -> dict[str, tuple]:
+    """By table, a method and ReLU."""
+    return {name: ((name, method), (name, RELU)) for name in wide.columns.unique("table")}
+
+
+def _learned_everywhere(table: pd.DataFrame) -> Verdict:
+    wide = chosen_means(table)
+    pairs = _pairs(wide, LEARNED)
+    return all_of(gains_on_rows(wide, pairs, {name: rows_tested(name) for name in pairs}, above=0.0, unit=POINTS))
+
+
+def _inputs_complex(table: pd.DataFrame) -> Verdict:
+    wide = np.log(chosen_means(table, "tv"))
+    return all_of(ratios(wide, _pairs(wide, IAFS), above=1.0))
+
+
+def _inputs_most_often_best(table: pd.DataFrame) -> Verdict:
+    """Share of tables on which input functions make the best network."""
+    means = chosen_means(table).mean().unstack("table").reindex(NETWORKS).dropna(axis=1)
+    best = 100.0 * (means.idxmax() == IAFS)
+    return Verdict(estimates.mean(best, "tables", "tables").cut(0, 100), above=ALMOST_ALL, unit="%")
+
+
+def _better_more_complex(table: pd.DataFrame) -> Verdict:
+    """Rank correlation over tables: what input functions gain over ReLU, and by how many times they raise the total
+    variation."""
+    accuracy, tv = (chosen_means(table, value).mean().unstack("table") for value in ("accuracy", "tv"))
+    gain, more = accuracy.loc[IAFS] - accuracy.loc[RELU], tv.loc[IAFS] / tv.loc[RELU]
+    known = gain.notna() & more.notna()
+    return Verdict(rank_correlation(gain[known], more[known], "tables"), above=0.0)
+
+
+def _peaks_differ(table: pd.DataFrame) -> Verdict:
+    """By how many doublings the total variation of the best network is above that of ReLU on one table more than on
+    another. The best on `val`, for each seed."""
+    rows = table[table["method"].isin(NETWORKS) & ~table["diverged"].astype(bool) & table["accuracy_val"].notna()]
+    if rows.empty:
+        return absent("every run diverged")
+    best = rows.loc[rows.groupby(["table", "seed"])["accuracy_val"].idxmax()].set_index(["seed", "table"])
+    relu = chosen_means(rows, "tv").xs(RELU, axis=1, level="method")
+    above = np.log2(best["tv"].astype(float).unstack("table") / relu)
+    pairs = {f"{a} against {b}": (a, b) for a in above for b in above if a != b}
+    return any_of(gains(above, pairs, above=0.0, unit="doublings"))
+
+
+def _complexity_summary(table: pd.DataFrame) -> str:
+    """Total variation of a table's most accurate networks over that of its chosen ReLU ones: the least, the most."""
+    ratio = {}
+    for name, rows in table[table["method"].isin(NETWORKS)].groupby("table", sort=False):
+        best = rows.loc[rows.groupby("seed")["accuracy"].idxmax().dropna()]
+        relu = rows[(rows["method"] == RELU) & rows["chosen"].astype(bool)]
+        ratio[name] = best["tv"].mean() / relu["tv"].mean()
+    phrases = [f"{ratio[name]:.1f} times ({name})" for name in sorted(ratio, key=ratio.__getitem__)]
+    ends = " to ".join(dict.fromkeys((phrases[0], phrases[-1])))
+    return f"Total variation of a table's most accurate networks over that of its ReLU ones: {ends}, mean over seeds."
+
+
+def _fit_summary(table: pd.DataFrame) -> str:
+    """Accuracy in training and in testing of the chosen models, mean over tables."""
+    best = table[table["chosen"].astype(bool)]
+    means = 100 * best.groupby(["method", "table"], sort=False)[["accuracy_train", "accuracy"]].mean()
+    means = means.groupby("method", sort=False).mean().sort_values("accuracy")
+    text = ", ".join(f"{method} {row.accuracy_train:.1f}/{row.accuracy:.1f}" for method, row in means.iterrows())
+    return f"Training/test accuracy in %, mean over tables: {text}."
+
+
+def fig22(table: pd.DataFrame) -> go.Figure:
+    """One panel per table: accuracy in training and in testing of all models. table: as `measured` gives it."""
+    return _scatter(table, "training", "training accuracy (%)")
+
+
+def fig23(table: pd.DataFrame) -> go.Figure:
+    """One panel per table: complexity and test accuracy of all models; Figure 6, of ReLU and learned functions alone.
+
+    table: as for `fig22`."""
+    return _scatter(table, "tv", "total variation<br>(of probabilities)")
+
+
+def _scatter(table: pd.DataFrame, x: str, x_title: str) -> go.Figure:
+    starts = table["start"].map({"zero": FROM_ZERO, "relu": FROM_RELU})
+    kind = table["method"].where(table["method"] != LEARNED, starts)
+    table = table.assign(kind=kind, percent=100 * table["accuracy"], training=100 * table["accuracy_train"])
+    order = [kind for method in METHODS for kind in ((FROM_RELU, FROM_ZERO) if method == LEARNED else (method,))]
+    order = [kind for kind in order if kind in set(table["kind"])]
+    names = list(table["table"].unique())
+    columns = min(COLUMNS, len(names))
+    heads = [shortened(name, LONGEST_NAME) for name in names]
+    figure = grid(heads, columns, 190, gap=66, top=112 if len(order) > 4 else 64, horizontal=44)
+    for number, name in enumerate(names):
+        row, column = place(number, columns)
+        for kind in order:
+            rows = table[(table["table"] == name) & (table["kind"] == kind) & table["percent"].notna()]
+            figure.add_scatter(
+                x=rows[x],
+                y=rows["percent"],
+                customdata=rows[["layers", "prefactor", "seed", "tv", "training", "percent"]],
+                mode="markers",
+                name=kind,
+                legendgroup=kind,
+                showlegend=not number,
+                marker=_mark(kind),
+                row=row,
+                col=column,
+                hovertemplate=f"{kind}<br>%{{customdata[0]}} hidden layers, α = %{{customdata[1]:g}}, seed"
+                " %{customdata[2]}<br>total variation %{customdata[3]:.3g}<br>training %{customdata[4]:.1f} %, test"
+                " %{customdata[5]:.1f} %<extra></extra>",
+            )
+    figure.update_xaxes(nticks=5)
+    figure.update_yaxes(nticks=6)
+    name_axes(figure, len(names), columns, x_title, "test accuracy (%)")
+    figure.update_layout(height=figure.layout.height + 14, margin_b=figure.layout.margin.b + 14)
+    divergences = int(table["percent"].isna().sum())
+    alpha = ", and for TanH an α" if TANH in order else ""
+    set_reading(
+        figure,
+        f"One mark a model: a seed, a number of layers{alpha}. Axes differ between panels.",
+        f"Not drawn, because they diverged: {divergences} of {len(table)}." if divergences else "",
+    )
+    return figure
+
+
+def _mark(kind: str) -> dict:
+    method = LEARNED if kind in (FROM_ZERO, FROM_RELU) else kind
+    alone = kind in (LINEAR, NEIGHBOURS, TREES)
+    return {
+        "color": SKY if kind == FROM_ZERO else colour(method),
+        "symbol": METHOD_SYMBOLS[method],
+        "size": 10 if alone else 6,
+        "opacity": 1 if alone else 0.75,
+        "line": {"width": 0.8 if alone else 0.4, "color": BLACK},
+    }
+
+
+_OF_OUTPUTS: dict[str, Any] = {"decides": "total variation of outputs", "hours": 1.2, "stands_in": of_probabilities}
+FIG6 = Claim(
+    "everywhere",
+    "The learned activations perform better in all cases (each table)",
+    _learned_everywhere,
+    decides=MORE_SEEDS,
+    hours=2.0,
+)
+FIG22 = (
+    Claim(
+        "inputs-complex",
+        "Networks with input functions are clearly more complex than ReLU, on each table",
+        _inputs_complex,
+        **_OF_OUTPUTS,
+    ),
+    Claim(
+        "tanh",
+        "ReLU is generally surpassed by TanH with the right prefactor, over tables",
+        lambda table: over_tables(table, TANH, RELU, above=0.0),
+        **OVER_TABLES,
+    ),
+    Claim(
+        "inputs-best",
+        f"Accuracy is almost always best with input functions (of networks; over {ALMOST_ALL:.0f} % of tables)",
+        _inputs_most_often_best,
+        OVER_TABLES["needs"],
+        MORE_TABLES,
+    ),
+    Claim(
+        "better-complex",
+        "Better models are more complex (gains of input functions go with complexity, over tables)",
+        _better_more_complex,
+        OVER_TABLES["needs"],
+        **_OF_OUTPUTS,
+    ),
+)
+FIG23 = Claim(
+    "peaks",
+    "Accuracy peaks at different complexity levels across tables (relative to ReLU's)",
+    _peaks_differ,
+    **_OF_OUTPUTS,
+)
+_BEST = "one mark a trained model, its best evaluation (paper: also after fewer steps)"
+_COMPLEX: dict[str, Any] = {
+    "measure": measured,
+    "notes": lambda scale: [
+        CHOSEN_NOTE,
+        f"total variation of probabilities, which trees and k-NN have, too, {SATURATES}; {_BEST}",
+    ],
+}
+ENTRIES = (
+    Entry(
+        "simplicity/fig6",
+        "3.3",
+        "Test accuracy against complexity on tables",
+        "Each mark a network: its total variation on paths through the data, and its test accuracy; ReLU, and functions"
+        " learned from ReLU and from zero",
+        "learned functions perform better in all cases, but accuracy peaks at a different complexity on each table",
+        plot=fig23,
+        claims=(FIG6,),
+        summary=_complexity_summary,
+        minutes={"smoke": 0.2, "laptop": 7, "overnight": 25, "paper": 350},
+        measure=measured,
+        notes=lambda scale: [
+            "chosen networks are those with the number of layers that is best on val of their table",
+            f"total variation of probabilities, {SATURATES}; {_BEST}",
+        ],
+        **SHARED
+        | {
+            "plan": lambda scale, seeds: plan(scale, seeds, (RELU, LEARNED)),
+            "origin": origin(without=("values of α", "settings tried for k-NN and trees", *OF_INPUTS)),
+        },
+    ),
+    Entry(
+        "simplicity/fig22",
+        "E.4",
+        "Test against training accuracy on tables",
+        f"Each mark a model, its training and its test accuracy: {SHOWN}",
+        "accuracy is almost always best with input functions, and the better models are more complex; k-NN, trees and"
+        " learned functions lie outside the front of ReLU networks",
+        plot=fig22,
+        claims=FIG22,
+        summary=_fit_summary,
+        minutes={"smoke": 0.2, "laptop": 11, "overnight": 25, "paper": 600},
+        **_COMPLEX,
+        **SHARED,
+    ),
+    Entry(
+        "simplicity/fig23",
+        "E.4",
+        "Test accuracy against complexity, all models",
+        f"Each mark a model, its total variation on paths through the data and its test accuracy: {SHOWN}",
+        "accuracy peaks at different complexity levels across data sets",
+        plot=fig23,
+        claims=(FIG23,),
+        summary=_complexity_summary,
+        minutes={"smoke": 0.2, "laptop": 11, "overnight": 25, "paper": 600},
+        **_COMPLEX,
+        **SHARED,
+    ),
+)

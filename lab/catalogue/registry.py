@@ -17,9 +17,9 @@ def package(paper: str) -> str:
     """The package with the sections of a paper, or of what crosses the papers.
 
     >>> package("simplicity"), package("crossing")
-    ('lab.papers.simplicity', 'lab.crossing')
+    ('lab.papers.simplicity', 'lab.papers.crossing')
     """
-    return "lab.crossing" if paper == "crossing" else f"lab.papers.{paper}"
+    return f"lab.papers.{paper}"
 
 
 def entries(paper: str | None = None) -> dict[str, Entry]:

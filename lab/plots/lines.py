@@ -10,6 +10,7 @@ import pandas as pd
 
 from lab.plots import go
 from lab.plots.style import METHOD_SYMBOLS, colour, faded, method_title
+from lab.statistics import half_width
 
 Numbers = Sequence | np.ndarray
 Panel = tuple[int | None, int | None]  # row and column, from 1; None in a figure of one panel
@@ -34,8 +35,8 @@ def points(
     symbol: str | Sequence[str] = "circle",
     **trace,
 ) -> None:
-    """Draw marks. trace: as of `line`."""
-    mark = {"color": ink, "size": size, "symbol": symbol}
+    """Draw marks. symbol: "" is Plotly's own. trace: as of `line`."""
+    mark = {"color": ink, "size": size} | ({"symbol": symbol} if symbol else {})
     figure.add_scatter(x=x, y=y, marker=mark, row=at[0], col=at[1], **{"mode": "markers"} | trace)
 
 
@@ -60,6 +61,35 @@ def method_line(
         "marker": {"symbol": METHOD_SYMBOLS[method], "size": size},
     }
     line(figure, x, y, colour(method), at, width, **look | trace)
+
+
+def method_scores(figure: go.Figure, rows: pd.DataFrame, methods: Sequence[str], value: str, at: Panel) -> None:
+    """Draw a score of each method side by side, in percent: a mark a run, and the mean with its interval.
+
+    rows: method, seed, `value` (1 is 100 %), diverged: these runs are left out.
+    """
+    kept = rows[~rows["diverged"].astype(bool)]
+    for rank, method in enumerate(methods):
+        values = 100 * kept.loc[kept["method"] == method, value].to_numpy(float)
+        if not len(values):
+            continue
+        faint = {"hoverinfo": "skip", "showlegend": False}
+        points(figure, [rank + 0.22] * len(values), values, faded(colour(method), 0.4), at, 5, "", **faint)
+        points(
+            figure,
+            [rank],
+            [values.mean()],
+            colour(method),
+            at,
+            10,
+            METHOD_SYMBOLS[method],
+            error_y=whiskers([half_width(values)], thickness=1.4),
+            name=method_title(method),
+            legendgroup=method,
+            showlegend=at == (1, 1),
+            hovertemplate="%{y:.1f} ± %{error_y.array:.1f} %",
+        )
+    figure.update_xaxes(range=(-0.6, len(methods) - 0.4), showticklabels=False, ticks="", row=at[0], col=at[1])
 
 
 def named(figure: go.Figure, group: str) -> bool:

@@ -26,9 +26,9 @@ from lab.papers.transformers.settings import setting
 from lab.scale import COMMON, SCALES
 from lab.spec import RunSpec, Shaped, key, needs, replace
 from lab.tasks.task import REQUIRED_SPLITS
-from tests.crossing.planted import NAMES as CROSSING
 from tests.drawings import differences
 from tests.papers.activations.planted import NAMES as ACTIVATIONS
+from tests.papers.crossing.planted import NAMES as CROSSING
 from tests.papers.hypernetwork.planted import NAMES as HYPER
 from tests.papers.simplicity.planted import NAMES as SIMPLE
 from tests.papers.transformers.planted import LANGUAGE, NAMES

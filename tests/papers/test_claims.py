@@ -27,8 +27,8 @@ from lab.papers.simplicity.shortcut.claims import _steers, steering
 from lab.papers.transformers.compatibility import matrix
 from lab.papers.transformers.conditions import comparable, unlike_paper
 from lab.papers.transformers.settings import printed
-from tests.crossing import planted as planted_crossing
 from tests.papers.activations import planted as planted_activations
+from tests.papers.crossing import planted as planted_crossing
 from tests.papers.hypernetwork import planted as planted_hypernetwork
 from tests.papers.simplicity import planted as planted_simplicity
 from tests.papers.transformers import planted as planted_transformers

@@ -1,4 +1,4 @@
 """Activations in small language models: GPT-Neo and RoBERTa."""
 
 # Modules with the entries of a section or more
-MODULES = ("small_models.figures",)
+MODULES = ("functions", "small_models")

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from lab.datasets.blimp import PHENOMENA
-from lab.papers.activations.small_models.settings import FAMILIES, TITLES
+from lab.papers.activations.settings import FAMILIES, TITLES
 
 NAMES = [f"activations/{name}" for name in ("fig_functions", "table1")]
 RNG = 5

@@ -13,10 +13,9 @@ from lab.datasets.blimp import PARADIGMS, PHENOMENA
 from lab.datasets.pairs import Pair
 from lab.models.small_language import learned
 from lab.nonlinearity.learnable import KANLinear
-from lab.papers.activations.small_models import measures
-from lab.papers.activations.small_models.claims import above_chance
-from lab.papers.activations.small_models.plots import table1
-from lab.papers.activations.small_models.settings import FAMILIES, METHODS, TITLES, model
+from lab.papers.activations import functions, small_models
+from lab.papers.activations.settings import FAMILIES, METHODS, TITLES, model
+from lab.papers.activations.small_models import above_chance, table1
 from lab.papers.claims import ABSENT, HOLDS, ON_STAND_IN
 from lab.scale import COMMON
 from lab.spec import RunSpec, from_json, to_json
@@ -53,9 +52,9 @@ def test_without_blimp_the_figure_says_so_and_shows_the_papers_scores(made):
 
 def test_where_blimp_is_here_every_phenomenon_is_scored(made, monkeypatch):
     every = [Pair(PARADIGMS[n], phenomenon, "it is so", "it so is") for n, phenomenon in enumerate(PHENOMENA)]
-    monkeypatch.setattr(measures, "pairs", lambda each: every[: 12 * each])
+    monkeypatch.setattr(small_models, "pairs", lambda each: every[: 12 * each])
     runs = [planned_runs("activations/table1", family=family, method="gelu")[0] for family in FAMILIES]
-    table = measures.scores(runs)
+    table = small_models.scores(runs)
     assert (table["pairs"] == 12).all() and table["blimp"].isin([0.0, 100.0]).all(), "all pairs are the same one"
     for name in PHENOMENA:
         assert table[name].equals(table["blimp"].rename(name))
@@ -89,7 +88,7 @@ def test_the_edges_of_a_kan_sum_to_its_layer():
     spec = model("smoke", "gpt_neo", "kan_3_5")
     layer, x = KANLinear(spec.width, spec.hidden, spec.grid, spec.order), torch.linspace(-2, 2, 9)
     own = {f"up.{name}": value.detach()[None] for name, value in layer.named_parameters()}
-    (edges,) = measures._edges(spec, [own], x)
+    (edges,) = functions.edges(spec, [own], x)
     whole = edges.view(spec.hidden, spec.width, -1).sum(1).T  # every input is x
     torch.testing.assert_close(whole, layer(x[:, None].expand(-1, spec.width)).detach(), atol=1e-5, rtol=1e-4)
 

@@ -7,14 +7,13 @@ from lab import kinds
 from lab.catalogue.build import figure
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
-from lab.crossing.compatibility.measures import at_best, best_rates, gains
-from lab.crossing.multitask.settings import TASKS, shared
-from lab.crossing.places import BASELINE, TUNING_SEED, places
+from lab.papers.crossing.compatibility import BASELINE, TUNING_SEED, at_best, gains, places, rates_of
+from lab.papers.crossing.multitask import TASKS, shared
 from lab.resolve import resolve
 from lab.scale import COMMON
 from lab.spec import Learned, RunSpec, SharedSearch, from_json, key, needs, replace, to_json
 from lab.store import Store
-from tests.crossing.planted import NAMES, PLANTED
+from tests.papers.crossing.planted import NAMES, PLANTED
 from tests.papers.plans import planned_runs
 
 EACH = pytest.mark.parametrize("name", NAMES)
@@ -88,16 +87,16 @@ def test_scores_are_those_of_the_stored_runs(made):
 
 def test_a_rate_is_chosen_on_val_for_functions_and_baseline():
     table = PLANTED["crossing/compatibility"](True)
-    assert set(best_rates(table).values()) == {0.01}
+    assert set(rates_of(table).values()) == {0.01}
     lucky = (table["rate"] == 0.1) & (table["split"] == "test") & (table["function"] == BASELINE)
     table.loc[lucky, "score"] = 0.99  # test chooses nothing
-    assert set(best_rates(table).values()) == {0.01} and set(at_best(table)["rate"]) == {0.01}
+    assert set(rates_of(table).values()) == {0.01} and set(at_best(table)["rate"]) == {0.01}
     chosen = table["val"] if "val" in table else (table["split"] == "val") & (table["function"] == BASELINE)
     table.loc[chosen & (table["rate"] == 0.1), "score"] = 0.7
-    assert best_rates(table)["HYLA", BASELINE] == 0.1
+    assert rates_of(table)["HYLA", BASELINE] == 0.1
     assert gains(table)["HYLA", "HYLA"].effect == pytest.approx(100 * (0.65 - 0.99), abs=0.5)
     table.loc[chosen & (table["rate"] == 0.1), "diverged"] = True
-    assert best_rates(table)["HYLA", BASELINE] == 0.01
+    assert rates_of(table)["HYLA", BASELINE] == 0.01
 
 
 def test_one_function_is_shared_by_all_tasks_of_the_scale(made):

@@ -1,4 +1,4 @@
-"""Hyper-parameters of the activations paper's language models at each scale, and where each comes from.
+"""Hyper-parameters of the activations paper's language models at each scale.
 
 `paper` has the sizes that the names of the paper's models say ("2L-4H-512C-1024I"); what it was trained on, and how,
 is not in the text. `laptop` has a text that is shipped and models that train in half a minute of one core; `smoke` only
@@ -7,12 +7,10 @@ runs the machinery.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from lab import datasets
 from lab.models.small_language import SmallLanguageModel
-from lab.papers.origin import SILENT, Field, Origin, shipped
 from lab.plots.style import method_title
 from lab.scale import check_scale
 from lab.spec import AdamTrapezoid, RunSpec, replace
@@ -38,13 +36,13 @@ TEXTS = {
 }
 EACH = {"smoke": 1, "laptop": 10, "paper": 1_000}  # pairs of each of BLiMP's paradigms that models read
 YEAR = "2023"  # of the conventions of `lab.probes.minimal_pairs`
-_SIZES: dict[str, dict[str, Any]] = {
+SIZES: dict[str, dict[str, Any]] = {
     "smoke": {"layers": 1, "heads": 2, "width": 8, "inner": 16},
     "laptop": {"layers": 2, "heads": 4, "width": 64, "inner": 128},
     "paper": {"layers": 2, "heads": 4, "width": 512, "inner": 1024},
 }
 _KAN_INNER = {"gpt_neo": 256, "roberta": 384}  # the paper's
-_RECIPES = {
+RECIPES = {
     "smoke": AdamTrapezoid(steps=4, rate=0.004, batch=2, every=4),
     "laptop": AdamTrapezoid(steps=800, rate=0.004, batch=8, every=400),
     "paper": AdamTrapezoid(steps=17_000, rate=0.001, batch=64, every=1_000),
@@ -73,7 +71,7 @@ def model(scale: str, family: str, method: str) -> SmallLanguageModel:
     >>> model("paper", "roberta", "kan").hidden, model("laptop", "roberta", "kan_3_5").order
     (384, 5)
     """
-    base = SmallLanguageModel(family, **_SIZES[scale], activation="kan" if method in KANS else method)
+    base = SmallLanguageModel(family, **SIZES[scale], activation="kan" if method in KANS else method)
     if method not in KANS:
         return base
     grid, order = KANS[method]
@@ -83,65 +81,10 @@ def model(scale: str, family: str, method: str) -> SmallLanguageModel:
 def runs(scale: str, family: str, method: str, seeds: int) -> list[RunSpec]:
     """One run a seed."""
     network = model(scale, family, method)
-    return [RunSpec(task(scale, family), network, _RECIPES[scale], seed, ("test",)) for seed in range(seeds)]
+    return [RunSpec(task(scale, family), network, RECIPES[scale], seed, ("test",)) for seed in range(seeds)]
 
 
 NAMES = tuple(dict.fromkeys(task(scale, family).name for scale in TEXTS for family in FAMILIES))
-GUESSES = (
-    "the text that models are trained on, its tokens and the context: BabyLM's ten million words, whose evaluation the"
-    " paper uses; GPT-2's tokens that occur 100 times or more",
-    "steps, batch and learning rate, one rate for all activations; Adam without weight decay; no dropout",
-    "RoBERTa's masks: 15 % of the tokens, as it is published",
-    "Swish is x σ(β x), as in the paper that it cites; the formula that is printed has one x more",
-    "gated layers have two thirds of the width, so that they have as many weights",
-    "the grid and the order of a KAN: 5 and 3, as its authors have them; the paper says 3 and 5, respectively",
-    "BLiMP by the conventions of BabyLM's evaluation in 2023, on all pairs; equal scores count as wrong",
-)
-
-
-def origin(scored: bool = False) -> Origin:
-    """Where these settings come from. scored: models read BLiMP, too.
-
-    >>> origin().departures("laptop")[1].partition(",")[0]
-    'width 64 (paper 512)'
-    """
-    return Origin(
-        data=lambda scale: shipped([TEXTS[scale].corpus]), facts=lambda scale: _facts(scale, scored), guesses=GUESSES
-    )
-
-
-def _facts(scale: str, scored: bool) -> Iterator[Field | str]:
-    if scale != "paper":
-        text = "Shakespeare's plays" if scale == "laptop" else "a novel"
-        yield f"{text}, by characters: {datasets.entry(TEXTS[scale].corpus).shape}"
-    printed = _numbers("paper")
-    for name, value in _numbers(scale).items():
-        in_names = name in ("width", "layers", "heads", "inner width", "KAN's inner widths")
-        source = "paper, the names of its models" if in_names else "guess, the paper does not say"
-        if name == "peak rate" and scale == "laptop":
-            source = RATE
-        yield Field(name, value, printed[name] if in_names else SILENT, source)
-    if scored:
-        everything = EACH["paper"]
-        yield Field("pairs of each paradigm of BLiMP", EACH[scale], everything, "all there are")
-
-
-RATE = "with GELU: .004 of .002, .004, .008 has the lowest loss on val in GPT-Neo (in RoBERTa .002 is .02 nats lower)"
-
-
-def _numbers(scale: str) -> dict[str, object]:
-    sizes, recipe, text = _SIZES[scale], _RECIPES[scale], TEXTS[scale]
-    return {
-        "width": sizes["width"],
-        "layers": sizes["layers"],
-        "heads": sizes["heads"],
-        "inner width": sizes["inner"],
-        "KAN's inner widths": tuple(model(scale, family, "kan").hidden for family in FAMILIES),
-        "context": text.context,
-        "steps": recipe.steps,
-        "batch": recipe.batch,
-        "peak rate": recipe.rate,
-    }
 
 
 def plan(scale: str, seeds: int, methods: Sequence[str]) -> list[tuple[dict, RunSpec]]:

@@ -1,4 +1,4 @@
 """What crosses the papers: functions of one in the models of others. Papers do not know each other; this knows all."""
 
 # Modules with the entries of a section or more
-MODULES = ("compatibility.figures", "multitask.figures", "hyla_phi.figures")
+MODULES = ("compatibility", "multitask", "hyla_phi")

@@ -1,1 +1,0 @@
-"""Functions that were learned in one paper's setting, inside the models of the others."""

@@ -1,1 +1,0 @@
-"""A function learned as HYLA's φ, by two losses."""

@@ -1,1 +1,0 @@
-"""One function for several algorithmic tasks at once, against one for each."""

@@ -1,0 +1,344 @@
+"""Do functions that were learned in one paper's setting serve the models of the others?
+
+A task and a model of each paper have a place in which any function can stand. The transformers paper claims it of its
+own tasks alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from lab.estimates import Estimate, compare, finite, missing, on_rows
+from lab.papers.activations import settings as activations
+from lab.papers.claims import Claim, Verdict, all_of, any_of
+from lab.papers.crossing import hyla_phi
+from lab.papers.entry import Entry, Planned
+from lab.papers.origin import SILENT, Field, Origin, shipped
+from lab.papers.runs import POINTS
+from lab.papers.simplicity.tables.settings import RELU, START, network, rows_tested
+from lab.papers.simplicity.tables.settings import search as search_table
+from lab.papers.tables import alive, at_best_rates, best_rates, per_run
+from lab.papers.transformers.settings import setting
+from lab.plots import go
+from lab.plots.caption import set_reading
+from lab.plots.style import DIVERGING, SIZE, TEMPLATE, cell_ink
+from lab.plots.words import effect
+from lab.run import Run
+from lab.scale import check_scale
+from lab.spec import Learned, Part, RunSpec, Search, SearchSpec, replace
+from lab.statistics import LEVEL
+from lab.tasks import Logic, Tabular, Text
+
+BASELINE = "baseline"
+TUNING_SEED = 100  # no figure reports it
+TEST, VAL = "test", "val"
+TABLES = {"smoke": "bank-marketing", "laptop": "covertype_sample", "paper": "covertype_sample"}
+ON_TABLE = "perceptron"  # the model that is tested on the rows of a table; the other tasks can be had without end
+SCORES = {"HYLA": "R²"}  # others: accuracy
+ROW = 46  # px of the matrix
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a function can stand.
+
+    base: a run of the paper's own baseline, whose score on `test` is followed. part: the name of the place in its
+    model. learned: the function of this place. rates: from which each function has its best on `val`.
+    """
+
+    name: str
+    base: RunSpec
+    part: str
+    learned: Learned
+    rates: tuple[float, ...]
+
+    @property
+    def search(self) -> Search:
+        """The search for its own function."""
+        return self.learned.search
+
+    def runs(self, phi: Part | None, rate: float, seeds: int) -> list[RunSpec]:
+        """One run a seed with a function (None: the baseline's), and one on `val`, with a seed that no figure uses."""
+        model = self.base.model if phi is None else replace(self.base.model, **{self.part: phi})
+        run = replace(self.base, model=model, recipe=replace(self.base.recipe, rate=rate))
+        return [*(replace(run, seed=seed) for seed in range(seeds)), replace(run, seed=TUNING_SEED, evaluate=(VAL,))]
+
+
+def transformer(scale: str) -> Place:
+    """Key–value pairs, memorized by a transformer (transformers paper, Section 3.1)."""
+    task_setting = setting("memorize", scale)
+    (base,) = task_setting.runs(1, short=True)
+    rates = (task_setting.recipe.rate,) if scale == "smoke" else (0.0025, 0.005, 0.01, 0.02, 0.04)
+    return Place("transformer", base, "mlp", Learned(task_setting.search()), rates)
+
+
+def perceptron(scale: str) -> Place:
+    """A table, by a perceptron (simplicity paper, Section 3.3); its function is learned by episodes."""
+    name = TABLES[scale]
+    base = replace(network(scale, name, RELU), evaluate=(TEST,))
+    search, rate = search_table(scale, name, START), base.recipe.rate
+    rates = (rate,) if scale == "smoke" else (rate, 3 * rate, 9 * rate)
+    return Place(ON_TABLE, base, "phi", Learned(search, "phi"), rates)
+
+
+def hyla(scale: str) -> Place:
+    """Fuzzy logic in context, by HYLA (hypernetwork paper, Section 3)."""
+    base = replace(hyla_phi.base("logic", scale), evaluate=(TEST,))
+    rates = (base.recipe.rate,) if scale == "smoke" else (0.001, 0.003, 0.01)
+    return Place("HYLA", base, "phi", Learned(hyla_phi.search_phi(base, scale), "phi"), rates)
+
+
+def language(scale: str) -> Place:
+    """Text, by a small GPT-Neo (activations paper)."""
+    (base,) = activations.runs(check_scale(scale), "gpt_neo", "gelu", 1)
+    if scale == "laptop":
+        base = replace(base, recipe=replace(base.recipe, steps=300, every=300))
+    search = SearchSpec(
+        base.task,
+        replace(base.model, activation="identity"),  # any function in the place that is learned
+        base.recipe,
+        learn=("activation",),
+        models=2 if scale == "smoke" else 3,
+        low=-10.0,
+        high=10.0,
+        knots=121,
+        start="gelu",
+    )
+    rate = base.recipe.rate
+    rates = (rate,) if scale == "smoke" else (rate / 8, rate / 4, rate / 2, rate)
+    return Place("language model", base, "activation", Learned(search, "activation"), rates)
+
+
+PLACES: tuple[Callable[[str], Place], ...] = (transformer, perceptron, hyla, language)
+
+
+def places(scale: str) -> list[Place]:
+    """Those of a scale, one a paper.
+
+    >>> [place.name for place in places("laptop")]
+    ['transformer', 'perceptron', 'HYLA', 'language model']
+    """
+    return [make(scale) for make in PLACES]
+
+
+def plan(scale: str, seeds: int) -> list[Planned]:
+    """Each model with its baseline and with the function of every model, at each of its rates."""
+    known, runs = places(scale), []
+    for place in known:
+        functions: dict[str, Part | None] = {BASELINE: None, **{other.name: other.learned for other in known}}
+        for name, phi in functions.items():
+            for rate in place.rates:
+                labels = {"task": place.base.task_name, "model": place.name, "function": name, "rate": rate}
+                for run in place.runs(phi, rate, seeds):
+                    runs.append((labels | {"split": VAL if run.tuning else TEST}, run))
+    return runs
+
+
+def measure(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+    """One row a run: task, model, function (whose; or the baseline), rate, split ("val": it chooses the rate), seed,
+    score (accuracy, of HYLA R²; NaN where the run diverged), diverged."""
+    return per_run(runs, lambda run: {"score": float("nan") if run.diverged else _score(run)})
+
+
+def _score(run: Run) -> float:
+    """At its end, or at the evaluation that it kept; on `val` where it was trained for that."""
+    values = run.score("r2" if isinstance(run.spec.task, Logic) else "accuracy", VAL if run.spec.tuning else TEST)
+    step = run.notes.get("kept")
+    return float(values[-1] if step is None else values[run.steps == step][0])
+
+
+def rates_of(table: pd.DataFrame) -> dict[tuple, float]:
+    """By model and function: the rate with the highest score on `val`."""
+    return best_rates(table[table["split"] == VAL], ["model", "function"], "score")
+
+
+def at_best(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows on `test` in which each function has its best rate."""
+    return at_best_rates(table[table["split"] == TEST], rates_of(table), ["model", "function"])
+
+
+def gains(table: pd.DataFrame) -> dict[tuple[str, str], Estimate]:
+    """By model and function: score minus that of the model's own baseline, in points, both at their best rate."""
+    effects: dict[tuple[str, str], Estimate] = {}
+    rows = alive(at_best(table))
+    for model in table["model"].unique():
+        groups = {
+            str(kind): (100 * group).tolist()
+            for kind, group in rows[rows["model"] == model].groupby("function", sort=False)["score"]
+        }
+        pairs = {kind: (kind, BASELINE) for kind in groups if kind != BASELINE and BASELINE in groups}
+        for kind, gain in compare(groups, pairs, "seeds, of one search").items():
+            percent = [float(finite(groups[side]).mean()) for side in (kind, BASELINE) if len(finite(groups[side]))]
+            on_table = model == ON_TABLE and len(percent) == 2
+            effects[model, kind] = on_rows(gain, percent, rows_tested(TABLES["paper"])) if on_table else gain
+    return effects
+
+
+def summary(table: pd.DataFrame) -> str:
+    """By model: what its own function gains, and the best of the others."""
+    known, words = gains(table), []
+    for model in table["model"].unique():
+        others = [gain for (one, source), gain in known.items() if one == model and source != model]
+        best = max(others, key=lambda gain: gain.effect, default=missing())
+        pair = (effect(gain, ends=False) for gain in (known.get((model, model), missing()), best))
+        words.append(f"{model} {' and '.join(pair)}")
+    return f"Points above the tuned baseline, with its own function and the best of the others: {'; '.join(words)}."
+
+
+def _diagonal(table: pd.DataFrame) -> list[Verdict]:
+    """What each model gains with the function that was learned in it."""
+    return [
+        Verdict(gain, above=0.0, unit=POINTS, case=model)
+        for (model, source), gain in gains(table).items()
+        if source == model
+    ]
+
+
+def _others(table: pd.DataFrame) -> list[Verdict]:
+    """What each model gains with each function of another."""
+    return [
+        Verdict(gain, above=0.0, unit=POINTS, case=f"function of the {source} in the {model}")
+        for (model, source), gain in gains(table).items()
+        if source != model
+    ]
+
+
+CLAIMS = (
+    Claim(
+        "own",
+        "A function learned in a paper's model improves on its tuned baseline, in one model at least",
+        lambda table: any_of(_diagonal(table)),
+    ),
+    Claim(
+        "every-own",
+        "A function learned in a paper's model improves on its tuned baseline, in every model",
+        lambda table: all_of(_diagonal(table)),
+        decides="HYLA with 3,000 steps of batch 64 on fuzzy logic, where it has left the mean; 12 seeds",
+        hours=1.5,
+    ),
+    Claim(
+        "transfer",
+        "A function of one paper improves on the tuned baseline of another paper's model",
+        lambda table: any_of(_others(table)),
+        decides="12 seeds, and the answers of both functions to the same test rows",
+        hours=0.5,
+    ),
+)
+
+
+def matrix(table: pd.DataFrame) -> go.Figure:
+    """Functions (rows) by models (columns, each with its own unit).
+
+    table: model, function, rate, split, seed, score (0 to 1), diverged.
+    """
+    models, known, rates = list(table["model"].unique()), gains(table), rates_of(table)
+    cells = [[known.get((model, source), missing()) for model in models] for source in models]
+    effects = np.array([[cell.effect for cell in row] for row in cells])
+    most = np.nanmax(np.abs(effects), axis=0, initial=0.0)
+    titles = [f"{model}<br>({SCORES.get(model, 'accuracy')})" for model in models]
+    figure = go.Figure()
+    figure.add_heatmap(
+        x=titles,
+        y=models,
+        z=effects / np.where(most > 0, most, 1.0),
+        zmin=-1,
+        zmax=1,
+        colorscale=DIVERGING,
+        showscale=False,
+        xgap=2,
+        ygap=2,
+        customdata=[
+            [
+                f"{_text(cell)} points, at rates {rates.get((model, source))} and {rates.get((model, BASELINE))}"
+                for model, cell in zip(models, row, strict=True)
+            ]
+            for source, row in zip(models, cells, strict=True)
+        ],
+        hovertemplate="function of the %{y} in the %{x}: %{customdata}<extra></extra>",
+    )
+    for source, row in zip(models, cells, strict=True):
+        for title, cell, largest in zip(titles, row, most, strict=True):
+            dark = abs(cell.effect) > 0.85 * largest > 0
+            font = {"color": cell_ink(cell.effect, dark), "size": SIZE}
+            figure.add_annotation(x=title, y=source, text=_text(cell), font=font)
+    figure.update_xaxes(title_text="in the model", showgrid=False, showline=False, ticks="")
+    figure.update_yaxes(
+        title_text="function learned in", autorange="reversed", showgrid=False, showline=False, ticks=""
+    )
+    figure.update_layout(template=TEMPLATE, height=ROW * len(models) + 90, margin={"l": 130, "r": 16, "t": 14, "b": 76})
+    one = table["seed"][table["split"] == TEST].nunique() < 2
+    set_reading(
+        figure,
+        "Numbers: points above the model's own baseline, functions and baseline each at the rate that is best on val;"
+        " colours compare within a column.",
+        "One seed only: no interval."
+        if one
+        else f"±: {100 * LEVEL:.0f} % interval over seeds of one search; bold: it leaves 0 out.",
+    )
+    return figure
+
+
+def _text(gain: Estimate) -> str:
+    """A gain with its interval, bold where that leaves 0 out."""
+    low, high = gain.interval(LEVEL)
+    number, *half = effect(gain, ends=False).split(" ", 1)
+    return " ".join([f"<b>{number}</b>" if low > 0 or high < 0 else number, *half])
+
+
+def _numbers(scale: str) -> Iterator[Field]:
+    for place in places(scale):
+        run = place.base
+        for name, value, source in (
+            ("layers", run.model.layers, "the model's own paper, or its laptop settings"),
+            ("width", run.model.width, "the model's own paper, or its laptop settings"),
+            ("steps", run.recipe.last, "as in figures of its paper; of HYLA and of language fewer at laptop scale"),
+            ("rates", list(place.rates), "each function's best on val"),
+            ("search", place.search.by, "two losses for sequences and text, episodes for tables"),
+        ):
+            yield Field(name, value, SILENT, source, task=place.name)
+
+
+def _data(scale: str) -> list[dict]:
+    sources: list[dict] = []
+    for run in (place.base for place in places(scale)):
+        if isinstance(run.task, (Text, Tabular)):
+            sources += shipped([run.task.corpus if isinstance(run.task, Text) else run.task.name])
+        else:
+            sources.append({"name": run.task_name, "from": "generated by lab.tasks"})
+    return sources
+
+
+ENTRIES = (
+    Entry(
+        "crossing/compatibility",
+        "across the papers",
+        "Functions of one paper in the models of the others",
+        "Each paper's model with a function that was learned in each of them, against its own tuned baseline: a"
+        " transformer that memorizes, a perceptron on a table, HYLA's φ on fuzzy logic, a small language model",
+        "no paper has it; the transformers paper finds that functions serve related tasks, and rarely others",
+        tasks=tuple(
+            dict.fromkeys(place.base.task_name for scale in ("laptop", "paper", "smoke") for place in places(scale))
+        ),
+        plan=plan,
+        measure=measure,
+        plot=matrix,
+        summary=summary,
+        claims=CLAIMS,
+        seeds={"smoke": 2, "laptop": 4, "paper": 6},
+        origin=Origin(
+            _data,
+            _numbers,
+            (
+                "one task for each model; functions are used on the inputs that they were learned on, without scaling",
+                "the rates that are tried; a rate is chosen on val with one run, whose seed no figure reports",
+                "the language model's and HYLA's search: knots, and the rate of the knots",
+            ),
+        ),
+        minutes={"smoke": 0.5, "laptop": 25, "paper": 5000},
+        place=("fig", "", 1, ""),
+    ),
+)

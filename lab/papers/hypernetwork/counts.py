@@ -160,7 +160,7 @@ def fig_a9(table: pd.DataFrame) -> go.Figure:
     line(
         figure,
         first["features"],
-        first["tasks"].astype(float),
+        first["tasks"].astype(float).tolist(),
         BLACK,
         (1, 1),
         name="tasks",
@@ -175,7 +175,7 @@ def fig_a9(table: pd.DataFrame) -> go.Figure:
         line(
             figure,
             rows["features"],
-            rows["problems"].astype(float),
+            rows["problems"].astype(float).tolist(),
             ink,
             (1, 2),
             name=f"F = {values}",

@@ -256,7 +256,7 @@ def _draw(figure: go.Figure, table: pd.DataFrame, value: str, at: Panel, scale: 
         stats = scale * over_seeds(table[table["method"] == method], "length", value)[["mean", "half"]]
         method_line(
             figure,
-            _apart(stats.index, rank),
+            stats.index * _apart(rank),
             stats["mean"],
             method,
             at,
@@ -279,7 +279,7 @@ def _draw_paper(figure: go.Figure, methods: list[str], at: Panel) -> None:
         mean, error = PAPER[method]
         points(
             figure,
-            _apart(np.array([AT[0]]), rank),  # where ours is: the same number of tokens
+            [AT[0] * _apart(rank)],  # where ours is: the same number of tokens
             [mean],
             colour(method),
             at,
@@ -293,9 +293,9 @@ def _draw_paper(figure: go.Figure, methods: list[str], at: Panel) -> None:
         )
 
 
-def _apart(lengths: np.ndarray | pd.Index, rank: int) -> np.ndarray | pd.Index:
-    """Where a method's marks stand: beside those of others, so that whiskers can be told apart."""
-    return lengths * 1.03 ** (rank - 1)
+def _apart(rank: int) -> float:
+    """By what a method's tokens are multiplied, so that its whiskers stand beside those of others."""
+    return 1.03 ** (rank - 1)
 
 
 def _tokens(figure: go.Figure, table: pd.DataFrame) -> None:

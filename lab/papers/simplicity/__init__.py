@@ -15,6 +15,6 @@ MODULES = (
     "sines",
     "first_steps",
     "search.figures",
-    "image_transfer.figures",
+    "image_transfer",
     "complexity",
 )

@@ -1,0 +1,379 @@
+"""Appendix E.3 of the simplicity paper: functions that were learned on one image set, used on another.
+
+The functions are learned with four hidden layers. Table 4 has such models; Figure 19 has others with them, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from lab.correlations import apart, correlation
+from lab.estimates import Estimate
+from lab.papers.claims import Claim, Verdict, all_of, any_of, on_every_reading
+from lab.papers.entry import Entry, Planned
+from lab.papers.runs import POINTS, gains_on_rows, per_seed
+from lab.papers.simplicity.images.accuracy import DEEPEST, accuracies, falls_short, images_tested
+from lab.papers.simplicity.images.settings import REGRESSION, RELU, SETS, TITLES, images, present
+from lab.papers.simplicity.search.settings import ALL, DEEP, DEPTHS, TRANSFER_SEEDS, origin, transfer_runs
+from lab.papers.tables import alive
+from lab.plots import go
+from lab.plots.caption import set_reading, signed
+from lab.plots.lines import line, points, whiskers
+from lab.plots.panels import BOTTOM, colour_bar, grid, place
+from lab.plots.style import BLACK, DIVERGING, GREY, METHOD_SYMBOLS, SEQUENCE, SIZE
+from lab.statistics import INTERVAL, half_width
+
+# Table 4, accuracy in percent; columns as SETS. Then its last column, the mean difference to ReLU.
+PRINTED = {
+    RELU: (76.7, 73.9, 42.9, 16.1),
+    "mnist": (79.7, 73.0, 41.0, 18.2),
+    "fashion_mnist": (64.3, 75.1, 39.7, 23.7),
+    "svhn": (61.0, 73.2, 54.1, 19.2),
+    "cifar10": (57.6, 74.5, 41.0, 22.6),
+    ALL: (76.2, 72.8, 45.0, 17.4),
+}
+PRINTED_GAINS = {"mnist": 0.6, "fashion_mnist": -1.7, "svhn": -0.5, "cifar10": -3.5, ALL: 0.4}
+NAMES = {RELU: RELU, ALL: "learned on all sets"} | {name: f"learned on {TITLES[name]}" for name in SETS}
+# Points by which functions of one search differ from those of another (standard deviation), of how many searches: Table
+# 1 at scale overnight, the mean of the models with the function that was chosen. Those have one hidden layer and 4,000
+# images: a reading beside that of the one search, which can leave a claim open and decide none.
+BETWEEN_SEARCHES, SEARCHES_OF_TABLE_1 = 2.1, 10
+FEWEST_FUNCTIONS = 5  # for a correlation over functions
+EASIER = ("mnist", "fashion_mnist")  # where ReLU is the most accurate in the paper
+REACH = 20.0  # points at which the colours end
+ROW = 58  # px
+CLOSE = 0.03  # of the range of the marks: their numbers would overlap
+
+
+def _plan(scale: str, seeds: int, sources: tuple[str, ...], depths: tuple[int, ...]) -> list[Planned]:
+    """Models with ReLU and with the function of each source, on each set."""
+    return [
+        ({"source": source, "target": target, "layers": layers}, spec)
+        for source in (RELU, *sources)
+        for target in present(scale)
+        for layers in depths
+        for spec in transfer_runs(scale, source, target, layers, seeds)
+    ]
+
+
+def means(table: pd.DataFrame) -> pd.DataFrame:
+    """One row a function and set, in percent: source, target, mean, half (of the 95 % interval over seeds), runs, lost
+    (diverged), gain (over ReLU), paper, paper_gain. table: source, target, seed, accuracy (0 to 1), diverged.
+    """
+    rows = []
+    for (source, target), part in table.groupby(["source", "target"], sort=False):
+        percent = 100 * alive(part)["accuracy"].dropna().to_numpy(float)
+        printed, printed_relu = (PRINTED[name][SETS.index(target)] for name in (source, RELU))
+        rows.append(
+            {
+                "source": source,
+                "target": target,
+                "mean": percent.mean() if len(percent) else np.nan,
+                "half": half_width(percent),
+                "runs": len(percent),
+                "lost": len(part) - len(percent),
+                "paper": printed,
+                "paper_gain": printed - printed_relu,
+            }
+        )
+    cells = pd.DataFrame(rows)
+    base = cells[cells["source"] == RELU].set_index("target")["mean"]
+    return cells.assign(gain=cells["mean"] - cells["target"].map(base))
+
+
+def printed(table: pd.DataFrame) -> pd.DataFrame:
+    """Cells of learned functions: source, target, ours, theirs, both as gains over ReLU in points."""
+    cells = means(table)
+    cells = cells[cells["source"] != RELU].dropna(subset=["gain"])
+    return cells.rename(columns={"gain": "ours", "paper_gain": "theirs"})[["source", "target", "ours", "theirs"]]
+
+
+def _baseline_as_printed(table: pd.DataFrame, scale: str) -> str:
+    rows = table[(table["source"] == RELU) & (table["layers"] == DEEPEST)]
+    return falls_short(rows.groupby("target", sort=False)["accuracy"].mean().dropna())
+
+
+def _over_relu(table: pd.DataFrame, same_set: bool) -> list[Verdict]:
+    """For each function and set, of its own or another one, gains over ReLU; that of all sets has no other."""
+    sets = set(table["target"])
+    names = [(source, target) for source in sets for target in sets if (source == target) == same_set]
+    return [
+        on_every_reading({"this search": one, "any": replace(one, estimate=_of_any_search(one.estimate))})
+        for one in _gains(table, sorted(names), above=0.0)
+    ]
+
+
+def _gains(table: pd.DataFrame, names: list[tuple[str, str]], **claimed) -> list[Verdict]:
+    """Of functions by (source, target), over ReLU."""
+    groups = per_seed(table, ["source", "target"])
+    pairs = {
+        f"{source} on {target}": ((source, target), (RELU, target))
+        for source, target in names
+        if (source, target) in groups
+    }
+    return gains_on_rows(groups, pairs, dict.fromkeys(pairs, images_tested(table)), unit=POINTS, **claimed)
+
+
+def _of_any_search(estimate: Estimate) -> Estimate:
+    """What one search found, as a statement about searches: they differ as those of Table 1 do."""
+    from scipy.special import stdtrit
+
+    def interval(level: float) -> tuple[float, float]:
+        half = float(stdtrit(SEARCHES_OF_TABLE_1 - 1, 0.5 + level / 2)) * BETWEEN_SEARCHES
+        return -half, half
+
+    spread = replace(estimate, effect=0.0, interval=interval)
+    return replace(apart(estimate, spread), covers="seeds, and searches as far as those of Table 1 differ")
+
+
+def _of_all_on_easier(table: pd.DataFrame) -> Verdict:
+    """The function of all sets on the easier ones."""
+    names = [(ALL, target) for target in table["target"].unique() if target in EASIER]
+    return all_of(_gains(table, names, below=0.0))
+
+
+def _fewer_sets(table: pd.DataFrame, scale: str) -> str:
+    """A function of all sets is one of those that are here."""
+    here = [TITLES[name] for name in SETS if (table["target"] == name).any()]
+    return "" if len(here) == len(SETS) else f"a function of {' and '.join(here)} in place of one of all four sets"
+
+
+def _several_functions(table: pd.DataFrame, scale: str) -> str:
+    """Numbers of layers repeat a function; a correlation over functions takes several of them."""
+    count = table.loc[table["source"] != RELU, "source"].nunique()
+    few = f"models of {count} functions alone" if count < FEWEST_FUNCTIONS else ""
+    return _baseline_as_printed(table, scale) or few
+
+
+def _together(table: pd.DataFrame) -> Verdict:
+    """Correlation of the gains over ReLU on two sets, over models: functions and numbers of layers, each the mean of
+    its seeds; of several pairs of sets the lowest."""
+    over = per_seed(table, ["target", "source", "layers"]).mean().unstack(["source", "layers"])
+    rise = over.drop(columns=RELU, level="source") - over[RELU].reindex(columns=over.columns, level="layers")
+    rise = rise.dropna(axis=1)
+    return all_of(
+        Verdict(correlation(rise.loc[one], rise.loc[other], "models"), above=0.0, case=f"{one} and {other}")
+        for one, other in combinations(rise.index, 2)
+    )
+
+
+def _mean_gains(table: pd.DataFrame) -> str:
+    """The mean gain of each function over ReLU, over sets, beside the paper's."""
+    cells, phrases = means(table), []
+    for source, gain in cells[cells["source"] != RELU].groupby("source", sort=False)["gain"].mean().items():
+        paper = PRINTED_GAINS.get(source)
+        phrases.append(f"{NAMES[source]} {signed(gain)} points" + (f" (paper {paper:+.1f})" if paper else ""))
+    return f"Test accuracy compared to ReLU, mean over sets: {', '.join(phrases)}."
+
+
+def _correlation(table: pd.DataFrame) -> str:
+    """The correlation that the claim is about."""
+    verdict = _together(table)
+    if verdict.effect != verdict.effect:
+        return ""
+    low, high = max(-1.0, verdict.low), min(1.0, verdict.high)
+    spread = f" [{low:.2f}, {high:.2f}]" if low == low else ""
+    pair = " and ".join(TITLES[name] for name in verdict.case.split(" and "))
+    return (
+        f"Correlation of gains over ReLU on {pair}, over models with learned functions: {verdict.effect:.2f}{spread}."
+    )
+
+
+def table4(table: pd.DataFrame) -> go.Figure:
+    """A row a function, a column a set; colours are gains over ReLU. table: as for `means`."""
+    cells = means(table)
+    sources, targets = list(cells["source"].unique()), list(cells["target"].unique())
+
+    def matrix(values: str) -> pd.DataFrame:
+        return cells.pivot(index="source", columns="target", values=values).loc[sources, targets]
+
+    cells["text"] = [
+        ("–" if np.isnan(row.mean) else f"{row.mean:.1f}")
+        + ("" if np.isnan(row.half) else f" ± {row.half:.1f}")
+        + f"<br>paper {row.paper:.1f}"
+        for row in cells.itertuples()
+    ]
+    figure = grid([""], 1, ROW * len(sources), top=34, left=104)
+    figure.add_trace(
+        go.Heatmap(
+            z=matrix("gain").to_numpy(float),
+            zmin=-REACH,
+            zmax=REACH,
+            colorscale=DIVERGING,
+            text=matrix("text").to_numpy().tolist(),
+            texttemplate="%{text}",
+            textfont={"size": SIZE},
+            xgap=2,
+            ygap=2,
+            hoverinfo="skip",
+            name="gain",
+            colorbar=colour_bar("gain over ReLU (points)", -14 / (ROW * len(sources)), (-20, -10, 0, 10, 20)),
+        ),
+        row=1,
+        col=1,
+    )
+    heads, names = [f"<b>{TITLES[name]}</b>" for name in targets], [NAMES[name] for name in sources]
+    bare = {"ticks": "", "showline": False, "showgrid": False}
+    figure.update_xaxes(tickvals=list(range(len(targets))), ticktext=heads, side="top", **bare)
+    figure.update_yaxes(
+        tickvals=list(range(len(sources))),
+        ticktext=[name.replace(" on ", "<br>on ") for name in names],
+        autorange="reversed",
+        **bare,
+    )
+    figure.update_layout(height=figure.layout.height + 24, margin={"b": BOTTOM + 24})
+    divergences = [f"{NAMES[row.source]}, {TITLES[row.target]}: {row.lost}" for row in cells.itertuples() if row.lost]
+    several = cells["runs"].max() > 1
+    spread = " ± half the width of its 95 % interval (Student's t)" if several else " (one seed, no interval)"
+    set_reading(
+        figure,
+        f"In a cell: accuracy in %, mean over seeds{spread}; below, what the paper prints.",
+        f"Diverged runs (left out): {'; '.join(divergences)}." if divergences else "",
+    )
+    return figure
+
+
+def fig19(table: pd.DataFrame) -> go.Figure:
+    """A panel a pair of sets. table: source, target, layers, seed, accuracy (0 to 1), diverged."""
+    known = alive(table)
+    percent = (100 * known["accuracy"]).groupby([known["source"], known["layers"], known["target"]], sort=False)
+    cells = percent.mean().unstack("target")
+    halves = percent.agg(lambda runs: half_width(runs.to_numpy())).unstack("target")
+    pairs = list(combinations([name for name in SETS if name in cells], 2))
+    columns = min(2, len(pairs))
+    figure = grid([""] * len(pairs), columns, 270, gap=64, top=84)
+    for number, (one, other) in enumerate(pairs):
+        at, both = place(number, columns), cells[[one, other]].dropna()
+        sides = _label_sides(both)
+        for index, (source, rows) in enumerate(both.groupby("source", sort=False)):
+            error_x, error_y = (whiskers(halves.loc[rows.index, name], 2, 0.8) for name in (one, other))
+            points(
+                figure,
+                rows[one],
+                rows[other],
+                GREY if source == RELU else SEQUENCE[index - 1],
+                at,
+                9,
+                METHOD_SYMBOLS[RELU] if source == RELU else "square",
+                mode="markers+text",
+                name=NAMES[source],
+                legendgroup=source,
+                showlegend=not number,
+                text=rows.index.get_level_values("layers").astype(str),
+                textposition=[sides[mark] for mark in rows.index],
+                textfont={"size": SIZE - 2},
+                error_x=error_x,
+                error_y=error_y,
+                hovertemplate=f"{NAMES[source]}, %{{text}} hidden layers: %{{x:.1f}} %, %{{y:.1f}} %",
+            )
+        learned = both[both.index.get_level_values("source") != RELU]
+        if len(learned) > 1 and np.ptp(learned[one]) > 0:
+            slope, start = np.polyfit(learned[one], learned[other], 1)
+            ends = np.array([learned[one].min(), learned[one].max()])
+            look: dict[str, Any] = {"name": "best line for learned functions", "legendgroup": "line"}
+            look |= {"showlegend": not number, "hoverinfo": "skip"}
+            line(figure, ends, start + slope * ends, BLACK, at, 1, "dot", **look)
+        figure.update_xaxes(title_text=f"{TITLES[one]}: accuracy (%)", row=at[0], col=at[1])
+        figure.update_yaxes(title_text=f"{TITLES[other]}: accuracy (%)", row=at[0], col=at[1])
+    divergences = int(table["diverged"].astype(bool).sum())
+    set_reading(
+        figure,
+        "Beside a mark: the number of hidden layers. Means over seeds;"
+        + (f" whiskers: {INTERVAL};" if known["seed"].nunique() > 1 else "")
+        + " the axes do not begin at 0.",
+        f"{divergences} runs diverged and are left out." if divergences else "",
+    )
+    return figure
+
+
+def _label_sides(marks: pd.DataFrame) -> dict[tuple[str, int], str]:
+    """On which side of each mark its number stands: on the left where another mark is close on the right."""
+    places = ((marks - marks.min()) / (marks.max() - marks.min()).replace(0, 1)).to_numpy(float)
+    away = places[None] - places[:, None]  # from mark i to mark j
+    on_the_right = (away[..., 0] > 0) & (np.abs(away) < CLOSE).all(2)
+    return {
+        mark: f"top {'left' if close.any() else 'right'}" for mark, close in zip(marks.index, on_the_right, strict=True)
+    }
+
+
+TABLE4 = (
+    Claim(
+        "own",
+        "Functions optimized for a data set work well on it (better than ReLU)",
+        lambda table: all_of(_over_relu(table, same_set=True)),
+        _baseline_as_printed,
+        "five searches a set, so that their own spread counts and not that of Table 1's",
+        1.5,
+    ),
+    Claim(
+        "transfer",
+        "Functions of one data set surpass ReLU on another, too (some)",
+        lambda table: any_of(_over_relu(table, same_set=False)),
+        _baseline_as_printed,
+        "the whole sets and 4,000 steps, where ReLU comes near the paper's accuracy (Figure 2 overnight)",
+        1.5,
+    ),
+    Claim(
+        "all-easier",
+        "The function of all sets does not improve on the easier ones (MNIST and Fashion-MNIST)",
+        _of_all_on_easier,
+        _baseline_as_printed,
+        "SVHN and CIFAR-10 among the sets that a function is learned on",
+        stands_in=_fewer_sets,
+    ),
+)
+TOGETHER = Claim(
+    "together",
+    "Improvements over ReLU often correlate across data sets, over models",
+    _together,
+    _several_functions,
+    "five searches a set, and a second pair of sets",
+    3.0,
+)
+_SHARED: dict[str, Any] = {
+    "measure": accuracies,
+    "tasks": tuple(images("laptop", name, REGRESSION).task.name for name in present("laptop")),
+    "origin": origin(SETS, transfer=True),
+    "seeds": TRANSFER_SEEDS,
+    "notes": lambda scale: [
+        "functions are learned once; seeds are those of the models that are trained with them",
+        "with several sets, each has its turn: an episode on one, then on the next",
+    ],
+}
+ENTRIES = (
+    Entry(
+        "simplicity/table4",
+        "E.3",
+        "Functions used on another image set",
+        f"Test accuracy of networks with {DEEP} hidden layers that predict the class id of images as a number, with"
+        " ReLU and with functions learned on each set and on all sets (rows), on each set (columns)",
+        "functions work well on their own set; other combinations surpass ReLU, too; the one of all sets improves on"
+        " the two harder sets alone, SVHN and CIFAR-10",
+        plan=lambda scale, seeds: _plan(scale, seeds, (*present(scale), ALL), (DEEP,)),
+        plot=table4,
+        summary=_mean_gains,
+        claims=TABLE4,
+        printed=printed,
+        minutes={"smoke": 0.2, "laptop": 5, "overnight": 20, "paper": 120},
+        **_SHARED,
+    ),
+    Entry(
+        "simplicity/fig19",
+        "E.3",
+        "Accuracies on pairs of image sets",
+        "Test accuracy on one image set against that on another of networks that predict class ids as numbers; one mark"
+        " a function and number of hidden layers, mean over seeds",
+        "improvements often correlate across sets",
+        plan=lambda scale, seeds: _plan(scale, seeds, present(scale), DEPTHS[scale]),
+        plot=fig19,
+        summary=_correlation,
+        claims=(TOGETHER,),
+        minutes={"smoke": 0.2, "laptop": 6, "overnight": 40, "paper": 200},
+        **_SHARED,
+    ),
+)

@@ -1,1 +1,0 @@
-"""Functions learned on one image set, used on another."""

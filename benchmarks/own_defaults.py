@@ -26,7 +26,7 @@ from sklearn.preprocessing import StandardScaler
 from torch import nn
 
 from lab.data import Data
-from lab.own.settings import known, recipe_of, task
+from lab.own.search import known, recipe_of, task
 from lab.run import Run, complete
 from lab.spec import UNCHANGED, Learned, ModuleSearch, Part, RunSpec, replace
 from lab.statistics import half_width

@@ -17,8 +17,7 @@ from lab.models.hyper import METHODS
 from lab.nonlinearity import zoo as functions
 from lab.nonlinearity.part import Function, as_part
 from lab.nonlinearity.spline import Spline
-from lab.own.search import search_data
-from lab.own.settings import Replaced
+from lab.own.search import Replaced, search_data
 from lab.papers.hypernetwork.settings import of_task, run_of_codes
 from lab.papers.simplicity.defaults import of_table
 from lab.papers.transformers.settings import Setting

@@ -11,8 +11,8 @@ import torch
 from torch import nn
 
 from lab.data import measures
-from lab.data.constant import constant_score
 from lab.data.data import Data
+from lab.data.measures import constant_score
 from lab.difference import Difference, difference_of
 from lab.errors import ArgumentError, check_choice, check_number, check_whole, listed, shown
 from lab.nonlinearity.part import as_module, as_part

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import torch
 
-from lab import datasets
+from lab.data import datasets
 from lab.devices import choose_device, device_name
 from lab.errors import LabError
 from lab.nonlinearity import op

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import torch
 
-from lab.datasets.glue import TASKS
-from lab.datasets.sentences import Labelled
+from lab.data.sentence_sets import TASKS
+from lab.data.sentences import Labelled
 from lab.errors import ArgumentError, LabError, check_choice, check_type, check_whole, shown
 from lab.estimates import Estimate, mean
 from lab.jobs.job import work

@@ -11,7 +11,7 @@ from lab import tasks
 from lab.data import Data
 from lab.errors import ArgumentError, KeywordError, check_above_zero, check_choice, check_whole, shown
 from lab.nonlinearity.part import Function, as_part
-from lab.own.settings import USUAL
+from lab.own.search import USUAL
 from lab.papers.transformers.defaults import of_sequences
 from lab.papers.transformers.language.settings import language
 from lab.papers.transformers.settings import Setting

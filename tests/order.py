@@ -69,6 +69,6 @@ FIRST = (
     "papers/hypernetwork",
     "test_kills.py",
     "test_workers.py",
-    "datasets",
+    "data",
     "papers",
 )

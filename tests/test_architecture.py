@@ -26,7 +26,7 @@ LAYERS = (
         "locks",
         "temporary",
     ),
-    ("data", "datasets", "tasks", "spec", "kinds"),
+    ("data", "tasks", "spec", "kinds"),
     ("models", "nonlinearity", "store"),
     ("resolve", "training", "probes"),
     ("jobs", "cluster", "engine"),

@@ -12,13 +12,14 @@ import pandas as pd
 import pytest
 import torch
 
-from lab import datasets, tasks
+from benchmarks.samples import SHIPPED
+from lab import tasks
 from lab.api import zoo
 from lab.catalogue.listing import shipped
 from lab.catalogue.provenance_file import as_json
 from lab.catalogue.registry import entries
 from lab.cli import COMMANDS, main
-from lab.datasets.samples import SHIPPED
+from lab.data import datasets
 from lab.nonlinearity import document
 from lab.nonlinearity.spline import Spline
 from lab.papers.claims import WORDS

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from lab import datasets, engine
+from lab import engine
 from lab.catalogue.listing import stored
 from lab.cli import main
-from lab.datasets.sentences import Labelled, labelled
+from lab.data import datasets
+from lab.data.sentences import Labelled, labelled
 from lab.errors import ArgumentError, LabError
 from lab.finetuning import Tuned, finetune
 from lab.jobs import checkpoints

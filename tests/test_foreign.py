@@ -145,7 +145,7 @@ def test_the_doctor_names_a_path_that_is_a_file(tmp_path, monkeypatch, variable)
 
 
 def test_every_path_of_the_environment_may_begin_at_home(tmp_path, monkeypatch):
-    from lab import datasets
+    from lab.data import datasets
     from lab.nonlinearity.zoo import zoo_names
 
     monkeypatch.setenv("HOME", str(tmp_path))

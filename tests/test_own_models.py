@@ -7,7 +7,7 @@ from torch import nn
 
 import lab
 from lab.jobs import checkpoints
-from lab.own.rates import choice
+from lab.own.compare import choice
 from lab.search_results import gain_in_words
 from lab.spec import key
 from lab.store import Store

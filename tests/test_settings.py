@@ -11,8 +11,7 @@ from torch import nn
 
 import lab
 from lab.errors import ArgumentError
-from lab.own.search import search_by_episodes, search_by_two_losses
-from lab.own.settings import TRAINING
+from lab.own.search import TRAINING, search_by_episodes, search_by_two_losses
 from lab.training.modules.fleet import OPTIMIZERS, SCHEDULES
 from tests.training import own
 

@@ -12,7 +12,7 @@ import torch
 from lab import doctor, temporary
 from lab.cli import main
 from lab.cli.folder import writable
-from lab.datasets import unpack
+from lab.data import download
 from lab.errors import LabError
 from lab.nonlinearity.spline import Spline
 from lab.store import Store
@@ -110,7 +110,7 @@ def test_a_folder_that_cannot_be_written_is_refused_first(tmp_path, monkeypatch)
 
 def test_what_an_archive_holds_besides_is_bounded(tmp_path, monkeypatch):
     """A compressed archive of a kilobyte can hold hours of zeros before the file that is wanted."""
-    monkeypatch.setattr(unpack, "MOST_SKIPPED", 1e6)
+    monkeypatch.setattr(download, "MOST_SKIPPED", 1e6)
     path = tmp_path / "bomb.tar.gz"
     with tarfile.open(path, "w:gz") as archive:
         for name, size in (("zeros", 2_000_000), ("wanted.csv", 3)):
@@ -118,6 +118,6 @@ def test_what_an_archive_holds_besides_is_bounded(tmp_path, monkeypatch):
             member.size = size
             archive.addfile(member, io.BytesIO(bytes(size)))
     with pytest.raises(ValueError, match="of other files stand before wanted.csv"):
-        unpack.members(path, ("wanted.csv",), 100)
-    monkeypatch.setattr(unpack, "MOST_SKIPPED", 4e6)
-    assert unpack.members(path, ("wanted.csv",), 100) == [bytes(3)]
+        download.members(path, ("wanted.csv",), 100)
+    monkeypatch.setattr(download, "MOST_SKIPPED", 4e6)
+    assert download.members(path, ("wanted.csv",), 100) == [bytes(3)]

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab import datasets, engine
+from lab import engine
 from lab.catalogue.build import figure
 from lab.catalogue.registry import entries
 from lab.catalogue.scorecard import score
 from lab.cluster.connection import connected
+from lab.data import datasets
 from lab.devices import choose_device
 from lab.errors import check_number
 from lab.papers.claims import OPEN

@@ -31,7 +31,7 @@ class DataCommand:
 
     def run(self) -> None:
         """Do it."""
-        from lab import datasets
+        from lab.data import datasets
 
         names = [datasets.entry(self.name).name] if self.name else datasets.names()
         if self.action == "list":

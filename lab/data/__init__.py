@@ -1,5 +1,18 @@
-"""Data of the user's own: inputs, targets and disjoint splits, known by their content."""
+"""Data sets: one's own (`Data`: inputs, targets and disjoint splits, known by their content), and published ones."""
 
-from lab.data.data import Data
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lab.data.data import Data
 
 __all__ = ["Data"]
+
+
+def __getattr__(name: str) -> object:
+    if name != "Data":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from lab.data.data import Data  # with torch, which published data sets do without
+
+    return Data

@@ -41,7 +41,6 @@ def inputs(X: Any, name: str = "X") -> tuple[Tensor | dict[str, Tensor], tuple[s
 
 
 def count(inputs: Tensor | Mapping[str, Tensor]) -> int:
-    """N, the number of examples."""
     return len(inputs if isinstance(inputs, Tensor) else next(iter(inputs.values())))
 
 
@@ -180,7 +179,6 @@ def counts_rows(values: np.ndarray) -> bool:
 
 
 def _numbering(columns: Mapping[str, Any]) -> tuple[str, ...]:
-    """A line where some of these number the rows: they are read as they are."""
     names = [name for name, values in columns.items() if is_numbering(name, values) or counts_rows(np.asarray(values))]
     return (f"what numbers the rows is among the inputs: {', '.join(names)}",) if names else ()
 

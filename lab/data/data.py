@@ -7,19 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
 from lab.data import arrays, files, measures, sources, tables, targets
-from lab.data import splits as splits_of
 from lab.data.measures import IGNORED
-from lab.data.splits import DEFAULT_SPLITS, of_labelled, repeats, unseen
+from lab.data.splits import DEFAULT_SPLITS, divide, of_labelled, repeats, unseen
 from lab.errors import ArgumentError, check_choice, check_type, shown
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Inputs = Tensor | Mapping[str, Tensor]
 
@@ -107,15 +105,13 @@ class Data:
         order, y = targets.order_of(y), targets.column(y)
         if len(y) != (count := arrays.count(inputs)):
             raise ArgumentError(f"X has {count} rows and y {len(y)}; give one target a row")
-        given = DEFAULT_SPLITS if splits is None else splits
         labelled = targets.labelled(y, kind, ignore_index)
         if not labelled.all():
-            known, given = torch.from_numpy(labelled), of_labelled(given, labelled)
-            inputs, y = inputs[known] if isinstance(inputs, Tensor) else dict(take(inputs, known)), y[labelled]
+            inputs, y = take(inputs, torch.from_numpy(labelled)), y[labelled]
             groups = None if groups is None else arrays.array(groups, "groups")[labelled]
             notes = (*notes, f"{int((~labelled).sum())} rows without a target ({ignore_index}) were left out")
         answers = targets.targets(y, kind, ignore_index, order)
-        rows, said = _divide(given, answers, groups, seed)
+        rows, said = _divide(splits, labelled, answers, groups, seed)
         values = answers.values if answers.is_classes else targets.as_float32(answers.values)
         measured = measures.chosen(answers.is_classes, loss, metrics)
         notes = (*notes, *answers.notes, *said, *repeats(inputs, rows))
@@ -166,17 +162,17 @@ class Data:
           1 column of numbers, each to mean 0 and standard deviation 1 on the training rows
           1 column of words, a column for each category (missing is one): town 2
         """
-        given = DEFAULT_SPLITS if splits is None else splits
-        stem = Path(source).stem if isinstance(source, (str, Path)) else "data"
+        is_file = isinstance(source, (str, Path))
+        name = name or (Path(source).stem if is_file else "data")
         drop, keep = ([names] if isinstance(names, str) else list(names) for names in (drop, keep))
         check_choice("dates", dates, tables.DATES)
-        if isinstance(source, (str, Path)) and str(source).lower().endswith(".npz"):
+        if is_file and str(source).lower().endswith(".npz"):
             if keep or dates != "drop":
                 raise ArgumentError("keep= and dates= are of tables; leave them out, for arrays are read as they are")
             X, y, owners = files.arrays(source, target, drop, groups)
-            return cls.from_arrays(X, y, name or stem, given, seed, kind, owners, loss, metrics, ignore_index)
+            return cls.from_arrays(X, y, name, splits, seed, kind, owners, loss, metrics, ignore_index)
         table, read, commas = files.table(source)
-        hidden = [*drop, *([groups] if groups else [])]
+        hidden = [*drop, groups] if groups else drop
         inputs, y, notes, known = tables.divided(table, target, hidden, keep, dates, commas)
         order = targets.order_of(table[target])
         labelled = targets.labelled(y, kind, ignore_index)
@@ -188,13 +184,14 @@ class Data:
         if words := sorted(set(files.GAPS) & set(answers.classes)):
             notes.append(f"{target} has the class {', '.join(words)}; drop these rows where it stands for no label")
         owners = None if groups is None else table[groups][known]
-        if owners is not None and isinstance(source, (str, Path)):
+        if owners is not None and is_file:
             owners = owners.mask(owners.isin(files.GAPS))
-        rows, said = _divide(given if known.all() else of_labelled(given, known), answers, owners, seed)
+        rows, said = _divide(splits, known, answers, owners, seed)
         if "train" not in rows:
-            raise ArgumentError(f"splits={shown(given)} leave no rows to train on; give smaller ones")
+            raise ArgumentError(f"splits={shown(splits)} leave no rows to train on; give smaller ones")
         training = rows["train"].numpy()
-        X, columns, done = tables.numbers(inputs, training)
+        matrix, columns, done = tables.numbers(inputs, training)
+        X = torch.from_numpy(matrix)
         values, unit = answers.values, ""
         if not answers.is_classes:
             mean, scale = float(values[training].mean()), float(values[training].std())
@@ -204,20 +201,10 @@ class Data:
                 )
             values, unit = ((values - mean) / scale).float(), f"standard deviations of {target} ({scale:g})"
             done.insert(0, f"{target} was shifted by {mean:g} and divided by {scale:g}, its standard deviation")
-        chosen = measures.chosen(answers.is_classes, loss, metrics)
-        inputs_known = torch.from_numpy(X)
-        arrays.check_finite(inputs_known, "the table")
-        return cls(
-            name or stem,
-            inputs_known,
-            values,
-            rows,
-            answers.classes,
-            *chosen,
-            (*read, *notes, *done, *answers.notes, *said, *repeats(inputs_known, rows)),
-            tuple(columns),
-            unit=unit,
-        )
+        measured = measures.chosen(answers.is_classes, loss, metrics)
+        arrays.check_finite(X, "the table")
+        every = (*read, *notes, *done, *answers.notes, *said, *repeats(X, rows))
+        return cls(name, X, values, rows, answers.classes, *measured, every, tuple(columns), unit=unit)
 
     @classmethod
     def from_dataset(
@@ -284,12 +271,11 @@ class Data:
         """
         text, stem = sources.text_of(source, tokens)
         inputs, following, vocabulary = sources.windows(text, context)
-        given = DEFAULT_SPLITS if splits is None else splits
-        rows = splits_of.divide(given, len(inputs), seed=seed)
+        rows = divide(DEFAULT_SPLITS if splits is None else splits, len(inputs), seed=seed)
         parts = {split: torch.from_numpy(index) for split, index in rows.items()}
         X, y = torch.from_numpy(inputs.copy()), torch.from_numpy(following.copy())
-        loss, metrics = measures.chosen(True, None, ("cross_entropy", "accuracy"))
-        return cls(name or stem, X, y, parts, vocabulary, loss, metrics, is_causal=True)
+        measured = measures.chosen(True, None, ("cross_entropy", "accuracy"))
+        return cls(name or stem, X, y, parts, vocabulary, *measured, is_causal=True)
 
     def __len__(self) -> int:
         return len(self.targets)
@@ -302,7 +288,6 @@ class Data:
 
     @property
     def is_classification(self) -> bool:
-        """Whether classes are predicted, and not values."""
         return not self.targets.is_floating_point()
 
     def unit_of(self, metric: str) -> str:
@@ -345,11 +330,13 @@ def take(inputs: Inputs, index: Tensor) -> Inputs:
 
 
 def _divide(
-    given: Mapping[str, Any], answers: targets.Targets, groups: Any, seed: int
+    splits: Mapping[str, Any] | None, labelled: np.ndarray, answers: targets.Targets, groups: Any, seed: int
 ) -> tuple[dict[str, Tensor], tuple[str, ...]]:
-    """The rows of splits, and what one should know of them."""
+    """The rows of splits, and what one should know of them. splits: of all rows, of which some are labelled."""
+    given = DEFAULT_SPLITS if splits is None else splits
+    given = given if labelled.all() else of_labelled(given, labelled)
     labels = answers.values.numpy() if answers.is_classes and answers.values.ndim == 1 else None
-    parts = splits_of.divide(given, len(answers.values), labels, groups, seed, answers.classes)
+    parts = divide(given, len(answers.values), labels, groups, seed, answers.classes)
     rows = {name: torch.from_numpy(part) for name, part in parts.items()}
     if not answers.is_classes:
         return rows, ()

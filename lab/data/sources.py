@@ -90,8 +90,10 @@ def joined(
             _check_alike(given["train"], read, split)
             given[split] = read
     every = [read.X for read in given.values()]
-    several = isinstance(X, dict)
-    X = {key: np.concatenate([part[key] for part in every]) for key in X} if several else np.concatenate(every)
+    if isinstance(X, dict):
+        X = {key: np.concatenate([part[key] for part in every]) for key in X}
+    else:
+        X = np.concatenate(every)
     ends = np.cumsum([len(read.y) for read in given.values()])
     rows = {split: np.arange(end - len(read.y), end) for (split, read), end in zip(given.items(), ends, strict=True)}
     y = np.concatenate([read.y for read in given.values()])
@@ -180,9 +182,8 @@ def _named(rows: list, inputs: str | Sequence[str] | None, target: str | None, o
         said = f"what only numbers the examples was left out: {', '.join(counting)}; inputs= names what the model reads"
         notes = (said,) if counting else ()
     if not chosen or not set(chosen) <= set(names):
-        raise ArgumentError(
-            f"inputs={shown(inputs)}: examples{of} have {listed(names)}; name those that the model reads"
-        )
+        said = f"inputs={shown(inputs)}: examples{of} have {listed(names)}"
+        raise ArgumentError(f"{said}; name those that the model reads")
     columns = {name: _stacked(_column(rows, name), name) for name in chosen}
     y = _stacked(_column(rows, target), target)
     return Read(next(iter(columns.values())) if len(columns) == 1 else columns, y, notes, tuple(chosen))

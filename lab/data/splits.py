@@ -3,7 +3,8 @@ them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 from numbers import Integral, Real
 from typing import Any
 
@@ -42,7 +43,8 @@ def divide(
     check_whole("seed", seed, 0, MOST_SEED)
     groups = None if groups is None else group_numbers(groups, count)
     fixed = {name: _rows(name, part, count) for name, part in given.items() if not isinstance(part, Real)}
-    _check_disjoint(fixed)
+    for name, other, shared in _shared(fixed):
+        raise ArgumentError(f"splits {other!r} and {name!r} share {len(shared)} rows, the first {shared[0]}")
     free = np.setdiff1d(np.arange(count), np.concatenate([np.array([], int), *fixed.values()]))
     sizes = {name: _size(name, part, len(free)) for name, part in given.items() if name not in fixed}
     if sizes.get(TRAIN) is None and sum(sizes.values()) >= len(free) and TRAIN not in fixed:
@@ -56,14 +58,14 @@ def divide(
         splits = _with_every_class(shares, free, groups, seed, labels, fixed.get(TRAIN), classes)
     else:
         splits = _drawn(sizes, free, labels, seed, classes)
-    splits = {name: fixed.get(name, splits.get(name, np.array([], int))) for name in given} | {
-        name: rows for name, rows in splits.items() if name not in given
-    }
-    if not all(len(rows) for rows in splits.values()):
-        empty = next(name for name, rows in splits.items() if not len(rows))
-        raise ArgumentError(f"split {empty!r} would have no row of {count}; give more rows, or another share")
-    if groups is not None:
-        _check_whole_groups(splits, groups)
+    splits = {name: np.array([], int) for name in given} | splits | fixed
+    if empty := [name for name, rows in splits.items() if not len(rows)]:
+        raise ArgumentError(f"split {empty[0]!r} would have no row of {count}; give more rows, or another share")
+    for name, other, shared in _shared(splits, groups) if groups is not None else ():
+        raise ArgumentError(
+            f"splits= gives rows that part {len(shared)} of the groups between {other!r} and {name!r}; give all rows of"
+            " a group to one split"
+        )
     return {name: np.sort(rows).astype(np.int64) for name, rows in splits.items()}
 
 
@@ -90,7 +92,6 @@ def _drawn(
 
 
 def _check_classes(labels: np.ndarray, sizes: Mapping[str, int], classes: Sequence[str]) -> None:
-    """Every class must reach every split."""
     counts = np.bincount(labels)
     needed = len(sizes) + (TRAIN not in sizes)
     rare = np.flatnonzero((counts > 0) & (counts < needed))
@@ -211,16 +212,14 @@ def repeats(inputs: Tensor | Mapping[str, Tensor], rows: Mapping[str, Tensor]) -
     """
     parts = [inputs] if isinstance(inputs, Tensor) else list(inputs.values())
     trained = [name for name in SEEN if name in rows]
-    if not trained or "test" not in rows:
-        return ()
-    if sum(part.numel() for part in parts) > LARGEST[0] or len(parts[0]) > LARGEST[1]:
+    is_large = sum(part.numel() for part in parts) > LARGEST[0] or len(parts[0]) > LARGEST[1]
+    if not trained or "test" not in rows or is_large:
         return ()
     known = set().union(*(_hashes(parts, rows[name]) for name in trained))
     tested = _hashes(parts, rows["test"])
     if not (count := sum(one in known for one in tested)):
         return ()
-    have = "has" if count == 1 else "have"
-    where = " or ".join(trained)
+    have, where = "has" if count == 1 else "have", " or ".join(trained)
     return (f"{count} of {len(tested)} test examples {have} inputs that are in {where}, too",)
 
 
@@ -254,24 +253,14 @@ def _size(name: str, part: Any, count: int) -> int:
     return size
 
 
-def _check_disjoint(fixed: Mapping[str, np.ndarray]) -> None:
-    names = list(fixed)
-    for number, name in enumerate(names):
-        for other in names[:number]:
-            if len(shared := np.intersect1d(fixed[name], fixed[other])):
-                raise ArgumentError(f"splits {other!r} and {name!r} share {len(shared)} rows, the first {shared[0]}")
-
-
-def _check_whole_groups(splits: Mapping[str, np.ndarray], groups: np.ndarray) -> None:
-    names = list(splits)
-    for number, name in enumerate(names):
-        for other in names[:number]:
-            both = np.intersect1d(groups[splits[name]], groups[splits[other]])
-            if len(both):
-                raise ArgumentError(
-                    f"splits= gives rows that part {len(both)} of the groups between {other!r} and {name!r}; give all"
-                    " rows of a group to one split"
-                )
+def _shared(
+    splits: Mapping[str, np.ndarray], groups: np.ndarray | None = None
+) -> Iterator[tuple[str, str, np.ndarray]]:
+    """Each two splits that have rows in common, or groups, with those."""
+    for other, name in combinations(splits, 2):
+        parts = [splits[key] if groups is None else groups[splits[key]] for key in (name, other)]
+        if len(shared := np.intersect1d(*parts)):
+            yield name, other, shared
 
 
 def _said(sizes: Mapping[str, int]) -> str:

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from lab.data.arrays import counts_rows, is_numbering, plain
-from lab.data.numerals import decimal_of, numerals
+from lab.data.files import DATE, ENOUGH, decimal_of, numerals
 from lab.errors import ArgumentError, listed, shown
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MOST_LEVELS = 50  # of a column of words: where there are more, it is no category
 MOST_LABELS = 20  # of a column of plain whole numbers in words: where there are more, they are numbers
 DATES = ("drop", "ordinal", "parts")
-DATE = r"(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](?:\d{4}|\d{2}))(?:[T ].*)?"
-DATE += r"|(?:\d{1,2}[ -][A-Za-z]{3,9}\.?|[A-Za-z]{3,9}\.? \d{1,2}),?[ -]\d{4}"  # 5 May 2020, May 5, 2020
-ENOUGH = 0.9  # share of dates from which on a column of words holds dates
 
 
 def divided(
@@ -35,9 +29,7 @@ def divided(
     keep: columns that stay though they count the rows or have many different words. dates: see `_dates`. commas:
     whether the file has decimal commas.
     """
-    import pandas as pd
-
-    columns = [str(column) for column in table.columns]
+    columns = list(map(str, table.columns))
     if len(set(columns)) < len(columns):
         twice = next(name for name in columns if columns.count(name) > 1)
         raise ArgumentError(f"{columns.count(twice)} columns are called {shown(twice)}; give each a name of its own")
@@ -109,8 +101,6 @@ def _without_numbering(inputs: pd.DataFrame, keep: Sequence[str]) -> tuple[pd.Da
 
 def _typed(inputs: pd.DataFrame) -> pd.DataFrame:
     """Cells of Python's numbers as numbers, times between as days. ArgumentError for cells that are no values."""
-    import pandas as pd
-
     made = {}
     for name in inputs:
         column = inputs[name]
@@ -130,8 +120,6 @@ def _typed(inputs: pd.DataFrame) -> pd.DataFrame:
 def _dates(inputs: pd.DataFrame, dates: str) -> tuple[pd.DataFrame, list[str]]:
     """Columns of dates left out ("drop"), as days since 1970 ("ordinal"), or as year, month, day, weekday and, where
     there are times, hour ("parts"); and a line."""
-    import pandas as pd
-
     columns = {name: read for name in inputs if (read := _as_dates(inputs[name])) is not None}
     if not columns:
         return inputs, []
@@ -156,8 +144,6 @@ def _dates(inputs: pd.DataFrame, dates: str) -> tuple[pd.DataFrame, list[str]]:
 def _as_dates(column: pd.Series) -> tuple[pd.Series, str] | None:
     """A column of dates as times without a zone, NaT where there are none; and in which order words have day and month,
     where it is a guess."""
-    import pandas as pd
-
     order, there = "", column.dropna()
     if _is_number(column) or not len(there) or isinstance(column.dtype, pd.CategoricalDtype):
         return None
@@ -210,7 +196,6 @@ def numbers(inputs: pd.DataFrame, training: np.ndarray) -> tuple[np.ndarray, lis
     Numbers are shifted and scaled to mean 0 and standard deviation 1; where some are missing, by the median, and a
     column says so. Words become a column a category. All of it by what the rows `training` say.
     """
-    import pandas as pd
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline
@@ -223,9 +208,8 @@ def numbers(inputs: pd.DataFrame, training: np.ndarray) -> tuple[np.ndarray, lis
         inputs[name] = pd.Series(np.where(_blank(inputs[name]), "missing", inputs[name].astype(str)), dtype=object)
     inputs[plain] = inputs[plain].astype(float).replace([np.inf, -np.inf], np.nan)
     gaps = inputs[plain].isna().sum()
-    fill = make_pipeline(
-        SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True), StandardScaler()
-    )
+    imputer = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
+    fill = make_pipeline(imputer, StandardScaler())
     code = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     made = ColumnTransformer([("numbers", fill, plain), ("words", code, words)], verbose_feature_names_out=False)
     made.fit(inputs.iloc[training])
@@ -235,24 +219,17 @@ def numbers(inputs: pd.DataFrame, training: np.ndarray) -> tuple[np.ndarray, lis
         said = ", ".join(f"{name} {count}" for name, count in missing.items())
         notes.append(f"missing numbers filled by the median of the training rows, with a column that says so: {said}")
     if words:
-        levels = ", ".join(f"{name} {len(kinds)}" for name, kinds in zip(words, _kinds(made), strict=True))
+        categories = made.named_transformers_["words"].categories_
+        levels = ", ".join(f"{name} {len(kinds)}" for name, kinds in zip(words, categories, strict=True))
         notes.append(f"{_columns(words)} of words, a column for each category (missing is one): {levels}")
-    return matrix, [str(name) for name in made.get_feature_names_out()], notes
-
-
-def _kinds(made: Any) -> list[np.ndarray]:
-    return made.named_transformers_["words"].categories_
+    return matrix, list(map(str, made.get_feature_names_out())), notes
 
 
 def _is_number(column: pd.Series) -> bool:
-    import pandas as pd
-
     return bool(pd.api.types.is_numeric_dtype(column)) and not bool(pd.api.types.is_bool_dtype(column))
 
 
 def _is_bool(column: pd.Series) -> bool:
-    import pandas as pd
-
     return bool(pd.api.types.is_bool_dtype(column)) or pd.api.types.infer_dtype(column) == "boolean"
 
 

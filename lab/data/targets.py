@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from lab.data.arrays import array, check_finite, indistinct_columns, is_missing, plain
+from lab.data.files import numerals
 from lab.data.measures import IGNORED
-from lab.data.numerals import numerals
 from lab.errors import ArgumentError, check_choice, check_whole
 
 KINDS = ("classification", "regression")
@@ -30,12 +30,10 @@ class Targets:
 
     @property
     def is_classes(self) -> bool:
-        """Whether classes are predicted."""
         return not self.values.is_floating_point()
 
 
 def column(y: Any) -> np.ndarray:
-    """y as an array, (N, 1) as (N,)."""
     answers = array(y, "y")
     return answers[:, 0] if answers.ndim == 2 and answers.shape[1] == 1 else answers
 

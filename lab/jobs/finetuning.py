@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import ceil
 
 from lab import kinds
-from lab.datasets.sentences import labelled
+from lab.data.sentences import labelled
 from lab.errors import ArgumentError, check_choice
 from lab.jobs.checkpoints import run_with_checkpoints
 from lab.jobs.job import Job, Tell, Work, work

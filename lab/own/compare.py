@@ -1,24 +1,43 @@
-"""A comparison of functions in models of one's own."""
+"""A comparison of functions in models of one's own: as specs have them, each with its learning rate."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from math import log
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from math import inf, log
 from typing import Any, cast
 
+import numpy as np
+import torch
 from torch import nn
 
 from lab import spec as specs
 from lab.comparison import Comparison, Trained
-from lab.data import Data
+from lab.data import Data, measures
 from lab.errors import ArgumentError, check_whole, shown
-from lab.nonlinearity.part import as_module
-from lab.own.functions import learns, parts_of
-from lab.own.rates import best_rate
-from lab.own.settings import Make, Replaced, grid_of, known, recipe_of, store_of, task
+from lab.nonlinearity.channels import LazyChannelSpline, channel_axis
+from lab.nonlinearity.functions import Called
+from lab.nonlinearity.part import as_module, as_part, spline_of
+from lab.nonlinearity.shapes import Polynomial
+from lab.nonlinearity.spline import ScaledSpline, Spline
+from lab.nonlinearity.zoo import zoo
+from lab.own.search import APART, Make, Replaced, grid_of, known, recipe_of, store_of, task
 from lab.run import MOST_SEEDS, Run, beyond_knots, complete, is_much
-from lab.spec import UNCHANGED, Fit, Learned, Part, RunSpec, Shaped
-from lab.store import Store
+from lab.search_results import EpisodeResult, SearchResult, search_of
+from lab.spec import (
+    UNCHANGED,
+    Fit,
+    Learned,
+    ModuleEpisodes,
+    ModuleFunction,
+    ModuleSearch,
+    ModuleSpec,
+    Part,
+    RunSpec,
+    Shaped,
+    remember,
+)
+from lab.store import Spec, Store
 from lab.training.modules.examples import TRAINED
 from lab.training.modules.maker import Maker
 
@@ -101,12 +120,10 @@ def compare(
             f"functions={shown(functions)}: give functions by name, as {{'GELU': None, 'ReLU': 'relu'}}"
         )
     parts = {str(key): parts_of(key, given, spec, searches, store, per_channel) for key, given in functions.items()}
-    for key, several in parts.items():
-        if (part := several[0]) != UNCHANGED:
-            maker.check(
-                nn.Identity() if isinstance(part, (Learned, Shaped)) else as_module(cast(Any, part)),
-                f"functions[{key!r}]",
-            )
+    for key, (part, *_) in parts.items():
+        if part != UNCHANGED:
+            module = nn.Identity() if isinstance(part, (Learned, Shaped)) else as_module(cast(Any, part))
+            maker.check(module, f"functions[{key!r}]")
     if per_channel is not False and not any(map(learns, functions.values())):
         raise ArgumentError(
             f"per_channel={per_channel}, and no function learns in each model; give lab.Spline(values, learnable=True)"
@@ -127,7 +144,7 @@ def compare(
                 which = number % len(several)
                 seed = FIRST_TUNING_SEED + number
                 tuning += [Trained(key, which, run(several[which], seed, one, "val")) for one in grid]
-        _complete(tuning, store, device, progress)
+        complete([run.spec for run in tuning], store, device, progress, workers=1)
         best = {key: best_rate([t.spec for t in tuning if t.function == key], data, store) for key in parts}
     runs = [
         Trained(key, which, run(part, seed, best[key], "test"))
@@ -135,13 +152,9 @@ def compare(
         for which, part in enumerate(several)
         for seed in range(seeds)
     ]
-    _complete(runs, store, device, progress)
+    complete([run.spec for run in runs], store, device, progress, workers=1)
     notes = _notes(data, runs, store, best, grid, seeds, name, maker)
     return Comparison(data, best, tuple(notes), runs, tuning, store, maker)
-
-
-def _complete(runs: Sequence[Trained], store: Store, device: str, progress: bool) -> None:
-    complete([run.spec for run in runs], store, device, progress, workers=1)
 
 
 def _notes(
@@ -167,23 +180,147 @@ def _notes(
             notes.append(beyond_knots(f"models with {key}", share, phi.search if isinstance(phi, Learned) else phi))
     for why in dict.fromkeys(one["why"] for one in trained if one.get("needs_loop")):
         notes.append(f"models were trained one after the other: {why}")
-    ends = [key for key, rate in best.items() if len(grid) > 1 and rate in (min(grid), max(grid))]
-    if ends:
+    if ends := [key for key, rate in best.items() if len(grid) > 1 and rate in (min(grid), max(grid))]:
         notes.append(f"the best rate of {', '.join(ends)} is at an end of the grid: widen it")
     if len(set(best.values())) > 1:
         notes.append(
             "functions have different rates, a part of what differs; to compare at one, give rate= and no rates="
         )
-    diverged = sum(Run(run.spec, store).diverged is not None for run in runs)
-    if diverged:
+    if diverged := sum(Run(run.spec, store).diverged is not None for run in runs):
         notes.append(f"{diverged} of {len(runs)} runs diverged and are left out; try lower rates")
-    if data.loss == "cross_entropy":
-        worse = sum(Run(run.spec, store).loss[-1] > 2 * log(len(data.classes)) for run in runs)
-        if worse:
-            notes.append(
-                f"{worse} of {len(runs)} runs ended with more than twice the training loss of a guess among all"
-                " classes; try lower rates"
-            )
+    guess = log(len(data.classes)) if data.loss == "cross_entropy" else inf
+    if worse := sum(Run(run.spec, store).loss[-1] > 2 * guess for run in runs):
+        notes.append(
+            f"{worse} of {len(runs)} runs ended with more than twice the training loss of a guess among all"
+            " classes; try lower rates"
+        )
     if seeds == 1:
         notes.append("one seed has no interval: give seeds=6")
     return notes + ([UNKNOWN] if name else [])
+
+
+def best_rate(runs: Sequence[RunSpec], data: Data, store: Store) -> float:
+    """The rate of these runs that is best on `val` at the end of training: by the first metric, and among rates that it
+    cannot tell apart by the loss. A run that diverged counts as the worst.
+    """
+    name, metric = next(iter(data.metrics.items()))
+    scores, losses = dict[float, list[float]](), dict[float, list[float]]()
+    for spec in runs:
+        run = Run(spec, store)
+        scores.setdefault(spec.recipe.rate, []).append(measures.sign(metric) * float(run.score(name, "val")[-1]))
+        losses.setdefault(spec.recipe.rate, []).append(float(run.score("loss", "val")[-1]))
+    return choice(scores, losses, len(data.rows["val"]) if metric == "accuracy" else None)
+
+
+def choice(
+    scores: Mapping[float, Sequence[float]], losses: Mapping[float, Sequence[float]], examples: int | None = None
+) -> float:
+    """The rate with the least mean loss, among those whose mean score is within a standard error of the best one's.
+
+    scores: of each rate those of its runs; more is better. losses: in the same order. examples: where scores are
+    accuracies, how many examples these are of; a difference is then as uncertain as that of two such samples, or more.
+
+    One example of 180, and a loss that says the opposite:
+
+    >>> choice({0.001: [0.983, 0.983], 0.003: [0.978, 0.983]}, {0.001: [0.117, 0.12], 0.003: [0.074, 0.072]}, 180)
+    0.003
+    >>> choice({0.001: [0.98, 0.99], 0.003: [0.6, 0.61]}, {0.001: [0.12, 0.12], 0.003: [0.07, 0.07]}, 180)
+    0.001
+    """
+    means = {rate: _mean(values, -np.inf) for rate, values in scores.items()}
+    best = max(means, key=means.__getitem__)
+    near = [
+        rate
+        for rate in means
+        if means[best] == means[rate] or means[best] - means[rate] <= _error(scores[best], scores[rate], examples)
+    ]
+    return min(near, key=lambda rate: _mean(losses[rate], np.inf))
+
+
+def _mean(values: Sequence[float], worst: float) -> float:
+    return float(np.where(np.isfinite(values), values, worst).mean())
+
+
+def _error(one: Sequence[float], other: Sequence[float], examples: int | None) -> float:
+    """The standard error of the difference of two mean scores: over runs, and of accuracies over examples, too."""
+    if not np.isfinite([*one, *other]).all():
+        return 0.0
+    over_runs = sum(np.var(values, ddof=1) / len(values) for values in (one, other) if len(values) > 1)
+    right = float(np.clip(np.mean([*one, *other]), 0, 1))
+    over_examples = 2 * right * (1 - right) / examples if examples else 0.0
+    return float(np.sqrt(max(over_runs, over_examples)))
+
+
+def parts_of(
+    key: Any, given: Any, model: ModuleSpec, searches: int, store: Store, per_channel: bool | int = False
+) -> list[Part]:
+    """A function as specs have it; of one that was searched for, those of all searches.
+
+    per_channel: of one that learns, as `lab.swap` has it.
+    """
+    if not isinstance(key, str):
+        raise ArgumentError(f"functions has the name {shown(key)}; give words")
+    where = f"functions[{key!r}]"
+    if isinstance(given, Spline) and searches > 1:
+        given = search_of(given) or given
+    if isinstance(given, (SearchResult, EpisodeResult)) and isinstance(given.spec, (ModuleSearch, ModuleEpisodes)):
+        return [Learned(_stored_search(given, number, model, store), "phi") for number in range(searches)]
+    if isinstance(given, (SearchResult, EpisodeResult)):
+        given = spline_of(given, where)
+    if given is None:
+        return [UNCHANGED]
+    if isinstance(given, str):
+        return [as_part(zoo(given)) if "/" in given else as_part(given, where)]
+    if per_channel is not False and learns(given):
+        phi = given.phi if isinstance(given, ScaledSpline) else given
+        lazy = LazyChannelSpline(phi, dim=channel_axis(per_channel))
+        return [_function(ScaledSpline(lazy) if isinstance(given, ScaledSpline) else lazy)]
+    frozen = isinstance(given, Spline) and not given.values.requires_grad
+    if frozen or isinstance(given, Polynomial):
+        return [as_part(cast(Spline, given), where)]
+    if isinstance(given, type) or not callable(given):
+        hint = f"; give {given.__name__}()" if isinstance(given, type) else "; give a module, a name, or None"
+        raise ArgumentError(f"{where}={shown(given)} is no function{hint}")
+    return [_function(given)]
+
+
+def _stored_search(
+    result: SearchResult | EpisodeResult, number: int, model: ModuleSpec, store: Store
+) -> ModuleSearch | ModuleEpisodes:
+    """A search as the store of this comparison has it: the one that was made is copied there, others are to come."""
+    first = cast("ModuleSearch | ModuleEpisodes", result.spec)
+    spec = _again(specs.replace(first, model=specs.replace(first.model, name=model.name)), number)
+    if number == 0 and not store.has(cast(Spec, spec)):
+        store.save(spec, *result._stored)
+    elif first.model.layout != model.layout or first.model.replace != model.replace:
+        raise ArgumentError(
+            "searches: the function was found in another model than this one, so it cannot be searched for again here; "
+            "leave searches out"
+        )
+    return spec
+
+
+def _again(search: ModuleSearch | ModuleEpisodes, number: int) -> ModuleSearch | ModuleEpisodes:
+    """The same search with other seeds, as many as `number` later."""
+    if isinstance(search, ModuleSearch):
+        return specs.replace(search, seed=search.seed + number)
+    later = tuple(specs.replace(restart, seed=restart.seed + APART * number) for restart in search.restarts)
+    return specs.replace(search, restarts=later)
+
+
+def learns(given: Any) -> bool:
+    """Whether this is one spline that learns in each model."""
+    phi = given.phi if isinstance(given, ScaledSpline) else given
+    return isinstance(phi, Spline) and phi.values.dim() == 1 and phi.values.requires_grad
+
+
+def _function(given: Callable) -> ModuleFunction:
+    digest, module = hashlib.sha256(), given if isinstance(given, nn.Module) else Called(given)
+    lazy = next((part for part in module.modules() if isinstance(part, LazyChannelSpline)), None)
+    for name, tensor in module.state_dict().items() if lazy is None else [("first", lazy.first)]:
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        digest.update(tensor.detach().cpu().reshape(-1).contiguous().view(torch.uint8).numpy().tobytes())
+    kind = type(given).__qualname__ if isinstance(given, nn.Module) else getattr(given, "__qualname__", "function")
+    part = ModuleFunction(kind, repr(module) if isinstance(given, nn.Module) else kind, digest.hexdigest())
+    remember(part, module)
+    return part

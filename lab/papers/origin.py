@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from lab import datasets
+from lab.data import datasets
 
 SILENT = object()  # the paper's value where it has none
 

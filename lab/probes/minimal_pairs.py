@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lab.datasets.pairs import Pair
+from lab.data.sentences import Pair
 from lab.errors import ArgumentError, check_choice
 from lab.probes.reading import reading
 from lab.tasks.text import Text

@@ -32,16 +32,7 @@ __all__ = [
 ]
 
 # In the order of the paper's matrices (Figures 5 and 11).
-_BUILDERS = {
-    "memorize": memorize,
-    "addmod": addmod,
-    "add": add,
-    "addreversed": addreversed,
-    "mano": mano,
-    "haystack": haystack,
-    "copy": copy,
-    "parentheses": parentheses,
-}
+_BUILDERS = {build.__name__: build for build in (memorize, addmod, add, addreversed, mano, haystack, copy, parentheses)}
 NAMES = tuple(_BUILDERS)
 
 

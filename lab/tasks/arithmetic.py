@@ -207,7 +207,6 @@ def _shapes(operations: int) -> Iterator[tuple[Shape, float]]:
 
 
 def _expressions(generator: np.random.Generator, n: int, level: int) -> Sequences:
-    """n expressions with `level` operations."""
     kinds, probabilities = zip(*_shapes(level), strict=True)
     chosen = generator.choice(len(kinds), size=n, p=probabilities)
     numbers = generator.integers(7, size=(n, level + 1))

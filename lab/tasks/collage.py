@@ -21,9 +21,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from lab import datasets
 from lab.errors import ArgumentError, shown
-from lab.tasks.images import CLASSES, check_images, held_out
+from lab.tasks.images import CLASSES, check_images, parts_of
 from lab.tasks.table import TableSplit, TableTask
 
 GREY = (0.299, 0.587, 0.114)  # luma of red, green and blue, ITU-R BT.601
@@ -61,12 +60,10 @@ class Collage(TableTask):
 
     @property
     def name(self) -> str:
-        """Both data sets."""
         return f"{self.easy} over {self.hard}"
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Both data sets."""
         return self.easy, self.hard
 
     def split(self, seed: int = 0) -> Mapping[str, TableSplit]:
@@ -95,7 +92,6 @@ class SingleTileCollage(Collage):
 
     @property
     def name(self) -> str:
-        """Both data sets, and which of them tells the label."""
         return f"{super().name}, told by the {self.tile} one"
 
     def split(self, seed: int = 0) -> Mapping[str, TableSplit]:
@@ -117,13 +113,13 @@ def tiles(images: np.ndarray) -> Tensor:
 
 @lru_cache(maxsize=3)  # 60,000 + 3 × 30,000 collages: about 300 MB
 def _split(task: Collage) -> Mapping[str, TableSplit]:
-    pools = {"easy": _pools(task.easy), "hard": _pools(task.hard)}
+    easy, hard = (parts_of(source, tiles) for source in task.sources)
     generator = torch.Generator().manual_seed(0)
     splits = {}
     for part in PARTS:
         for predictive in ("both", "easy", "hard"):
             name = part if predictive == "both" else f"{part}_{predictive}"
-            splits[name] = _combine(pools["easy"][part], pools["hard"][part], predictive, generator)
+            splits[name] = _combine(easy[part], hard[part], predictive, generator)
     return MappingProxyType(splits)
 
 
@@ -131,19 +127,6 @@ def _split(task: Collage) -> Mapping[str, TableSplit]:
 def _single_tile(task: SingleTileCollage) -> Mapping[str, TableSplit]:
     splits = _split(Collage(task.easy, task.hard))
     return MappingProxyType({**splits, **{part: splits[f"{part}_{task.tile}"] for part in PARTS}})
-
-
-def _pools(source: str) -> dict[str, tuple[Tensor, Tensor]]:
-    """Tiles and labels of each part of a data set; no image is in two parts."""
-    arrays = datasets.load(source).arrays
-    both = {
-        part: (tiles(arrays[f"{part}_images"]), torch.from_numpy(arrays[f"{part}_labels"].astype(np.int64)))
-        for part in ("train", "test")
-    }
-    parts = held_out(len(both["train"][0]), len(both["test"][0]))
-    images, labels = both["train"]
-    splits = {name: (images[parts[name]], labels[parts[name]]) for name in ("train", "val")}
-    return splits | {"test": both["test"]}
 
 
 def _combine(

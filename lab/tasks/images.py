@@ -6,7 +6,7 @@ right, and says nothing of crops of the others. `train` loses as many images to 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lab import datasets
+from lab.data import datasets
 from lab.errors import ArgumentError, check_flag, listed, shown
 from lab.tasks.table import TableSplit, TableTask, class_ids, random_parts
 
@@ -28,7 +28,7 @@ TARGETS = ("class", "id")
 
 @dataclass(frozen=True)
 class Images(TableTask):
-    """Images of a data set of `lab.datasets`, e.g. "mnist_sample", "fashion_mnist" or "cifar10".
+    """Images of a data set of `lab.data.datasets`, e.g. "mnist_sample", "fashion_mnist" or "cifar10".
 
     Which images are held out for "val" is the same for every seed, so that runs with several seeds share their data.
 
@@ -54,22 +54,18 @@ class Images(TableTask):
 
     @property
     def name(self) -> str:
-        """The data set, and whether its classes are predicted as numbers."""
         return self.source if self.classification else f"{self.source} as numbers"
 
     @property
     def classification(self) -> bool:
-        """Whether classes are told apart; else their ids are predicted."""
         return self.target == "class"
 
     @property
     def loss_name(self) -> str:
-        """Cross-entropy for classes, MSE for numbers."""
         return "cross_entropy" if self.classification else "mse"
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The data set."""
         return (self.source,)
 
     @property
@@ -79,7 +75,6 @@ class Images(TableTask):
 
     @property
     def inputs(self) -> int:
-        """Number of pixels, times three in colour."""
         return int(np.prod(self.shape))
 
     def split(self, seed: int = 0) -> Mapping[str, TableSplit]:
@@ -93,7 +88,7 @@ class Images(TableTask):
 
 def check_images(source: str) -> None:
     """Say so where `source` is no set of images."""
-    known = [name for name, entry in datasets.CATALOGUE.items() if entry.kind == "images"]
+    known = datasets.names("images")
     if not isinstance(source, str) or source not in known:
         raise ArgumentError(f"unknown image set {shown(source)}; choose one of {listed(known, source)}")
 
@@ -109,19 +104,24 @@ def scaled(images: np.ndarray) -> Tensor:
     return torch.from_numpy(images.reshape(len(images), -1).astype(np.float32)).div_(127.5).sub_(1)
 
 
-def held_out(training: int, test: int) -> Mapping[str, Tensor]:
-    """Indices of training images for "train" and "val", which is as large as the test split (App. E.5)."""
-    return random_parts(training, {"val": test, "train": training - test}, torch.Generator().manual_seed(0))
+def parts_of(source: str, prepare: Callable[[np.ndarray], Tensor]) -> dict[str, tuple[Tensor, Tensor]]:
+    """Images, as `prepare` makes them of bytes, and labels (N,) int64 of "train", "val" and "test" of a data set.
+
+    "val" is taken at random out of the training images, and as large as the test split (App. E.5); no image is in two.
+    """
+    arrays = datasets.load(source).arrays
+    images = {part: prepare(arrays[f"{part}_images"]) for part in ("train", "test")}
+    labels = {part: torch.from_numpy(arrays[f"{part}_labels"].astype(np.int64)) for part in images}
+    training, test = len(images["train"]), len(images["test"])
+    rows = random_parts(training, {"val": test, "train": training - test}, torch.Generator().manual_seed(0))
+    parts = {name: (images["train"][rows[name]], labels["train"][rows[name]]) for name in ("train", "val")}
+    return parts | {"test": (images["test"], labels["test"])}
 
 
 @lru_cache(maxsize=3)  # CIFAR-10 is 740 MB
 def _split(task: Images) -> Mapping[str, TableSplit]:
-    arrays = datasets.load(task.source).arrays
-    whole = {}
-    for part in ("train", "test"):
-        labels = torch.from_numpy(arrays[f"{part}_labels"].astype(np.int64))
+    splits = {}
+    for name, (pixels, labels) in parts_of(task.source, lambda images: scaled(cropped(images, task._crops()))).items():
         targets = labels if task.classification else class_ids(labels, CLASSES)
-        whole[part] = TableSplit(scaled(cropped(arrays[f"{part}_images"], task._crops())), targets, {"label": labels})
-    parts = held_out(len(whole["train"]), len(whole["test"]))
-    splits = {name: whole["train"][parts[name]] for name in ("train", "val")}
-    return MappingProxyType(splits | {"test": whole["test"]})
+        splits[name] = TableSplit(pixels, targets, {"label": labels})
+    return MappingProxyType(splits)

@@ -88,12 +88,10 @@ class Logic(StreamTask):
 
     @property
     def inputs(self) -> int:
-        """Width of a token: the variables and the value of the function."""
         return self.variables + 1
 
     @property
     def positions(self) -> tuple[int, ...]:
-        """The query is the last token."""
         return (self.length - 1,)
 
     @property

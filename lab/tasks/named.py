@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lab import datasets
+from lab.data import datasets
 from lab.errors import LONGEST, ArgumentError, check_type, shortened
 from lab.tasks.images import Images
 from lab.tasks.operation import GROUPS, MOST, Operation

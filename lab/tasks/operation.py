@@ -70,8 +70,8 @@ class Operation(TableTask):
         check_type("group", self.group, str, f"one of {', '.join(GROUPS)}")
         check_whole("modulus", self.modulus, 0, MOST)
         if bool(self.modulus) == bool(self.group):
-            text = f"modulus={self.modulus}, group={shown(self.group)}: give one of the two, as in modulus=27"
-            raise ArgumentError(text)
+            said = f"modulus={self.modulus}, group={shown(self.group)}"
+            raise ArgumentError(f"{said}: give one of the two, as in modulus=27")
         if self.group and self.group not in GROUPS:
             raise ArgumentError(f"unknown group {shown(self.group)}; choose one of {', '.join(GROUPS)}")
         forms = PRODUCTS if self.group else tuple(MODULAR)
@@ -92,12 +92,10 @@ class Operation(TableTask):
 
     @property
     def classes(self) -> int:
-        """Values of an operand, and of the result."""
         return len(elements(self.group)) if self.group else self.modulus
 
     @property
     def inputs(self) -> int:
-        """Two one-hot operands."""
         return 2 * self.classes
 
     def table(self) -> Tensor:

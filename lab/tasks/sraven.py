@@ -111,22 +111,18 @@ class Sraven(StreamTask):
 
     @property
     def inputs(self) -> int:
-        """Width of a token: one-hot values."""
         return self.values
 
     @property
     def outputs(self) -> int:
-        """Classes of an answer."""
         return self.values
 
     @property
     def length(self) -> int:
-        """Tokens: eight panels and the queries."""
         return COLUMNS * COLUMNS * self.features
 
     @property
     def positions(self) -> tuple[int, ...]:
-        """The queries, last of all."""
         return tuple(range(self.length - self.features, self.length))
 
     def combinations(self, split: str, seed: int = 0) -> Tensor:

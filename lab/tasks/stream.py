@@ -70,22 +70,16 @@ class StreamTask(ABC):
     if TYPE_CHECKING:  # a kind has each as a field, a class variable or a property; a default would be a field's, too
 
         @property
-        @abstractmethod
         def name(self) -> str: ...
         @property
-        @abstractmethod
         def inputs(self) -> int: ...
         @property
-        @abstractmethod
         def outputs(self) -> int: ...
         @property
-        @abstractmethod
         def length(self) -> int: ...
         @property
-        @abstractmethod
         def positions(self) -> tuple[int, ...]: ...
         @property
-        @abstractmethod
         def splits(self) -> tuple[str, ...]: ...
 
     @abstractmethod
@@ -164,7 +158,6 @@ class Stream:
 
 
 def known(task: StreamTask, split: str) -> str:
-    """The name of the split, if the task has it."""
     if split not in task.splits:
         raise ArgumentError(f"{task.name} has no split {split!r}; choose one of {', '.join(task.splits)}")
     return split

@@ -99,7 +99,6 @@ def copy(seed: int) -> Task:
 
 
 def _copies(generator: np.random.Generator, n: int, level: int) -> Sequences:
-    """n sequences of length `level`."""
     inputs = np.zeros((n, LONGEST), dtype=np.int64)
     inputs[:, :level] = generator.integers(1, SYMBOLS + 1, size=(n, level))
     return Sequences(inputs, inputs, {"length": np.full(n, level)})
@@ -148,7 +147,6 @@ def parentheses(seed: int) -> Task:
 
 
 def _strings(generator: np.random.Generator, n: int, low: int, high: int) -> Sequences:
-    """n strings of `low` to `high` parentheses."""
     random = generator.random(n) < 1 / 3
     length = generator.integers(low, high + 1, size=n)
     pairs = generator.integers((low + 1) // 2, high // 2 + 1, size=n)

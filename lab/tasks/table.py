@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from lab import datasets
+from lab.data import datasets
 from lab.errors import ArgumentError, check_type, check_whole, described, listed, shown
 
 REQUIRED_SPLITS = ("train", "val", "test")
@@ -52,7 +52,6 @@ class TableSplit:
         return len(self.inputs)
 
     def __getitem__(self, index: slice | Tensor) -> TableSplit:
-        """The rows at `index`."""
         latents = {name: latent[index] for name, latent in self.latents.items()}
         return TableSplit(self.inputs[index], self.targets[index], latents)
 
@@ -66,37 +65,30 @@ class TableTask(ABC):
     classes         number of classes; where a value is predicted, of the values that occur (`ids`)
     classification  whether the answer is the largest of O outputs, and not one value
     loss_name       "cross_entropy" (on logits) or "mse"; with classes, against the one-hot target
-    sources         names of the data sets (`lab.datasets`) it reads, none where its rows are generated
+    sources         names of the data sets (`lab.data.datasets`) it reads, none where its rows are generated
     """
 
     if TYPE_CHECKING:  # a kind has each as a field, a class variable or a property; a default would be a field's, too
 
         @property
-        @abstractmethod
         def name(self) -> str: ...
         @property
-        @abstractmethod
         def inputs(self) -> int: ...
         @property
-        @abstractmethod
         def classes(self) -> int: ...
         @property
-        @abstractmethod
         def loss_name(self) -> str: ...
 
     @property
     def classification(self) -> bool:
-        """Whether the answer is a class, and not a value."""
         return True
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Names of data sets, none."""
         return ()
 
     @property
     def outputs(self) -> int:
-        """O: one output a class, or a single one."""
         return self.classes if self.classification else 1
 
     @property
@@ -192,13 +184,12 @@ class Tabular(TableTask):
     loss_name: ClassVar[str] = "cross_entropy"
 
     def __post_init__(self):
-        known = [name for name, entry in datasets.CATALOGUE.items() if entry.kind == "table"]
+        known = datasets.names("table")
         if not isinstance(self.name, str) or self.name not in known:
             raise ArgumentError(f"unknown table {shown(self.name)}; choose one of {listed(known, self.name)}")
 
     @property
     def inputs(self) -> int:
-        """Number of columns."""
         return datasets.load(self.name).arrays["inputs"].shape[1]
 
     @property
@@ -209,7 +200,6 @@ class Tabular(TableTask):
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The data set."""
         return (self.name,)
 
     def split(self, seed: int = 0) -> Mapping[str, TableSplit]:
@@ -251,9 +241,5 @@ def _split(task: Tabular, seed: int) -> Mapping[str, TableSplit]:
     inputs, labels = arrays["inputs"], torch.from_numpy(arrays["labels"].astype(np.int64))
     parts = random_parts(len(labels), sizes(len(labels)), torch.Generator().manual_seed(seed))
     rows = {name: torch.from_numpy(inputs[part.numpy()]) for name, part in parts.items()}
-    return MappingProxyType(
-        {
-            name: TableSplit(scale(rows["train"], rows[name]), labels[part], {"row": part})
-            for name, part in parts.items()
-        }
-    )
+    splits = {name: TableSplit(scale(rows["train"], rows[name]), labels[at], {"row": at}) for name, at in parts.items()}
+    return MappingProxyType(splits)

@@ -148,8 +148,9 @@ class Task:
         """A task of one's own: what a model reads, and what it is to answer.
 
         inputs, outputs: a text each, whose tokens are its characters, or words in a list; "<pad>" and "<sep>" are the
-            lab's, and no words here. splits: as `lab.Data` has
-            them: search, val and test, a share, a number of examples or their indices each; default .2, .1, .1.
+            lab's, and no words here.
+        splits: as `lab.Data` has them: search, val and test, a share, a number of examples or their indices each;
+            default .2, .1, .1.
 
         Examples of equal inputs are drawn into one split, so that none of `test` was trained on; splits have about
         their shares then. Their outputs may differ: the best that a model can do is to answer with the most common
@@ -198,7 +199,6 @@ class Task:
 
     @property
     def max_length(self) -> int:
-        """The longest sequence of any split, in tokens."""
         return max(split.tokens.shape[1] for split in self.splits.values())
 
     @cached_property

@@ -1,16 +1,15 @@
 """Language modelling: predict each token of a text from those before it (transformers paper, Section 4).
 
 Splits: `train` and `search` (what the non-linearity follows in stage I), `training` (both: stage II), `val`, `test`.
-They are pieces of the text that do not overlap (`lab.datasets.tokens`).
+They are pieces of the text that do not overlap (`lab.data.tokens`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lab import datasets
-from lab.datasets import tokens, vocabulary
-from lab.datasets.tokens import Tokens, Windows
+from lab.data import datasets, tokens
+from lab.data.tokens import Tokens, Windows
 from lab.errors import check_choice, check_whole
 
 LONGEST = 1 << 16  # tokens of a context
@@ -18,7 +17,7 @@ LONGEST = 1 << 16  # tokens of a context
 
 @dataclass(frozen=True)
 class Text:
-    """A text of `lab.datasets`, e.g. "shakespeare" or "python_stdlib", in windows of `context` tokens.
+    """A text of `lab.data.datasets`, e.g. "shakespeare" or "python_stdlib", in windows of `context` tokens.
 
     tokens: "char", "gpt2" (its byte-pair encoding), or "bpe" (one trained on the training part of this text). least:
     tokens that occur fewer times in training are left out of the text (App. B).
@@ -34,24 +33,21 @@ class Text:
     least: int = 200
 
     def __post_init__(self):
-        check_choice("text", self.corpus, [name for name, one in datasets.CATALOGUE.items() if one.kind == "text"])
-        check_choice("tokens", self.tokens, vocabulary.KINDS)
+        check_choice("text", self.corpus, datasets.names("text"))
+        check_choice("tokens", self.tokens, tokens.KINDS)
         check_whole("context", self.context, 1, LONGEST)
         check_whole("least", self.least)
 
     @property
     def name(self) -> str:
-        """The text and its tokens."""
         return f"{self.corpus} {self.tokens}"
 
     @property
     def data(self) -> Tokens:
-        """Its tokens, and where each split is."""
         return tokens.tokenized(self.corpus, self.tokens, self.least)
 
     @property
-    def vocabulary(self) -> vocabulary.Vocabulary:
-        """The tokens that a model knows."""
+    def vocabulary(self) -> tokens.Vocabulary:
         return self.data.vocabulary
 
     def windows(self, split: str) -> Windows:
@@ -68,6 +64,6 @@ def text_named(name: str) -> Text | None:
     """
     corpus, _, kind = name.partition(" ")
     known = datasets.CATALOGUE.get(corpus)
-    if known is None or known.kind != "text" or kind not in ("", *vocabulary.KINDS):
+    if known is None or known.kind != "text" or kind not in ("", *tokens.KINDS):
         return None
     return Text(corpus, kind or "char")

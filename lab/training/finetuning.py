@@ -12,8 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lab.datasets.glue import TASKS
-from lab.datasets.sentences import Labelled
+from lab.data.sentence_sets import TASKS
+from lab.data.sentences import Labelled
 from lab.errors import ArgumentError, check_choice
 from lab.models.small_language import Stacked
 from lab.seeds import stream
@@ -31,7 +31,7 @@ class Tuner:
     each step can be kept, and taken up again with the same bits on the same device.
 
     reader: of the text that the model was trained on (`lab.probes.minimal_pairs.reader_of`). training, validation: of
-    `lab.datasets.sentences.labelled`. seed: of the head's initial weights and of the order of examples.
+    `lab.data.sentences.labelled`. seed: of the head's initial weights and of the order of examples.
     """
 
     def __init__(

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from lab.datasets.tokens import Windows
+from lab.data.tokens import Windows
 from lab.kinds import Sizes, check, material, sizes
 from lab.seeds import stream
 from lab.spec import RunSpec, register, replace

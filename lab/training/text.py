@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lab.datasets.tokens import SPLITS, Windows
+from lab.data.tokens import SPLITS, Windows
 from lab.errors import ArgumentError
 from lab.kinds import Sizes, check, material, sizes
 from lab.seeds import stream

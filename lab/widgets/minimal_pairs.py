@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import ipywidgets as widgets
 import numpy as np
 
-from lab.datasets.pairs import Pair, pairs
+from lab.data.sentences import Pair, pairs
 from lab.errors import ArgumentError, LabError
 from lab.plots.caption import counted, signed
 from lab.plots.panels import grid

@@ -7,7 +7,7 @@ from tests.browser.jupyter import choosing, notebook_of
 
 MODELS = """
 import lab
-from lab.datasets.pairs import Pair
+from lab.data.sentences import Pair
 from lab.widgets.minimal_pairs import PairsExplorer
 
 text = lab.tasks.Text("moby_dick", context=48)

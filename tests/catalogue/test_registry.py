@@ -12,14 +12,15 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from lab import datasets, tasks
+from lab import tasks
 from lab.catalogue import build, drawing
 from lab.catalogue.caption import EARLIER
 from lab.catalogue.listing import listing
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import PAPERS, entries, entry, package
 from lab.catalogue.shipped import RESULTS, best_scale, shipped_plan
-from lab.datasets.tokens import SPLITS
+from lab.data import datasets
+from lab.data.tokens import SPLITS
 from lab.errors import ArgumentError
 from lab.papers.transformers import sweep
 from lab.papers.transformers.settings import setting

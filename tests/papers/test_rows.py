@@ -50,7 +50,7 @@ def test_networks_err_on_the_same_rows():
 
 
 def _rows(name):
-    from lab import datasets
+    from lab.data import datasets
 
     return datasets.entry(name).shape.rows
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import nn
 
-from lab.datasets.blimp import FILES, PAIRS, PARADIGMS, PHENOMENA, PairsShape, read
-from lab.datasets.pairs import Pair
+from lab.data.sentence_sets import FILES, PAIRS, PARADIGMS, PHENOMENA, PairsShape, blimp_pairs
+from lab.data.sentences import Pair
 from lab.errors import ArgumentError
 from lab.probes.minimal_pairs import CONVENTIONS, Reader, minimal_pairs, reader_of
 from lab.tasks import Text
@@ -196,7 +196,7 @@ def blimp_files(change=None):
 def test_blimp_has_67_paradigms_of_12_phenomena():
     counts = [len(own) for own in PHENOMENA.values()]
     assert counts == [2, 9, 7, 5, 8, 2, 7, 2, 8, 7, 4, 6] and len(set(PARADIGMS)) == sum(counts) == 67
-    arrays = read(blimp_files())
+    arrays = blimp_pairs(blimp_files())
     lines = arrays["text"].tobytes().decode().splitlines()
     assert len(lines) == 67_000 and lines[0].split("\t") == ["adjunct_island", "island_effects", "Good 0.", "Bad 0."]
     assert PairsShape(9.5).misfit(arrays) == ""
@@ -214,10 +214,10 @@ def test_blimp_has_67_paradigms_of_12_phenomena():
 )
 def test_files_that_are_no_pairs_are_refused(text, said):
     with pytest.raises(ValueError, match=said):
-        read(blimp_files({"wh_island.jsonl": text}))
+        blimp_pairs(blimp_files({"wh_island.jsonl": text}))
 
 
 def test_missing_pairs_are_told():
     short = blimp_files({"wh_island.jsonl": '{"sentence_good": "a", "sentence_bad": "b", "UID": "wh_island"}\n'})
-    assert PairsShape(9.5).misfit(read(short)) == "1 pairs of wh_island, not 1,000"
+    assert PairsShape(9.5).misfit(blimp_pairs(short)) == "1 pairs of wh_island, not 1,000"
     assert "no pair of a known paradigm" in PairsShape(9.5).misfit({"text": np.frombuffer(b"a\tb\n", np.uint8)})

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from torch.nn.utils import parametrizations
 
 from lab import probes
-from lab.datasets.pairs import Pair
+from lab.data.sentences import Pair
 from lab.errors import ArgumentError
 from lab.probes.minimal_pairs import Reader, minimal_pairs
 from lab.probes.reading import modules_of, reading

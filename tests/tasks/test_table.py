@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from lab import datasets
+from lab.data import datasets
 from lab.errors import ArgumentError
 from lab.spec import from_json, to_json
 from lab.tasks import Collage, Images, Operation, SingleTileCollage, TableSplit, Tabular

@@ -5,8 +5,8 @@ import pytest
 import torch
 from sklearn.metrics import f1_score, matthews_corrcoef
 
-from lab.datasets.glue import GLUE, PARQUET, TASKS, SentencesShape, of_hub, of_tables
-from lab.datasets.sentences import Labelled
+from lab.data.sentence_sets import GLUE, PARQUET, TASKS, SentencesShape, of_hub, of_tables
+from lab.data.sentences import Labelled
 from lab.errors import ArgumentError
 from lab.kinds import Sizes, build
 from lab.models.small_language import FORMS, SmallLanguageModel

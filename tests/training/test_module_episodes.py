@@ -7,7 +7,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import lab
-from lab.own.settings import known, recipe_of, task
+from lab.own.search import known, recipe_of, task
 from lab.seeds import stream
 from lab.spec import ConstantRate, ModuleEpisodes, Restart
 from lab.training.episodes import Episodes, search

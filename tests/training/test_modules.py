@@ -13,7 +13,7 @@ import lab
 from lab.data import Data
 from lab.errors import ArgumentError
 from lab.nonlinearity.formula import interpolate
-from lab.own.settings import known, recipe_of, task
+from lab.own.search import known, recipe_of, task
 from lab.spec import UNCHANGED, Knots, RunSpec, replace
 from lab.training.loop import train
 from lab.training.modules.fleet import ModuleFleet

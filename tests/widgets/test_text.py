@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lab.api import train
-from lab.datasets.pairs import Pair
+from lab.data.sentences import Pair
 from lab.errors import ArgumentError
 from lab.plots.caption import signed
 from lab.plots.style import BLUE, GREY, colour

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lab import datasets
+from lab.data import datasets
 from lab.papers.activations.settings import EACH, FAMILIES, RECIPES, SIZES, TEXTS, model
 from lab.papers.origin import SILENT, Field, Origin, shipped
 

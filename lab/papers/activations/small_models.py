@@ -13,9 +13,9 @@ from math import nan
 import numpy as np
 import pandas as pd
 
-from lab.datasets import MissingError
-from lab.datasets.blimp import PHENOMENA
-from lab.datasets.pairs import pairs
+from lab.data.datasets import MissingError
+from lab.data.sentence_sets import PHENOMENA
+from lab.data.sentences import pairs
 from lab.estimates import mean
 from lab.papers.activations.origin import origin
 from lab.papers.activations.settings import (

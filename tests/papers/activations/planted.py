@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from lab.datasets.blimp import PHENOMENA
+from lab.data.sentence_sets import PHENOMENA
 from lab.papers.activations.settings import FAMILIES, TITLES
 
 NAMES = [f"activations/{name}" for name in ("fig_functions", "table1")]

@@ -9,8 +9,8 @@ from lab import kinds
 from lab.catalogue.build import figure
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
-from lab.datasets.blimp import PARADIGMS, PHENOMENA
-from lab.datasets.pairs import Pair
+from lab.data.sentence_sets import PARADIGMS, PHENOMENA
+from lab.data.sentences import Pair
 from lab.models.small_language import learned
 from lab.nonlinearity.learnable import KANLinear
 from lab.papers.activations import functions, small_models

@@ -5,7 +5,7 @@ import pandas as pd
 from scipy.special import ndtr
 from scipy.stats import norm
 
-from lab.datasets import BENCHMARK
+from lab.data.datasets import BENCHMARK
 
 NAMES = [f"simplicity/fig{number}" for number in range(2, 31)]
 NAMES += [f"simplicity/table{number}" for number in (1, 2, 3, 4)]

@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 import torch
 
-from lab import datasets, probes
+from lab import probes
 from lab.catalogue.build import figure
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
-from lab.datasets import local
+from lab.data import datasets
 from lab.errors import ArgumentError, LabError
 from lab.kinds import check_run as check_rows
 from lab.papers.simplicity.images import settings
@@ -92,7 +92,7 @@ def test_sets_that_have_no_data_are_refused_with_a_word(monkeypatch):
         images("laptop", "letters")
     with pytest.raises(ArgumentError, match="nothing is learned for 'ReLU'"):
         images("laptop").search(RELU)
-    monkeypatch.setattr(local, "find", lambda name: None)
+    monkeypatch.setattr(datasets, "find", lambda name: None)
     with pytest.raises(LabError, match="svhn is not here"):
         images("paper", "svhn")
 

@@ -4,10 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lab import datasets, probes
+from lab import probes
 from lab.catalogue.build import figure
 from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
+from lab.data import datasets
 from lab.papers.simplicity.tables import accuracy, complexity
 from lab.papers.simplicity.tables.settings import (
     IAFS,

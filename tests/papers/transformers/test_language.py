@@ -40,7 +40,7 @@ def test_a_figure_has_all_that_it_promises(made, name):
     runs = [run for _, run in planned_runs(name)]
     assert facts["runs"].keys() == {run.key for run in runs} and facts["guesses"]
     assert facts["searches"].keys() == {key(search) for run in runs for search in needs(run.spec)}
-    assert facts["data"][0]["sha256"] == lab.datasets.entry("moby_dick").digest
+    assert facts["data"][0]["sha256"] == lab.data.datasets.entry("moby_dick").digest
     assert [source["name"] for source in facts["data"][1:]] == ["mano"] * (name == "transformers/fig9")
 
 

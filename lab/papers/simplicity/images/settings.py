@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from lab import datasets
+from lab.data import datasets
 from lab.errors import ArgumentError
 from lab.papers.origin import Field, Origin, compared
 from lab.scale import SCALES, check_scale, model_scale

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from lab import datasets
+from lab.data import datasets
 from lab.papers.origin import Field, Origin, shipped
 from lab.papers.simplicity.origin import numbers_of
 from lab.scale import SCALES, check_scale, model_scale

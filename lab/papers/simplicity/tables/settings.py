@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from lab import datasets
-from lab.datasets.shape import TableShape
+from lab.data import datasets
+from lab.data.shape import TableShape
 from lab.papers.origin import Origin, beside_scale, compared, shipped
 from lab.scale import SCALES, check_scale, model_scale
 from lab.spec import ConstantRate, EpisodeSpec, Learned, Perceptron, Restart, RunSpec, replace

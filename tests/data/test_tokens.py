@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab import datasets
-from lab.datasets import shards, tokens, vocabulary
-from lab.datasets.tokens import SPLITS, Windows, split_pieces
+from lab.data import datasets, texts, tokens
+from lab.data.tokens import SPLITS, Windows, split_pieces
 from lab.errors import ArgumentError, LabError
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
@@ -18,7 +17,7 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 
 @given(TEXT)
 def test_byte_pair_encoding_gives_the_text_back(text):
-    known = vocabulary.gpt2()
+    known = tokens.gpt2()
     found = known.encode(text)
     assert known.decode(found) == text
     assert known.characters[found].sum() == len(text)
@@ -26,7 +25,7 @@ def test_byte_pair_encoding_gives_the_text_back(text):
 
 def test_gpt2_has_its_published_numbers():
     """As the reference encoder gives them (tiktoken, "gpt2")."""
-    known = vocabulary.gpt2()
+    known = tokens.gpt2()
     for text, numbers in {
         "Hello world": [15496, 995],
         "The quick brown fox jumps over the lazy dog.": [464, 2068, 7586, 21831, 18045, 625, 262, 16931, 3290, 13],
@@ -37,27 +36,27 @@ def test_gpt2_has_its_published_numbers():
 
 
 def test_an_encoding_that_was_trained_comes_back_from_json():
-    known, said = vocabulary.trained(["to be or not to be, that is the question"] * 9, 300)
-    again = vocabulary.from_json(said)
+    known, said = tokens.trained(["to be or not to be, that is the question"] * 9, 300)
+    again = tokens.encoding_from_json(said)
     assert again.pieces == known.pieces and again.decode(again.encode("to be, ü")) == "to be, ü"
     assert b" be" in known.pieces
     with pytest.raises(LabError, match="no byte-pair encoding"):
-        vocabulary.from_json("{}")
+        tokens.encoding_from_json("{}")
 
 
 def test_vocabularies_that_miss_what_they_need(monkeypatch):
     with pytest.raises(ArgumentError, match="the text is empty"):
-        vocabulary.characters([])
+        tokens.characters([])
     with pytest.raises(ArgumentError, match="no token is frequent enough"):
-        vocabulary.characters(["ab"]).only(np.array([False, False]))
+        tokens.characters(["ab"]).only(np.array([False, False]))
     with monkeypatch.context() as without:
         without.setitem(sys.modules, "tokenizers", None)
         with pytest.raises(LabError, match="pip install tokenizers"):
-            vocabulary.trained(["ab"])
-    assert vocabulary.characters(["ab"]).encode("bäb").tolist() == [1, 1], "what it does not have is left out"
+            tokens.trained(["ab"])
+    assert tokens.characters(["ab"]).encode("bäb").tolist() == [1, 1], "what it does not have is left out"
 
 
-@pytest.mark.parametrize("kind", vocabulary.KINDS)
+@pytest.mark.parametrize("kind", tokens.KINDS)
 def test_only_rare_tokens_are_left_out_and_rare_is_counted_in_training(kind):
     found = tokens.tokenized("moby_dick", kind, 200)
     counts = Counter()
@@ -147,11 +146,11 @@ def test_damaged_tokens_are_made_anew(tmp_path, monkeypatch, file, length):
 
 def test_a_shard_is_what_the_speedrun_reads(tmp_path):
     """256 numbers of 32 bits, of which three say something; then 16 bits a token, the lower byte first."""
-    assert shards.write(tmp_path / "a.bin", [np.array([1, 258]), np.array([65_535])]) == 3
+    assert texts.write_shard(tmp_path / "a.bin", [np.array([1, 258]), np.array([65_535])]) == 3
     content = (tmp_path / "a.bin").read_bytes()
     header = [int.from_bytes(content[4 * n : 4 * n + 4], "little") for n in range(256)]
     assert header == [20240520, 1, 3, *[0] * 253] and content[1024:] == b"\x01\x00\x02\x01\xff\xff"
-    assert shards.mapped(tmp_path / "a.bin").tolist() == [1, 258, 65_535]
+    assert texts.mapped_shard(tmp_path / "a.bin").tolist() == [1, 258, 65_535]
 
 
 @pytest.mark.parametrize(
@@ -169,12 +168,15 @@ def test_shards_of_another_format_are_named_in_one_line(tmp_path, header, body, 
     path = tmp_path / "a.bin"
     start = b"text" if header is None else np.array([*header, *[0] * 253], "<i4").tobytes()
     path.write_bytes(start + bytes(body))
-    for read in (lambda: shards.mapped(path), lambda: shards.parts({"a.bin": path.read_bytes()}, {"val": "a.bin"})):
+    for read in (
+        lambda: texts.mapped_shard(path),
+        lambda: texts.shard_parts({"a.bin": path.read_bytes()}, {"val": "a.bin"}),
+    ):
         with pytest.raises(LabError, match=said) as caught:
             read()
         assert "a.bin" in str(caught.value) and "\n" not in str(caught.value)
     with pytest.raises(LabError, match="cannot be read"):
-        shards.mapped(tmp_path / "none.bin")
+        texts.mapped_shard(tmp_path / "none.bin")
 
 
 @pytest.fixture
@@ -185,8 +187,8 @@ def fineweb(tmp_path, monkeypatch):
 
     def write(highest, shift=0):
         numbers = np.arange(4_000) % highest + shift
-        shards.write(tmp_path / "fineweb_train_000001.bin", [numbers])
-        shards.write(tmp_path / "fineweb_val_000000.bin", [numbers[:100]])
+        texts.write_shard(tmp_path / "fineweb_train_000001.bin", [numbers])
+        texts.write_shard(tmp_path / "fineweb_val_000000.bin", [numbers[:100]])
 
     return write
 
@@ -195,7 +197,7 @@ def test_shards_of_the_speedrun_are_a_text_whose_tokens_are_known(fineweb):
     fineweb(50)
     found = tokens.tokenized("fineweb_shard", "gpt2", 1)
     assert len(found.vocabulary) == 50 and found.stream[:60].tolist() == [*range(50), *range(10)]
-    assert found.vocabulary.pieces == vocabulary.gpt2().pieces[:50]
+    assert found.vocabulary.pieces == tokens.gpt2().pieces[:50]
     assert {split: sum(b - a for a, b in at) for split, at in found.segments.items()} == {
         "train": 3_600,
         "search": 400,

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from lab import environment
-from lab.datasets import convert
+from lab.data import convert
 from lab.errors import LabError
 from lab.temporary import abandoned, temporary
 
@@ -38,7 +38,6 @@ def path(name: str) -> Path:
 
 
 def keep(target: Path, arrays: convert.Arrays, origin: str) -> None:
-    """Write a set into the cache."""
     notes = {"origin": np.array(origin), "digest": np.array(convert.digest(arrays))}
     write(target, dict(arrays) | notes)
 

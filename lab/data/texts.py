@@ -1,7 +1,8 @@
-"""From the files that publishers give out to text: UTF-8, in one part, or in the publisher's own parts.
+"""From the files that publishers give out to text: UTF-8, in one part, or in the publisher's own; and token files.
 
 The arrays of a text are bytes (N,): `text`, or `train` and `val`, maybe with `test`. An empty line stands between two
-documents. Line ends are one character, none has blanks before it.
+documents. Line ends are one character, none has blanks before it. Code loses comments and docstrings, as in the
+transformers paper (App. B).
 """
 
 from __future__ import annotations
@@ -10,15 +11,44 @@ import gzip
 import io
 import json
 import re
+import tokenize
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 
 import numpy as np
 
-from lab.datasets.shape import Arrays
-from lab.datasets.unpack import Files
+from lab.data.download import Files
+from lab.data.shape import Arrays
+from lab.errors import LabError
 
 END = "<|endoftext|>"  # of a document, in some files
+# Token files of the NanoGPT speedrun: a header of 256 32-bit numbers (this mark, the version of the format, the number
+# of tokens), then tokens of 16 bits. Files are mapped into memory: one of 10 GB costs none.
+MARK, VERSION, HEADER = 20240520, 1, 256
+MOST_TOKENS = 1 << 16  # tokens that 16 bits tell apart
+# A string (kept) or a comment (group 1) of Java; a string ends in its line, a text block at three quotes.
+_JAVA = re.compile(r'"""(?:\\.|.)*?"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|(/\*.*?\*/|//[^\n]*)', re.DOTALL)
+_LAYOUT = (tokenize.NL, tokenize.COMMENT)
+_STARTS = (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)  # what a statement comes after
+# Pattern and replacement, in the order in which Mahoney's script has them.
+_WIKI = (
+    ("&amp;", "&"),
+    ("&lt;", "<"),
+    ("&gt;", ">"),
+    (r"<ref[^<]*</ref>", ""),
+    (r"<[^>]*>", ""),
+    (r"\[http:[^\] ]*", "["),
+    (r"(?i)\|thumb|\|left|\|right|\|\d+px", ""),
+    (r"(?i)\[\[image:[^\[\]]*\|", ""),
+    (r"(?i)\[\[category:([^|\]]*)[^\]]*\]\]", r"[[\1]]"),
+    (r"\[\[[a-z\-]*:[^\]]*\]\]", ""),
+    (r"\[\[[^|\]]*\|", "[["),
+    (r"\{\{[^}]*\}\}", ""),
+    (r"\{[^}]*\}", ""),
+    (r"[\[\]]", ""),
+    (r"&[^;]*;", " "),
+)
 _DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
 
@@ -112,32 +142,9 @@ def wikipedia(files: Files) -> Arrays:
     return {"text": as_bytes(_visible(page) for page in pages if not re.search("#redirect", page[:99], re.IGNORECASE))}
 
 
-# Pattern and replacement, in the order in which Mahoney's script has them.
-_WIKI = [
-    (re.compile(pattern, flags), by)
-    for pattern, by, flags in (
-        ("&amp;", "&", 0),
-        ("&lt;", "<", 0),
-        ("&gt;", ">", 0),
-        (r"<ref[^<]*</ref>", "", 0),
-        (r"<[^>]*>", "", 0),
-        (r"\[http:[^\] ]*", "[", 0),
-        (r"\|thumb|\|left|\|right|\|\d+px", "", re.IGNORECASE),
-        (r"\[\[image:[^\[\]]*\|", "", re.IGNORECASE),
-        (r"\[\[category:([^|\]]*)[^\]]*\]\]", r"[[\1]]", re.IGNORECASE),
-        (r"\[\[[a-z\-]*:[^\]]*\]\]", "", 0),
-        (r"\[\[[^|\]]*\|", "[[", 0),
-        (r"\{\{[^}]*\}\}", "", 0),
-        (r"\{[^}]*\}", "", 0),
-        (r"[\[\]]", "", 0),
-        (r"&[^;]*;", " ", 0),
-    )
-]
-
-
 def _visible(page: str) -> str:
     for pattern, by in _WIKI:
-        page = pattern.sub(by, page)
+        page = re.sub(pattern, by, page)
     page = re.sub("[0-9]", lambda digit: f" {_DIGITS[int(digit[0])]} ", page.lower())
     return re.sub("[^a-z]+", " ", page).strip()
 
@@ -162,3 +169,90 @@ def _cleaned(documents: Iterable[str], clean: Callable[[str], str]) -> list[str]
         except ValueError:  # code of another language, such as Python 2
             continue
     return texts
+
+
+def without_comments(source: str) -> str:
+    """Python code without comments, and without strings that stand as statements of their own, such as docstrings.
+
+    All else stays as it was written; lines that become empty go. Code that is no Python 3 raises ValueError.
+
+    >>> without_comments('def f(x):\\n    "Double it."\\n    return 2 * x  # twice\\n')
+    'def f(x):\\n    return 2 * x\\n'
+    """
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
+    except (tokenize.TokenError, SyntaxError) as error:
+        raise ValueError(f"no Python 3: {error}") from error
+    spans, before = [], tokenize.NEWLINE
+    for token, after in zip(tokens, [*tokens[1:], None], strict=True):
+        if token.type == tokenize.COMMENT:
+            spans.append((token.start, token.end))
+        elif token.type == tokenize.STRING and before in _STARTS and after and after.type in (*_LAYOUT, *_STARTS):
+            spans.append((token.start, token.end))
+        if token.type not in _LAYOUT:
+            before = token.type
+    old = source.splitlines(keepends=True)
+    new = list(old)
+    for (first, left), (last, right) in reversed(spans):  # lines are counted from 1
+        rest = new[last - 1][right:]
+        new[first - 1] = new[first - 1][:left].rstrip() + ("\n" if not rest.strip() else rest)
+        new[first:last] = [""] * (last - first)
+    return "".join(line for line, was in zip(new, old, strict=True) if line.strip() or not was.strip())
+
+
+def without_java_comments(source: str) -> str:
+    """Java code without comments; lines that become empty go.
+
+    >>> without_java_comments('/** Doubles. */\\nint f(int x) { return 2 * x; } // "twice"\\nString s = "//";')
+    'int f(int x) { return 2 * x; }\\nString s = "//";'
+    """
+    code = _JAVA.sub(lambda match: " " if match[1] else match[0], source)
+    return "\n".join(line.rstrip() for line in code.splitlines() if line.strip())
+
+
+def write_shard(path: Path, parts: Iterable[np.ndarray]) -> int:
+    """Write parts of a token file one after the other, each (N,) below 65,536; gives the number of all tokens."""
+    count = 0
+    with path.open("wb") as file:
+        np.zeros(HEADER, "<i4").tofile(file)
+        for part in parts:
+            part.astype("<u2").tofile(file)
+            count += len(part)
+        header = np.zeros(HEADER, "<i4")
+        header[:3] = MARK, VERSION, count
+        file.seek(0)
+        header.tofile(file)
+    return count
+
+
+def mapped_shard(path: Path) -> np.ndarray:
+    """The tokens of a file, (N,) uint16, read as they are asked for. LabError, one line, for another format."""
+    try:
+        size = path.stat().st_size
+        header = np.fromfile(path, "<i4", HEADER)
+    except OSError as error:
+        raise LabError(f"{path} cannot be read ({error.strerror}); give a token file") from error
+    count = _shard_size(header, size, str(path))
+    return np.memmap(path, "<u2", "r", 4 * HEADER, (count,))
+
+
+def shard_parts(files: Files, names: Mapping[str, str]) -> Arrays:
+    """Token files that are parts of one text: names, by part, of its file. Arrays of uint16."""
+    tokens = {}
+    for part, name in names.items():
+        header = np.frombuffer(files[name], "<i4", min(HEADER, len(files[name]) // 4))
+        tokens[part] = np.frombuffer(files[name], "<u2", _shard_size(header, len(files[name]), name), 4 * HEADER)
+    return tokens
+
+
+def _shard_size(header: np.ndarray, size: int, path: str) -> int:
+    """How many tokens a file of `size` bytes has; LabError for another format."""
+    if len(header) < HEADER or header[0] != MARK:
+        raise LabError(f"{path} is no token file: it does not begin with {MARK}; give one in the speedrun's format")
+    if header[1] != VERSION:
+        raise LabError(f"{path} has version {header[1]} of the format, and version {VERSION} is known; convert it")
+    count = int(header[2])
+    if count < 1 or size != 4 * HEADER + 2 * count:
+        tokens = (size - 4 * HEADER) // 2
+        raise LabError(f"{path} says that it has {count:,} tokens, and has {tokens:,}; fetch it again")
+    return count

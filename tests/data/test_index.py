@@ -7,9 +7,9 @@ import zipfile
 
 import pytest
 
-from lab.datasets import index
-from lab.datasets.download import SourceError
-from lab.datasets.sources import Archive
+from lab.data import download
+from lab.data.dataset import Archive
+from lab.data.download import SourceError
 
 CSV = b"x,label\n1,0\n2,1\n"
 
@@ -129,12 +129,12 @@ def test_pips_configuration_is_read_with_its_own_precedence(tmp_path, monkeypatc
         "[download]\nindex-url = https://two.example/simple\n[install]\ncert = b.pem\n"
     )
     monkeypatch.setenv("PIP_CONFIG_FILE", str(path))
-    found = index.configuration()
+    found = download.configuration()
     assert (found["index-url"], found["cert"]) == ("https://two.example/simple", "a.pem")
-    assert index.places("x", found) == ["https://two.example/simple/x/", "https://a/x/", "https://b/x/"]
+    assert download.places("x", found) == ["https://two.example/simple/x/", "https://a/x/", "https://b/x/"]
     monkeypatch.setenv("PIP_INDEX_URL", "https://three.example/simple")
-    assert index.configuration()["index-url"] == "https://three.example/simple"
-    assert index.places("x", {}) == ["https://pypi.org/simple/x/"]
+    assert download.configuration()["index-url"] == "https://three.example/simple"
+    assert download.places("x", {}) == ["https://pypi.org/simple/x/"]
 
 
 def _made(folder):

@@ -5,8 +5,8 @@ import http.server
 
 import pytest
 
-from lab.datasets.download import SourceError, download
-from tests.datasets.conftest import Quiet
+from lab.data.download import SourceError, download
+from tests.data.conftest import Quiet
 
 MANY = 3_000_000
 

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lab import datasets
-from lab.datasets import convert, samples, sampling
-from lab.datasets.catalogue import CATALOGUE, DIGESTS, Dataset
-from lab.datasets.shape import ImageShape, TableShape
-from lab.datasets.sources import Archive, Web
+from benchmarks.samples import SHIPPED
+from lab.data import convert, datasets
+from lab.data.catalogue import CATALOGUE
+from lab.data.dataset import DIGESTS, Archive, Dataset, Web
+from lab.data.shape import ImageShape, TableShape
 from lab.errors import ArgumentError, LabError
 
 TABLE = pd.DataFrame({"x": np.linspace(-3, 5, 40), "label": [0, 1] * 20})
@@ -54,7 +54,7 @@ def same(data, arrays=CONTENT):
 
 def test_samples_have_their_digests_open_licences_and_are_small():
     files = sorted(datasets.SHIPPED.glob("*.npz"))
-    assert {file.stem for file in files} == set(samples.SHIPPED)
+    assert {file.stem for file in files} == set(SHIPPED)
     assert sum(file.stat().st_size for file in files) < 7e6
     readme = (datasets.SHIPPED / "README.md").read_text(encoding="utf-8")
     for file in files:
@@ -79,7 +79,7 @@ def test_the_catalogue_lists_the_sixteen_tables_and_four_image_sets():
 
 
 def test_shapes_are_as_listed():
-    for name in samples.SHIPPED:
+    for name in SHIPPED:
         arrays, shape = datasets.load(name).arrays, str(datasets.entry(name).shape).replace(",", "")
         if datasets.entry(name).kind == "table":
             rows, columns = arrays["inputs"].shape
@@ -100,8 +100,8 @@ def test_a_sample_is_the_rows_that_it_names():
         "test_labels": (1200,),
     }
     whole = {name: random.integers(0, 255, shape, dtype=np.uint8) for name, shape in shapes.items()}
-    found = sampling.take("mnist_sample", datasets.Data("mnist", whole, "", ""))
-    for part, count in sampling.IMAGES.items():
+    found = convert.sample("mnist_sample", whole)
+    for part, count in convert.SAMPLE_IMAGES.items():
         rows = found[f"{part}_rows"]
         assert len(np.unique(rows)) == count and (np.diff(rows) > 0).all()
         assert (found[f"{part}_images"] == whole[f"{part}_images"][rows]).all()
@@ -110,9 +110,9 @@ def test_a_sample_is_the_rows_that_it_names():
         "inputs": random.normal(size=(30_000, 2)).astype(np.float32),
         "labels": np.arange(30_000, dtype=np.uint8) % 2,
     }
-    found = sampling.take("covertype_sample", datasets.Data("covertype", table, "", ""))
+    found = convert.sample("covertype_sample", table)
     assert (found["inputs"] == table["inputs"][found["rows"]]).all() and found["labels"].mean() == 0.5
-    assert len(np.unique(found["rows"])) == sampling.ROWS
+    assert len(np.unique(found["rows"])) == convert.SAMPLE_ROWS
 
 
 # What is not here.

@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lab import datasets
-from lab.datasets import convert
+from lab.data import convert, datasets
 from lab.errors import ArgumentError, LabError
 
 

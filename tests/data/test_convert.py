@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from scipy.io import savemat
 
-from lab.datasets import convert
-from lab.datasets.unpack import plain
+from lab.data import convert
+from lab.data.download import unpacked
 
 MOST = 1_000_000
 
@@ -27,7 +27,7 @@ def idx(array):
 def test_idx_files_are_read_and_a_cut_one_is_refused():
     arrays = [pixels(7, 5, 4), pixels(7, high=10), pixels(3, 5, 4, seed=1), pixels(3, seed=1, high=10)]
     files = {f"{name}.gz": gzip.compress(idx(a)) for name, a in zip(convert.IDX, arrays, strict=True)}
-    found = convert.idx_images(plain(files, MOST))
+    found = convert.idx_images(unpacked(files, MOST))
     for name, array in zip(("train_images", "train_labels", "test_images", "test_labels"), arrays, strict=True):
         assert found[name].dtype == np.uint8 and (found[name] == array).all()
     for broken in (idx(arrays[0])[:-1], b"\0\0\x09\1" + b"\0\0\0\1\0", b"<html>no such page</html>"):
@@ -47,7 +47,7 @@ def test_cifar_is_read_from_its_batches_in_order():
             member = tarfile.TarInfo(f"cifar-10-batches-bin/{name}")
             member.size = len(content)
             tar.addfile(member, io.BytesIO(content))
-    found = convert.cifar_images(plain({"cifar-10-binary.tar.gz": gzip.compress(archive.getvalue())}, MOST))
+    found = convert.cifar_images(unpacked({"cifar-10-binary.tar.gz": gzip.compress(archive.getvalue())}, MOST))
     assert (found["train_images"] == images[:10]).all() and (found["test_images"] == images[10:]).all()
     assert (found["train_labels"] == labels[:10]).all() and (found["test_labels"] == labels[10:]).all()
 

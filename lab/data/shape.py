@@ -1,6 +1,8 @@
 """What the arrays of a set must look like: how many rows, columns and pixels, and how often each class occurs.
 
-The catalogue states it for every set. Whatever is read is compared with it, also where no digest is known.
+The catalogue states it for every set. Whatever is read is compared with it, also where no digest is known. Each shape
+has `kind`, `bytes` (what a file with it may take, unpacked), `misfit(arrays)` (what of them is not as it should be, in
+words; empty where all of it is), and says in words what it is.
 """
 
 from __future__ import annotations
@@ -34,11 +36,9 @@ class TableShape:
 
     @property
     def bytes(self) -> int:
-        """What a file with it may take, unpacked."""
         return SLACK + DIGITS * self.rows * (self.columns + 1)
 
     def misfit(self, arrays: Arrays) -> str:
-        """What of the arrays is not as it should be, in words; empty where all of it is."""
         if missing := _missing(arrays, {"inputs": (2, "float32"), "labels": (1, "uint8")}):
             return missing
         inputs, labels = arrays["inputs"], arrays["labels"]
@@ -79,11 +79,9 @@ class ImageShape:
 
     @property
     def bytes(self) -> int:
-        """What a file with it may take, unpacked."""
         return SLACK + 2 * (self.train + self.test) * (prod(self.pixels) + 1)
 
     def misfit(self, arrays: Arrays) -> str:
-        """What of the arrays is not as it should be, in words; empty where all of it is."""
         axes = 1 + len(self.pixels)
         wanted = {f"{part}_images": (axes, "uint8") for part in ("train", "test")}
         if missing := _missing(arrays, wanted | {f"{part}_labels": (1, "uint8") for part in ("train", "test")}):
@@ -120,11 +118,9 @@ class TextShape:
 
     @property
     def bytes(self) -> int:
-        """What a file with it may take, unpacked."""
         return SLACK + int(3e6 * self.megabytes)
 
     def misfit(self, arrays: Arrays) -> str:
-        """What of the arrays is not as it should be, in words; empty where all of it is."""
         given = ("text",) if "text" in arrays else self.parts  # a user's own file has one part
         wrong = [f"{name} is empty" for name in given if name in arrays and not arrays[name].size]
         if wrong or (missing := _missing(arrays, {name: (1, "uint8") for name in given})):
@@ -145,7 +141,6 @@ class ShardShape(TextShape):
         return f"{self.megabytes / 2:g} million tokens of GPT-2's encoding in {len(self.parts)} parts"
 
     def misfit(self, arrays: Arrays) -> str:
-        """As in `TextShape`."""
         return _missing(arrays, {name: (1, "uint16") for name in self.parts})
 
 
@@ -179,7 +174,6 @@ def unusable(arrays: Arrays) -> str:
 
 
 def _missing(arrays: Arrays, wanted: dict[str, tuple[int, str]]) -> str:
-    """What is said of arrays that are absent, or of another type or number of axes."""
     for name, (axes, kind) in wanted.items():
         if name not in arrays:
             return f"no array {name!r} among {', '.join(map(repr, arrays)) or 'none'}"

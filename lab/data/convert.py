@@ -1,4 +1,4 @@
-"""From the files that publishers give out to arrays: the one form in which the lab keeps a data set.
+"""From the files that publishers give out to arrays, the one form in which the lab keeps a data set; and samples.
 
 Images are `train_images`, `test_images`: uint8 (N, H, W) or (N, H, W, 3), with `train_labels`, `test_labels`: uint8
 (N,), 0..9. Tables are `inputs`: float32 (N, D), and `labels`: uint8 (N,), 0 or 1, with the names of their `columns`.
@@ -9,15 +9,20 @@ from __future__ import annotations
 import hashlib
 import io
 import tarfile
+from collections.abc import Sequence
 from typing import IO, cast
 
 import numpy as np
 
-from lab.datasets.shape import Arrays, unusable
-from lab.datasets.unpack import Files, check_zip
+from lab.data.download import Files, check_zip
+from lab.data.shape import Arrays, unusable
 
 NOTES = ("columns", "train_rows", "test_rows", "rows")  # kept beside the data, and no part of it
-
+IMAGES = ("train_images", "train_labels", "test_images", "test_labels")
+TABLE = ("inputs", "labels", "columns")
+SAMPLE_IMAGES = {"train": 5_000, "test": 1_000}
+SAMPLE_ROWS = 20_000
+FIRST = {"train": 4_000, "test": 1_000}  # of cifar10_4k1k
 IDX = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
 
 
@@ -37,8 +42,7 @@ def digest(arrays: Arrays) -> str:
 
 def idx_images(files: Files) -> Arrays:
     """MNIST's own format: a header of 4 bytes and one big-endian size an axis, then bytes."""
-    names = ("train_images", "train_labels", "test_images", "test_labels")
-    return {name: idx(files[file]) for name, file in zip(names, IDX, strict=True)}
+    return {name: idx(files[file]) for name, file in zip(IMAGES, IDX, strict=True)}
 
 
 def idx(content: bytes) -> np.ndarray:
@@ -77,22 +81,12 @@ def svhn_images(files: Files) -> Arrays:
     return arrays
 
 
-def npz(files: Files, most: int) -> Arrays:
-    """The lab's own form. most: bytes of all arrays."""
+def npz(files: Files, most: int, names: Sequence[str] = ()) -> Arrays:
+    """The lab's own form. most: bytes of all arrays. names: of those that are kept, where not all are."""
     (content,) = files.values()
     check_zip(content, most)
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-        return {name: arrays[name] for name in arrays.files}
-
-
-def named_images(files: Files, most: int) -> Arrays:
-    """As `npz`, of which only images and labels are kept."""
-    return _named(npz(files, most), ("train_images", "train_labels", "test_images", "test_labels"))
-
-
-def named_table(files: Files, most: int) -> Arrays:
-    """As `npz`, of which only inputs, labels and the names of columns are kept."""
-    return _named(npz(files, most), ("inputs", "labels", "columns"))
+        return {name: arrays[name] for name in names or arrays.files if name in arrays}
 
 
 def benchmark_table(files: Files) -> Arrays:
@@ -139,10 +133,6 @@ def balanced(labels: np.ndarray) -> np.ndarray:
     return np.concatenate([random.choice(np.flatnonzero(labels == classes[more]), len(rows), replace=False), rows])
 
 
-def _named(arrays: Arrays, names: tuple[str, ...]) -> Arrays:
-    return {name: arrays[name] for name in names if name in arrays}
-
-
 def _table(inputs, labels) -> Arrays:
     if missing := int(labels.isna().sum()):
         raise ValueError(f"{missing:,} of {len(labels):,} labels are missing")
@@ -170,3 +160,30 @@ def _frame(files: Files, **reading):
         except UnicodeDecodeError as error:
             raise ValueError(f"no text in UTF-8: byte {error.start:,} is {error.object[error.start]:#x}") from error
     return pd.read_parquet(io.BytesIO(content))
+
+
+def sample(name: str, whole: Arrays) -> Arrays:
+    """The sample of that name from its original.
+
+    Its rows are those of numpy's PCG64 with seed 0: a permutation of the rows of each split, of a table of each class;
+    its first rows, in ascending order. They are kept in the file, so a sample can be compared with its original.
+    """
+    random = np.random.Generator(np.random.PCG64(0))
+
+    def some(total: int, count: int) -> np.ndarray:
+        return np.sort(random.permutation(total)[:count]).astype(np.int32)
+
+    if name == "cifar10_4k1k":
+        parts = [(f"{part}_{what}", count) for part, count in FIRST.items() for what in ("images", "labels")]
+        return {key: whole[key][:count] for key, count in parts}
+    if "inputs" in whole:
+        classes = [np.flatnonzero(whole["labels"] == label) for label in (0, 1)]
+        rows = np.sort(np.concatenate([of[some(len(of), SAMPLE_ROWS // 2)] for of in classes])).astype(np.int32)
+        columns = {"columns": whole["columns"]} if "columns" in whole else {}
+        return {key: whole[key][rows] for key in ("inputs", "labels")} | columns | {"rows": rows}
+    arrays: dict[str, np.ndarray] = {}
+    for part, count in SAMPLE_IMAGES.items():
+        rows = some(len(whole[f"{part}_images"]), count)
+        arrays |= {f"{part}_{what}": whole[f"{part}_{what}"][rows] for what in ("images", "labels")}
+        arrays[f"{part}_rows"] = rows
+    return arrays

@@ -10,13 +10,12 @@ import time
 import numpy as np
 import pytest
 
-from lab import datasets
-from lab.datasets import cache, convert
-from lab.datasets.catalogue import CATALOGUE, DIGESTS, Dataset
-from lab.datasets.shape import TableShape
-from lab.datasets.sources import Web
+from lab.data import cache, convert, datasets
+from lab.data.catalogue import CATALOGUE
+from lab.data.dataset import DIGESTS, Dataset, Web
+from lab.data.shape import TableShape
 from lab.errors import LabError
-from tests.datasets.conftest import Quiet
+from tests.data.conftest import Quiet
 
 ROWS = 2000
 KILLS = int(os.environ.get("LAB_TEST_KILLS", "8"))  # of a fetch, at moments spread over all of it
@@ -28,12 +27,12 @@ SERVED = served.getvalue()
 # what a process does that knows the set
 PUT = f"""
 import functools
-from lab.datasets.catalogue import CATALOGUE, Dataset
-from lab.datasets.shape import TableShape
-from lab.datasets.sources import Web
-from lab.datasets import convert
+from lab.data.catalogue import CATALOGUE
+from lab.data.dataset import Dataset, Web
+from lab.data.shape import TableShape
+from lab.data import convert
 def put(address):
-    web = Web(address, ("tiny.npz",), functools.partial(convert.named_table, most=1_000_000))  # needs no pandas
+    web = Web(address, ("tiny.npz",), functools.partial(convert.npz, most=1_000_000, names=convert.TABLE))
     CATALOGUE["tiny"] = Dataset("tiny", "a line", TableShape({ROWS}, 1), "MIT", 0.1, (web,))
 """
 

@@ -1,14 +1,12 @@
-"""Samples: random parts of the original sets, small enough to ship. `python -m lab.datasets.samples` makes them again.
+"""Samples: random parts of the original sets, small enough to ship. `python -m benchmarks.samples` makes them again.
 
-`lab.datasets.sampling` says which rows they have. Tables that are small and free enough are shipped whole. Licences and
+`lab.data.convert` says which rows they have. Tables that are small and free enough are shipped whole. Licences and
 sources stand in `data/samples/README.md`.
 """
 
 from __future__ import annotations
 
-from lab import datasets
-from lab.datasets import cache, convert
-from lab.datasets.sampling import take
+from lab.data import cache, convert, datasets
 
 TEXTS = ("shakespeare", "moby_dick", "gpt2_merges")
 SHIPPED = ("mnist_sample", "fashion_mnist_sample", "covertype_sample", "bank-marketing", "MagicTelescope", *TEXTS)
@@ -18,7 +16,8 @@ def main() -> None:
     """Fetch the originals, write the samples, print their digests."""
     for name in SHIPPED:
         known = datasets.entry(name)
-        arrays = take(name, datasets.fetch(known.sample_of)) if known.sample_of else datasets.fetch(name).arrays
+        arrays = datasets.fetch(known.sample_of or name).arrays
+        arrays = convert.sample(name, arrays) if known.sample_of else arrays
         cache.write(datasets.SHIPPED / f"{name}.npz", arrays, small=name in TEXTS)
         print(name, convert.digest(arrays))
 

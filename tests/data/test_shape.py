@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lab.datasets.shape import ImageShape, TableShape, unusable
+from lab.data.shape import ImageShape, TableShape, unusable
 
 TABLE = TableShape(40, 3)
 IMAGES = ImageShape(20, 10, (4, 5))

@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lab import datasets
-from lab.datasets import code, local, text
-from lab.datasets.catalogue import CATALOGUE, Dataset
-from lab.datasets.shape import TextShape
-from lab.datasets.unpack import matching
+from lab.data import datasets, texts
+from lab.data.catalogue import CATALOGUE
+from lab.data.dataset import Dataset
+from lab.data.download import matching
+from lab.data.shape import TextShape
 from lab.errors import LabError
 
 
@@ -35,7 +35,7 @@ def spoken(tree):
 def test_code_without_comments_is_the_same_program(module):
     """Oracle: Python's own parser. A body that was a docstring alone is empty then, and is given a `pass`."""
     source = (Path(sysconfig.get_paths()["stdlib"]) / f"{module}.py").read_text(encoding="utf-8")
-    bare = code.without_comments(source)
+    bare = texts.without_comments(source)
     assert spoken(ast.parse(_filled(bare))) == spoken(ast.parse(source)) and len(bare) < 0.8 * len(source)
 
 
@@ -53,35 +53,35 @@ def _filled(source):
 def test_java_keeps_what_looks_like_a_comment_in_a_string():
     kept = ['String s = "// no /* comment";', "char c = '\"';", 'String t = """', "  # // text", '  """;']
     source = "/* one\n   two */\n" + "\n".join(kept) + " // three\n"
-    assert code.without_java_comments(source).splitlines() == kept
+    assert texts.without_java_comments(source).splitlines() == kept
 
 
 def test_code_of_another_language_is_refused_and_left_out_of_an_archive():
     with pytest.raises(ValueError, match="no Python 3"):
-        code.without_comments("def f(:\n 'a\n")
+        texts.without_comments("def f(:\n 'a\n")
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as opened:
         for part in ("train", "valid", "test"):
             rows = [{"code": f"def {part}():\n    '''What it does.'''\n    return 1  # one"}, {"code": "print('"}]
             lines = "\n".join(map(json.dumps, rows)).encode()
             opened.writestr(f"python/final/jsonl/{part}/python_{part}_0.jsonl.gz", gzip.compress(lines))
-    found = text.code_search({"python.zip": archive.getvalue()}, code.without_comments)
+    found = texts.code_search({"python.zip": archive.getvalue()}, texts.without_comments)
     assert {name: bytes(part) for name, part in found.items()} == {
         "train": b"def train():\n    return 1\n",
         "val": b"def valid():\n    return 1\n",
         "test": b"def test():\n    return 1\n",
     }
     with pytest.raises(ValueError, match="line 1 has no 'text' but code"):
-        text.rows({"a.json": b'{"code": "x"}'}, column="text", names={"train": "a.json"})
+        texts.rows({"a.json": b'{"code": "x"}'}, column="text", names={"train": "a.json"})
 
 
 def test_documents_are_parted_by_an_empty_line():
     story = "One day.\r\n\r\nThe end.   \n<|endoftext|>\nAnother day.\n<|endoftext|>\n"
-    assert bytes(text.plain({"a.txt": story.encode()})["text"]) == b"One day.\n\nThe end.\n\nAnother day.\n"
+    assert bytes(texts.plain({"a.txt": story.encode()})["text"]) == b"One day.\n\nThe end.\n\nAnother day.\n"
     chapters = {f"chapter_{n}.txt": f"Chapter {n}".encode() for n in (10, 9, 1)} | {"notes.txt": b"no chapter"}
-    assert bytes(text.chapters(chapters)["text"]) == b"Chapter 1\n\nChapter 9\n\nChapter 10\n"
+    assert bytes(texts.chapters(chapters)["text"]) == b"Chapter 1\n\nChapter 9\n\nChapter 10\n"
     play = b"## ACT I\n\n_Enter A_\n\n**A**  \nTo be,  \nor not.\n"
-    assert bytes(text.plays({"a.md": play})["text"]) == b"ACT I\n\nEnter A\n\nA\nTo be,\nor not.\n"
+    assert bytes(texts.plays({"a.md": play})["text"]) == b"ACT I\n\nEnter A\n\nA\nTo be,\nor not.\n"
 
 
 def test_the_files_of_a_pattern_come_by_name(tmp_path):
@@ -145,7 +145,7 @@ def test_the_interpreters_modules_are_read_where_they_stand_and_kept_by_its_vers
     assert (
         kept.parent == tmp_path / "cache" and first.origin.removeprefix("the standard library of Python ") in kept.name
     )
-    local._load.cache_clear()
+    datasets._load.cache_clear()
     again = datasets.load("python_stdlib")
     assert again.digest == first.digest and again.origin == first.origin
     assert np.array_equal(again.arrays["text"], first.arrays["text"])

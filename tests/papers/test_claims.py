@@ -23,7 +23,7 @@ from lab.papers.claims import (
     any_of,
 )
 from lab.papers.runs import per_seed, speed_up
-from lab.papers.simplicity.shortcut.claims import _steers, steering
+from lab.papers.simplicity.shortcut.measures import _steers, steering
 from lab.papers.transformers.compatibility import matrix
 from lab.papers.transformers.conditions import comparable, unlike_paper
 from lab.papers.transformers.settings import printed

@@ -12,8 +12,8 @@ from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
 from lab.kinds import check_run as check_rows
 from lab.papers.simplicity.settings import RELU
-from lab.papers.simplicity.shortcut import claims
-from lab.papers.simplicity.shortcut.settings import ALONE, CIFAR, FOR, SHIPPED, SVHN, shortcut
+from lab.papers.simplicity.shortcut import measures
+from lab.papers.simplicity.shortcut.measures import ALONE, CIFAR, FOR, SHIPPED, SVHN, shortcut
 from lab.plots.caption import reading
 from lab.run import Run
 from lab.scale import COMMON
@@ -116,10 +116,10 @@ def test_early_stopping_looks_at_the_validation_column_alone():
     steps = np.arange(0, 50, 10)
     rows = pd.DataFrame({"seed": 0, "step": steps, "easy": steps / 100, "hard": 1 - steps / 100, "diverged": False})
     rows = pd.concat([rows.assign(val=[0.9, 0.1, 0.3, 0.3, 0.2]), rows.assign(seed=1, val=[0, 0, 0, 0, 0.1])])
-    found = claims.stopped(rows, "val")
+    found = measures.stopped(rows, "val")
     assert found["step"].tolist() == [20, 40], "of equal ones the first, and never the initial weights"
     assert found["easy"].tolist() == [0.2, 0.4]
-    assert claims.stopped(rows.assign(diverged=rows["seed"] == 1), "val")["easy"].isna().tolist() == [False, True]
+    assert measures.stopped(rows.assign(diverged=rows["seed"] == 1), "val")["easy"].isna().tolist() == [False, True]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -3,124 +3,86 @@ label? Figures 9, 25 and 26, on collages of two tiles."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from math import isfinite
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
 
 from lab import estimates
-from lab.papers.entry import Entry, Planned
-from lab.papers.simplicity.origin import episode_result
+from lab.papers.entry import Entry
 from lab.papers.simplicity.settings import RELU
-from lab.papers.simplicity.shortcut import claims, plots, tile_plots
-from lab.papers.simplicity.shortcut.settings import (
+from lab.papers.simplicity.shortcut.measures import (
     ALONE,
     CIFAR,
     CIFAR_PART,
-    EVALUATE,
+    FIG9,
+    FIG25,
     FOR,
+    METHODS,
     SEEDS,
     SHIPPED,
     SVHN,
+    ends,
+    functions,
+    image_title,
     origin,
+    planned,
     shortcut,
+    steering,
+    trajectories,
+    watched,
 )
-from lab.plots.caption import signed
-from lab.resolve import resolve
-from lab.run import Run
-from lab.spec import needs
-from lab.statistics import LEVEL
+from lab.plots import go
+from lab.plots.caption import set_reading, true_minus
+from lab.plots.lines import Panel, line, points
+from lab.plots.panels import grid
+from lab.plots.style import BLACK, GREY, METHOD_SYMBOLS, SIZE, colour, faded
+from lab.plots.words import diverged_runs, effect
+from lab.statistics import INTERVAL, half_width
 from lab.tasks import Collage
 from lab.tasks.collage import TILES
-from lab.training.descent_fleet import fleet_of
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-METHODS = (RELU, *FOR.values())
-
-
-def planned(
-    task: Collage, spectral: Sequence[bool] = (True,), methods: Sequence[str] = METHODS
-) -> Callable[[str, int], list[Planned]]:
-    """The plan of an entry: each method, with or without spectral normalization."""
-
-    def plan(scale: str, seeds: int) -> list[Planned]:
-        return [
-            ({"task": base.task.name, "spectral": normalized, "method": method}, spec)
-            for normalized in spectral
-            for base in (shortcut(scale, normalized, task),)
-            for method in methods
-            for spec in base.runs(method, seeds)
-        ]
-
-    return plan
+_LINES = (
+    "Thin lines: one run a seed; thick: mean over seeds at each step, from the dot of the initial weights to the"
+    " square of the last step."
+)
 
 
-def trajectories(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
-    """One row per run and evaluation, the first one of the initial weights: task, spectral, method, seed, step,
-    diverged, and accuracies, 0 to 1: accuracy and val on these splits (both tiles tell the label; for models trained on
-    one tile: that one does); easy, hard, val_easy and val_hard where only one tile does."""
-    import pandas as pd
+def names_of(task: str) -> dict[str, str]:
+    """Titles of both tiles, from the name of a collage.
 
-    parts = []
-    names = {"accuracy": "test", "val": "val"} | {tile: f"test_{tile}" for tile in TILES}
-    names |= {f"val_{tile}": f"val_{tile}" for tile in TILES}
-    for labels, run in runs:
-        first = _initial(run)
-        columns = labels | {"seed": run.spec.seed, "step": [0, *run.steps]}
-        columns |= {name: [first[split], *run.accuracy_on(split)] for name, split in names.items()}
-        parts.append(pd.DataFrame(columns | {"diverged": bool(run.diverged)}))
-    return pd.concat(parts, ignore_index=True).round(dict.fromkeys(names, 5))
+    >>> names_of("fashion_mnist_sample over mnist_sample")
+    {'easy': 'Fashion-MNIST', 'hard': 'MNIST'}
+    """
+    return dict(zip(TILES, map(image_title, task.split(", ")[0].split(" over ")), strict=True))
 
 
-def _initial(run: Run) -> dict[str, float]:
-    """Accuracy before the first step, by split."""
-    spec = run.spec
-    parts = tuple(resolve(part, run.store) for part in spec.model.parts.values())
-    scores = fleet_of([spec], [parts]).scores()
-    return {split: float(scores[f"accuracy_{split}"][0]) for split in EVALUATE}
+def title(method: str, names: dict[str, str]) -> str:
+    """A method's name with the data set of its tile.
 
-
-def functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
-    """What each restart of each search found, one row a knot: spectral, method, restart, accuracy_val (where only the
-    tile of the method tells the label, of the model that decided), chosen, x, value."""
-    import numpy as np
-    import pandas as pd
-
-    parts, known = [], set()
-    for labels, run in runs:
-        for search in needs(run.spec):
-            if search in known:
-                continue
-            known.add(search)
-            search_result = episode_result(run)
-            for restart, result in enumerate(search_result.results):
-                value = search_result.of_restart(restart)["phi"].values.detach().double().numpy().ravel()
-                columns = {name: labels[name] for name in ("spectral", "method")} | {"restart": restart}
-                columns |= {"accuracy_val": float(result[:, 0].mean()), "chosen": restart == search_result.winner}
-                x = np.linspace(search.low, search.high, len(value))
-                parts.append(pd.DataFrame(columns | {"x": x.round(6), "value": value.round(6)}))
-    return pd.concat(parts, ignore_index=True)
+    >>> title("learned for hard", {"easy": "Fashion-MNIST", "hard": "MNIST"})
+    'learned for MNIST'
+    """
+    return next((f"learned for {names[tile]}" for tile, name in FOR.items() if name == method), method)
 
 
 def _percent(table: pd.DataFrame, method: str, stopped_for: str) -> dict[str, str]:
     """Test accuracy of a method on each tile, mean over seeds, stopped where it is best for what a method is for."""
-    rows = claims.stopped(table[table["method"] == method], claims.watched(stopped_for))
-    return {tile: f"{100 * rows[tile].mean():.0f} %" for tile in TILES}
+    return {tile: f"{mean:.0f} %" for tile, mean in ends(table, method, watched(stopped_for)).mean().items()}
 
 
 def _accuracies(table: pd.DataFrame) -> str:
     """Accuracy on either tile of each method, with early stopping where it is best for what the method is for."""
-    words, names = [], plots.tile_titles(table)
+    words, names = [], names_of(table["task"].iloc[0])
     for spectral, rows in table.groupby("spectral", sort=False):
         phrases = []
         for method in METHODS:
             pair = ", ".join(f"{value} on {names[tile]}" for tile, value in _percent(rows, method, method).items())
-            phrases.append(f"{plots.title(method, names)} {pair}")
+            phrases.append(f"{title(method, names)} {pair}")
             if method != RELU:
                 phrases[-1] += f" (ReLU stopped alike {' and '.join(_percent(rows, RELU, method).values())})"
-        which = f"With{'' if spectral else 'out'} spectral normalization"
-        words.append(f"{which}: {'; '.join(phrases)}")
+        words.append(f"With{'' if spectral else 'out'} spectral normalization: {'; '.join(phrases)}")
     return (
         f"Test accuracy where only one tile tells the label, mean over seeds. {'. '.join(words)}. Of each run the"
         " evaluation counts that is best on validation data: ambiguous ones for ReLU, those of its tile for a"
@@ -130,44 +92,237 @@ def _accuracies(table: pd.DataFrame) -> str:
 
 def _summary(table: pd.DataFrame) -> str:
     """Each function on its own tile, next to ReLU with the same early stopping."""
-    names = plots.tile_titles(table)
     phrases = []
-    for tile, method in FOR.items():
-        learned, plain = (_percent(table, each, method)[tile] for each in (method, RELU))
-        phrases.append(f"{names[tile]} {learned} and {plain}")
+    for tile, name in names_of(table["task"].iloc[0]).items():
+        learned, relu = (_percent(table, method, FOR[tile])[tile] for method in (FOR[tile], RELU))
+        phrases.append(f"{name} {learned} and {relu}")
     kinds = f"with its function, and {RELU} stopped alike"
     return f"Accuracy where one tile alone tells the label, {kinds}: {', '.join(phrases)}. {_steering(table)}"
 
 
 def _steering(table: pd.DataFrame) -> str:
     """How far each function steers to its tile, with its interval, by kind of training."""
-    words, names = [], plots.tile_titles(table)
+    words = []
     for spectral, rows in table.groupby("spectral", sort=False):
-        phrases = [f"{names[tile]} {_with_interval(estimates.mean(claims.steering(rows, tile)))}" for tile in TILES]
+        names = names_of(table["task"].iloc[0])
+        phrases = [f"{name} {effect(estimates.mean(steering(rows, tile)))}" for tile, name in names.items()]
         which = f" with{'' if spectral else 'out'} spectral normalization" if table["spectral"].nunique() > 1 else ""
         words.append(f"{', '.join(phrases)}{which}")
     return f"Points by which each function prefers its tile more than ReLU does: {'; '.join(words)}."
 
 
-def _with_interval(estimate: estimates.Estimate) -> str:
-    """An effect, and its 95 % interval where there is one."""
-    if not isfinite(estimate.effect):
-        return "–"
-    low, high = estimate.interval(LEVEL)
-    return signed(estimate.effect) + (f" [{signed(low)}, {signed(high)}]" if low == low else "")
+def fig9(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
+    """Top: accuracy on either tile with early stopping, and over training. Bottom: the learned functions.
+
+    table: as `trajectories` has it. functions: as `functions` has it.
+    """
+    names = names_of(table["task"].iloc[0])
+    heads = ["early stopping", "over training", *(title(method, names) for method in FOR.values())]
+    figure = grid(heads, 2, height=200, gap=82, top=92, horizontal=62)
+    _draw_ends(figure, table, (1, 1))
+    _draw_ways(figure, table, (1, 2), names, legend=True)
+    for column, method in enumerate(FOR.values(), 1):
+        _draw_restarts(figure, functions[functions["method"] == method], method, (2, column))
+    _name_axes(figure, names)
+    set_reading(
+        figure,
+        "Early stopping: the evaluation of each run that is best on validation data, of ambiguous collages for ReLU, of"
+        " those where only its tile tells the label for a learned function; small: one run; large: mean over seeds;"
+        f" whiskers: {INTERVAL}. Hollow, where arrows begin: ReLU with the early stopping of a learned function, which"
+        " alone moves it towards a tile.",
+        _LINES,
+        "Functions: the chosen one, and in grey what other restarts of its search found.",
+        _diverged(table, names),
+    )
+    return figure
+
+
+def fig25(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
+    """Left: without, right: with spectral normalization. Top: accuracy over training; bottom: the learned functions.
+
+    Arguments: as of `fig9`; the table has also runs that were trained on one tile.
+    """
+    names = names_of(table["task"].iloc[0])
+    heads = ["no normalization", "spectral normalization", "learned functions", "learned functions"]
+    figure = grid(heads, 2, height=210, gap=82, top=112, horizontal=62)
+    for column, spectral in enumerate((False, True), 1):
+        rows = table[table["spectral"].astype(bool) == spectral]
+        _draw_ways(figure, rows, (1, column), names, legend=column == 1)
+        for tile in TILES:
+            _draw_bound(figure, rows, tile, (1, column), names, legend=column == 1)
+        chosen = functions[functions["chosen"].astype(bool) & (functions["spectral"].astype(bool) == spectral)]
+        words = []
+        for tile, method in FOR.items():
+            curve = chosen[chosen["method"] == method]
+            _draw_function(figure, curve, method, (2, column))
+            if r := _relu_correlation(curve):
+                words.append(f"{names[tile]} {r}")
+        _inside(figure, "<br>".join(["r with ReLU:", *words]) if words else "", (2, column))
+    _name_axes(figure, names)
+    set_reading(
+        figure,
+        _LINES,
+        "Straight lines: ReLU networks that were trained where only this tile tells the label, with early stopping;"
+        " mean over seeds.",
+        _diverged(table, names),
+    )
+    return figure
+
+
+def _draw_ends(figure: go.Figure, table: pd.DataFrame, at: Panel) -> None:
+    """Accuracy on either tile with early stopping; arrows from ReLU with that stopping to the learned functions."""
+    means = {}
+    for method in METHODS:
+        percent, ink, symbol = ends(table, method).dropna(), colour(method), METHOD_SYMBOLS[method]
+        hidden: dict[str, Any] = {"showlegend": False, "legendgroup": method}
+        figure.add_scatter(
+            x=percent["easy"],
+            y=percent["hard"],
+            mode="markers",
+            name=f"{method}, runs",
+            marker={"color": ink, "symbol": symbol, "size": 4, "opacity": 0.5},
+            customdata=percent.index,
+            hovertemplate="seed %{customdata}: %{x:.1f} %, %{y:.1f} %",
+            row=at[0],
+            col=at[1],
+            **hidden,
+        )
+        if percent.empty:
+            continue
+        means[method] = percent.mean()
+        halves = [half_width(percent[tile].to_numpy()) for tile in TILES]
+        bars = [
+            None if np.isnan(half) else {"array": [half], "color": colour(method), "thickness": 1.2} for half in halves
+        ]
+        x, y = ([mean] for mean in means[method])
+        hidden |= {"name": f"{method}, mean", "error_x": bars[0], "error_y": bars[1]}
+        points(figure, x, y, ink, at, 8, symbol, hovertemplate="mean: %{x:.1f} %, %{y:.1f} %", **hidden)
+    panel = figure.get_subplot(*at)
+    axes = [axis.plotly_name.replace("axis", "") for axis in (panel.xaxis, panel.yaxis)]
+    for tile, method in FOR.items():
+        start = ends(table, RELU, f"val_{tile}").mean()
+        if method not in means or start.isna().any():
+            continue
+        points(
+            figure,
+            [start["easy"]],
+            [start["hard"]],
+            colour(RELU),
+            at,
+            9,
+            f"{METHOD_SYMBOLS[RELU]}-open",
+            name=f"ReLU, stopped as {method}",
+            showlegend=False,
+            legendgroup=RELU,
+            hovertemplate=f"ReLU, stopped as {method}, mean: %{{x:.1f}} %, %{{y:.1f}} %",
+        )
+        figure.add_annotation(
+            x=means[method]["easy"],
+            y=means[method]["hard"],
+            ax=start["easy"],
+            ay=start["hard"],
+            xref=axes[0],
+            yref=axes[1],
+            axref=axes[0],
+            ayref=axes[1],
+            showarrow=True,
+            arrowhead=2,
+            arrowwidth=1.2,
+            arrowcolor=GREY,
+            standoff=7,
+            startstandoff=5,
+            text="",
+        )
+
+
+def _draw_ways(figure: go.Figure, table: pd.DataFrame, at: Panel, names: dict[str, str], legend: bool) -> None:
+    """Accuracy on either tile over training."""
+    for method in METHODS:
+        rows = table[table["method"] == method]
+        easy, hard = (100 * rows.pivot(index="step", columns="seed", values=tile) for tile in TILES)
+        ink, label = colour(method), title(method, names)
+        hidden: dict[str, Any] = {"legendgroup": method, "showlegend": False}
+        for seed in easy:
+            look = hidden | {"name": f"{label}, seed {seed}", "hoverinfo": "skip"}
+            line(figure, easy[seed], hard[seed], faded(ink, 0.35), at, 1, **look)
+        x, y = easy.mean(axis=1), hard.mean(axis=1)
+        look = {"name": label, "legendgroup": method, "showlegend": legend, "customdata": x.index}
+        line(figure, x, y, ink, at, 2.4, hovertemplate="step %{customdata}: %{x:.1f} %, %{y:.1f} % (mean)", **look)
+        for one, mark, symbol, name in ((0, BLACK, "circle", "initial weights"), (-1, ink, "square", "last step")):
+            look = hidden | {"name": f"{label}, {name}", "hovertemplate": f"{name}: %{{x:.1f}} %, %{{y:.1f}} %"}
+            points(figure, x.iloc[[one]], y.iloc[[one]], mark, at, 7, symbol, **look)
+
+
+def _draw_bound(
+    figure: go.Figure, table: pd.DataFrame, tile: str, at: Panel, names: dict[str, str], legend: bool
+) -> None:
+    """A straight line at the accuracy of models that were trained on one tile."""
+    if not (table["method"] == ALONE[tile]).any():
+        return
+    value, (other,) = ends(table, ALONE[tile])[tile].mean(), set(TILES) - {tile}
+    across = [0, 100 * table[other].max()]  # as far as there is something to see
+    x, y = ([value] * 2, across) if tile == "easy" else (across, [value] * 2)
+    look: dict[str, Any] = {"name": f"ReLU trained on {names[tile]} alone", "legendgroup": ALONE[tile]}
+    look |= {"showlegend": legend, "hovertemplate": f"{value:.1f} %"}
+    line(figure, x, y, GREY, at, 1.4, "dash" if tile == "easy" else "dot", **look)
+
+
+def _draw_restarts(figure: go.Figure, rows: pd.DataFrame, method: str, at: Panel) -> None:
+    """What all restarts of a search found, the chosen one last."""
+    chosen = rows["chosen"].astype(bool)
+    for restart, curve in rows[~chosen].groupby("restart"):
+        about = f"restart {restart}, {100 * curve['accuracy_val'].iloc[0]:.1f} % on validation data"
+        look: dict[str, Any] = {"name": f"restart {restart}", "showlegend": False}
+        hover = f"{about}: φ(%{{x:.2f}}) = %{{y:.3g}}"
+        line(figure, curve["x"], curve["value"], faded(GREY, 0.6), at, 1, hovertemplate=hover, **look)
+    _draw_function(figure, rows[chosen], method, at)
+    r = _relu_correlation(rows[chosen])
+    _inside(figure, f"r = {r} with ReLU" if r else "", at)
+
+
+def _draw_function(figure: go.Figure, rows: pd.DataFrame, method: str, at: Panel) -> None:
+    look: dict[str, Any] = {"name": f"{method}, φ", "legendgroup": method, "showlegend": False}
+    line(figure, rows["x"], rows["value"], colour(method), at, hovertemplate="φ(%{x:.2f}) = %{y:.3g}", **look)
+
+
+def _inside(figure: go.Figure, text: str, at: Panel) -> None:
+    """Lines in the upper left corner of a panel, where a function like ReLU is far away."""
+    if text:
+        corner = {"x": 0.02, "y": 0.98, "xanchor": "left", "yanchor": "top", "align": "left", "showarrow": False}
+        where = {"xref": "x domain", "yref": "y domain", "row": at[0], "col": at[1]}
+        figure.add_annotation(text=text, font={"size": SIZE - 2}, **corner, **where)
+
+
+def _relu_correlation(rows: pd.DataFrame) -> str:
+    """The correlation of a function's values with ReLU's, in words; empty where there is none."""
+    if rows.empty or np.ptp(rows["value"]) == 0:
+        return ""
+    correlation = np.corrcoef(rows["x"].clip(lower=0), rows["value"])[0, 1].round(2) + 0.0  # no -0.00
+    return true_minus(f"{correlation:.2f}")
+
+
+def _name_axes(figure: go.Figure, names: dict[str, str]) -> None:
+    """Top: accuracies on both tiles; bottom: functions."""
+    figure.update_xaxes(title_text=f"accuracy on {names['easy']} (%)", title_font_size=SIZE, row=1)
+    figure.update_yaxes(title_text=f"on {names['hard']} (%)", row=1, col=1)
+    figure.update_xaxes(title_text="input x", row=2)
+    figure.update_yaxes(title_text="φ(x)", row=2, col=1)
+
+
+def _diverged(table: pd.DataFrame, names: dict[str, str]) -> str:
+    def kind(spectral: bool, method: str) -> str:
+        return f"{title(method, names)}{', spectral normalization' if spectral else ''}"
+
+    return diverged_runs(table, ["spectral", "method"], kind, "left out from there on")
 
 
 def _notes(task: Collage) -> Callable[[str], list[str]]:
     def notes(scale: str) -> list[str]:
-        texts = []
-        if shortcut(scale, task=task).task == SHIPPED:
-            texts.append(
-                f"{tile_plots.names_of(SHIPPED.name)['easy']} is called the easy tile because ReLU relies on it"
-                " (chosen on validation data)"
-            )
-            if task == SVHN:
-                texts.append("at this scale the runs are those of Figure 9")
-        return texts
+        if shortcut(scale, task=task).task != SHIPPED:
+            return []
+        easy = image_title(SHIPPED.easy)
+        lines = [f"{easy} is called the easy tile because ReLU relies on it (chosen on validation data)"]
+        return [*lines, "at this scale the runs are those of Figure 9"] if task == SVHN else lines
 
     return notes
 
@@ -175,11 +330,9 @@ def _notes(task: Collage) -> Callable[[str], list[str]]:
 _SHARED: dict[str, Any] = {
     "measure": trajectories,
     "functions": functions,
-    "summary": _summary,
     "numbers": _accuracies,
     "seeds": SEEDS,
 }
-
 ENTRIES = (
     Entry(
         "simplicity/fig9",
@@ -189,11 +342,12 @@ ENTRIES = (
         " ReLU and with functions learned for either tile, at early stopping and over training",
         "a learned function steers to its tile; ReLU is at chance (10 %) on the hard one",
         plan=planned(CIFAR),
-        plot=plots.fig9,
+        plot=fig9,
+        summary=_summary,
         tasks=(SHIPPED.name, CIFAR_PART.name, CIFAR.name),
         origin=origin(CIFAR, (True,)),
         notes=_notes(CIFAR),
-        claims=claims.FIG9,
+        claims=FIG9,
         minutes={"smoke": 0.1, "laptop": 7, "overnight": 7, "paper": 60},
         **_SHARED,
     ),
@@ -205,13 +359,14 @@ ENTRIES = (
         " every weight matrix divided by its largest singular value",
         "the ability to steer is slightly better with spectral normalization",
         plan=planned(CIFAR, (False, True), (*METHODS, *ALONE.values())),
-        plot=plots.fig25,
+        plot=fig25,
+        summary=_steering,
         tasks=(SHIPPED.name, CIFAR_PART.name, CIFAR.name),
         origin=origin(CIFAR, (False, True)),
         notes=_notes(CIFAR),
-        claims=claims.FIG25,
+        claims=FIG25,
         minutes={"smoke": 0.2, "laptop": 14, "overnight": 14, "paper": 150},
-        **(_SHARED | {"summary": _steering}),
+        **_SHARED,
     ),
     Entry(
         "simplicity/fig26",
@@ -220,7 +375,8 @@ ENTRIES = (
         "As Figure 9, on collages of the two image sets that the axes name",
         "similar effects with MNIST and SVHN, but trajectories are not as distinct",
         plan=planned(SVHN),
-        plot=plots.fig9,
+        plot=fig9,
+        summary=_summary,
         tasks=(SHIPPED.name, SVHN.name),
         origin=origin(SVHN, (True,)),
         notes=_notes(SVHN),

@@ -340,7 +340,7 @@ def test_a_condition_on_settings_is_of_the_scale():
 def test_what_hangs_on_a_guess_is_not_decided():
     """Two readings of the paper, one of which holds."""
     claim, table = entry("simplicity/fig29").claims[0], planted_simplicity.complexities(True)
-    other = table["output"] == "logit"
+    other = table["output"] == "before the softmax"
     table.loc[other, "fourier"] = 1 / table.loc[other, "tv"]
     found = claim.verdict(table, "laptop")
     assert found.word == UNDECIDED and "of outputs before the softmax -1" in found.case

@@ -18,7 +18,7 @@ def complexities(right):
     tv = np.geomspace(0.01, 10, 12)
     rows = [
         (seed, number, 2, output, one, one**0.5 if right else 1 / one, False)
-        for output in ("probability", "logit")
+        for output in ("probability", "before the softmax")
         for seed in range(3)
         for number, one in enumerate(tv)
     ]

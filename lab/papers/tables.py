@@ -92,7 +92,7 @@ def learned_functions(
         learned: Any = as_module(resolve(known.of if isinstance(known, Shaped) else known, run.store))
         low, high = learned.support if support else (learned.low, learned.high)
         x = torch.linspace(low, high, round((high - low) / learned.spacing) + 1)
-        values = as_module(resolve(known, run.store))(x)
+        values = as_module(resolve(known, run.store))(x) if support else learned.values.detach().ravel()
         rows[kind] = [columns | {"x": a, "value": b} for a, b in zip(x.tolist(), values.tolist(), strict=True)]
     return pd.DataFrame([row for one in rows.values() for row in one]).round({"x": 6, "value": 6})
 

@@ -68,9 +68,9 @@ def method_scores(figure: go.Figure, rows: pd.DataFrame, methods: Sequence[str],
 
     rows: method, seed, `value` (1 is 100 %), diverged: these runs are left out.
     """
-    kept = rows[~rows["diverged"].astype(bool)]
+    rows = rows[~rows["diverged"].astype(bool)]
     for rank, method in enumerate(methods):
-        values = 100 * kept.loc[kept["method"] == method, value].to_numpy(float)
+        values = 100 * rows.loc[rows["method"] == method, value].to_numpy(float)
         if not len(values):
             continue
         faint = {"hoverinfo": "skip", "showlegend": False}

@@ -16,7 +16,7 @@ from lab.papers.activations.origin import origin
 from lab.papers.activations.settings import FAMILIES, FIXED, KANS, METHODS, NAMES, SEEDS, TITLES, plan
 from lab.papers.activations.small_models import COLOURS
 from lab.papers.entry import Entry
-from lab.papers.tables import alive
+from lab.papers.tables import Labelled, alive
 from lab.plots import go
 from lab.plots.caption import set_reading
 from lab.plots.lines import Panel, line
@@ -34,7 +34,7 @@ BEFORE = dict.fromkeys(FIXED, 1.0) | {"prelu": 0.25}  # a learned parameter befo
 PARAMETERS = {"slope": "slope", "beta": "β"}
 
 
-def parameters(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+def parameters(runs: Labelled) -> pd.DataFrame:
     """What activations have learned, a row for each channel of each layer: task, family, method, seed, layer, channel,
     parameter ("beta" or "slope"), value, diverged. KANs have none of these."""
     rows = [
@@ -50,7 +50,7 @@ def parameters(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     return pd.DataFrame(rows).round({"value": 6})
 
 
-def functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+def functions(runs: Labelled) -> pd.DataFrame:
     """The functions, by family and method: line ("fixed": of the activation without parameters; "5 %", "median",
     "95 %": of all channels, layers and seeds at this x), x, value. Of a gated activation: of the gate, the other half
     is 1. Of a KAN: of edges of the first layers."""

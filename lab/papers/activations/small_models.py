@@ -34,7 +34,7 @@ from lab.papers.activations.settings import (
 from lab.papers.claims import Claim, Verdict, absent, all_of
 from lab.papers.entry import Entry
 from lab.papers.runs import gains
-from lab.papers.tables import alive
+from lab.papers.tables import Labelled, alive
 from lab.plots import go
 from lab.plots.caption import set_reading
 from lab.plots.lines import Panel, points, whiskers
@@ -88,7 +88,7 @@ RANGE = 50.0  # points from chance to the end of the colours
 LABELS = 150  # px below the panels, for the names of phenomena
 
 
-def scores(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+def scores(runs: Labelled) -> pd.DataFrame:
     """One row a run: task, family, method, seed, step, loss (held-out text, nats a token that is predicted), bits (a
     character; NaN for RoBERTa, which predicts masked tokens), parameters, seconds (of training), diverged; in percent
     blimp, ties, and the accuracy of each phenomenon, NaN where BLiMP is not here; pairs that were read.

@@ -6,7 +6,7 @@ own tasks alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +21,7 @@ from lab.papers.origin import SILENT, Field, Origin, shipped
 from lab.papers.runs import POINTS
 from lab.papers.simplicity.tables.settings import RELU, START, network, rows_tested
 from lab.papers.simplicity.tables.settings import search as search_table
-from lab.papers.tables import alive, at_best_rates, best_rates, per_run
+from lab.papers.tables import Labelled, alive, at_best_rates, best_rates, per_run
 from lab.papers.transformers.settings import setting
 from lab.plots import go
 from lab.plots.caption import set_reading
@@ -29,7 +29,7 @@ from lab.plots.style import DIVERGING, SIZE, TEMPLATE, cell_ink
 from lab.plots.words import effect
 from lab.run import Run
 from lab.scale import check_scale
-from lab.spec import Learned, Part, RunSpec, Search, SearchSpec, replace
+from lab.spec import Learned, Part, RunSpec, SearchSpec, replace
 from lab.statistics import LEVEL
 from lab.tasks import Logic, Tabular, Text
 
@@ -55,11 +55,6 @@ class Place:
     part: str
     learned: Learned
     rates: tuple[float, ...]
-
-    @property
-    def search(self) -> Search:
-        """The search for its own function."""
-        return self.learned.search
 
     def runs(self, phi: Part | None, rate: float, seeds: int) -> list[RunSpec]:
         """One run a seed with a function (None: the baseline's), and one on `val`, with a seed that no figure uses."""
@@ -113,16 +108,13 @@ def language(scale: str) -> Place:
     return Place("language model", base, "activation", Learned(search, "activation"), rates)
 
 
-PLACES: tuple[Callable[[str], Place], ...] = (transformer, perceptron, hyla, language)
-
-
 def places(scale: str) -> list[Place]:
     """Those of a scale, one a paper.
 
     >>> [place.name for place in places("laptop")]
     ['transformer', 'perceptron', 'HYLA', 'language model']
     """
-    return [make(scale) for make in PLACES]
+    return [make(scale) for make in (transformer, perceptron, hyla, language)]
 
 
 def plan(scale: str, seeds: int) -> list[Planned]:
@@ -138,7 +130,7 @@ def plan(scale: str, seeds: int) -> list[Planned]:
     return runs
 
 
-def measure(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+def measure(runs: Labelled) -> pd.DataFrame:
     """One row a run: task, model, function (whose; or the baseline), rate, split ("val": it chooses the rate), seed,
     score (accuracy, of HYLA R²; NaN where the run diverged), diverged."""
     return per_run(runs, lambda run: {"score": float("nan") if run.diverged else _score(run)})
@@ -297,7 +289,7 @@ def _numbers(scale: str) -> Iterator[Field]:
             ("width", run.model.width, "the model's own paper, or its laptop settings"),
             ("steps", run.recipe.last, "as in figures of its paper; of HYLA and of language fewer at laptop scale"),
             ("rates", list(place.rates), "each function's best on val"),
-            ("search", place.search.by, "two losses for sequences and text, episodes for tables"),
+            ("search", place.learned.search.by, "two losses for sequences and text, episodes for tables"),
         ):
             yield Field(name, value, SILENT, source, task=place.name)
 

@@ -6,7 +6,7 @@ fewer tokens and steps, so that a run takes seconds; `paper` has the paper's own
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from operator import attrgetter
 from typing import Any
 
@@ -19,7 +19,7 @@ from lab.papers.entry import Entry, Planned
 from lab.papers.hypernetwork import settings
 from lab.papers.origin import SILENT, Field, Origin
 from lab.papers.runs import POINTS, per_seed
-from lab.papers.tables import learned_functions, per_run
+from lab.papers.tables import Labelled, learned_functions, per_run
 from lab.plots import go
 from lab.plots.caption import set_reading
 from lab.plots.functions import by_method
@@ -89,7 +89,7 @@ def plan(scale: str, seeds: int) -> list[Planned]:
     return runs
 
 
-def measure(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+def measure(runs: Labelled) -> pd.DataFrame:
     """One row a run, at its end: task, method, seed, loss (in training), score_test and score_ood (R² of fuzzy logic,
     accuracy of SRAVEN, 0 to 1: on what it trained on, and on unseen combinations), diverged."""
 
@@ -101,7 +101,7 @@ def measure(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     return per_run(runs, ends)
 
 
-def functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+def functions(runs: Labelled) -> pd.DataFrame:
     """The learned φ: task, method, x, value."""
     return learned_functions(runs, ("task", "method"), "phi")
 

@@ -5,7 +5,7 @@ Models are trained as in figures of that paper.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import pandas as pd
 
@@ -13,7 +13,7 @@ from lab.papers.claims import Claim, Verdict, absent, all_of
 from lab.papers.entry import Entry, Planned
 from lab.papers.origin import SILENT, Field, Origin
 from lab.papers.runs import POINTS, gains, per_seed
-from lab.papers.tables import learned_functions
+from lab.papers.tables import Labelled, learned_functions
 from lab.papers.transformers.conditions import NOT_LEARNED, learned_tasks
 from lab.papers.transformers.origin import origin as algorithmic
 from lab.papers.transformers.settings import BASELINE, MLP, setting
@@ -24,7 +24,6 @@ from lab.plots.lines import method_scores
 from lab.plots.panels import grid, place
 from lab.plots.style import methods_of
 from lab.plots.words import effect
-from lab.run import Run
 from lab.spec import Learned, SearchSpec, SharedSearch, replace
 from lab.statistics import INTERVAL
 from lab.tasks.named import task_title
@@ -71,7 +70,7 @@ def plan(scale: str, seeds: int) -> list[Planned]:
     return pairs
 
 
-def measure(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+def measure(runs: Labelled) -> pd.DataFrame:
     """One row a run: task, method, seed, accuracy (0 to 1, on `test`, mean over training), early (at the step where the
     transformers paper reads its matrix), last (at the end), diverged."""
     rows = []
@@ -83,7 +82,7 @@ def measure(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+def functions(runs: Labelled) -> pd.DataFrame:
     """The functions that were trained with: task, method, x, value."""
     return learned_functions(runs, ("task", "method"))
 

@@ -5,7 +5,7 @@ The first three rows are runs of Figures 2C and 4A.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
@@ -18,10 +18,10 @@ from lab.papers.hypernetwork.scores import best, finals, paired
 from lab.papers.hypernetwork.settings import FEWER, POINT, logic, sraven
 from lab.papers.origin import Origin
 from lab.papers.runs import per_seed
+from lab.papers.tables import Labelled
 from lab.plots import comparison, go
 from lab.plots.caption import set_reading
 from lab.plots.style import method_title
-from lab.run import Run
 
 # In percent, with the standard error over 3 seeds. Logic: R² on unseen combinations with 32 tokens and 70 % held out.
 # SRAVEN: accuracy on unseen combinations, 4 layers, 20 million problems.
@@ -82,7 +82,7 @@ def plan(scale: str, seeds: int) -> list[Planned]:
     return planned
 
 
-def measure(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+def measure(runs: Labelled) -> pd.DataFrame:
     """The last evaluation of each run: task, method, tokens (of fuzzy logic), point of the grid, seed, step, value (R²
     or accuracy on unseen combinations, 0 to 1), seen (the same on seen ones), val, diverged, chosen (see
     `lab.papers.hypernetwork.scores.choose`)."""

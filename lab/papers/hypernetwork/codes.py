@@ -15,6 +15,7 @@ from lab.errors import LabError
 from lab.papers.claims import Verdict, all_of
 from lab.papers.hypernetwork.scores import paired, percent
 from lab.papers.runs import per_seed
+from lab.papers.tables import Labelled
 from lab.plots import latent_codes
 from lab.plots.style import method_title
 from lab.probes import code_similarity, codes_by_layer, decode, embed
@@ -26,7 +27,6 @@ SEED = 0  # of the examples, of decoders and maps
 SHUFFLES = 10  # decoders that are trained on shuffled labels
 # A departure that all maps have.
 MAPS = "the paper states no setting of its t-SNE: here perplexity 30, started from PCA; codes of one model, seed 0"
-Labelled = Sequence[tuple[dict, Run]]
 Sample = Callable[[Run, str, int], Examples]  # (run, split, number of examples)
 Labels = Callable[[Examples], np.ndarray]  # numbers, or text
 

@@ -5,7 +5,6 @@ Figure A9 and Table A2. Nothing is trained: the counts are exact, the ambiguity 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -15,13 +14,13 @@ from lab.papers.claims import Claim, Verdict, absent, all_of
 from lab.papers.entry import Entry
 from lab.papers.hypernetwork.settings import ONE
 from lab.papers.origin import Field, counted
+from lab.papers.tables import Labelled
 from lab.plots import go
 from lab.plots.caption import set_reading
 from lab.plots.lines import line, points, whiskers
 from lab.plots.panels import grid
 from lab.plots.style import BLACK, BLUE, GREY, INK, ORANGE, SEQUENCE, SIZE, TEMPLATE
 from lab.proportions import count_ratio, proportion
-from lab.run import Run
 from lab.tasks import Sraven
 from lab.tasks.counts import count_problems, count_tasks, estimate_ambiguity
 
@@ -36,7 +35,7 @@ AMBIGUOUS = 0.5  # % of the problems, at most (Section 4.2)
 LEAST = 1e-4  # low end of the axis of fractions: none at all is drawn there
 
 
-def counts(runs: Sequence[tuple[dict, Run]] = ()) -> pd.DataFrame:
+def counts(runs: Labelled = ()) -> pd.DataFrame:
     """One row for each number of features and of values: tasks and problems, exact, as text."""
     kinds = [Sraven(features=features, values=values, held_out=0) for values in VALUES for features in FEATURES]
     rows = [
@@ -51,7 +50,7 @@ def counts(runs: Sequence[tuple[dict, Run]] = ()) -> pd.DataFrame:
     return pd.DataFrame(rows).astype({"tasks": object, "problems": object})
 
 
-def ambiguity(runs: Sequence[tuple[dict, Run]], examples: int) -> pd.DataFrame:
+def ambiguity(runs: Labelled, examples: int) -> pd.DataFrame:
     """One row for each number of values and way of counting: the fraction of ambiguous problems, ours and printed."""
     rows = []
     for values in VALUES:

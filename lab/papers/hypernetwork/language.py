@@ -7,7 +7,7 @@ a token.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from operator import attrgetter
 from typing import Any
 
@@ -20,13 +20,12 @@ from lab.papers.entry import Entry, Planned
 from lab.papers.hypernetwork.settings import FIGURE_METHODS
 from lab.papers.origin import SILENT, Field, Origin, shipped
 from lab.papers.runs import compare_one
-from lab.papers.tables import alive
+from lab.papers.tables import Labelled, alive
 from lab.plots import go
 from lab.plots.caption import interval_note, set_reading
 from lab.plots.lines import band, line, named
 from lab.plots.panels import grid, name_axes, place
 from lab.plots.style import colour, method_title, methods_of
-from lab.run import Run
 from lab.spec import AdamWCosine, RunSpec
 from lab.statistics import over_seeds
 from lab.tasks import Text
@@ -62,7 +61,7 @@ def plan(scale: str, seeds: int) -> list[Planned]:
     ]
 
 
-def measure(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+def measure(runs: Labelled) -> pd.DataFrame:
     """One row per run and evaluation: task, method, seed, step, train (loss since the evaluation before, nats a
     token), loss (nats a token) and bits (a character) on held-out text, diverged."""
     tables = []

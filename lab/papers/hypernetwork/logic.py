@@ -200,7 +200,7 @@ def fig2c(table: pd.DataFrame) -> go.Figure:
             _draw_paper(figure, methods_of(rows), at)
     _tokens(figure, table)
     lowest = min(0.0, 100 * table[scores].min().min())
-    figure.update_yaxes(range=(max(LOWEST, lowest - 4), 104))
+    figure.update_yaxes(range=(max(LOWEST, lowest - 4), 104.0))
     for column in (2, 3):
         figure.update_yaxes(showticklabels=False, matches="y", col=column)
     name_axes(figure, len(fractions), len(fractions), TOKENS, "R² on unseen combinations (%)")

@@ -5,7 +5,6 @@ Figures 2B, 2D and A2 read runs that figure 2C trains: those with 32 tokens and 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -19,6 +18,7 @@ from lab.papers.hypernetwork.codes import MAPS, Labels, by_layer, decodable, dec
 from lab.papers.hypernetwork.origin import origin
 from lab.papers.hypernetwork.scores import best_runs
 from lab.papers.hypernetwork.settings import ONE, READ, READ_HELD_OUT, SEEDS, read_length
+from lab.papers.tables import Labelled
 from lab.plots import latent_codes
 from lab.run import Run
 from lab.tasks import Logic
@@ -66,7 +66,7 @@ TARGET: dict[str, Labels] = {"target": lambda examples: examples.targets[:, 0].n
 FIRST, SECOND = {"term 1": _term(0)}, {"term 2": _term(1)}
 
 
-def _decoded(runs: Sequence[tuple[dict, Run]], examples: int) -> pd.DataFrame:
+def _decoded(runs: Labelled, examples: int) -> pd.DataFrame:
     """As `decoded`, of either kind of sequences; varied: "context" or "query"."""
     tables = [
         decoded(best_runs(runs), examples, partial(sample, varied=varied), which_terms, "terms", written).assign(
@@ -105,15 +105,6 @@ def _notes(scale: str) -> list[str]:
     ]
 
 
-def _decoder_notes(scale: str) -> list[str]:
-    return [
-        *_notes(scale),
-        "the paper states no setting of its classifiers: here one logistic regression a term (L2,"
-        " C = 1, standardized codes, yes and no weighted to count alike), trained on fresh examples"
-        " of functions that the model was trained on, tested on functions it was not",
-    ]
-
-
 _LONGER: dict[str, Any] = {"decides": "fuzzy logic with the paper's 50,000 steps: 9 runs of 50 minutes", "hours": 3.8}
 FIG2B = (
     Claim(
@@ -148,7 +139,12 @@ ENTRIES = (
         measure=_decoded,
         plot=lambda table: latent_codes.by_class(of_context(table)),
         summary=_decoded_summary,
-        notes=_decoder_notes,
+        notes=lambda scale: [
+            *_notes(scale),
+            "the paper states no setting of its classifiers: here one logistic regression a term (L2, C = 1,"
+            " standardized codes, yes and no weighted to count alike), trained on fresh examples of functions that the"
+            " model was trained on, tested on functions it was not",
+        ],
         seeds=SEEDS,
         claims=FIG2B,
         examples={"smoke": 200, "laptop": 4_000, "overnight": 8_000, "paper": 16_000},

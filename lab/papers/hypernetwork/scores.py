@@ -6,7 +6,7 @@ that are not: runs of one seed make a pair.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import pandas as pd
 
@@ -14,6 +14,7 @@ from lab import estimates
 from lab.papers.claims import Verdict, all_of
 from lab.papers.hypernetwork.settings import POINT
 from lab.papers.runs import POINTS
+from lab.papers.tables import Labelled, per_run
 from lab.run import Run
 
 SOLVED = 50.0  # % of the seen combinations: models that answer fewer have not learned the task
@@ -21,15 +22,15 @@ SOLVED = 50.0  # % of the seen combinations: models that answer fewer have not l
 _KINDS = ("method", "length", "held_out", "problems", "layers", "heads", "features")
 
 
-def finals(runs: Sequence[tuple[dict, Run]], by: str = "") -> pd.DataFrame:
+def finals(runs: Labelled, by: str = "") -> pd.DataFrame:
     """The last evaluation of each run, one row a run: its labels, seed, step, loss (in training, with dropout), every
     score by split, diverged, chosen (see `choose`). by: R² on `val` or, of SRAVEN, accuracy, if not given."""
-    rows = []
-    for labels, run in runs:
-        row = {"seed": run.spec.seed, "step": int(run.steps[-1]), "loss": float(run.loss[-1])}
+
+    def last(run: Run) -> dict:
         scores = {name: float(values[-1]) for name, values in sorted(run.scores.items())}
-        rows.append(labels | row | scores | {"diverged": bool(run.diverged)})
-    table = pd.DataFrame(rows)
+        return {"step": int(run.steps[-1]), "loss": float(run.loss[-1])} | scores
+
+    table = per_run(runs, last)
     return choose(table, by or ("r2_val" if "r2_val" in table else "accuracy_val"))
 
 
@@ -51,7 +52,7 @@ def choose(table: pd.DataFrame, by: str) -> pd.DataFrame:
     return joined.assign(chosen=joined["chosen"].eq(True))
 
 
-def best_runs(runs: Sequence[tuple[dict, Run]]) -> list[tuple[dict, Run]]:
+def best_runs(runs: Labelled) -> Labelled:
     """Of a grid of hyper-parameters, the runs at the point that is best on `val` for their method."""
     return [pair for pair, chosen in zip(runs, finals(runs)["chosen"], strict=True) if chosen]
 

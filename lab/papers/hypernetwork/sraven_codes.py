@@ -5,7 +5,7 @@ All entries read runs of Figure 4A, those with the most problems; Figure A7 the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -15,26 +15,14 @@ import pandas as pd
 from lab import estimates
 from lab.papers.claims import Claim, Verdict, all_of
 from lab.papers.entry import Entry, Planned
-from lab.papers.hypernetwork import sraven
-from lab.papers.hypernetwork.codes import (
-    MAPS,
-    Labels,
-    by_layer,
-    decodable,
-    decoded,
-    fresh,
-    listed,
-    mapped,
-    maps_summary,
-    similarities,
-)
+from lab.papers.hypernetwork import codes, sraven
 from lab.papers.hypernetwork.origin import origin
 from lab.papers.hypernetwork.scores import best_runs, paired, percent, two_features
 from lab.papers.hypernetwork.settings import ONE, PROBLEMS, SEEDS
 from lab.papers.runs import per_seed
+from lab.papers.tables import Labelled
 from lab.plots import latent_codes, similarity
 from lab.plots.style import method_title
-from lab.run import Run
 from lab.tasks.sraven import RULES
 from lab.tasks.stream import Examples
 
@@ -55,26 +43,26 @@ def rules(examples: Examples) -> np.ndarray:
     return np.array(RULES)[examples.latents["answer_rules"][:, -1].numpy()]
 
 
-TARGET: dict[str, Labels] = {"target": lambda examples: examples.targets[:, -1].numpy().astype(float)}
-RULE: dict[str, Labels] = {"rule": rules}
+TARGET: dict[str, codes.Labels] = {"target": lambda examples: examples.targets[:, -1].numpy().astype(float)}
+RULE: dict[str, codes.Labels] = {"rule": rules}
 
 
-def _maps(colours: dict[str, Labels], last: bool = False) -> Callable[[Sequence[tuple[dict, Run]], int], pd.DataFrame]:
-    return lambda runs, examples: mapped(best_runs(runs), examples, fresh, colours, last)
+def _maps(colours: dict[str, codes.Labels], last: bool = False) -> Callable[[Labelled, int], pd.DataFrame]:
+    return lambda runs, examples: codes.mapped(best_runs(runs), examples, codes.fresh, colours, last)
 
 
 def _maps_summary(table: pd.DataFrame) -> str:
-    """What all maps of codes say (`maps_summary`), and which rules no answer on the map follows."""
+    """What all maps of codes say (`codes.maps_summary`), and which rules no answer on the map follows."""
     labels = set(table.loc[table["colouring"] == "rule", "label"])
     absent = [rule for rule in RULES if labels and rule not in labels]
-    return maps_summary(table) + (f" No answer here follows {' or '.join(absent)}." if absent else "")
+    return codes.maps_summary(table) + (f" No answer here follows {' or '.join(absent)}." if absent else "")
 
 
 def _decoded_summary(table: pd.DataFrame) -> str:
     """Each layer, by method, with the controls."""
     controls = f"{percent(table['chance'].mean())} and {percent(table['shuffled'].mean())}"
     return (
-        f"Rules decoded on unseen combinations, in %, from the first layer to the last: {by_layer(table)}."
+        f"Rules decoded on unseen combinations, in %, from the first layer to the last: {codes.by_layer(table)}."
         f" The best constant answer and decoders of shuffled labels: {controls}."
     )
 
@@ -104,31 +92,10 @@ def _notes(scale: str, *more: str) -> list[str]:
     return [trained, _CODES, *more]
 
 
-def _decoder_notes(scale: str) -> list[str]:
-    return _notes(
-        scale,
-        "the paper states no setting of its classifier: here multinomial (L2, C = 1, standardized"
-        " codes, rules weighted to count alike)",
-    )
-
-
-def _map_notes(scale: str) -> list[str]:
-    return _notes(scale, MAPS)
-
-
-def _all_layers_notes(scale: str) -> list[str]:
-    return _notes(
-        scale,
-        MAPS,
-        "in the first layer, linear attention and HYLA have one code for all problems:"
-        " queries are zero, and only softmax compares with other keys",
-    )
-
-
 def _deep_notes(scale: str) -> list[str]:
     labels, _ = _deepest(scale, 1)[0]
     trained = f"{labels['layers']} layers (paper 16), {labels['problems']:,} problems trained on (paper 40 million)"
-    return [trained, _CODES, MAPS]
+    return [trained, _CODES, codes.MAPS]
 
 
 def _sum_and_difference(table: pd.DataFrame) -> Verdict:
@@ -168,7 +135,7 @@ FIG5F = (
     Claim(
         "decodable",
         "The rule can be decoded from codes of unseen combinations (above any constant answer)",
-        decodable,
+        codes.decodable,
         **_MORE_SEEDS,
     ),
     Claim("later", "The last layer tells more of the rule than the second", _later_layers, **_MORE_SEEDS),
@@ -186,7 +153,7 @@ _ONE: dict[str, Any] = _SHARED | {
 _LAST: dict[str, Any] = _ONE | {
     "plot": partial(latent_codes.maps, height=200),
     "summary": _maps_summary,
-    "notes": _map_notes,
+    "notes": lambda scale: _notes(scale, codes.MAPS),
     "examples": {"smoke": 60, "laptop": 800, "overnight": 1_200, "paper": 2_000},
 }
 _MANY = {"smoke": 200, "laptop": 4_000, "overnight": 8_000, "paper": 16_000}
@@ -217,7 +184,7 @@ ENTRIES = (
         "How alike the codes of two rules are",
         "Cosine similarity between the mean latent codes of rules in the last layer, on unseen combinations",
         "related rules such as addition and subtraction can have similar codes (HYLA)",
-        measure=lambda runs, examples: similarities(best_runs(runs), examples, fresh, rules, RULES),
+        measure=lambda runs, examples: codes.similarities(best_runs(runs), examples, codes.fresh, rules, RULES),
         plot=similarity.matrices,
         summary=_alike_summary,
         notes=_notes,
@@ -232,10 +199,14 @@ ENTRIES = (
         "Accuracy of a logistic regression that decodes from the latent code which rule the answer follows, trained on"
         " combinations that the model was trained on and tested on unseen ones, by layer",
         "strongly predictive in later layers",
-        measure=lambda runs, examples: decoded(best_runs(runs), examples, fresh, rules, "rules"),
+        measure=lambda runs, examples: codes.decoded(best_runs(runs), examples, codes.fresh, rules, "rules"),
         plot=latent_codes.by_layer,
         summary=_decoded_summary,
-        notes=_decoder_notes,
+        notes=lambda scale: _notes(
+            scale,
+            "the paper states no setting of its classifier: here multinomial (L2, C = 1, standardized codes, rules"
+            " weighted to count alike)",
+        ),
         examples=_MANY,
         claims=FIG5F,
         **_SEEDS,
@@ -250,7 +221,12 @@ ENTRIES = (
         measure=_maps(TARGET | RULE),
         plot=latent_codes.maps,
         summary=_maps_summary,
-        notes=_all_layers_notes,
+        notes=lambda scale: _notes(
+            scale,
+            codes.MAPS,
+            "in the first layer, linear attention and HYLA have one code for all problems: queries are zero, and only"
+            " softmax compares with other keys",
+        ),
         examples={"smoke": 60, "laptop": 500, "overnight": 800, "paper": 1_000},
         **_ONE,
     ),
@@ -265,7 +241,7 @@ ENTRIES = (
         plan=_deepest,
         measure=_maps(RULE | TARGET),
         plot=latent_codes.layers,
-        summary=maps_summary,
+        summary=codes.maps_summary,
         notes=_deep_notes,
         origin=origin("sraven", ("steps", "layers")),
         seeds=ONE,
@@ -279,7 +255,7 @@ ENTRIES = (
         "Latent codes of the last layer on unseen combinations: a sample for each rule, and the mean of each rule;"
         " part C of the paper's figure, their similarities, is Figure 5E here",
         "codes of a rule are alike",
-        measure=lambda runs, examples: listed(best_runs(runs), examples, fresh, rules, RULES),
+        measure=lambda runs, examples: codes.listed(best_runs(runs), examples, codes.fresh, rules, RULES),
         plot=similarity.codes,
         notes=_notes,
         examples=_MANY,

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from lab.nonlinearity.spline import Spline
-from lab.widgets.playground import offered
+from lab.widgets.function_view import offered
 
 PAGE = Path(__file__).parents[1] / "lab" / "widgets" / "page"
 RATES = PAGE / "rates.js"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import html
 import json
 import shutil
 from contextlib import nullcontext
@@ -15,16 +14,15 @@ from plotly.offline import get_plotlyjs
 from lab.catalogue import table_files
 from lab.catalogue.drawing import read
 from lab.catalogue.registry import entries
+from lab.catalogue.results_page import PAPERS
 from lab.catalogue.scorecard import score
 from lab.catalogue.shipped import RESULTS, best_scale, folder_of, has_results
 from lab.errors import ArgumentError, LabError, check_path
 from lab.gallery import pages
-from lab.gallery.notebooks import notebook_pages
-from lab.gallery.style import style
 from lab.nonlinearity.zoo import shipped_alone
-from lab.papers.entry import Entry
 from lab.plots.page import CONFIG, with_room
 from lab.widgets import explore
+from lab.widgets.pages import style as page_style
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 EXPLORED = ("transformers/fig5", "transformers/fig6", "transformers/fig11")  # whose explorers need no kernel
@@ -66,35 +64,42 @@ def _write(out: Path, results: Path) -> list[Path]:
     sources = sorted(path.relative_to(NOTEBOOKS).as_posix() for path in NOTEBOOKS.rglob("*.ipynb"))
     sources = [name for name in sources if ".ipynb_checkpoints" not in name]
     pictures = {entry.name: _picture(folder_of(entry.name, scale)) for entry, scale in shown}
-    notebooks, of_figure = notebook_pages(NOTEBOOKS, sources, pictures)
-    cards = []
-    for entry, scale in shown:
-        entry_claims = [row for row in claims if row["entry"] == entry.name]
-        cards.append(pages.Card(entry, scale, entry_claims, of_figure.get(entry.name), pictures[entry.name]))
+    notebooks, of_figure = pages.notebook_pages(NOTEBOOKS, sources, pictures)
+    cards = [
+        pages.Card(
+            entry,
+            scale,
+            [row for row in claims if row["entry"] == entry.name],
+            of_figure.get(entry.name),
+            pictures[entry.name],
+        )
+        for entry, scale in shown
+    ]
     put("index.html", pages.index(cards, claims, sorted(notebooks)))
     for card in cards:
-        _copy(card.entry, card.scale, out)
-        put(f"figures/{card.entry.name}.html", _figure_page(card))
-        if card.entry.name in EXPLORED:
-            put(f"explorers/{card.entry.name}.html", explore(read(card.entry, card.scale)).page())
+        _copy(card, out)
+        put(f"figures/{card.name}.html", _figure_page(card))
+        if card.name in EXPLORED:
+            put(f"explorers/{card.name}.html", explore(read(card.entry, card.scale)).page())
     put("functions.html", pages.functions())
     put("scorecard.html", pages.scorecard(claims, {entry.name for entry, _ in shown}))
-    put("playground.html", pages.playground())
+    put("playground.html", pages.page("playground.html", "A network learns, in this page", race=pages.race()))
     for name, text in notebooks.items():
         put(f"notebooks/{name}", text)
-    put("style.css", style())
+    put("style.css", page_style() + (Path(__file__).parent / "templates" / "style.css").read_text(encoding="utf-8"))
     put("plotly.js", get_plotlyjs())
     return written
 
 
-def _copy(entry: Entry, scale: str, out: Path) -> None:
+def _copy(card: pages.Card, out: Path) -> None:
     """The picture and the tables of a figure."""
-    folder = folder_of(entry.name, scale)
-    for kind, source in (("images", folder / "figure.png"), *(("tables", folder / path) for path in _tables(folder))):
+    folder = folder_of(card.name, card.scale)
+    copies = {f"images/{card.name}.png": folder / "figure.png"}
+    copies |= {f"tables/{card.name}/{name}": folder / name for name in _tables(folder)}
+    for name, source in copies.items():
         if source.is_file():
-            name = f"{entry.name}.png" if kind == "images" else f"{entry.name}/{source.name}"
-            (out / kind / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, out / kind / name)
+            (out / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, out / name)
 
 
 def _tables(folder: Path) -> list[str]:
@@ -116,33 +121,23 @@ def _picture(folder: Path) -> str:
 
 def _figure_page(card: pages.Card) -> str:
     """The interactive figure with its caption, claims, and links to its table and notebook."""
-    folder = folder_of(card.entry.name, card.scale)
+    folder, name = folder_of(card.name, card.scale), card.name
     plot = json.loads(_plot(folder))
-    caption = plot["layout"].get("meta", {}).get("caption", card.entry.shows)
-    first, _, rest = caption.partition("\n")
+    first, _, rest = plot["layout"].get("meta", {}).get("caption", card.entry.shows).partition("\n")
     shown = with_room(go.Figure(plot)).update_layout(autosize=True)
-    height = shown.layout.height or 450
-    drawn = shown.to_json().replace("<", "\\u003c")
-    config = json.dumps(CONFIG)
-    tables = [f'<a href="../../tables/{card.entry.name}/{name}" download>{name}</a>' for name in _tables(folder)]
-    explorer = [f'<a href="../../explorers/{card.entry.name}.html">explorer</a>'] if card.entry.name in EXPLORED else []
-    links = [*explorer, *tables, *card.notebook_link("../../")]
-    return pages.whole(
-        f"{card.entry.title} ({card.entry.name})",
-        f"""<p class="faint">{pages.paper(card.entry)} Section {html.escape(card.entry.section)}.
-Scale {card.scale}.</p>
-<div id="plot" style="height: {height}px" role="group"
-aria-label="{html.escape(card.entry.title)}"></div>
-<script src="../../plotly.js"></script>
-<script>
-const figure = {drawn};
-delete figure.layout.width;
-Plotly.newPlot("plot", figure.data, figure.layout, {config});
-</script>
-<p>{html.escape(first)}</p>
-{pages.claims_list(card.claims)}
-<details><summary>How it was made, and where it departs from the paper</summary>
-<p>{html.escape(rest).replace(chr(10), "<br>")}</p></details>
-<p>{" · ".join(links)}</p>""",
-        up="../../",
+    links = {"explorer": f"explorers/{name}.html"} if name in EXPLORED else {}
+    links |= {table: f"tables/{name}/{table}" for table in _tables(folder)}
+    links |= {"notebook": f"notebooks/{card.notebook}"} if card.notebook else {}
+    return pages.page(
+        "figure.html",
+        f"{card.entry.title} ({name})",
+        "../../",
+        card=card,
+        paper=PAPERS.get(card.paper, card.paper),
+        height=shown.layout.height or 450,
+        drawn=shown.to_json().replace("<", "\\u003c"),
+        config=CONFIG,
+        first=first,
+        rest=rest.split("\n"),
+        links=links,
     )

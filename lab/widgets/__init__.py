@@ -7,22 +7,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from lab.errors import check_flag
-from lab.widgets.source import python_of
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from lab.widgets.explorer import Explorer
+    from lab.widgets.function_view import Playground
     from lab.widgets.grokking import GrokkingExplorer
-    from lab.widgets.minimal_pairs import PairsExplorer
-    from lab.widgets.playground import Playground
     from lab.widgets.slices import SliceExplorer
+    from lab.widgets.text import PairsExplorer
 
 __all__ = ["GrokkingExplorer", "PairsExplorer", "Playground", "SliceExplorer", "explore", "plot"]
 _HOMES = {  # explorers of what is no one thing that `explore` could be given; imported when they are asked for
     "GrokkingExplorer": "grokking",
-    "PairsExplorer": "minimal_pairs",
-    "Playground": "playground",
+    "PairsExplorer": "text",
+    "Playground": "function_view",
     "SliceExplorer": "slices",
 }
 
@@ -68,7 +67,7 @@ def explore(
     >>> explore("memorize", state={"seeds": 5}).seeds.value
     5
     """
-    from lab.widgets.explorable import explorer_of
+    from lab.widgets.explorable import explorer_of, python_of
 
     explorer = explorer_of(x, scale, check_flag("edit", edit), inputs, targets)
     explorer.source = python_of(x, scale, edit, inputs, targets)

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import ipywidgets as widgets
 import pandas as pd
 import traitlets
 from plotly.colors import sample_colorscale
 
+from lab.catalogue.figure import Figure
 from lab.errors import ArgumentError
 from lab.papers.transformers.compatibility.matrix import BASELINE, best, delta, square
 from lab.papers.transformers.compatibility.plots import DARK, UNLEARNED, unlearned
 from lab.plots.caption import counted
 from lab.plots.style import DELTA_RANGE, DIVERGING, INK, METHOD_COLOURS
 from lab.tasks.named import task_title
-from lab.widgets import modules
-from lab.widgets.compatibility_cells import Cells
-from lab.widgets.explorer import LABEL, Explorer
-from lab.widgets.hosted import PageView, hosted_page
-
-if TYPE_CHECKING:
-    from lab.catalogue.figure import Figure
+from lab.widgets import pages
+from lab.widgets.explorer import Explorer, menu
+from lab.widgets.pages import PageView, view_page
 
 COLOURS = {
     "MLP": METHOD_COLOURS["ours MLP"],
@@ -30,14 +26,12 @@ COLOURS = {
     "both": METHOD_COLOURS["ours MLP + attention"],
 }
 FAINT = "#565656"  # numbers of a task that no model has learned
-# Next to each other where the page is wide enough, else one below the other.
-SIDE = {"flex": "1 1 400px", "min_width": "0", "overflow": "hidden"}
 
 
 class CompatibilityView(PageView):
     """The matrix and the curves of the chosen cell; what the traits hold is said in `page/compatibility.js`."""
 
-    name, _esm = "compatibility", modules.widget("compatibility.js")
+    name, _esm = "compatibility", pages.widget("compatibility.js")
 
     parts = traitlets.List(traitlets.Dict()).tag(sync=True)
     rows = traitlets.List(traitlets.Unicode()).tag(sync=True)
@@ -61,33 +55,32 @@ class CompatibilityExplorer(Explorer):
             raise ArgumentError(
                 f"{figure.name} has no architectures of several parts to compare; give transformers/fig5 or fig11"
             )
-        table, self._name, self.cells = figure.table, figure.name, Cells(figure)
+        table, curves, self._name = figure.table, figure.extras.get("curves"), figure.name
         self._unlearned = unlearned(table)
-        self._deltas = {part: delta(table[table["part"] == part]) for part in self.cells.parts}
-        values = square(self._deltas[self.cells.parts[0]])
+        parts, steps = list(table["part"].unique()), table.groupby("task")["step"].first()
+        self._curves = {} if curves is None else dict(iter(curves.groupby(["part", "architecture", "task"])))
+        self._deltas = {part: delta(table[table["part"] == part]) for part in parts}
+        values = square(self._deltas[parts[0]])
         self._rows, self._columns = list(values.index), list(values.columns)
 
-        self.part = widgets.Dropdown(description="optimized part", options=self.cells.parts, style=LABEL)
-        self.part.layout.display = None if len(self.cells.parts) > 1 else "none"
+        self.part = menu("optimized part", parts)
+        self.part.layout.display = None if len(parts) > 1 else "none"
         rows, columns = ([(task_title(name), name) for name in names] for names in (self._rows, self._columns))
-        self.architecture = widgets.Dropdown(description="optimized for", options=rows, style=LABEL)
-        self.task = widgets.Dropdown(description="trained on", options=columns, style=LABEL)
+        self.architecture, self.task = menu("optimized for", rows), menu("trained on", columns)
         self.view = CompatibilityView(
-            parts=[self._part(part) for part in self.cells.parts],
+            parts=[self._part(part) for part in parts],
             rows=[name for name, _ in rows],
             columns=[name for name, _ in columns],
-            steps=[self.cells.read_step(task) for task in self._columns],
+            steps=[int(steps[task]) for task in self._columns],
         )
-        for control, trait in ((self.part, "part"), (self.architecture, "row"), (self.task, "column")):
-            self.view.follow(control, trait)
+        self.view.follow(part=self.part, row=self.architecture, column=self.task)
         self.arrange([self.part, self.architecture, self.task], self.view)
         self._describe()
 
     def page(self) -> str:
         """The matrix and the curves, to be explored without a kernel."""
-        return hosted_page(
-            f"{self._name}: cells and their curves", self.view, self.code(), self.status.value, self._table()
-        )
+        title = f"{self._name}: cells and their curves"
+        return view_page(title, self.view, self.code(), self.status.value, self._table())
 
     def _table(self) -> dict[str, list]:
         cells = pd.concat([cells.assign(part=part) for part, cells in self._deltas.items()])
@@ -132,10 +125,12 @@ class CompatibilityExplorer(Explorer):
         }
 
     def _courses(self, part: str, architecture: str, task: str) -> dict[str, Any] | None:
-        """The curves of a cell, one course a seed; None where the figure came without them."""
-        runs = self.cells.curves(part, architecture, task)
-        if runs is None:
+        """The accuracies (%) of a cell, one course a seed, NaN after a run has diverged; None where the figure came
+        without them."""
+        rows = self._curves.get((part, architecture, task))
+        if rows is None:
             return None
+        runs = 100 * rows.pivot(index="step", columns="seed", values="accuracy")
         courses = [[round(value, 9) if isfinite(value) else None for value in runs[seed]] for seed in runs]
         return {"x": [int(step) for step in runs.index], "runs": courses}
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import singledispatch
+import textwrap
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,8 @@ from lab.nonlinearity.shapes import Polynomial
 from lab.nonlinearity.spline import Spline, Symmetrized
 from lab.plots import cost, functions, landscape, learning_curves, portrait, similarity, slices
 from lab.plots.caption import plain, set_reading
-from lab.plots.style import BLUE, GREY, TEMPLATE, VERMILLION
+from lab.plots.latent_codes import CONTROLS, NAMES, in_order, look
+from lab.plots.style import BLACK, BLUE, GREY, SEQUENTIAL, SIZE, SKY, TEMPLATE, VERMILLION
 from lab.probes.codes import Codes
 from lab.probes.complexity import Complexity
 from lab.probes.cost import Cost
@@ -32,8 +34,12 @@ from lab.probes.similarity import CodeSimilarity
 from lab.probes.slices import Slice1D, Slice2D
 from lab.run import Run, Runs
 from lab.search_results import LearnedFunctions
-from lab.widgets import views
 
+HEIGHT = 470  # px
+TITLE = {"font": {"size": SIZE}, "x": 0.02, "y": 0.97, "yanchor": "top"}
+# where a legend is
+BELOW = {"yref": "container", "y": 0.01, "yanchor": "bottom", "x": 0, "font": {"size": SIZE - 1}}
+LISTED = 24  # labels in a legend; where there are more, pointing at a point tells its own
 NEAR = 5.0  # a function without a range of its own is drawn on [-5, 5]
 KINDS = (
     "a function or its name, what lab.search, lab.train or lab.compare returned, runs by name in a dictionary, or what "
@@ -42,35 +48,12 @@ KINDS = (
 )
 
 
-@singledispatch
-def draw(result: Any, labels: Any = None) -> go.Figure:
-    """The picture of a result. labels: of the points of an embedding."""
-    if isinstance(result, str):
-        phi = as_function(result, "result")
-        return draw(profile(as_module(phi), -NEAR, NEAR) if isinstance(phi, str) else phi)
-    if callable(result) and (is_activation(result) or _is_of_torch(result)):
-        return draw(profile(result, -NEAR, NEAR))
-    raise ArgumentError(f"there is no picture of {described(result)}; give {KINDS}")
-
-
-def _is_of_torch(given: Any) -> bool:
-    """torch.sin and its like."""
-    return callable(given) and getattr(torch, getattr(given, "__name__", ""), None) is given
-
-
-@draw.register(Figure)
-def _(result: Figure, labels: Any = None) -> go.Figure:
-    return result.plot
-
-
-@draw.register(go.Figure)
-def _(result: go.Figure, labels: Any = None) -> go.Figure:
+def _plotly(result: go.Figure) -> go.Figure:
     """A figure of Plotly as it is, with the lab's look where it has none of its own."""
     return go.Figure(result).update_layout(template=TEMPLATE)
 
 
-@draw.register(pd.DataFrame)
-def _(result: pd.DataFrame, labels: Any = None) -> go.Figure:
+def _table(result: pd.DataFrame) -> go.Figure:
     """Learning curves, as `lab.fit` gives them, of one or more methods."""
     metric = next((name for name in ("accuracy", "r2", "loss") if name in result), None)
     if metric is None or not {"seed", "step"} <= set(result):
@@ -81,14 +64,7 @@ def _(result: pd.DataFrame, labels: Any = None) -> go.Figure:
     return functions.compared(result.assign(function=name, search=0), metric, "test")
 
 
-@draw.register(Comparison)
-def _(result: Comparison, labels: Any = None) -> go.Figure:
-    return result.plot()
-
-
-@draw.register(Runs)
-@draw.register(Run)
-def _(result: Runs | Run, labels: Any = None) -> go.Figure:
+def _runs(result: Runs | Run) -> go.Figure:
     """Learning curves: of each run, and their mean."""
     runs = [result] if isinstance(result, Run) else list(result)
     if not runs:
@@ -102,8 +78,7 @@ def _(result: Runs | Run, labels: Any = None) -> go.Figure:
     return learning_curves.draw(pd.DataFrame(rows), metric, split)
 
 
-@draw.register(dict)
-def _(result: dict, labels: Any = None) -> go.Figure:
+def _runs_by_name(result: dict) -> go.Figure:
     """Learning curves of runs by name: of each name the mean over its runs, and their ends."""
     runs = {str(name): [given] if isinstance(given, Run) else given for name, given in result.items()}
     if not runs or not all(isinstance(given, (list, Runs)) and len(given) for given in runs.values()):
@@ -129,34 +104,7 @@ def _metric_of(run: Run) -> tuple[str, str]:
     return next((name for name in ("accuracy", "r2") if name in measured), measured[0]), split
 
 
-@draw.register(LearnedFunctions)
-def _(result: LearnedFunctions, labels: Any = None) -> go.Figure:
-    return draw(result.spline)
-
-
-@draw.register(Symmetrized)
-def _(result: Symmetrized, labels: Any = None) -> go.Figure:
-    return draw(result.spline)
-
-
-@draw.register(Spline)
-@draw.register(Polynomial)
-def _(result: Spline | Polynomial, labels: Any = None) -> go.Figure:
-    return draw(profile(result, result.low, result.high))
-
-
-@draw.register(Profile)
-def _(result: Profile, labels: Any = None) -> go.Figure:
-    figure, (low, high) = functions.frame([]), result.support()
-    half = 0.6 * (high - low) or (result.high - result.low) / 2
-    functions.fill(figure, "φ", result, None, result.high - result.low)
-    functions.panels(figure, slope=True, inputs=False)
-    functions.look(figure, result, half + abs((low + high - result.low - result.high) / 2))
-    return figure.update_layout(height=380, showlegend=False)
-
-
-@draw.register(Landscape)
-def _(result: Landscape, labels: Any = None) -> go.Figure:
+def _landscape(result: Landscape) -> go.Figure:
     figure, names = landscape.flat(), list(result.values)[:2]
     for side, name in enumerate(names):
         landscape.fill(figure, side, result, name, False, (0.0, 0.0))
@@ -172,8 +120,7 @@ def _(result: Landscape, labels: Any = None) -> go.Figure:
     return figure
 
 
-@draw.register(Slice1D)
-def _(result: Slice1D, labels: Any = None) -> go.Figure:
+def _line(result: Slice1D) -> go.Figure:
     figure = go.Figure()
     for number, values in enumerate(np.atleast_2d(result.values.T)):
         figure.add_scatter(x=result.along, y=values, mode="lines", name=f"output {number}")
@@ -182,8 +129,7 @@ def _(result: Slice1D, labels: Any = None) -> go.Figure:
     return figure.update_yaxes(title_text="value of the function")
 
 
-@draw.register(Slice2D)
-def _(result: Slice2D, labels: Any = None) -> go.Figure:
+def _planes(result: Slice2D) -> go.Figure:
     outputs = 1 if result.values.ndim == 2 else result.values.shape[-1]
     figure = slices.frame([f"output {number}" if outputs > 1 else "" for number in range(outputs)])
     for number in range(outputs):
@@ -191,8 +137,7 @@ def _(result: Slice2D, labels: Any = None) -> go.Figure:
     return figure
 
 
-@draw.register(Complexity)
-def _(result: Complexity, labels: Any = None) -> go.Figure:
+def _paths(result: Complexity) -> go.Figure:
     figure = go.Figure(go.Histogram(x=result.paths, marker={"color": GREY}, name="paths", nbinsx=40))
     figure.add_vrect(result.low, result.high, fillcolor=BLUE, opacity=0.25, line_width=0)
     figure.add_vline(result.value, line={"color": VERMILLION, "width": 2})
@@ -202,36 +147,68 @@ def _(result: Complexity, labels: Any = None) -> go.Figure:
     return figure.update_yaxes(title_text="paths")
 
 
-@draw.register(Embedding)
-def _(result: Embedding, labels: Any = None) -> go.Figure:
+def _map(result: Embedding, labels: Any = None) -> go.Figure:
     count = len(result.points)
     shown = np.zeros(count) if labels is None else np.asarray(labels)
     if shown.shape != (count,):
         raise ArgumentError(f"labels has shape {shown.shape}; give one for each of {count} points")
     shown = shown if shown.dtype.kind == "f" else np.array([plain(label) for label in shown])
-    figure = views.map_frame([f"{number}: {label}" for number, label in enumerate(shown)])
-    views.fill_map(figure, result.points, result.trustworthiness, result.method, f"{count} points")
-    if labels is not None:
-        views.colour_map(figure, shown, "label")
+    names = [str(label) for label in in_order(np.unique(shown))] if shown.dtype.kind == "U" else []
+    looks = look(names)
+    marker: dict[str, Any] = {"size": 6, "opacity": 0.8}
+    if names:
+        marker["color"], marker["symbol"] = zip(*(looks[label] for label in shown), strict=True)
+    elif labels is not None:
+        bar = {"orientation": "h", "thickness": 10, "len": 0.8, "y": -0.04, "yanchor": "top"}
+        bar["title"] = {"side": "top", "text": "label"}
+        marker |= {"color": shown, "colorscale": SEQUENTIAL, "colorbar": bar, "showscale": True}
+    figure = go.Figure()
+    figure.add_scatter(
+        x=result.points[:, 0],
+        y=result.points[:, 1],
+        mode="markers",
+        marker=marker,
+        text=[f"{number}: {label}" for number, label in enumerate(shown)],
+        hovertemplate="%{text}<extra></extra>",
+        showlegend=False,
+    )
+    for name in names if len(names) <= LISTED else []:
+        mark = {"size": 8, "color": looks[name][0], "symbol": looks[name][1]}
+        figure.add_scatter(x=[None], y=[None], mode="markers", marker=mark, name=name, hoverinfo="skip")
+    span = np.where(np.ptp(result.points, axis=0) > 0, np.ptp(result.points, axis=0), 1.0)
+    low, high = result.points.min(0) - 0.06 * span, result.points.max(0) + 0.06 * span
+    figure.update_layout(
+        template=TEMPLATE,
+        height=HEIGHT,
+        margin={"l": 10, "r": 10, "t": 56, "b": 130},
+        title=TITLE | {"text": f"{NAMES[result.method]} of codes, {count} points<br>{trusted(result.trustworthiness)}"},
+        legend=BELOW | {"itemclick": False, "itemdoubleclick": False},
+        showlegend=bool(names),
+    )
+    for axis, *ends in zip((figure.layout.xaxis, figure.layout.yaxis), low, high, strict=True):
+        axis.update(showticklabels=False, ticks="", showgrid=False, mirror=True, range=ends)
     return figure
 
 
-@draw.register(Codes)
-def _(result: Codes, labels: Any = None) -> go.Figure:
+def trusted(trust: float) -> str:
+    """A trustworthiness in words; NaN where all codes are the same."""
+    words = f"trustworthiness {trust:.2f}: how far neighbours here are neighbours among the codes"
+    return words if trust == trust else "all problems have one code here"
+
+
+def _codes(result: Codes, labels: Any = None) -> go.Figure:
     """Their two largest principal components, coloured by the first ground truth that they come with."""
     known = [latent for latent in result.latents.values() if latent.ndim == 1]
-    return draw(embed(result, "pca"), known[0] if labels is None and known else labels)
+    return _map(embed(result, "pca"), known[0] if labels is None and known else labels)
 
 
-@draw.register(Decoding)
-def _(result: Decoding, labels: Any = None) -> go.Figure:
-    figure = views.bars_frame()
-    views.fill_bars(figure, result, [plain(name) for name in result.classes], "labels")
+def _bars(result: Decoding) -> go.Figure:
+    figure = bars_frame()
+    fill_bars(figure, result, [plain(name) for name in result.classes], "labels")
     return figure
 
 
-@draw.register(CodeSimilarity)
-def _(result: CodeSimilarity, labels: Any = None) -> go.Figure:
+def _similarity(result: CodeSimilarity) -> go.Figure:
     names = [plain(name) for name in result.labels]
     cells = [
         {"method": "", "seed": 0, "a": a, "b": b}
@@ -242,13 +219,103 @@ def _(result: CodeSimilarity, labels: Any = None) -> go.Figure:
     return similarity.matrices(pd.DataFrame(cells), "label")
 
 
-@draw.register(Cost)
-def _(result: Cost, labels: Any = None) -> go.Figure:
-    return cost.draw_costs(cost.costs(result, result.names[0]))
-
-
-@draw.register(Portrait)
-def _(result: Portrait, labels: Any = None) -> go.Figure:
+def _portrait(result: Portrait) -> go.Figure:
     figure = portrait.frame()
     portrait.fill_network(figure, 1, result)
     return figure
+
+
+def bars_frame() -> go.Figure:
+    """Bars of a decoder's scores, without scores."""
+    figure = go.Figure()
+    figure.add_bar(
+        x=[],
+        y=[],
+        orientation="h",
+        name="F1, 95 % interval over combinations",
+        marker={"color": SKY},
+        error_x={"thickness": 1.2, "width": 3, "color": BLACK},
+        hovertemplate="%{y}: F1 %{x:.0f} %<extra></extra>",
+    )
+    symbols = {"chance": ("line-ns-open", BLACK), "shuffled": ("diamond-open", VERMILLION)}
+    for control, (symbol, ink) in symbols.items():
+        name = CONTROLS[control][0]
+        marker = {"symbol": symbol, "color": ink, "size": 9, "line": {"width": 2}}
+        hover = f"%{{y}}, {name}: %{{x:.0f}} %<extra></extra>"
+        figure.add_scatter(x=[], y=[], mode="markers", name=name, hovertemplate=hover, marker=marker)
+    figure.update_layout(
+        template=TEMPLATE,
+        height=HEIGHT,
+        margin={"l": 112, "r": 14, "t": 56, "b": 110},
+        title=TITLE,
+        legend=BELOW | {"xref": "container"},
+        xaxis={"title": {"text": "F1 on unseen combinations (%)"}, "range": (0, 103)},
+        yaxis={"autorange": "reversed", "type": "category", "showgrid": False},
+    )
+    figure.add_annotation(x=0.5, y=0.5, xref="paper", yref="paper", text="", align="left")
+    return figure
+
+
+def fill_bars(figure: go.Figure, decoding: Decoding | str, names: Sequence[str], what: str) -> None:
+    """decoding: a decoder's scores, or why there are none; names: of its classes; what is decoded."""
+    bar, chance, shuffled = figure.data
+    if isinstance(decoding, str):
+        for trace in figure.data:
+            trace.x, trace.y = [], []
+        figure.layout.annotations[0].text = "<br>".join(textwrap.wrap(decoding, 44))
+        figure.layout.title.text = f"Decoding the {what}"
+        return
+    score = decoding.f1
+    percent = [100 * np.nan_to_num(values) for values in (score.value, score.low, score.high)]
+    bar.x, bar.y = percent[0], list(names)
+    bar.error_x.array, bar.error_x.arrayminus = percent[2] - percent[0], percent[0] - percent[1]
+    for trace, values in ((chance, score.chance), (shuffled, score.shuffled.mean(0))):
+        trace.x, trace.y = 100 * values, list(names)
+    figure.layout.annotations[0].text = ""
+    several = decoding.predicted.ndim == 2  # classes that do not exclude each other: few examples have all right
+    total, kind = (score, "mean F1") if several else (decoding.accuracy, "right")
+    numbers = [f"{100 * np.nanmean(value):.0f} %" for value in (total.value, total.chance, total.shuffled)]
+    figure.layout.title.text = (
+        f"Decoding the {what} by logistic regression: {numbers[0]} {kind}"
+        f"<br>constant answer {numbers[1]}, shuffled labels {numbers[2]}"
+    )
+
+
+PICTURES: dict[type, Callable[[Any], go.Figure]] = {
+    Figure: lambda result: result.plot,
+    go.Figure: _plotly,
+    pd.DataFrame: _table,
+    Comparison: lambda result: result.plot(),
+    Runs: _runs,
+    Run: _runs,
+    dict: _runs_by_name,
+    LearnedFunctions: lambda result: draw(result.spline),
+    Symmetrized: lambda result: draw(result.spline),
+    Spline: lambda result: functions.alone(profile(result, result.low, result.high)),
+    Polynomial: lambda result: functions.alone(profile(result, result.low, result.high)),
+    Profile: functions.alone,
+    Landscape: _landscape,
+    Slice1D: _line,
+    Slice2D: _planes,
+    Complexity: _paths,
+    Decoding: _bars,
+    CodeSimilarity: _similarity,
+    Cost: lambda result: cost.draw_costs(cost.costs(result, result.names[0])),
+    Portrait: _portrait,
+}
+
+
+def draw(result: Any, labels: Any = None) -> go.Figure:
+    """The picture of a result. labels: of the points of an embedding."""
+    if isinstance(result, (Codes, Embedding)):
+        return _codes(result, labels) if isinstance(result, Codes) else _map(result, labels)
+    for kind, picture in PICTURES.items():
+        if isinstance(result, kind):
+            return picture(result)
+    if isinstance(result, str):
+        phi = as_function(result, "result")
+        return functions.alone(profile(as_module(phi), -NEAR, NEAR)) if isinstance(phi, str) else draw(phi)
+    of_torch = getattr(torch, getattr(result, "__name__", ""), None) is result  # torch.sin and its like
+    if callable(result) and (is_activation(result) or of_torch):
+        return functions.alone(profile(result, -NEAR, NEAR))
+    raise ArgumentError(f"there is no picture of {described(result)}; give {KINDS}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import ipywidgets as widgets
@@ -17,23 +17,111 @@ from lab.probes.complexity import Complexity
 from lab.probes.portrait import Portrait, portrait, variation
 from lab.probes.profile import counts, profile
 from lab.tasks import NAMES
-from lab.widgets.contest import ContestExplorer
-from lab.widgets.editor import TOOLS, CurveEditor, as_bytes
-from lab.widgets.edits import USUAL, EditSliders, mirrored
-from lab.widgets.explorer import LABEL, ROW, Explorer
-from lab.widgets.function_view import described, function_page
-from lab.widgets.history import History
-from lab.widgets.live_figure import live
+from lab.widgets.explorer import LABEL, ROW, WIDE, Explorer, button, side_by_side, toggle
+from lab.widgets.function_view import TOOLS, CurveEditor, as_bytes, described, function_page
+from lab.widgets.pages import live, short
+from lab.widgets.training import ContestExplorer
 
-SIDE = {"flex": "1 1 420px", "min_width": "0", "overflow": "hidden"}
+POLYNOMIAL, CHEBYSHEV = 18, 60  # highest degrees: float32 powers are sound up to 18; 60 follows every wave
+BANDWIDTHS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)  # on the usual range, [−20, 20]
+USUAL = 40.0  # its width
+LONGEST = 500  # steps that undo goes back
 
 
-class State(NamedTuple):
+class EditSliders:
+    """Three sliders that change a function: they smooth it, or put a polynomial or a Chebyshev series in its place.
+
+    A slider acts on the function from before it was moved, however far and often it is moved.
+    width: of the interval on which the function has its knots; bandwidths are in proportion to it.
+    """
+
+    def __init__(self, width: float):
+        self.bandwidths = [bandwidth * width / USUAL for bandwidth in BANDWIDTHS]
+        widths = [(f"{one:.2g}", one) for one in self.bandwidths]
+        degrees = [(str(degree), degree) for degree in range(1, CHEBYSHEV + 1)]
+        # what each makes of a function on its knots, and how that is said
+        self._edits: dict[widgets.SelectionSlider, tuple[Callable[[Spline, float], Spline], str]] = {}
+        for name, options, edit, words in (
+            ("smooth", widths, Spline.smoothed, "smoothed, bandwidth {}"),
+            ("polynomial degree", degrees[:POLYNOMIAL], _polynomial, "the polynomial of degree {}"),
+            ("Chebyshev degree", degrees, _chebyshev, "the Chebyshev series of degree {}"),
+        ):
+            self._edits[widgets.SelectionSlider(description=name, options=[("off", 0), *options])] = edit, words
+        self.smooth, self.polynomial, self.chebyshev = self._edits
+        self.active: widgets.SelectionSlider | None = None
+        self._before: tuple[Spline, str] | None = None  # what the active one acts on, and what others had made of that
+
+    @property
+    def all(self) -> list[widgets.SelectionSlider]:
+        """In the order in which they are shown."""
+        return list(self._edits)
+
+    def begin(self, slider: widgets.SelectionSlider, phi: Spline, changes: str) -> None:
+        """Let a slider act on a function; changes: what sliders have made of it so far, in words."""
+        self.release(slider)
+        self.active, self._before = slider, (phi, changes)
+
+    def result(self) -> tuple[Spline, str, str]:
+        """What the active slider makes of its function: the function, a sentence on it, all changes in words."""
+        assert self.active is not None and self._before is not None, "no slider has begun"
+        (base, before), (edit, words) = self._before, self._edits[self.active]
+        if not self.active.value:
+            return base, "", before
+        phi = edit(base, self.active.value)
+        error = (phi.values - base.values).double()
+        words = words.format(self.active.label)
+        changes = f"{before}, then {words}" if before else words  # the others are off again, but what they did stays
+        largest, rms = error.abs().max(), error.square().mean().sqrt()
+        return phi, f"Now: {changes}; from what was before it at most {largest:.2g}, RMS {rms:.2g}.", changes
+
+    def release(self, other: widgets.SelectionSlider | None = None) -> None:
+        """No slider is at work any more, and all are off, but the other if there is one."""
+        self.active = self._before = None
+        for slider in self._edits.keys() - {other}:
+            slider.value = 0
+
+
+def _polynomial(phi: Spline, degree: float) -> Spline:
+    return Spline.from_function(phi.polynomial(int(degree)), phi.low, phi.high, len(phi.values))
+
+
+def _chebyshev(phi: Spline, degree: float) -> Spline:
+    return Spline.from_function(phi.chebyshev(int(degree)), phi.low, phi.high, len(phi.values))
+
+
+class Step(NamedTuple):
     """What undo goes back to: the values, and what made them, in words."""
 
     values: np.ndarray
     deed: str
     changes: str = ""  # what sliders have made of it so far, in words
+
+
+class History:
+    """Steps in their order, and which of them is now."""
+
+    def __init__(self, first: Step):
+        self._steps, self._at = [first], 0
+
+    @property
+    def now(self) -> Step:
+        """The present one."""
+        return self._steps[self._at]
+
+    @property
+    def ends(self) -> tuple[bool, bool]:
+        """Whether there is nothing to go back to, and nothing to go forward to."""
+        return self._at == 0, self._at == len(self._steps) - 1
+
+    def add(self, step: Step, instead: bool = False) -> None:
+        """A new step after the present one, or instead of it; what was ahead is gone."""
+        self._steps = [*self._steps[: self._at + (not instead)], step][-LONGEST:]
+        self._at = len(self._steps) - 1
+
+    def go(self, count: int) -> Step:
+        """A number of steps forward, or back where it is negative, as far as there are any."""
+        self._at = min(max(0, self._at + count), len(self._steps) - 1)
+        return self.now
 
 
 class EditingExplorer(Explorer):
@@ -53,7 +141,7 @@ class EditingExplorer(Explorer):
         super().__init__()
         shape = profile(phi)  # refuses what is not one function
         self._phi, self._scale, self._name = phi, scale, name
-        self._history = History(State(shape.y, ""))
+        self._history = History(Step(shape.y, ""))
         self._network: tuple | None = None  # seed and scale of the weights that the original's portrait was made with
         reach, unit = (phi.high - phi.low) / 2, (phi.high - phi.low) / USUAL
 
@@ -61,48 +149,47 @@ class EditingExplorer(Explorer):
         self.tool.tooltips = ["take a point, and its neighbours follow", "draw the function by hand"]
         self.brush = widgets.FloatSlider(description="brush", value=0.5 * unit, max=4 * unit, step=0.1 * unit)
         self.window = widgets.FloatSlider(description="window ±", min=reach / 40, max=1.2 * reach, step=reach / 40)
-        self.undo, self.redo, self.reset = (_button(text) for text in ("undo", "redo", "reset"))
-        self.mirror_x = _button("mirror x", "φ(−x): left and right change places")
-        self.mirror_y = _button("mirror y", "−φ(x): upside down")
-        self.symmetrize = _button("symmetrize", "the average with the most similar mirror image")
+        self.undo, self.redo, self.reset = (button(text) for text in ("undo", "redo", "reset"))
+        self.mirror_x = button("mirror x", "φ(−x): left and right change places")
+        self.mirror_y = button("mirror y", "−φ(x): upside down")
+        self.symmetrize = button("symmetrize", "the average with the most similar mirror image")
         self.edits = EditSliders(phi.high - phi.low)
         self.seed = widgets.IntSlider(description="network seed", max=20)
         self.weights = widgets.FloatSlider(description="weight scale", value=1, min=0.2, max=5, step=0.1)
-        self.compete = widgets.ToggleButton(description="train with it", layout={"width": "auto"})
+        self.compete = toggle("train with it")
         self.compete.tooltip = "train a small model with the edited function, one with the original, one with GELU"
-
         for slider in (self.brush, self.window, *self.edits.all, self.seed, self.weights):
             slider.style, slider.layout.width = LABEL, "300px"
-
         low, high = shape.support()
         middle = (phi.high + phi.low) / 2
         self.window.value = min(1.1 * max(high - middle, middle - low), self.window.max)
-        inputs = portrait(phi, self.seed.value, self.weights.value)
-        curve = {"low": phi.low, "high": phi.high, "value": as_bytes(shape.y), "before": as_bytes(shape.y)}
+
         # all of it at once: the page can lose changes that are made before it shows the editor
         self.editor = CurveEditor(
-            **curve,
+            low=phi.low,
+            high=phi.high,
+            value=as_bytes(shape.y),
+            before=as_bytes(shape.y),
             window=self._shown,
-            density=self._density(inputs),
+            density=self._density(portrait(phi, self.seed.value, self.weights.value)),
             tool=self.tool.value,
             brush=self.brush.value,
             bandwidths=self.edits.bandwidths,
         )
-        for name in ("smooth", "polynomial", "chebyshev"):  # in the page: the curve follows them without the kernel
-            widgets.jsdlink((getattr(self.edits, name), "index"), (self.editor, name))
+        for trait in ("smooth", "polynomial", "chebyshev"):  # in the page: the curve follows them without the kernel
+            widgets.jsdlink((getattr(self.edits, trait), "index"), (self.editor, trait))
         self.figure = frame()
         fill_shape(self.figure, 0, shape)
         self._look()
         self._redraw()
-        self.figure = live(self.figure, height=420)
+        self.figure = live(self.figure, 420)
         self._contest: ContestExplorer | None = None
-        self._below = widgets.VBox(layout={"width": "100%", "order": "1000"})  # last
+        self._below = widgets.VBox(layout=WIDE | {"order": "1000"})  # last
         buttons = [self.undo, self.redo, self.reset, self.mirror_x, self.mirror_y, self.symmetrize]
-        buttons = widgets.HBox(buttons, layout=ROW | {"grid_gap": "2px 4px"})
-        sides = [widgets.VBox(parts, layout=SIDE) for parts in ([self.editor, buttons], [self.figure])]
+        row = widgets.HBox(buttons, layout=ROW | {"grid_gap": "2px 4px"})
         self.arrange(
             [self.tool, self.brush, self.window],
-            widgets.HBox(sides, layout={"flex_flow": "row wrap"}),
+            side_by_side([self.editor, row], self.figure, least=420),
             self.edits.all,
             [self.seed, self.weights, self.compete],
         )
@@ -114,12 +201,15 @@ class EditingExplorer(Explorer):
         for slider in self.edits.all:
             self.watch(functools.partial(self._slide, slider), slider)
         self.watch(self._show_contest, self.compete)
-        self.press(self._undo, self.undo)
-        self.press(self._redo, self.redo)
-        self.press(lambda: self._put(self._phi, "the original again"), self.reset)
-        self.press(lambda: self._put(mirrored(self.spline), "mirrored along x"), self.mirror_x)
-        self.press(lambda: self._put(-self.spline, "mirrored along y"), self.mirror_y)
-        self.press(self._symmetrize, self.symmetrize)
+        for one, act in {
+            self.undo: lambda: self._go(-1),
+            self.redo: lambda: self._go(1),
+            self.reset: lambda: self._put(self._phi, "the original again"),
+            self.mirror_x: lambda: self._put(self._spline(self.editor.values[::-1].copy()), "mirrored along x"),
+            self.mirror_y: lambda: self._put(-self.spline, "mirrored along y"),
+            self.symmetrize: self._symmetrize,
+        }.items():
+            self.press(act, one)
         self.editor.observe(self._stroke, "strokes")
         self.editor.on_msg(self._key)
 
@@ -140,7 +230,7 @@ class EditingExplorer(Explorer):
         return function_page([first], 0, [0], self.window.value, True, edited, changes, random=True)
 
     def _marks(self) -> dict[str, tuple]:
-        return {"values": (lambda: [float(f"{value:.9g}") for value in self.editor.values], self._give_back)}
+        return {"values": (lambda: short(self.editor.values), self._give_back)}
 
     def _give_back(self, values: Sequence[float]) -> None:
         count = len(self.editor.values)
@@ -195,36 +285,33 @@ class EditingExplorer(Explorer):
         text = f"Total variation of the random network: {_interval(now)}; before: {_interval(before)}."
         under_way = not np.array_equal(state.values, self.editor.values)
         self.say(text if under_way else f"{text} {state.deed}".strip())
-        self.undo.disabled, self.redo.disabled = self._history.first, self._history.last
+        self.undo.disabled, self.redo.disabled = self._history.ends
 
     def _stroke(self, _) -> None:
         """The hand was lifted."""
         with self.safely():
             if not np.array_equal(self.editor.values, self._history.now.values):
                 self._release()
-                self._history.add(State(self.editor.values, "Changed by hand."))
+                self._history.add(Step(self.editor.values, "Changed by hand."))
                 self._describe()
 
     def _key(self, _, content: dict, __) -> None:
         with self.safely():
-            {"undo": self._undo, "redo": self._redo}[content["kind"]]()
+            self._go(-1 if content["kind"] == "undo" else 1)
 
-    def _undo(self) -> None:
+    def _go(self, count: int) -> None:
+        """Undo, or do again."""
         self._release()
-        self._set(self._history.back())
-
-    def _redo(self) -> None:
-        self._release()
-        self._set(self._history.forward())
+        self._set(self._history.go(count))
 
     def _put(self, phi: Spline, deed: str) -> None:
         """Another function in place of this one."""
         self._release()
-        state = State(profile(phi).y, f"Now: {deed}.")
+        state = Step(profile(phi).y, f"Now: {deed}.")
         self._history.add(state)
         self._set(state)
 
-    def _set(self, state: State) -> None:
+    def _set(self, state: Step) -> None:
         if np.array_equal(state.values, self.editor.values):
             self._describe()
         else:
@@ -242,8 +329,8 @@ class EditingExplorer(Explorer):
             with self.quietly():
                 self.edits.begin(slider, self.spline, self._history.now.changes)
         phi, deed, changes = self.edits.result()
-        state = State(profile(phi).y, deed, changes)
-        (self._history.add if first else self._history.replace)(state)
+        state = Step(profile(phi).y, deed, changes)
+        self._history.add(state, instead=not first)
         self._set(state)
 
     def _release(self) -> None:
@@ -265,7 +352,3 @@ class EditingExplorer(Explorer):
 
 def _interval(complexity: Complexity) -> str:
     return f"{complexity.value:.3g} (95 % interval {complexity.low:.3g} to {complexity.high:.3g})"
-
-
-def _button(text: str, tooltip: str = "") -> widgets.Button:
-    return widgets.Button(description=text, tooltip=tooltip, layout={"width": "auto"})

@@ -3,19 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, is_dataclass
+from typing import Any
 
+import numpy as np
+import pandas as pd
+import torch
+from torch import nn
+
+from lab import tasks
+from lab.catalogue.figure import Figure
+from lab.catalogue.registry import entry
+from lab.comparison import Comparison
+from lab.data import Data
 from lab.errors import ArgumentError, described, shown
+from lab.nonlinearity.spline import Spline
+from lab.nonlinearity.zoo import zoo_names
+from lab.plots.style import method_title
+from lab.probes.codes import Codes
+from lab.probes.complexity import Complexity
+from lab.probes.cost import Cost
+from lab.probes.decoding import Decoding
+from lab.probes.embedding import Embedding
+from lab.probes.landscape import Landscape
+from lab.probes.profile import Received
+from lab.probes.similarity import CodeSimilarity
+from lab.probes.slices import Slice1D, Slice2D
+from lab.run import Run, Runs
 from lab.scale import BEST, COMMON, SCALES, check_scale, training_scale
+from lab.search_results import EpisodeResult, SearchResult
+from lab.tasks import Logic, Operation, Sraven, Task, Text
+from lab.tasks.named import table_named, task_title
+from lab.tasks.table import TableTask
+from lab.training.masked import MaskedText
+from lab.widgets.compatibility import CompatibilityExplorer
+from lab.widgets.explorer import Explorer
+from lab.widgets.grokking import GrokkingExplorer
+from lab.widgets.landscape import LandscapeExplorer
+from lab.widgets.latent import EXAMPLES, FEW, LatentExplorer
+from lab.widgets.logic import LogicExplorer
+from lab.widgets.model import DataExplorer, ModelExplorer, ResultExplorer
+from lab.widgets.spline import SplineExplorer
+from lab.widgets.sraven import SravenExplorer
+from lab.widgets.text import PairsExplorer, TextExplorer
+from lab.widgets.training import TrainingExplorer
 
-if TYPE_CHECKING:
-    from lab.widgets.explorer import Explorer
-
-FUNCTIONS = ("edit", "scale")  # what explorers of functions are told besides
-MODEL = ("inputs", "targets")
-SCALED = ("scale",)
+# columns that say which function a row is of, in the order of its name
+LABELS: tuple[str, ...] = ("task", "set", "mode", "family", "line", "spectral", "method", "start", "search", "restart")
+LABELS += ("layer", "layers", "width", "degree")
+NUMBERED = ("search", "restart", "layer", "layers", "width", "degree")
+MOST = 60  # functions in a menu
 
 
 @dataclass(frozen=True)
@@ -30,258 +67,256 @@ class Asked:
     targets: Any
 
 
-@dataclass(frozen=True)
-class Kind:
-    """words: what it is, for people. explorer: the class's name. fits: whether something is of this kind. make: its
-    explorer. takes: which further arguments have a meaning for it."""
-
-    words: str
-    explorer: str
-    fits: Callable[[Any], bool]
-    make: Callable[[Asked], Explorer]
-    takes: tuple[str, ...] = ()
-
-
-def kind_of(x: Any) -> Kind | None:
-    """The kind of a thing; None where there is no explorer for it."""
-    return next((kind for kind in kinds() if kind.fits(x)), None)
-
-
-def explorer_of(x: Any, scale: str | None, edit: bool, inputs: Any, targets: Any) -> Explorer:
+def explorer_of(
+    x: Any, scale: str | None = None, edit: bool = False, inputs: Any = None, targets: Any = None
+) -> Explorer:
     """The explorer that fits. Raises ArgumentError where none does, with what would; and for what it does not take."""
-    from torch import nn
-
     of_model = isinstance(x, nn.Module) and inputs is not None  # whatever function it is, too
-    kind = next(kind for kind in kinds() if kind.takes == MODEL) if of_model else kind_of(x)
+    kind = next((kind for kind in KINDS if (kind.takes == MODEL if of_model else kind.has(x))), None)
+    called = f"the figure {x.name}" if isinstance(x, Figure) else described(x)
     if isinstance(x, nn.Module) and not isinstance(scale, (str, type(None))):
         raise ArgumentError(f"scale={shown(scale)}: give examples by name, as lab.explore(model, inputs=X, targets=y)")
     if kind is None:
-        words = "; ".join(kind.words for kind in kinds())
-        raise ArgumentError(f"there is no explorer for {_called(x)}; give {words}")
-    given: dict[str, Any] = {"scale": scale, "edit": edit or None, "inputs": inputs, "targets": targets}
-    for name, value in given.items():
+        raise ArgumentError(f"there is no explorer for {called}; give {'; '.join(kind.words for kind in KINDS)}")
+    needless = {
+        "scale": f"scale={shown(scale)}: nothing is trained for {called}; leave it out",
+        "edit": f"edit=True is for functions, and {called} is none; give a lab.Spline or a name in the zoo",
+        "inputs": f"inputs= is for a model, a torch.nn.Module, and {called} is none; leave it out",
+        "targets": f"targets= is for a model, a torch.nn.Module, and {called} is none; leave it out",
+    }
+    for name, value in {"scale": scale, "edit": edit or None, "inputs": inputs, "targets": targets}.items():
         if value is not None and name not in kind.takes:
-            raise ArgumentError(_refused(name, value, x))
+            raise ArgumentError(needless[name])
     # models to look into may be of a scale that not every figure has
-    known = SCALES if kind.explorer in ("SravenExplorer", "LogicExplorer", "LatentExplorer") else COMMON
+    known = SCALES if {SravenExplorer, LogicExplorer, LatentExplorer}.issuperset(kind.explorers) else COMMON
     wanted = check_scale(BEST if scale is None else scale, (*known, BEST))
-    return kind.make(Asked(x, training_scale(wanted), wanted, edit, inputs, targets))
+    return kind.explorer(Asked(x, training_scale(wanted), wanted, edit, inputs, targets))
 
 
-def _refused(name: str, value: Any, x: Any) -> str:
-    if name == "edit":
-        return f"edit=True is for functions, and {_called(x)} is none; give a lab.Spline or a name in the zoo"
-    if name in MODEL:
-        return f"{name}= is for a model, a torch.nn.Module, and {_called(x)} is none; leave it out"
-    return f"scale={shown(value)}: nothing is trained for {_called(x)}; leave it out"
+def python_of(
+    x: Any, scale: str | None = None, edit: bool = False, inputs: object = None, targets: object = None
+) -> str:
+    """The arguments of `lab.explore` as Python, so that copied code runs. What only the caller can name is called x, X
+    and y.
+
+    >>> python_of("memorize", "smoke")
+    "'memorize', scale='smoke'"
+    """
+    named = "x"
+    if isinstance(x, str):
+        named = repr(x)
+    elif isinstance(x, Figure):
+        named = f"lab.figure({x.name!r}, scale={x.scale!r})"
+    elif isinstance(x, Spline) and x.values.ndim == 1:
+        numbers = ", ".join(f"{value:.9g}" for value in x.values.tolist())
+        named = f"lab.Spline([{numbers}], low={x.low!r}, high={x.high!r})"
+    elif is_dataclass(x) and type(x).__module__.startswith("lab.tasks") and not isinstance(x, Task):
+        named = f"lab.tasks.{x!r}"
+    more = {f"scale={scale!r}": scale, "edit=True": edit or None, "inputs=X": inputs, "targets=y": targets}
+    return ", ".join([named, *(words for words, value in more.items() if value is not None)])
 
 
-def _called(x: Any) -> str:
-    from lab.catalogue.figure import Figure
+def functions(figure: Figure) -> tuple[dict[str, Spline], dict[str, Received]]:
+    """The functions of a figure by name, and the inputs of those whose inputs are known. Of several restarts that
+    found one, those that were chosen.
 
-    return f"the figure {x.name}" if isinstance(x, Figure) else described(x)
+    >>> from lab.catalogue.build import figure
+    >>> splines, inputs = functions(figure("transformers/fig6", scale="smoke", progress=False))
+    >>> splines["Mano"], inputs["Mano"].share.shape
+    (Spline((361,) knots on [-20, 20]), (361,))
+    """
+    table = _points(figure)
+    assert table is not None  # a figure of functions
+    if "chosen" in table and table["chosen"].any():
+        table = table[table["chosen"].astype(bool)]
+    labels = [name for name in LABELS if name in table and table[name].nunique() > 1]
+    splines, inputs = {}, {}
+    groups = table.groupby(labels, sort=False, dropna=False) if labels else [((), table)]
+    for values, rows in list(groups)[:MOST]:
+        rows = rows.drop_duplicates("x").sort_values("x")
+        x, y = rows["x"].to_numpy(float), rows["value"].to_numpy(float)
+        if len(x) < 2 or not np.isfinite(y).all() or not np.allclose(np.diff(x), np.diff(x)[0], rtol=1e-2):
+            continue
+        name = ", ".join(_word(*pair) for pair in zip(labels, values, strict=True)) or "the function"
+        splines[name] = Spline(torch.tensor(y, dtype=torch.float32), float(x[0]), float(x[-1]))
+        share = rows["density"].to_numpy(float) if "density" in rows else np.zeros(1)
+        if share.sum() > 0:  # a diverged model receives nothing that could be counted
+            inputs[name] = Received(x, share / share.sum(), f"{name} model of {figure.name}, scale {figure.scale}")
+    return splines, inputs
 
 
-@cache
-def kinds() -> tuple[Kind, ...]:
-    """All kinds, in the order in which they are tried."""
-    # plotly and ipywidgets take a second to import: only who explores waits for them
-    from torch import nn
+def _points(figure: Figure) -> pd.DataFrame | None:
+    """The table that has functions, point by point; None where none has."""
+    for table in (figure.table, figure.extras.get("functions")):
+        if table is not None and {"x", "value"} <= set(table) and "y" not in table:
+            return table
+    return None
 
-    from lab import tasks
-    from lab.catalogue.figure import Figure
-    from lab.comparison import Comparison
-    from lab.data import Data
-    from lab.nonlinearity.spline import Spline
-    from lab.nonlinearity.zoo import zoo_names
-    from lab.probes.codes import Codes
-    from lab.probes.complexity import Complexity
-    from lab.probes.cost import Cost
-    from lab.probes.decoding import Decoding
-    from lab.probes.embedding import Embedding
-    from lab.probes.landscape import Landscape
-    from lab.probes.similarity import CodeSimilarity
-    from lab.probes.slices import Slice1D, Slice2D
-    from lab.run import Run, Runs
-    from lab.search_results import EpisodeResult, SearchResult
-    from lab.tasks import Logic, Operation, Sraven, Task, Text
-    from lab.tasks.table import TableTask
-    from lab.training.masked import MaskedText
-    from lab.widgets import figures
-    from lab.widgets.compatibility import CompatibilityExplorer
-    from lab.widgets.data import DataExplorer
-    from lab.widgets.grokking import GrokkingExplorer
-    from lab.widgets.landscape import LandscapeExplorer
-    from lab.widgets.latent import EXAMPLES, FEW, LatentExplorer
-    from lab.widgets.logic import LogicExplorer
-    from lab.widgets.minimal_pairs import PairsExplorer
-    from lab.widgets.model import ModelExplorer, ResultExplorer
-    from lab.widgets.spline import SplineExplorer
-    from lab.widgets.sraven import SravenExplorer
-    from lab.widgets.text import TextExplorer
-    from lab.widgets.training import TrainingExplorer
 
-    def several(x: Any, kind: Any = object, every: bool = True) -> bool:
-        """Whether x is runs, also by name in a dictionary, on such tasks: all of them, or the first."""
-        runs = [*x.values()] if isinstance(x, dict) else [x]
-        each = [run for some in runs for run in (some if isinstance(some, Runs) else [some])]
-        matches = [isinstance(run, Run) and isinstance(run.spec.task, kind) for run in each]
-        return bool(matches) and (all(matches) if every else matches[0])
+def _word(label: str, value: Any) -> str:
+    if label in NUMBERED:
+        return f"{label} {value}"
+    return task_title(value) if label == "task" else method_title(str(value)) if label == "method" else str(value)
 
-    def named(x: Any) -> Any:
-        """The table that a word names."""
-        return _table(x) if isinstance(x, str) and x not in tasks.NAMES else x
 
-    def spline(asked: Asked) -> Explorer:
-        phi = asked.x.spline if isinstance(asked.x, (SearchResult, EpisodeResult)) else asked.x
-        return SplineExplorer(phi, edit=asked.edit, scale=asked.scale)
+def _task(figure: Figure) -> Any:
+    """What the explorer of a figure's task is of: an algorithmic task's name, SRAVEN, fuzzy logic or an operation; None
+    where its first task is none of these."""
+    name = next(iter(entry(figure.name).tasks), "")
+    if name in ("sraven", "logic"):
+        return Sraven() if name == "sraven" else Logic()
+    table = table_named(name) if " mod " in name else None
+    return name if name in tasks.NAMES else table if isinstance(table, Operation) else None
 
-    def drawn(asked: Asked) -> Explorer:
-        return SplineExplorer(*figures.functions(asked.x), edit=asked.edit, scale=asked.scale)
 
-    def codes(asked: Asked) -> Explorer:
-        run = asked.x[0] if isinstance(asked.x, Runs) else asked.x
-        return LatentExplorer(run, FEW if asked.scale == "smoke" else EXAMPLES)
+def _named(x: Any) -> Any:
+    """The table that a word names; any other thing as it is."""
+    if not isinstance(x, str) or x in tasks.NAMES:
+        return x
+    try:
+        return table_named(x) or x
+    except ArgumentError:  # it looks like an operation and is none
+        return x
 
-    def runs_of(asked: Asked) -> Explorer:
-        return TrainingExplorer(Runs([asked.x]) if isinstance(asked.x, Run) else asked.x, asked.scale)
 
-    def of_task(asked: Asked) -> Explorer:
-        return explorer_of(figures.task(asked.x), asked.wanted, False, None, None)
-
-    def model(asked: Asked) -> Explorer:
-        if asked.inputs is None:
-            raise ArgumentError(
-                f"a {type(asked.x).__name__} alone shows nothing; give inputs, as lab.explore(model, inputs=X, "
-                "targets=y)"
-            )
-        return ModelExplorer(asked.x, asked.inputs, asked.targets)
-
-    functions = (Spline, SearchResult, EpisodeResult)
-    results = (Comparison, Slice1D, Slice2D, Complexity, Codes, Embedding, Decoding, CodeSimilarity, Cost)
-    return (
-        Kind(
-            "a function: a lab.Spline, what lab.search returned, or a name in the zoo (lab.zoo() lists them)",
-            "SplineExplorer",
-            lambda x: isinstance(x, functions) or isinstance(x, str) and x in zoo_names(),
-            spline,
-            FUNCTIONS,
-        ),
-        Kind(
-            "a figure of functions, such as transformers/fig6 or simplicity/fig3",
-            "SplineExplorer",
-            lambda x: isinstance(x, Figure) and figures.has_functions(x),
-            drawn,
-            FUNCTIONS,
-        ),
-        Kind(
-            "a figure of tasks by architectures, such as transformers/fig5 or fig11",
-            "CompatibilityExplorer",
-            lambda x: isinstance(x, Figure) and {"architecture", "part"} <= set(x.table),
-            lambda asked: CompatibilityExplorer(asked.x),
-        ),
-        Kind(
-            "a figure of SRAVEN, fuzzy logic, an operation or an algorithmic task (that task's explorer)",
-            "SravenExplorer, LogicExplorer, GrokkingExplorer or TrainingExplorer",
-            lambda x: isinstance(x, Figure) and figures.task(x) is not None,
-            of_task,
-            SCALED,
-        ),
-        Kind(
-            "runs on a text, also by name in a dictionary",
-            "TextExplorer",
-            partial(several, kind=Text),
-            lambda asked: TextExplorer(_flat(asked.x)),
-        ),
-        Kind(
-            "runs on a masked text, also by name in a dictionary",
-            "PairsExplorer",
-            partial(several, kind=(Text, MaskedText)),
-            lambda asked: PairsExplorer(_flat(asked.x)),
-        ),
-        Kind(
-            "runs on SRAVEN or fuzzy logic, such as lab.trained returns (of several the first)",
-            "LatentExplorer",
-            lambda x: isinstance(x, (Run, Runs)) and several(x, (Logic, Sraven), every=False),
-            codes,
-            SCALED,
-        ),
-        Kind(
-            "runs by name in a dictionary, as {'GELU': lab.train('copy'), …}",
-            "ResultExplorer",
-            lambda x: isinstance(x, dict) and several(x),
-            lambda asked: ResultExplorer(asked.x),
-        ),
-        Kind(
-            "a lab.tasks.Sraven",
-            "SravenExplorer",
-            lambda x: isinstance(x, Sraven),
-            lambda asked: SravenExplorer(asked.x, asked.wanted),
-            SCALED,
-        ),
-        Kind(
-            "a lab.tasks.Logic",
-            "LogicExplorer",
-            lambda x: isinstance(x, Logic),
-            lambda asked: LogicExplorer(asked.x, asked.wanted),
-            SCALED,
-        ),
-        Kind(
-            "a lab.tasks.Operation, or its name, such as 'ab mod 27'",
-            "GrokkingExplorer",
-            lambda x: isinstance(named(x), Operation),
-            lambda asked: GrokkingExplorer(named(asked.x), asked.scale),
-            SCALED,
-        ),
-        Kind(
-            f"an algorithmic task ({', '.join(tasks.NAMES)}), a lab.Task, a table of lab.tasks or its name",
-            "TrainingExplorer",
-            lambda x: isinstance(x, str) and x in tasks.NAMES or isinstance(named(x), (TableTask, Task)),
-            lambda asked: TrainingExplorer(named(asked.x), asked.scale),
-            SCALED,
-        ),
-        Kind(
-            "what lab.train returned",
-            "TrainingExplorer",
-            lambda x: isinstance(x, (Run, Runs)),
-            runs_of,
-            SCALED,
-        ),
-        Kind("a lab.Data", "DataExplorer", lambda x: isinstance(x, Data), lambda asked: DataExplorer(asked.x)),
-        Kind(
-            "what probes.landscape returned",
-            "LandscapeExplorer",
-            lambda x: isinstance(x, Landscape),
-            lambda asked: LandscapeExplorer(asked.x),
-        ),
-        Kind(
-            "what lab.compare or another probe returned",
-            "ResultExplorer",
-            lambda x: isinstance(x, results),
-            lambda asked: ResultExplorer(asked.x),
-        ),
-        Kind(
-            "a torch.nn.Module with inputs=X (and targets=y), or with inputs=a lab.Data",
-            "ModelExplorer",
-            lambda x: isinstance(x, nn.Module),
-            model,
-            MODEL,
-        ),
-    )
+def _runs(x: Any, kind: Any = object, every: bool = True) -> bool:
+    """Whether x is runs, also by name in a dictionary, on such tasks: all of them, or the first."""
+    several = [*x.values()] if isinstance(x, dict) else [x]
+    each = [run for some in several for run in (some if isinstance(some, Runs) else [some])]
+    matches = [isinstance(run, Run) and isinstance(run.spec.task, kind) for run in each]
+    return bool(matches) and (all(matches) if every else matches[0])
 
 
 def _flat(x: Any) -> Any:
     """Runs of a dictionary: of several on one name the first."""
-    from lab.run import Runs
-
     return {name: run[0] if isinstance(run, Runs) else run for name, run in x.items()} if isinstance(x, dict) else x
 
 
-def _table(name: str) -> object:
-    """The table of this name; the name itself where there is none."""
-    from lab.tasks.named import table_named
+def _spline(asked: Asked) -> Explorer:
+    phi = asked.x.spline if isinstance(asked.x, (SearchResult, EpisodeResult)) else asked.x
+    return SplineExplorer(phi, edit=asked.edit, scale=asked.scale)
 
-    try:
-        return table_named(name) or name
-    except ArgumentError:  # it looks like an operation and is none
-        return name
+
+def _codes(asked: Asked) -> Explorer:
+    run = asked.x[0] if isinstance(asked.x, Runs) else asked.x
+    return LatentExplorer(run, FEW if asked.scale == "smoke" else EXAMPLES)
+
+
+def _model(asked: Asked) -> Explorer:
+    if asked.inputs is None:
+        name = type(asked.x).__name__
+        raise ArgumentError(f"a {name} alone shows nothing; give inputs, as lab.explore(model, inputs=X, targets=y)")
+    return ModelExplorer(asked.x, asked.inputs, asked.targets)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """words: what it is, for people. explorers: of it. fits: its types, or whether something is of this kind. takes:
+    which further arguments have a meaning for it. make: its explorer; default: of the thing alone, or with the scale as
+    it was asked for where it takes one."""
+
+    words: str
+    explorers: tuple[Callable[..., Explorer], ...]
+    fits: type | tuple[type, ...] | Callable[[Any], bool]
+    takes: tuple[str, ...] = ()
+    make: Callable[[Asked], Explorer] | None = None
+
+    def has(self, x: Any) -> bool:
+        """Whether something is of this kind."""
+        return isinstance(x, self.fits) if isinstance(self.fits, (type, tuple)) else self.fits(x)
+
+    def explorer(self, asked: Asked) -> Explorer:
+        """The explorer of what was given."""
+        if self.make is not None:
+            return self.make(asked)
+        return self.explorers[0](asked.x, *([asked.wanted] if self.takes else []))
+
+
+FUNCTIONS, MODEL, SCALED = ("edit", "scale"), ("inputs", "targets"), ("scale",)
+RESULTS = (Comparison, Slice1D, Slice2D, Complexity, Codes, Embedding, Decoding, CodeSimilarity, Cost)
+TASKS = (SravenExplorer, LogicExplorer, GrokkingExplorer, TrainingExplorer)
+KINDS = (
+    Kind(
+        "a function: a lab.Spline, what lab.search returned, or a name in the zoo (lab.zoo() lists them)",
+        (SplineExplorer,),
+        lambda x: isinstance(x, (Spline, SearchResult, EpisodeResult)) or isinstance(x, str) and x in zoo_names(),
+        FUNCTIONS,
+        _spline,
+    ),
+    Kind(
+        "a figure of functions, such as transformers/fig6 or simplicity/fig3",
+        (SplineExplorer,),
+        lambda x: isinstance(x, Figure) and _points(x) is not None,
+        FUNCTIONS,
+        lambda asked: SplineExplorer(*functions(asked.x), edit=asked.edit, scale=asked.scale),
+    ),
+    Kind(
+        "a figure of tasks by architectures, such as transformers/fig5 or fig11",
+        (CompatibilityExplorer,),
+        lambda x: isinstance(x, Figure) and {"architecture", "part"} <= set(x.table),
+    ),
+    Kind(
+        "a figure of SRAVEN, fuzzy logic, an operation or an algorithmic task (that task's explorer)",
+        TASKS,
+        lambda x: isinstance(x, Figure) and _task(x) is not None,
+        SCALED,
+        lambda asked: explorer_of(_task(asked.x), asked.wanted),
+    ),
+    Kind(
+        "runs on a text, also by name in a dictionary",
+        (TextExplorer,),
+        lambda x: _runs(x, Text),
+        make=lambda asked: TextExplorer(_flat(asked.x)),
+    ),
+    Kind(
+        "runs on a masked text, also by name in a dictionary",
+        (PairsExplorer,),
+        lambda x: _runs(x, (Text, MaskedText)),
+        make=lambda asked: PairsExplorer(_flat(asked.x)),
+    ),
+    Kind(
+        "runs on SRAVEN or fuzzy logic, such as lab.trained returns (of several the first)",
+        (LatentExplorer,),
+        lambda x: isinstance(x, (Run, Runs)) and _runs(x, (Logic, Sraven), every=False),
+        SCALED,
+        _codes,
+    ),
+    Kind(
+        "runs by name in a dictionary, as {'GELU': lab.train('copy'), …}",
+        (ResultExplorer,),
+        lambda x: isinstance(x, dict) and _runs(x),
+    ),
+    Kind("a lab.tasks.Sraven", (SravenExplorer,), Sraven, SCALED),
+    Kind("a lab.tasks.Logic", (LogicExplorer,), Logic, SCALED),
+    Kind(
+        "a lab.tasks.Operation, or its name, such as 'ab mod 27'",
+        (GrokkingExplorer,),
+        lambda x: isinstance(_named(x), Operation),
+        SCALED,
+        lambda asked: GrokkingExplorer(_named(asked.x), asked.scale),
+    ),
+    Kind(
+        f"an algorithmic task ({', '.join(tasks.NAMES)}), a lab.Task, a table of lab.tasks or its name",
+        (TrainingExplorer,),
+        lambda x: isinstance(x, str) and x in tasks.NAMES or isinstance(_named(x), (TableTask, Task)),
+        SCALED,
+        lambda asked: TrainingExplorer(_named(asked.x), asked.scale),
+    ),
+    Kind(
+        "what lab.train returned",
+        (TrainingExplorer,),
+        (Run, Runs),
+        SCALED,
+        lambda asked: TrainingExplorer(Runs([asked.x]) if isinstance(asked.x, Run) else asked.x, asked.scale),
+    ),
+    Kind("a lab.Data", (DataExplorer,), Data),
+    Kind("what probes.landscape returned", (LandscapeExplorer,), Landscape),
+    Kind("what lab.compare or another probe returned", (ResultExplorer,), RESULTS),
+    Kind(
+        "a torch.nn.Module with inputs=X (and targets=y), or with inputs=a lab.Data",
+        (ModelExplorer,),
+        nn.Module,
+        MODEL,
+        _model,
+    ),
+)

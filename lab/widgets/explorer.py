@@ -9,41 +9,102 @@ from __future__ import annotations
 import html
 import re
 import threading
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from pprint import pformat
 from typing import Any
 
+import anywidget
 import ipywidgets as widgets
+import pandas as pd
 import plotly.graph_objects as go
 import torch
 from IPython.core.getipython import get_ipython
+from IPython.display import display
+from traitlets import Unicode
 
 from lab import temporary
 from lab.errors import ArgumentError, LabError, absolute_path, listed, shown
-from lab.widgets.error_area import ErrorArea, place_all
+from lab.plots.page import CELL
+from lab.widgets import pages
 from lab.widgets.state import controls_of, put, read
-from lab.widgets.still import Still
-from lab.widgets.tools import Tools
 
 ROW = {"flex_flow": "row wrap", "align_items": "center", "grid_gap": "2px 14px"}
 LABEL = {"description_width": "initial"}  # labels as long as they are: ipywidgets would cut them at 80 px
+WIDE = {"width": "100%"}
 ROUNDS = 4  # of setting controls that depend on each other
 CODE = "import lab\n\nlab.explore({source}, state={state})\n"
 
 
-@dataclass(frozen=True)
-class Frames:
-    """What a saved page shows: for each option of a menu its parts, figures and HTML. One option needs no menu.
+def menu(name: str, options: Any, value: Any = None, **layout: str) -> widgets.Dropdown:
+    """A menu with its whole name; value: what is chosen, by default the first option."""
+    made = widgets.Dropdown(description=name, options=options, style=LABEL, layout=layout)
+    if value is not None:
+        made.value = value
+    return made
 
-    menu: its name. shown: the option that the page begins with; default: the first.
+
+def button(name: str, tooltip: str = "", **settings: Any) -> widgets.Button:
+    """A button as wide as its name."""
+    return widgets.Button(description=name, tooltip=tooltip, layout={"width": "auto"}, **settings)
+
+
+def toggle(name: str, tooltip: str = "", **settings: Any) -> widgets.ToggleButton:
+    """A button that stays pressed, as wide as its name."""
+    return widgets.ToggleButton(description=name, tooltip=tooltip, layout={"width": "auto"}, **settings)
+
+
+def check(name: str, value: bool = True) -> widgets.Checkbox:
+    """A box to tick, as wide as its name."""
+    return widgets.Checkbox(value, description=name, indent=False, layout={"width": "auto"})
+
+
+def side_by_side(*columns: widgets.Widget | Sequence[widgets.Widget], least: int = 400) -> widgets.HBox:
+    """Next to each other where the page is wide enough, each `least` px or more, else one below the other."""
+    layout = {"flex": f"1 1 {least}px", "min_width": "0", "overflow": "hidden"}
+    parts = [[column] if isinstance(column, widgets.Widget) else column for column in columns]
+    return widgets.HBox([widgets.VBox(part, layout=layout) for part in parts], layout={"flex_flow": "row wrap"})
+
+
+class ErrorArea(widgets.HTML):
+    """Empty, or the message of the last error, below the row of the control that was used."""
+
+    def __init__(self):
+        super().__init__()
+        self.add_class("lab-error")
+
+    def show(self, error: Exception) -> None:
+        """The message of an error of the lab's own, the traceback of any other."""
+        trace = "" if isinstance(error, LabError) else "".join(traceback.format_exception(error))
+        kind = type(error).__name__
+        self.value = pages.filled("error.html", text=str(error) or kind, kind=kind, trace=trace)
+
+    def place(self, parts: Sequence[widgets.Widget], control: widgets.Widget | None) -> None:
+        """Below the one of these parts that holds a control, where the eyes are; below all where none does.
+
+        The parts have the even places on the page (`Explorer.arrange`), so that an odd one is free below each.
+        """
+        holding = [number for number, part in enumerate(parts) if part is not self and _holds(part, control)]
+        self.layout.order = str(2 * (holding[-1] if holding else len(parts) - 1) + 1)
+
+
+def _holds(part: widgets.Widget, control: widgets.Widget | None) -> bool:
+    return part is control or any(_holds(child, control) for child in getattr(part, "children", ()))
+
+
+class Tools(anywidget.AnyWidget):
+    """The last line of an explorer: buttons to take away what is shown. `page/tools.js` is its side in the page.
+
+    It also looks after the figures. Plotly's widget is drawn before it is on the page, 700 px wide, and looks again
+    only when the window is resized: it would not notice that it was shown, nor that a side bar opened.
     """
 
-    menu: str
-    parts: Mapping[str, Sequence[go.Figure | str]]
-    shown: str = ""
+    _esm = pages.widget("tools.js")
+    _css = CELL + (pages.FOLDER / "notebook.css").read_text(encoding="utf-8")  # it may be dark, and its cells narrow
+
+    name = Unicode("explorer").tag(sync=True)
 
 
 class Explorer(widgets.VBox):
@@ -61,7 +122,7 @@ class Explorer(widgets.VBox):
         self.error = ErrorArea()
         self._depth = 0
         self._quiet: int | None = None  # the thread that sets controls
-        self._still: Still | None = None  # what shows the view where there is no kernel
+        self._still: tuple[Any, Any] | None = None  # words and picture that a notebook shows without a kernel
         self.tools = Tools(name=type(self).__name__)
         self.tools.on_msg(self._asked)
         super().__init__(layout={"width": "100%", "overflow": "hidden"})
@@ -69,9 +130,9 @@ class Explorer(widgets.VBox):
 
     def arrange(self, *parts: widgets.Widget | list[widgets.Widget]) -> None:
         """Show these parts below each other; a list is a row of controls that wraps where the page is narrow."""
-        rows = [_row(part) for part in parts]
-        self.children = [*rows, self.status, self.error, self.tools]
-        place_all(self.children)
+        self.children = [*map(_row, parts), self.status, self.error, self.tools]
+        for number, part in enumerate(self.children):
+            part.layout.order = str(2 * number)
 
     def watch(self, redraw: Callable[[], None], *controls: widgets.Widget) -> None:
         """Call `redraw` when one of the controls has a new value.
@@ -194,32 +255,43 @@ class Explorer(widgets.VBox):
 
     def numbers(self) -> str:
         """What is drawn, as CSV."""
-        from lab.widgets.saved import numbers_of, written
-
         table = self._table()
-        return numbers_of(self) if table is None else written(table)
+        drawn = pages.numbers(self._parts()) if table is None else pd.DataFrame(dict(table))
+        return drawn.to_csv(index=False)
 
     def _table(self) -> Mapping[str, Sequence] | None:
         """The numbers that are shown, by column, where the page draws them itself; None: they are those of figures."""
         return None
 
+    def _parts(self) -> list[go.Figure | str]:
+        """The figures and the words, as they stand."""
+        parts = [part for part in pages.visible(self) if isinstance(part, (go.FigureWidget, widgets.HTML))]
+        return [part.value if isinstance(part, widgets.HTML) else part for part in parts]
+
     def _asked(self, _, content: dict, __) -> None:
-        """The page wants something, or has a picture of what is shown."""
+        """The page wants something, or has a picture of what is shown: a PNG as base64, for `width` px of the page."""
         kind = str(content.get("kind"))
-        if kind == "picture":
-            if self._still is not None:
-                words = (self.heading, self.settings(), self.status.value)
-                self._still.update(*words, content["data"], round(content["width"]))
-            return
-        with self.safely(self.tools):
-            self.tools.send(
-                {"kind": kind, "text": {"code": self.code, "page": self.page, "numbers": self.numbers}[kind]()}
-            )
+        if kind != "picture":
+            with self.safely(self.tools):
+                made = {"code": self.code, "page": self.page, "numbers": self.numbers}[kind]
+                self.tools.send({"kind": kind, "text": made()})
+        elif self._still is not None:
+            words, picture = self._still
+            words.update(self._kept_words(), raw=True)
+            data = {"image/png": content["data"], "text/plain": self.heading}
+            picture.update(data, metadata={"image/png": {"width": round(content["width"])}}, raw=True)
+
+    def _kept_words(self) -> dict[str, str]:
+        """What a notebook without a kernel says of it."""
+        parts = {"heading": self.heading, "settings": self.settings(), "status": self.status.value}
+        return {"text/html": pages.filled("still.html", **parts), "text/plain": self.heading}
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """Where it is shown in a notebook, outputs for its words and its picture go before it."""
         if hasattr(get_ipython(), "kernel"):
-            self._still = Still(self.heading, self.settings(), self.status.value)
+            empty = {"text/html": "", "text/plain": ""}
+            words, picture = (display(data, raw=True, display_id=True) for data in (self._kept_words(), empty))
+            self._still = words, picture
         bundle = super()._repr_mimebundle_(**kwargs)
         said = f"{self.heading}: JupyterLab shows it, and .save(path) writes it as a page"
         return bundle | {"text/html": "", "text/plain": said} if isinstance(bundle, dict) else bundle
@@ -234,21 +306,15 @@ class Explorer(widgets.VBox):
         """What the picture says about itself, each with its name: what controls are set to, where they act at once.
 
         Explorers whose controls say what is drawn next (by Train) say here of what is drawn."""
-        from lab.widgets.saved import settings_of
+        return [setting for part in pages.visible(self) if (setting := pages.setting(part))]
 
-        return settings_of(self)
-
-    def frames(self) -> Frames:
+    def frames(self) -> pages.Frames:
         """What a saved page shows: what is seen now, or more of what needs no kernel."""
-        from lab.widgets.saved import parts_of
-
-        return Frames("", {"": parts_of(self)})
+        return pages.Frames("", {"": self._parts()})
 
     def page(self) -> str:
         """What is shown, as an HTML page."""
-        from lab.widgets.saved import page_of
-
-        return page_of(self, self.heading)
+        return pages.figures_page(self.heading, self.frames(), self.code(), self.settings())
 
     def save(self, path: str | Path) -> Path:
         """Write what is shown as one HTML file that anyone can open, without the lab, a server or a network.
@@ -275,4 +341,4 @@ def _row(part: widgets.Widget | list[widgets.Widget]) -> widgets.Widget:
     if isinstance(part, list):
         return widgets.HBox(part, layout=ROW)
     # a figure's `layout` is Plotly's own, and says nothing of its place on the page
-    return widgets.VBox([part], layout={"width": "100%"}) if isinstance(part, go.FigureWidget) else part
+    return widgets.VBox([part], layout=WIDE) if isinstance(part, go.FigureWidget) else part

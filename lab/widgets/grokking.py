@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import ipywidgets as widgets
 import numpy as np
@@ -24,11 +25,9 @@ from lab.spec import Part, RunSpec, replace
 from lab.tasks import Operation
 from lab.tasks.operation import ALL
 from lab.training.fleet import Fleet
-from lab.training.live import Live
-from lab.widgets.drawn import Drawn, heading_of
-from lab.widgets.explorer import LABEL, Explorer
-from lab.widgets.live_figure import live
-from lab.widgets.training import clock, invite, learning_frame, reach
+from lab.widgets.explorer import LABEL, check, menu
+from lab.widgets.pages import live
+from lab.widgets.training import LiveExplorer, clock
 
 PLAIN = {RELU: "relu", "TanH": "tanh", "GELU": "gelu"}
 GIVEN = "your function"
@@ -37,7 +36,7 @@ POINTS = 100  # evaluations in a training, at least: its curve should be seen to
 DRAW, ASK = 0.5, 1.0  # seconds between two drawings of curves, of answers: a busy page must not fall behind
 
 
-class GrokkingExplorer(Explorer):
+class GrokkingExplorer(LiveExplorer):
     """Choose an operation, how much of its table to train on, a width and a non-linearity, and press Train: training
     and test accuracy grow until the network generalizes; below, the operation, and which cells are answered right.
 
@@ -51,70 +50,38 @@ class GrokkingExplorer(Explorer):
     colours = tuple(ink for ink in SEQUENCE if ink != ORANGE)  # of trainings, in their order
 
     def __init__(self, task: Operation = ADDITION, scale: str = "laptop", phi: Spline | None = None):
-        super().__init__()
+        super().__init__("accuracy (%)")
         if not isinstance(task, Operation):
             raise ArgumentError(
                 f"{task!r} is no operation; give a lab.tasks.Operation, as Operation('a+b', modulus=27)"
             )
         self._scale = check_scale(scale)
-        self._trained: list[Drawn] = []  # what the curves show
-        self._live: Live | None = None
         self._functions = _functions() | ({GIVEN: as_part(phi)} if phi is not None else {})
         plain = replace(task, fraction=ADDITION.fraction, held_out=ADDITION.held_out)
         known = ALL if plain in ALL else (plain, *ALL)
         start = grokking(self._scale, task)
+        widths, steps = sorted({*WIDTHS, start.model.width}), start.recipe.steps
 
-        named = [(operation_title(one.name), one) for one in known]
-        self.operation = widgets.Dropdown(description="operation", options=named, value=plain, style=LABEL)
-        self.phi = widgets.Dropdown(description="non-linearity", options=list(self._functions), style=LABEL)
-        self.phi.value = GIVEN if phi is not None else RELU
-        self.fraction = widgets.FloatSlider(
-            description="train on (%)",
-            value=100 * task.fraction,
-            min=20,
-            max=95,
-            step=5,
-            style=LABEL,
-            readout_format=".0f",
-        )
-        self.width = widgets.SelectionSlider(
-            description="width", options=sorted({*WIDTHS, start.model.width}), value=start.model.width, style=LABEL
-        )
-        self.steps = widgets.IntSlider(
-            description="steps", value=start.recipe.steps, min=1, max=4 * start.recipe.steps, style=LABEL
-        )
+        self.operation = self._about = menu("operation", [(operation_title(one.name), one) for one in known], plain)
+        self.phi = menu("non-linearity", list(self._functions), GIVEN if phi is not None else RELU)
+        share: dict[str, Any] = {"min": 20, "max": 95, "step": 5, "readout_format": ".0f", "style": LABEL}
+        self.fraction = widgets.FloatSlider(description="train on (%)", value=100 * task.fraction, **share)
+        self.width = widgets.SelectionSlider(description="width", options=widths, value=start.model.width, style=LABEL)
+        self.steps = widgets.IntSlider(description="steps", value=steps, min=1, max=4 * steps, style=LABEL)
         self.seed = widgets.IntSlider(description="seed", max=9, style=LABEL)
-        self.until = widgets.Checkbox(
-            True, description=f"stop at {100 * LEVEL:.0f} % of the test split", indent=False, layout={"width": "auto"}
-        )
-        self.train = widgets.Button(description="Train", button_style="primary")
-        self.stop = widgets.Button(description="Stop", disabled=True)
-        self.clear = widgets.Button(description="Clear", tooltip="remove all curves")
-        self.progress = widgets.FloatProgress(max=1.0, layout={"width": "200px"})
-        self.curves = live(learning_frame("accuracy (%)"), height=330)
+        self.until = check(f"stop at {100 * LEVEL:.0f} % of the test split")
+        self.figure = live(self.figure, 330)
         self.table = operation_table.frame()
         operation_table.fill_table(self.table, self.task)
-        self.table = live(self.table, height=self.table.layout.height)
+        self.table = live(self.table)
         self.arrange(
             [self.operation, self.phi],
             [self.fraction, self.width, self.steps, self.seed],
             [self.train, self.stop, self.clear, self.progress, self.until],
-            self.curves,
+            self.figure,
             self.table,
         )
         self.watch(self._another, self.operation, self.fraction)
-        self.press(self._train, self.train)
-        self.press(self._stop, self.stop)
-        self.press(self._clear, self.clear)
-
-    @property
-    def heading(self) -> str:
-        """What was trained; before that, what could be."""
-        return heading_of(self._trained) or f"Training on {self.operation.label}"
-
-    def settings(self) -> list[tuple[str, str]]:
-        """How the networks whose curves are drawn were trained: the controls say what would be trained next."""
-        return [one.setting for one in self._trained]
 
     @property
     def task(self) -> Operation:
@@ -136,84 +103,50 @@ class GrokkingExplorer(Explorer):
         part = self._functions[name]
         return as_part(zoo(name)) if part is None else part
 
-    def wait(self, timeout: float | None = None) -> bool:
-        """Wait until the training that is under way has ended; whether it has."""
-        return self._live is None or self._live.join(timeout)
-
     def _another(self) -> None:
         """Another operation or split: its table, and no answers, unless a network is being asked."""
         if not self.train.disabled:
             with self.table.batch_update():
                 operation_table.fill_table(self.table, self.task)
 
-    def _train(self) -> None:
-        if self.train.disabled:  # the page sends each of several quick clicks
-            return
-        spec = self.run_spec
+    def _begin(self) -> list[list[RunSpec]]:
+        """Two new lines: accuracy on the test split, and in training."""
+        spec, ink = self.run_spec, self._colour
         self._name = f"{operation_title(spec.task.name)}, {self.phi.value}, width {spec.model.width}"
         self._name += f", {self.fraction.value:.0f} %"
-        self._shown, self._inputs, self._last_asked = spec.task, operation_table.every_pair(spec.task)[None], 0.0
-        self._drawn, self._halted = 0.0, False
-        self._ends = LEVEL if self.until.value else np.inf
+        self._shown, self._inputs = spec.task, operation_table.every_pair(spec.task)[None]
+        self._last_drawn = self._last_asked = 0.0
+        self._halted, self._ends = False, LEVEL if self.until.value else np.inf
         with self.table.batch_update():
             operation_table.fill_table(self.table, spec.task)
-        self._lines = self._begin(spec)
-        reach(self.curves, spec.recipe.steps)
-        self.train.disabled, self.clear.disabled, self.stop.disabled = True, True, False
-        self._clock = time.monotonic()
-        self._live = Live([[spec]], self._report, self._end)
-        self._live.start()
+        looks = ((f"{self._name}: test", ink, "solid", True), ("training pairs", ORANGE, "dash", not self._drawn))
+        traces = []
+        for name, colour, dash, listed in looks:
+            line = {"color": colour, "dash": dash, "width": 2}
+            traces.append(go.Scatter(x=[], y=[], mode="lines", name=name, legendgroup=name, line=line))
+            hover = f"{name}, step %{{x}}: %{{y:.1f}} %<extra></extra>"
+            traces[-1].update(showlegend=listed, hovertemplate=hover)
+        self._lines = self._add(self._name, ink, [spec], traces)
+        return [[spec]]
 
     def _stop(self) -> None:
         self._halted = True
-        if self._live is not None:
-            self._live.stop()
-
-    def _clear(self) -> None:
-        if self.train.disabled:  # its lines are still drawn
-            return
-        self.curves.data, self._trained, self.progress.value = (), [], 0.0
-        self.curves.layout.xaxis.range = None
-        invite(self.curves)
-        self.say("")
-
-    def _begin(self, spec: RunSpec) -> tuple[go.Scatter, ...]:
-        """Two new lines: accuracy on the test split, and in training."""
-        ink, first = self.colours[len(self._trained) % len(self.colours)], not self._trained
-        looks = ((f"{self._name}: test", ink, "solid", True), ("training pairs", ORANGE, "dash", first))
-        traces = [
-            go.Scatter(
-                x=[],
-                y=[],
-                mode="lines",
-                name=name,
-                legendgroup=name,
-                showlegend=listed,
-                line={"color": colour, "dash": line, "width": 2},
-                hovertemplate=f"{name}, step %{{x}}: %{{y:.1f}} %<extra></extra>",
-            )
-            for name, colour, line, listed in looks
-        ]
-        self.curves.layout.annotations = ()
-        self.curves.add_traces(traces)
-        self._trained.append(Drawn(self._name, ink, [spec]))
-        return self.curves.data[-2:]
+        super()._stop()
 
     def _report(self, number: int, fleet: Fleet) -> None:
-        """Called from the training thread."""
         history, now = fleet.history.arrays(), time.monotonic()
         names = ("accuracy_test", "accuracy_train")
         evaluations = len(history["steps"])
         test = history["accuracy_test"][:, 0]
         solved = bool(evaluations and test[-1] >= self._ends)
         last = solved or fleet.over or self._halted
-        if not last and now - self._drawn < DRAW:
+        if not last and now - self._last_drawn < DRAW:
             return
-        self._drawn = now
+        self._last_drawn = now
         with self.lock:
-            self._trained[-1].steps = history["steps"]
+            self._drawn[-1].steps = history["steps"]
             if evaluations > len(self._lines[0].x):
-                with self.curves.batch_update():
+                with self.figure.batch_update():
                     for line, name in zip(self._lines, names, strict=True):
                         line.x, line.y = history["steps"], 100 * history[name][:, 0]
             self.progress.value = fleet.step / fleet.recipe.last
@@ -240,13 +173,6 @@ class GrokkingExplorer(Explorer):
             if (values >= LEVEL).any():
                 text += f"; {100 * LEVEL:.0f} % in {what} at step {scores['steps'][np.argmax(values >= LEVEL)]:,}"
         return text + ("; diverged (its loss was no longer finite)" if fleet.died[0] >= 0 else "")
-
-    def _end(self, error: Exception | None) -> None:
-        """Called from the training thread."""
-        with self.lock:
-            self.train.disabled, self.clear.disabled, self.stop.disabled = False, False, True
-            if error is not None:
-                self.error.show(error)
 
 
 def _functions() -> dict[str, Part | None]:

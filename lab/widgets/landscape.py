@@ -2,28 +2,155 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import ipywidgets as widgets
 import numpy as np
+import traitlets
+from plotly.colors import sequential
 from torch import Tensor
 
-from lab.plots.landscape import SIDES, choose, fill, surface
-from lab.plots.slices import frame
+from lab.plots.landscape import SIDES, axis_title, choose, fill, surface
 from lab.probes.calling import function_of
 from lab.probes.landscape import Landscape
 from lab.probes.slices import slice_2d
-from lab.widgets.explorer import LABEL, Explorer
-from lab.widgets.hosted import hosted_page, short
-from lab.widgets.landscape_view import LandscapeView, as_read, points_of
-from lab.widgets.live_figure import live
-from lab.widgets.planes import Planes
-from lab.widgets.slices import GREYS, Cut
+from lab.training.live import one_thread
+from lab.widgets import pages
+from lab.widgets.explorer import LABEL, WIDE, Explorer, menu, toggle
+from lab.widgets.pages import PageView, live, short, view_page
+from lab.widgets.slices import Cut, SlicesView
 
-FINE = 60  # of a slice
+GIVEN = "your directions"
+PLANES = {
+    "principal (PCA)": ("pca", ""),
+    "random, by neuron": ("random", "filter"),
+    "random, by layer": ("random", "layer"),
+    "random, as a whole": ("random", "global"),
+}
+RADII = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+COARSE, FINE = 12, 60  # points on a side: of a landscape as it is shown first, of a slice
 STEPS = 100  # of a slider along an axis
 SLICED = ("at the chosen point", "the model itself (star)")
+
+
+class LandscapeView(PageView):
+    """Two measures and the chosen point; what the traits hold is said in `page/landscape.js`."""
+
+    name, _esm = "landscape", pages.widget("landscape.js")
+
+    land = traitlets.Dict().tag(sync=True)
+    left = traitlets.Int(0).tag(sync=True)
+    right = traitlets.Int(0).tag(sync=True)
+    logarithm = traitlets.Bool(False).tag(sync=True)
+    px = traitlets.Float(0.0).tag(sync=True)
+    py = traitlets.Float(0.0).tag(sync=True)
+    colours = traitlets.List(traitlets.Unicode(), list(sequential.Cividis)).tag(sync=True)
+
+
+def as_read(landscape: Landscape) -> dict[str, Any]:
+    """A landscape as the page reads it."""
+    return {
+        "x": landscape.x.tolist(),
+        "y": landscape.y.tolist(),
+        "values": {name: [short(row) for row in values] for name, values in landscape.values.items()},
+        "trajectory": [] if landscape.trajectory is None else [short(point) for point in landscape.trajectory],
+        "axes": [axis_title(landscape, number) for number in range(2)],
+    }
+
+
+class Planes:
+    """Controls for the plane, its radius and its random directions; and the landscape over what they ask for.
+
+    given: the landscape that is there; others have its model, measures and checkpoints. explorer: whose lock is held
+    while something is shown, and where errors show. show: is called with a landscape, the lock held.
+    """
+
+    def __init__(self, given: Landscape, explorer: Explorer, show: Callable[[Landscape], None]):
+        self._given, self._explorer, self._show = given, explorer, show
+        asked = given.asked
+        there = [name for name, (kind, _) in PLANES.items() if kind == "random" or given.trajectory is not None]
+        kind = asked["directions"] if isinstance(asked["directions"], str) else None
+        wanted = (kind, asked["normalize"] if kind == "random" else "")
+        named = [name for name in there if PLANES[name] == wanted]
+        options = there if named else [GIVEN, *there]
+        radii = sorted({*RADII, asked["radius"]})
+        self.plane = menu("plane", options, (named or [GIVEN])[0])
+        self.radius = widgets.SelectionSlider(description="radius", options=radii, value=asked["radius"], style=LABEL)
+        self.seed = widgets.IntSlider(description="directions", max=max(9, asked["seed"]), style=LABEL)
+        self.seed.value = asked["seed"]
+        self.seed.tooltip = "other random directions"
+        self.progress = widgets.FloatProgress(max=1.0, layout={"width": "120px", "visibility": "hidden"})
+        self.thread: threading.Thread | None = None
+        self.seed.disabled = not self._is_random
+        self._wanted = self.key
+        self.known = {self.key: given}
+
+    @property
+    def key(self) -> tuple[str, float, int]:
+        """What the controls ask for: a seed makes a difference for random planes only."""
+        return self.plane.value, self.radius.value, self.seed.value if self._is_random else 0
+
+    @property
+    def _is_random(self) -> bool:
+        return self.plane.value in PLANES and PLANES[self.plane.value][0] == "random"
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the landscape that is being computed is there; whether it is."""
+        if self.thread is not None:
+            self.thread.join(timeout)
+        return self.thread is None or not self.thread.is_alive()
+
+    def ask(self) -> None:
+        """Another plane: shown at once where it is known, else computed, first coarsely."""
+        key = self._wanted = self.key
+        self.seed.disabled = not self._is_random
+        self.progress.layout.visibility = "hidden" if key in self.known else "visible"
+        if key in self.known:
+            self._show(self.known[key])
+        else:
+            self.progress.value = 0.0
+            self.thread = threading.Thread(target=self._compute, args=(key,), name="lab landscape", daemon=True)
+            self.thread.start()
+
+    def _compute(self, key: tuple[str, float, int]) -> None:
+        """In a thread of its own; ends early when another plane is wanted."""
+        whole = len(self._given.x)
+        grids = sorted({min(COARSE, whole), whole})
+        before, points = 0, sum(grid**2 for grid in grids)
+
+        def report(done: int, of: int) -> None:
+            if self._wanted != key:
+                raise _Stale
+            self.progress.value = (before + done / of * grid**2) / points
+
+        plane, radius, seed = key
+        asked = {"radius": radius, "seed": seed, "progress": report}
+        if plane != GIVEN:
+            asked["directions"], normalize = PLANES[plane]
+            asked |= {"normalize": normalize} if normalize else {}
+        try:
+            for grid in grids:
+                with one_thread():
+                    landscape = self._given.again(grid=grid, **asked)
+                before += grid**2
+                with self._explorer.safely():
+                    if self._wanted == key:
+                        self._show(landscape)
+            self.known[key] = landscape
+        except _Stale:
+            return
+        except Exception as error:  # a thread has nobody above it who would see it
+            with self._explorer.lock:
+                self._explorer.error.show(error)
+        with self._explorer.lock:
+            if self._wanted == key:
+                self.progress.layout.visibility = "hidden"
+
+
+class _Stale(Exception):
+    """Another plane is wanted."""
 
 
 class LandscapeExplorer(Explorer):
@@ -49,82 +176,56 @@ class LandscapeExplorer(Explorer):
         self.landscape, names = landscape, list(landscape.values)
         self.planes = Planes(landscape, self, self._show)
         self.plane, self.radius, self.seed = self.planes.plane, self.planes.radius, self.planes.seed
-        self.left = widgets.Dropdown(description="left", options=names, value=names[0], style=LABEL)
-        self.right = widgets.Dropdown(description="right", options=names, value=names[-1], style=LABEL)
+        self.left, self.right = menu("left", names), menu("right", names, names[-1])
         self.view = widgets.ToggleButtons(options=["contour", "3-D"], style={"button_width": "70px"})
-        self.logarithm = widgets.ToggleButton(
-            description="log", tooltip="colours by logarithm", layout={"width": "60px"}
-        )
+        self.logarithm = toggle("log", "colours by logarithm")
         self.x = widgets.FloatSlider(description="x", style=LABEL, readout_format=".3g")
         self.y = widgets.FloatSlider(description="y", style=LABEL, readout_format=".3g")
         last = 0 if landscape.trajectory is None else len(landscape.trajectory) - 1
         self.checkpoint = widgets.IntSlider(description="nearest to checkpoint", max=last, style=LABEL)
         self.checkpoint.layout.display = "none" if landscape.trajectory is None else None
 
-        points = points_of(landscape) if points is None else points
+        if points is None:  # the data of the measures, where they have any
+            parts = (getattr(measure, n, None) for measure in landscape.measures.values() for n in ("points", "inputs"))
+            points = next((part for part in parts if part is not None), None)
         self._cut: Cut | None = None
+        self.slices: SlicesView | None = None
         if points is not None and np.ndim(points) == 2 and np.shape(points)[1] > 1:
             self._model = function_of(landscape.model)
             answer = slice_2d(self._model, np.asarray(points[0], np.float64), (0, 1), 2).values
             self._cut = Cut(points, columns, answer.shape[2] if answer.ndim == 3 else 1)
+            models = [{"name": name, "alphas": [], "networks": [None]} for name in SLICED]
+            self.slices = SlicesView(models=models, grid=FINE)
         self._range()
         self.map = LandscapeView(land=as_read(landscape))
-        for control, trait in (
-            (self.left, "left"),
-            (self.right, "right"),
-            (self.logarithm, "logarithm"),
-            (self.x, "px"),
-            (self.y, "py"),
-        ):
-            self.map.follow(control, trait)
+        self.map.follow(left=self.left, right=self.right, logarithm=self.logarithm, px=self.x, py=self.y)
         self.surface: Any = None  # a figure from when it is first asked for
-        self.slices: Any = frame(SLICED) if self._cut else None
         self._draw()
-        if self.slices is not None:
-            self.slices = live(self.slices, self.slices.layout.height)
-        self._place = widgets.VBox([self.map], layout={"width": "100%"})
-        below = [self._cut.controls, self.slices] if self._cut else []
+        self._place = widgets.VBox([self.map], layout=WIDE)
+        cut = list(self._cut.controls.values()) if self._cut else []
         self.arrange(
             [self.plane, self.radius, self.seed, self.planes.progress],
             [self.left, self.right, self.view, self.logarithm],
             self._place,
             [self.x, self.y, self.checkpoint],
-            *below,
+            *([cut, self.slices] if self.slices else []),
         )
         self.watch(self.planes.ask, self.plane, self.radius, self.seed)
         self.watch(self._draw_maps, self.left, self.right, self.logarithm)
         self.watch(self._turn, self.view)
         self.watch(self._draw_point, self.x, self.y)
         self.watch(self._to_checkpoint, self.checkpoint)
-        if self._cut:
-            self.watch(self._draw_slices, *self._cut.controls)
+        self.watch(self._draw_slices, *cut)
 
     def page(self) -> str:
-        """The maps, to be explored without a kernel."""
+        """The maps, to be explored without a kernel, and the slices as they stand."""
         title = f"Landscape: {', '.join(self.landscape.values)}"
-        return hosted_page(title, self.map, self.code(), self.status.value, self._table(), self._below())
+        below = [{"view": "slices", **self.slices.data()}] if self.slices else []
+        return view_page(title, self.map, self.code(), self.status.value, self._table(), below)
 
     def _table(self) -> dict[str, Sequence]:
         across, up = (grid.ravel().tolist() for grid in np.meshgrid(self.landscape.x, self.landscape.y))
         return {"x": across, "y": up} | {name: short(z.ravel()) for name, z in self.landscape.values.items()}
-
-    def _below(self) -> list[dict[str, Any]]:
-        """The slices as they stand, as the page reads them."""
-        if self._cut is None:
-            return []
-        given = [[short(row) for row in self.slices.data[2 * number].z] for number in range(len(SLICED))]
-        mark, axis = self.slices.data[1], self.slices.data[0].x
-        return [
-            {
-                "view": "slices",
-                "models": [{"name": name, "alphas": [], "networks": [None]} for name in SLICED],
-                "points": [[float(mark.x[0]), float(mark.y[0])]],
-                "columns": [self._cut.across.label, self._cut.up.label],
-                **{"point": 0, "across": 0, "up": 1, "output": 0},
-                "given": [{"plane": [0, 0, 1, 0], "z": z} for z in given],
-                **{"grid": FINE, "low": float(axis[0]), "high": float(axis[-1]), "greys": list(GREYS)},
-            }
-        ]
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the landscape that is being computed is there; whether it is."""
@@ -134,9 +235,7 @@ class LandscapeExplorer(Explorer):
         self.wait()
 
     def _controls_kept(self) -> dict[str, Any]:
-        names = ("point", "across", "up", "output")
-        cut = {"slice": dict(zip(names, self._cut.controls, strict=True))} if self._cut else {}
-        return super()._controls_kept() | cut
+        return super()._controls_kept() | ({"slice": self._cut.controls} if self._cut else {})
 
     @property
     def point(self) -> tuple[float, float]:
@@ -187,21 +286,23 @@ class LandscapeExplorer(Explorer):
 
     def _draw_slices(self, itself: bool = True) -> None:
         """What the network at the chosen point answers, and what the model itself does, where there are data."""
-        if self._cut is None:
+        if self._cut is None or self.slices is None:
             return
         number, across, up = self._cut.plane
         networks = [function_of(self.landscape.at(*self.point)), self._model]
         slices = [slice_2d(one, self._cut.points[number], (across, up), FINE) for one in networks[: 1 + itself]]
-        with self.slices.batch_update():
-            for panel, slice_ in enumerate(slices):
-                self._cut.draw(self.slices, panel, slice_)
+        given = [{"plane": [0, 0, 1, 0], "z": self._cut.shades(slice_)} for slice_ in slices]
+        with self.slices.hold_sync():
+            self.slices.points = [short(self._cut.points[number, [across, up]])]
+            self.slices.columns = [self._cut.names[across], self._cut.names[up]]
+            self.slices.given = [*given, *self.slices.given[len(given) :]]
 
     def _turn(self) -> None:
         """Contours, or surfaces: these are made when they are first asked for."""
         if self.view.value == "3-D" and self.surface is None:
             self.surface = surface()
             self._draw_maps()
-            self.surface = live(self.surface, self.surface.layout.height)
+            self.surface = live(self.surface)
         self._place.children = [self.surface if self.view.value == "3-D" else self.map]
 
     def _describe(self) -> None:

@@ -3,29 +3,111 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import ipywidgets as widgets
 import numpy as np
+import traitlets
+from plotly.colors import sequential
 
-from lab.errors import ArgumentError, check_whole
-from lab.plots.latent_codes import NAMES
+from lab.errors import ArgumentError, check_whole, shown
+from lab.plots.latent_codes import NAMES, in_order, look
 from lab.run import Run
-from lab.widgets import views
-from lab.widgets.compatibility import SIDE
-from lab.widgets.difference import difference
-from lab.widgets.explorer import LABEL, Explorer
-from lab.widgets.groups import Groups
-from lab.widgets.hosted import hosted_page, short
-from lab.widgets.latent_view import LatentView, colouring
-from lab.widgets.live_figure import live
-from lab.widgets.reading import Reading
+from lab.widgets import drawing, pages
+from lab.widgets.explorer import LABEL, Explorer, menu, side_by_side
+from lab.widgets.pages import PageView, live, short, view_page
+from lab.widgets.problems import TABLE, Reading
 
 EXAMPLES, FEW = 800, 120  # t-SNE of 800 takes a few seconds
+LEAST = 12  # examples: a map's trustworthiness looks at five neighbours
 PERPLEXITY = 30
 METHODS = ("tsne", "pca", "umap")
-LEAST = 12  # examples: a map's trustworthiness looks at five neighbours
+GROUPS = ("A", "B")
+
+
+class LatentView(PageView):
+    """The map and the code of the chosen point; what the traits hold is said in `page/latent.js`."""
+
+    name, _esm = "latent", pages.widget("latent.js")
+
+    points: traitlets.List = traitlets.List().tag(sync=True)
+    title = traitlets.Unicode().tag(sync=True)
+    texts = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    colourings = traitlets.List(traitlets.Dict()).tag(sync=True)
+    colour = traitlets.Int(0).tag(sync=True)
+    chosen = traitlets.Int(0).tag(sync=True)
+    selected = traitlets.List(traitlets.Int()).tag(sync=True)
+    a = traitlets.List(traitlets.Int()).tag(sync=True)
+    b = traitlets.List(traitlets.Int()).tag(sync=True)
+    codes: traitlets.List = traitlets.List().tag(sync=True)
+    kinds = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    colours = traitlets.List(traitlets.Unicode(), list(sequential.Cividis)).tag(sync=True)
+
+
+def colouring(name: str, values: np.ndarray) -> dict[str, Any]:
+    """Labels with their looks, or numbers, as the page reads them."""
+    if values.dtype.kind != "U":
+        return {"name": name, "values": short(values)}
+    labels = [str(label) for label in in_order(np.unique(values))]
+    looks = {label: list(mark) for label, mark in look(labels).items()}
+    return {"name": name, "labels": values.tolist(), "looks": looks}
+
+
+class Groups:
+    """Buttons that put the selected points of a map into A or B, and a text that compares them.
+
+    view: the map. compare: (A, B), numbers of problems, → what they differ in, as HTML.
+    """
+
+    def __init__(self, view: LatentView, compare: Callable[[np.ndarray, np.ndarray], str]):
+        self._view, self._compare = view, compare
+        self._chosen: dict[str, list[int] | None] = dict.fromkeys(GROUPS)
+        tooltip = "the points inside the line that was drawn last"
+        self.take = {name: widgets.Button(description=f"selection → {name}", tooltip=tooltip) for name in GROUPS}
+        self.clear = widgets.Button(description="clear A and B")
+        self.difference = widgets.HTML()
+
+    @property
+    def marks(self) -> dict[str, tuple[Callable, Callable]]:
+        """How the groups are read, and how they are put, by name: for the state of an explorer."""
+        return {name: (partial(self._chosen.get, name), partial(self._put, name)) for name in GROUPS}
+
+    def take_selected(self, name: str) -> None:
+        """Let the selected problems be A or B. Raises ArgumentError where none is selected."""
+        if not self._view.selected:
+            raise ArgumentError(f"nothing is selected; draw a line around some points of the map, then press → {name}")
+        self._chosen[name] = sorted(self._view.selected)
+        self._view.selected = []
+        self.draw()
+
+    def forget(self) -> None:
+        """No problem is in A or B."""
+        self._chosen.update(dict.fromkeys(GROUPS))
+        self._view.selected = []
+        self.draw()
+
+    def draw(self) -> None:
+        """Rings around the problems on the map; what A and B differ in, where both are there."""
+        a, b = self._chosen.values()
+        self._view.a, self._view.b = a or [], b or []
+        self.difference.value = ""  # where they cannot be compared, the comparison of others must not stay
+        if a and b:
+            said = self._compare(np.array(a), np.array(b))
+        else:
+            said = "".join(f"{name} has {len(group)} problems. " for name, group in self._chosen.items() if group)
+            said += "Draw a line around a cluster of the map and press <i>selection → A</i>, then around another for B."
+        self.difference.value = f'<div class="lab-difference" style="line-height: 1.4; max-width: 50rem">{said}</div>'
+
+    def _put(self, name: str, which: Sequence[int] | None) -> None:
+        said = f"state: {name}"
+        if which is not None:
+            if not isinstance(which, (list, tuple)) or not which:
+                raise ArgumentError(f"{said}={shown(which)}; give numbers of problems, or None")
+            which = sorted({check_whole(said, one, 0, len(self._view.points) - 1) for one in which})
+        self._chosen[name] = which
+        self.draw()
 
 
 class LatentExplorer(Explorer):
@@ -52,40 +134,35 @@ class LatentExplorer(Explorer):
 
         tokens, last = [(name, token) for token, name in enumerate(self.problems.tokens)], len(self.problems.tokens) - 1
         layers = range(1, self.reading.layers + 1)
-        self.layer = widgets.Dropdown(description="layer", options=layers, value=layers[-1], style=LABEL)
-        self.query = widgets.Dropdown(description="query token", options=tokens, value=last, style=LABEL)
-        self.key = widgets.Dropdown(description="key token", options=tokens, value=last, style=LABEL)
-        colours = list(self.problems.colours(self.problems.unseen, last))
-        self.colour = widgets.Dropdown(description="colour by", options=colours, style=LABEL)
-        methods = [(NAMES[name], name) for name in METHODS]
-        self.method = widgets.Dropdown(description="map", options=methods, value="tsne", style=LABEL)
+        self.layer = menu("layer", layers, layers[-1])
+        self.query, self.key = menu("query token", tokens, last), menu("key token", tokens, last)
+        self.colour = menu("colour by", list(self.problems.colours(self.problems.unseen, last)))
+        self.method = menu("map", [(NAMES[name], name) for name in METHODS])
         self.method.tooltip = "UMAP takes half a minute when it is first used"
         most = (examples - 1) // 3
         self.perplexity = widgets.IntSlider(
             min(PERPLEXITY, most), 2, min(100, most), description="perplexity", style=LABEL, continuous_update=False
         )
-        self.computing = widgets.HTML()
-        self.problem = widgets.HTML()
+        self.computing, self.problem = widgets.HTML(), widgets.HTML()
 
-        self.bars = views.bars_frame()
+        self.bars = drawing.bars_frame()
         self.map = LatentView(texts=[self.problems.hover(i).replace("<br>", "\n") for i in range(examples)])
         self.groups = Groups(self.map, self._contrast)
         self.reading.map(*self._map())
         self.reading.decoding(self._place(), self.colour.value)
         self._redraw()
         self._bars()
-        self.bars = live(self.bars, self.bars.layout.height)
-        self.map.follow(self.colour, "colour")
+        self.bars = live(self.bars)
+        self.map.follow(colour=self.colour)
         self.arrange(
             [self.layer, self.query, self.key],
             [self.colour, self.method, self.perplexity, self.computing],
             self.map,
-            self.groups.buttons,
+            [*self.groups.take.values(), self.groups.clear],
             self.groups.difference,
-            _side_by_side(self.problem, self.bars),
+            side_by_side(self.problem, self.bars),
         )
-        self.watch(self._ask, self.layer, self.query, self.key, self.method, self.perplexity)
-        self.watch(self._colour, self.colour)
+        self.watch(self._ask, self.layer, self.query, self.key, self.method, self.perplexity, self.colour)
         self.map.observe(self._chosen, "chosen")
         for name, button in self.groups.take.items():
             self.press(partial(self.groups.take_selected, name), button)
@@ -96,7 +173,7 @@ class LatentExplorer(Explorer):
         title = "<p>The problem that was chosen when this page was saved:</p>"  # others take the kernel to draw
         view, problem = self.map, {"view": "words", "html": title + self.problem.value}
         words = f"{self.status.value}{self.groups.difference.value if view.a and view.b else ''}"
-        return hosted_page("Latent codes", view, self.code(), words, self._table(), [problem])
+        return view_page("Latent codes", view, self.code(), words, self._table(), [problem])
 
     def _table(self) -> dict[str, Sequence]:
         view = self.map
@@ -134,13 +211,8 @@ class LatentExplorer(Explorer):
         return self._place(), method, None if method == "pca" else float(self.perplexity.value)
 
     def _ask(self) -> None:
-        """Another map: drawn at once where it is known, else as soon as it is."""
+        """Another map, or other colours, which the page has: drawn at once where they are known, else when they are."""
         self.perplexity.disabled = self.method.value == "pca"
-        self._draw_known()
-        self._compute()
-
-    def _colour(self) -> None:
-        """Other colours, which the page has; what a decoder says of them may have to be computed."""
         self._draw_known()
         self._compute()
 
@@ -161,11 +233,14 @@ class LatentExplorer(Explorer):
 
     def _compute(self) -> None:
         """Begin to compute what is missing, in the background: the controls stay free."""
-        missing = self._missing()
-        self.computing.value = f"<i>computing {missing[2]} …</i>" if missing else ""
-        if missing and self._worker is None:
+        if self._say_missing() and self._worker is None:
             self._worker = threading.Thread(target=self._work, daemon=True)
             self._worker.start()
+
+    def _say_missing(self) -> tuple | None:
+        missing = self._missing()
+        self.computing.value = f"<i>computing {missing[2]} …</i>" if missing else ""
+        return missing
 
     def _work(self) -> None:
         """Compute whatever the controls ask for now, until nothing is missing."""
@@ -184,14 +259,13 @@ class LatentExplorer(Explorer):
                 return
             with self.safely():
                 self._draw_known()
-                left = self._missing()
-                self.computing.value = f"<i>computing {left[2]} …</i>" if left else ""
+                self._say_missing()
 
     def _redraw(self) -> None:
         """The map that the controls ask for, and all that goes with it."""
         points, trust = self.reading.map(*self._map())
         self._drawn = place, method, _ = self._map()
-        words = views.trusted(trust) if trust == trust else "all problems have one code here"
+        words = drawing.trusted(trust)
         part, query = self.problems.unseen, place[1]
         names, has = self.problems.traits(part, query)
         with self.map.hold_sync():
@@ -211,14 +285,29 @@ class LatentExplorer(Explorer):
             decoding = self.reading.decoding(*asked)
             names = [] if isinstance(decoding, str) else [self.problems.word(label) for label in decoding.classes]
             with self.bars.batch_update():
-                views.fill_bars(self.bars, decoding, names, self.problems.decoded(self.colour.value))
+                drawing.fill_bars(self.bars, decoding, names, self.problems.decoded(self.colour.value))
 
     def _contrast(self, a: np.ndarray, b: np.ndarray) -> str:
         """What two groups of problems differ in, in the layer that is shown."""
-        place = self._drawn[0]
-        names, (points, _) = self.problems.traits(self.problems.unseen, place[1])[0], self.reading.map(*self._drawn)
+        place, (points, _) = self._drawn[0], self.reading.map(*self._drawn)
         contrast = self.reading.contrast(place, a, b, points)
-        return difference(contrast, names, self.problems.trait, (len(a), len(b)), place[0] + 1)
+        low, high = (f"{100 * share:.0f}" for share in np.quantile(contrast.elsewhere, (0.05, 0.95)))
+        score = contrast.decoding.accuracy
+        return pages.filled(
+            "difference.html",
+            found=contrast,
+            names=self.problems.traits(self.problems.unseen, place[1])[0],
+            trait=self.problems.trait,
+            sizes=(len(a), len(b)),
+            layer=place[0] + 1,
+            score=score,
+            low=low,
+            high=high,
+            usual=(contrast.elsewhere >= float(score.value)).mean() > 0.05,
+            order=np.argsort(-abs(contrast.share_a - contrast.share_b), kind="stable").tolist(),
+            percent=lambda share: f"{100 * float(share):.0f} %",
+            style=TABLE,
+        )
 
     def _show_problem(self) -> None:
         self.problem.value = f'<div style="line-height: 1.4">{self.problems.show(self.map.chosen)}</div>'
@@ -234,8 +323,3 @@ class LatentExplorer(Explorer):
         if self._drawn[0][1] not in words.task.positions:
             said += f" Nothing is asked of the query token: {words.trait}, target and answer are those of the last."
         self.say(said)
-
-
-def _side_by_side(*parts: widgets.Widget) -> widgets.HBox:
-    """Next to each other where the page is wide enough, else one below the other."""
-    return widgets.HBox([widgets.VBox([part], layout=SIDE) for part in parts], layout={"flex_flow": "row wrap"})

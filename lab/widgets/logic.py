@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import html
-
 import ipywidgets as widgets
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from lab.errors import ArgumentError
 from lab.papers.hypernetwork.settings import FRACTIONS, LENGTHS
 from lab.plots.logic_slice import frame, refill
 from lab.run import Run
-from lab.scale import BEST, SCALES, check_scale, training_scale
+from lab.scale import BEST, training_scale
 from lab.spec import replace
-from lab.store import SHIPPED, Store
+from lab.store import Store
 from lab.tasks.logic import Logic
-from lab.widgets.explorer import LABEL, Explorer
-from lab.widgets.live_figure import live
-from lab.widgets.solvers import solvers
+from lab.widgets.explorer import LABEL, menu
+from lab.widgets.pages import live
+from lab.widgets.solvers import SolverExplorer, solvers
 
 GRID = 17  # points along each side of the plane; more than 20 take longer than a hand waits
 SPLITS = {
@@ -27,11 +25,9 @@ SPLITS = {
     "ood": "It never saw this function in training, but both of its terms in other functions.",
     "unseen_terms": "It never saw these terms in training.",
 }
-NARROW = {"width": "auto"}
-TEXT = '<div style="line-height: 1.5; max-width: 40rem">{}</div>'
 
 
-class LogicExplorer(Explorer):
+class LogicExplorer(SolverExplorer):
     """Two terms, chosen variable by variable; the function on a plane of two variables; a model's answer next to it.
 
     task: what to begin with, of two terms (default: that of the lab's figures). Other lengths and held-out fractions of
@@ -43,25 +39,18 @@ class LogicExplorer(Explorer):
     """
 
     def __init__(self, task: Logic | None = None, scale: str = BEST, store: Store | None = None):
-        super().__init__()
-        self._scale, self._store = check_scale(scale, (*SCALES, BEST)), store or Store(shipped=SHIPPED)
+        super().__init__(scale, store)
         self._lengths = LENGTHS[training_scale(scale)]
         self._task = task or Logic(length=max(self._lengths), held_out=max(FRACTIONS))
         if self._task.terms != 2 or self._task.variables < 3:
             raise ArgumentError(f"{self._task} is not drawn; give a lab.tasks.Logic of two terms and three variables")
-        offered = (
-            replace(self._task, length=length, held_out=held_out)
-            for length in reversed(self._lengths)
-            for held_out in reversed(FRACTIONS)
-        )
-        modelled = (kind for kind in (self._task, *offered) if solvers(kind, scale, self._store))
-        self._task = next(modelled, self._task)
-        self._solvers: dict[str, Run] = {}
-        self._models: dict[str, nn.Module] = {}  # by key, each read from the store once
+        others = [(length, part) for length in reversed(self._lengths) for part in reversed(FRACTIONS)]
+        offered = (self._task, *(replace(self._task, length=length, held_out=part) for length, part in others))
+        self._task = next((kind for kind in offered if solvers(kind, scale, self._store)), self._task)
         self._controls()
         self.figure = frame()
         self._draw()
-        self.figure = live(self.figure, height=self.figure.layout.height)
+        self.figure = live(self.figure)
         self.arrange(
             *[[widgets.Label(f"term {number}:"), *row] for number, row in enumerate(self.terms, 1)],
             [self.across, self.up, *self.others],
@@ -83,36 +72,24 @@ class LogicExplorer(Explorer):
             ]
             for term in range(2)
         ]
-        self.across = widgets.Dropdown(options=names, value=names[0], description="across", style=LABEL, layout=NARROW)
-        self.up = widgets.Dropdown(options=names, value=names[1], description="up", style=LABEL, layout=NARROW)
-        room = {"width": "220px"}
+        self.across, self.up = menu("across", names, width="auto"), menu("up", names, names[1], width="auto")
         self.others = [
-            widgets.FloatSlider(0.2, min=0, max=1, step=0.05, style=LABEL, layout=room)
+            widgets.FloatSlider(0.2, min=0, max=1, step=0.05, style=LABEL, layout={"width": "220px"})
             for _ in range(task.variables - 2)
         ]
-        lengths = sorted({task.length, *self._lengths})
-        examples = [(str(length - 1), length) for length in lengths]
-        self.length = widgets.Dropdown(
-            options=examples, value=task.length, description="examples in context", style=LABEL
-        )
+        examples = [(str(length - 1), length) for length in sorted({task.length, *self._lengths})]
+        self.length = menu("examples in context", examples, task.length, width="auto")
         fractions = [(f"{fraction:.0%}", fraction) for fraction in sorted({task.held_out, *FRACTIONS})]
-        self.held_out = widgets.Dropdown(options=fractions, value=task.held_out, description="held out", style=LABEL)
+        self.held_out = menu("held out", fractions, task.held_out, width="auto")
         self.held_out.tooltip = "share of the functions that the model never saw in training"
-        self.length.layout = self.held_out.layout = NARROW
-        self.model = widgets.Dropdown(description="model", style=LABEL, layout={"width": "min(22rem, 100%)"})
+        self.model = menu("model", [], width="min(22rem, 100%)")
         self.number = widgets.BoundedIntText(0, 0, 10**9, description="draw", style=LABEL, layout={"width": "130px"})
         self.number.tooltip = "other examples in context"
-        self.told = widgets.HTML()
 
     @property
     def task(self) -> Logic:
         """What the controls ask for."""
         return replace(self._task, length=self.length.value, held_out=self.held_out.value)
-
-    @property
-    def run(self) -> Run | None:
-        """The run that is asked, where there is one."""
-        return self._solvers.get(self.model.value)
 
     @property
     def formula(self) -> str:
@@ -129,11 +106,9 @@ class LogicExplorer(Explorer):
         return numbers[None]
 
     def _draw(self) -> None:
-        self._solvers, before = solvers(self.task, self._scale, self._store), self.model.value
+        models = solvers(self.task, self._scale, self._store)
         with self.quietly():
-            self.model.options = list(self._solvers)
-            self.model.value = before if before in self._solvers else next(iter(self._solvers), None)
-            self.model.disabled = not self._solvers
+            self._offer(models, self.model.value if self.model.value in models else next(iter(models), None))
             for row in self.terms:
                 for number, toggle in enumerate(row, 1):
                     toggle.description = f"x{number}" if toggle.value else f"¬x{number}"
@@ -149,13 +124,13 @@ class LogicExplorer(Explorer):
         asked = task.make(terms.expand(len(x), -1), x)
         truth, model = asked.targets.view(GRID, GRID).numpy(), None
         if self.run is not None:
-            model = self._read(self.run)(asked.inputs[None]).view(GRID, GRID).numpy()
+            model = self._model(self.run)(asked.inputs[None]).view(GRID, GRID).numpy()
         context = asked.inputs[0, :-1].numpy()
         note = "" if self.run else "no trained model of this kind is here"
         names = self.across.value, self.up.value
         with self.figure.batch_update():
             refill(self.figure, names, ticks, truth, model, context[:, axes], context[:, -1].tolist(), note)
-        self.told.value = TEXT.format("<br>".join(map(html.escape, self._words(terms[0], truth, model))))
+        self._tell(self._words(terms[0], truth, model))
 
     def _sequences(self, task: Logic, axes: tuple[int, int], free: list[int], ticks: Tensor) -> Tensor:
         """The same examples in context for all, and a query at each point of the plane: (GRID², T, L)."""
@@ -166,17 +141,11 @@ class LogicExplorer(Explorer):
             x[:, -1, variable] = slider.value
         return x
 
-    def _read(self, run: Run) -> nn.Module:
-        if run.key not in self._models:
-            self._models[run.key] = run.model()
-        return self._models[run.key]
-
     def _words(self, terms: Tensor, truth: np.ndarray, model: np.ndarray | None) -> list[str]:
         """What is said below the planes, line by line."""
         lines = [f"f = {self.formula}: ∧ is the smaller value, ∨ the larger one, ¬x is 1 − x."]
         if model is None or self.run is None:
-            task = f"lab.tasks.Logic(length={self.length.value}, held_out={self.held_out.value})"
-            command = f'lab.train({task}, attention="hyla", seeds=1, scale="{training_scale(self._scale)}")'
+            command = self._command(f"Logic(length={self.length.value}, held_out={self.held_out.value})")
             return [*lines, f"{command} trains a model; then move any control."]
         error, spread = float(np.square(model - truth).mean()), float(truth.var())
         r2 = f"{1 - error / spread:.2f}".replace("-", "−") if spread > 1e-6 else "none, the function is constant here"

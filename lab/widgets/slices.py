@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import ipywidgets as widgets
 import numpy as np
-import plotly.graph_objects as go
+import torch
 import traitlets
-from torch import Tensor
+from torch import Tensor, nn
 
 from lab.errors import ArgumentError, check_whole
-from lab.plots.slices import fill, frame
+from lab.models.mlp import MLP
+from lab.nonlinearity.spline import Spline
 from lab.probes.calling import Model, coordinates, function_of
 from lab.probes.slices import Slice2D, slice_2d
-from lab.widgets import modules
-from lab.widgets.explorer import LABEL, Explorer
-from lab.widgets.hosted import PageView, hosted_page, short
-from lab.widgets.perceptrons import perceptron
+from lab.widgets import pages
+from lab.widgets.explorer import LABEL, Explorer, menu
+from lab.widgets.pages import PageView, short, view_page
 
 KEPT = 2000  # slices that are remembered
 GREYS = ("#000000", "#ffffff")  # low, high
 FAMILIES = 4  # models with a slider, at most: so many the page has traits for
+MOST = 100_000  # weights of a perceptron that the page computes itself: a page that is larger opens slowly
+PLAIN: dict[type, str] = {nn.ReLU: "relu", nn.Tanh: "tanh", nn.Identity: "identity"}
 
 
 class Cut:
@@ -42,15 +45,14 @@ class Cut:
         self.names, options = names, [(name, number) for number, name in enumerate(names)]
         self.point = widgets.IntSlider(description="training point", max=len(self.points) - 1, style=LABEL)
         across, up = _first_inputs(self.points)
-        self.across = widgets.Dropdown(description="across", options=options, value=across, style=LABEL)
-        self.up = widgets.Dropdown(description="up", options=options, value=up, style=LABEL)
+        self.across, self.up = menu("across", options, across), menu("up", options, up)
         self.output = widgets.IntSlider(description="output", max=outputs - 1, value=outputs - 1, style=LABEL)
         self.output.layout.display = None if outputs > 1 else "none"
 
     @property
-    def controls(self) -> list[widgets.Widget]:
-        """In the order in which they are shown."""
-        return [self.point, self.across, self.up, self.output]
+    def controls(self) -> dict[str, widgets.Widget]:
+        """In the order in which they are shown, by the traits of the view."""
+        return {"point": self.point, "across": self.across, "up": self.up, "output": self.output}
 
     @property
     def plane(self) -> tuple[int, int, int]:
@@ -61,11 +63,12 @@ class Cut:
             )
         return self.point.value, self.across.value, self.up.value
 
-    def draw(self, figure: go.Figure, panel: int, slice_: Slice2D) -> None:
-        """Put a slice along this plane into a panel of its picture."""
-        number, across, up = self.plane
-        point, names = self.points[number, [across, up]], (self.names[across], self.names[up])
-        fill(figure, panel, slice_, self.output.value, point, names)
+    def shades(self, slice_: Slice2D) -> list[list[float | None]]:
+        """A slice at the chosen output, of a model that has fewer at its last, as the page reads it."""
+        values = slice_.values
+        if values.ndim == 3:
+            values = values[..., min(self.output.value, values.shape[2] - 1)]
+        return [short(row) for row in values]
 
 
 def _first_inputs(points: np.ndarray) -> tuple[int, int]:
@@ -80,7 +83,7 @@ def _first_inputs(points: np.ndarray) -> tuple[int, int]:
 class SlicesView(PageView):
     """The panels; what the traits hold is said in `page/slices.js`."""
 
-    name, _esm = "slices", modules.widget("slices.js")
+    name, _esm = "slices", pages.widget("slices.js")
 
     models = traitlets.List(traitlets.Dict()).tag(sync=True)
     points: traitlets.List = traitlets.List().tag(sync=True)
@@ -126,24 +129,22 @@ class SliceExplorer(Explorer):
         if sum(isinstance(model, Mapping) for model in models.values()) > FAMILIES:
             raise ArgumentError(f"more than {FAMILIES} models with a slider; give fewer at a time")
         self._like, self._grid, self._bounds = points, check_whole("grid", grid, 2), bounds
-        self._models: dict[str, dict[float | None, Model]] = {}
+        self._models: dict[str, list[Model]] = {}  # of a family in the order of its numbers
         self._sliders: dict[str, widgets.SelectionSlider] = {}
         self._slices: dict[tuple, Slice2D] = {}  # the latest
         described = []  # as the page reads them
         for name, model in models.items():
             family: Mapping[Any, Model] = dict(sorted(model.items())) if isinstance(model, Mapping) else {None: model}
-            self._models[name] = {value: function_of(one) for value, one in family.items()}
-            alphas = [f"{value:g}" for value in family] if isinstance(model, Mapping) else []
-            networks = [perceptron(one) for one in family.values()]
-            described.append({"name": name, "alphas": alphas, "networks": networks})
-            if isinstance(model, Mapping):
-                options = [(f"{value:g}", value) for value in family]
+            self._models[name] = [function_of(one) for one in family.values()]
+            options = [(f"{value:g}", value) for value in family if value is not None]
+            if options:
                 self._sliders[name] = widgets.SelectionSlider(description=f"{name} α", options=options, style=LABEL)
+            networks = [perceptron(one) for one in family.values()]
+            described.append({"name": name, "alphas": [label for label, _ in options], "networks": networks})
         first = self._given(coordinates(points, 2, "points")[0])
         outputs = [slice_2d(self._model(name), first, (0, 1), 2).values for name in models] if len(first) > 1 else []
         self._cut = Cut(points, columns, max((one.shape[2] if one.ndim == 3 else 1 for one in outputs), default=1))
-        self.point, self.across, self.up, self.output = self._cut.controls
-        self.figure = frame(list(models))
+        self.point, self.across, self.up, self.output = self._cut.controls.values()
         self.view = SlicesView(
             models=described,
             points=[short(point) for point in self._cut.points],
@@ -152,32 +153,19 @@ class SliceExplorer(Explorer):
             low=float(bounds[0]),
             high=float(bounds[1]),
         )
-        for control, trait in zip(self._cut.controls, ("point", "across", "up", "output"), strict=True):
-            self.view.follow(control, trait)
-        for number, slider in enumerate(self._sliders.values()):
-            self.view.follow(slider, f"a{number}")
+        prefactors = {f"a{number}": slider for number, slider in enumerate(self._sliders.values())}
+        self.view.follow(**self._cut.controls, **prefactors)
         self._draw()
-        rows = [self._cut.controls, list(self._sliders.values())]
+        rows = [list(self._cut.controls.values()), list(prefactors.values())]
         self.arrange(*filter(None, rows), self.view)
-        self.watch(self._draw, *self._cut.controls, *self._sliders.values())
+        self.watch(self._draw, *rows[0], *rows[1])
 
     def _controls_kept(self) -> dict[str, Any]:
-        prefactors: dict[str, Any] = {"prefactors": self._sliders} if self._sliders else {}
-        return super()._controls_kept() | prefactors
+        return super()._controls_kept() | ({"prefactors": self._sliders} if self._sliders else {})
 
     def page(self) -> str:
         """The panels; perceptrons are sliced there, of other models the planes as they are now are shown."""
-        return hosted_page("Slices of models", self.view, self.code(), self.status.value)
-
-    def _given_slice(self, name: str, slice_: Slice2D) -> dict[str, Any] | None:
-        """What the page cannot compute; None of what it can."""
-        which = self._sliders[name].index if name in self._sliders else 0
-        if self.view.models[list(self._models).index(name)]["networks"][which] is not None:
-            return None
-        values = slice_.values
-        if values.ndim == 3:
-            values = values[..., min(self.output.value, values.shape[2] - 1)]
-        return {"plane": [*self._cut.plane, which], "z": [short(row) for row in values]}
+        return view_page("Slices of models", self.view, self.code(), self.status.value)
 
     def slider(self, name: str) -> widgets.SelectionSlider:
         """The slider of a model that was given as a mapping."""
@@ -185,7 +173,7 @@ class SliceExplorer(Explorer):
 
     def slice(self, name: str) -> Slice2D:
         """What a panel shows."""
-        key = (name, self._value(name), *self._cut.plane)
+        key = (name, self._which(name), *self._cut.plane)
         if key not in self._slices:
             number, across, up = self._cut.plane
             while len(self._slices) >= KEPT:
@@ -198,22 +186,85 @@ class SliceExplorer(Explorer):
         """A point as what the user gave: models are called with that."""
         return self._like.new_tensor(point) if isinstance(self._like, Tensor) else point
 
-    def _value(self, name: str) -> float | None:
-        return self._sliders[name].value if name in self._sliders else None
+    def _which(self, name: str) -> int:
+        """The number of a model in its family."""
+        return self._sliders[name].index if name in self._sliders else 0
 
     def _model(self, name: str) -> Model:
-        return self._models[name][self._value(name)]
+        return self._models[name][self._which(name)]
 
     def _draw(self) -> None:
-        slices = {name: self.slice(name) for name in self._models}  # an error leaves all panels as they were
-        with self.figure.batch_update():
-            for panel, (name, slice_) in enumerate(slices.items()):
-                self._cut.draw(self.figure, panel, slice_)
-                value = self._value(name)
-                self.figure.layout.annotations[panel].text = name if value is None else f"{name}, α = {value:g}"
-        self.view.given = [self._given_slice(name, slices[name]) for name in self._models]
+        """Slice what the page cannot."""
         number, across, up = self._cut.plane
+        given: list[dict[str, Any] | None] = []
+        for model in self.view.models:
+            name, which = model["name"], self._which(model["name"])
+            of_page = model["networks"][which] is not None
+            z = [] if of_page else self._cut.shades(self.slice(name))
+            given.append(None if of_page else {"plane": [number, across, up, which], "z": z})
+        self.view.given = given  # an error leaves all panels as they were
         self.say(
             f"Training point {number} (circle), with {self._cut.names[across]} and {self._cut.names[up]} changed. "
             "Dark: low output, light: high, scaled in each panel."
         )
+
+
+def perceptron(model: object) -> dict[str, Any] | None:
+    """Layers, non-linearity and prefactor of a perceptron, so that the page computes its answers itself
+    (`page/network.js`); None for what is another model, or too large.
+
+    model: an `MLP` of one run, or a Sequential of Linear maps with one kind of non-linearity between them.
+
+    >>> perceptron(nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1)))["phi"]
+    'relu'
+    """
+    parts = _of_mlp(model) if isinstance(model, MLP) else _of_sequence(model)
+    if parts is None or sum(weight.numel() for weight, _ in parts[0]) > MOST:
+        return None
+    maps, phi, prefactor = parts
+    function: Any = PLAIN.get(type(phi))
+    if isinstance(phi, nn.GELU) and phi.approximate == "none":
+        function = "gelu"
+    elif isinstance(phi, Spline) and phi.values.ndim == 1:
+        function = {"low": phi.low, "high": phi.high, "values": _flat(phi.values)}
+    if function is None:
+        return None
+    layers = [
+        {
+            "inputs": weight.shape[0],
+            "outputs": weight.shape[1],
+            "weight": _flat(weight),
+            "bias": _flat(torch.zeros(weight.shape[1]) if bias is None else bias),
+        }
+        for weight, bias in maps
+    ]
+    return {"layers": layers, "phi": function, "prefactor": prefactor}
+
+
+Maps = list[tuple[Tensor, Tensor | None]]  # weights (inputs, outputs) and biases (outputs,)
+
+
+def _of_mlp(model: MLP) -> tuple[Maps, nn.Module, float] | None:
+    if model.runs != 1 or model.inputs is not None or model.residual or model.spectral:
+        return None
+    layers: list[Any] = list(model.layers)
+    functions = [model.function(number) for number in range(len(layers) - 1)]
+    if any(one is not functions[0] for one in functions):
+        return None
+    maps = [(layer.weight[0], None if layer.bias is None else layer.bias[0, 0]) for layer in layers]
+    return maps, functions[0] if functions else nn.Identity(), float(model.prefactor.flatten()[0])
+
+
+def _of_sequence(model: object) -> tuple[Maps, nn.Module, float] | None:
+    parts: list[Any] = list(model) if isinstance(model, nn.Sequential) else [model]
+    maps, functions = parts[::2], parts[1::2]
+    if len(parts) % 2 == 0 or not all(isinstance(one, nn.Linear) for one in maps):
+        return None
+    circle = pairwise([*functions, *functions[:1]])
+    if any(type(one) is not type(other) or list(one.parameters()) for one, other in circle):
+        return None
+    return [(one.weight.T, one.bias) for one in maps], functions[0] if functions else nn.Identity(), 1.0
+
+
+def _flat(numbers: Tensor) -> list[float | None]:
+    return short(np.asarray(numbers.detach().cpu(), dtype=float).ravel())

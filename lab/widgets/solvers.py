@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Sequence
+
+import ipywidgets as widgets
+from torch import nn
 
 from lab.models.hyper import method_of
 from lab.papers.hypernetwork.settings import FIGURE_METHODS, PROBLEMS, SEEDS, of_task, sraven
 from lab.plots.style import method_title
 from lab.run import Run
-from lab.scale import largest_first
+from lab.scale import BEST, SCALES, check_scale, largest_first, training_scale
 from lab.spec import RunSpec, replace
-from lab.store import Store
+from lab.store import SHIPPED, Store
 from lab.tasks import Logic, Sraven
+from lab.widgets.explorer import Explorer
 
 
 def solvers(task: Logic | Sraven, scale: str, store: Store, given: Sequence[Run] = ()) -> dict[str, Run]:
@@ -51,3 +56,45 @@ def _specs(task: Logic | Sraven, scale: str, name: str) -> list[RunSpec]:
     base = of_task(task, scale, name)
     recipes = (sraven(scale, name, problems=problems).recipe for problems in reversed(PROBLEMS[scale]))
     return [run for recipe in recipes for run in replace(base, recipe=recipe).runs(SEEDS[scale])]
+
+
+class SolverExplorer(Explorer):
+    """An explorer that asks trained models, by a menu `model`: those of the lab's figures at this scale, or at the
+    largest at which there are some ("best"), where the store has them."""
+
+    model: widgets.Dropdown
+
+    def __init__(self, scale: str = BEST, store: Store | None = None):
+        super().__init__()
+        self._scale, self._store = check_scale(scale, (*SCALES, BEST)), store or Store(shipped=SHIPPED)
+        self._solvers: dict[str, Run] = {}
+        self._models: dict[str, nn.Module] = {}  # by key, each read from the store once
+        self.told = widgets.HTML()
+
+    @property
+    def run(self) -> Run | None:
+        """The run that is asked, where there is one."""
+        return self._solvers.get(self.model.value)
+
+    def _offer(self, models: dict[str, Run], chosen: str | None) -> None:
+        """Let the menu have these, with this one chosen."""
+        self._solvers = models
+        if tuple(models) != tuple(self.model.options):
+            self.model.options = list(models)
+        self.model.disabled = not models
+        if chosen is not None:
+            self.model.value = chosen
+
+    def _model(self, run: Run) -> nn.Module:
+        if run.key not in self._models:
+            self._models[run.key] = run.model()
+        return self._models[run.key]
+
+    def _tell(self, lines: Sequence[str]) -> None:
+        """What is said beside the picture, line by line."""
+        text = "<br>".join(map(html.escape, lines))
+        self.told.value = f'<div style="line-height: 1.5; max-width: 40rem">{text}</div>'
+
+    def _command(self, task: str) -> str:
+        """What trains a model of a task, as Python."""
+        return f'lab.train(lab.tasks.{task}, attention="hyla", seeds=1, scale="{training_scale(self._scale)}")'

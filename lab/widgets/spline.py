@@ -14,10 +14,9 @@ from lab.nonlinearity.functions import named
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import left_out, zoo, zoo_curves
 from lab.plots.caption import true_minus
-from lab.plots.functions import OTHERS, fill, frame, look, other, panels, reaching
 from lab.probes.profile import Profile, Received, profile, received
 from lab.widgets.editing import EditingExplorer
-from lab.widgets.explorer import LABEL, ROW, Explorer
+from lab.widgets.explorer import LABEL, ROW, WIDE, Explorer, button, menu, toggle
 from lab.widgets.function_view import FunctionView, described, function_page
 
 GIVEN, GELU, RELU, EDITED = "your function", "GELU", "ReLU", "edited"
@@ -63,50 +62,33 @@ class SplineExplorer(Explorer):
         if inputs is not None and not isinstance(inputs, Mapping):
             self._received[first] = received(inputs, self.profile(first))
 
-        self.function = widgets.Dropdown(description="function", options=names, value=first, style=LABEL)
+        self.function = menu("function", names, first)
         self.zoom = widgets.FloatSlider(description="zoom ±", style=LABEL)
-        self.support = widgets.Button(description="zoom to support", layout={"width": "auto"})
+        self.support = button("zoom to support")
         self.support.tooltip = "where 99 % of the inputs are; where these are not known, where the function is not flat"
-        self.slope = widgets.ToggleButton(description="slope", tooltip="show the slope, too", layout={"width": "auto"})
-        self.random = widgets.ToggleButton(description="random network", layout={"width": "auto"})
+        self.slope = toggle("slope", "show the slope, too")
+        self.random = toggle("random network")
         self.random.tooltip = "what networks with random weights compute with this function, and how complex that is"
         self.others = widgets.SelectMultiple(description="compare with", options=[*PLAIN, *names], rows=4, style=LABEL)
         self.others.tooltip = "hold Ctrl to choose several"
         self.folder = widgets.Text(description="into", value="out/functions", style=LABEL, layout={"width": "200px"})
-        self.export = widgets.Button(description="export", tooltip="write function (JSON) and picture (HTML)")
-        self.figure = frame(self.others.options)
+        self.export = button("export", "write function (JSON) and picture (HTML)")
+        shapes = [self.profile(name) for name in names]
+        reach = WIDEST * max(max(abs(one.low), abs(one.high)) for one in shapes)  # as far as any may be looked at
+        plain = [profile(named(name), -reach, reach) for name in PLAIN.values()]
+        shown = zip(self.others.options, [*plain, *shapes], strict=True)
+        self.view = FunctionView(functions=[described(*one) for one in shown], first=len(PLAIN))
         self._draw()
         self._to_support()
-        self._look()
-        # what the page draws; `figure` is the same for files
-        self.view = FunctionView(
-            functions=[described(name, self._wide(name)) for name in self.others.options],
-            first=len(PLAIN),
-            function=self.function.index,
-            zoom=self.zoom.value,
-        )
-        self.view.tell(first, self.received)
-        # in the page: what is drawn follows these without the kernel
-        for control, name, trait in (
-            (self.function, "index", "function"),
-            (self.others, "index", "compared"),
-            (self.zoom, "value", "zoom"),
-            (self.slope, "value", "slope"),
-        ):
-            widgets.jsdlink((control, name), (self.view, trait))
-        self.edit = widgets.ToggleButton(description="edit", icon="pencil", layout={"width": "auto"})
-        self.edit.tooltip = "change the function by hand, or look at it again"
+        self.view.follow(function=self.function, compared=self.others, zoom=self.zoom, slope=self.slope)
+        self.edit = toggle("edit", "change the function by hand, or look at it again", icon="pencil")
         self.editing: EditingExplorer | None = None
         self._scale = scale
         look = widgets.HBox([self.function, self.zoom, self.support, self.slope, self.random], layout=ROW)
-        self._view = widgets.VBox([look, self.view, self.others], layout={"width": "100%"})
-        self._place = widgets.VBox(layout={"width": "100%"})  # of the editing explorer
+        self._view = widgets.VBox([look, self.view, self.others], layout=WIDE)
+        self._place = widgets.VBox(layout=WIDE)  # of the editing explorer
         self.arrange([self.edit, self.export, self.folder], self._view, self._place)
         self.watch(self._draw, self.function)
-        self.watch(lambda: self.view.tell(self.function.value, self.received), self.function)
-        self.watch(self._look, self.zoom)
-        self.watch(self._panels, self.slope)
-        self.watch(self._overlay, self.others)
         self.watch(lambda: self.view.weigh(self.random.value), self.random)
         self.press(self._to_support, self.support)
         self.watch(self._mode, self.edit)
@@ -142,43 +124,26 @@ class SplineExplorer(Explorer):
         return self._received[name]
 
     def profile(self, name: str) -> Profile:
-        """The function of that name in the menus."""
-        if name in PLAIN:  # nowhere constant: as far as one can zoom out
-            return profile(named(PLAIN[name]), self._middle - self._reach, self._middle + self._reach)
+        """The function of that name in the menu."""
         if name not in self._profiles:
             self._profiles[name] = profile(self._spline(name))
         return self._profiles[name]
-
-    def _wide(self, name: str) -> Profile:
-        """A function as the page needs it: a plain one as far as any of the others may be looked at."""
-        if name not in PLAIN:
-            return self.profile(name)
-        shapes = [self.profile(one) for one in self.function.options]
-        reach = WIDEST * max(max(abs(one.low), abs(one.high)) for one in shapes)
-        return profile(named(PLAIN[name]), -reach, reach)
 
     @property
     def _middle(self) -> float:
         return (self.shape.high + self.shape.low) / 2
 
-    @property
-    def _reach(self) -> float:
-        return WIDEST * (self.shape.high - self.shape.low) / 2
-
     def _spline(self, name: str) -> Spline:
         return self._given.get(name) or zoo(name)
 
     def _draw(self) -> None:
-        """Another function: everything is drawn anew."""
-        shape, inputs, reach = self.shape, self.received, self._reach
+        """Another function, which the page has: how far one may zoom, its inputs, and what is said of it."""
+        reach = WIDEST * (self.shape.high - self.shape.low) / 2
         if self.zoom.max != reach:  # the first function, or one with another range
             with self.zoom.hold_trait_notifications():
                 self.zoom.min, self.zoom.max, self.zoom.step = reach / STEPS, reach, reach / STEPS
                 self.zoom.value = reach / WIDEST
-        with self.figure.batch_update():
-            fill(self.figure, self.function.value, shape, inputs, reach)
-            self._panels()
-            self._overlay()
+        self.view.tell(self.function.value, self.received)
         self._describe()
 
     def _describe(self) -> None:
@@ -188,19 +153,6 @@ class SplineExplorer(Explorer):
             f"Inputs: {inputs.source}." if inputs else "Its inputs are not shown: no model trained with it is at hand."
         )
         self.say("\n".join(filter(None, [true_minus(inside) + known, self._left_out])))
-
-    def _look(self) -> None:
-        others = [self.profile(name) for name in self._compared()]
-        with self.figure.batch_update():
-            look(self.figure, self.shape, self.zoom.value, others)
-
-    def _compared(self) -> list[str]:
-        """The other functions that are shown."""
-        return [name for name in self.others.value if name != self.function.value]
-
-    def _panels(self) -> None:
-        with self.figure.batch_update():
-            panels(self.figure, self.slope.value, self.received is not None)
 
     def _mode(self) -> None:
         """Into the editing mode, or back."""
@@ -225,7 +177,6 @@ class SplineExplorer(Explorer):
             known.pop(EDITED, None)
         with self.quietly():
             if EDITED not in self.function.options:
-                self.figure.add_trace(other(EDITED, len(self.others.options)))
                 chosen, self.others.options = self.others.value, [*self.others.options, EDITED]
                 self.others.value = chosen  # new options forget what was chosen
                 self.function.options = [*self.function.options, EDITED]
@@ -233,14 +184,6 @@ class SplineExplorer(Explorer):
             self.view.functions = [*before, described(EDITED, self.profile(EDITED))]
             self.function.value = EDITED
         self._draw()
-
-    def _overlay(self) -> None:
-        with self.figure.batch_update():
-            for trace, name in zip(self.figure.data[OTHERS:], self.others.options, strict=True):
-                trace.visible = chosen = name in self._compared()
-                if chosen:
-                    trace.x, trace.y = reaching(self.profile(name), self._reach)
-            self._look()
 
     def _to_support(self) -> None:
         shape, inputs = self.shape, self.received
@@ -252,13 +195,13 @@ class SplineExplorer(Explorer):
         words: HTML above."""
         if self.editing:
             self._take()
-        names = list(self.others.options)
-        shown = [f | {"name": name} for name, f in zip(names, self.view.functions, strict=True)]
-        number, inputs = names.index(self.function.value), self.received
-        shown[number] = described(names[number], self.shape, inputs)
-        compared = [names.index(name) for name in self._compared()]
-        random = self.random.value
-        return function_page(shown, number, compared, self.zoom.value, self.slope.value, words=words, random=random)
+        view = self.view.data()
+        number, shown = view["first"] + view["function"], list(view["functions"])
+        shown[number] = described(self.function.value, self.shape, self.received)
+        compared = [one for one in view["compared"] if one != number]
+        return function_page(
+            shown, number, compared, view["zoom"], view["slope"], words=words, random=self.random.value
+        )
 
     def _table(self) -> dict[str, list]:
         phi = self.spline

@@ -2,39 +2,98 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
+import anywidget
 import ipywidgets as widgets
 import numpy as np
 import torch
-from torch import Tensor, nn
+import traitlets
+from torch import Tensor
 
 from lab.errors import ArgumentError
 from lab.plots.sraven import dial, draw, frame, refill, rule_words
 from lab.run import Run
-from lab.scale import BEST, SCALES, check_scale, training_scale
+from lab.scale import BEST
 from lab.spec import replace
-from lab.store import SHIPPED, Store
+from lab.store import Store
 from lab.tasks.counts import ambiguous
 from lab.tasks.sraven import RULES, Sraven
-from lab.widgets.choice import Choice
-from lab.widgets.explorer import LABEL, Explorer
-from lab.widgets.live_figure import live
-from lab.widgets.solvers import solvers
-from lab.widgets.tally import Tally
+from lab.widgets import pages
+from lab.widgets.explorer import LABEL, button, check, menu, side_by_side
+from lab.widgets.pages import live
+from lab.widgets.solvers import SolverExplorer, solvers
 
 ANY, SEEN, UNSEEN = "any", "trained on", "held out"
 SPLITS = {SEEN: "train", UNSEEN: "ood"}
 WAITING, ABSENT = "the model answers when you check or reveal", "no trained model of this size is here"
-NARROW = {"width": "auto"}
-SIDE = {"flex": "1 1 320px", "min_width": "0", "overflow": "hidden"}
-TEXT = '<div style="line-height: 1.5; max-width: 40rem">{}</div>'
 EASY = Sraven(features=2)
 MOST_FEATURES, FEWEST_VALUES, MOST_VALUES = 4, 3, 16  # of the sliders
 
 
-class SravenExplorer(Explorer):
+class Choice(anywidget.AnyWidget):
+    """One picture of several for each row; with mouse or keyboard (Tab to a row, arrows in it, Space to press).
+
+    rows: their names. pictures: SVG, the same in every row. value: for each row the number of what is pressed, or None.
+
+    >>> choice = Choice(rows=["A", "B"], pictures=["<svg></svg>"] * 3, value=[None, None])
+    >>> choice.ask(["A"], ["<svg></svg>"] * 8)
+    >>> choice.value
+    [None]
+    """
+
+    rows = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    pictures = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    value = traitlets.List(traitlets.Int(allow_none=True)).tag(sync=True)
+
+    def ask(self, rows: Sequence[str], pictures: Sequence[str]) -> None:
+        """Other rows and pictures, with nothing pressed."""
+        with self.hold_sync():
+            self.rows, self.pictures, self.value = list(rows), list(pictures), [None] * len(rows)
+
+    _esm = pages.widget("choice.js")
+    _css = (pages.FOLDER / "choice.css").read_text(encoding="utf-8")
+
+
+@dataclass
+class Tally:
+    """Whole problems and single features that were right, and by how many who guesses would be right on average.
+
+    >>> tally = Tally()
+    >>> tally.add(features=2, values=8, you=2, model=1)
+    >>> tally.add(features=2, values=8, you=1, model=None)  # no model was there
+    >>> tally.rows()[1:]
+    [('problems', '1 of 2', '0 of 1', '0.031 of 2'), ('features', '3 of 4', '1 of 2', '0.5 of 4')]
+    """
+
+    solved: list[tuple[int, int, int, int | None]] = field(default_factory=list)  # features, values, you, model
+
+    def add(self, features: int, values: int, you: int, model: int | None) -> None:
+        """One more problem: of its features, how many you had right, and how many a model had."""
+        self.solved.append((features, values, you, model))
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """The score as words: a head, whole problems, single features."""
+        modelled = [(k, model) for k, _, _, model in self.solved if model is not None]
+        all_of = len(self.solved), sum(k for k, *_ in self.solved)
+        by_you = sum(you == k for k, _, you, _ in self.solved), sum(you for *_, you, _ in self.solved)
+        by_model = sum(model == k for k, model in modelled), sum(model for _, model in modelled)
+        asked = len(modelled), sum(k for k, _ in modelled)
+        chance = sum(f**-k for k, f, *_ in self.solved), sum(k / f for k, f, *_ in self.solved)
+        rows: list[tuple[str, ...]] = [("right", "you", "the model", "chance")]
+        for number, name in enumerate(("problems", "features")):
+            model = f"{by_model[number]} of {asked[number]}" if modelled else "–"
+            guessed = f"{chance[number]:.2g} of {all_of[number]}"
+            rows.append((name, f"{by_you[number]} of {all_of[number]}", model, guessed))
+        return rows
+
+    def html(self) -> str:
+        """The score as a table of a page."""
+        return pages.filled("tally.html", rows=self.rows())
+
+
+class SravenExplorer(SolverExplorer):
     """A problem drawn as symbols; choose a value for each feature of the last panel, press check, and see what was
     right, the rules, what a trained model answers, and the score.
 
@@ -48,30 +107,27 @@ class SravenExplorer(Explorer):
     """
 
     def __init__(self, task: Sraven | Run | Sequence[Run] = EASY, scale: str = BEST, store: Store | None = None):
-        super().__init__()
+        super().__init__(scale, store)
         self._runs = [task] if isinstance(task, Run) else list(task) if isinstance(task, Sequence) else []
         first = self._runs[0].spec.task if self._runs else task
         if not isinstance(first, Sraven) or not all(isinstance(run.spec.task, Sraven) for run in self._runs):
             raise ArgumentError(f"{task!r} is not about SRAVEN; give a lab.tasks.Sraven, or runs of lab.train with one")
         self._task = first
-        self._scale, self._store = check_scale(scale, (*SCALES, BEST)), store or Store(shipped=SHIPPED)
-        self._solvers: dict[str, Run] = {}
-        self._models: dict[str, nn.Module] = {}  # by key, each read from the store once
         self._open = True  # the solution is not shown yet
         self._counted: set[tuple] = set()  # problems whose solution was shown
         self.tally = Tally()
         self._controls()
         self.figure = frame()
         self._new()
-        self.figure = live(self.figure, height=self.figure.layout.height)
+        self.figure = live(self.figure)
         asked = widgets.Label("Your answer, the values of the last panel from the top:")
         buttons = widgets.HBox([self.check, self.reveal])
-        sides = [[self.matrix, asked, self.choice, buttons], [self.figure, self.told, self.score]]
+        problem, answers = [self.matrix, asked, self.choice, buttons], [self.figure, self.told, self.score]
         self.arrange(
             [self.features, self.values, self.shuffled, self.among],
             [widgets.Label("rules that may appear:"), *self.rules],
             [self.number, self.following, self.model],
-            widgets.HBox([widgets.VBox(side, layout=SIDE) for side in sides], layout={"flex_flow": "row wrap"}),
+            side_by_side(problem, answers, least=320),
         )
         self.watch(self._new, self.features, self.values, self.shuffled, self.among, self.number, *self.rules)
         self.watch(self._another_model, self.model)
@@ -85,29 +141,23 @@ class SravenExplorer(Explorer):
         most = max(MOST_FEATURES, start.features)
         self.features = widgets.IntSlider(start.features, 1, most, description="features K", style=LABEL)
         self.values = widgets.IntSlider(start.values, FEWEST_VALUES, MOST_VALUES, description="values F", style=LABEL)
-        self.shuffled = widgets.Checkbox(start.permute, description="features shuffled", indent=False)
-        self.shuffled.layout, self.shuffled.tooltip = NARROW, "each column shows them in an order of its own"
-        self.among = widgets.Dropdown(description="combination of rules", options=[ANY, SEEN, UNSEEN], style=LABEL)
+        self.shuffled = check("features shuffled", start.permute)
+        self.shuffled.tooltip = "each column shows them in an order of its own"
+        self.among = menu("combination of rules", [ANY, SEEN, UNSEEN], width="250px")
         self.among.tooltip = "by the model that is chosen: what it was trained on, or what was held out from it"
-        self.among.layout = {"width": "250px"}
-        self.rules = [widgets.Checkbox(True, description=name, indent=False, layout=NARROW) for name in RULES]
+        self.rules = [check(name) for name in RULES]
         self.number = widgets.BoundedIntText(0, 0, 10**9, description="problem", style=LABEL, layout={"width": "150px"})
-        self.following = widgets.Button(description="next", tooltip="the next problem", layout=NARROW)
-        self.model = widgets.Dropdown(description="play against", style=LABEL, layout={"width": "min(24rem, 100%)"})
-        self.choice, self.matrix, self.told, self.score = Choice(), widgets.HTML(), widgets.HTML(), widgets.HTML()
-        self.check = widgets.Button(description="check", button_style="primary", layout=NARROW)
-        self.reveal = widgets.Button(description="reveal", tooltip="show the answer; it does not count", layout=NARROW)
+        self.following = button("next", "the next problem")
+        self.model = menu("play against", [], width="min(24rem, 100%)")
+        self.choice, self.matrix, self.score = Choice(), widgets.HTML(), widgets.HTML()
+        self.check = button("check", button_style="primary")
+        self.reveal = button("reveal", "show the answer; it does not count")
 
     @property
     def task(self) -> Sraven:
         """What the controls ask for."""
         changes = {"features": self.features.value, "values": self.values.value, "permute": self.shuffled.value}
         return replace(self._task, **changes)
-
-    @property
-    def run(self) -> Run | None:
-        """The run that is played against, where there is one."""
-        return self._solvers.get(self.model.value)
 
     @property
     def answer(self) -> list[int | None]:
@@ -123,15 +173,10 @@ class SravenExplorer(Explorer):
         combinations = self._combinations(task, run)  # may find none, so before anything changes
         generator = torch.Generator().manual_seed(self.number.value)
         rules = combinations[torch.randint(len(combinations), (1,), generator=generator)]
-        self.problem, self._shown, self._solvers, self._open = task.make(rules, generator), task, models, True
+        self.problem, self._shown, self._open = task.make(rules, generator), task, True
         self._ambiguous = bool(ambiguous(task, self.problem.latents["panels"]))
         with self.quietly():
-            names = list(models)
-            if tuple(names) != tuple(self.model.options):
-                self.model.options = names
-                self.model.disabled = not names
-            if run is not None:
-                self.model.value = names[list(models.values()).index(run)]
+            self._offer(models, next((name for name, one in models.items() if one is run), None))
             letters = [chr(ord("A") + place) for place in range(task.features)]
             self.choice.ask(letters, [dial(value, task.values) for value in range(task.values)])
         self._draw()
@@ -194,9 +239,7 @@ class SravenExplorer(Explorer):
         """What the model thinks of each value, (K, F); None where there is no model."""
         if self.run is None:
             return None
-        if self.run.key not in self._models:
-            self._models[self.run.key] = self.run.model()
-        return self._models[self.run.key](self.problem.inputs[None])[0, 0].softmax(-1).numpy()
+        return self._model(self.run)(self.problem.inputs[None])[0, 0].softmax(-1).numpy()
 
     def _draw(self) -> None:
         """Problem, answer, model and score as they are now; the solution only once it was asked for."""
@@ -205,14 +248,11 @@ class SravenExplorer(Explorer):
             answer = [right if said is None else said for said, right in zip(answer, self._right, strict=True)]
         self.matrix.value = draw(self.problem, 0, self._shown.values, answer, judged=solved, solved=solved)
         thought = self._thought() if solved else None
-        self._draw_guess(thought)
-        self.told.value = TEXT.format("<br>".join(map(html.escape, self._words(thought))))
-        self.score.value = self.tally.html() if self.tally.solved else ""
-
-    def _draw_guess(self, thought: np.ndarray | None) -> None:
         note = "" if thought is not None else WAITING if self.run else ABSENT
         with self.figure.batch_update():
             refill(self.figure, self._shown.values, thought, self._right, self.answer, note)
+        self._tell(self._words(thought))
+        self.score.value = self.tally.html() if self.tally.solved else ""
 
     def _words(self, thought: np.ndarray | None) -> list[str]:
         """What is said below the problem, line by line."""
@@ -226,17 +266,17 @@ class SravenExplorer(Explorer):
             lines += rule_words(self.problem, 0)
             if self._shown.permute:
                 lines.append("Places from the top in the three columns: " + self._places() + ".")
-        if self._ambiguous:
-            lines.append(
-                "Ambiguous: other rules fit the eight panels, too, and give another answer. Only the answer of"
-                " the rules that made the problem counts."
-            )
-        else:
-            lines.append("Not ambiguous: all rules that fit the eight panels give the same answer.")
+        lines.append(
+            "Ambiguous: other rules fit the eight panels, too, and give another answer. Only the answer of the rules"
+            " that made the problem counts."
+            if self._ambiguous
+            else "Not ambiguous: all rules that fit the eight panels give the same answer."
+        )
         if self.run is None:
+            command = self._command(f"Sraven(features={self._shown.features}, values={self._shown.values})")
             lines.append(
                 f"No trained model for K = {self._shown.features}, F = {self._shown.values} is here."
-                f" {self._command()} trains one; then press next."
+                f" {command} trains one; then press next."
             )
         return lines
 
@@ -255,7 +295,3 @@ class SravenExplorer(Explorer):
         return "; ".join(
             f"{name} {', '.join(map(str, there))}" for name, there in zip(self.choice.rows, places, strict=True)
         )
-
-    def _command(self) -> str:
-        task = f"lab.tasks.Sraven(features={self._shown.features}, values={self._shown.values})"
-        return f'lab.train({task}, attention="hyla", seeds=1, scale="{training_scale(self._scale)}")'

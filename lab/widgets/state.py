@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from math import inf
 from typing import Any
 
@@ -72,10 +72,8 @@ def put(name: str, control: Any, value: Any) -> None:
 
 
 def _sets(value: Any) -> bool:
-    if isinstance(value, Mapping):
-        return bool(value) and all(map(_sets, value.values()))
-    if isinstance(value, (list, tuple)):
-        return bool(value) and all(map(_sets, value))
+    if isinstance(value, (Mapping, list, tuple)):
+        return bool(value) and all(map(_sets, value.values() if isinstance(value, Mapping) else value))
     if not isinstance(value, widgets.DOMWidget) or isinstance(value, TELLING) or not value.has_trait("value"):
         return False
     return not isinstance(value.value, bytes)  # a picture, or a curve
@@ -83,23 +81,16 @@ def _sets(value: Any) -> bool:
 
 def _options(control: Any) -> list:
     """The options of a menu, as JSON has them."""
-    return list(_plain(control))
-
-
-def _plain(control: Any) -> Iterator[Any]:
-    for label, value in zip(control._options_labels, control._options_values, strict=True):
-        yield value if isinstance(value, PLAIN) else label
+    pairs = zip(control._options_labels, control._options_values, strict=True)
+    return [value if isinstance(value, PLAIN) else label for label, value in pairs]
 
 
 def _place(name: str, control: Any, value: Any) -> int:
     """Where an option stands."""
     options = _options(control)
     for number, option in enumerate(options):
-        if (
-            type(option) is type(value)
-            and option == value
-            or (isinstance(option, (int, float)) and isinstance(value, (int, float)) and option == value)
-        ):
+        alike = type(option) is type(value) or isinstance(option, (int, float)) and isinstance(value, (int, float))
+        if alike and option == value:
             return number
     raise ArgumentError(f"state: {name}={shown(value)}; give one of {listed(list(map(repr, options)), repr(value))}")
 
@@ -115,8 +106,7 @@ def _fitting(name: str, control: Any, value: Any) -> Any:
     if isinstance(now, int) and bounded:
         return check_whole(f"state: {name}", value, least, most)
     if isinstance(now, float):
-        ends = (least, most) if bounded else (-inf, inf)
-        return check_number(f"state: {name}", value, *ends)
+        return check_number(f"state: {name}", value, *((least, most) if bounded else (-inf, inf)))
     if type(value) is not type(now):
         raise ArgumentError(f"state: {name}={shown(value)}; give a {type(now).__name__}")
     return value

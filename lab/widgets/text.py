@@ -1,31 +1,134 @@
-"""TextExplorer: two language models read a text token by token, next to each other, and go on with it."""
+"""TextExplorer: two language models read a text, token by token; PairsExplorer: pairs of sentences, one grammatical."""
 
 from __future__ import annotations
 
-import html
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
+from typing import Any
 
 import ipywidgets as widgets
 import numpy as np
 import plotly.graph_objects as go
+from torch import nn
 
-from lab.plots.style import TEMPLATE
+from lab.data.sentences import Pair, pairs
+from lab.errors import ArgumentError, LabError
+from lab.models.hyper import method_of
+from lab.models.rotary_hyper import RotaryHyperModel
+from lab.plots.caption import counted, signed
+from lab.plots.panels import grid
+from lab.plots.style import BLUE, GREY, TEMPLATE, ink_of, method_title
+from lab.probes.minimal_pairs import CONVENTIONS, MinimalPairs, Reader, minimal_pairs, reader_of
 from lab.probes.token_losses import TokenLosses, continuation, token_losses
 from lab.run import Run
+from lab.spec import Learned, Shaped
 from lab.tasks import Text
-from lab.widgets.explorer import LABEL, Explorer
-from lab.widgets.language_models import LanguageModels, inks
-from lab.widgets.live_figure import live
+from lab.tasks.named import task_title
+from lab.training.masked import MaskedText
+from lab.widgets.explorer import LABEL, WIDE, Explorer, menu
+from lab.widgets.pages import filled, live
 
 WORST = 6.0  # nats at which a token's colour is full
 HELPED = 2.0  # nats of difference at which a colour is full
 SMOOTH = 25  # characters of the running mean
 SHOWN = 400  # characters of the text at the start
-WIDE = {"width": "100%"}
+Tokens = list[tuple[str, str, float, str]]  # a token, red, green and blue of its ground, its strength, what is said
+EACH = 5  # pairs of each paradigm that models read at the start
+PAGE = 25  # pairs on a page
+EVERY = "every phenomenon"
+OWN, TYPED = "your own", "typed"  # phenomenon and paradigm of what is typed
+ALL, DISAGREE, FIRST = "all", "the models disagree", "the first alone is right"
+SECOND, NEITHER = "the second alone", "both wrong"
+EXAMPLE = """The authors laugh. | The authors laughs.
+These books are here. | This books are here.
+He has seen it. | He has saw it.
+She loves herself. | She loves himself.
+There is no man here. | There is any man here.
+What did you see? | What see did you?"""
 
 
-class TextExplorer(Explorer):
+class TwoModelsExplorer(Explorer):
+    """Two language models next to each other, chosen among runs by name; a model is read from the store when it is
+    first asked for. tasks: what the runs may have been trained on."""
+
+    tasks: tuple[type, ...] = (Text,)
+
+    def __init__(self, runs: Mapping[str, Run] | Iterable[Run]):
+        super().__init__()
+        if isinstance(runs, Run):
+            runs = [runs]
+        self.runs = dict(runs) if isinstance(runs, Mapping) else _named(list(runs))
+        if not self.runs:
+            raise ArgumentError("there are no runs; give one or more that were trained on a text, as lab.train gives")
+        for name, run in self.runs.items():
+            if not isinstance(run, Run) or not isinstance(run.spec.task, self.tasks):
+                what = run.spec.task_name if isinstance(run, Run) else type(run).__name__
+                raise ArgumentError(f"{name} is of {what}; give runs that predict the next token of a text")
+            if run.diverged:
+                raise ArgumentError(f"{name} diverged at step {run.diverged[0]}; leave it out")
+        self._models: dict[str, nn.Module] = {}
+        names, wide = list(self.runs), {"width": "auto", "max_width": "100%"}
+        self.first, self.second = menu("first model", names, **wide), menu("second model", names, names[-1], **wide)
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """The models that are shown, once where both are one."""
+        return tuple(dict.fromkeys((self.first.value, self.second.value)))
+
+    def task(self, name: str) -> Any:
+        """What a run was trained on."""
+        return self.runs[name].spec.task
+
+    def model(self, name: str) -> nn.Module:
+        """The trained model."""
+        if name not in self._models:
+            self._models[name] = self.runs[name].model()
+        return self._models[name]
+
+
+def inks(names: Sequence[str]) -> list[str]:
+    """Colours of two models, by name: those of their methods; else grey, that of baselines, and blue.
+
+    >>> inks(["ours MLP", "baseline"]), inks(["mine", "another"])
+    (['#0072B2', '#808080'], ['#808080', '#0072B2'])
+    """
+    known = [ink_of(name) for name in names]
+    if names[0] != names[1] and known[0] == known[1]:
+        return [GREY, BLUE]
+    spare = GREY if BLUE in known else BLUE
+    return [ink or spare for ink in known]
+
+
+def name_of(run: Run) -> str:
+    """A run in words: its text, what its model has, its seed."""
+    model = run.spec.model
+    parts = [_words(part) for part in getattr(model, "parts", {}).values() if part != "softmax"]
+    activation = getattr(model, "activation", None)
+    words = ", ".join(parts) or (activation if isinstance(activation, str) else type(model).__name__)
+    if isinstance(model, RotaryHyperModel) and (method := method_of(model)):
+        words = method_title(method)
+    return f"{task_title(run.spec.task_name)}: {words}, seed {run.spec.seed}"
+
+
+def _words(part: object) -> str:
+    if isinstance(part, Shaped):
+        return f"{part.shape} of learned"
+    if isinstance(part, Learned):
+        return f"learned for {task_title(part.search.task_name)}"
+    return part if isinstance(part, str) else type(part).__name__
+
+
+def _named(runs: list[Run]) -> dict[str, Run]:
+    by_name: dict[str, Run] = {}
+    for run in runs:
+        name = name_of(run) if isinstance(run, Run) else str(len(by_name))
+        while name in by_name:
+            name += "′"
+        by_name[name] = run
+    return by_name
+
+
+class TextExplorer(TwoModelsExplorer):
     """Choose two models and a text: each token has the more colour, the less it was expected; then the same text with
     the tokens that the second model expects more in blue, less in brown. Type a text of your own, or let both go on
     with it.
@@ -38,15 +141,8 @@ class TextExplorer(Explorer):
     """
 
     def __init__(self, runs: Mapping[str, Run] | Iterable[Run], text: str | None = None):
-        super().__init__()
-        self.models = LanguageModels(runs)
-        names = self.models.names
-        wide = {"width": "auto", "max_width": "100%"}
-        self.first = widgets.Dropdown(description="first model", options=names, style=LABEL, layout=wide)
-        self.second = widgets.Dropdown(
-            description="second model", options=names, value=names[-1], style=LABEL, layout=wide
-        )
-        start = unseen(self.models.task(names[0])) if text is None else text
+        super().__init__(runs)
+        start = unseen(self.task(self.first.value)) if text is None else text
         self.text = widgets.Textarea(
             description="text", value=start, continuous_update=False, style=LABEL, layout=WIDE | {"height": "7em"}
         )
@@ -56,7 +152,7 @@ class TextExplorer(Explorer):
         self.seed = widgets.IntSlider(description="seed", max=9, style=LABEL)
         self.generate = widgets.Button(description="Go on", tooltip="both models go on with the text")
         self.heat, self.written = widgets.HTML(), widgets.HTML()
-        self.curves = live(_frame(), height=240)
+        self.curves = live(_frame(), 240)
         self.arrange(
             [self.first, self.second],
             [self.text],
@@ -75,21 +171,16 @@ class TextExplorer(Explorer):
         """The models; with what comes of "Go on" stands how it was made."""
         return [("models", ", ".join(self.chosen))]
 
-    @property
-    def chosen(self) -> tuple[str, ...]:
-        """The models that are shown, once where both are one."""
-        return tuple(dict.fromkeys((self.first.value, self.second.value)))
-
     def losses(self, name: str) -> TokenLosses:
         """What a model makes of the text."""
-        return token_losses(self.models.model(name), self.models.task(name), self.text.value)
+        return token_losses(self.model(name), self.task(name), self.text.value)
 
     def _read(self) -> None:
         losses_by_name = {name: self.losses(name) for name in self.chosen}
-        parts = [_block(name, _heat(losses)) for name, losses in losses_by_name.items()]
+        blocks = {name: _heat(losses) for name, losses in losses_by_name.items()}
         if len(losses_by_name) == 2 and (helped := _difference(*losses_by_name.values())) is not None:
-            parts.append(_block("expected more by the second model: blue; less: brown", helped))
-        self.heat.value = f'<div class="lab-text">{"".join(parts)}</div>'
+            blocks["expected more by the second model: blue; less: brown"] = helped
+        self.heat.value = filled("tokens.html", blocks=blocks.items(), above="")
         with self.curves.batch_update():
             ways = inks((self.first.value, self.second.value))
             for line, name, ink in zip(self.curves.data, (*losses_by_name, *[None] * 2), ways, strict=False):
@@ -100,13 +191,12 @@ class TextExplorer(Explorer):
 
     def _go_on(self) -> None:
         settings = {"count": self.count.value, "temperature": self.temperature.value, "seed": self.seed.value}
-        parts = []
+        text, blocks = self.text.value, []
         for name in self.chosen:
-            more = continuation(self.models.model(name), self.models.task(name), self.text.value, **settings)
-            end = html.escape(self.text.value[-60:])
-            parts.append(_block(name, f'<span style="color: #808080">…{end}</span><b>{html.escape(more)}</b>'))
-        settings_line = f"{settings['count']} tokens, temperature {settings['temperature']:g}, seed {settings['seed']}"
-        self.written.value = f"<div><p>Gone on for {settings_line}:</p>{''.join(parts)}</div>"
+            more = continuation(self.model(name), self.task(name), text, **settings)
+            blocks.append((name, (text[-60:], more)))
+        above = f"{settings['count']} tokens, temperature {settings['temperature']:g}, seed {settings['seed']}"
+        self.written.value = filled("tokens.html", blocks=blocks, above=f"Gone on for {above}:")
 
 
 def unseen(task: Text) -> str:
@@ -117,64 +207,38 @@ def unseen(task: Text) -> str:
     return task.vocabulary.decode(tokens)[:SHOWN]
 
 
-def _heat(losses: TokenLosses) -> str:
-    """The text, each token on its own ground."""
-    spans = []
+def _heat(losses: TokenLosses) -> Tokens:
+    """The text, with the more colour, the less a token was expected."""
+    tokens = []
     for piece, nats, guess in zip(losses.pieces, losses.nats, losses.guesses, strict=True):
-        share = 0.0 if not isfinite(nats) else min(1.0, nats / WORST)
-        words = f"{nats:.2f} nats; most probable: {_visible(guess)}" if isfinite(nats) else "the first: not predicted"
-        spans.append(_span(piece, _ground("230, 159, 0", share), words))
-    return "".join(spans)
+        likely = repr(guess).strip("'") or "nothing"
+        share, words = _strength(nats / WORST, f"{nats:.2f} nats; most probable: {likely}")
+        tokens.append((piece, "230, 159, 0", share, words))
+    return tokens
 
 
-def _difference(one: TokenLosses, other: TokenLosses) -> str | None:
+def _difference(one: TokenLosses, other: TokenLosses) -> Tokens | None:
     """Where the second model expects tokens more; None where the two have other tokens."""
     if one.pieces != other.pieces:
         return None
-    spans = []
+    tokens = []
     for piece, gain in zip(one.pieces, one.nats - other.nats, strict=True):
-        share = 0.0 if not isfinite(gain) else min(1.0, abs(gain) / HELPED)
         ink = "0, 114, 178" if gain > 0 else "179, 88, 6"
-        words = f"{gain:+.2f} nats" if isfinite(gain) else "the first: not predicted"
-        spans.append(_span(piece, _ground(ink, 0.7 * share), words))
-    return "".join(spans)
+        share, words = _strength(abs(gain) / HELPED, f"{gain:+.2f} nats")
+        tokens.append((piece, ink, 0.7 * share, words))
+    return tokens
 
 
-def _ground(colour: str, share: float) -> str:
-    """The ground of a token; on a dark page, where words are light, half as strong."""
-    return f"light-dark(rgba({colour}, {share:.2f}), rgba({colour}, {share / 2:.2f}))"
-
-
-def _span(piece: str, ground: str, words: str) -> str:
-    return f'<span title="{html.escape(words)}" style="background: {ground}">{html.escape(_shown(piece))}</span>'
-
-
-def _shown(piece: str) -> str:
-    return piece.replace("\n", "↵\n")
-
-
-def _visible(piece: str) -> str:
-    return repr(piece).strip("'") or "nothing"
-
-
-def _block(name: str, text: str) -> str:
-    style = "white-space: pre-wrap; overflow-wrap: anywhere; font-family: monospace; line-height: 1.6"
-    ground = "padding: 4px 8px; margin: 2px 0 10px"
-    return f'<div><b>{html.escape(name)}</b><div style="{style}; {ground}">{text}</div></div>'
+def _strength(share: float, words: str) -> tuple[float, str]:
+    return (min(1.0, share), words) if isfinite(share) else (0.0, "the first: not predicted")
 
 
 def _frame() -> go.Figure:
-    figure = go.Figure(
-        [go.Scatter(x=[], y=[], mode="lines", line={"width": 2}) for _ in range(2)],
-        {
-            "template": TEMPLATE,
-            "margin": {"t": 30},
-            "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"},  # below, it would cover the axis' name
-        },
-    )
+    figure = go.Figure([go.Scatter(x=[], y=[], mode="lines", line={"width": 2}) for _ in range(2)])
+    above = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"}  # below, it would cover the axis' name
+    figure.update_layout(template=TEMPLATE, margin={"t": 30}, legend=above)
     figure.update_xaxes(title_text="character of the text")
-    figure.update_yaxes(title_text="bits a character", rangemode="tozero")
-    return figure
+    return figure.update_yaxes(title_text="bits a character", rangemode="tozero")
 
 
 def _running(losses: TokenLosses) -> tuple[np.ndarray, np.ndarray]:
@@ -190,3 +254,146 @@ def _said(name: str, losses: TokenLosses) -> str:
     words = f"{name}: {losses.bits:.2f} bits a character,"
     words += f" {100 * losses.right:.0f} % of {len(losses.tokens) - 1:,} tokens were its first guess."
     return words + (" Its vocabulary lacks a part of the text, which it did not read." if losses.altered else "")
+
+
+class PairsExplorer(TwoModelsExplorer):
+    """Choose two models, a phenomenon, and which pairs to see: those where the models disagree, or all. A positive
+    number: the model finds the grammatical sentence more probable, by so much. Type pairs of your own below.
+
+    runs: trained on texts, masked or not, by name or not. pairs: which to read; default: some of each paradigm of
+    BLiMP; where BLiMP is not here, those that are typed. year: of the BabyLM evaluation whose rules for scores are used
+    (`lab.probes.minimal_pairs.CONVENTIONS`).
+    """
+
+    tasks = (Text, MaskedText)
+
+    def __init__(
+        self, runs: Mapping[str, Run] | Iterable[Run], given: Sequence[Pair] | None = None, year: str = "2023"
+    ):
+        super().__init__(runs)
+        self.missing = ""
+        self.pairs: list[Pair] = self._known() if given is None else list(given)
+        self._scores: dict[tuple[str, ...], MinimalPairs] = {}
+        self.longer = 0  # pairs that a model cannot read
+        years = [(f"as BabyLM's evaluation of {name}", name) for name in CONVENTIONS["causal"]]
+        self.year = menu("scores", years, year, width="auto", max_width="100%")
+        self.phenomenon = menu("phenomenon", self._phenomena())
+        self.show_only = menu("pairs", [ALL, DISAGREE, FIRST, SECOND, NEITHER])
+        self.page_number = widgets.IntText(description="page", value=1, style=LABEL, layout={"width": "9em"})
+        self.own = widgets.Textarea(
+            description="your own pairs: good | bad",
+            value=EXAMPLE,
+            continuous_update=False,
+            style=LABEL,
+            layout=WIDE | {"height": "9em"},
+        )
+        self.table = widgets.HTML()
+        self.bars = live(_bars_frame(), height=max(220, 90 + 22 * len(self._phenomena())))
+        self.arrange(
+            [self.first, self.second, self.year],
+            [self.phenomenon, self.show_only, self.page_number],
+            [self.own],
+            self.bars,
+            self.table,
+        )
+        self.watch(self._read, self.first, self.second, self.year, self.own)
+        self.watch(self._list, self.phenomenon, self.show_only, self.page_number)
+        with self.safely():
+            self._read()
+
+    def _known(self) -> list[Pair]:
+        try:
+            return pairs(EACH)
+        except LabError as error:
+            self.missing = str(error)
+            return []
+
+    def _phenomena(self) -> list[str]:
+        return [EVERY, *dict.fromkeys(pair.phenomenon for pair in self.pairs), OWN]
+
+    @property
+    def shown(self) -> list[Pair]:
+        """All pairs that both models can read: those that were given, and those that are typed."""
+        everything = [*self.pairs, *typed(self.own.value)]
+        readers = [reader_of(self.task(name)) for name in self.chosen]
+        readable = [pair for pair in everything if all(fits(pair, reader) for reader in readers)]
+        self.longer = len(everything) - len(readable)
+        return readable
+
+    def scores(self, name: str) -> MinimalPairs:
+        """What a model makes of them."""
+        asked = name, self.first.value, self.second.value, self.year.value, self.own.value
+        if asked not in self._scores:
+            if not (shown := self.shown):
+                raise ArgumentError("there are no pairs that both models can read; type one: good sentence | bad one")
+            reader = reader_of(self.task(name))
+            self._scores[asked] = minimal_pairs(self.model(name), reader, shown, self.year.value)
+        return self._scores[asked]
+
+    def _read(self) -> None:
+        results = [self.scores(name) for name in (self.first.value, self.second.value)]
+        names = [name for name in self._phenomena() if name in results[0].phenomena]
+        with self.bars.batch_update():
+            models = self.first.value, self.second.value
+            for bar, one, name, ink in zip(self.bars.data, results, models, inks(models), strict=True):
+                bar.x, bar.y, bar.name = [100 * float(one.phenomena[kind][0]) for kind in names], names, name
+                bar.marker.color = ink
+        self._list()
+
+    def _list(self) -> None:
+        one, other = self.scores(self.first.value), self.scores(self.second.value)
+        right = np.stack([one.right[0], other.right[0]])
+        selection = {
+            ALL: np.ones(right.shape[1], bool),
+            DISAGREE: right[0] != right[1],
+            FIRST: right[0] & ~right[1],
+            SECOND: ~right[0] & right[1],
+            NEITHER: ~right.any(0),
+        }[self.show_only.value]
+        if self.phenomenon.value != EVERY:
+            selection &= one.phenomenon == self.phenomenon.value
+        places = np.flatnonzero(selection)
+        last = max(1, -(-len(places) // PAGE))
+        page = min(max(1, self.page_number.value), last)
+        margins = np.stack([one.good - one.bad, other.good - other.bad])[:, 0]
+        shown = self.shown
+        rows = [(shown[place], margins[:, place]) for place in places[(page - 1) * PAGE : page * PAGE]]
+        self.table.value = filled("pairs.html", rows=rows, signed=signed, blue=BLUE)
+        agree = 100 * (right[0] == right[1]).mean()
+        words = f"{len(places):,} of {counted(right.shape[1], 'pair')}, page {page} of {last}."
+        words += f" The models agree in {agree:.0f} %;"
+        words += f" right: {100 * right[0].mean():.1f} and {100 * right[1].mean():.1f} %; ties count as wrong"
+        words += f" ({100 * one.tied.mean():.1f} and {100 * other.tied.mean():.1f} %)."
+        words += " Numbers: by how much the first sentence's score is above the second's, for either model."
+        left = f"Longer than a model reads, and left out: {self.longer:,}." if self.longer else ""
+        self.say(" ".join(filter(None, [words, left, self.missing and f"{self.missing}."])))
+
+
+def fits(pair: Pair, reader: Reader) -> bool:
+    """Whether a model can read both sentences, with what is put around them."""
+    around = 1 + len(reader.before) + len(reader.after)
+    return all(len(reader.encode(f" {text}")) + around <= reader.length for text in (pair.good, pair.bad))
+
+
+def typed(text: str) -> list[Pair]:
+    """Pairs, one a line: a good sentence, a bar, a bad one. Raises ArgumentError for a line without both.
+
+    >>> typed("He runs. | He run.")[0].bad
+    'He run.'
+    """
+    result = []
+    for line in filter(None, map(str.strip, text.splitlines())):
+        good, bar, bad = (part.strip() for part in line.partition("|"))
+        if not (good and bar and bad) or "|" in bad:
+            raise ArgumentError(f"{line!r} is no pair; write a good sentence | a bad one")
+        result.append(Pair(TYPED, OWN, good, bad))
+    return result
+
+
+def _bars_frame() -> go.Figure:
+    figure = grid([""], 1, height=200, top=40, left=190)
+    for _ in range(2):
+        figure.add_trace(go.Bar(x=[], y=[], orientation="h", hovertemplate="%{y}: %{x:.1f} %"))
+    figure.add_vline(x=50, line={"color": GREY, "dash": "dot", "width": 1.5})
+    figure.update_xaxes(title_text="pairs right (%); dotted: chance", range=(0, 100))
+    return figure.update_yaxes(autorange="reversed").update_layout(barmode="group")

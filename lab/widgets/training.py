@@ -1,9 +1,11 @@
-"""TrainingExplorer: train a small model live, with any non-linearity, and watch its seeds learn."""
+"""TrainingExplorer: train a small model live, with any non-linearity, and watch its seeds learn; or several models."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import ipywidgets as widgets
 import numpy as np
@@ -18,8 +20,9 @@ from lab.nonlinearity.zoo import zoo, zoo_names
 from lab.papers.simplicity.defaults import TableSetting, of_table
 from lab.papers.transformers.defaults import named, of_sequences
 from lab.papers.transformers.settings import Setting
+from lab.plots.caption import counted
 from lab.plots.panels import ACCURACY, FULL, STEP
-from lab.plots.style import SEQUENCE, TEMPLATE
+from lab.plots.style import BLUE, GREY, ORANGE, SEQUENCE, TEMPLATE
 from lab.resolve import resolve
 from lab.run import Run, Runs
 from lab.scale import COMMON, check_scale
@@ -29,17 +32,191 @@ from lab.tasks.named import task_title
 from lab.tasks.table import TableTask
 from lab.training.fleet import Fleet
 from lab.training.live import Live
-from lab.widgets.drawn import Drawn, curves, heading_of
-from lab.widgets.explorer import LABEL, Explorer, Frames
-from lab.widgets.live_figure import live
+from lab.widgets.explorer import LABEL, Explorer, menu
+from lab.widgets.pages import Frames, live
 
+LOSS = "training loss"
 PLAIN = ("gelu", "relu", "identity")
 GIVEN = "your function"
 WIDTHS = (8, 16, 32, 64, 128)
 POINTS = 40  # evaluations in a training, at least: its curve should be seen to grow
+CONTEST_SEEDS = 2
 
 
-class TrainingExplorer(Explorer):
+@dataclass
+class Drawn:
+    """Runs that differ in their seed.
+
+    label: what their curves are called. measured: by name ("accuracy_test", …, "loss") the values of all runs, (R, T),
+    at steps (T,).
+    """
+
+    label: str
+    colour: str
+    specs: Sequence[RunSpec]
+    steps: np.ndarray = field(default_factory=lambda: np.empty(0, int))
+    measured: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def setting(self) -> tuple[str, str]:
+        """What the curves are called, and how they came about, from the runs themselves."""
+        recipe = self.specs[0].recipe
+        reached, last = (int(self.steps[-1]) if len(self.steps) else 0), recipe.last
+        steps = counted(last, "step") if reached >= last else f"{reached:,} of {counted(last, 'step')}"
+        seeds = [spec.seed for spec in self.specs]
+        row = seeds == list(range(seeds[0], seeds[0] + len(seeds)))
+        listed = f"{seeds[0]} to {seeds[-1]}" if row else ", ".join(map(str, seeds))
+        named = f"seed {seeds[0]}" if len(seeds) == 1 else f"{len(seeds)} seeds ({listed})"
+        parts = [named, steps, f"learning rate {recipe.rate:g}", *([f"batch {recipe.batch}"] if recipe.batch else [])]
+        return self.label, ", ".join(parts)
+
+
+def _title(name: str) -> str:
+    """What was measured, in words."""
+    measure, _, split = name.rpartition("_")
+    words = {"accuracy": "accuracy (%)", "r2": "R²"}.get(measure, measure.replace("_", " "))
+    return LOSS if name == "loss" else f"{split} {words}"
+
+
+def _curve(name: str, colour: str, number: int, x: Any, y: Any) -> go.Scatter:
+    """A run's curve; the first of several stands in the legend."""
+    look = {"line": {"color": colour, "width": 1.5}, "marker": {"size": 4}, "showlegend": not number}
+    return go.Scatter(x=x, y=y, name=name, mode="lines+markers", **look)
+
+
+def _every_run(trainings: Sequence[Drawn], name: str) -> go.Figure:
+    """Every run's values of what was measured, by step."""
+    percent = name.startswith("accuracy")
+    figure = go.Figure()
+    for one in trainings:
+        for number, (spec, values) in enumerate(zip(one.specs, one.measured.get(name, ()), strict=False)):
+            label = f"{one.label}, seed {spec.seed}" if number else one.label
+            figure.add_trace(_curve(label, one.colour, number, one.steps, (100 if percent else 1) * values))
+    figure.update_layout(template=TEMPLATE, height=400, showlegend=True)
+    figure.update_xaxes(title_text=STEP, rangemode="tozero")
+    return figure.update_yaxes(title_text=_title(name), range=FULL if percent else None)
+
+
+def clock(share: float, start: float) -> str:
+    """How long it has taken since `start`, and how long it will: share: what is done.
+
+    >>> clock(0.25, time.monotonic() - 30), clock(1.0, time.monotonic() - 30)
+    ('30 s, about 90 s left', '30 s')
+    """
+    seconds = time.monotonic() - start
+    return f"{seconds:.0f} s" + (f", about {seconds * (1 - share) / share:.0f} s left" if 0 < share < 1 else "")
+
+
+class LiveExplorer(Explorer):
+    """Press Train, and curves grow in `figure` while training goes on in the background; Stop ends it, Clear removes
+    all curves.
+
+    Subclasses say what to train and begin its lines (`_begin`), and extend them (`_report`); `_about` is the menu of
+    what is trained, `steps` the control of its length.
+    """
+
+    colours: Sequence[str] = SEQUENCE  # of trainings, in their order
+    _about: widgets.Dropdown
+    steps: widgets.IntSlider
+
+    def __init__(self, accuracy: str = ACCURACY):
+        super().__init__()
+        self._drawn: list[Drawn] = []  # what the figure shows
+        self._live: Live | None = None
+        self.train = widgets.Button(description="Train", button_style="primary")
+        self.stop = widgets.Button(description="Stop", disabled=True)
+        self.clear = widgets.Button(description="Clear", tooltip="remove all curves")
+        self.progress = widgets.FloatProgress(max=1.0, layout={"width": "200px"})
+        self.figure = go.Figure()
+        self.figure.update_layout(
+            template=TEMPLATE,
+            margin={"t": 20},
+            legend={"x": 0, "y": 1.02, "yanchor": "bottom"},  # outside, so that its lines push the plot down
+            showlegend=True,
+            xaxis={"title": STEP, "rangemode": "tozero"},
+            yaxis={"title": accuracy, "range": FULL},
+        )
+        self._invite()
+        self.press(self._train, self.train)
+        self.press(self._stop, self.stop)
+        self.press(self._clear, self.clear)
+
+    @property
+    def heading(self) -> str:
+        """What was trained, at most two written out; before that, what could be."""
+        labels = list(dict.fromkeys(one.label for one in self._drawn))
+        more = f" and {len(labels) - 2} more" if len(labels) > 2 else ""
+        return "; ".join(labels[:2]) + more if labels else f"Training on {self._about.label}"
+
+    def settings(self) -> list[tuple[str, str]]:
+        """How the runs that are drawn were trained: the controls say what would be trained next."""
+        return [one.setting for one in self._drawn]
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the training that is under way has ended; whether it has."""
+        return self._live is None or self._live.join(timeout)
+
+    def _begin(self) -> list[list[RunSpec]]:
+        """Begin the lines of what the controls ask for; its runs, one list a fleet."""
+        raise NotImplementedError
+
+    def _report(self, number: int, fleet: Fleet) -> None:
+        """Extend the lines of a fleet. Called from the training thread."""
+        raise NotImplementedError
+
+    def _add(self, label: str, colour: str, specs: list[RunSpec], traces: list[go.Scatter]) -> tuple[go.Scatter, ...]:
+        """New lines of runs."""
+        self.figure.layout.annotations = ()
+        self.figure.add_traces(traces)
+        self._drawn.append(Drawn(label, colour, specs))
+        return self.figure.data[-len(traces) :]
+
+    @property
+    def _colour(self) -> str:
+        """Of the next training."""
+        return self.colours[len(self._drawn) % len(self.colours)]
+
+    def _train(self) -> None:
+        if self.train.disabled:  # the page sends each of several quick clicks
+            return
+        fleets = self._begin()
+        self._reach(self.steps.value)
+        self.train.disabled, self.clear.disabled, self.stop.disabled = True, True, False
+        self._clock = time.monotonic()
+        self._live = Live(fleets, self._report, self._end)
+        self._live.start()
+
+    def _stop(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def _clear(self) -> None:
+        if self.train.disabled:  # its lines are still drawn
+            return
+        self.figure.data, self._drawn, self.figure.layout.xaxis.range = (), [], None
+        self._invite()
+        self.progress.value = 0.0
+        self.say("")
+
+    def _end(self, error: Exception | None) -> None:
+        """Called from the training thread."""
+        with self.lock:
+            self.train.disabled, self.clear.disabled, self.stop.disabled = False, False, True
+            if error is not None:
+                self.error.show(error)
+
+    def _invite(self) -> None:
+        """Say in the empty figure how it gets its curves."""
+        middle = {"x": 0.5, "y": 0.5, "xref": "paper", "yref": "paper"}
+        self.figure.layout.annotations = [{"text": "press Train to see curves grow", "showarrow": False, **middle}]
+
+    def _reach(self, steps: int) -> None:
+        """Let the axis of steps go so far, or farther where it does, so that it stays while curves grow."""
+        axis = self.figure.layout.xaxis
+        axis.range = (0, max(steps, (axis.range or (0, 0))[1]))
+
+
+class TrainingExplorer(LiveExplorer):
     """Choose a task and a non-linearity, press Train, and one accuracy curve a seed grows; trainings overlay.
 
     task: what to begin with: a task's name, a table (`lab.tasks`), a `lab.Task`, or runs on one of these to compare
@@ -50,8 +227,6 @@ class TrainingExplorer(Explorer):
     >>> TrainingExplorer("addmod", scale="smoke").task.value
     'addmod'
     """
-
-    colours: Sequence[str] = SEQUENCE  # of trainings, in their order
 
     def __init__(
         self, task: str | TableTask | Task | Runs = "memorize", scale: str = "laptop", phi: Spline | None = None
@@ -70,29 +245,19 @@ class TrainingExplorer(Explorer):
             phi = Spline(torch.tensor(used.values), used.low, used.high)
         functions = [*PLAIN, *([GIVEN] if phi else []), *(name for name in zoo_names() if "-attention" not in name)]
         self._phi = phi
-        self._drawn: list[Drawn] = []  # what the figure shows
-        self._live: Live | None = None
 
-        named_tasks = [*((task_title(name), name) for name in tasks.NAMES), *others]
-        self.task = widgets.Dropdown(description="task", options=named_tasks, style=LABEL)
-        self.task.value = first
-        self.mlp = widgets.Dropdown(description="non-linearity", options=functions, style=LABEL)
-        self.mlp.value = GIVEN if phi else used if used in functions else PLAIN[0]
-        self.scale = widgets.Dropdown(description="scale", options=list(COMMON), value=check_scale(scale), style=LABEL)
+        self.task = self._about = menu("task", [*((task_title(name), name) for name in tasks.NAMES), *others], first)
+        self.mlp = menu("non-linearity", functions, GIVEN if phi else used if used in functions else PLAIN[0])
+        self.scale = menu("scale", list(COMMON), check_scale(scale))
         self.width = widgets.SelectionSlider(description="width", options=WIDTHS, style=LABEL)
         self.seeds = widgets.IntSlider(description="seeds", value=3, min=1, max=8, style=LABEL)
         self.steps = widgets.IntSlider(description="steps", min=1, style=LABEL)
-        self.train = widgets.Button(description="Train", button_style="primary")
-        self.stop = widgets.Button(description="Stop", disabled=True)
-        self.clear = widgets.Button(description="Clear", tooltip="remove all curves")
-        self.progress = widgets.FloatProgress(max=1.0, layout={"width": "200px"})
-        self.figure = learning_frame()
         if runs:
             name = used if isinstance(used, str) else GIVEN
-            begun = self._begin(_label(runs[0].spec, name), [run.spec for run in runs])
+            begun = self._lines(_label(runs[0].spec, name), [run.spec for run in runs])
             self._extend(begun, runs.steps, _measured(runs))
-            reach(self.figure, int(runs.steps[-1]))
-        self.figure = live(self.figure, height=400)
+            self._reach(int(runs.steps[-1]))
+        self.figure = live(self.figure, 400)
         self.arrange(
             [self.task, self.mlp, self.scale],
             [self.width, self.seeds, self.steps],
@@ -100,25 +265,16 @@ class TrainingExplorer(Explorer):
             self.figure,
         )
         self.watch(self._defaults, self.task, self.scale)
-        self.press(self._train, self.train)
-        self.press(self._stop, self.stop)
-        self.press(self._clear, self.clear)
         self._defaults()
         if runs:  # what Train would do again
             self._ask_for(runs)
 
-    @property
-    def heading(self) -> str:
-        """What was trained; before that, what could be."""
-        return heading_of(self._drawn) or f"Training on {self.task.label}"
-
-    def settings(self) -> list[tuple[str, str]]:
-        """How the runs that are drawn were trained: the controls say what would be trained next."""
-        return [one.setting for one in self._drawn]
-
     def frames(self) -> Frames:
-        """The curves of everything that was measured."""
-        return Frames("curves of", curves(self._drawn)) if self._drawn else super().frames()
+        """The curves of everything that was measured, accuracies first, the loss last."""
+        names = list(dict.fromkeys(name for one in self._drawn for name in one.measured))
+        names.sort(key=lambda name: ("accuracy" not in name, name == "loss"))
+        figures: dict[str, list[go.Figure | str]] = {_title(name): [_every_run(self._drawn, name)] for name in names}
+        return Frames("curves of", figures) if self._drawn else super().frames()
 
     def specs(self, mlp: str | Spline | None = None) -> list[RunSpec]:
         """The runs that the controls ask for, one a seed; with this non-linearity, if it is not the one of the menu."""
@@ -132,10 +288,6 @@ class TrainingExplorer(Explorer):
         """What is trained when Train is pressed, side by side: for each label its runs."""
         specs = self.specs()
         return {_label(specs[0], self.mlp.value): specs}
-
-    def wait(self, timeout: float | None = None) -> bool:
-        """Wait until the training that is under way has ended; whether it has."""
-        return self._live is None or self._live.join(timeout)
 
     def _function(self, name: str) -> str | Spline:
         """What a name of the menu stands for."""
@@ -153,57 +305,31 @@ class TrainingExplorer(Explorer):
         base = self._setting()
         self.width.options = sorted({*WIDTHS, base.model.width})
         self.width.value = base.model.width
-        self.steps.max = base.recipe.steps
-        self.steps.value = base.recipe.steps
+        self.steps.max = self.steps.value = base.recipe.steps
 
     def _ask_for(self, runs: Runs) -> None:
         """Set the controls to what these runs are, as far as they go."""
         spec = runs[0].spec
         self.width.options = sorted({*self.width.options, spec.model.width})
         self.width.value = spec.model.width
-        self.steps.max = max(self.steps.max, spec.recipe.last)
-        self.steps.value = spec.recipe.last
-        self.seeds.max = max(self.seeds.max, len(runs))
-        self.seeds.value = len(runs)
+        for slider, value in ((self.steps, spec.recipe.last), (self.seeds, len(runs))):
+            slider.max, slider.value = max(slider.max, value), value
 
-    def _train(self) -> None:
-        if self.train.disabled:  # the page sends each of several quick clicks
-            return
+    def _begin(self) -> list[list[RunSpec]]:
         fleets = self.contenders()
-        self._growing = [self._begin(label, specs) for label, specs in fleets.items()]
-        reach(self.figure, self.steps.value)
-        self.train.disabled, self.clear.disabled, self.stop.disabled = True, True, False
+        self._growing = [self._lines(label, specs) for label, specs in fleets.items()]
         self._names = [f"{len(specs)} × {label}" for label, specs in fleets.items()]
-        self._done, self._died, self._clock = [0.0] * len(fleets), [0] * len(fleets), time.monotonic()
-        self._live = Live(list(fleets.values()), self._report, self._end).start()
+        self._done, self._died = [0.0] * len(fleets), [0] * len(fleets)
+        return list(fleets.values())
 
-    def _stop(self) -> None:
-        if self._live is not None:
-            self._live.stop()
-
-    def _clear(self) -> None:
-        if self.train.disabled:  # its lines are still drawn
-            return
-        self.figure.data, self._drawn, self.figure.layout.xaxis.range = (), [], None
-        invite(self.figure)
-        self.progress.value = 0.0
-        self.say("")
-
-    def _begin(self, label: str, specs: list[RunSpec]) -> tuple[Drawn, tuple[go.Scatter, ...]]:
+    def _lines(self, label: str, specs: list[RunSpec]) -> tuple[Drawn, tuple[go.Scatter, ...]]:
         """A new line for each run, in a colour of their own."""
-        colour = self.colours[len(self._drawn) % len(self.colours)]
-        group = f"training {len(self._drawn)}"
-        traces = [
-            go.Scatter(x=[], y=[], name=label, hovertemplate=f"seed {spec.seed}, step %{{x}}: %{{y:.1f}} %")
-            for spec in specs
-        ]
-        for trace in traces:
-            trace.update(legendgroup=group, showlegend=trace is traces[0], mode="lines+markers", marker={"size": 4})
-            trace.line.update(color=colour, width=1.5)
-        self.figure.layout.annotations = ()
-        self.figure.add_traces(traces)
-        self._drawn.append(Drawn(label, colour, specs))
-        return self._drawn[-1], self.figure.data[-len(specs) :]
+        traces = [_curve(label, self._colour, number, [], []) for number in range(len(specs))]
+        for trace, spec in zip(traces, specs, strict=True):
+            trace.hovertemplate = f"seed {spec.seed}, step %{{x}}: %{{y:.1f}} %"
+            trace.legendgroup = f"training {len(self._drawn)}"
+        lines = self._add(label, self._colour, specs, traces)
+        return self._drawn[-1], lines
 
     def _extend(
         self, grown: tuple[Drawn, tuple[go.Scatter, ...]], steps: np.ndarray, measured: dict[str, np.ndarray]
@@ -218,7 +344,6 @@ class TrainingExplorer(Explorer):
                     line.x, line.y = steps, 100 * values
 
     def _report(self, number: int, fleet: Fleet) -> None:
-        """Called from the training thread."""
         measured = fleet.history.arrays()
         with self.lock:
             steps = measured.pop("steps")
@@ -230,13 +355,6 @@ class TrainingExplorer(Explorer):
             if died := sum(self._died):
                 text += f"; {died} diverged (their loss was no longer finite)"
             self.say(text)
-
-    def _end(self, error: Exception | None) -> None:
-        """Called from the training thread."""
-        with self.lock:
-            self.train.disabled, self.clear.disabled, self.stop.disabled = False, False, True
-            if error is not None:
-                self.error.show(error)
 
 
 def _measured(runs: Runs) -> dict[str, np.ndarray]:
@@ -256,37 +374,35 @@ def _label(spec: RunSpec, name: str) -> str:
     return f"{task_title(spec.task_name)}, {name}, width {spec.model.width}"
 
 
-def invite(figure: go.Figure) -> None:
-    """Say in an empty figure how it gets its curves."""
-    middle = {"x": 0.5, "y": 0.5, "xref": "paper", "yref": "paper"}
-    figure.layout.annotations = [{"text": "press Train to see curves grow", "showarrow": False, **middle}]
+class ContestExplorer(TrainingExplorer):
+    """Choose a task, press Train, and one curve a seed grows for each function; each is trained as its kind is in the
+    figures of the lab.
 
+    functions: asked when Train is pressed; up to three, Splines or names, by what the curves are to be called.
 
-def reach(figure: go.Figure, steps: int) -> None:
-    """Let the axis of steps go so far, or farther where it does, so that it stays while curves grow."""
-    figure.layout.xaxis.range = (0, max(steps, (figure.layout.xaxis.range or (0, 0))[1]))
-
-
-def clock(share: float, start: float) -> str:
-    """How long it has taken since `start`, and how long it will: share: what is done.
-
-    >>> clock(0.25, time.monotonic() - 30), clock(1.0, time.monotonic() - 30)
-    ('30 s, about 90 s left', '30 s')
+    >>> import torch
+    >>> contest = ContestExplorer(lambda: {"a hat": Spline(torch.tensor([0.0, 1.0, 0.0])), "GELU": "gelu"})
+    >>> list(contest.contenders())
+    ['Memorize, a hat', 'Memorize, GELU']
     """
-    seconds = time.monotonic() - start
-    return f"{seconds:.0f} s" + (f", about {seconds * (1 - share) / share:.0f} s left" if 0 < share < 1 else "")
 
+    colours = (BLUE, ORANGE, GREY)
 
-def learning_frame(accuracy: str = ACCURACY) -> go.Figure:
-    """Axes for curves of accuracy, and how to get curves."""
-    figure = go.Figure()
-    figure.update_layout(
-        template=TEMPLATE,
-        margin={"t": 20},
-        legend={"x": 0, "y": 1.02, "yanchor": "bottom"},  # outside, so that its lines push the plot down
-        showlegend=True,
-        xaxis={"title": STEP, "rangemode": "tozero"},
-        yaxis={"title": accuracy, "range": FULL},
-    )
-    invite(figure)
-    return figure
+    def __init__(
+        self, functions: Callable[[], Mapping[str, Spline | str]], task: str = "memorize", scale: str = "laptop"
+    ):
+        super().__init__(task, scale)
+        self._functions = functions
+        self.seeds.value = CONTEST_SEEDS
+        self.arrange(
+            [self.task, self.seeds, self.steps], [self.train, self.stop, self.clear, self.progress], self.figure
+        )
+
+    def contenders(self) -> dict[str, list[RunSpec]]:
+        """For each function its runs."""
+        task = task_title(self.task.value)  # of words: a contest offers no table
+        return {f"{task}, {name}": self.specs(function) for name, function in self._functions().items()}
+
+    def _train(self) -> None:
+        self._clear()  # a function has one colour; while a training is under way, neither does anything
+        super()._train()

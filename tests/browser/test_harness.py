@@ -12,7 +12,7 @@ SLIDER = """
 import ipywidgets
 import plotly.graph_objects as go
 
-from lab.widgets.live_figure import live
+from lab.widgets.pages import live
 
 figure = live(go.Figure(go.Scatter(x=[0, 1, 2, 3], y=[0, 0, 0, 0])), 300)
 slider = ipywidgets.IntSlider(description="power", min=0, max=9)
@@ -28,7 +28,7 @@ CLICK = """
 import ipywidgets
 import plotly.graph_objects as go
 
-from lab.widgets.live_figure import live
+from lab.widgets.pages import live
 
 table = live(go.Figure(go.Heatmap(x=["a", "b", "c"], y=["p", "q"], z=[[1, 2, 3], [4, 5, 6]])), 300)
 curve = live(go.Figure(go.Scatter(y=[0, 0]), layout_title="none"), 300)

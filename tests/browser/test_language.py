@@ -2,13 +2,13 @@
 
 from playwright.sync_api import expect
 
-from lab.widgets.minimal_pairs import EXAMPLE, typed
+from lab.widgets.text import EXAMPLE, typed
 from tests.browser.jupyter import choosing, notebook_of
 
 MODELS = """
 import lab
 from lab.data.sentences import Pair
-from lab.widgets.minimal_pairs import PairsExplorer
+from lab.widgets.text import PairsExplorer
 
 text = lab.tasks.Text("moby_dick", context=48)
 models = {name: lab.train(text, mlp=name, seeds=1, scale="smoke", progress=False)[0] for name in ("gelu", "relu")}

@@ -41,7 +41,7 @@ from playwright.sync_api import expect
 import ipywidgets
 import plotly.graph_objects as go
 
-from lab.widgets.live_figure import live
+from lab.widgets.pages import live
 
 points = live(go.Figure(go.Scatter(x=[0, 1, 2], y=[0, 1, 2], mode="markers", marker={"size": 20})), 300)
 heard = ipywidgets.HTML("clicked:")

@@ -18,15 +18,15 @@ from lab.nonlinearity.spline import Spline
 from lab.plots.page import CONFIG, THEME
 from lab.probes.portrait import variation
 from lab.store import Store
-from lab.widgets import modules
+from lab.widgets import pages
 from lab.widgets.editing import EditingExplorer
 from lab.widgets.latent import LatentExplorer
-from lab.widgets.live_figure import live
 from lab.widgets.model import ModelExplorer
+from lab.widgets.pages import live
 from lab.widgets.slices import SliceExplorer
 from lab.widgets.spline import SplineExplorer
 from lab.widgets.sraven import SravenExplorer
-from lab.widgets.training import learning_frame
+from lab.widgets.training import LiveExplorer
 from tests import notebooks
 from tests.browser.conftest import ARGUMENTS, LONGEST
 from tests.browser.jupyter import UNREAD
@@ -148,7 +148,7 @@ def test_a_matrix_is_sent_with_the_curves_of_all_cells(offline, tmp_path, findin
     expect(told(page)).to_contain_text(below)
     expect(page.locator("td:focus")).to_have_attribute("aria-label", below)
     page.get_by_label("optimized part", exact=True).select_option("both")
-    expect(told(page)).to_contain_text(explorer.view.parts[explorer.cells.parts.index("both")]["cells"][1][0]["words"])
+    expect(told(page)).to_contain_text(explorer.view.parts[explorer.part.options.index("both")]["cells"][1][0]["words"])
     with page.expect_download() as numbers:
         page.get_by_role("button", name="save numbers").click()
     table = pd.read_csv(numbers.value.path())
@@ -312,7 +312,7 @@ BOX = "node => { const {top, bottom, left, right} = node.getBoundingClientRect()
 
 
 def test_names_stand_above_a_narrow_plot_below_its_buttons_and_can_be_read_in_the_dark(offline, tmp_path):
-    figure = learning_frame()
+    figure = LiveExplorer().figure
     for number in range(6):
         figure.add_scatter(x=[1, 2], y=[1, 2], name=f"Memorize, transformers/memorize, width {number}")
     plot = go.Figure(live(figure, 400)).to_html(full_html=False, config=CONFIG)
@@ -357,7 +357,7 @@ def test_the_editor_shows_what_its_sliders_do_before_the_kernel_has_answered(off
     state = {name: getattr(widget, name) for name in (*names, "colours")}
     state |= {name: np.frombuffer(getattr(widget, name)).tolist() for name in ("value", "before", "density")}
     path = tmp_path / "editor.html"
-    parts = {"module": modules.url("editor.js"), "picture": modules.url("picture.js"), "state": json.dumps(state)}
+    parts = {"module": pages.url("editor.js"), "picture": pages.url("picture.js"), "state": json.dumps(state)}
     path.write_text(EDITOR.format(style=THEME, **parts), encoding="utf-8")
     page = offline(path)
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from lab.data import Data
-from lab.widgets.examples import examples_of
+from lab.widgets.model import examples_of
 from tests.data.test_meaning import ROWS, X, Y, Z, read, said
 
 LABELS = {

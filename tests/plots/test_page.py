@@ -7,7 +7,7 @@ import sys
 import plotly.graph_objects as go
 
 from lab.plots.page import CONFIG
-from lab.widgets.live_figure import live
+from lab.widgets.pages import live
 
 NOTEBOOK = """
 import json

@@ -13,7 +13,7 @@ from lab.spec import RunSpec, key, replace
 from lab.store import Store
 from lab.training.fleet import Fleet
 from lab.training.loop import train
-from lab.widgets.source import python_of
+from lab.widgets.explorable import python_of
 from tests.training.making import MODEL, RECIPE
 
 WORDS = [f"{a}{b}{c}" for a in "abcd" for b in "abcd" for c in "abcd"]

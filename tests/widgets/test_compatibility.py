@@ -62,7 +62,7 @@ def test_the_curves_are_those_of_the_runs(explorer):
 
 
 def test_another_part_shows_its_own_matrix(explorer, figure):
-    for part in explorer.cells.parts:
+    for part in explorer.part.options:
         expected = delta(figure.table[figure.table["part"] == part]).set_index(["architecture", "task"])["delta"]
         explorer.part.value = part
         for architecture in explorer._rows:

@@ -13,7 +13,7 @@ from lab.nonlinearity.spline import Spline
 from lab.plots.portrait import LINE, PLANE, SLOPE, SPECTRUM
 from lab.probes.portrait import portrait, variation
 from lab.widgets.editing import EditingExplorer
-from lab.widgets.editor import CurveEditor, as_bytes
+from lab.widgets.function_view import CurveEditor, as_bytes
 from lab.widgets.spline import EDITED, SplineExplorer
 
 
@@ -212,11 +212,15 @@ def test_the_edited_function_comes_back_into_the_menus(phi, tmp_path):
         explorer.edit.value = False
         assert explorer.function.value == EDITED and explorer.error.value == ""
         np.testing.assert_array_equal(explorer.shape.y, (-1) ** power * phi.values.double())
-        np.testing.assert_array_equal(explorer.figure.data[0].y, explorer.shape.y)
+        shown = explorer.view.data()
+        shown = shown["functions"][shown["first"] + shown["function"]]
+        assert shown["name"] == EDITED
+        np.testing.assert_allclose(shown["values"], explorer.shape.y, rtol=1e-8)
         assert torch.equal(explorer.spline.values, (-1) ** power * phi.values)
     explorer.function.value = "your function"
     explorer.others.value = (EDITED,)
-    assert [trace.name for trace in explorer.figure.data if trace.visible is True and trace.name == EDITED]
+    shown = explorer.view.data()
+    assert [shown["functions"][one]["name"] for one in shown["compared"]] == [EDITED]
     explorer.edit.value = True
     explorer.editing.mirror_x.click()
     explorer.folder.value = str(tmp_path)

@@ -20,11 +20,10 @@ from lab.nonlinearity.zoo import zoo_names
 from lab.tasks import Logic, Operation, Sraven
 from lab.widgets import explore
 from lab.widgets.compatibility import CompatibilityExplorer
-from lab.widgets.contest import ContestExplorer
 from lab.widgets.editing import EditingExplorer
-from lab.widgets.explorable import kinds
+from lab.widgets.explorable import KINDS
+from lab.widgets.explorable import functions as functions_of
 from lab.widgets.explorer import Explorer
-from lab.widgets.figures import functions as functions_of
 from lab.widgets.function_view import FunctionView
 from lab.widgets.grokking import GrokkingExplorer
 from lab.widgets.landscape import LandscapeExplorer
@@ -33,7 +32,7 @@ from lab.widgets.logic import LogicExplorer
 from lab.widgets.slices import SliceExplorer
 from lab.widgets.spline import GIVEN, SplineExplorer
 from lab.widgets.sraven import SravenExplorer
-from lab.widgets.training import TrainingExplorer
+from lab.widgets.training import ContestExplorer, TrainingExplorer
 from tests.widgets.landscapes import found as landscape
 from tests.widgets.landscapes import table
 
@@ -192,8 +191,8 @@ def test_the_rest_is_refused_with_all_that_would_fit():
     for given in wrong:
         with pytest.raises(ArgumentError, match="no explorer for") as refused:
             explore(given)
-        assert all(kind.words in str(refused.value) for kind in kinds())
-    named = {name for kind in kinds() for name in re.findall(r"\w+Explorer", kind.explorer)}
+        assert all(kind.words in str(refused.value) for kind in KINDS)
+    named = {explorer.__name__ for kind in KINDS for explorer in kind.explorers}
     assert [name for name in named if name not in explore.__doc__] == []
 
 

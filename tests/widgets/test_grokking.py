@@ -56,7 +56,7 @@ def test_curves_are_those_of_ordinary_training_and_answers_those_of_the_network(
     assert f"seed {spec.seed}, {spec.recipe.last} steps" in explorer.page()
     complete([spec], Store(), progress=False)
     run = Run(spec, Store())
-    for line, split in zip(explorer.curves.data, ("test", "train"), strict=True):
+    for line, split in zip(explorer.figure.data, ("test", "train"), strict=True):
         assert list(line.x) == run.steps.tolist()
         assert line.y == pytest.approx(100 * run.accuracy_on(split), abs=1e-3)
     fleet = train(fleet_of([spec], [("relu",)]))
@@ -76,9 +76,9 @@ def test_it_ends_when_the_network_generalizes(monkeypatch):
     explorer.phi.value, explorer.width.value = "simplicity/addition-27", 64
     explorer.train.click()
     assert explorer.wait(60) and explorer.error.value == ""
-    reached = np.flatnonzero(np.array(explorer.curves.data[0].y) >= 20)
+    reached = np.flatnonzero(np.array(explorer.figure.data[0].y) >= 20)
     assert len(reached) and explorer.progress.value < 0.5
-    assert f"in test at step {explorer.curves.data[0].x[reached[0]]}" in explorer.status.value
+    assert f"in test at step {explorer.figure.data[0].x[reached[0]]}" in explorer.status.value
 
 
 def test_it_can_be_stopped_and_goes_on_to_the_next():
@@ -87,16 +87,16 @@ def test_it_can_be_stopped_and_goes_on_to_the_next():
     explorer.width.value, explorer.until.value = 8, False
     explorer.train.click()
     end = time.monotonic() + 30
-    while not len(explorer.curves.data[0].x) and time.monotonic() < end:
+    while not len(explorer.figure.data[0].x) and time.monotonic() < end:
         time.sleep(0.02)
     explorer.operation.value = ALL[2]  # for the next training: what is under way keeps its own table
     assert "step" in explorer.table.layout.annotations[operation_table.ANSWERS].text
     explorer.stop.click()
     assert explorer.wait(20) and 0 < explorer.progress.value < 1 and explorer.error.value == ""
-    before = len(explorer.curves.data)
-    assert explorer.curves.layout.annotations == ()
+    before = len(explorer.figure.data)
+    assert explorer.figure.layout.annotations == ()
     explorer.clear.click()
-    assert before == 2 and explorer.curves.data == () and "press Train" in explorer.curves.layout.annotations[0].text
+    assert before == 2 and explorer.figure.data == () and "press Train" in explorer.figure.layout.annotations[0].text
     explorer.operation.value = ALL[3]
     assert np.array_equal(explorer.table.data[operation_table.TABLE].z, ALL[3].table().numpy())
     assert (shown(explorer) == 0).all()
@@ -107,7 +107,7 @@ def test_many_quick_clicks_start_one_training():
     explorer.width.value = 8
     for _ in range(6):
         explorer.train.click()
-    assert len(explorer.curves.data) == 2 and explorer.error.value == ""
+    assert len(explorer.figure.data) == 2 and explorer.error.value == ""
     explorer.stop.click()
     assert explorer.wait(20) and not explorer.train.disabled
 

@@ -12,8 +12,7 @@ from lab import probes
 from lab.plots.landscape import CHOSEN, GROUND, surface
 from lab.probes.calling import function_of
 from lab.widgets import explore
-from lab.widgets.landscape import FINE, LandscapeExplorer
-from lab.widgets.planes import GIVEN
+from lab.widgets.landscape import FINE, GIVEN, LandscapeExplorer
 from tests.widgets.landscapes import found, table, trained
 
 
@@ -30,7 +29,7 @@ def drawn(explorer, side):
 
 def shown(explorer, panel=0):
     """Values of a slice: of the network at the chosen point (0), of the model itself (1)."""
-    return np.array(explorer.slices.data[2 * panel].z, dtype=float)
+    return np.array(explorer.slices.given[panel]["z"], dtype=float)
 
 
 def test_both_measures_are_drawn_on_one_plane(explorer):
@@ -168,7 +167,7 @@ def test_directions_of_the_caller_are_offered_as_such():
     model = torch.nn.Linear(2, 1)
     land = probes.landscape(model, {"size": lambda m: m.weight.norm()}, torch.eye(3)[:2].numpy(), grid=3, radius=0.3)
     explorer = LandscapeExplorer(land, points=np.zeros((4, 2)))
-    assert explorer.plane.value == GIVEN and explorer.radius.value == 0.3 and len(explorer.slices.data) == 4
+    assert explorer.plane.value == GIVEN and explorer.radius.value == 0.3 and len(explorer.slices.given) == 2
     assert "principal (PCA)" not in explorer.plane.options
     explorer.radius.value = 1.0
     assert explorer.wait(60) and explorer.landscape.x[-1] == pytest.approx(1.0) and explorer.error.value == ""

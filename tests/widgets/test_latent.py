@@ -17,7 +17,7 @@ from lab.spec import replace
 from lab.tasks.sraven import RULES
 from lab.widgets import latent
 from lab.widgets.latent import LatentExplorer
-from lab.widgets.reading import problems_of
+from lab.widgets.problems import problems_of
 
 COUNT = 60
 
@@ -241,7 +241,7 @@ def test_what_cannot_be_computed_is_shown_and_the_rest_goes_on(explorer, monkeyp
         raise LabError("the machine is out of ideas")
 
     with monkeypatch.context() as patch:
-        patch.setattr("lab.widgets.reading.embedding", fails)
+        patch.setattr("lab.widgets.problems.embedding", fails)
         explorer.layer.value = 2
         assert explorer.wait(60)
         assert "out of ideas" in explorer.error.value and explorer.computing.value == ""

@@ -11,8 +11,8 @@ from lab.probes.calling import function_of
 from lab.probes.complexity import total_variation
 from lab.probes.portrait import POINTS, random_network, square
 from lab.probes.slices import slice_2d
-from lab.widgets.perceptrons import perceptron
-from lab.widgets.random_networks import random_networks
+from lab.widgets.function_view import random_networks
+from lab.widgets.slices import perceptron
 from tests.widgets.node import needs_node, node
 
 pytestmark = needs_node

@@ -22,23 +22,27 @@ def explorer():
 
 
 def shown(explorer, panel):
-    return np.array(explorer.figure.data[2 * panel].z, dtype=float)
+    """What a panel shows: as the page has it, or of a perceptron as Python would slice it."""
+    view = explorer.view.data()
+    if (given := view["given"][panel]) is not None:
+        return np.array(given["z"], dtype=float)
+    model = view["models"][panel]
+    assert model["networks"][view["a0"] if model["alphas"] else 0] is not None, "the page computes it"
+    return explorer.slice(model["name"]).values[..., view["output"]]
 
 
 def test_each_panel_shows_its_model(explorer):
     x, _, names = table()
     explorer.point.value, explorer.across.value, explorer.up.value = 5, 3, 6
     point = x[5].numpy().astype(float)
-    for panel, model in ((0, trained()[0]), (2, explorer._models["tree"][None])):
+    for panel, model in ((0, trained()[0]), (2, explorer._models["tree"][0])):
         given = x[5] if panel == 0 else point
         expected = probes.slice_2d(function_of(model), given, (3, 6), 20).values[..., 1]
         np.testing.assert_allclose(shown(explorer, panel), expected, atol=1e-6)
-    for panel, number in enumerate(("", "2", "3", "4")):
-        mark, layout = explorer.figure.data[2 * panel + 1], explorer.figure.layout
-        assert (mark.x[0], mark.y[0]) == pytest.approx((point[3], point[6]))
-        first = panel in (0, 3)  # of a row; what is up is the same in the others
-        assert layout[f"xaxis{number}"].title.text == names[3]
-        assert layout[f"yaxis{number}"].title.text == (names[6] if first else None)
+    view = explorer.view.data()
+    assert view["points"][view["point"]] == pytest.approx(point) and view["columns"] == list(names)
+    assert (view["across"], view["up"]) == (3, 6)
+    assert [given and given["plane"] for given in view["given"]] == [None, None, [5, 3, 6, 0], [5, 3, 6, 0]]
     assert explorer.error.value == ""
 
 
@@ -51,7 +55,7 @@ def test_a_slider_chooses_among_models(explorer):
         expected = probes.slice_2d(function_of(trained("tanh", steps)[0]), table()[0][0], (0, 1), 20).values[..., 1]
         seen[value] = shown(explorer, 1)
         np.testing.assert_allclose(seen[value], expected, atol=1e-6)
-        assert explorer.figure.layout.annotations[1].text == f"TanH, α = {value:g}"
+        assert explorer.view.models[1]["alphas"][explorer.view.data()["a0"]] == f"{value:g}"
     assert not np.array_equal(seen[1.0], seen[2.0])
 
 

@@ -11,10 +11,10 @@ from lab.api import train
 from lab.errors import ArgumentError, LabError
 from lab.nonlinearity.spline import Spline
 from lab.papers.transformers.individual_tasks.figures import mlp_inputs
-from lab.plots.functions import ENDS, INPUTS, OTHERS, PHI, SLOPE
 from lab.probes.profile import counts
 from lab.widgets import explore
-from lab.widgets.spline import GELU, RELU, SplineExplorer
+from lab.widgets.spline import GELU, GIVEN, RELU, SplineExplorer
+from tests.widgets.node import needs_node, node
 
 X = np.linspace(-50, 50, 4001)
 
@@ -24,32 +24,52 @@ def phi():
     return Spline(torch.randn(73, generator=torch.Generator().manual_seed(0)).cumsum(0), low=-4.0, high=8.0)
 
 
+PICTURE = """
+import { picture } from "./function.js";
+console.log(JSON.stringify(cases.map((state) => picture({ ...state, function: state.first + state.function,
+  functions: state.functions.map((f) => ({ ...f, inputs: state.inputs[f.name] ?? f.inputs })) }))));
+"""
+
+
+def drawn(explorer):
+    """What the page draws: the window of x, marks, and panels with lines and bars."""
+    return node(PICTURE, [explorer.view.data()])[0]
+
+
+def named(made, name):
+    return next(line for line in made["panels"][0]["lines"] if line.get("name") == name)
+
+
+@needs_node
 def test_the_line_is_the_function_between_its_ends(phi):
     explorer = SplineExplorer(phi)
-    line, ends, slope = (explorer.figure.data[i] for i in (PHI, ENDS, SLOPE))
+    explorer.zoom.value, explorer.slope.value = explorer.zoom.max, True
+    made = drawn(explorer)
+    left, right, line = made["panels"][0]["lines"]
+    (slope,) = made["panels"][1]["lines"]
     inside = X[(X >= -4) & (X <= 8)]
-    np.testing.assert_allclose(np.interp(inside, line.x, line.y), phi(torch.from_numpy(inside)), atol=1e-5)
-    assert line.x[0] == -4 and line.x[-1] == 8
-    assert list(ends.x) == [-7, -4, None, 8, 11]
-    assert list(ends.y) == [line.y[0], line.y[0], None, line.y[-1], line.y[-1]]
-    np.testing.assert_allclose(slope.y[:-1], np.diff(line.y) / phi.spacing, rtol=1e-6)
-    assert [edge.x0 for edge in explorer.figure.layout.shapes] == [-4, 8]
-    assert explorer.error.value == ""
+    np.testing.assert_allclose(np.interp(inside, line["x"], line["y"]), phi(torch.from_numpy(inside)), atol=1e-5)
+    assert line["x"][0] == -4 and line["x"][-1] == 8
+    assert left["x"] == pytest.approx([-7, -4]) and right["x"] == pytest.approx([8, 11])
+    assert left["y"] == [line["y"][0]] * 2 and right["y"] == [line["y"][-1]] * 2
+    np.testing.assert_allclose(slope["y"][:-1], np.diff(line["y"]) / phi.spacing, rtol=1e-6)
+    assert made["marks"] == [-4, 8] and explorer.error.value == ""
+    explorer.slope.value = False
+    assert [panel["title"] for panel in drawn(explorer)["panels"]] == ["φ(x)"]
 
 
+@needs_node
 def test_the_histogram_has_every_input(phi):
     inputs = torch.randn(3, 500) * 5
-    bars = SplineExplorer(phi, inputs=inputs).figure.data[INPUTS]
-    assert sum(bars.y) * 1500 / 100 == pytest.approx(1500)
+    shares = drawn(SplineExplorer(phi, inputs=inputs))["panels"][-1]["bars"]["y"]
+    assert sum(shares) * 1500 / 100 == pytest.approx(1500)
     outside = ((inputs >= 8 - phi.spacing / 2).float().mean(), (inputs < -4 + phi.spacing / 2).float().mean())
-    assert (bars.y[-1], bars.y[0]) == pytest.approx([100 * float(share) for share in outside], abs=1e-4)
-    assert bars.visible
+    assert (shares[-1], shares[0]) == pytest.approx([100 * float(share) for share in outside], abs=1e-4)
 
 
 def test_without_inputs_it_says_so(phi):
     explorer = SplineExplorer(phi)
-    assert not explorer.figure.data[INPUTS].visible and not explorer.figure.layout.yaxis3.visible
-    assert "not shown" in explorer.status.value
+    assert explorer.view.inputs == {} and "not shown" in explorer.status.value
 
 
 def test_inputs_come_from_a_stored_model_that_was_trained_with_the_function(phi):
@@ -57,16 +77,18 @@ def test_inputs_come_from_a_stored_model_that_was_trained_with_the_function(phi)
     explorer = SplineExplorer(phi)
     assert "addmod model in the store" in explorer.status.value
     expected = counts(mlp_inputs(runs[0]), -4.0, 8.0, 73)
-    np.testing.assert_allclose(explorer.figure.data[INPUTS].y, 100 * expected / expected.sum(), atol=1e-9)
+    np.testing.assert_allclose(explorer.view.inputs[GIVEN], expected / expected.sum(), rtol=1e-8)
 
 
+@needs_node
 def test_zoom_moves_the_window_and_fits_the_height(phi):
     explorer = SplineExplorer(phi)
     explorer.zoom.value = 1.5
-    low, high = explorer.figure.layout.xaxis.range
+    made = drawn(explorer)
+    low, high = made["x"]
     assert (low + high, high - low) == pytest.approx((4, 3))
     seen = phi(torch.linspace(low, high, 2000))
-    bottom, top = explorer.figure.layout.yaxis.range
+    bottom, top = made["panels"][0]["y"]
     assert bottom < seen.min() and top > seen.max()
     assert top - bottom < 1.3 * float(seen.max() - seen.min())
 
@@ -82,47 +104,23 @@ def test_zoom_to_support(phi):
     assert explorer.zoom.value == pytest.approx(1.1 * 1.5, abs=0.5)  # one slider step
 
 
-def test_panels_do_not_overlap(phi):
-    explorer = SplineExplorer(phi, inputs=torch.zeros(1))
-    layout = explorer.figure.layout
-    for shown in (True, False, True):
-        explorer.slope.value = shown
-        assert layout.yaxis2.visible == shown == explorer.figure.data[SLOPE].visible
-        axes = [layout.yaxis, *([layout.yaxis2] if shown else []), layout.yaxis3]
-        bounds = [bound for axis in axes for bound in reversed(axis.domain)]
-        hidden = [axis for axis in (layout.yaxis, layout.yaxis2, layout.yaxis3) if not axis.visible]
-        assert all(axis.domain[1] < 0.01 for axis in hidden)  # its white ground would cover another panel
-        assert bounds == sorted(bounds, reverse=True) and bounds[0] == 1 and bounds[-1] == pytest.approx(0)
-
-
-def test_comparisons_are_functions_to_the_ends_of_the_picture(phi):
-    explorer = SplineExplorer(phi)
-    gelu = explorer.figure.data[OTHERS]
-    assert gelu.name == GELU and not gelu.visible
-    explorer.others.value = (GELU,)
-    assert gelu.visible
-    np.testing.assert_allclose(gelu.y, torch.nn.functional.gelu(torch.tensor(gelu.x)), atol=1e-6)
-    assert gelu.x[0] <= explorer.figure.data[ENDS].x[0] and gelu.x[-1] >= explorer.figure.data[ENDS].x[-1]
-    explorer.others.value = ()
-    assert not gelu.visible
-
-
-def test_relu_is_there_to_compare_with(phi):
-    explorer = SplineExplorer(phi)
-    explorer.others.value = (RELU,)
-    (line,) = [trace for trace in explorer.figure.data[OTHERS:] if trace.visible]
-    np.testing.assert_array_equal(line.y, np.maximum(line.x, 0))
-
-
-def test_comparisons_are_not_clipped(phi):
+@needs_node
+def test_comparisons_are_functions_to_the_ends_of_the_picture_and_are_not_clipped(phi):
     explorer = SplineExplorer(phi / 100)
-    explorer.others.value = (RELU,)
+    explorer.others.value = (GELU, RELU)
     for zoom in (2.0, explorer.zoom.max):
         explorer.zoom.value = zoom
-        low, high = explorer.figure.layout.xaxis.range
-        assert explorer.figure.layout.yaxis.range[1] >= high, "ReLU is as high as x"
+        made = drawn(explorer)
+        gelu, relu = named(made, GELU), named(made, RELU)
+        np.testing.assert_allclose(gelu["y"], torch.nn.functional.gelu(torch.tensor(gelu["x"])), atol=1e-6)
+        np.testing.assert_allclose(relu["y"], np.maximum(relu["x"], 0), atol=1e-6)
+        assert gelu["x"][0] <= made["x"][0] and gelu["x"][-1] >= made["x"][1]
+        assert made["panels"][0]["y"][1] >= made["x"][1], "ReLU is as high as x"
     explorer.others.value = ()
-    assert explorer.figure.layout.yaxis.range[1] < 1
+    made = drawn(explorer)
+    assert made["panels"][0]["y"][1] < 1 and all(
+        line.get("name") not in (GELU, RELU) for line in made["panels"][0]["lines"]
+    )
 
 
 def test_export_writes_the_function_and_the_picture(phi, tmp_path):

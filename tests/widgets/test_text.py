@@ -1,5 +1,6 @@
 """TextExplorer and PairsExplorer: what is drawn is what the probes say of the stored runs; bad input is said."""
 
+import html
 import re
 
 import numpy as np
@@ -13,9 +14,7 @@ from lab.plots.style import BLUE, GREY, colour
 from lab.probes.minimal_pairs import minimal_pairs, reader_of
 from lab.probes.token_losses import continuation, token_losses
 from lab.tasks import Text
-from lab.widgets.language_models import inks
-from lab.widgets.minimal_pairs import DISAGREE, EVERY, EXAMPLE, OWN, PairsExplorer, typed
-from lab.widgets.text import TextExplorer, unseen
+from lab.widgets.text import DISAGREE, EVERY, EXAMPLE, OWN, PairsExplorer, TextExplorer, inks, typed, unseen
 
 TEXT = Text("moby_dick", context=48)
 pytestmark = pytest.mark.usefixtures("own_store")
@@ -74,7 +73,7 @@ def test_a_text_of_ones_own_is_read_and_gone_on_with(runs):
     explorer.count.value, explorer.second.value = 12, "GELU"
     explorer.generate.click()
     more = continuation(runs["GELU"].model(), task, explorer.text.value, 12, 0.8, 0)
-    assert f"<b>{more}</b>".replace("'", "&#x27;").replace('"', "&quot;") in explorer.written.value
+    assert f"<b>{more}</b>" in html.unescape(explorer.written.value)
     assert explorer.written.value.count("<b>GELU</b>") == 1
     explorer.text.value = "€"
     assert "give 2 to" in explorer.error.value
@@ -128,7 +127,7 @@ def test_without_blimp_it_says_so_and_takes_what_is_typed(runs, monkeypatch):
     def missing(each):
         raise ArgumentError("blimp is not here; lab data fetch blimp")
 
-    monkeypatch.setattr("lab.widgets.minimal_pairs.pairs", missing)
+    monkeypatch.setattr("lab.widgets.text.pairs", missing)
     explorer = PairsExplorer(runs)
     assert explorer.phenomenon.options == (EVERY, OWN) and "lab data fetch blimp" in explorer.status.value
     explorer.own.value = "He runs. | He run.\n\nThey run. | They runs."

@@ -1,0 +1,242 @@
+"""What the page draws: its modules as text, views that follow their traits, Plotly's figures, and saved pages."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import ipywidgets as widgets
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from traitlets import Unicode
+
+from lab.plots.page import CONFIG, THEME, with_room
+
+FOLDER = Path(__file__).with_name("page")
+IMPORT = re.compile(r'from "\./([a-z_]+\.js)"')
+
+# anywidget gives a widget two seconds to set itself up, and drops what is later sent to one that took longer. Loading a
+# module with all that it imports may take that long on a busy page; so it is loaded when it is shown, and waited for.
+WIDGET = """let shown;
+export default {{ render: async (context) => (await (shown ??= import("{module}"))).default.render(context) }};
+"""
+LISTED = (widgets.Dropdown, widgets.ToggleButtons, widgets.SelectionSlider, widgets.SelectMultiple)
+HIDDEN = ("none", "hidden")
+NO_SETTINGS = (widgets.FloatProgress, widgets.IntProgress, widgets.Text)
+
+
+TEMPLATES = Environment(loader=PackageLoader("lab.widgets", "page"), autoescape=True, undefined=StrictUndefined)
+
+
+def filled(template: str, **content: Any) -> str:
+    """HTML of a template in `page/`; what it is given is text, unless the template says that it is HTML."""
+    return TEMPLATES.get_template(template).render(**content)
+
+
+@cache
+def url(name: str) -> str:
+    """A module as a data URL that holds all that it imports: a page opened from disk may import no other file."""
+    source = (FOLDER / name).read_text(encoding="utf-8")
+    source = IMPORT.sub(lambda match: f'from "{url(match[1])}"', source)
+    return "data:text/javascript;base64," + base64.b64encode(source.encode()).decode()
+
+
+@cache
+def widget(name: str) -> str:
+    """A module as what anywidget loads: nothing until it is shown."""
+    return WIDGET.format(module=url(name))
+
+
+def style() -> str:
+    """How pages look, light or dark as the reader's system is."""
+    return (FOLDER / "page.css").read_text(encoding="utf-8") + THEME
+
+
+def page(title: str, module: str, state: dict, words: str = "", settings: Sequence[tuple[str, str]] = ()) -> str:
+    """An HTML page that holds a module, what it shows and nothing that lies elsewhere.
+
+    module: a file of `page/` with a function `render`; state: what its model gives; above it stand words, HTML, and
+    settings.
+    """
+    return filled("page.html", title=title, style=style(), words=words, settings=settings, part=part(module, state))
+
+
+def part(module: str, state: dict, name: str = "lab", words: str = "") -> str:
+    """What a module shows, as a part of a page. name: no other part of the page has it; words: HTML, as long as no
+    script has run."""
+    text = json.dumps(state, allow_nan=False).replace("<", "\\u003c")  # no `</script>` in a name may end it
+    return filled("part.html", state=text, module=url(module), name=name, words=words)
+
+
+def short(numbers: np.ndarray) -> list[float | None]:
+    """Nine digits, all that float32 has; None for what is no number, since JSON has no word for it."""
+    return [float(f"{number:.9g}") if isfinite(number) else None for number in numbers]
+
+
+class PageView(anywidget.AnyWidget):
+    """A picture that its module in the page draws from its traits, and changes without asking the kernel.
+
+    Subclasses name the module, `name`, and declare traits. What goes into a file is every trait of theirs.
+    """
+
+    name = ""
+
+    def __init__(self, **traits: Any):
+        super().__init__(**traits)
+        self.links: list[tuple[widgets.Widget, str]] = []  # control and trait, in the order of the file's controls
+
+    def follow(self, **controls: widgets.Widget) -> None:
+        """Let each trait and a control go together, in the page: the place of an option, or the value."""
+        for trait, control in controls.items():
+            setattr(self, trait, getattr(control, _key(control)))
+            widgets.jslink((control, _key(control)), (self, trait))
+            self.links.append((control, trait))
+
+    def data(self) -> dict[str, Any]:
+        """Every trait of its own, as JSON has it; where one goes with a control, what the control says: without a page
+        nothing else keeps them together."""
+        common = anywidget.AnyWidget.class_trait_names()  # a widget has a class of its own: its traits are not told so
+        names = [name for name in self.trait_names(sync=True) if name[0] != "_" and name not in common]
+        values = {name: getattr(self, name) for name in names}
+        return values | {trait: getattr(control, _key(control)) for control, trait in self.links}
+
+    def controls(self) -> list[dict[str, Any]]:
+        """The controls that it follows and that are shown, as a page makes them."""
+        return [_declared(control, trait) for control, trait in self.links if control.layout.display != "none"]
+
+
+def _key(control: widgets.Widget) -> str:
+    """What of a control goes with a trait."""
+    return "index" if isinstance(control, LISTED) else "value"
+
+
+def _declared(control: widgets.Widget, trait: str) -> dict[str, Any]:
+    named = {"trait": trait, "label": control.description}
+    if isinstance(control, LISTED):
+        return named | {"kind": "menu", "options": [str(label) for label in control._options_labels]}
+    if isinstance(control.value, bool):
+        return named | {"kind": "check"}
+    return named | {"kind": "range", "min": control.min, "max": control.max, "step": control.step}
+
+
+class LiveFigure(go.FigureWidget):
+    """Plotly's figure widget, with a script of its own that loads Plotly once a page, however long that takes."""
+
+    _esm = Path(__file__).with_name("figure.js")
+    _plotly = Unicode(str(go.FigureWidget._esm)).tag(sync=True)
+
+
+def live(figure: go.Figure, height: int | None = None) -> go.FigureWidget:
+    """A figure that is changed in place from here on; as wide as the page lets it be. height: default: its own.
+
+    Draw it before: the page can lose changes that are made between here and the first time it is shown.
+    """
+    drawn = with_room(go.Figure(figure).update_layout(height=height or figure.layout.height))
+    widget = LiveFigure(drawn.update_layout(autosize=True, width=None))
+    widget._config = dict(CONFIG)
+    return widget
+
+
+def view_page(
+    title: str,
+    view: PageView,
+    code: str,
+    words: str = "",
+    table: Mapping[str, Sequence] | None = None,
+    below: Sequence[Mapping[str, Any]] = (),
+) -> str:
+    """A view as a page of its own: one file, without a server or a network.
+
+    code: Python that opens the explorer again; words: HTML above; table: numbers to take away, by column; below: what
+    further views hold, with their names as `view`; they stay as they are.
+    """
+    columns = None if table is None else {name: list(values) for name, values in table.items()}
+    state = {"view": view.name, "controls": view.controls(), "code": code, "below": list(below), "table": columns}
+    return page(title, "hosted.js", {"state": view.data() | state}, words)
+
+
+@dataclass(frozen=True)
+class Frames:
+    """What a saved page shows: for each option of a menu its parts, figures and HTML. One option needs no menu.
+
+    menu: its name. shown: the option that the page begins with; default: the first.
+    """
+
+    menu: str
+    parts: Mapping[str, Sequence[go.Figure | str]]
+    shown: str = ""
+
+
+def figures_page(title: str, frames: Frames, code: str, settings: Sequence[tuple[str, str]]) -> str:
+    """A page of figures, which it draws by itself. code: Python that opens the explorer again; settings: put above."""
+    options = list(frames.parts)
+    menu = {"trait": "frame", "label": frames.menu, "kind": "menu", "options": options}
+    table = pd.concat([numbers(parts).assign(**{frames.menu or "of": name}) for name, parts in frames.parts.items()])
+    state = {
+        "view": "drawn",
+        "frames": [[_as_read(part) for part in parts] for parts in frames.parts.values()],
+        "frame": options.index(frames.shown) if frames.shown else 0,
+        "controls": [menu] if len(options) > 1 else [],
+        "code": code,
+        "table": table.astype(object).where(table.notna(), None).to_dict("list") if len(table) else None,
+    }
+    return page(title, "hosted.js", {"state": state}, settings=settings)
+
+
+def _as_read(part: go.Figure | str) -> dict[str, Any]:
+    return {"html": part} if isinstance(part, str) else {"figure": json.loads(go.Figure(part).to_json())}
+
+
+def numbers(parts: Sequence[go.Figure | str]) -> pd.DataFrame:
+    """The numbers of figures: figure, trace, and x, y, z as far as a trace has them."""
+    figures = enumerate((part for part in parts if not isinstance(part, str)), 1)
+    traces = ((number, trace) for number, figure in figures for trace in figure.data if trace.visible is not False)
+    rows = [row for number, trace in traces for row in _rows(number, trace)]
+    return pd.DataFrame(rows, columns=["figure", "trace", "x", "y", "z"])
+
+
+def _rows(figure: int, trace: go.Figure) -> Iterator[tuple]:
+    x, y, z = (getattr(trace, name, None) for name in "xyz")
+    if z is not None and np.ndim(z) == 2:
+        across = range(np.shape(z)[1]) if x is None else x
+        up = range(np.shape(z)[0]) if y is None else y
+        for place, line in zip(up, z, strict=False):
+            yield from ((figure, trace.name, at, place, value) for at, value in zip(across, line, strict=False))
+    elif x is not None and y is not None:
+        yield from ((figure, trace.name, at, place, None) for at, place in zip(x, y, strict=False))
+
+
+def visible(part: widgets.Widget) -> Iterator[widgets.Widget]:
+    """What can be seen of a widget, in its order; boxes are opened."""
+    layout = getattr(part, "layout", None)
+    if isinstance(layout, widgets.Layout) and (layout.display in HIDDEN or layout.visibility in HIDDEN):
+        return
+    if isinstance(part, widgets.Box):
+        for child in part.children:
+            yield from visible(child)
+    else:
+        yield part
+
+
+def setting(control: widgets.Widget) -> tuple[str, str] | None:
+    """Name and value of a control; None for what has no value, such as a button or a bar, for what is not chosen, and
+    for a line of text, which names files."""
+    name, value = getattr(control, "description", ""), getattr(control, "value", None)
+    if not name or value is None or value is False or value == () or type(control) in NO_SETTINGS:
+        return None
+    label = getattr(control, "label", None)
+    if isinstance(label, str) and label:  # of a menu, in words; a slider of choices may have none
+        value = label
+    if value is True:
+        value = "yes"
+    return name, f"{value:.4g}" if isinstance(value, float) else "; ".join(str(value).splitlines())

@@ -38,8 +38,8 @@ from gpu_measures import DRY_RUN, ON_GPU, Work, measures, peak
 from spline import text
 
 from lab.catalogue.build import measured
-from lab.catalogue.provenance_file import as_json
-from lab.catalogue.table_files import contents, digests
+from lab.catalogue.figure import contents, digests, sealed
+from lab.catalogue.registry import entry
 from lab.catalogue.training_queue import waiting
 from lab.devices import choose_device
 from lab.errors import LabError, shortened
@@ -91,12 +91,12 @@ def write_spline(out: Path) -> str:
 
 def write_figure(name: str, work: Work, folder: Path, seeds: int | None) -> str:
     """Train what a figure needs, and keep its tables and provenance."""
-    table, facts, extras = measured(name, work.scale, work.device, seeds, store=Store(), progress=False)
+    table, facts, extras = measured(entry(name), work.scale, work.device, seeds, store=Store(), progress=False)
     folder.mkdir(parents=True, exist_ok=True)
     tables = contents({"table": table, **extras})
     for stem, content in tables.items():
         (folder / f"{stem}.csv").write_bytes(content)
-    (folder / "provenance.json").write_bytes(as_json(facts | {"tables": digests(tables)}))
+    (folder / "provenance.json").write_bytes(sealed(facts | {"tables": digests(tables)}))
     return f"{len(table)} rows, {len(facts['runs'])} runs, at most {peak(work.device):.1f} GB of the GPU until here"
 
 

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # what is asked for is imported then (PEP 562): torch alone takes seconds
     from lab.api import fit, search, train, trained, zoo
-    from lab.catalogue.build import figure
-    from lab.catalogue.entry_runs import entry
+    from lab.catalogue.build import entry, figure
     from lab.catalogue.scorecard import scorecard
     from lab.comparison import Comparison
     from lab.data import Data
@@ -34,8 +33,7 @@ if TYPE_CHECKING:  # what is asked for is imported then (PEP 562): torch alone t
 __version__ = "0.1.0"
 _HOMES = {
     "lab.api": ("fit", "search", "train", "trained", "zoo"),
-    "lab.catalogue.build": ("figure",),
-    "lab.catalogue.entry_runs": ("entry",),
+    "lab.catalogue.build": ("entry", "figure"),
     "lab.catalogue.scorecard": ("scorecard",),
     "lab.comparison": ("Comparison",),
     "lab.data": ("Data",),

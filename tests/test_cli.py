@@ -15,8 +15,8 @@ import torch
 from benchmarks.samples import SHIPPED
 from lab import tasks
 from lab.api import zoo
+from lab.catalogue.figure import sealed
 from lab.catalogue.listing import shipped
-from lab.catalogue.provenance_file import as_json
 from lab.catalogue.registry import entries
 from lab.cli import COMMANDS, main
 from lab.data import datasets
@@ -230,7 +230,7 @@ def test_the_command_trains_also_where_results_are_shipped(lab, tmp_path, monkey
     assert lab("figure transformers/fig3 --scale smoke --out shipped/transformers/fig3/smoke")[0] == 0
     folder = Path("shipped/transformers/fig3/smoke").resolve()
     facts = json.loads((folder / "provenance.json").read_text())
-    (folder / "provenance.json").write_bytes(as_json(facts | {"device_name": "a shipped machine"}))
+    (folder / "provenance.json").write_bytes(sealed(facts | {"device_name": "a shipped machine"}))
     monkeypatch.setattr("lab.catalogue.shipped.RESULTS", folder.parents[2])
     monkeypatch.setenv("LAB_STORE", str(tmp_path / "empty"))
     assert lab("figure transformers/fig3 --scale smoke --out mine")[0] == 0

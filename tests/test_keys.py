@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.catalogue.caption import EARLIER
+from lab.catalogue.figure import EARLIER
 from lab.catalogue.registry import entry
 from lab.catalogue.shipped import shipped_plan
 from lab.spec import AdamTrapezoid, AdamWCosine, ConstantRate, from_json, key, needs, to_json

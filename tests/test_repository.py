@@ -205,8 +205,9 @@ WITHOUT_PICTURES = """
 import sys
 sys.modules |= dict.fromkeys({absent!r})
 from lab.catalogue.build import measured
+from lab.catalogue.registry import entry
 for name in ("hypernetwork/fig2d", "simplicity/fig8"):
-    print(len(measured(name, "smoke", "cpu", None, progress=False)[0]))
+    print(len(measured(entry(name), "smoke", "cpu", None, progress=False)[0]))
 """
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from lab.catalogue import provenance_file, registry, shipped
+from lab.catalogue import figure, registry, shipped
 from lab.catalogue.training_queue import train_all
 from lab.cli import main
 from lab.errors import LabError
@@ -106,13 +106,13 @@ def test_the_command_verify_names_two_contents_of_a_key(store_folder, capsys):
 
 def test_facts_that_were_changed_are_found(tmp_path):
     facts, path = {"scale": "laptop", "seeds": [0, 1], "ä": 0.1}, tmp_path / "provenance.json"
-    path.write_bytes(provenance_file.as_json(facts))
-    assert provenance_file.read(path, "again") == facts
+    path.write_bytes(figure.sealed(facts))
+    assert figure.read_facts(path, "again") == facts
     path.write_text(path.read_text().replace("laptop", "paper"))
     with pytest.raises(LabError, match="was edited: it does not have its own SHA-256; again"):
-        provenance_file.read(path, "again")
+        figure.read_facts(path, "again")
     path.write_text(json.dumps(facts))
-    assert provenance_file.read(path, "again") == facts, "older than checksums"
+    assert figure.read_facts(path, "again") == facts, "older than checksums"
 
 
 # What ships.
@@ -120,10 +120,10 @@ def test_facts_that_were_changed_are_found(tmp_path):
 
 def test_what_ships_says_its_revision_and_is_sealed():
     for path in sorted(shipped.RESULTS.glob("*/*/*/provenance.json")):
-        facts = provenance_file.read(path, "")
+        facts = figure.read_facts(path, "")
         known = set(facts["arithmetic"]) <= {str(number) for number in range(1, ARITHMETIC + 1)}
         assert known and bool(facts["arithmetic"]) == bool(facts["runs"]), path
-        assert provenance_file.SEAL in json.loads(path.read_text()), path
+        assert figure.SEAL in json.loads(path.read_text()), path
     store = Store(SHIPPED)
     for folder in store.results():
         assert int(json.loads((folder / "done.json").read_text())["notes"]["arithmetic"]) <= ARITHMETIC

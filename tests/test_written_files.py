@@ -11,7 +11,7 @@ import torch
 
 from lab import doctor, temporary
 from lab.cli import main
-from lab.cli.folder import writable
+from lab.cli.console import writable
 from lab.data import download
 from lab.errors import LabError
 from lab.nonlinearity.spline import Spline

@@ -2,32 +2,50 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 from lab.catalogue import registry
-from lab.catalogue.announcements import announce, name_missing
-from lab.catalogue.drawing import draw, read
-from lab.catalogue.figure import Figure
-from lab.catalogue.provenance import of_runs
-from lab.catalogue.shipped import best_scale, copy_searches, has_results, shipped_tasks
-from lab.catalogue.shipped_histories import shipped_histories
+from lab.catalogue.figure import Figure, draw, settings
+from lab.catalogue.shipped import (
+    ShippedHistory,
+    best_scale,
+    copy_searches,
+    has_results,
+    read,
+    shipped_histories,
+    shipped_tasks,
+)
 from lab.cluster.connection import connected
-from lab.devices import choose_device
-from lab.errors import ArgumentError, check_whole
-from lab.papers.entry import Entry
+from lab.devices import choose_device, device_name
+from lab.errors import ArgumentError, check_whole, listed, shown
+from lab.papers.entry import Entry, Planned
 from lab.papers.tables import curves
+from lab.plots.style import method_title
+from lab.progress import lasting
 from lab.run import MOST_SEEDS, Run, complete
 from lab.scale import BEST, check_scale
-from lab.spec import needs
-from lab.store import Store, as_store
+from lab.spec import key, needs
+from lab.store import SHIPPED, UNNOTED, Store, as_store
+from lab.versions import versions
 
 if TYPE_CHECKING:
-    import pandas as pd
     from distributed import Client
+
+LONG, LOOSE = 0.25, 8  # minutes of training that are announced
+KEYS = ("entry", "scale", "device", "device_name", "versions", "seeds", "runs", "data", "seconds", "made")
+KEYS += ("hyperparameters", "departures", "guesses")  # that a provenance always has
+# Facts that are lists of what the notes of runs say, and what is said of runs that are older than the note
+NOTED = {"kernels": "kernel", "commits": "commit", "instructions": "instructions"}
+NOTED |= {"arithmetic": "arithmetic", "numerics": "numerics"}
 
 
 def figure(
@@ -59,14 +77,47 @@ def figure(
     ['task', 'x', 'value', 'density', 'accuracy']
     """
     store = as_store(store)
-    entry, scale = _checked(name, scale, device, seeds, force, tasks, cluster, store)
+    entry, meant = chosen(name, scale, tasks, store)
+    if cluster is None:
+        choose_device(device)
+    if seeds is not None:
+        check_whole("seeds", seeds, 1, MOST_SEEDS)
+    if scale == BEST and (force or seeds is not None):  # what is best may be a scale that takes days
+        asked = f"seeds={seeds}" if seeds is not None else "force=True"
+        *most, last = (f"{one!r}" for one in entry.scales if one != "smoke")
+        raise ArgumentError(
+            f"{asked}: scale 'best' draws the results that are here and trains none anew; to train, give "
+            f"scale={', '.join(most)} or {last}"
+        )
     join = shipped and seeds is None and not force
-    if join and is_read(entry, scale, store, tasks is not None):
-        missing = [task for task in entry.tasks if task not in shipped_tasks(entry, scale)]
+    if join and is_read(entry, meant, store, tasks is not None):
+        missing = [task for task in entry.tasks if task not in shipped_tasks(entry, meant)]
         if missing and progress:
-            name_missing(entry, scale, missing)
-        return read(entry, scale)
-    return draw(entry, scale, *measured(name, scale, device, seeds, force, store, progress, tasks, cluster, join))
+            name_missing(entry, meant, missing)
+        return read(entry, meant)
+    table, facts, extras = measured(entry, meant, device, seeds, force, store, progress, cluster, join)
+    if tasks is not None:
+        facts["tasks"] = list(entry.tasks)  # of the entry's, where not all
+    return draw(entry, meant, table, facts, extras)
+
+
+def chosen(name: str, scale: str, tasks: Sequence[str] | None = None, store: Store | None = None) -> tuple[Entry, str]:
+    """The entry, or the part of it that shows these tasks, and the scale that is meant by `scale`: by "best" the
+    largest at which it is shipped or all of it is trained; laptop where there is none."""
+    entry, store = registry.entry(name), as_store(store)
+    if tasks is not None:
+        entry = entry.for_tasks([tasks] if isinstance(tasks, str) else tasks)
+    if check_scale(scale, (*entry.scales, BEST)) != BEST:
+        return entry, scale
+    best = best_scale(entry)
+    larger = entry.scales[entry.scales.index(best) + 1 :]
+    return entry, next((scale for scale in reversed(larger) if trained(entry, scale, store)), best)
+
+
+def trained(entry: Entry, scale: str, store: Store) -> bool:
+    """Whether the store has all runs of an entry; never where there are none to train."""
+    planned = entry.plan(scale, entry.seeds[scale])
+    return bool(planned) and all(store.has(spec) for _, spec in planned)
 
 
 def is_read(entry: Entry, scale: str, store: Store, whole: bool = False) -> bool:
@@ -81,14 +132,13 @@ def is_read(entry: Entry, scale: str, store: Store, whole: bool = False) -> bool
 
 
 def measured(
-    name: str,
+    entry: Entry,
     scale: str,
     device: str = "auto",
     seeds: int | None = None,
     force: bool = False,
     store: Store | None = None,
     progress: bool = True,
-    tasks: Sequence[str] | None = None,
     cluster: Client | str | Path | None = None,
     join: bool = False,
 ) -> tuple[pd.DataFrame, dict, dict[str, pd.DataFrame]]:
@@ -97,8 +147,7 @@ def measured(
     join: do not train runs whose learning curves are shipped, if the figure is drawn from learning curves alone; nor
         search for functions whose searches are shipped.
     """
-    store = as_store(store)
-    entry, scale = _checked(name, scale, device, seeds, force, tasks, cluster, store)
+    store, name = as_store(store), entry.name
     planned = entry.plan(scale, seeds or entry.seeds[scale])
     specs = list(dict.fromkeys(spec for _, spec in planned))
     absent = [spec for spec in specs if not store.has(spec)] if join and entry.histories else []
@@ -108,12 +157,11 @@ def measured(
     if force and store.force(forced) and progress:
         again = sum(map(store.has, specs))
         print(f"{name}: an interrupted --force goes on; {again} of {len(specs)} runs trained again", file=sys.stderr)
-    said = False
-    if progress:
-        place = device if cluster is None else ""
-        said = announce(entry, scale, len(specs), sum(not store.has(spec) for spec in others), place)
+    missing = [spec for spec in others if not store.has(spec)]
+    place = device if cluster is None else ""
+    said = progress and announce(entry, scale, len(specs), len(missing), place)
     if join:
-        copy_searches([spec for spec in others if not store.has(spec)], store)
+        copy_searches(missing, store)
     start = time.perf_counter()
     with connected(cluster) as client:
         complete(others, store, device, progress, cluster=client, announce=not said)
@@ -123,54 +171,174 @@ def measured(
     extras = {"curves": curves(runs).drop(columns="read").round(4)} if entry.curves else {}
     if entry.functions:
         extras["functions"] = entry.functions(runs)
-    facts = of_runs(entry, scale, [run for _, run in runs], time.perf_counter() - start)
-    if tasks is not None:
-        facts["tasks"] = list(entry.tasks)  # of the entry's, where not all
-    return table, facts, extras
+    return table, provenance(entry, scale, [run for _, run in runs], time.perf_counter() - start), extras
 
 
-def chosen(name: str, scale: str, tasks: Sequence[str] | None = None, store: Store | None = None) -> tuple[Entry, str]:
-    """The entry, or the part of it that shows these tasks, and the scale that is meant by `scale`."""
-    entry = registry.entry(name)
-    if tasks is not None:
-        entry = entry.for_tasks([tasks] if isinstance(tasks, str) else tasks)
-    scale = check_scale(scale, (*entry.scales, BEST))
-    return entry, _largest_here(entry, as_store(store)) if scale == BEST else scale
+def announce(entry: Entry, scale: str, runs: int, missing: int, device: str = "auto") -> bool:
+    """Say so before a training that nobody would wait for unprepared; whether it was said. device: that trains; none
+    for a cluster."""
+    place = choose_device(device) if device else ""
+    slow = scale == "paper" and place == "cpu" and entry.minutes[scale] > 1  # less is no training
+    minutes = entry.minutes[scale] * missing / max(1, runs)
+    # at smoke scale an entry's minutes are many times too long: its pace says it (lab.progress)
+    long_one = minutes >= (LOOSE if scale == "smoke" else 1) * LONG or slow and missing > 0
+    if long_one:
+        where = "on a GPU" if scale == "paper" else "on 2 CPU cores"  # which an entry's minutes are for
+        if scale == "paper" and place == "cpu":
+            where += "; here it is a CPU, which takes many times as long"
+        elif scale != "paper" and place == "cuda":
+            where += "; here it is a GPU"
+        text = f"{entry.name}, scale {scale}: {missing} of {runs} runs have to be trained, about "
+        text += f"{lasting(60 * minutes)} {where}."
+        text += " You can interrupt: what is trained is stored, and the next call goes on from there."
+        print(text, file=sys.stderr, flush=True)
+    return long_one
 
 
-def _largest_here(entry: Entry, store: Store) -> str:
-    """The largest scale at which an entry is shipped or all of it is trained; laptop where there is none."""
-    shipped = best_scale(entry)
-    larger = entry.scales[entry.scales.index(shipped) + 1 :]
-    return next((scale for scale in reversed(larger) if trained(entry, scale, store)), shipped)
+def name_missing(entry: Entry, scale: str, missing: list[str]) -> None:
+    """Say which tasks of an entry have no shipped results, and how to train them."""
+    text = f"{entry.name}, scale {scale}: no results of {', '.join(missing)} are shipped; to train them:"
+    text += f" lab.figure({entry.name!r}, {scale!r}, tasks={missing})"
+    text += "; with all tasks named, they are drawn together" if entry.histories else ""
+    print(text, file=sys.stderr, flush=True)
 
 
-def _checked(
-    name: str,
-    scale: str,
-    device: str,
-    seeds: int | None,
-    force: bool,
-    tasks: Sequence[str] | None,
-    cluster: object,
-    store: Store,
-) -> tuple[Entry, str]:
-    entry, meant = chosen(name, scale, tasks, store)
-    if cluster is None:
-        choose_device(device)
-    if seeds is not None:
-        check_whole("seeds", seeds, 1, MOST_SEEDS)
-    if scale == BEST and (force or seeds is not None):  # what is best may be a scale that takes days
-        asked = f"seeds={seeds}" if seeds is not None else "force=True"
-        named = [f"{name!r}" for name in entry.scales if name != "smoke"]
-        raise ArgumentError(
-            f"{asked}: scale 'best' draws the results that are here and trains none anew; to train, give "
-            f"scale={', '.join(named[:-1])} or {named[-1]}"
-        )
-    return entry, meant
+def provenance(entry: Entry, scale: str, runs: Sequence[Run | ShippedHistory], seconds: float) -> dict:
+    """Where a figure comes from that is measured on these runs, trained here or elsewhere, or joined from shipped
+    tables. As JSON has it.
+
+    hyperparameters: by name, each {"value": …, "from": "paper" | "sweep" | "guess" | any words that say more}. runs:
+    their keys in the store. seconds: of training, by the clock.
+    """
+    stored = list({run.key: run for run in runs if isinstance(run, Run)}.values())
+    joined = list({run.key: run for run in runs if isinstance(run, ShippedHistory)}.values())
+    devices = {(run.notes["device"], run.notes["device_name"]) for run in stored}
+    devices |= {(run.facts["device"], run.facts["device_name"]) for run in joined}
+    machines = sorted(devices or {("cpu", device_name("cpu"))})
+    facts = {
+        "entry": entry.name,
+        "scale": scale,
+        "device": ", ".join(sorted({kind for kind, _ in machines})),
+        "device_name": ", ".join(name for _, name in machines),
+        "versions": versions(),
+        "seeds": sorted({run.spec.seed for run in runs if not run.spec.tuning}),
+        "runs": {run.key: f"{run.spec.task_name}, seed {run.spec.seed}" for run in runs},
+        "data": entry.origin.data(scale),
+        "seconds": round(seconds, 1),
+        "made": datetime.now(UTC).isoformat(timespec="seconds"),
+        **settings(entry, scale),
+        **({"examples": entry.examples[scale]} if entry.examples else {}),
+        "searches": {key(search): search.task_name for run in runs for search in needs(run.spec)},
+        "training_seconds": round(sum(run.notes["seconds"] for run in stored)),
+        "diverged": sorted({run.key for run in runs if run.diverged}),
+    }
+    # of the spline, the code and the processor, over all runs; what was trained before this was noted has none
+    for name, note in NOTED.items():
+        noted = {run.notes.get(note, UNNOTED if note == "arithmetic" else "unknown") for run in stored}
+        facts[name] = sorted(noted.union(*(run.facts.get(name, ()) for run in joined)))
+    if joined:  # from which shipped figure; `training_seconds` are those of the other runs
+        facts["joined"] = {run.key: run.source for run in joined}
+    return check(facts)
 
 
-def trained(entry: Entry, scale: str, store: Store) -> bool:
-    """Whether the store has all runs of an entry; never where there are none to train."""
-    planned = entry.plan(scale, entry.seeds[scale])
-    return bool(planned) and all(store.has(spec) for _, spec in planned)
+def check(facts: Mapping[str, Any]) -> dict:
+    """The facts of a figure as JSON has them. ValueError unless each of `KEYS` is there, each number has a source, and
+    JSON can hold it all."""
+    if missing := [name for name in KEYS if name not in facts]:
+        raise ValueError(f"the provenance of a figure lacks {', '.join(missing)}")
+    for name, value in facts["hyperparameters"].items():
+        if "value" not in value or not value.get("from"):
+            raise ValueError(f"hyperparameter {name!r} needs a value and where it is from; it has {value!r}")
+    try:
+        return json.loads(json.dumps(facts, allow_nan=False))
+    except TypeError as error:
+        raise ValueError(f"the provenance of a figure must be JSON: {error}") from error
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EntryRuns:
+    """A figure's runs at a scale, as `lab.entry` gives them.
+
+    labels: what each of them is labelled with (task, method, …), and its seed: one row a run.
+    """
+
+    name: str
+    scale: str
+    seeds: int
+    _entry: Entry
+    _planned: Sequence[Planned]
+
+    @property
+    def labels(self) -> pd.DataFrame:
+        """What each run is labelled with, and its seed: one row a run."""
+        return pd.DataFrame([row | {"seed": spec.seed} for row, spec in self._planned])
+
+    def runs(self, by: str = "method", trained: bool = True, progress: bool = True, **labels: object) -> dict[str, Run]:
+        """Runs by their label `by`. They are read from the store, or as they came with the lab (data/runs); what
+        neither has is trained, which is announced.
+
+        trained: False for runs as they are planned, of which `lab.train(like=run, …)` makes others.
+        labels: of those that are wanted, one value or several, as task="shakespeare char". Raises ArgumentError for a
+        label that no run has, and where two runs would have one name.
+
+        >>> list(entry("hypernetwork/fig6").runs(method=("linear", "hyla")))
+        ['linear attention', 'HYLA']
+        """
+        store, planned = as_store(None, shipped=SHIPPED), self._planned
+        for label, values in labels.items():
+            self._check("label", label)
+            known = list(dict.fromkeys(str(row.get(label)) for row, _ in planned))
+            wanted = [str(value) for value in (values if isinstance(values, (list, tuple)) else (values,))]
+            for value in wanted:
+                if value not in known:
+                    raise ArgumentError(f"{label}={shown(value)}: there are {listed(known, value)}")
+            planned = [one for one in planned if str(one[0].get(label)) in wanted]
+        self._check("by", by)
+        named = _by_name(planned, by)
+        specs = [spec for _, spec in named.values() if store.home(spec) is store] if trained else []
+        missing, said = sum(not store.has(spec) for spec in specs), False
+        if missing and progress:
+            whole = self._entry.plan(self.scale, self._entry.seeds[self.scale])
+            said = announce(self._entry, self.scale, len({spec for _, spec in whole}), missing)
+        complete(specs, store, progress=progress, announce=not said)
+        return {title: Run(spec, store.home(spec)) for title, (_, spec) in named.items()}
+
+    def _check(self, name: str, label: str) -> None:
+        known = list(dict.fromkeys(one for row, _ in self._planned for one in row))
+        if label not in known:
+            has = listed(known) or "no labels: none learns"
+            raise ArgumentError(f"{name}={shown(label)}: the figure's runs have {has}")
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.labels)
+        return f"{len(self._planned)} runs of {self.name}, scale {self.scale}, by {names} (.labels, .runs())"
+
+
+def entry(name: str, scale: str = "laptop", seeds: int = 1) -> EntryRuns:
+    """The runs that a figure is made of, one by one; nothing is trained before they are asked for.
+
+    name: of the figure, as for `lab.figure`. scale: one of the figure's. seeds: runs of each configuration.
+
+    >>> entry("simplicity/fig30", "smoke")
+    3 runs of simplicity/fig30, scale smoke, by prefactor, seed (.labels, .runs())
+    """
+    of = registry.entry(name)
+    planned = of.plan(check_scale(scale, of.scales), check_whole("seeds", seeds, 1, MOST_SEEDS))
+    if not planned:
+        raise ArgumentError(f"nothing is trained for {name}; lab.figure({name!r}) makes it")
+    return EntryRuns(name, scale, seeds, of, planned)
+
+
+def _by_name(planned: Sequence[Planned], by: str) -> dict[str, Planned]:
+    """Runs by their label's title. ArgumentError where two have the same: it names the label that tells them apart."""
+    named: dict[str, Planned] = {}
+    for row, spec in planned:
+        title = method_title(str(row[by])).replace("_", " ")
+        other, same = named.setdefault(title, (row, spec))
+        if same != spec:
+            label = next((label for label in row if label != by and row[label] != other.get(label)), by)
+            values = listed(list(dict.fromkeys(str(one[label]) for one, _ in planned)))
+            raise ArgumentError(
+                f"several runs are {title}: choose one {label}, as {label}={other[label]!r}; of {values}"
+            )
+    return named

@@ -1,35 +1,131 @@
-"""A finished figure: its plot, the numbers behind it, where they come from, and the files of all that."""
+"""A figure and its files: tables, plain or packed, and provenance.json, each held to its checksum."""
 
 from __future__ import annotations
 
+import gzip
 import html
+import io
+import json
 import shutil
+import zlib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from lab.catalogue.provenance_file import as_json
-from lab.catalogue.table_files import PACKED, contents, digests
+import pandas as pd
+
+from lab.catalogue import export
 from lab.errors import ArgumentError, LabError, check_flag, check_path
 from lab.locks import exclusive
+from lab.nonlinearity.document import checksum
+from lab.papers.entry import Entry
+from lab.plots import go
+from lab.plots.caption import captioned, counted, reading, true_minus
 from lab.temporary import abandoned, temporary, write
 
-if TYPE_CHECKING:  # plotly is imported where a figure is drawn
-    import pandas as pd
-    import plotly.graph_objects as go
+PACKED = ".gz"
+ENDINGS = (".csv", f".csv{PACKED}")
+BROKEN = (OSError, EOFError, ValueError, zlib.error)  # what reading a damaged file raises
+SEAL = "sha256"  # of provenance.json: the digest of its other facts
 
-# what the lab may have written into a figure's folder before, and not now
-FILES: tuple[str, ...] = (
-    "figure.html",
-    "figure.json",
-    "figure.png",
-    "figure.svg",
-    "table.csv",
-    "curves.csv",
-    "functions.csv",
-)
+
+def contents(tables: Mapping[str, pd.DataFrame]) -> dict[str, bytes]:
+    """The bytes of each table's CSV, by the table's name."""
+    return {name: table.to_csv(index=False).encode() for name, table in tables.items()}
+
+
+def digests(tables: Mapping[str, bytes]) -> dict[str, str]:
+    """SHA-256 of each table's CSV, by the table's name: `tables` of a provenance.
+
+    >>> digests({"table": b"seed"})["table"][:8]
+    '19b25856'
+    """
+    return {name: sha256(content).hexdigest() for name, content in tables.items()}
+
+
+def find_table(folder: Path, name: str = "table") -> Path | None:
+    """The file of a table, plain or packed; None where there is none."""
+    return next((path for end in ENDINGS if (path := folder / f"{name}{end}").is_file()), None)
+
+
+def table_names(folder: Path) -> list[str]:
+    """The tables in a folder, by name."""
+    return sorted({path.name.partition(".")[0] for end in ENDINGS for path in folder.glob(f"*{end}")})
+
+
+def read_table(folder: Path, name: str = "table") -> pd.DataFrame:
+    """A table that `lab figure` wrote into ENTRY/SCALE.
+
+    Raises LabError where it is not there, cannot be read, or is not the one that provenance.json tells of.
+    """
+    again = f"bring it back, or make it again: lab figure {'/'.join(folder.parts[-3:-1])} --scale {folder.name}"
+    path, facts = find_table(folder, name), folder / "provenance.json"
+    if path is None:
+        raise LabError(f"{folder} has no {name}.csv; {again}")
+    stated = read_facts(facts, again).get("tables", {}) if facts.is_file() else {}
+    try:
+        content = _content(path)
+        if name in stated and sha256(content).hexdigest() != stated[name]:
+            raise LabError(f"{path} is damaged or was edited: it has not the SHA-256 of provenance.json; {again}")
+        return pd.read_csv(io.BytesIO(content))
+    except BROKEN as error:
+        raise LabError(f"{path} cannot be read ({' '.join(str(error).split())}); {again}") from error
+
+
+def digests_of(folder: Path) -> dict[str, str]:
+    """Digests of all tables that are in a folder, once each has been found to be whole."""
+    for name in table_names(folder):
+        read_table(folder, name)
+    return digests({name: _content(path) for name in table_names(folder) if (path := find_table(folder, name))})
+
+
+def _content(path: Path) -> bytes:
+    content = path.read_bytes()
+    if path.suffix != PACKED:
+        return content
+    if not content:  # an empty file unpacks to nothing, without a complaint
+        raise EOFError("it is empty")
+    return gzip.decompress(content)
+
+
+def pack(folder: Path) -> None:
+    """Pack the tables and the plot of a folder, as they are shipped: a tenth of their size, and pandas reads them.
+
+    The same content gives the same bytes.
+    """
+    with temporary(folder) as new:
+        for path in [*sorted(folder.glob("*.csv")), *folder.glob("figure.json")]:
+            packed = new / f"{path.name}{PACKED}"
+            write(packed, gzip.compress(path.read_bytes(), 9, mtime=0))
+            packed.replace(folder / packed.name)
+            path.unlink()
+
+
+def sealed(facts: Mapping[str, object]) -> bytes:
+    """The content of provenance.json: the facts, and the SHA-256 of their canonical JSON."""
+    facts = {name: value for name, value in facts.items() if name != SEAL}
+    return (json.dumps(facts | {SEAL: checksum(facts)}, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def read_facts(path: Path, again: str) -> dict:
+    """The facts in a provenance.json. Those without a checksum are older than it, and read as they are.
+
+    Raises LabError, which ends with `again`, where it cannot be read, or does not have its checksum.
+    """
+    try:
+        facts = json.loads(path.read_bytes())
+        seal = facts.pop(SEAL, None)
+    except (OSError, ValueError, AttributeError, TypeError) as error:
+        raise LabError(f"{path} cannot be read ({' '.join(str(error).split())}); {again}") from error
+    if seal is not None and seal != checksum(facts):
+        raise LabError(f"{path} is damaged or was edited: it does not have its own SHA-256; {again}")
+    return facts
+
+
+# the lab may have written these into a figure's folder before, and not now
+FILES = ("figure.html", "figure.json", "figure.png", "figure.svg", "table.csv", "curves.csv", "functions.csv")
 FILES += tuple(f"{name}{PACKED}" for name in FILES if name.endswith((".csv", ".json")))
 WIDTH = 800  # px of images; text has its natural size there
 
@@ -92,8 +188,6 @@ class Figure:
     @property
     def full_caption(self) -> str:
         """The caption, and how to read the plot (what bands, whiskers and ± are)."""
-        from lab.plots.caption import reading
-
         key = reading(self.plot)
         return self.caption if key in self.caption else f"{self.caption.rstrip()}\n{key}"
 
@@ -113,20 +207,20 @@ class Figure:
         """Write the figure's files into `folder`; what was written, and how to get images where there are none.
 
         Always figure.json (Plotly), table.csv, provenance.json (with the SHA-256 of each table, by which readers know
-        a damaged one) and one CSV for each of `extras`. With `page`
-        figure.html, which holds plotly.js itself (5 MB): one file to send around, and it opens offline. With `images`
-        figure.png and figure.svg, where a Chrome is found. A figure's files belong together: an older figure's are
-        replaced by all of these, or stay where something cannot be written (LabError), and none is left beside them.
+        a damaged one) and one CSV for each of `extras`. With `page` figure.html, which holds plotly.js itself (5 MB):
+        one file to send around, and it opens offline. With `images` figure.png and figure.svg, where a Chrome is found.
+        A figure's files belong together: an older figure's are replaced by all of these, or stay where something cannot
+        be written (LabError), and none is left beside them.
         """
         folder, images, page = check_path("folder", folder), check_flag("images", images), check_flag("page", page)
         tables = contents({"table": self.table, **self.extras})
         files = {f"{name}.csv": content for name, content in tables.items()}
-        files["provenance.json"] = as_json(self.provenance | {"tables": digests(tables)})
+        files["provenance.json"] = sealed(self.provenance | {"tables": digests(tables)})
         files["figure.json"] = self.to_json().encode()
         if page:
             files["figure.html"] = self._page().encode()
         try:
-            _make(folder)
+            folder.mkdir(parents=True, exist_ok=True)
             with temporary(folder) as new:  # in there, because a link or another disk may be above
                 for name, content in files.items():
                     write(new / name, content)
@@ -134,6 +228,8 @@ class Figure:
                 _place(new, folder)
             for path in abandoned(folder):
                 shutil.rmtree(path, ignore_errors=True)
+        except (FileExistsError, NotADirectoryError):
+            raise ArgumentError(f"{folder} is a file or lies in one; name a folder to write into") from None
         except OSError as error:
             with suppress(OSError):
                 folder.rmdir()  # where nothing lies in it
@@ -145,9 +241,6 @@ class Figure:
         ]
 
     def _write_images(self, folder: Path) -> list[Path | str]:
-        from lab.catalogue import export
-        from lab.plots.caption import captioned
-
         drawn = captioned(self.plot, self.short_caption, WIDTH)
         try:
             made = export.images(drawn.to_json())
@@ -159,8 +252,6 @@ class Figure:
 
     def to_json(self) -> str:
         """The plot as Plotly reads it, with the caption in its layout's `meta`: the content of figure.json."""
-        import plotly.graph_objects as go
-
         meta = (self.plot.layout.meta or {}) | {"caption": self.full_caption, "name": self.name, "scale": self.scale}
         return go.Figure(self.plot).update_layout(meta=meta).to_json()
 
@@ -185,13 +276,6 @@ class Figure:
 
         display(self.plot)
         display(HTML(f'<div style="max-width: 50rem">{self._caption_page()}</div>'))
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError):
-        raise ArgumentError(f"{folder} is a file or lies in one; name a folder to write into") from None
 
 
 def _place(new: Path, folder: Path) -> None:
@@ -221,3 +305,71 @@ def _place(new: Path, folder: Path) -> None:
             for name in reversed(left):
                 (older / name).rename(folder / name)
             raise
+
+
+EARLIER = "earlier_settings"  # in the provenance of shipped results: what is different now, until they are made anew
+
+
+def draw(entry: Entry, scale: str, table: pd.DataFrame, facts: dict, extras: dict) -> Figure:
+    """A figure from its table, provenance and further tables."""
+    results = [entry.functions_summary(extras["functions"])] if entry.functions_summary else []
+    summary = true_minus(" ".join(filter(None, [*results, entry.summary(table)])))
+    plot = entry.plot(table, extras["functions"]) if entry.functions else entry.plot(table)
+    words = caption(entry, summary, table, facts)
+    return Figure(plot, table, facts, words, entry.name, scale, summary, extras, headline(entry, summary, facts))
+
+
+def headline(entry: Entry, summary: str, facts: dict) -> str:
+    """Two lines: what the figure shows; its result in a sentence, with what the paper says. A third where other figures
+    of the same tasks have other settings."""
+    parts = [f"{entry.shows}.", f"{f'{summary} ' if summary else ''}Paper: {entry.paper_says}.", *_earlier(facts)]
+    return true_minus("\n".join(parts))
+
+
+def caption(entry: Entry, summary: str, table: pd.DataFrame, facts: dict) -> str:
+    """What the figure shows, its result in a sentence, further numbers, how it was made, and every departure from the
+    paper."""
+    departed = f"Departures from the paper: {'; '.join(facts['departures']) or 'none known'}."
+    departed += " Where the paper is silent, see `guesses` in provenance.json." if facts["guesses"] else ""
+    parts = [f"{entry.shows}.", summary, f"Paper: {entry.paper_says}.", entry.numbers(table), _made(entry, facts)]
+    return true_minus("\n".join(part for part in [*parts, *_earlier(facts), departed] if part))
+
+
+def _earlier(facts: dict) -> list[str]:
+    return [f"These runs have earlier settings than figures have now: {facts[EARLIER]}."] if EARLIER in facts else []
+
+
+def _made(entry: Entry, facts: dict) -> str:
+    """Scale, device, seeds, runs, steps, data."""
+    words = f"Scale {facts['scale']}, {facts['device_name']}"
+    if facts["runs"]:
+        searches = f" and {counted(len(facts['searches']), 'search', 'searches')}" if facts["searches"] else ""
+        first, last = facts["seeds"][0], facts["seeds"][-1]
+        seeds = f"seeds {first} to {last}" if last > first else f"seed {first}"
+        words += f", {seeds}, {counted(len(facts['runs']), 'run')}{searches}."
+        diverged = len(facts["diverged"])
+        words += f" {diverged} of them diverged (their loss was no longer finite)." if diverged else ""
+        lengths: dict[str, set[int]] = {}  # steps that are really taken, by task
+        for _, spec in entry.plan(facts["scale"], 1):
+            lengths.setdefault(spec.task_name, set()).add(spec.recipe.last)
+        steps = {task: " and ".join(f"{count:,}" for count in sorted(counts)) for task, counts in lengths.items()}
+        words += f" Steps: {', '.join(f'{task} {counts}' for task, counts in steps.items())}."
+        words += f" Probes looked at {facts['examples']:,} examples." if "examples" in facts else ""
+    else:
+        words += ". Nothing is trained."
+    return f"{words} Data: {'; '.join(dict.fromkeys(source['from'] for source in facts['data']))}."
+
+
+def settings(entry: Entry, scale: str) -> dict:
+    """What an entry says of the runs of its plan, a function of their settings alone: hyper-parameters, each with its
+    value and where it is from; departures from the paper; guesses. As JSON has them."""
+    return json.loads(
+        json.dumps(
+            {
+                "hyperparameters": entry.origin.hyperparameters(scale),
+                "departures": [*entry.notes(scale), *entry.origin.departures(scale)],
+                "guesses": entry.origin.guesses,
+            },
+            allow_nan=False,
+        )
+    )

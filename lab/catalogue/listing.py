@@ -6,7 +6,7 @@ import textwrap
 from typing import Any
 
 from lab.catalogue.build import trained
-from lab.catalogue.caption import EARLIER
+from lab.catalogue.figure import EARLIER
 from lab.catalogue.registry import entries
 from lab.catalogue.shipped import has_results, provenance_of, shipped_tasks
 from lab.papers.entry import Entry

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import json
 import textwrap
+from collections.abc import Iterator
 from math import isfinite, isinf, nan
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import pandas as pd
+
+from lab.catalogue.figure import find_table, read_table
 from lab.catalogue.registry import entries
 from lab.catalogue.shipped import RESULTS, tasks_of
-from lab.catalogue.table_files import find, read
 from lab.errors import ArgumentError, LabError, check_path, shortened
 from lab.papers.agreement import agreement
-from lab.papers.claims import ABSENT, OPEN, WORDS, Claim, absent
+from lab.papers.claims import ABSENT, FAILS, HOLDS, ON_STAND_IN, OPEN, UNDECIDED, WORDS, Claim, absent
 from lab.papers.entry import Entry
 from lab.scale import SCALES, check_scale
 from lab.statistics import LEVEL
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 WIDTH = 98  # characters of a line
 PREFERRED = ("paper", "overnight", "laptop")  # at smoke scale numbers mean nothing: it is scored on request alone
@@ -75,7 +74,7 @@ def score(scale: str | None = None, results: str | Path = RESULTS) -> dict[str, 
                 card["numbers"] += [_numbers(entry, where, table)] if entry.printed else []
             except (LookupError, ValueError, TypeError) as error:  # of a table of other columns
                 raise LabError(
-                    f"{find(folder / entry.name / str(where))} does not fit {entry.name} ({error!r}); "
+                    f"{find_table(folder / entry.name / str(where))} does not fit {entry.name} ({error!r}); "
                     f"make it again: lab figure {entry.name} --scale {where}"
                 ) from error
     return card
@@ -83,14 +82,14 @@ def score(scale: str | None = None, results: str | Path = RESULTS) -> dict[str, 
 
 def _tables(entry: Entry, scale: str | None, folder: Path) -> tuple[str, dict[str, pd.DataFrame]]:
     """The scale that is read, and its tables by name, those that are here: "table" and, for some, "functions"."""
-    here = [name for name in ([scale] if scale else PREFERRED) if find(folder / entry.name / name)]
+    here = [name for name in ([scale] if scale else PREFERRED) if find_table(folder / entry.name / name)]
     if not here:
         return scale or PREFERRED[-1], {}
     whole = (name for name in here if set(entry.tasks) <= set(tasks_of(entry, folder / entry.name / name)))
     chosen = next(whole, here[0])  # a claim that speaks of many tasks is not read from some
     names = ["table", *(["functions"] if any(claim.of_functions for claim in entry.claims) else [])]
     place = folder / entry.name / chosen
-    return chosen, {one: read(place, one) for one in names if find(place, one)}
+    return chosen, {one: read_table(place, one) for one in names if find_table(place, one)}
 
 
 def _claim(entry: Entry, claim: Claim, scale: str, tables: dict[str, pd.DataFrame]) -> dict:
@@ -206,3 +205,68 @@ def _number(value: float) -> str:
     ('12.3', '0', '0.0123')
     """
     return f"{value + 0.0:.3g}" if abs(value) < 1000 else f"{value:,.0f}"  # + 0: no -0
+
+
+HEADINGS = {
+    HOLDS: "Holds",
+    FAILS: "Does not hold",
+    ON_STAND_IN[HOLDS]: "Holds on a stand-in: another text, data set or size than the paper's",
+    ON_STAND_IN[FAILS]: "Does not hold on a stand-in: another text, data set or size than the paper's",
+    UNDECIDED: "Not decided: the interval has both answers in it",
+    ABSENT: "Not measured here",
+}
+OWN = "crossing"  # what no paper claims
+PAPERS = {
+    "transformers": "Optimized non-linearities in transformers",
+    "hypernetwork": "Attention as a hypernetwork",
+    "simplicity": "Activation functions and the simplicity bias",
+    "activations": "Adaptive activation functions in language models",
+    OWN: "Across the papers: questions of the lab's own",
+}
+INTRODUCTION = """# Results
+
+What the papers claim, next to what the results that ship with the lab say. This page is written by
+`lab scorecard --markdown > RESULTS.md`; `lab scorecard` prints the same with the region that each claim names and what
+each interval covers. Brackets: 95 % intervals, wider where the worst or the best of several cases is taken. What is
+measured on a stand-in (a text, a data set or a size that is not the paper's) counts by itself, never as holds.
+"""
+
+
+def as_markdown(card: dict[str, list[dict]]) -> str:
+    """The page RESULTS.md. card: what `lab.catalogue.scorecard.score` returned."""
+    return "\n".join(_lines(card))
+
+
+def _lines(card: dict[str, list[dict]]) -> Iterator[str]:
+    yield INTRODUCTION
+    ours = sum(row["entry"].startswith(f"{OWN}/") for row in card["claims"])
+    yield f"{total(card['claims'])} {ours} of them are questions of the lab's own, that no paper claims."
+    titles = {name: one.title for name, one in entries().items()}
+    for paper, title in PAPERS.items():
+        rows = [row for row in card["claims"] if row["entry"].startswith(f"{paper}/")]
+        yield f"\n## {title} (`{paper}`)\n\n{total(rows)}"
+        for verdict, heading in HEADINGS.items():
+            chosen = [row for row in rows if row["verdict"] == verdict]
+            if chosen:
+                yield f"\n### {heading}\n"
+            for row in chosen:
+                yield _item(row, titles[row["entry"]])
+        numbers = [row for row in card["numbers"] if row["entry"].startswith(f"{paper}/") and row["measured"]]
+        if numbers:
+            yield "\n### Beside the printed numbers\n"
+            yield from (f"- {described(row)}" for row in numbers)
+
+
+def _item(row: dict, title: str) -> str:
+    """One claim: the sentence, the number, why it is open and what would decide it."""
+    parts = [f"- **{row['claim']}.** {title} (`{row['entry']}`, {row['scale']})."]
+    if isfinite(row["effect"]) and not row["reason"]:
+        parts.append(f"{measured(row, covers=False)}.")
+    if words := on_stand_in(row):
+        parts.append(f"{words[0].upper()}{words[1:]}.")
+    if row["reason"]:
+        parts.append(f"{row['reason'][0].upper()}{row['reason'][1:]}.")
+    if row["decides"]:
+        hours = f" ({row['hours']:g} hours of two cores)" if isfinite(row["hours"]) else ""
+        parts.append(f"Would decide it: {row['decides']}{hours}.")
+    return " ".join(parts)

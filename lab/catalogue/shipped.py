@@ -1,22 +1,32 @@
-"""Results that are shipped with the lab: where they are, and the functions among them."""
+"""Results that are shipped with the lab: tables, provenance, learning curves, and figures drawn from them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from lab.catalogue import provenance_file, table_files
+import numpy as np
+import pandas as pd
+import torch
+
+from lab.catalogue import registry
+from lab.catalogue.figure import Figure, digests_of, draw, find_table, pack, read_facts, read_table, sealed, settings
+from lab.errors import LabError
 from lab.nonlinearity.spline import Spline
+from lab.papers.entry import Entry, Planned
+from lab.papers.tables import curves
 from lab.spec import RunSpec, key, needs
-from lab.store import SHIPPED, Spec, Store
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from lab.papers.entry import Entry, Planned
+from lab.store import SHIPPED, Store
+from lab.temporary import put
+from lab.versions import ARITHMETIC
 
 RESULTS = Path(__file__).parents[2] / "data" / "results"
+# In a provenance of all tasks of a figure, and known of none of them alone
+OF_ALL_TASKS = ("seconds", "training_seconds", "kernels", "commits", "instructions", "arithmetic", "numerics")
 
 
 def folder_of(name: str, scale: str) -> Path:
@@ -29,9 +39,25 @@ def has_results(name: str, scale: str) -> bool:
     return (folder_of(name, scale) / "provenance.json").is_file()
 
 
-def shipped_tasks(entry: Entry, scale: str) -> tuple[str, ...]:
-    """The tasks of an entry that its shipped results show: all of them, or those that its provenance names."""
-    return tasks_of(entry, folder_of(entry.name, scale)) if has_results(entry.name, scale) else ()
+def has_table(name: str, scale: str = "laptop", which: str = "table") -> bool:
+    """Whether this table is among the shipped results."""
+    return find_table(folder_of(name, scale), which) is not None
+
+
+def shipped_table(name: str, scale: str = "laptop", which: str = "table") -> pd.DataFrame:
+    """A table of shipped results: `which` is "table", or for some entries "curves" or "functions".
+
+    Raises LabError where it is not there, cannot be read, or is not the one that its provenance tells of.
+
+    >>> shipped_table("transformers/fig6").columns.tolist()
+    ['task', 'x', 'value', 'density', 'accuracy']
+    """
+    return read_table(folder_of(name, scale), which)
+
+
+def provenance_of(name: str, scale: str) -> dict:
+    """The provenance of shipped results. Raises LabError where it cannot be read."""
+    return read_facts(folder_of(name, scale) / "provenance.json", "bring it back, or train with --force")
 
 
 def tasks_of(entry: Entry, folder: Path) -> tuple[str, ...]:
@@ -39,16 +65,24 @@ def tasks_of(entry: Entry, folder: Path) -> tuple[str, ...]:
 
     Raises LabError where that cannot be read.
     """
-    return tuple(_facts(folder).get("tasks", entry.tasks)) if (folder / "provenance.json").exists() else entry.tasks
+    path = folder / "provenance.json"
+    facts = read_facts(path, "bring it back, or train with --force") if path.exists() else {}
+    return tuple(facts.get("tasks", entry.tasks))
 
 
-def provenance_of(name: str, scale: str) -> dict:
-    """The provenance of shipped results. Raises LabError where it cannot be read."""
-    return _facts(folder_of(name, scale))
+def shipped_tasks(entry: Entry, scale: str) -> tuple[str, ...]:
+    """The tasks of an entry that its shipped results show: all of them, or those that its provenance names."""
+    return tasks_of(entry, folder_of(entry.name, scale)) if has_results(entry.name, scale) else ()
 
 
-def _facts(folder: Path) -> dict:
-    return provenance_file.read(folder / "provenance.json", "bring it back, or train with --force")
+def best_scale(entry: Entry) -> str:
+    """The largest scale at which results of all tasks of an entry are shipped; laptop where there is none.
+
+    >>> best_scale(registry.entry("transformers/fig6"))
+    'paper'
+    """
+    whole = [scale for scale in entry.scales if set(entry.tasks) <= set(shipped_tasks(entry, scale))]
+    return whole[-1] if whole and whole[-1] != "smoke" else "laptop"
 
 
 def shipped_plan(entry: Entry, facts: dict) -> list[Planned]:
@@ -64,8 +98,21 @@ def shipped_plan(entry: Entry, facts: dict) -> list[Planned]:
     return entry.plan(scale, max(1, len(facts["seeds"])))
 
 
-# Noted of no single run.
-OF_ALL_TASKS = ("seconds", "training_seconds", "kernels", "commits", "instructions", "arithmetic", "numerics")
+def read(entry: Entry, scale: str) -> Figure:
+    """A shipped figure, drawn anew from its table; settings and departures are told of the runs that it has."""
+    folder, facts = folder_of(entry.name, scale), provenance_of(entry.name, scale)
+    extras = {name: read_table(folder, name) for name in ("curves", "functions") if find_table(folder, name)}
+    table, here = read_table(folder), facts.get("tasks", registry.entry(entry.name).tasks)
+    if set(entry.tasks) < set(here):
+        table, *others = (
+            rows[rows["task"].isin(entry.tasks)].reset_index(drop=True) for rows in (table, *extras.values())
+        )
+        extras, facts = dict(zip(extras, others, strict=True)), facts_of_tasks(entry, facts)
+    elif len(here) < len(entry.tasks):
+        entry = entry.for_tasks(here)
+    if set(facts["runs"]) == {key(spec) for _, spec in shipped_plan(entry, facts)}:
+        facts |= settings(entry, scale)  # how the same runs are put into words may have been corrected
+    return draw(entry, scale, table, facts, extras)
 
 
 def facts_of_tasks(entry: Entry, facts: dict) -> dict:
@@ -91,56 +138,45 @@ def facts_of_tasks(entry: Entry, facts: dict) -> dict:
     return {name: value for name, value in facts.items() if name != "tables"} | part  # digests are of whole tables
 
 
-def best_scale(entry: Entry) -> str:
-    """The largest scale at which results of all tasks of an entry are shipped; laptop where there is none.
+def redraw(name: str, scale: str = "laptop") -> None:
+    """Write the image (of the largest scale alone), the plot and the provenance of a shipped figure anew, and pack it.
 
-    >>> from lab.catalogue.registry import entry
-    >>> best_scale(entry("transformers/fig6"))
-    'paper'
+    The tables stay as they are, and so do their digests. Raises LabError where no image can be made, or a table is not
+    the one that the provenance tells of.
     """
-    whole = [scale for scale in entry.scales if set(entry.tasks) <= set(shipped_tasks(entry, scale))]
-    return whole[-1] if whole and whole[-1] != "smoke" else "laptop"
+    folder, entry = folder_of(name, scale), registry.entry(name)
+    with tempfile.TemporaryDirectory() as place:
+        *_, last = read(entry, scale).write(place, page=False)
+        if not isinstance(last, Path):
+            raise LabError(last)
+        facts = read_facts(Path(place) / "provenance.json", "")
+        facts["tables"] = digests_of(folder)  # of the files here: a number that was read may be written otherwise
+        shutil.copyfile(Path(place) / "figure.json", folder / "figure.json")
+        if scale == best_scale(entry):
+            shutil.copyfile(Path(place) / "figure.png", folder / "figure.png")
+    put(folder / "provenance.json", sealed(facts))
+    pack(folder)
 
 
-def shipped_table(name: str, scale: str = "laptop", which: str = "table") -> pd.DataFrame:
-    """A table of shipped results: `which` is "table", or for some entries "curves" or "functions".
-
-    Raises LabError where it is not there, cannot be read, or is not the one that its provenance tells of.
-
-    >>> shipped_table("transformers/fig6").columns.tolist()
-    ['task', 'x', 'value', 'density', 'accuracy']
-    """
-    return table_files.read(folder_of(name, scale), which)
-
-
-def copy_searches(specs: Iterable[RunSpec], store: Store) -> list[Spec]:
-    """Copy the results of searches that these runs need and that are shipped into a store that lacks them; these.
+def copy_searches(specs: Iterable[RunSpec], store: Store) -> None:
+    """Copy the results of searches that these runs need and that are shipped into a store that lacks them.
 
     Runs with a function that is shipped so need no search, which takes hours where a model has the paper's size.
     """
     shipped = Store(SHIPPED)
-    searches = dict.fromkeys(search for spec in specs for search in needs(spec))
-    lacking = [search for search in searches if not store.has(search) and shipped.has(search)]
-    for search in lacking:
-        shipped.copy_to(store, search)
-    return lacking
+    for search in dict.fromkeys(search for spec in specs for search in needs(spec)):
+        if not store.has(search) and shipped.has(search):
+            shipped.copy_to(store, search)
 
 
-def has_table(name: str, scale: str = "laptop", which: str = "table") -> bool:
-    """Whether this table is among the shipped results."""
-    return table_files.find(folder_of(name, scale), which) is not None
+def shipped_functions(names: Iterable[str], scale: str = "laptop") -> dict[str, Spline]:
+    """The learned functions in the shipped results of these figures, by task: those that were chosen.
 
-
-def shipped_functions(scale: str = "laptop") -> dict[str, Spline]:
-    """Functions that were learned for operations, by task, from the results that are shipped with the lab.
-
-    >>> shipped_functions()["a+b mod 27"].low
+    >>> shipped_functions(["simplicity/fig28"])["a+b mod 27"].low
     -2.0
     """
-    import torch
-
     splines: dict[str, Spline] = {}
-    for name in ("simplicity/fig11", "simplicity/fig12", "simplicity/fig28"):
+    for name in names:
         if not has_table(name, scale, "functions"):
             continue
         functions = shipped_table(name, scale, "functions")
@@ -148,3 +184,54 @@ def shipped_functions(scale: str = "laptop") -> dict[str, Spline]:
             x, values = rows["x"].to_numpy(), torch.tensor(rows["value"].to_numpy(), dtype=torch.float32)
             splines.setdefault(task, Spline(values, float(x[0]), float(x[-1])))
     return splines
+
+
+@dataclass(frozen=True)
+class ShippedHistory:
+    """What a shipped table says of a run: enough for measures that read learning curves alone.
+
+    steps, accuracy: (T,), as those of `lab.run.Run`. source: the entry whose table has it. facts: its provenance.
+    """
+
+    spec: RunSpec
+    steps: np.ndarray
+    accuracy: np.ndarray
+    diverged: bool
+    source: str
+    facts: Mapping[str, Any]
+
+    @property
+    def key(self) -> str:
+        """The name that the run has in a store."""
+        return key(self.spec)
+
+
+def shipped_histories(paper: str, scale: str, specs: Iterable[RunSpec]) -> dict[RunSpec, ShippedHistory]:
+    """Those of these runs whose learning curves are in a shipped table of this paper at this scale, if all of its runs
+    are of today's revision of the arithmetic.
+
+    The tables of some entries are learning curves, one row a run and evaluation. A figure that needs a run of such a
+    table, and of the run only its curve, need not train it: it trains what is nowhere, and joins the two.
+
+    >>> specs = [spec for _, spec in registry.entry("transformers/fig10").for_tasks(["memorize"]).plan("paper", 6)]
+    >>> histories = shipped_histories("transformers", "paper", specs)
+    >>> len(specs), len(histories), histories[specs[0]].steps[-1]
+    (18, 18, np.int64(500))
+    """
+    wanted = set(specs)
+    histories: dict[RunSpec, ShippedHistory] = {}
+    for name, entry in registry.entries(paper).items():
+        if entry.measure is not curves or not has_results(name, scale) or not wanted - set(histories):
+            continue
+        facts = provenance_of(name, scale)
+        if facts.get("arithmetic") != [str(ARITHMETIC)]:
+            continue  # runs that are trained now would have other numbers
+        table = shipped_table(name, scale)
+        columns = [column for column in table.columns if column not in ("step", "accuracy", "diverged")]
+        groups = dict(iter(table.groupby(columns, sort=False)))
+        for labels, spec in shipped_plan(entry, facts):
+            rows = groups.get(tuple((labels | {"seed": spec.seed})[column] for column in columns))
+            if rows is not None and spec in wanted and key(spec) in facts["runs"]:
+                steps, accuracy, diverged = (rows[column].to_numpy() for column in ("step", "accuracy", "diverged"))
+                histories.setdefault(spec, ShippedHistory(spec, steps, accuracy, bool(diverged.any()), name, facts))
+    return histories

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lab.catalogue.figure import find_table, read_table
 from lab.catalogue.shipped import RESULTS
-from lab.catalogue.table_files import find, read
 from lab.estimates import Estimate, nested
 from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
@@ -96,7 +96,7 @@ def _shipped(name: str, spec: Search) -> Iterator[tuple[str, pd.DataFrame, pd.Da
     for folder in sorted(path.parent for path in RESULTS.glob("*/*/*/provenance.json")):
         if name not in json.loads((folder / "provenance.json").read_text(encoding="utf-8")).get("searches", {}):
             continue
-        table = _read(folder, "curves" if find(folder, "curves") else "table")
+        table = _read(folder, "curves" if find_table(folder, "curves") else "table")
         if not {"task", "seed", "step", "accuracy", "diverged"} <= set(table) or "width" in table:
             continue  # no curves, or those of other widths, too
         rows, where = table[table["task"] == spec.task_name], f"{folder.parent.parent.name}/{folder.parent.name}"
@@ -119,13 +119,13 @@ def _shipped(name: str, spec: Search) -> Iterator[tuple[str, pd.DataFrame, pd.Da
 
 def _read(folder: Path, name: str) -> pd.DataFrame:
     """A shipped table, read once as long as nobody writes it anew: the zoo asks for each function."""
-    path = find(folder, name)
+    path = find_table(folder, name)
     return _table(folder, name, path.stat().st_mtime_ns if path else 0)
 
 
 @functools.lru_cache(maxsize=16)
 def _table(folder: Path, name: str, written: int) -> pd.DataFrame:
-    return read(folder, name)
+    return read_table(folder, name)
 
 
 def _stored(phi: Spline, spec: Search, store: Store) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:

@@ -11,11 +11,9 @@ from typing import Annotated, Any
 import tyro
 
 from lab.cli.console import readable, reader_left
-from lab.cli.figures import Figure, Figures, Scorecard
-from lab.cli.gallery import Gallery
-from lab.cli.scale import Scale
+from lab.cli.figures import Figure, Figures, Gallery, Scorecard
 from lab.cli.storage import DataCommand, Doctor, StoreCommand
-from lab.cli.training import FineTune, Search, Sweep, TrainAll
+from lab.cli.training import FineTune, Scale, Search, Sweep, TrainAll
 from lab.errors import ArgumentError, LabError
 from lab.scale import SCALES
 

@@ -1,4 +1,4 @@
-"""The console that commands print to: characters that it does not have, and readers that leave early."""
+"""What commands share: the console they print to, their options, and the folders that they write into."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ import codecs
 import os
 import select
 import sys
+import tempfile
 import unicodedata
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from lab.errors import ArgumentError, LabError, check_path
 
 ERRORS = "lab.plain"
 PLAIN = {  # in ASCII, what Unicode's own decompositions do not give
@@ -64,3 +71,29 @@ def reader_left() -> bool:
             return False  # some other pipe is broken
     os.dup2(os.open(os.devnull, os.O_WRONLY), output)
     return True
+
+
+def default(text: str, **more: Any) -> Any:
+    """An annotation for an option whose default is better said in words than as a value (None, an empty tuple)."""
+    return tyro.conf.arg(help_behavior_hint=f"(default: {text})", **more)
+
+
+Device = Annotated[str, tyro.conf.arg(metavar="DEVICE", help="auto (a GPU if there is one), cpu or cuda.")]
+ScaleName = Annotated[str, tyro.conf.arg(metavar="SCALE")]
+
+
+def writable(out: Path) -> Path:
+    """`out`, if files could be written there; asked before hours of training."""
+    check_path("--out", out)
+    try:
+        place = next(path for path in (out.absolute(), *out.absolute().parents) if path.exists())
+    except OSError as error:
+        raise LabError(f"cannot write to {out} ({error.strerror}); name another folder with --out") from error
+    if not place.is_dir():
+        raise ArgumentError(f"--out {out}: {place} is a file; name a folder")
+    try:
+        with tempfile.TemporaryFile(dir=place):  # rights alone do not say it: /proc, a full disk
+            return out
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise LabError(f"cannot write to {place} ({reason}); name another folder with --out") from error

@@ -11,8 +11,7 @@ from typing import Annotated
 
 import tyro
 
-from lab.cli.folder import writable
-from lab.cli.options import Device, Scale, default
+from lab.cli.console import Device, ScaleName, default, writable
 from lab.errors import ArgumentError, LabError, check_choice, shortened
 from lab.scale import BEST
 
@@ -46,7 +45,7 @@ class Figure:
 
     name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
     """The figure, e.g. transformers/fig5; `lab figures` lists them."""
-    scale: Scale = "laptop"
+    scale: ScaleName = "laptop"
     """smoke, laptop, overnight (some figures) or paper; or best: draw the largest whose results are here, shipped or
     trained; laptop where there are none."""
     tasks: Annotated[str, default("all", metavar="TASK,...")] = ""
@@ -97,7 +96,6 @@ class Scorecard:
     def run(self) -> None:
         """Print it."""
         from lab.catalogue import scorecard
-        from lab.catalogue.results_page import as_markdown
         from lab.catalogue.shipped import RESULTS
 
         if self.json and self.markdown:
@@ -107,5 +105,23 @@ class Scorecard:
             scale = f" of scale {self.scale}" if self.scale else ""
             said = f"no results{scale} in {shortened(str(self.results or RESULTS))}"
             raise LabError(f"{said}; name a folder that `lab figure` wrote into, such as --results out")
-        write = scorecard.as_json if self.json else as_markdown if self.markdown else scorecard.as_text
+        write = scorecard.as_json if self.json else scorecard.as_markdown if self.markdown else scorecard.as_text
         print(write(card))
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """Write a static web site of the shipped results, with a playground."""
+
+    out: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="[FOLDER]")] = Path("out/gallery")
+    """Folder to write into. An older gallery in it is replaced."""
+    mine: bool = False
+    """With the functions of your own zoo, too. Without, nothing of yours is on the pages."""
+
+    def run(self) -> None:
+        """Write it and say where the first page is."""
+        from lab.gallery import write_gallery
+
+        print("Drawing the pages, which takes about 30 seconds.", file=sys.stderr, flush=True)
+        written = write_gallery(self.out, mine=self.mine)
+        print(f"{len(written)} pages; open {written[0].resolve()}")

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from lab.cli.folder import writable
-from lab.cli.options import default
+from lab.cli.console import default, writable
 from lab.errors import ArgumentError, LabError
 
 if TYPE_CHECKING:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
 import tyro
 
-from lab.cli.folder import writable
-from lab.cli.options import Device, Scale, default
-from lab.errors import LabError
+from lab.cli.console import Device, ScaleName, default, writable
+from lab.errors import ArgumentError, LabError
+from lab.scale import SCALES, check_scale
+from lab.temporary import put
 
 TASK = (
     "An algorithmic task: memorize, addmod, add, addreversed, mano, haystack, copy or parentheses; a text: shakespeare"
@@ -29,7 +31,7 @@ class Search:
     """Learn a non-linearity for a task, and put it into your zoo as mine/TASK."""
 
     task: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK", help=TASK)]
-    scale: Scale = "laptop"
+    scale: ScaleName = "laptop"
     """smoke, laptop or paper."""
     # words: what is allowed depends on the task, and `lab.search` says it; choices would show None as one
     learn: Annotated[tuple[str, ...] | None, default("mlp; for a table shared", metavar="PART ...", help=LEARN)] = None
@@ -98,7 +100,7 @@ class Sweep:
 
     tasks: Annotated[tuple[str, ...], tyro.conf.Positional, default("all", metavar="[TASK ...]")] = ()
     """Algorithmic tasks, e.g. memorize addmod."""
-    scale: Scale = "laptop"
+    scale: ScaleName = "laptop"
     """smoke, laptop or paper."""
     device: Device = "auto"
     searches: bool = False
@@ -121,7 +123,7 @@ class Sweep:
 class TrainAll:
     """Train all figures of a scale, those that decide most claims a minute first."""
 
-    scale: Scale = "laptop"
+    scale: ScaleName = "laptop"
     """smoke, laptop, overnight (some figures) or paper."""
     hours: float = 10.0
     """Stop after this many hours. What is trained is kept; the same command continues."""
@@ -140,3 +142,37 @@ class TrainAll:
         from lab.catalogue.training_queue import train_all
 
         train_all(self.scale, self.hours, writable(self.out), self.device, self.papers, cluster=self.cluster)
+
+
+BEGIN, END = "<!-- table of lab scale -->", "<!-- end of table of lab scale -->"
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Estimate the cost of every figure at a scale, on 1 to 64 workers."""
+
+    scale: Annotated[str, tyro.conf.arg(metavar="SCALE")] = "paper"
+    """smoke, laptop, overnight or paper."""
+    write: Annotated[Path | None, default("print the table")] = None
+    """Replace the table in this page, e.g. docs/scale.md."""
+
+    def run(self) -> None:
+        """Print it, or write it."""
+        check_scale(self.scale, SCALES)  # before step times are read, which takes half a minute
+        from lab.catalogue.scale_plan import rows, text
+        from lab.catalogue.step_times import recorded
+
+        page = None
+        if self.write is not None:
+            page = self.write.read_text(encoding="utf-8") if self.write.is_file() else ""
+            if BEGIN not in page or END not in page:
+                raise ArgumentError(f"{self.write} has no place for the table: put {BEGIN} and {END} where it belongs")
+        print("Reading what training steps took, which takes about 30 seconds.", file=sys.stderr, flush=True)
+        times = recorded()
+        table = text(rows(self.scale, times), times)
+        if self.write is None or page is None:
+            print(table)
+        else:
+            made = f"{page.partition(BEGIN)[0]}{BEGIN}\n{table}\n{END}{page.partition(END)[2]}"
+            put(self.write, made.encode())
+            print(self.write)

@@ -11,12 +11,11 @@ from pathlib import Path
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
-from lab.catalogue import table_files
-from lab.catalogue.drawing import read
+from lab.catalogue.figure import PACKED, find_table, table_names
 from lab.catalogue.registry import entries
 from lab.catalogue.results_page import PAPERS
 from lab.catalogue.scorecard import score
-from lab.catalogue.shipped import RESULTS, best_scale, folder_of, has_results
+from lab.catalogue.shipped import RESULTS, best_scale, folder_of, has_results, read
 from lab.errors import ArgumentError, LabError, check_path
 from lab.gallery import pages
 from lab.nonlinearity.zoo import shipped_alone
@@ -103,12 +102,12 @@ def _copy(card: pages.Card, out: Path) -> None:
 
 
 def _tables(folder: Path) -> list[str]:
-    return [path.name for name in table_files.names(folder) if (path := table_files.find(folder, name))]
+    return [path.name for name in table_names(folder) if (path := find_table(folder, name))]
 
 
 def _plot(folder: Path) -> bytes:
     """The figure as Plotly reads it."""
-    packed = folder / f"figure.json{table_files.PACKED}"
+    packed = folder / f"figure.json{PACKED}"
     return gzip.decompress(packed.read_bytes()) if packed.is_file() else (folder / "figure.json").read_bytes()
 
 

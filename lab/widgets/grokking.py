@@ -31,6 +31,7 @@ from lab.widgets.training import LiveExplorer, clock
 
 PLAIN = {RELU: "relu", "TanH": "tanh", "GELU": "gelu"}
 GIVEN = "your function"
+LEARNED_FOR = ("simplicity/fig11", "simplicity/fig12", "simplicity/fig28")  # operations: learned functions of these
 WIDTHS = (8, 16, 32, 64, 128, 256, 512)
 POINTS = 100  # evaluations in a training, at least: its curve should be seen to grow
 DRAW, ASK = 0.5, 1.0  # seconds between two drawings of curves, of answers: a busy page must not fall behind
@@ -180,5 +181,6 @@ def _functions() -> dict[str, Part | None]:
     shipped results for operations that the zoo has none for."""
     tasks = {document.read(path)["provenance"]["task"] for path in (SHIPPED / "simplicity").glob("*.json")}
     names = [name for name in zoo_names() if name.split("/")[0] in (MINE, "simplicity")]
-    shipped = {f"learned for {task}": as_part(phi) for task, phi in shipped_functions().items() if task not in tasks}
+    learned = shipped_functions(LEARNED_FOR)
+    shipped = {f"learned for {task}": as_part(phi) for task, phi in learned.items() if task not in tasks}
     return PLAIN | dict.fromkeys(names) | shipped

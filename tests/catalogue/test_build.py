@@ -10,10 +10,9 @@ import pytest
 import torch
 
 from lab import tasks
-from lab.catalogue import announcements, build
-from lab.catalogue.build import figure
-from lab.catalogue.provenance import check
-from lab.catalogue.provenance_file import as_json, read
+from lab.catalogue import build
+from lab.catalogue.build import check, figure
+from lab.catalogue.figure import read_facts, sealed
 from lab.catalogue.registry import entry
 from lab.catalogue.shipped import shipped_tasks
 from lab.errors import ArgumentError, LabError
@@ -212,7 +211,7 @@ def test_files_of_a_figure_hold_what_it_holds(made, tmp_path):
         "provenance.json",
     }
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "table.csv"), one.table)
-    facts = read(tmp_path / "provenance.json", "")
+    facts = read_facts(tmp_path / "provenance.json", "")
     assert facts.pop("tables").keys() == {"table", "curves"} and facts == one.provenance
 
 
@@ -283,7 +282,7 @@ def shipped(made, tmp_path, monkeypatch):
     folder = tmp_path / "results" / "transformers" / "fig3" / "smoke"
     made["transformers/fig3"].write(folder, images=False, page=False)
     facts = json.loads((folder / "provenance.json").read_text())
-    (folder / "provenance.json").write_bytes(as_json(facts | {"device_name": "a shipped machine"}))
+    (folder / "provenance.json").write_bytes(sealed(facts | {"device_name": "a shipped machine"}))
     return folder
 
 
@@ -350,7 +349,7 @@ def test_long_trainings_are_announced(store_folder, monkeypatch, capsys):
     found, store = entry(name), Store()
     specs = [spec for _, spec in found.plan("smoke", 1)]
     store.forget(specs[:2])
-    monkeypatch.setattr(announcements, "LONG", 0.3 / announcements.LOOSE)  # what a scale for tests has for a bound
+    monkeypatch.setattr(build, "LONG", 0.3 / build.LOOSE)  # what a scale for tests has for a bound
     figure(name, scale="smoke")
     said = capsys.readouterr().err
     assert "2 of 3 runs have to be trained" in said and "2 CPU cores" in said and "interrupt" in said
@@ -369,13 +368,13 @@ def test_long_trainings_are_announced(store_folder, monkeypatch, capsys):
     ],
 )
 def test_an_announcement_names_the_device_that_trains(scale, device, said, monkeypatch, capsys):
-    monkeypatch.setattr(announcements, "choose_device", lambda device: device)
+    monkeypatch.setattr(build, "choose_device", lambda device: device)
     some = replace(entry("transformers/fig3"), minutes={"laptop": 14.0, "paper": 16.0})
-    announcements.announce(some, scale, 4, 2, device)
+    build.announce(some, scale, 4, 2, device)
     assert said in capsys.readouterr().err
-    announcements.announce(replace(some, minutes={"paper": 1.5}), "paper", 4, 2, "cpu")
+    build.announce(replace(some, minutes={"paper": 1.5}), "paper", 4, 2, "cpu")
     assert "about 40 seconds on a GPU; here it is a CPU" in capsys.readouterr().err
-    announcements.announce(some, scale, 4, 0, device)
+    build.announce(some, scale, 4, 0, device)
     assert capsys.readouterr().err == ""
 
 
@@ -392,12 +391,13 @@ def test_of_an_entry_that_is_shipped_in_part_this_part_is_shown(store_folder, ca
     assert capsys.readouterr().err == ""
 
 
-def test_the_best_scale_is_the_largest_that_is_shipped_or_trained_here(made, tmp_path):
+def test_the_best_scale_is_the_largest_that_is_shipped_or_trained_here(made, tmp_path, monkeypatch):
     small = entry("transformers/fig4")
     large = replace(small, plan=lambda scale, seeds: small.plan("smoke", seeds), seeds=dict(small.seeds, paper=1))
-    assert build._largest_here(large, Store(tmp_path)) == "laptop", "the scale that is shipped"
-    assert build._largest_here(large, Store()) == "paper", "its runs are those of `made`"
     assert build.chosen("simplicity/fig11", "best", store=Store(tmp_path))[1] == "overnight"
+    monkeypatch.setattr(build.registry, "entry", lambda name: large)
+    assert build.chosen(small.name, "best", store=Store(tmp_path))[1] == "laptop", "the scale that is shipped"
+    assert build.chosen(small.name, "best", store=Store())[1] == "paper", "its runs are those of `made`"
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,9 @@ import re
 import numpy as np
 import pytest
 
-from lab.catalogue import drawing
-from lab.catalogue.caption import EARLIER
-from lab.catalogue.figure import WIDTH
+from lab.catalogue.figure import EARLIER, WIDTH
 from lab.catalogue.registry import entries, entry
-from lab.catalogue.shipped import has_results
+from lab.catalogue.shipped import has_results, read
 from lab.plots.caption import counted, signed, wrap
 
 SHIPPED = sorted(name for name in entries() if has_results(name, "laptop"))
@@ -21,7 +19,7 @@ IMAGE_SETS = {"house numbers": "svhn", "SVHN": "svhn", "CIFAR": "cifar"}
 
 @functools.cache
 def shipped(name):
-    return drawing.read(entry(name), "laptop")
+    return read(entry(name), "laptop")
 
 
 @functools.cache
@@ -104,7 +102,7 @@ def test_an_image_says_what_is_seen_and_the_result_and_a_page_the_rest(name):
 @every_entry
 def test_an_image_has_two_rows_of_what_is_seen_and_three_of_the_result(name):
     others = [scale for scale in entry(name).scales if scale != "laptop" and has_results(name, scale)]
-    for one in [shipped(name), *(drawing.read(entry(name), scale) for scale in others)]:
+    for one in [shipped(name), *(read(entry(name), scale) for scale in others)]:
         seen, result, *earlier = one.headline.splitlines()
         assert len(wrap(seen, WIDTH)) <= 2, seen
         assert len(wrap(result, WIDTH)) <= 3, result

@@ -13,9 +13,9 @@ import pandas as pd
 import plotly.io
 import pytest
 
-from lab.catalogue import export, provenance_file
-from lab.catalogue.figure import Figure
-from lab.catalogue.provenance import KEYS, check, collect
+from lab.catalogue import export
+from lab.catalogue.build import KEYS, check
+from lab.catalogue.figure import Figure, read_facts
 from lab.errors import LabError
 from lab.papers.transformers.individual_tasks import plots as curves
 from lab.plots.caption import reading
@@ -24,6 +24,8 @@ from lab.versions import versions
 from tests.papers import tables
 
 FACTS = {
+    "entry": "transformers/fig3",
+    "scale": "smoke",
     "device": "cpu",
     "device_name": "CPU, 2 cores",
     "seeds": (0, 1),
@@ -32,13 +34,16 @@ FACTS = {
     "seconds": 1.25,
     "hyperparameters": {"rate": {"value": 0.004, "from": "paper"}},
     "departures": ["width 32 (paper 128)"],
+    "guesses": [],
+    "versions": versions(),
+    "made": "2026-01-01T00:00:00+00:00",
 }
 
 
 @pytest.fixture
 def figure():
     table = tables.lengths(seeds=2)
-    facts = collect("transformers/fig3", "smoke", **FACTS)
+    facts = check(FACTS)
     return Figure(
         curves.fig3(table),
         table,
@@ -57,7 +62,7 @@ def test_files_hold_plot_table_and_provenance(figure, tmp_path):
     assert {path.name for path in (tmp_path / "new" / "folder").iterdir()} == names, "temporary files are left"
     folder = tmp_path / "new" / "folder"
     pd.testing.assert_frame_equal(pd.read_csv(folder / "table.csv"), figure.table)
-    facts = provenance_file.read(folder / "provenance.json", "")
+    facts = read_facts(folder / "provenance.json", "")
     for name, stated in facts.pop("tables").items():
         assert sha256((folder / f"{name}.csv").read_bytes()).hexdigest() == stated
     assert facts == figure.provenance
@@ -260,7 +265,7 @@ def test_a_notebook_shows_plot_and_caption(figure, monkeypatch):
 
 
 def test_provenance_has_every_key_and_is_json():
-    facts = collect("transformers/fig3", "smoke", **FACTS)
+    facts = check(FACTS)
     assert facts.keys() == set(KEYS)
     assert json.loads(json.dumps(facts)) == facts and facts["seeds"] == [0, 1]
     assert {"lab", "python", "torch", "numpy", "plotly"} <= facts["versions"].keys()
@@ -268,13 +273,11 @@ def test_provenance_has_every_key_and_is_json():
 
 def test_provenance_without_a_source_or_a_key_is_refused():
     with pytest.raises(ValueError, match="rate"):
-        collect("a/b", "smoke", **FACTS | {"hyperparameters": {"rate": {"value": 1.0}}})
+        check(FACTS | {"hyperparameters": {"rate": {"value": 1.0}}})
     with pytest.raises(ValueError, match="JSON"):
-        collect("a/b", "smoke", **FACTS | {"departures": [object()]})
-    facts = collect("a/b", "smoke", **FACTS)
-    del facts["departures"]
-    with pytest.raises(ValueError, match="departures"):
-        check(facts)
+        check(FACTS | {"departures": [object()]})
+    with pytest.raises(ValueError, match="lacks departures"):
+        check({name: fact for name, fact in FACTS.items() if name != "departures"})
 
 
 def test_versions_are_those_of_the_modules():

@@ -13,10 +13,10 @@ import pandas as pd
 import pytest
 
 from lab import tasks
-from lab.catalogue import build, drawing
-from lab.catalogue.caption import EARLIER
+from lab.catalogue import build, shipped
+from lab.catalogue.build import check
+from lab.catalogue.figure import EARLIER
 from lab.catalogue.listing import listing
-from lab.catalogue.provenance import check
 from lab.catalogue.registry import PAPERS, entries, entry, package
 from lab.catalogue.shipped import RESULTS, best_scale, shipped_plan
 from lab.data import datasets
@@ -271,7 +271,7 @@ def test_shipped_results_are_complete_and_belong_to_the_settings(folder):
         found = found.for_tasks(facts["tasks"])
     told = json.loads(json.dumps(found.origin.hyperparameters(scale)))
     assert (facts["hyperparameters"] != told) == (EARLIER in facts), "older settings have to be marked"
-    made, table = drawing.read(found, scale), pd.read_csv(folder / "table.csv.gz")
+    made, table = shipped.read(found, scale), pd.read_csv(folder / "table.csv.gz")
     drawn = json.loads(gzip.decompress((folder / "figure.json.gz").read_bytes()))
     assert differences(json.loads(made.plot.to_json())["data"], drawn["data"]) == [], "the plot is not the table's"
     assert words(json.loads(made.to_json())) == words(drawn), "its words are not today's: draw it anew"

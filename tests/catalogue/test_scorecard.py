@@ -10,7 +10,7 @@ import pytest
 import lab as package
 from lab.catalogue import scorecard
 from lab.catalogue.registry import entries, entry
-from lab.catalogue.results_page import as_markdown
+from lab.catalogue.scorecard import as_markdown
 from lab.catalogue.shipped import RESULTS
 from lab.errors import ArgumentError, LabError
 from lab.gallery.pages import claims_list

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from lab.catalogue.build import figure
-from lab.catalogue.provenance_file import as_json
+from lab.catalogue.figure import sealed
 from lab.catalogue.registry import entry
-from lab.catalogue.shipped_histories import shipped_histories
+from lab.catalogue.shipped import shipped_histories
 from lab.run import Run
 from lab.spec import RunSpec, from_json, key, needs
 from lab.store import SHIPPED, Store
@@ -43,7 +43,7 @@ def shipped(whole, filled, tmp_path, monkeypatch):
     part.write(folder, images=False, page=False)
     facts = json.loads((folder / "provenance.json").read_text())
     noted = {"device_name": "a shipped machine", "commits": ["shipped commit"]}
-    (folder / "provenance.json").write_bytes(as_json(facts | noted))
+    (folder / "provenance.json").write_bytes(sealed(facts | noted))
     return folder
 
 
@@ -90,7 +90,7 @@ def test_runs_of_other_settings_than_the_shipped_ones_are_not_joined(shipped):
     specs = [spec for _, spec in entry(FIG10).plan("smoke", 2)]
     of_memorize = {key(spec) for spec in specs if spec.task == "memorize"}
     facts["runs"] = {name: words for name, words in facts["runs"].items() if name not in of_memorize}
-    (shipped / "provenance.json").write_bytes(as_json(facts))
+    (shipped / "provenance.json").write_bytes(sealed(facts))
     histories = shipped_histories("transformers", "smoke", specs)
     assert {spec.task for spec in histories} == {"add"}
 

@@ -8,7 +8,7 @@ from hashlib import sha256
 import pandas as pd
 import pytest
 
-from lab.catalogue import drawing, scorecard, shipped, table_files
+from lab.catalogue import figure, scorecard, shipped
 from lab.catalogue.registry import entry
 from lab.catalogue.shipped import RESULTS
 from lab.errors import LabError
@@ -50,14 +50,14 @@ def test_plain_and_packed_are_the_same_table(folder):
 def test_packing_keeps_every_byte_and_gives_the_same_bytes_again(folder):
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     unpack(folder)
-    table_files.pack(folder)
+    figure.pack(folder)
     assert {path.name for path in folder.iterdir()} == set(before)
     now = {path.name: path.read_bytes() for path in folder.iterdir()}
     for name in ("table.csv.gz", "curves.csv.gz"):
         assert gzip.decompress(now[name]) == gzip.decompress(before[name])
         assert now[name][4:8] == bytes(4), "the time of packing is in it"
     unpack(folder)
-    table_files.pack(folder)
+    figure.pack(folder)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == now
 
 
@@ -70,7 +70,7 @@ def test_digests_are_of_the_bytes_of_the_plain_tables(folder):
 
 def test_an_edited_table_is_named_and_neither_drawn_nor_scored(folder, tmp_path):
     edit(folder, b"0.", b"1.")
-    for use in (lambda: drawing.read(entry(NAME), "laptop"), lambda: scorecard.score("laptop", tmp_path)):
+    for use in (lambda: shipped.read(entry(NAME), "laptop"), lambda: scorecard.score("laptop", tmp_path)):
         with pytest.raises(LabError, match=r"fig5/laptop/table\.csv\.gz.*lab figure transformers/fig5") as caught:
             use()
         assert "\n" not in str(caught.value)
@@ -84,14 +84,14 @@ def test_a_damaged_file_is_named(folder, name):
     for damaged in (whole[:middle], b"", b"nonsense", whole[:middle] + b"damage" + whole[middle + 6 :]):
         path.write_bytes(damaged)
         with pytest.raises(LabError, match=rf"fig5/laptop/{name}\.csv\.gz.*bring it back") as caught:
-            drawing.read(entry(NAME), "laptop")
+            shipped.read(entry(NAME), "laptop")
         assert "\n" not in str(caught.value)
 
 
 def test_a_table_that_is_missing_is_named(folder):
     (folder / "table.csv.gz").unlink()
     with pytest.raises(LabError, match=r"no table\.csv.*lab figure transformers/fig5"):
-        drawing.read(entry(NAME), "laptop")
+        shipped.read(entry(NAME), "laptop")
 
 
 def test_a_provenance_that_cannot_be_read_is_named(folder):
@@ -101,12 +101,12 @@ def test_a_provenance_that_cannot_be_read_is_named(folder):
 
 
 def test_a_figure_that_is_written_over_packed_ones_replaces_them(folder):
-    made = drawing.read(entry(NAME), "laptop")
+    made = shipped.read(entry(NAME), "laptop")
     made.write(folder, images=False, page=False)
     assert {path.name for path in folder.iterdir()} == {"table.csv", "curves.csv", "figure.json", "provenance.json"}
-    pd.testing.assert_frame_equal(drawing.read(entry(NAME), "laptop").table, made.table)
-    table_files.pack(folder)
-    pd.testing.assert_frame_equal(drawing.read(entry(NAME), "laptop").table, made.table)
+    pd.testing.assert_frame_equal(shipped.read(entry(NAME), "laptop").table, made.table)
+    figure.pack(folder)
+    pd.testing.assert_frame_equal(shipped.read(entry(NAME), "laptop").table, made.table)
 
 
 def test_redrawing_keeps_the_tables_and_their_digests(folder):
@@ -118,7 +118,7 @@ def test_redrawing_keeps_the_tables_and_their_digests(folder):
     unpack(folder)
     (folder / "figure.png").unlink()
     try:
-        drawing.redraw(NAME)
+        shipped.redraw(NAME)
     except LabError as error:
         if "no images" not in str(error):
             raise
@@ -133,7 +133,7 @@ def test_redrawing_keeps_the_tables_and_their_digests(folder):
     }
     edit(folder, b"0.", b"1.")
     with pytest.raises(LabError, match="damaged or was edited"):
-        drawing.redraw(NAME)
+        shipped.redraw(NAME)
 
 
 def test_a_table_without_provenance_is_read_as_it_is(folder):

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from lab.catalogue import build, drawing
+from lab.catalogue import build, shipped
 from lab.catalogue.registry import entry
 from lab.errors import ArgumentError
 from lab.papers.transformers.compatibility.figures import plan
@@ -85,14 +85,14 @@ def test_shipped_figures_have_their_curves_or_say_that_they_lack_them(figure, tm
     monkeypatch.setattr("lab.catalogue.shipped.RESULTS", tmp_path)
     folder = tmp_path / figure.name / figure.scale
     figure.write(folder, images=False)
-    explorers = [CompatibilityExplorer(found) for found in (figure, drawing.read(entry(figure.name), figure.scale))]
+    explorers = [CompatibilityExplorer(found) for found in (figure, shipped.read(entry(figure.name), figure.scale))]
     for explorer in explorers:
         choose(explorer, "mano", "mano")
     for here, there in zip(cell(explorers[1])[1:], cell(explorers[0])[1:], strict=True):
         assert here["x"] == there["x"]
         np.testing.assert_allclose(here["runs"], there["runs"])
     (folder / "curves.csv").unlink()
-    bare = CompatibilityExplorer(drawing.read(entry(figure.name), figure.scale))
+    bare = CompatibilityExplorer(shipped.read(entry(figure.name), figure.scale))
     assert "without its curves" in bare.status.value and cell(bare)[1:] == (None, None)
     assert "without its curves" not in explorers[1].status.value
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from lab import kinds
-from lab.catalogue import announcements
-from lab.catalogue.entry_runs import entry
+from lab.catalogue import build
+from lab.catalogue.build import entry
 from lab.catalogue.shipped import has_table, shipped_table
 from lab.errors import ArgumentError
 from lab.run import Run
@@ -84,7 +84,7 @@ def test_a_wrong_label_is_named_before_anything_is_trained(name, asked, said):
 
 
 def test_what_has_to_be_trained_is_announced(store_folder, monkeypatch, capsys):
-    monkeypatch.setattr(announcements, "LONG", 0.0)
+    monkeypatch.setattr(build, "LONG", 0.0)
     runs = models_of("hypernetwork/fig6", "smoke", method="linear")
     said = capsys.readouterr().err
     assert "hypernetwork/fig6, scale smoke: 1 of 6 runs have to be trained" in said

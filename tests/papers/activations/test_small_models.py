@@ -6,8 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from lab import kinds
-from lab.catalogue.build import figure
-from lab.catalogue.provenance import check
+from lab.catalogue.build import check, figure
 from lab.catalogue.registry import entry
 from lab.data.sentence_sets import PARADIGMS, PHENOMENA
 from lab.data.sentences import Pair

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from lab import kinds
-from lab.catalogue.build import figure
-from lab.catalogue.provenance import check
+from lab.catalogue.build import check, figure
 from lab.catalogue.registry import entry
 from lab.papers.crossing.compatibility import BASELINE, TUNING_SEED, at_best, gains, places, rates_of
 from lab.papers.crossing.multitask import TASKS, shared

@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lab.catalogue.build import figure
-from lab.catalogue.provenance import check
+from lab.catalogue.build import check, figure
 from lab.catalogue.registry import entry
 from lab.models.hyper import METHODS
 from lab.papers.hypernetwork.ablations import PRINTED, means, table_a1

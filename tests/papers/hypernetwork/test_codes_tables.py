@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from lab.catalogue.build import figure
-from lab.catalogue.provenance import check
+from lab.catalogue.build import check, figure
 from lab.catalogue.registry import entry
 from lab.errors import LabError
 from lab.papers.hypernetwork.codes import converged, decoded, fresh

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from lab.catalogue.build import figure
+from lab.catalogue.figure import sealed
 from lab.catalogue.listing import listing
-from lab.catalogue.provenance_file import as_json
 from lab.papers.hypernetwork.counts import CODE
 from lab.plots.caption import reading
 from lab.store import Store
@@ -80,7 +80,7 @@ def test_what_is_shipped_is_read_and_what_is_counted_is_not_called_trained(made,
         folder = tmp_path / "results" / name / "smoke"
         made[name].write(folder, images=False, page=False)
         facts = json.loads((folder / "provenance.json").read_text())
-        (folder / "provenance.json").write_bytes(as_json(facts | {"device_name": "a shipped machine"}))
+        (folder / "provenance.json").write_bytes(sealed(facts | {"device_name": "a shipped machine"}))
         one = figure(name, "smoke", progress=False)
         assert "a shipped machine" in one.caption and json.loads(one.plot.to_json()) == json.loads(
             made[name].plot.to_json()

@@ -9,9 +9,8 @@ import pandas as pd
 import pytest
 import torch
 
-from lab.catalogue.build import figure
+from lab.catalogue.build import check, figure
 from lab.catalogue.listing import stored
-from lab.catalogue.provenance import check
 from lab.catalogue.registry import entry
 from lab.papers.hypernetwork.logic import LOWEST, PAPER, plan
 from lab.papers.hypernetwork.scores import choose, finals

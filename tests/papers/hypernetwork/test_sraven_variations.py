@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lab.catalogue.build import figure
-from lab.catalogue.provenance import check
+from lab.catalogue.build import check, figure
 from lab.catalogue.registry import entry
 from lab.papers.hypernetwork.scores import finals
 from lab.papers.hypernetwork.settings import FIGURE_METHODS

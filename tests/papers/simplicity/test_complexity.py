@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from lab import probes
-from lab.catalogue.build import figure
-from lab.catalogue.provenance import check
+from lab.catalogue.build import check, figure
 from lab.catalogue.registry import entry
 from lab.papers.claims import FAILS, HOLDS, UNDECIDED
 from lab.papers.simplicity import complexity

@@ -8,11 +8,9 @@ import pandas as pd
 import pytest
 import torch
 
-from lab.catalogue.build import figure
-from lab.catalogue.drawing import read
-from lab.catalogue.provenance import check
+from lab.catalogue.build import check, figure
 from lab.catalogue.registry import entry
-from lab.catalogue.shipped import best_scale, shipped_table
+from lab.catalogue.shipped import best_scale, read, shipped_table
 from lab.kinds import check_run as check_rows
 from lab.papers.simplicity import first_steps
 from lab.papers.simplicity.first_steps import reached

@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from lab.catalogue.build import figure
-from lab.catalogue.provenance import check
+from lab.catalogue.build import check, figure
 from lab.catalogue.registry import entry
 from lab.estimates import ALIKE
 from lab.kinds import check_run as check_rows

@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 import torch
 
-from lab.catalogue.build import figure
-from lab.catalogue.provenance import check
+from lab.catalogue.build import check, figure
 from lab.catalogue.registry import entry
 from lab.kinds import check_run as check_rows
 from lab.papers.simplicity.settings import RELU

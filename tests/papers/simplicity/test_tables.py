@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 
 from lab import probes
-from lab.catalogue.build import figure
-from lab.catalogue.provenance import check
+from lab.catalogue.build import check, figure
 from lab.catalogue.registry import entry
 from lab.data import datasets
 from lab.papers.simplicity.tables import accuracy, complexity

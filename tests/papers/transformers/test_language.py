@@ -7,8 +7,7 @@ import pytest
 import torch
 
 import lab
-from lab.catalogue.build import figure
-from lab.catalogue.provenance import check
+from lab.catalogue.build import check, figure
 from lab.catalogue.registry import entry
 from lab.errors import ArgumentError
 from lab.papers.transformers.defaults import of_sequences, scale_of

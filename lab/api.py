@@ -6,26 +6,23 @@ import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from torch import nn
 
 from lab.catalogue import zoo as catalogue
 from lab.data import Data
-from lab.errors import ArgumentError, KeywordError, check_choice, check_whole, shown
-from lab.models.hyper import METHODS
+from lab.errors import ArgumentError, KeywordError, check_whole, shown
 from lab.nonlinearity import zoo as functions
-from lab.nonlinearity.part import Function, as_part
+from lab.nonlinearity.part import Function
 from lab.nonlinearity.spline import Spline
 from lab.own.search import Replaced, search_data
-from lab.papers.hypernetwork.settings import of_task, run_of_codes
-from lab.papers.simplicity.defaults import of_table
-from lab.papers.transformers.settings import Setting
-from lab.request import MOST_LAYERS, alike, check_keywords, parts_of, recipe_of, settings_of, words_of
-from lab.run import MOST_SEED, MOST_SEEDS, MOST_WIDTH, Run, Runs, complete
-from lab.scale import BEST, check_scale, largest_first
+from lab.papers.hypernetwork.settings import run_of_codes
+from lab.request import alike, check_keywords, planned, recipe_of, searched
+from lab.run import MOST_SEED, Run, Runs, complete
+from lab.scale import BEST, largest_first
 from lab.search_results import EpisodeResult, SearchResult
-from lab.spec import EpisodeSpec, OwnTask, RunSpec, SearchSpec, TwoLossSpec, by_episodes, remembered
+from lab.spec import OwnTask, by_episodes, remembered
 from lab.store import SHIPPED, Store, as_store
 from lab.tasks import Logic, Sraven, TableTask, Task, Text, load
 from lab.training import external
@@ -99,18 +96,7 @@ def search(
         return search_data(
             task, model, replace, by, seed=seed, device=device, store=store, progress=progress, **settings
         )
-    store, seed = as_store(store), check_whole("seed", seed, 0, MOST_SEED)
-    resolved, words = settings_of(task, scale), None if learn is None else words_of(learn)
-    spec: SearchSpec | EpisodeSpec | TwoLossSpec
-    if isinstance(resolved, Setting):
-        if by not in (None, "two_loss"):
-            name = resolved.task_name
-            raise ArgumentError(f"by={shown(by)}: {name} is searched by two_loss; episodes are for tables")
-        spec = dataclasses.replace(resolved.search(parts_of(words or ("mlp",))), seed=seed)
-    else:
-        table = resolved
-        learned, by = " + ".join(words or ("shared",)), "episodes" if by is None else by
-        spec = of_table(table, check_scale(scale)).search(learned, seed, by)
+    store, spec = as_store(store), searched(task, scale, learn, check_whole("seed", seed, 0, MOST_SEED), by)
     complete([spec], store, device, progress)
     return EpisodeResult(spec, store) if by_episodes(spec) else SearchResult(spec, store)
 
@@ -177,59 +163,15 @@ def train(
     >>> sorted(train("moby_dick", seeds=1, scale="smoke", progress=False).scores)
     ['accuracy_test', 'bits_test', 'loss_test']
     """
-    recipe_given = (steps, rate, batch, optimizer)
-    if like is not None:
-        if task is not None or mlp is not None or attention != "softmax":
-            raise ArgumentError("like= has the run's own task and model; give phi=, to take the place of its function")
+    if like is None:
+        if phi is not None:
+            raise KeywordError(f"phi={shown(phi)}: lab.train has mlp=; give mlp={shown(phi)}; phi= goes with like=")
+        specs = planned(task, mlp, attention, 6 if seeds is None else seeds, scale, width, layers)
+    elif task is None and mlp is None and attention == "softmax":
         specs = alike(like, phi, seeds, width, layers)
-        return _trained(specs, recipe_given, trajectory, store, device, progress)
-    if phi is not None:
-        raise KeywordError(f"phi={shown(phi)}: lab.train has mlp=; give mlp={shown(phi)}; phi= goes with like=")
-    seeds = 6 if seeds is None else seeds
-    resolved = None if isinstance(task, (Logic, Sraven)) else settings_of(cast(Any, task), scale)
-    table = None if isinstance(resolved, Setting) else resolved
-    mlp = as_part(("gelu" if table is None else "relu") if mlp is None else mlp, "mlp")
-    changes: dict[str, Any] = {}
-    if width is not None:
-        changes["width"] = check_whole("width", width, 1, MOST_WIDTH)
-    if layers is not None:
-        changes["layers"] = check_whole("layers", layers, 1, MOST_LAYERS)
-    check_whole("seeds", seeds, 1, MOST_SEEDS)
-    if isinstance(task, (Logic, Sraven)):
-        runs = of_task(task, scale, check_choice("attention", attention, METHODS)).runs(seeds)
-        specs = [dataclasses.replace(run, model=dataclasses.replace(run.model, mlp=mlp, **changes)) for run in runs]
-    elif table is not None:
-        if not isinstance(attention, str) or attention != "softmax":
-            raise ArgumentError(f"attention={shown(attention)}: the models of a table have none; leave it out")
-        runs = of_table(table, check_scale(scale)).runs(seeds)
-        specs = [dataclasses.replace(run, model=dataclasses.replace(run.model, phi=mlp, **changes)) for run in runs]
     else:
-        assert isinstance(resolved, Setting)
-        if isinstance(attention, str) and attention in METHODS and attention != "softmax":
-            raise ArgumentError(
-                f"attention={attention!r} is for Logic and Sraven; for this task give 'softmax', an activation or a"
-                " lab.Spline"
-            )
-        specs = resolved.runs(seeds, mlp=mlp, attention=as_part(attention, "attention"), **changes)
-    return _trained(specs, recipe_given, trajectory, store, device, progress)
-
-
-def _trained(
-    specs: Sequence[RunSpec],
-    recipe_given: tuple[int | None, float | None, int | None, str | None],
-    trajectory: int | None,
-    store: Store | None,
-    device: str,
-    progress: bool,
-) -> Runs:
-    """Train them with what is given in the place of the recipe's own."""
-    store, recipe = as_store(store), recipe_of(specs[0].recipe, *recipe_given)
-    if trajectory is not None:
-        if not hasattr(recipe, "trajectory"):
-            raise ArgumentError(
-                f"trajectory={shown(trajectory)}: only models of tables remember their weights on the way"
-            )
-        recipe = dataclasses.replace(recipe, trajectory=check_whole("trajectory", trajectory, 1))
+        raise ArgumentError("like= has the run's own task and model; give phi=, to take the place of its function")
+    store, recipe = as_store(store), recipe_of(specs[0].recipe, steps, rate, batch, optimizer, trajectory)
     specs = [dataclasses.replace(spec, recipe=recipe) for spec in specs]
     complete(specs, store, device, progress)
     return Runs([Run(spec, store) for spec in specs])

@@ -10,15 +10,19 @@ from typing import Any, TypeVar
 from lab import tasks
 from lab.data import Data
 from lab.errors import ArgumentError, KeywordError, check_above_zero, check_choice, check_whole, shown
+from lab.models.hyper import METHODS
 from lab.nonlinearity.part import Function, as_part
 from lab.own.search import USUAL
+from lab.papers.hypernetwork.settings import of_task
+from lab.papers.simplicity.defaults import of_table
 from lab.papers.transformers.defaults import of_sequences
 from lab.papers.transformers.language.settings import language
 from lab.papers.transformers.settings import Setting
 from lab.run import MOST_SEEDS, MOST_WIDTH, Run
-from lab.spec import RunSpec, own_table
+from lab.scale import check_scale
+from lab.spec import EpisodeSpec, RunSpec, SearchSpec, TwoLossSpec, own_table
 from lab.spec.recipes import Steps
-from lab.tasks import TableTask, Task, Text
+from lab.tasks import Logic, Sraven, TableTask, Task, Text
 from lab.tasks.named import HELP, TEXT_HELP, table_named
 from lab.tasks.text import text_named
 from lab.training.recipes import RULES
@@ -54,7 +58,7 @@ def check_keywords(call: Callable, given: Mapping[str, Any]) -> None:
         raise KeywordError(f"{said} has {', '.join(known)}")
 
 
-def settings_of(task: str | Task | TableTask | Text | Data, scale: str) -> Setting | TableTask:
+def settings_of(task: Any, scale: str) -> Setting | TableTask:
     """The settings of an algorithmic task or a text; or the table that is meant.
 
     >>> settings_of("memorize", "smoke").task_name, settings_of("ab mod 5", "smoke").modulus
@@ -81,6 +85,24 @@ def settings_of(task: str | Task | TableTask | Text | Data, scale: str) -> Setti
     if table is None:
         raise ArgumentError(f"unknown task {shown(task)}; known: {', '.join(tasks.NAMES)}; {TEXT_HELP}; or {HELP}")
     return table
+
+
+def searched(
+    task: Any, scale: str, learn: str | Sequence[str] | None, seed: int, by: str | None
+) -> SearchSpec | EpisodeSpec | TwoLossSpec:
+    """The search that `lab.search` makes, named by the arguments that it has.
+
+    >>> searched("ab mod 5", "smoke", "layers", 0, None).learn
+    'layers'
+    """
+    settings, words = settings_of(task, scale), None if learn is None else words_of(learn)
+    if isinstance(settings, Setting):
+        if by not in (None, "two_loss"):
+            said = f"by={shown(by)}: {settings.task_name} is searched by two_loss"
+            raise ArgumentError(f"{said}; episodes are for tables")
+        return settings.search(parts_of(words or ("mlp",)), seed)
+    by = "episodes" if by is None else by
+    return of_table(settings, check_scale(scale)).search(" + ".join(words or ("shared",)), seed, by)
 
 
 def words_of(learn: str | Sequence[str]) -> tuple[str, ...]:
@@ -117,6 +139,7 @@ def recipe_of(
     rate: float | None = None,
     batch: int | None = None,
     optimizer: str | None = None,
+    trajectory: int | None = None,
 ) -> Recipe:
     """A task's recipe with what is asked for in place of its own.
 
@@ -133,9 +156,56 @@ def recipe_of(
         if not hasattr(recipe, "optimizer"):
             raise ArgumentError(f"optimizer={shown(optimizer)}: this task is trained with Adam alone; leave it out")
         changes["optimizer"] = check_choice("optimizer", optimizer, RULES)
+    if trajectory is not None:
+        if not hasattr(recipe, "trajectory"):
+            said = f"trajectory={shown(trajectory)}: only models of tables remember their weights on the way"
+            raise ArgumentError(said)
+        changes["trajectory"] = check_whole("trajectory", trajectory, 1)
     if steps is not None:
         recipe = recipe.taking(check_whole("steps", steps))
     return dataclasses.replace(recipe, **changes)  # type: ignore[type-var]
+
+
+def planned(
+    task: Any,
+    mlp: Function | None,
+    attention: Function,
+    seeds: int,
+    scale: str,
+    width: int | None,
+    layers: int | None,
+) -> list[RunSpec]:
+    """The runs that `lab.train` makes of its arguments of these names, with the task's own recipe.
+
+    >>> runs = planned("copy", "relu", "softmax", 1, "smoke", None, 3)
+    >>> [(spec.model.mlp, spec.model.layers, spec.seed) for spec in runs]
+    [('relu', 3, 0)]
+    """
+    settings = task if isinstance(task, (Logic, Sraven)) else settings_of(task, scale)
+    on_table = not isinstance(settings, (Logic, Sraven, Setting))
+    mlp = as_part(("relu" if on_table else "gelu") if mlp is None else mlp, "mlp")
+    changes: dict[str, Any] = {"phi" if on_table else "mlp": mlp} | _sizes(width, layers)
+    check_whole("seeds", seeds, 1, MOST_SEEDS)
+    if isinstance(settings, (Logic, Sraven)):
+        runs = of_task(settings, scale, check_choice("attention", attention, METHODS)).runs(seeds)
+    elif isinstance(settings, Setting):
+        if isinstance(attention, str) and attention in METHODS and attention != "softmax":
+            raise ArgumentError(
+                f"attention={attention!r} is for Logic and Sraven; for this task give 'softmax', an activation or a"
+                " lab.Spline"
+            )
+        runs, changes["attention"] = settings.runs(seeds), as_part(attention, "attention")
+    else:
+        if not isinstance(attention, str) or attention != "softmax":
+            raise ArgumentError(f"attention={shown(attention)}: the models of a table have none; leave it out")
+        runs = of_table(settings, check_scale(scale)).runs(seeds)
+    return [dataclasses.replace(run, model=dataclasses.replace(run.model, **changes)) for run in runs]
+
+
+def _sizes(width: int | None, layers: int | None) -> dict[str, int]:
+    """The sizes of a model that are given."""
+    sizes = {} if width is None else {"width": check_whole("width", width, 1, MOST_WIDTH)}
+    return sizes if layers is None else sizes | {"layers": check_whole("layers", layers, 1, MOST_LAYERS)}
 
 
 def alike(like: Run, phi: Function | None, seeds: int | None, width: int | None, layers: int | None) -> list[RunSpec]:
@@ -148,16 +218,12 @@ def alike(like: Run, phi: Function | None, seeds: int | None, width: int | None,
     """
     if not isinstance(like, Run) or not isinstance(like.spec, RunSpec):
         raise ArgumentError(f"like={shown(like)}: give a run, such as lab.train('memorize')[0]")
-    model, changes = like.spec.model, dict[str, Any]()
+    model, changes = like.spec.model, dict[str, Any](_sizes(width, layers))
     if phi is not None:
         place = next((name for name in ("mlp", "phi", "phi0") if name in getattr(model, "parts", {})), None)
         if place is None:
             raise ArgumentError(f"phi={shown(phi)}: a {type(model).__name__} has no function whose place it could take")
         changes["phi" if place == "phi0" else place] = as_part(phi, "phi")
-    if width is not None:
-        changes["width"] = check_whole("width", width, 1, MOST_WIDTH)
-    if layers is not None:
-        changes["layers"] = check_whole("layers", layers, 1, MOST_LAYERS)
     spec = dataclasses.replace(like.spec, model=dataclasses.replace(model, **changes))
     if seeds is None:
         return [spec]

@@ -265,7 +265,7 @@ def test_a_run_that_came_with_the_lab_is_exported_as_any_other(lab, store_folder
 
 
 def test_a_wrong_scale_is_refused_before_anything_is_read(lab, monkeypatch):
-    monkeypatch.setattr("lab.catalogue.step_times.recorded", lambda: pytest.fail("step times were read"))
+    monkeypatch.setattr("lab.catalogue.scale_plan.recorded", lambda: pytest.fail("step times were read"))
     assert lab("scale --scale nope")[0] == 2
 
 

@@ -8,7 +8,7 @@ import torch
 
 import lab
 from lab import tasks
-from lab.catalogue.zoo_gains import gain
+from lab.catalogue.zoo import gain
 from lab.cli import main
 from lab.errors import ArgumentError
 from lab.kinds import check_run as check_rows

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
 from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from lab.errors import ArgumentError, listed, shown
-from lab.papers.entry import Entry
 
-PAPERS = ("transformers", "hypernetwork", "simplicity", "activations", "crossing")  # in their order; last: across them
+if TYPE_CHECKING:  # torch alone takes seconds, and names need none
+    from lab.papers.entry import Entry
+
+ACROSS = "crossing"  # what no paper claims: questions of the lab's own
+PAPERS = {
+    "transformers": "Optimized non-linearities in transformers",
+    "hypernetwork": "Attention as a hypernetwork",
+    "simplicity": "Activation functions and the simplicity bias",
+    "activations": "Adaptive activation functions in language models",
+    ACROSS: "Across the papers: questions of the lab's own",
+}
 
 
 def package(paper: str) -> str:
@@ -22,12 +33,23 @@ def package(paper: str) -> str:
     return f"lab.papers.{paper}"
 
 
-def entries(paper: str | None = None) -> dict[str, Entry]:
-    """All entries by name, in the order of the papers; or those of one paper, and no other paper is imported.
+def modules(name: str) -> list[ModuleType]:
+    """The modules of this name that papers have."""
+    names = [f"{package(paper)}.{name}" for paper in PAPERS]
+    return [import_module(module) for module in names if find_spec(module)]
 
-    >>> list(entries("transformers"))[:3]
+
+def names(paper: str) -> list[str]:
+    """The figures of a paper, in their order; its sections are not imported.
+
+    >>> names("transformers")[:3]
     ['transformers/fig2', 'transformers/rates', 'transformers/fig3']
     """
+    return [f"{paper}/{name}" for name in import_module(package(paper)).FIGURES.split()]
+
+
+def entries(paper: str | None = None) -> dict[str, Entry]:
+    """All entries by name, in the order of the papers; or those of one paper, and no other paper is imported."""
     if paper is None:
         return {name: entry for paper in PAPERS for name, entry in entries(paper).items()}
     of = package(paper)
@@ -41,27 +63,32 @@ def entry(name: str) -> Entry:
     >>> entry("transformers/fig5").section
     '3.2'
     """
-    paper = name.partition("/")[0] if isinstance(name, str) else None
-    known = entries(paper) if paper in PAPERS else entries()
-    if isinstance(name, str) and name in known:
-        return known[name]
-    raise ArgumentError(f"unknown figure {shown(name)}; {_known(known, name, paper)}")
+    return entries(check_name(name).partition("/")[0])[name]
 
 
-def _known(known: Mapping[str, Entry], name: object, paper: str | None) -> str:
-    """What could be meant: the figures of a paper, those of this number in all papers, or all.
+def check_name(name: str) -> str:
+    """The name, if a figure has it. ArgumentError says what could be meant: the figures of a paper, those of this
+    number in all papers, or all.
 
-    >>> _known(entries(), "table1", None)
-    'did you mean hypernetwork/tableA1, simplicity/table1 or activations/table1? `lab figures` lists all'
+    >>> check_name("table1")
+    Traceback (most recent call last):
+    lab.errors.ArgumentError: unknown figure 'table1'; did you mean hypernetwork/tableA1, simplicity/table1 or \
+activations/table1? `lab figures` lists all
     """
+    paper, _, last = name.partition("/") if isinstance(name, str) else ("", "", "")
+    known = [one for of in ([paper] if paper in PAPERS else PAPERS) for one in names(of)]
+    if isinstance(name, str) and name in known:
+        return name
+    said = f"unknown figure {shown(name)}"
     if paper in PAPERS:
-        of = [one.partition("/")[2] for one in known]
-        return f"known: {paper}/{', '.join(of)}; `lab figures {paper}` says what they show"
-    last = name.rpartition("/")[2].lower() if isinstance(name, str) else ""
+        of = ", ".join(one.partition("/")[2] for one in known)
+        raise ArgumentError(f"{said}; known: {paper}/{of}; `lab figures {paper}` says what they show")
+    last = (last or paper).rpartition("/")[2].lower()
     alike = re.compile(rf"{re.escape(last).replace('table', 'tablea?')}[a-z]?")
     meant = [one for one in known if last and alike.fullmatch(one.partition("/")[2].lower())]
-    near = difflib.get_close_matches(paper or "", PAPERS, 1)  # a misspelt paper
+    near = difflib.get_close_matches(paper, PAPERS, 1)  # a misspelt paper
     meant = [one for one in meant if one.partition("/")[0] in near] or meant
     if meant:
-        return f"did you mean {', '.join(meant[:-1])}{' or ' if meant[1:] else ''}{meant[-1]}? `lab figures` lists all"
-    return f"known: {listed(known, name)}; `lab figures` lists all"
+        these = f"{', '.join(meant[:-1])}{' or ' if meant[1:] else ''}{meant[-1]}"
+        raise ArgumentError(f"{said}; did you mean {these}? `lab figures` lists all")
+    raise ArgumentError(f"{said}; known: {listed(known, name)}; `lab figures` lists all")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Iterator
 from math import isfinite, isinf, nan
 from pathlib import Path
 
 import pandas as pd
 
 from lab.catalogue.figure import find_table, read_table
-from lab.catalogue.registry import entries
+from lab.catalogue.registry import ACROSS, PAPERS, entries
 from lab.catalogue.shipped import RESULTS, tasks_of
 from lab.errors import ArgumentError, LabError, check_path, shortened
 from lab.papers.agreement import agreement
@@ -26,6 +25,21 @@ BOUNDS = ("above", "below", "refuted_below", "refuted_above")
 MEASURED = ("effect", "low", "high", "level", *BOUNDS, "unit", "n", "over", "covers", "case")
 LEGEND = "In brackets: 95 % intervals, wider where corrected for several cases. Hours are of two cores."
 NOT_HERE = "no results of this scale are here"
+HEADINGS = {
+    HOLDS: "Holds",
+    FAILS: "Does not hold",
+    ON_STAND_IN[HOLDS]: "Holds on a stand-in: another text, data set or size than the paper's",
+    ON_STAND_IN[FAILS]: "Does not hold on a stand-in: another text, data set or size than the paper's",
+    UNDECIDED: "Not decided: the interval has both answers in it",
+    ABSENT: "Not measured here",
+}
+INTRODUCTION = """# Results
+
+What the papers claim, next to what the results that ship with the lab say. This page is written by
+`lab scorecard --markdown > RESULTS.md`; `lab scorecard` prints the same with the region that each claim names and what
+each interval covers. Brackets: 95 % intervals, wider where the worst or the best of several cases is taken. What is
+measured on a stand-in (a text, a data set or a size that is not the paper's) counts by itself, never as holds.
+"""
 
 
 def scorecard(scale: str | None = None, results: str | Path = RESULTS) -> pd.DataFrame:
@@ -50,8 +64,6 @@ def scorecard(scale: str | None = None, results: str | Path = RESULTS) -> pd.Dat
     >>> set(card["verdict"]) <= {*words, "not measured here"}
     True
     """
-    import pandas as pd
-
     return pd.DataFrame(score(scale, results)["claims"])
 
 
@@ -121,12 +133,12 @@ def _numbers(entry: Entry, scale: str, table: pd.DataFrame | None) -> dict:
 
 def as_json(card: dict[str, list[dict]]) -> str:
     """The rows as JSON; what is not finite (an open end, a missing interval) is null."""
-    plain = {kind: [{name: _plain(row[name]) for name in row} for row in rows] for kind, rows in card.items()}
-    return json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False)
 
+    def plain(value: object) -> object:
+        return None if isinstance(value, float) and not isfinite(value) else value
 
-def _plain(value: object) -> object:
-    return None if isinstance(value, float) and not isfinite(value) else value
+    rows = {kind: [{name: plain(row[name]) for name in row} for row in rows] for kind, rows in card.items()}
+    return json.dumps(rows, indent=1, ensure_ascii=False, allow_nan=False)
 
 
 def as_text(card: dict[str, list[dict]]) -> str:
@@ -207,54 +219,22 @@ def _number(value: float) -> str:
     return f"{value + 0.0:.3g}" if abs(value) < 1000 else f"{value:,.0f}"  # + 0: no -0
 
 
-HEADINGS = {
-    HOLDS: "Holds",
-    FAILS: "Does not hold",
-    ON_STAND_IN[HOLDS]: "Holds on a stand-in: another text, data set or size than the paper's",
-    ON_STAND_IN[FAILS]: "Does not hold on a stand-in: another text, data set or size than the paper's",
-    UNDECIDED: "Not decided: the interval has both answers in it",
-    ABSENT: "Not measured here",
-}
-OWN = "crossing"  # what no paper claims
-PAPERS = {
-    "transformers": "Optimized non-linearities in transformers",
-    "hypernetwork": "Attention as a hypernetwork",
-    "simplicity": "Activation functions and the simplicity bias",
-    "activations": "Adaptive activation functions in language models",
-    OWN: "Across the papers: questions of the lab's own",
-}
-INTRODUCTION = """# Results
-
-What the papers claim, next to what the results that ship with the lab say. This page is written by
-`lab scorecard --markdown > RESULTS.md`; `lab scorecard` prints the same with the region that each claim names and what
-each interval covers. Brackets: 95 % intervals, wider where the worst or the best of several cases is taken. What is
-measured on a stand-in (a text, a data set or a size that is not the paper's) counts by itself, never as holds.
-"""
-
-
 def as_markdown(card: dict[str, list[dict]]) -> str:
-    """The page RESULTS.md. card: what `lab.catalogue.scorecard.score` returned."""
-    return "\n".join(_lines(card))
-
-
-def _lines(card: dict[str, list[dict]]) -> Iterator[str]:
-    yield INTRODUCTION
-    ours = sum(row["entry"].startswith(f"{OWN}/") for row in card["claims"])
-    yield f"{total(card['claims'])} {ours} of them are questions of the lab's own, that no paper claims."
+    """The page RESULTS.md. card: what `score` returned."""
+    ours = sum(row["entry"].startswith(f"{ACROSS}/") for row in card["claims"])
+    lines = [INTRODUCTION]
+    lines.append(f"{total(card['claims'])} {ours} of them are questions of the lab's own, that no paper claims.")
     titles = {name: one.title for name, one in entries().items()}
     for paper, title in PAPERS.items():
         rows = [row for row in card["claims"] if row["entry"].startswith(f"{paper}/")]
-        yield f"\n## {title} (`{paper}`)\n\n{total(rows)}"
+        lines.append(f"\n## {title} (`{paper}`)\n\n{total(rows)}")
         for verdict, heading in HEADINGS.items():
-            chosen = [row for row in rows if row["verdict"] == verdict]
-            if chosen:
-                yield f"\n### {heading}\n"
-            for row in chosen:
-                yield _item(row, titles[row["entry"]])
+            items = [_item(row, titles[row["entry"]]) for row in rows if row["verdict"] == verdict]
+            lines += [f"\n### {heading}\n", *items] if items else []
         numbers = [row for row in card["numbers"] if row["entry"].startswith(f"{paper}/") and row["measured"]]
-        if numbers:
-            yield "\n### Beside the printed numbers\n"
-            yield from (f"- {described(row)}" for row in numbers)
+        lines += ["\n### Beside the printed numbers\n"] if numbers else []
+        lines += [f"- {described(row)}" for row in numbers]
+    return "\n".join(lines)
 
 
 def _item(row: dict, title: str) -> str:

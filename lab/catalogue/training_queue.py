@@ -37,10 +37,15 @@ class Waiting:
     """A figure with runs that are missing from the store. minutes: what the catalogue says that these runs take."""
 
     entry: Entry
-    runs: int
+    specs: tuple[Spec, ...]
     missing: int
     minutes: float
     open_claims: int
+
+    @property
+    def runs(self) -> int:
+        """How many it is made of."""
+        return len(self.specs)
 
     @property
     def worth(self) -> float:
@@ -51,24 +56,18 @@ class Waiting:
 def waiting(scale: str, store: Store, papers: Iterable[str] = ()) -> list[Waiting]:
     """What is to be trained, in the order of open claims a minute; then the shortest first.
 
-    >>> from lab.store import Store
     >>> queue = waiting("smoke", Store(), ["hypernetwork"])
     >>> [one.worth for one in queue] == sorted((one.worth for one in queue), reverse=True)
     True
     """
     check_scale(scale, SCALES)
-    rows = score()["claims"]
-    open_claims = [row["entry"] for row in rows if row["verdict"] in OPEN]
+    open_claims = [row["entry"] for row in score()["claims"] if row["verdict"] in OPEN]
     queue = []
-    for paper in papers or [""]:
-        for entry in entries(paper or None).values():
-            if scale not in entry.scales:
-                continue
-            specs = {spec for _, spec in entry.plan(scale, entry.seeds[scale])}
-            missing = sum(not store.has(spec) for spec in specs)
-            if missing:
-                minutes = entry.minutes[scale] * missing / len(specs)
-                queue.append(Waiting(entry, len(specs), missing, minutes, open_claims.count(entry.name)))
+    for entry in (entry for paper in papers or [None] for entry in entries(paper).values() if scale in entry.scales):
+        specs = tuple(dict.fromkeys(spec for _, spec in entry.plan(scale, entry.seeds[scale])))
+        if missing := sum(not store.has(spec) for spec in specs):
+            minutes = entry.minutes[scale] * missing / len(specs)
+            queue.append(Waiting(entry, specs, missing, minutes, open_claims.count(entry.name)))
     return sorted(queue, key=lambda one: (-one.worth, one.minutes))
 
 
@@ -85,8 +84,8 @@ def train_all(
     """Train what is missing of every figure and write each that is complete to out/NAME/SCALE; what is left.
 
     It can be interrupted or run out of time at any moment, and goes on from there when it is called again. Figures
-    whose data are not here are named and left out. cluster: as `lab.figure` has it; its workers take the runs of all
-    figures at once, in the same order.
+    whose data are not here, and those with runs of another revision of the arithmetic, are named and left out. cluster:
+    as `lab.figure` has it; its workers take the runs of all figures at once, in the same order.
     """
     store, device = store or Store(), choose_device(device) if cluster is None else device
     end = time.monotonic() + 3600 * check_number("hours", hours, 0)
@@ -95,75 +94,43 @@ def train_all(
         if time.monotonic() > end:
             raise OutOfTime
 
-    queue = _of_one_revision(_with_data(waiting(scale, store, papers), scale, say), scale, store, say)
+    queue = [one for one in waiting(scale, store, papers) if _can_train(one, scale, store, say)]
     try:
         with connected(cluster) as client:
             if client is not None:
-                queue = _complete_together(queue, scale, store, device, in_time, client, say)
-            for one in queue:
-                if client is None:
-                    say(f"{one.entry.name}: {one.missing} of {one.runs} runs, about {one.minutes:.0f} minutes")
+                urgency = {spec: one.worth for one in reversed(queue) for spec in one.specs}
+                missing = sum(not store.has(spec) for spec in urgency)
+                say(f"{len(queue)} figures, {missing} of {len(urgency)} runs to be trained")
+                with suppress(OutOfTime):
                     in_time(0, 0, "")
-                    engine.complete(_specs(one, scale), store, device, report=in_time)
-                made = figure(one.entry.name, scale, shipped=False, store=store, progress=False)
-                made.write(out / one.entry.name / scale)
-                say(f"  {made.summary}" if client is None else f"{one.entry.name}: {made.summary}")
+                    engine.complete(list(urgency), store, device, report=in_time, cluster=client, urgency=urgency)
+                queue = [one for one in queue if all(map(store.has, one.specs))]
+            for one in queue:
+                name = one.entry.name
+                if client is None:
+                    say(f"{name}: {one.missing} of {one.runs} runs, about {one.minutes:.0f} minutes")
+                    in_time(0, 0, "")
+                    engine.complete(one.specs, store, device, report=in_time)
+                made = figure(name, scale, shipped=False, store=store, progress=False)
+                made.write(out / name / scale)
+                say(f"  {made.summary}" if client is None else f"{name}: {made.summary}")
     except OutOfTime:
         say(f"{hours:g} hours are over; the same command goes on from here.")
-    left = waiting(scale, store, papers)
-    if left:
+    if left := waiting(scale, store, papers):
         say(f"Left: {', '.join(f'{one.entry.name} ({one.missing} of {one.runs} runs)' for one in left)}")
     return left
 
 
-def absent_data(entry: Entry, scale: str) -> list[str]:
-    """The data sets that a figure trains on and that are not here.
-
-    >>> from lab.catalogue.registry import entry
-    >>> absent_data(entry("simplicity/fig5"), "laptop")
-    []
-    """
-    names = [source["name"] for source in entry.origin.data(scale)]
-    return [name for name in names if name in datasets.CATALOGUE and not datasets.find(name)]
-
-
-def _with_data(queue: list[Waiting], scale: str, say: Callable[[str], object]) -> list[Waiting]:
-    absent = {one.entry.name: absent_data(one.entry, scale) for one in queue}
-    for name, sets in absent.items():
-        if sets:
-            say(f"{name}: left out, not here: {', '.join(sets)}; `lab data fetch {sets[0]}` gets the first of them")
-    return [one for one in queue if not absent[one.entry.name]]
-
-
-def _of_one_revision(queue: list[Waiting], scale: str, store: Store, say: Callable[[str], object]) -> list[Waiting]:
-    whole = []
-    for one in queue:
-        try:
-            store.check_one_revision(_specs(one, scale))
-            whole.append(one)
-        except MixedRevisionsError as error:
-            say(f"{one.entry.name}: left out: {error}")
-    return whole
-
-
-def _specs(one: Waiting, scale: str) -> list[Spec]:
-    return [spec for _, spec in one.entry.plan(scale, one.entry.seeds[scale])]
-
-
-def _complete_together(
-    queue: list[Waiting],
-    scale: str,
-    store: Store,
-    device: str,
-    report: engine.Report,
-    client: Client,
-    say: Callable[[str], object],
-) -> list[Waiting]:
-    """Train the runs of all figures on a cluster, as long as there is time; the figures that are complete then."""
-    specs = {one.entry.name: _specs(one, scale) for one in queue}
-    urgency = {spec: one.worth for one in reversed(queue) for spec in specs[one.entry.name]}
-    say(f"{len(queue)} figures, {sum(not store.has(spec) for spec in urgency)} of {len(urgency)} runs to be trained")
-    with suppress(OutOfTime):
-        report(0, 0, "")
-        engine.complete(list(urgency), store, device, report=report, cluster=client, urgency=urgency)
-    return [one for one in queue if all(map(store.has, specs[one.entry.name]))]
+def _can_train(one: Waiting, scale: str, store: Store, say: Callable[[str], object]) -> bool:
+    """Whether the data of a figure are here, and its runs of one revision; else why not is said."""
+    names = [source["name"] for source in one.entry.origin.data(scale)]
+    if absent := [name for name in names if name in datasets.CATALOGUE and not datasets.find(name)]:
+        get = f"`lab data fetch {absent[0]}` gets the first of them"
+        say(f"{one.entry.name}: left out, not here: {', '.join(absent)}; {get}")
+        return False
+    try:
+        store.check_one_revision(one.specs)
+    except MixedRevisionsError as error:
+        say(f"{one.entry.name}: left out: {error}")
+        return False
+    return True

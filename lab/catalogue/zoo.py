@@ -1,25 +1,48 @@
-"""The zoo with what its functions gain, and how what a search found gets there (`lab.nonlinearity.zoo` reads them)."""
+"""The zoo with what its functions gain and receive, and how what a search found gets there.
+
+`lab.nonlinearity.zoo` reads the functions. A paper that learns them has a module `zoo`: which runs, and which rows of
+its tables, are with a function.
+"""
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
+from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import ModuleType
 
-from lab.catalogue.zoo_gains import NOTHING, gain
+import numpy as np
+import pandas as pd
+import torch
+
+from lab.catalogue.figure import find_table, read_table
+from lab.catalogue.registry import modules
+from lab.catalogue.shipped import RESULTS, has_table, shipped_table
 from lab.errors import LabError
+from lab.estimates import Estimate, nested
 from lab.nonlinearity import document
 from lab.nonlinearity.spline import Spline
-from lab.nonlinearity.zoo import is_of_another, zoo_files
-from lab.papers.simplicity.defaults import scale_of_table
-from lab.papers.transformers.defaults import scale_of
-from lab.spec import on_sequences
+from lab.nonlinearity.zoo import is_of_another, with_own, zoo_files
+from lab.papers.entry import SEEDS
+from lab.papers.tables import alive, curves
+from lab.probes.profile import Received, profile, received
+from lab.resolve import resolve
+from lab.run import Run
+from lab.scale import COMMON
+from lab.search_results import EpisodeResult, SearchResult
+from lab.spec import EpisodeSpec, ModuleSearch, SearchSpec, TwoLossSpec, from_json, key, needs, on_sequences
+from lab.statistics import LEVEL
+from lab.store import Store
+from lab.tasks.named import task_title
+from lab.training.fleet import build
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from lab.search_results import EpisodeResult, SearchResult
+Search = SearchSpec | EpisodeSpec | TwoLossSpec
+ENDS = ("end", "mean")  # when a gain is measured: at the end of training, as a mean over it
+MEASURED = tuple(f"{name}_{at}" for at in ENDS for name in ("gain", "low", "high"))
+NOTHING = dict.fromkeys(("seeds", *MEASURED, "unit", "steps", "measured"))
 
 
 def publish(result: SearchResult | EpisodeResult, folder: Path, name: str = "") -> list[Path]:
@@ -35,7 +58,7 @@ def publish(result: SearchResult | EpisodeResult, folder: Path, name: str = "") 
         name += f"-{parts[0]}"
     elif len(parts) > 1 and on_sequences(spec):
         name += "-both"
-    scale = scale_of(spec) if on_sequences(spec) else scale_of_table(spec)
+    scale = _of_paper(spec).scale_of(spec)
     files = [folder / f"{full_name}.json" for full_name in result.named(name)]
     for path in files:
         if is_of_another(path, result.provenance):
@@ -58,8 +81,6 @@ def _scale_in(path: Path) -> str | None:
 def table(folder: str | Path | None = None) -> pd.DataFrame:
     """One row a function, see `lab.zoo`; folder: your own zoo, default: the one that LAB_ZOO names, else "zoo" in the
     store's folder."""
-    import pandas as pd
-
     rows, problems = {}, {}
     for name, path in zoo_files(folder).items():
         facts, measured = {}, NOTHING
@@ -91,7 +112,6 @@ def whole_in_print(table: pd.DataFrame) -> pd.DataFrame:
     >>> "column 12" in repr(whole_in_print(pd.DataFrame({f"column {n}": ["a long text"] for n in range(13)})))
     True
     """
-    import pandas as pd
 
     class Printed(pd.DataFrame):
         @property
@@ -115,13 +135,142 @@ def _measured(gain: dict) -> dict:
 
 def _facts(provenance: dict) -> dict:
     """What the table shows of a provenance. ValueError where it is none of the lab's."""
-    facts = {
-        name: provenance[name]
-        for name in ("task", "part", "paper", "scale", "device_name", "key")
-        if provenance.get(name) is not None
-    }
+    names = ("task", "part", "paper", "scale", "device_name", "key")
+    facts = {name: provenance[name] for name in names if provenance.get(name) is not None}
     if commit := provenance.get("versions", {}).get("lab_commit"):
         facts["lab_commit"] = commit
     if wrong := [name for name, value in facts.items() if not isinstance(value, str)]:
         raise ValueError(f"{wrong[0]} is no text")
     return facts | {name: provenance[name] for name in ("spec", "gain") if name in provenance}
+
+
+def gain(phi: Spline, plain: dict, store: Store | None = None) -> dict:
+    """seeds; gain_end, low_end, high_end, gain_mean, low_mean, high_mean; their unit (percentage points); steps;
+    measured (where).
+
+    phi: the function. plain: the spec of its search, as JSON gives it. The statistic of `mean` is the one of Figure 2's
+    summary: accuracy over training with the function minus that of the baseline, with Welch's interval (95 %) over
+    seeds; that of `end` is the same of the last step; runs that diverged are left out. Of several tables the longest
+    training counts, then the one with most seeds; shipped results before the store.
+    """
+    try:
+        spec = from_json(json.dumps(plain))
+    except (LookupError, TypeError, ValueError, AttributeError):  # of a lab with other kinds of specs
+        return NOTHING
+    if isinstance(spec, ModuleSearch):  # what it gains is kept with it, where it was measured
+        return NOTHING
+    if not isinstance(spec, Search):
+        raise ValueError(f"its spec is a {type(spec).__name__}, and not one of a search")
+    shipped = [(where, *_compared(*tables)) for where, *tables in _shipped(spec)]
+    measurements = shipped or [("store", *_compared(*tables)) for tables in _stored(phi, spec, store or Store())]
+    measurements = [(where, both, steps) for where, both, steps in measurements if both["mean"].n]
+    if not measurements:
+        return NOTHING
+    where, both, steps = max(measurements, key=lambda row: (row[2], row[1]["mean"].n))
+    numbers: dict[str, float] = {}
+    for at in ENDS:
+        named = zip(("gain", "low", "high"), (both[at].effect, *both[at].interval(LEVEL)), strict=True)
+        numbers |= {f"{name}_{at}": round(value, 2) + 0.0 for name, value in named}  # + 0: no -0.0
+    return {"seeds": both["mean"].n} | numbers | {"unit": "points", "steps": steps, "measured": where}
+
+
+def _of_paper(search: Search | ModuleSearch) -> ModuleType:
+    """The module of the paper that has such a search's task."""
+    return next(module for module in modules("zoo") if module.has(search))
+
+
+def _compared(ours: pd.DataFrame, baseline: pd.DataFrame) -> tuple[dict[str, Estimate], int]:
+    """Accuracy at the last of the steps that both kinds have, and its mean over them, ours minus baseline, in
+    percentage points; and that last step."""
+    steps = sorted(set(ours["step"]) & set(baseline["step"]))
+    shared = [rows[rows["step"].isin(steps)] for rows in (alive(ours), alive(baseline))]
+    means = [100 * rows.groupby("seed")["accuracy"].mean() for rows in shared]
+    ends = [100 * rows[rows["step"] == steps[-1]].groupby("seed")["accuracy"].mean() for rows in shared if steps]
+    ends = ends or means
+    return {"mean": nested([means[0]], means[1]), "end": nested([ends[0]], ends[1])}, max(steps, default=0)
+
+
+def _shipped(search: Search) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
+    """Shipped results that trained with what this search found: where, rows with it, rows of the baseline."""
+    for facts in sorted(RESULTS.glob("*/*/*/provenance.json")):
+        folder = facts.parent
+        if key(search) not in _searches(facts, facts.stat().st_mtime_ns):
+            continue
+        path = find_table(folder, "curves") or find_table(folder)
+        rows = _read(folder, path.name.partition(".")[0] if path else "table", path.stat().st_mtime_ns if path else 0)
+        if not {"task", "seed", "step", "accuracy", "diverged"} <= set(rows) or "width" in rows:
+            continue  # no curves, or those of other widths, too
+        rows = rows[rows["task"] == search.task_name]
+        ours, baseline = _of_paper(search).compared_rows(rows, search) or (rows["task"] == "", rows["task"] == "")
+        if ours.any() and baseline.any():
+            yield f"{folder.parent.parent.name}/{folder.parent.name}", rows[ours], rows[baseline]
+
+
+@lru_cache(maxsize=512)
+def _searches(facts: Path, written: int) -> frozenset[str]:
+    """Keys of the searches in a provenance, read once as long as nobody writes it anew."""
+    return frozenset(json.loads(facts.read_text(encoding="utf-8")).get("searches", {}))
+
+
+@lru_cache(maxsize=16)
+def _read(folder: Path, name: str, written: int) -> pd.DataFrame:
+    return read_table(folder, name)
+
+
+def _stored(phi: Spline, search: Search, store: Store) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
+    """The same from the store, for seeds that have a run of both kinds: of `lab figure`, or of `lab.train(mlp=phi)`."""
+    for scale in COMMON:
+        base, kinds = _of_paper(search).compared_runs(phi, search, scale, SEEDS[scale])
+        for kind in kinds:
+            pairs = [pair for pair in zip(kind, base, strict=True) if all(map(store.has, pair))]
+            if pairs:
+                yield tuple(curves([({}, Run(spec, store)) for spec in side]) for side in zip(*pairs, strict=True))
+
+
+def inputs_of(phi: Spline, store: Store | None = None) -> Received | None:
+    """What an MLP's learned function really receives in its task's trained model; None where no such model is known.
+
+    Looked for by the function's values, so that inputs never stand beside a function that did not receive them: in
+    shipped tables that have what functions receive, then among the runs of the store.
+    """
+    for paper in modules("zoo"):
+        if hasattr(paper, "INPUTS"):
+            known = _received_in(paper.INPUTS, phi)
+            if known is None and with_own():
+                known = _received(phi, paper, store or Store())
+            if known is not None:
+                return known
+    return None
+
+
+def _received_in(figure: str, phi: Spline) -> Received | None:
+    """What the table of a shipped figure says that a function receives."""
+    for scale in COMMON:
+        table = shipped_table(figure, scale) if has_table(figure, scale) else pd.DataFrame({"task": []})
+        for task, rows in table.groupby("task", sort=False):
+            x, y, share = (rows[column].to_numpy() for column in ("x", "value", "density"))
+            if _same(Spline(torch.tensor(y, dtype=torch.float32), x[0], x[-1]), phi):
+                where = f"{task_title(task)} model of {figure}, scale {scale}"
+                return Received(x, share / share.sum(), where) if share.sum() > 0 else None  # 0: the model diverged
+    return None
+
+
+def _received(phi: Spline, paper: ModuleType, store: Store) -> Received | None:
+    """The same of a run in the store."""
+    for scale in reversed(COMMON):  # the largest first
+        for spec in paper.runs_with(phi, scale):
+            if not all(map(store.has, (*needs(spec), spec))):
+                continue
+            known = build([resolve(spec.model.mlp, store)])
+            if isinstance(known, Spline) and _same(known, phi) and len(inputs := paper.mlp_inputs(Run(spec, store))):
+                return received(inputs, profile(phi), f"{spec.task_name} model in the store, scale {scale}")
+    return None
+
+
+def _same(one: Spline, other: Spline) -> bool:
+    """Whether two functions are one; shipped tables keep a few digits only."""
+    here, there = profile(one), profile(other)
+    if len(here.x) != len(there.x):
+        return False
+    close = 1e-3 * np.ptp(there.y) + 1e-12
+    return np.allclose(here.x, there.x, atol=1e-3) and np.allclose(here.y, there.y, rtol=1e-3, atol=close)

@@ -62,6 +62,9 @@ class Figure:
 
     def run(self) -> None:
         """Make it and print what was written."""
+        from lab.catalogue.registry import check_name
+
+        check_name(self.name)  # before what draws figures is imported, which takes seconds
         from lab.catalogue.build import chosen, figure, is_read
         from lab.store import Store
 

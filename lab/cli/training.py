@@ -159,8 +159,7 @@ class Scale:
     def run(self) -> None:
         """Print it, or write it."""
         check_scale(self.scale, SCALES)  # before step times are read, which takes half a minute
-        from lab.catalogue.scale_plan import rows, text
-        from lab.catalogue.step_times import recorded
+        from lab.catalogue.scale_plan import recorded, rows, text
 
         page = None
         if self.write is not None:

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from lab.catalogue.scorecard import PAPERS, measured, on_stand_in
+from lab.catalogue.registry import PAPERS
+from lab.catalogue.scorecard import measured, on_stand_in
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import left_out, zoo_curves
 from lab.papers.claims import ABSENT, FAILS, HOLDS, ON_STAND_IN, UNDECIDED, WORDS

@@ -8,7 +8,7 @@ import ipywidgets as widgets
 import numpy as np
 from torch import Tensor
 
-from lab.catalogue.received_inputs import inputs_of
+from lab.catalogue.zoo import inputs_of
 from lab.errors import ArgumentError, LabError, absolute_path, shown
 from lab.nonlinearity.functions import named
 from lab.nonlinearity.spline import Spline

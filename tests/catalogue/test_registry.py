@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from lab import tasks
-from lab.catalogue import build, shipped
+from lab.catalogue import build, registry, shipped
 from lab.catalogue.build import check
 from lab.catalogue.figure import EARLIER
 from lab.catalogue.listing import listing
@@ -82,6 +82,7 @@ def test_every_section_is_listed():
         sections = [path for path in folder.rglob("*.py") if "\nENTRIES" in path.read_text(encoding="utf-8")]
         names = {".".join(path.relative_to(folder).with_suffix("").parts) for path in sections}
         assert names == set(found.MODULES)
+        assert registry.names(paper) == list(entries(paper)), f"say so in FIGURES of {found.__file__}"
 
 
 def test_minutes_keep_what_was_promised():

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from lab.catalogue import scorecard
-from lab.catalogue.scorecard import HEADINGS, PAPERS, as_markdown
+from lab.catalogue.registry import PAPERS
+from lab.catalogue.scorecard import HEADINGS, as_markdown
 from lab.papers.claims import OPEN, WORDS
 
 ROOT = Path(__file__).parents[2]

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from torch import nn
 
 from lab import kinds
-from lab.catalogue import scale_plan, step_times
+from lab.catalogue import scale_plan
 from lab.catalogue.registry import entries
-from lab.catalogue.step_times import Record, StepTimes
+from lab.catalogue.scale_plan import Record, StepTimes
 from lab.cluster.simulation import spread
 from lab.models.layers import Linear
 from lab.models.transformer import Transformer
@@ -77,7 +77,7 @@ def test_parameters_are_those_of_the_models():
     sizes = kinds.sizes(spec.task, 0)
     model = Transformer(spec.model, sizes.inputs, sizes.length, [0], nn.GELU())
     real = sum(module.weight.numel() for module in model.modules() if isinstance(module, Linear))
-    assert step_times.weights(spec) == real
+    assert scale_plan.weights(spec) == real
 
 
 def test_the_page_has_a_row_for_every_figure_that_is_trained_and_its_numbers():
@@ -87,7 +87,7 @@ def test_the_page_has_a_row_for_every_figure_that_is_trained_and_its_numbers():
     trained = {name for name, entry in entries().items() if "paper" in entry.scales and entry.plan("paper", 1)}
     assert set(lines) == trained | {"all together"}, "run `lab scale --write docs/scale.md`"
     names = ["transformers/fig3", "hypernetwork/fig2d", "simplicity/fig11"]
-    times = step_times.recorded()
+    times = scale_plan.recorded()
     made = scale_plan.text(scale_plan.rows("paper", times, names), times).splitlines()
     for name in names:
         row = next(line for line in made if f"`{name}`" in line)

@@ -13,8 +13,7 @@ from scipy.stats import ttest_ind
 import lab
 from lab import tasks
 from lab.catalogue.shipped import RESULTS
-from lab.catalogue.zoo import publish
-from lab.catalogue.zoo_gains import MEASURED
+from lab.catalogue.zoo import MEASURED, publish
 from lab.errors import ArgumentError, LabError
 from lab.nonlinearity import document
 from lab.nonlinearity.zoo import SHIPPED, left_out, zoo_curves, zoo_names

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
+from dataclasses import asdict
 from math import isfinite, isinf, nan
 from pathlib import Path
 
@@ -13,8 +14,7 @@ from lab.catalogue.figure import find_table, read_table
 from lab.catalogue.registry import ACROSS, PAPERS, entries
 from lab.catalogue.shipped import RESULTS, tasks_of
 from lab.errors import ArgumentError, LabError, check_path, shortened
-from lab.papers.agreement import agreement
-from lab.papers.claims import ABSENT, FAILS, HOLDS, ON_STAND_IN, OPEN, UNDECIDED, WORDS, Claim, absent
+from lab.papers.claims import ABSENT, FAILS, HOLDS, ON_STAND_IN, OPEN, UNDECIDED, WORDS, Claim, absent, agreement
 from lab.papers.entry import Entry
 from lab.scale import SCALES, check_scale
 from lab.statistics import LEVEL
@@ -69,7 +69,7 @@ def scorecard(scale: str | None = None, results: str | Path = RESULTS) -> pd.Dat
 
 def score(scale: str | None = None, results: str | Path = RESULTS) -> dict[str, list[dict]]:
     """Rows of `claims` (see `scorecard`) and of `numbers`, one for each entry with printed numbers: entry, scale,
-    verdict (of being measured), cells, clear, signs, spearman, low, high (see `lab.papers.agreement`)."""
+    verdict (of being measured), cells, clear, signs, spearman, low, high (see `lab.papers.claims`)."""
     folder = check_path("results", results)
     if scale is not None:
         check_scale(scale, SCALES)
@@ -128,7 +128,7 @@ def _numbers(entry: Entry, scale: str, table: pd.DataFrame | None) -> dict:
     if cells is None or not len(cells):  # also where the cells that are printed are not among those trained
         unknown = dict.fromkeys(("signs", "spearman", "low", "high"), nan)
         return row | {"measured": False, "cells": 0, "clear": 0} | unknown
-    return row | {"measured": True} | agreement(cells).to_dict()
+    return row | {"measured": True} | asdict(agreement(cells))
 
 
 def as_json(card: dict[str, list[dict]]) -> str:

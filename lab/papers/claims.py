@@ -21,21 +21,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import inf, isnan, nan
-from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
 
 from lab.estimates import Estimate, envelope, missing
 from lab.statistics import LEVEL
 from lab.tasks.named import task_title
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    Condition = Callable[[pd.DataFrame, str], str]  # (table, scale) → what is missing, or stands in, in words
-
+Condition = Callable[[pd.DataFrame, str], str]  # (table, scale) → what is missing, or stands in, in words
 HOLDS, FAILS, UNDECIDED, ABSENT = "holds", "does not hold", "not decided", "not measured here"
 ON_STAND_IN = {HOLDS: "holds on a stand-in", FAILS: "does not hold on a stand-in"}
 WORDS = (HOLDS, FAILS, *ON_STAND_IN.values(), UNDECIDED, ABSENT)
+RESAMPLES, FEWEST = 2_000, 4  # of printed numbers' agreement; cells that an interval can be had from
 OPEN = WORDS[2:]  # what says nothing yet of the paper's own text, data and size
 
 
@@ -73,15 +73,20 @@ class Verdict:
         """NaN: no run to measure it on."""
         return self.estimate.effect
 
+    @cached_property
+    def interval(self) -> tuple[float, float]:
+        """Of the effect; NaN where one cannot be had, as from one seed."""
+        return self.estimate.interval(self.level)
+
     @property
     def low(self) -> float:
-        """Of the interval; NaN where one cannot be had, as from one seed."""
-        return self.estimate.interval(self.level)[0]
+        """Of the interval."""
+        return self.interval[0]
 
     @property
     def high(self) -> float:
         """Of the interval."""
-        return self.estimate.interval(self.level)[1]
+        return self.interval[1]
 
     @property
     def n(self) -> int:
@@ -169,7 +174,6 @@ class Claim:
 def text_in_place_of(named: str, tasks: Collection[str]) -> Condition:
     """Whose texts a table has where they are not the paper's own, which are called `named` and are in these tasks.
 
-    >>> import pandas as pd
     >>> text_in_place_of("Moby-Dick", ["moby_dick char"])(pd.DataFrame({"task": ["shakespeare char"]}), "laptop")
     'Shakespeare, char, and smaller models in place of Moby-Dick'
     """
@@ -255,3 +259,73 @@ def _without(others: Sequence[Verdict]) -> Verdict:
         names = ", ".join(verdict.case for verdict in others if verdict.case and verdict.reason == reason)
         words.append(f"{names}: {reason}" if names else reason)
     return replace(others[0], case="", reason="; ".join(words))
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Of the cells that both have. Not known: NaN."""
+
+    cells: int
+    clear: int  # cells whose sign both know
+    signs: float  # share of these with equal signs; NaN for numbers without a sign
+    spearman: float  # rank correlation over cells
+    low: float  # 95 % bootstrap interval over cells
+    high: float
+
+
+def agreement(cells: pd.DataFrame, seed: int = 0) -> Agreement:
+    """Compare `ours` with `theirs`; all other columns but `clear` name the cell, numbers of our measuring left out.
+
+    Where cells are named by two things (architecture and task), the bootstrap draws either anew, rows and columns of
+    the matrix, because cells of a row have something in common. clear: whether our sign is clear of the noise of seeds.
+
+    >>> same = pd.DataFrame({"task": list("abcd"), "ours": [1, 2, 3, 4], "theirs": [10, 20, 30, 40]})
+    >>> agreement(same).spearman
+    1.0
+    """
+    names = [name for name in ("architecture", "task", "method", "values") if name in cells]
+    cells = cells.dropna(subset=["ours", "theirs"])
+    ours, theirs = (cells[side].to_numpy(float) for side in ("ours", "theirs"))
+    clear = cells["clear"].to_numpy(bool) & (theirs != 0) if "clear" in cells else np.zeros(len(cells), bool)
+    agree = np.sign(ours[clear]) == np.sign(theirs[clear])
+    drawn, holes = _resampled(cells, names, np.random.default_rng(seed))
+    known = _spearman(*(np.where(holes, np.nan, side[drawn]) for side in (ours, theirs)))
+    known = known[np.isfinite(known)]
+    low, high = np.percentile(known, (2.5, 97.5)) if len(known) else (np.nan, np.nan)
+    share = float(agree.mean()) if len(agree) else float("nan")
+    return Agreement(len(cells), int(clear.sum()), share, spearman(ours, theirs), float(low), float(high))
+
+
+def spearman(a: np.ndarray, b: np.ndarray) -> float:
+    """Correlation of ranks, ties in the middle of their places; NaN where one side has equal numbers only.
+
+    >>> spearman(np.array([1.0, 2.0, 3.0]), np.array([5.0, 6.0, 100.0]))
+    1.0
+    """
+    return float(_spearman(a[None], b[None])[0]) if len(a) > 1 else float("nan")
+
+
+def _spearman(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The same for each row; NaN in both marks what is not there."""
+    ranks = [pd.DataFrame(side).rank(axis=1).to_numpy() for side in (a, b)]
+    x, y = (side - np.nanmean(side, axis=1, keepdims=True) for side in ranks)
+    products, squares = np.nansum(x * y, axis=1), np.nansum(x * x, axis=1) * np.nansum(y * y, axis=1)
+    correlations = np.full(len(a), np.nan)
+    np.divide(products, np.sqrt(squares), out=correlations, where=squares > 0)
+    return correlations.clip(-1, 1)
+
+
+def _resampled(cells: pd.DataFrame, names: list[str], rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Positions of cells, drawn anew, (resamples, cells), and which of them are holes of the matrix; no resamples where
+    there are too few cells."""
+    if len(cells) < FEWEST:
+        drawn = np.zeros((0, len(cells)), int)
+    elif len(names) < 2:
+        drawn = rng.integers(len(cells), size=(RESAMPLES, len(cells)))
+    else:
+        places = [cells[name].astype("category").cat for name in names[:2]]
+        at = np.full([len(place.categories) for place in places], -1)
+        at[places[0].codes, places[1].codes] = np.arange(len(cells))
+        rows, columns = (rng.integers(size, size=(RESAMPLES, size)) for size in at.shape)
+        drawn = at[rows[:, :, None], columns[:, None, :]].reshape(RESAMPLES, -1)
+    return drawn, drawn < 0

@@ -9,7 +9,6 @@ from typing import Generic, TypeVar
 
 import numpy as np
 import torch
-from torch.utils.flop_counter import FlopCounterMode
 
 from lab.spec import replace
 from lab.training.fleet import Fleet
@@ -77,6 +76,8 @@ def machine_rate(device: torch.device) -> float:
 
 def products(fleet: Fleet) -> float:
     """Multiplications and additions of the matrix products of one step."""
+    from torch.utils.flop_counter import FlopCounterMode  # imports triton: a fifth of a second
+
     with FlopCounterMode(display=False) as counter:
         batch = fleet.batch(0)
         batch.loss(batch.outputs(fleet.model)).sum().backward()

@@ -14,8 +14,7 @@ from lab.catalogue.scorecard import as_markdown
 from lab.catalogue.shipped import RESULTS
 from lab.errors import ArgumentError, LabError
 from lab.gallery.pages import claims_list
-from lab.papers.agreement import agreement, spearman
-from lab.papers.claims import ABSENT, FAILS, HOLDS, ON_STAND_IN, OPEN, UNDECIDED, WORDS
+from lab.papers.claims import ABSENT, FAILS, HOLDS, ON_STAND_IN, OPEN, UNDECIDED, WORDS, agreement, spearman
 from lab.papers.hypernetwork.logic import PAPER
 from lab.papers.transformers.compatibility import matrix
 from tests.papers.activations.planted import scores

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from lab.errors import LabError
-from lab.papers.agreement import agreement
+from lab.papers.claims import agreement
 from lab.plots.caption import counted, true_minus
 from lab.statistics import half_width
 from lab.tasks.named import TASK_TITLES
@@ -101,7 +101,7 @@ class Comparison:
     clear: int  # cells whose sign both know: our interval leaves 0 out, and the paper prints another number than 0
     sign_agreement: float  # share of the clear cells with equal signs; NaN where none is clear
     spearman: float  # rank correlation over all cells; NaN where one matrix has equal numbers only
-    spearman_low: float  # 95 % bootstrap interval over rows and columns (`lab.papers.agreement`)
+    spearman_low: float  # 95 % bootstrap interval over rows and columns (`lab.papers.claims`)
     spearman_high: float
     p_value: float  # share of all reorderings of our architectures that correlate as well: 1/n! at the least
     best_on_diagonal: int  # tasks whose own architecture is best; ties count, unless all are equal

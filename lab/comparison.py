@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import nn
 
@@ -16,16 +17,13 @@ from lab.data.measures import constant_score
 from lab.difference import Difference, difference_of
 from lab.errors import ArgumentError, check_choice, check_number, check_whole, listed, shown
 from lab.nonlinearity.part import as_module, as_part
+from lab.plots import go
 from lab.resolve import resolve
 from lab.run import Run
 from lab.search_results import LearnedFunctions
-from lab.spec import UNCHANGED, Knots, Learned, Part, RunSpec
+from lab.spec import UNCHANGED, Knots, Learned, RunSpec
 from lab.store import Store
 from lab.training.modules.maker import Maker
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import plotly.graph_objects as go
 
 AT = ("end", "mean")  # of training: its last evaluation, or the mean of all
 
@@ -91,8 +89,7 @@ class Comparison:
             check_choice(name, given, self.functions)
         if a == b:
             raise ArgumentError(f"a and b are both {shown(a)}; name two functions of {listed(self.functions)}")
-        metric = next(iter(self.data.metrics)) if metric is None else metric
-        check_choice("metric", metric, (*self.data.metrics, "loss"))
+        metric = self._metric(metric)
         check_choice("at", at, AT)
         if not 0 < check_number("level", level) < 1:
             raise ArgumentError(f"level={shown(level)}: give a share above 0 and below 1, such as 0.95")
@@ -129,8 +126,8 @@ class Comparison:
     def gain_of(self, result: LearnedFunctions) -> dict[str, object]:
         """What a function that was searched for gains over the first of the others, as `lab.zoo` lists it: at the end
         and as a mean over training; above 0 is better, of an error, too."""
-        part = as_part(result.spline)
-        owners = {run.function for run in self.runs if _is(run.spec.model.phi, part, self.store)}
+        part, phis = as_part(result.spline), ((run.function, run.spec.model.phi) for run in self.runs)
+        owners = {name for name, phi in phis if isinstance(phi, (Knots, Learned)) and resolve(phi, self.store) == part}
         others = [name for name in self.functions if name not in owners]
         if not owners or not others:
             there = ", ".join(self.functions)
@@ -155,10 +152,14 @@ class Comparison:
         from lab.plots.functions import compared
         from lab.plots.page import Plot
 
-        metric = next(iter(self.data.metrics)) if metric is None else metric
-        check_choice("metric", metric, (*self.data.metrics, "loss"))
+        metric = self._metric(metric)
         split = self.runs[0].spec.evaluate[0]
         return Plot(compared(self.curves, metric, split, self.data.titled(metric), self._constant(metric, split)))
+
+    def _metric(self, metric: str | None) -> str:
+        """The metric, or the first of the data's; ArgumentError for one that they do not have."""
+        known = (*self.data.metrics, "loss")
+        return check_choice("metric", known[0] if metric is None else metric, known)
 
     def _constant(self, metric: str, split: str) -> float | None:
         """What the answer scores on a split that is best for the training split and always the same."""
@@ -177,7 +178,8 @@ class Comparison:
     def _values(self, function: str, metric: str, at: str) -> list[np.ndarray]:
         """For each search of a function the values of its seeds."""
         curves = self.curves[self.curves["function"] == function]
-        per_run = curves.groupby(["search", "seed"], sort=False)[metric].agg(_last if at == "end" else _mean)
+        groups = curves.groupby(["search", "seed"], sort=False)[metric]  # NaN where a run has diverged
+        per_run = groups.agg(lambda values: values.iloc[-1] if at == "end" else values.mean(skipna=False))
         return [group.to_numpy() for _, group in per_run.groupby("search", sort=False)]
 
     def _covers(self, *functions: str) -> str:
@@ -187,11 +189,6 @@ class Comparison:
         return "seeds, of this one function" if any(isinstance(part, Knots) for part in parts) else "seeds"
 
 
-def _is(phi: Part, part: Part, store: Store) -> bool:
-    """Whether a run's function has these values."""
-    return isinstance(phi, (Knots, Learned)) and resolve(phi, store) == part
-
-
 def _ends(curves: pd.DataFrame) -> pd.DataFrame:
     """The last evaluation of each run."""
     if not len(curves):
@@ -199,26 +196,14 @@ def _ends(curves: pd.DataFrame) -> pd.DataFrame:
     return curves.groupby(["function", "search", "seed", "rate"], sort=False).tail(1).reset_index(drop=True)
 
 
-def _last(values: pd.Series) -> float:
-    """The last one, NaN where a run has diverged."""
-    return float(values.iloc[-1])
-
-
-def _mean(values: pd.Series) -> float:
-    return float(values.mean(skipna=False))
-
-
 def _curves(runs: Sequence[Trained], store: Store) -> pd.DataFrame:
-    import pandas as pd
-
+    """One row a run and evaluation."""
     rows: list[dict[str, Any]] = []
     for trained in runs:
         run, spec = Run(trained.spec, store), trained.spec
-        split, scores = spec.evaluate[0], run.scores
+        row = {"function": trained.function, "search": trained.search, "seed": spec.seed, "rate": spec.recipe.rate}
+        scores = {name.removesuffix(f"_{spec.evaluate[0]}"): values for name, values in run.scores.items()}
         for number, step in enumerate(run.steps):
-            row = {"function": trained.function, "search": trained.search, "seed": spec.seed, "rate": spec.recipe.rate}
-            row["step"] = int(step)
-            for name, values in scores.items():
-                row[name.removesuffix(f"_{split}")] = float(values[number])
-            rows.append(row | {"diverged": run.diverged is not None})
+            here = {name: float(values[number]) for name, values in scores.items()}
+            rows.append(row | {"step": int(step)} | here | {"diverged": run.diverged is not None})
     return pd.DataFrame(rows)

@@ -25,23 +25,11 @@ def listing(store: Store | None = None, paper: str | None = None) -> list[dict]:
     "laptop (trained here)" has all its runs in the store.
     """
     store, rows = store or Store(), []
+    columns = ("name", "section", "title", "shows", "paper_says", "minutes", "durations")
     for entry in entries(paper).values():
         results = [f"{scale} ({_shipped(entry, scale)})" for scale in entry.scales if has_results(entry.name, scale)]
-        for scale in entry.scales:
-            if trained(entry, scale, store):
-                results.append(f"{scale} (trained here)")
-        rows.append(
-            {
-                "name": entry.name,
-                "section": entry.section,
-                "title": entry.title,
-                "shows": entry.shows,
-                "paper_says": entry.paper_says,
-                "minutes": entry.minutes,
-                "durations": entry.durations,
-                "results": results,
-            }
-        )
+        results += [f"{scale} (trained here)" for scale in entry.scales if trained(entry, scale, store)]
+        rows.append({name: getattr(entry, name) for name in columns} | {"results": results})
     return rows
 
 
@@ -84,17 +72,16 @@ def stored(store: Store) -> list[dict]:
             steps = spec.episodes if hasattr(spec, "episodes") else spec.recipe.last
             seed = spec.restarts[0].seed if hasattr(spec, "restarts") else spec.seed
             row |= {"task": spec.task_name, "width": spec.model.width, "steps": steps, "seed": seed}
-            row |= {"model": getattr(spec.model, "family", type(spec.model).__name__)} | _functions(spec.model)
+            row |= {"model": getattr(spec.model, "family", type(spec.model).__name__)}
+            parts = dict(spec.model.parts)  # and of a small language model also the paper's own
+            parts |= {"activation": spec.model.activation} if hasattr(spec.model, "activation") else {}
+            row |= {
+                name: part if isinstance(part, str) else type(part).__name__.lower() for name, part in parts.items()
+            }
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
             row["task"] = "? (spec.json unreadable; see `lab store verify`)"
         rows.append(row)
     return rows
-
-
-def _functions(model: Any) -> dict[str, str]:
-    """The non-linearities of a model by name, in words; of a small language model also the paper's own."""
-    parts = dict(model.parts) | ({"activation": model.activation} if hasattr(model, "activation") else {})
-    return {name: part if isinstance(part, str) else type(part).__name__.lower() for name, part in parts.items()}
 
 
 def shipped(store: Store) -> list[dict]:
@@ -116,16 +103,10 @@ def as_text(rows: list[dict]) -> str:
     kind  key   task  width  steps  seed  model  functions
     run   3f2a  copy      8            0         mlp gelu
     """
-    cells = [list(COLUMNS)]
+    lines = [dict(zip(COLUMNS, COLUMNS, strict=True))]
     for row in rows:
         functions = ", ".join(f"{name} {row[name]}" for name in row if name not in COLUMNS)
-        cells.append([str((row | {"functions": functions}).get(name, "")) for name in COLUMNS])
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    aligned = [
-        [
-            cell.rjust(width) if name in NUMBERS else cell.ljust(width)
-            for name, cell, width in zip(COLUMNS, line, widths, strict=True)
-        ]
-        for line in cells
-    ]
-    return "\n".join("  ".join(line).rstrip() for line in aligned)
+        lines.append({name: str((row | {"functions": functions}).get(name, "")) for name in COLUMNS})
+    widths = {name: max(len(line[name]) for line in lines) for name in COLUMNS}
+    aligned = ([f"{line[n]:{'>' if n in NUMBERS else '<'}{widths[n]}}" for n in COLUMNS] for line in lines)
+    return "\n".join("  ".join(cells).rstrip() for cells in aligned)

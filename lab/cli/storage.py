@@ -124,11 +124,8 @@ class Doctor:
         from lab.doctor import examine
 
         findings = examine()
-        print(
-            json.dumps(findings, indent=1)
-            if self.json
-            else "\n".join(f"{name:16} {text}" for name, text in findings.items())
-        )
+        lines = (f"{name:16} {text}" for name, text in findings.items())
+        print(json.dumps(findings, indent=1) if self.json else "\n".join(lines))
 
 
 def _print_foreign(store: Store) -> None:

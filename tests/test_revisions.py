@@ -107,12 +107,12 @@ def test_the_command_verify_names_two_contents_of_a_key(store_folder, capsys):
 def test_facts_that_were_changed_are_found(tmp_path):
     facts, path = {"scale": "laptop", "seeds": [0, 1], "ä": 0.1}, tmp_path / "provenance.json"
     path.write_bytes(figure.sealed(facts))
-    assert figure.read_facts(path, "again") == facts
+    assert figure.read_facts(tmp_path) == facts
     path.write_text(path.read_text().replace("laptop", "paper"))
-    with pytest.raises(LabError, match="was edited: it does not have its own SHA-256; again"):
-        figure.read_facts(path, "again")
+    with pytest.raises(LabError, match="was edited: it does not have its own SHA-256; bring it back"):
+        figure.read_facts(tmp_path)
     path.write_text(json.dumps(facts))
-    assert figure.read_facts(path, "again") == facts, "older than checksums"
+    assert figure.read_facts(tmp_path) == facts, "older than checksums"
 
 
 # What ships.
@@ -120,7 +120,7 @@ def test_facts_that_were_changed_are_found(tmp_path):
 
 def test_what_ships_says_its_revision_and_is_sealed():
     for path in sorted(shipped.RESULTS.glob("*/*/*/provenance.json")):
-        facts = figure.read_facts(path, "")
+        facts = figure.read_facts(path.parent)
         known = set(facts["arithmetic"]) <= {str(number) for number in range(1, ARITHMETIC + 1)}
         assert known and bool(facts["arithmetic"]) == bool(facts["runs"]), path
         assert figure.SEAL in json.loads(path.read_text()), path

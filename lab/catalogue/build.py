@@ -19,7 +19,6 @@ from lab.catalogue.shipped import (
     ShippedHistory,
     best_scale,
     copy_searches,
-    has_results,
     read,
     shipped_histories,
     shipped_tasks,
@@ -126,9 +125,8 @@ def is_read(entry: Entry, scale: str, store: Store, whole: bool = False) -> bool
     >>> is_read(registry.entry("transformers/fig6"), "laptop", Store())
     True
     """
-    if not has_results(entry.name, scale) or trained(entry, scale, store):
-        return False
-    return not whole or set(entry.tasks) <= set(shipped_tasks(entry, scale))
+    here = shipped_tasks(entry, scale)
+    return bool(here) and (not whole or set(entry.tasks) <= set(here)) and not trained(entry, scale, store)
 
 
 def measured(

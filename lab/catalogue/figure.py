@@ -55,16 +55,17 @@ def table_names(folder: Path) -> list[str]:
     return sorted({path.name.partition(".")[0] for end in ENDINGS for path in folder.glob(f"*{end}")})
 
 
-def read_table(folder: Path, name: str = "table") -> pd.DataFrame:
-    """A table that `lab figure` wrote into ENTRY/SCALE.
+def read_table(folder: Path, name: str = "table", facts: Mapping | None = None) -> pd.DataFrame:
+    """A table that `lab figure` wrote into ENTRY/SCALE. facts: the provenance, if it is known already.
 
     Raises LabError where it is not there, cannot be read, or is not the one that provenance.json tells of.
     """
-    again = f"bring it back, or make it again: lab figure {'/'.join(folder.parts[-3:-1])} --scale {folder.name}"
-    path, facts = find_table(folder, name), folder / "provenance.json"
+    path, again = find_table(folder, name), _again(folder)
     if path is None:
         raise LabError(f"{folder} has no {name}.csv; {again}")
-    stated = read_facts(facts, again).get("tables", {}) if facts.is_file() else {}
+    if facts is None:
+        facts = read_facts(folder) if (folder / "provenance.json").is_file() else {}
+    stated = facts.get("tables", {})
     try:
         content = _content(path)
         if name in stated and sha256(content).hexdigest() != stated[name]:
@@ -73,6 +74,11 @@ def read_table(folder: Path, name: str = "table") -> pd.DataFrame:
             return pd.read_csv(io.BytesIO(content))
     except BROKEN as error:
         raise LabError(f"{path} cannot be read ({' '.join(str(error).split())}); {again}") from error
+
+
+def _again(folder: Path) -> str:
+    """What to do about the files of ENTRY/SCALE."""
+    return f"bring it back, or make it again: lab figure {'/'.join(folder.parts[-3:-1])} --scale {folder.name}"
 
 
 def digests_of(folder: Path) -> dict[str, str]:
@@ -110,11 +116,12 @@ def sealed(facts: Mapping[str, object]) -> bytes:
     return (json.dumps(facts | {SEAL: checksum(facts)}, indent=1, ensure_ascii=False) + "\n").encode()
 
 
-def read_facts(path: Path, again: str) -> dict:
-    """The facts in a provenance.json. Those without a checksum are older than it, and read as they are.
+def read_facts(folder: Path) -> dict:
+    """The facts in the provenance.json of ENTRY/SCALE. Those without a checksum are older than it, and read as is.
 
-    Raises LabError, which ends with `again`, where it cannot be read, or does not have its checksum.
+    Raises LabError where it cannot be read, or does not have its checksum.
     """
+    path, again = folder / "provenance.json", _again(folder)
     try:
         facts = json.loads(path.read_bytes())
         seal = facts.pop(SEAL, None)
@@ -316,49 +323,38 @@ def draw(entry: Entry, scale: str, table: pd.DataFrame, facts: dict, extras: dic
     results = [entry.functions_summary(extras["functions"])] if entry.functions_summary else []
     summary = true_minus(" ".join(filter(None, [*results, entry.summary(table)])))
     plot = entry.plot(table, extras["functions"]) if entry.functions else entry.plot(table)
-    words = caption(entry, summary, table, facts)
-    return Figure(plot, table, facts, words, entry.name, scale, summary, extras, headline(entry, summary, facts))
+    headline, caption = words(entry, summary, table, facts)
+    return Figure(plot, table, facts, caption, entry.name, scale, summary, extras, headline)
 
 
-def headline(entry: Entry, summary: str, facts: dict) -> str:
-    """Two lines: what the figure shows; its result in a sentence, with what the paper says. A third where other figures
-    of the same tasks have other settings."""
-    parts = [f"{entry.shows}.", f"{f'{summary} ' if summary else ''}Paper: {entry.paper_says}.", *_earlier(facts)]
-    return true_minus("\n".join(parts))
-
-
-def caption(entry: Entry, summary: str, table: pd.DataFrame, facts: dict) -> str:
-    """What the figure shows, its result in a sentence, further numbers, how it was made, and every departure from the
-    paper."""
-    departed = f"Departures from the paper: {'; '.join(facts['departures']) or 'none known'}."
-    departed += " Where the paper is silent, see `guesses` in provenance.json." if facts["guesses"] else ""
-    parts = [f"{entry.shows}.", summary, f"Paper: {entry.paper_says}.", entry.numbers(table), _made(entry, facts)]
-    return true_minus("\n".join(part for part in [*parts, *_earlier(facts), departed] if part))
-
-
-def _earlier(facts: dict) -> list[str]:
-    return [f"These runs have earlier settings than figures have now: {facts[EARLIER]}."] if EARLIER in facts else []
-
-
-def _made(entry: Entry, facts: dict) -> str:
-    """Scale, device, seeds, runs, steps, data."""
-    words = f"Scale {facts['scale']}, {facts['device_name']}"
+def words(entry: Entry, summary: str, table: pd.DataFrame, facts: dict) -> tuple[str, str]:
+    """Headline and caption. The headline has two lines: what the figure shows; its result in a sentence, with what the
+    paper says; a third where other figures of the same tasks have other settings. The caption: the same, further
+    numbers, how it was made, and every departure from the paper."""
+    shows, paper_says = f"{entry.shows}.", f"Paper: {entry.paper_says}."
+    earlier = f"These runs have earlier settings than figures have now: {facts[EARLIER]}." if EARLIER in facts else ""
+    made = f"Scale {facts['scale']}, {facts['device_name']}"
     if facts["runs"]:
         searches = f" and {counted(len(facts['searches']), 'search', 'searches')}" if facts["searches"] else ""
         first, last = facts["seeds"][0], facts["seeds"][-1]
         seeds = f"seeds {first} to {last}" if last > first else f"seed {first}"
-        words += f", {seeds}, {counted(len(facts['runs']), 'run')}{searches}."
+        made += f", {seeds}, {counted(len(facts['runs']), 'run')}{searches}."
         diverged = len(facts["diverged"])
-        words += f" {diverged} of them diverged (their loss was no longer finite)." if diverged else ""
+        made += f" {diverged} of them diverged (their loss was no longer finite)." if diverged else ""
         lengths: dict[str, set[int]] = {}  # steps that are really taken, by task
         for _, spec in entry.plan(facts["scale"], 1):
             lengths.setdefault(spec.task_name, set()).add(spec.recipe.last)
         steps = {task: " and ".join(f"{count:,}" for count in sorted(counts)) for task, counts in lengths.items()}
-        words += f" Steps: {', '.join(f'{task} {counts}' for task, counts in steps.items())}."
-        words += f" Probes looked at {facts['examples']:,} examples." if "examples" in facts else ""
+        made += f" Steps: {', '.join(f'{task} {counts}' for task, counts in steps.items())}."
+        made += f" Probes looked at {facts['examples']:,} examples." if "examples" in facts else ""
     else:
-        words += ". Nothing is trained."
-    return f"{words} Data: {'; '.join(dict.fromkeys(source['from'] for source in facts['data']))}."
+        made += ". Nothing is trained."
+    made += f" Data: {'; '.join(dict.fromkeys(source['from'] for source in facts['data']))}."
+    departed = f"Departures from the paper: {'; '.join(facts['departures']) or 'none known'}."
+    departed += " Where the paper is silent, see `guesses` in provenance.json." if facts["guesses"] else ""
+    headline = [shows, " ".join(filter(None, [summary, paper_says])), earlier]
+    caption = [shows, summary, paper_says, entry.numbers(table), made, earlier, departed]
+    return true_minus("\n".join(filter(None, headline))), true_minus("\n".join(filter(None, caption)))
 
 
 def settings(entry: Entry, scale: str) -> dict:

@@ -63,7 +63,9 @@ def entry(name: str) -> Entry:
     >>> entry("transformers/fig5").section
     '3.2'
     """
-    return entries(check_name(name).partition("/")[0])[name]
+    paper = name.partition("/")[0] if isinstance(name, str) else ""
+    known = entries(paper) if paper in PAPERS else {}
+    return known[name] if name in known else known[check_name(name)]
 
 
 def check_name(name: str) -> str:

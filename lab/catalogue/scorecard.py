@@ -12,7 +12,7 @@ import pandas as pd
 
 from lab.catalogue.figure import find_table, read_table
 from lab.catalogue.registry import ACROSS, PAPERS, entries
-from lab.catalogue.shipped import RESULTS, tasks_of
+from lab.catalogue.shipped import RESULTS, shipped_tasks
 from lab.errors import ArgumentError, LabError, check_path, shortened
 from lab.papers.claims import ABSENT, FAILS, HOLDS, ON_STAND_IN, OPEN, UNDECIDED, WORDS, Claim, absent, agreement
 from lab.papers.entry import Entry
@@ -97,7 +97,7 @@ def _tables(entry: Entry, scale: str | None, folder: Path) -> tuple[str, dict[st
     here = [name for name in ([scale] if scale else PREFERRED) if find_table(folder / entry.name / name)]
     if not here:
         return scale or PREFERRED[-1], {}
-    whole = (name for name in here if set(entry.tasks) <= set(tasks_of(entry, folder / entry.name / name)))
+    whole = (name for name in here if set(entry.tasks) <= set(shipped_tasks(entry, name, folder)))
     chosen = next(whole, here[0])  # a claim that speaks of many tasks is not read from some
     names = ["table", *(["functions"] if any(claim.of_functions for claim in entry.claims) else [])]
     place = folder / entry.name / chosen

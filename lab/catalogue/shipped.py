@@ -57,22 +57,19 @@ def shipped_table(name: str, scale: str = "laptop", which: str = "table") -> pd.
 
 def provenance_of(name: str, scale: str) -> dict:
     """The provenance of shipped results. Raises LabError where it cannot be read."""
-    return read_facts(folder_of(name, scale) / "provenance.json", "bring it back, or train with --force")
+    return read_facts(folder_of(name, scale))
 
 
-def tasks_of(entry: Entry, folder: Path) -> tuple[str, ...]:
-    """The tasks of an entry that the results in a folder show: all, unless a provenance there names some.
+def shipped_tasks(entry: Entry, scale: str, results: Path | None = None) -> tuple[str, ...]:
+    """The tasks of an entry that its results at a scale show: all of them, or those that the provenance names; none
+    where there are no results. results: a folder with ENTRY/SCALE, in place of the shipped ones.
 
-    Raises LabError where that cannot be read.
+    Raises LabError where the provenance cannot be read.
     """
-    path = folder / "provenance.json"
-    facts = read_facts(path, "bring it back, or train with --force") if path.exists() else {}
-    return tuple(facts.get("tasks", entry.tasks))
-
-
-def shipped_tasks(entry: Entry, scale: str) -> tuple[str, ...]:
-    """The tasks of an entry that its shipped results show: all of them, or those that its provenance names."""
-    return tasks_of(entry, folder_of(entry.name, scale)) if has_results(entry.name, scale) else ()
+    folder = (results or RESULTS) / entry.name / scale
+    if (folder / "provenance.json").is_file():
+        return tuple(read_facts(folder).get("tasks", entry.tasks))
+    return entry.tasks if results and find_table(folder) else ()
 
 
 def best_scale(entry: Entry) -> str:
@@ -100,19 +97,19 @@ def shipped_plan(entry: Entry, facts: dict) -> list[Planned]:
 
 def read(entry: Entry, scale: str) -> Figure:
     """A shipped figure, drawn anew from its table; settings and departures are told of the runs that it has."""
-    folder, facts = folder_of(entry.name, scale), provenance_of(entry.name, scale)
-    extras = {name: read_table(folder, name) for name in ("curves", "functions") if find_table(folder, name)}
-    table, here = read_table(folder), facts.get("tasks", registry.entry(entry.name).tasks)
+    folder = RESULTS / entry.name / scale
+    facts = read_facts(folder)
+    names = ["table", *(name for name in ("curves", "functions") if find_table(folder, name))]
+    table, *others = (read_table(folder, name, facts) for name in names)
+    here = facts.get("tasks", registry.entry(entry.name).tasks)
     if set(entry.tasks) < set(here):
-        table, *others = (
-            rows[rows["task"].isin(entry.tasks)].reset_index(drop=True) for rows in (table, *extras.values())
-        )
-        extras, facts = dict(zip(extras, others, strict=True)), facts_of_tasks(entry, facts)
+        table, *others = (rows[rows["task"].isin(entry.tasks)].reset_index(drop=True) for rows in (table, *others))
+        facts = facts_of_tasks(entry, facts)
     elif len(here) < len(entry.tasks):
         entry = entry.for_tasks(here)
     if set(facts["runs"]) == {key(spec) for _, spec in shipped_plan(entry, facts)}:
         facts |= settings(entry, scale)  # how the same runs are put into words may have been corrected
-    return draw(entry, scale, table, facts, extras)
+    return draw(entry, scale, table, facts, dict(zip(names[1:], others, strict=True)))
 
 
 def facts_of_tasks(entry: Entry, facts: dict) -> dict:
@@ -149,7 +146,7 @@ def redraw(name: str, scale: str = "laptop") -> None:
         *_, last = read(entry, scale).write(place, page=False)
         if not isinstance(last, Path):
             raise LabError(last)
-        facts = read_facts(Path(place) / "provenance.json", "")
+        facts = read_facts(Path(place))
         facts["tables"] = digests_of(folder)  # of the files here: a number that was read may be written otherwise
         shutil.copyfile(Path(place) / "figure.json", folder / "figure.json")
         if scale == best_scale(entry):

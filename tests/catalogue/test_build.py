@@ -211,7 +211,7 @@ def test_files_of_a_figure_hold_what_it_holds(made, tmp_path):
         "provenance.json",
     }
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "table.csv"), one.table)
-    facts = read_facts(tmp_path / "provenance.json", "")
+    facts = read_facts(tmp_path)
     assert facts.pop("tables").keys() == {"table", "curves"} and facts == one.provenance
 
 

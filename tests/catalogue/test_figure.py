@@ -62,7 +62,7 @@ def test_files_hold_plot_table_and_provenance(figure, tmp_path):
     assert {path.name for path in (tmp_path / "new" / "folder").iterdir()} == names, "temporary files are left"
     folder = tmp_path / "new" / "folder"
     pd.testing.assert_frame_equal(pd.read_csv(folder / "table.csv"), figure.table)
-    facts = read_facts(folder / "provenance.json", "")
+    facts = read_facts(folder)
     for name, stated in facts.pop("tables").items():
         assert sha256((folder / f"{name}.csv").read_bytes()).hexdigest() == stated
     assert facts == figure.provenance

@@ -11,8 +11,7 @@ import pandas as pd
 
 from lab import estimates
 from lab.correlations import apart, rank_correlation
-from lab.papers.claims import spearman
-from lab.papers.claims import NOTHING, Claim, Verdict, all_of, on_every_reading
+from lab.papers.claims import NOTHING, Claim, Verdict, all_of, on_every_reading, spearman
 from lab.papers.entry import Entry
 from lab.papers.runs import ratios
 from lab.papers.simplicity.complexity import of_probabilities, probabilities, variation

@@ -12,8 +12,7 @@ import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
 from lab.catalogue.figure import PACKED, find_table, table_names
-from lab.catalogue.registry import entries
-from lab.catalogue.results_page import PAPERS
+from lab.catalogue.registry import PAPERS, entries
 from lab.catalogue.scorecard import score
 from lab.catalogue.shipped import RESULTS, best_scale, folder_of, has_results, read
 from lab.errors import ArgumentError, LabError, check_path

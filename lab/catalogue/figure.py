@@ -70,8 +70,7 @@ def read_table(folder: Path, name: str = "table", facts: Mapping | None = None) 
         content = _content(path)
         if name in stated and sha256(content).hexdigest() != stated[name]:
             raise LabError(f"{path} is damaged or was edited: it has not the SHA-256 of provenance.json; {again}")
-        with pd.option_context("mode.string_storage", "python"):  # arrow's strings are slow to loop over, as claims do
-            return pd.read_csv(io.BytesIO(content))
+        return pd.read_csv(io.BytesIO(content))
     except BROKEN as error:
         raise LabError(f"{path} cannot be read ({' '.join(str(error).split())}); {again}") from error
 

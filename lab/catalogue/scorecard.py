@@ -101,7 +101,8 @@ def _tables(entry: Entry, scale: str | None, folder: Path) -> tuple[str, dict[st
     chosen = next(whole, here[0])  # a claim that speaks of many tasks is not read from some
     names = ["table", *(["functions"] if any(claim.of_functions for claim in entry.claims) else [])]
     place = folder / entry.name / chosen
-    return chosen, {one: read_table(place, one) for one in names if find_table(place, one)}
+    with pd.option_context("mode.string_storage", "python"):  # arrow's strings are slow to loop over, as claims do
+        return chosen, {one: read_table(place, one) for one in names if find_table(place, one)}
 
 
 def _claim(entry: Entry, claim: Claim, scale: str, tables: dict[str, pd.DataFrame]) -> dict:

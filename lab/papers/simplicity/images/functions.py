@@ -40,7 +40,7 @@ from lab.plots.functions import draw_inputs, gelu, window
 from lab.plots.lines import line, named
 from lab.plots.panels import above, grid
 from lab.plots.style import BLACK, GREY, SEQUENCE, SIZE, colour, faded, method_title
-from lab.probes.profile import counts
+from lab.probes.profile import Received, counts
 from lab.run import Run
 from lab.scale import SCALES
 from lab.search_results import EpisodeResult
@@ -294,23 +294,11 @@ def _panel(figure: go.Figure, rows: pd.DataFrame, mode: str, method: str, at: tu
         curve(first, method_title(method), colour(method), 2)
     low, high = window(x, density)
     low, high = max(low, x[0]), min(high, x[-1])
-    often = known_often(x, density)
+    often = Received(x, density, "").central(0.98) if density.any() else (x[0], x[-1])
     inside = chosen.loc[chosen["x"].between(max(low, often[0]), min(high, often[1])), "value"].to_numpy()
     pad = 0.12 * np.ptp(inside) or 0.5
     figure.update_xaxes(range=(low, high), nticks=6, **where)
     figure.update_yaxes(range=(inside.min() - pad, inside.max() + pad), nticks=5, secondary_y=False, **where)
-
-
-def known_often(x: np.ndarray, density: np.ndarray, share: float = 0.98) -> tuple[float, float]:
-    """The stretch of knots with so much of the inputs, tails cut alike; all of it where no inputs are known.
-
-    >>> known_often(np.arange(5.0), np.array([0.005, 0.3, 0.4, 0.29, 0.005]))
-    (1.0, 3.0)
-    """
-    if not density.sum() > 0:
-        return float(x[0]), float(x[-1])
-    total, tail = np.cumsum(density) / density.sum(), (1 - share) / 2
-    return float(x[np.searchsorted(total, tail)]), float(x[min(int(np.searchsorted(total, 1 - tail)), len(x) - 1)])
 
 
 _THREE: dict[str, Any] = {"decides": "three searches a set", "hours": 1.0, "of_functions": True}

@@ -50,85 +50,6 @@ _RECIPES = {
     "laptop": ConstantRate(steps=0, rate=RATE, batch=512, optimizer="adam"),
     "paper": ConstantRate(steps=0, rate=RATE, batch=4_096, optimizer="adam"),
 }
-
-
-def data_of(scale: str, name: str) -> str | None:
-    """The data that stands for one of the paper's sets: the lab's sample; the whole set for a night; at paper scale the
-    whole set, or its sample, where one is here. None where there is none.
-
-    >>> data_of("laptop", "mnist"), data_of("overnight", "mnist"), data_of("laptop", "cifar10")
-    ('mnist_sample', 'mnist', None)
-    """
-    if check_scale(scale, SCALES) == "paper":
-        return datasets.best(name)
-    return (name if scale == "overnight" else f"{name}_sample") if name in OPEN else None
-
-
-def present(scale: str, names: Sequence[str] = SETS) -> tuple[str, ...]:
-    """Those of the paper's sets that have data at this scale."""
-    return tuple(name for name in names if data_of(scale, name))
-
-
-@dataclass(frozen=True)
-class Setting:
-    """One image set in one mode: the models that are trained on it, and the searches for their functions."""
-
-    scale: str
-    task: Images
-    model: Perceptron  # its number of layers is that of the models that functions are learned with
-    recipe: ConstantRate
-    base: EpisodeSpec  # with no restarts: those of a method
-
-    def search(self, method: str, depth: int | None = None) -> EpisodeSpec:
-        """The search for the function of a method, with models of `depth` hidden layers (None: BASE)."""
-        if method not in METHODS or method == RELU:
-            raise ArgumentError(f"nothing is learned for {method!r}; give one of {', '.join(METHODS[1:])}")
-        model = self.base.model if depth is None else replace(self.base.model, layers=depth)
-        learn = "layers" if method == PER_LAYER else "shared"
-        return replace(self.base, model=model, learn=learn, restarts=_RESTARTS[self.scale][method])
-
-    def phi(self, method: str, depth: int) -> Part | tuple[Part, ...]:
-        """What the hidden layers of a model of this depth have. One function is learned for all depths; of those by
-        layer each depth has its own."""
-        if method == RELU:
-            return "relu"
-        if method == PER_LAYER:
-            search = self.search(method, depth)
-            return tuple(Learned(search, f"phi{layer}") for layer in range(depth))
-        return Learned(self.search(method), "phi")
-
-    def runs(self, method: str, depth: int, seeds: int) -> list[RunSpec]:
-        """One run a seed."""
-        model = replace(self.model, layers=depth, phi=self.phi(method, depth))
-        return [RunSpec(self.task, model, self.recipe, seed, ("test", "train")) for seed in range(seeds)]
-
-
-def images(scale: str = "laptop", name: str = "mnist", mode: str = CLASSIFICATION) -> Setting:
-    """The settings of an image set as classification or regression.
-
-    >>> setting = images("laptop", "fashion_mnist", "regression")
-    >>> setting.task.name, setting.model.width
-    ('fashion_mnist_sample as numbers', 128)
-    >>> setting.search(FROM_ZERO).learn, setting.search(PER_LAYER, depth=2).learn
-    ('shared', 'layers')
-    """
-    if name not in SETS or mode not in TARGETS:
-        raise ArgumentError(f"{name!r}, {mode!r}: give a set of {', '.join(SETS)} and {' or '.join(TARGETS)}")
-    source = data_of(scale, name)
-    if source is None and scale == "paper":
-        datasets.load(name)  # it is not here: says how to get it
-    if source is None:
-        raise ArgumentError(f"{TITLES[name]} has no data for scale {scale}; take one of {', '.join(present(scale))}")
-    task = Images(source, target=TARGETS[mode])
-    of = model_scale(scale)
-    model = Perceptron(BASE[scale], WIDTHS[of], residual=True)
-    steps = _STEPS[scale][list(TARGETS).index(mode)]
-    recipe = replace(_RECIPES[of], steps=steps, rate=_MORE.get((scale, name, mode), RATE))
-    narrow, inner = replace(model, width=SEARCH_WIDTHS[of]), replace(recipe, **_INNER[of])
-    base = EpisodeSpec(task, narrow, inner, recipe, (), retrain_width=model.width, normalized=True, **_EPISODES[scale])
-    return Setting(scale, task, model, recipe, base)
-
-
 # Of the search: App. C has gradient descent on the knots, rates of .01 to .2, 50 to 400 knots, t of 1 to 50, and starts
 # from zero or ReLU; Section 2.3 about 50 knots on [-5, 5].
 _INNER: dict[str, Any] = {"smoke": {"steps": 2}, "laptop": {"steps": 100, "batch": 256}, "paper": {"steps": 500}}
@@ -173,11 +94,87 @@ GUESSES = (
 )
 
 
+def data_of(scale: str, name: str) -> str | None:
+    """The data that stands for one of the paper's sets: the lab's sample; the whole set for a night; at paper scale the
+    whole set, or its sample, where one is here. None where there is none.
+
+    >>> data_of("laptop", "mnist"), data_of("overnight", "mnist"), data_of("laptop", "cifar10")
+    ('mnist_sample', 'mnist', None)
+    """
+    if check_scale(scale, SCALES) == "paper":
+        return datasets.best(name)
+    return (name if scale == "overnight" else f"{name}_sample") if name in OPEN else None
+
+
+def present(scale: str, names: Sequence[str] = SETS) -> tuple[str, ...]:
+    """Those of the paper's sets that have data at this scale."""
+    return tuple(name for name in names if data_of(scale, name))
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One image set in one mode: the models that are trained on it, and the searches for their functions."""
+
+    scale: str
+    task: Images
+    model: Perceptron  # its number of layers is that of the models that functions are learned with
+    recipe: ConstantRate
+    base: EpisodeSpec  # with no restarts: those of a method
+
+    def search(self, method: str, depth: int | None = None) -> EpisodeSpec:
+        """The search for the function of a method, with models of `depth` hidden layers (None: BASE)."""
+        if method not in METHODS or method == RELU:
+            raise ArgumentError(f"nothing is learned for {method!r}; give one of {', '.join(METHODS[1:])}")
+        model = self.base.model if depth is None else replace(self.base.model, layers=depth)
+        learn = "layers" if method == PER_LAYER else "shared"
+        return replace(self.base, model=model, learn=learn, restarts=_RESTARTS[self.scale][method])
+
+    def runs(self, method: str, depth: int, seeds: int) -> list[RunSpec]:
+        """One run a seed. One function is learned for all depths; of those by layer each depth has its own."""
+        phi: Part | tuple[Part, ...] = "relu"
+        if method == PER_LAYER:
+            phi = tuple(Learned(self.search(method, depth), f"phi{layer}") for layer in range(depth))
+        elif method != RELU:
+            phi = Learned(self.search(method), "phi")
+        model = replace(self.model, layers=depth, phi=phi)
+        return [RunSpec(self.task, model, self.recipe, seed, ("test", "train")) for seed in range(seeds)]
+
+
+def images(scale: str = "laptop", name: str = "mnist", mode: str = CLASSIFICATION) -> Setting:
+    """The settings of an image set as classification or regression.
+
+    >>> setting = images("laptop", "fashion_mnist", "regression")
+    >>> setting.task.name, setting.model.width
+    ('fashion_mnist_sample as numbers', 128)
+    >>> setting.search(FROM_ZERO).learn, setting.search(PER_LAYER, depth=2).learn
+    ('shared', 'layers')
+    """
+    if name not in SETS or mode not in TARGETS:
+        raise ArgumentError(f"{name!r}, {mode!r}: give a set of {', '.join(SETS)} and {' or '.join(TARGETS)}")
+    source = data_of(scale, name)
+    if source is None and scale == "paper":
+        datasets.load(name)  # it is not here: says how to get it
+    if source is None:
+        raise ArgumentError(f"{TITLES[name]} has no data for scale {scale}; take one of {', '.join(present(scale))}")
+    task = Images(source, target=TARGETS[mode])
+    of = model_scale(scale)
+    model = Perceptron(BASE[scale], WIDTHS[of], residual=True)
+    steps = _STEPS[scale][list(TARGETS).index(mode)]
+    recipe = replace(_RECIPES[of], steps=steps, rate=_MORE.get((scale, name, mode), RATE))
+    narrow, inner = replace(model, width=SEARCH_WIDTHS[of]), replace(recipe, **_INNER[of])
+    base = EpisodeSpec(task, narrow, inner, recipe, (), retrain_width=model.width, normalized=True, **_EPISODES[scale])
+    return Setting(scale, task, model, recipe, base)
+
+
 def _fields(scale: str) -> dict[str, tuple[object, str]]:
     each = [images(scale, name, mode) for name in present(scale) for mode in TARGETS]
     setting, recipe, search = each[0], each[0].recipe, each[0].base
-    restarts = {method: setting.search(method).restarts for method in METHODS[1:]}
+    restarts = _RESTARTS[scale].values()
     guess = "guess, the paper does not say"
+
+    def values(name: str) -> list:
+        return sorted({getattr(restart, name) for tries in restarts for restart in tries})
+
     return {
         "hidden layers": (list(DEPTHS[scale]), "paper, App. E.2"),
         "width": (setting.model.width, guess),
@@ -191,10 +188,10 @@ def _fields(scale: str) -> dict[str, tuple[object, str]]:
         "search: batch": (search.inner.batch, "paper, App. E.1"),
         "search: episodes": (search.episodes, guess),
         "search: most inner steps": (search.inner.steps, guess),
-        "search: restarts by method": ([len(tries) for tries in restarts.values()], guess),
-        "search: rates of knots": (_values(restarts, "rate"), "paper, App. C: .01 to .2"),
-        "search: numbers of knots": (_values(restarts, "knots"), "paper, Section 2.3 and App. C: 50 to 400"),
-        "search: inner steps differentiated": (_values(restarts, "window"), "paper, App. C: 1 to 50, typically 5"),
+        "search: restarts by method": ([len(tries) for tries in restarts], guess),
+        "search: rates of knots": (values("rate"), "paper, App. C: .01 to .2"),
+        "search: numbers of knots": (values("knots"), "paper, Section 2.3 and App. C: 50 to 400"),
+        "search: inner steps differentiated": (values("window"), "paper, App. C: 1 to 50, typically 5"),
         "search: range of knots": ([search.low, search.high], "paper, Section 2.3"),
     }
 
@@ -215,10 +212,6 @@ def _words(field: Field) -> str:
         return " and ".join(map(str, value)) if isinstance(value, list) else str(value)
 
     return f"{field.name} {said(field.value)} (paper scale {said(field.paper)})"
-
-
-def _values(restarts: dict, name: str) -> list:
-    return sorted({getattr(restart, name) for tries in restarts.values() for restart in tries})
 
 
 def origin(

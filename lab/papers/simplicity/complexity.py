@@ -62,6 +62,9 @@ SATURATES = (
     " most)"
 )
 CALLED = {PROBABILITY: "probabilities", LOGIT: "outputs before the softmax"}
+BAR = 66  # px of the colour bar below the axes
+TICKS = (0.1, 0.3, 1.0, 3.0, 8.0)
+COLUMNS = 3
 
 
 def tanh(scale: str = "laptop", prefactor: float = 1.0, layers: int = 2, seed: int = 0) -> RunSpec:
@@ -144,7 +147,7 @@ def variation(f: Model | None, inputs: Points, labels: Points, paths: int = PATH
     return {"tv": tv.value, "tv_low": tv.low, "tv_high": tv.high}
 
 
-def measured(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+def measure(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     """Both measures of each run, of its outputs before the softmax and of its probabilities: prefactor, layers, seed,
     output, tv (in units of the output), tv_low, tv_high, fourier (cycles a path), fourier_low, fourier_high, accuracy
     (on `test`, 0 to 1, NaN for a run that diverged), diverged."""
@@ -161,7 +164,7 @@ def measured(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def followed(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+def measure_paths(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     """Models on the first paths: prefactor, seed, path, along (0 to 1), value (probability of class 1), truth (class
     ids at the ends, the straight line between them elsewhere), distance (Euclidean, to the nearest training point,
     where each column covers [-1, 1]), tv (total variation of that path)."""
@@ -217,6 +220,15 @@ def of_probabilities(table: pd.DataFrame, scale: str) -> str:
     return "the total variation of probabilities, which saturate, in place of that of outputs"
 
 
+CORRELATED = Claim(
+    "correlated",
+    "TV and a Fourier-based measure are very closely correlated (by rank: over .9)",
+    _correlated,
+    decides="to know the paper's Fourier measure and output",
+    stands_in=_other_table,
+)
+
+
 def _correlation_summary(table: pd.DataFrame) -> str:
     text = ", ".join(
         f"{rows['tv'].corr(rows['fourier'], method='spearman'):.2f} for the {CALLED[output]}"
@@ -232,15 +244,10 @@ def _paths_summary(table: pd.DataFrame) -> str:
     return f"Total variation of the probability, mean of these {table['path'].nunique()} paths: {text}."
 
 
-BAR = 66  # px of the colour bar below the axes
-TICKS = (0.1, 0.3, 1.0, 3.0, 8.0)
-COLUMNS = 3
-
-
 def fig29(table: pd.DataFrame) -> go.Figure:
     """One panel for each output that complexity is measured of, a mark a model, coloured by its prefactor.
 
-    table: as `measured` has it.
+    table: as `measure` has it.
     """
     outputs = list(table["output"].unique())
     figure = grid(outputs, len(outputs), 300, top=64, left=70, horizontal=78)
@@ -293,7 +300,7 @@ def fig29(table: pd.DataFrame) -> go.Figure:
 def fig30(table: pd.DataFrame) -> go.Figure:
     """One panel a path; a line for each prefactor, the classes at the ends, and how far the nearest data is.
 
-    table: as `followed` has it.
+    table: as `measure_paths` has it.
     """
     table = table[table["seed"] == table["seed"].min()]
     paths = sorted(table["path"].unique())
@@ -347,13 +354,6 @@ def fig30(table: pd.DataFrame) -> go.Figure:
 
 _HOW = f"{PATHS} straight paths of {SAMPLES} points between training examples of different classes"
 _TASKS = tuple(dict.fromkeys(TABLES.values()))
-CORRELATED = Claim(
-    "correlated",
-    "TV and a Fourier-based measure are very closely correlated (by rank: over .9)",
-    _correlated,
-    decides="to know the paper's Fourier measure and output",
-    stands_in=_other_table,
-)
 ENTRIES = (
     Entry(
         "simplicity/fig29",
@@ -363,7 +363,7 @@ ENTRIES = (
         " that differ in α, number of layers and seed",
         "very closely correlated; the total variation tells small values apart as well as large ones",
         plan=many,
-        measure=measured,
+        measure=measure,
         plot=fig29,
         tasks=_TASKS,
         origin=origin(LAYERS),
@@ -384,7 +384,7 @@ ENTRIES = (
         " line's ups and downs, once the straight line between its ends is taken away",
         "a model need not pass through the classes at the ends",
         plan=few,
-        measure=followed,
+        measure=measure_paths,
         plot=fig30,
         tasks=_TASKS,
         origin=origin(dict.fromkeys(COMMON, (DEPTH,)), named=False),

@@ -162,6 +162,42 @@ def _together(table: pd.DataFrame) -> Verdict:
     )
 
 
+TABLE4 = (
+    Claim(
+        "own",
+        "Functions optimized for a data set work well on it (better than ReLU)",
+        lambda table: all_of(_over_relu(table, same_set=True)),
+        _baseline_as_printed,
+        "five searches a set, so that their own spread counts and not that of Table 1's",
+        1.5,
+    ),
+    Claim(
+        "transfer",
+        "Functions of one data set surpass ReLU on another, too (some)",
+        lambda table: any_of(_over_relu(table, same_set=False)),
+        _baseline_as_printed,
+        "the whole sets and 4,000 steps, where ReLU comes near the paper's accuracy (Figure 2 overnight)",
+        1.5,
+    ),
+    Claim(
+        "all-easier",
+        "The function of all sets does not improve on the easier ones (MNIST and Fashion-MNIST)",
+        _of_all_on_easier,
+        _baseline_as_printed,
+        "SVHN and CIFAR-10 among the sets that a function is learned on",
+        stands_in=_fewer_sets,
+    ),
+)
+TOGETHER = Claim(
+    "together",
+    "Improvements over ReLU often correlate across data sets, over models",
+    _together,
+    _several_functions,
+    "five searches a set, and a second pair of sets",
+    3.0,
+)
+
+
 def _mean_gains(table: pd.DataFrame) -> str:
     """The mean gain of each function over ReLU, over sets, beside the paper's."""
     cells, phrases = means(table), []
@@ -301,40 +337,6 @@ def _label_sides(marks: pd.DataFrame) -> dict[tuple[str, int], str]:
     }
 
 
-TABLE4 = (
-    Claim(
-        "own",
-        "Functions optimized for a data set work well on it (better than ReLU)",
-        lambda table: all_of(_over_relu(table, same_set=True)),
-        _baseline_as_printed,
-        "five searches a set, so that their own spread counts and not that of Table 1's",
-        1.5,
-    ),
-    Claim(
-        "transfer",
-        "Functions of one data set surpass ReLU on another, too (some)",
-        lambda table: any_of(_over_relu(table, same_set=False)),
-        _baseline_as_printed,
-        "the whole sets and 4,000 steps, where ReLU comes near the paper's accuracy (Figure 2 overnight)",
-        1.5,
-    ),
-    Claim(
-        "all-easier",
-        "The function of all sets does not improve on the easier ones (MNIST and Fashion-MNIST)",
-        _of_all_on_easier,
-        _baseline_as_printed,
-        "SVHN and CIFAR-10 among the sets that a function is learned on",
-        stands_in=_fewer_sets,
-    ),
-)
-TOGETHER = Claim(
-    "together",
-    "Improvements over ReLU often correlate across data sets, over models",
-    _together,
-    _several_functions,
-    "five searches a set, and a second pair of sets",
-    3.0,
-)
 _SHARED: dict[str, Any] = {
     "measure": accuracies,
     "tasks": tuple(images("laptop", name, REGRESSION).task.name for name in present("laptop")),

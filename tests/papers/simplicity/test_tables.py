@@ -111,7 +111,7 @@ def test_baselines_are_fitted_on_train_and_chosen_on_val(made):
 
 def test_figure_6_has_nothing_but_networks_and_fits_nothing_else(made):
     runs = [(labels, Run(spec, Store())) for labels, spec in planned("simplicity/fig6")]
-    table, whole = complexity.measured(runs), made[FIG22].table
+    table, whole = accuracy.measure(runs, complexity=True), made[FIG22].table
     pd.testing.assert_frame_equal(table, whole[whole["method"].isin((RELU, LEARNED))].reset_index(drop=True))
 
 

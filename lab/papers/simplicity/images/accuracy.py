@@ -171,6 +171,42 @@ def _harder(table: pd.DataFrame) -> Verdict:
     return _gains(table, groups, pairs, covers="seeds", above=0.0)
 
 
+_MORE: dict[str, Any] = {
+    "needs": _baseline_as_printed,
+    "decides": "3 searches and 12,000 steps on Fashion-MNIST as numbers, where networks are best at their last step",
+    "hours": 3.0,
+}
+FIG2 = (
+    Claim(
+        "similar",
+        "In classification, all models perform similarly (within 2 to 4 points of ReLU)",
+        _similar,
+        decides="3 searches of 400 inner steps from zero on Fashion-MNIST, where the one of here hardly trains",
+        hours=1.0,
+    ),
+    Claim(
+        "better",
+        "In regression, models with activations learned from zeros perform better than ReLU",
+        lambda table: _better(table, RELU),
+        **_MORE,
+    ),
+    Claim(
+        "from-zero",
+        "In regression, an initialization as zeros is better than one as ReLU",
+        lambda table: _better(table, FROM_RELU),
+        **_MORE,
+    ),
+    Claim(
+        "harder",
+        "Regression is more difficult than classification (accuracy with ReLU)",
+        _harder,
+        _baseline_as_printed,
+        "the whole sets, as at scale overnight",
+        1.0,
+    ),
+)
+
+
 def _by_mode(table: pd.DataFrame) -> str:
     """Classification: from the worst to the best method; regression: ReLU, and learned from zero."""
     words = []
@@ -331,40 +367,6 @@ def notes(scale: str) -> list[str]:
     return lines
 
 
-_MORE: dict[str, Any] = {
-    "needs": _baseline_as_printed,
-    "decides": "3 searches and 12,000 steps on Fashion-MNIST as numbers, where networks are best at their last step",
-    "hours": 3.0,
-}
-FIG2 = (
-    Claim(
-        "similar",
-        "In classification, all models perform similarly (within 2 to 4 points of ReLU)",
-        _similar,
-        decides="3 searches of 400 inner steps from zero on Fashion-MNIST, where the one of here hardly trains",
-        hours=1.0,
-    ),
-    Claim(
-        "better",
-        "In regression, models with activations learned from zeros perform better than ReLU",
-        lambda table: _better(table, RELU),
-        **_MORE,
-    ),
-    Claim(
-        "from-zero",
-        "In regression, an initialization as zeros is better than one as ReLU",
-        lambda table: _better(table, FROM_RELU),
-        **_MORE,
-    ),
-    Claim(
-        "harder",
-        "Regression is more difficult than classification (accuracy with ReLU)",
-        _harder,
-        _baseline_as_printed,
-        "the whole sets, as at scale overnight",
-        1.0,
-    ),
-)
 TASKS = tuple(
     dict.fromkeys(
         images(scale, name, mode).task.name

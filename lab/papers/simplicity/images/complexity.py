@@ -36,7 +36,7 @@ from lab.run import Run
 RESAMPLES = 1_000  # of configurations, for the interval of a rank correlation
 
 
-def complexities(runs: Sequence[tuple[dict, Run]], examples: int) -> pd.DataFrame:
+def measure(runs: Sequence[tuple[dict, Run]], examples: int) -> pd.DataFrame:
     """As `accuracies`, with the total variation of each run (tv, tv_low, tv_high: 95 % interval over paths) on paths
     between `examples` training images: of its probabilities, or of the class id that it predicts; NaN of a run that
     diverged."""
@@ -88,6 +88,26 @@ def _more_complex(table: pd.DataFrame) -> Verdict:
     return all_of(ratios(groups, against(groups, FROM_ZERO), above=1.0))
 
 
+FIG18 = (
+    Claim(
+        "correlated",
+        "Accuracy and complexity are correlated for regression, over models of each set",
+        _correlated,
+        decides="more widths and numbers of steps, 26 models a set",
+        hours=0.3,
+    ),
+    Claim(
+        "more-correlated",
+        "Accuracy and complexity correlate more for regression than for classification",
+        _more_correlated,
+        decides="searches from zero that train in classification (see Figure 2), and complexity of outputs",
+        hours=1.5,
+        stands_in=of_probabilities,
+    ),
+    Claim("complex", "Regression models with learned activations are more complex than with ReLUs", _more_complex),
+)
+
+
 def _rank(table: pd.DataFrame) -> str:
     """Spearman's rank correlation of complexity and test accuracy over the models of a table; with its 95 % interval,
     from configurations drawn anew, each with all its seeds, where there are four or more."""
@@ -113,7 +133,7 @@ def _ranks(table: pd.DataFrame) -> str:
 
 
 def fig4(table: pd.DataFrame) -> go.Figure:
-    """One panel a mode: test accuracy against complexity, one mark a model. table: see `complexities`."""
+    """One panel a mode: test accuracy against complexity, one mark a model. table: see `measure`."""
     modes = list(table["mode"].unique())
     figure = grid([f"as {mode}" for mode in modes], len(modes), 280, top=92, horizontal=50)
     for number, mode in enumerate(modes):
@@ -198,26 +218,8 @@ def _notes(scale: str) -> list[str]:
     ]
 
 
-FIG18 = (
-    Claim(
-        "correlated",
-        "Accuracy and complexity are correlated for regression, over models of each set",
-        _correlated,
-        decides="more widths and numbers of steps, 26 models a set",
-        hours=0.3,
-    ),
-    Claim(
-        "more-correlated",
-        "Accuracy and complexity correlate more for regression than for classification",
-        _more_correlated,
-        decides="searches from zero that train in classification (see Figure 2), and complexity of outputs",
-        hours=1.5,
-        stands_in=of_probabilities,
-    ),
-    Claim("complex", "Regression models with learned activations are more complex than with ReLUs", _more_complex),
-)
 _SHARED: dict[str, Any] = {
-    "measure": complexities,
+    "measure": measure,
     "tasks": TASKS,
     "seeds": SEEDS,
     "summary": _ranks,

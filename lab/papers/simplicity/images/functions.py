@@ -49,7 +49,7 @@ from lab.spec import EpisodeSpec, needs
 NEAR_RELU = 0.99  # share of a function's variance that ReLU explains, above which the search has not left it
 SMOOTHED = {"as they are": 1, "over 3 knots": 3, "over 5 knots": 5}
 ONE_FUNCTION = ["set", "restart", "mode"]
-Measure = Callable[[np.ndarray, np.ndarray], float]  # of knots and values
+Number = Callable[[np.ndarray, np.ndarray], float]  # of knots and values
 _COVERS = "restarts of a search, and sets"
 
 
@@ -62,7 +62,7 @@ def learned(scale: str, seeds: int, names: Sequence[str] = SETS) -> list[Planned
     ]
 
 
-def shapes(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+def measure(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     """One row a function that a search found: set, mode, method, restart, layer (from 1), accuracy (on `val`, 0 to 1,
     of the model that was trained with it to decide), chosen, turns, gelu, relu (`r_squared` of both, at all knots)."""
     rows = []
@@ -152,11 +152,11 @@ def share_of_gelu(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
     return float(b / a) if a else float("nan")
 
 
-def _by_function(functions: pd.DataFrame, method: str, measure: Measure) -> pd.DataFrame:
+def _by_function(functions: pd.DataFrame, method: str, number: Number) -> pd.DataFrame:
     """A number of each function of a method, the mean of its layers: (set, restart) × mode."""
     rows = functions[functions["method"] == method].sort_values("x")
     numbers = rows.groupby([*ONE_FUNCTION, "layer"], sort=False)[["x", "value"]].apply(
-        lambda one: measure(one["x"].to_numpy(float), one["value"].to_numpy(float))
+        lambda one: number(one["x"].to_numpy(float), one["value"].to_numpy(float))
     )
     means = numbers.groupby(ONE_FUNCTION, sort=False).mean()
     return means.unstack("mode").reindex(columns=[CLASSIFICATION, REGRESSION])
@@ -166,11 +166,11 @@ def _turns(functions: pd.DataFrame, method: str, knots: int) -> pd.DataFrame:
     """How far each function goes up and down, in multiples of its range, smoothed over an odd number of knots; it goes
     on beyond its ends as it does in a network, constant."""
 
-    def measure(x: np.ndarray, y: np.ndarray) -> float:
+    def smoothed(x: np.ndarray, y: np.ndarray) -> float:
         padded = np.pad(y, knots // 2, mode="edge")
         return relative_variation(np.convolve(padded, np.ones(knots) / knots, "valid"))
 
-    return _by_function(functions, method, measure)
+    return _by_function(functions, method, smoothed)
 
 
 def _detours(functions: pd.DataFrame, method: str) -> pd.DataFrame:
@@ -224,6 +224,38 @@ def _wavelet(functions: pd.DataFrame) -> Verdict:
     )
 
 
+_THREE: dict[str, Any] = {"decides": "three searches a set", "hours": 1.0, "of_functions": True}
+FIG16 = (
+    Claim(
+        "irregular",
+        "Functions for regression have more irregularities (learned from zeros)",
+        lambda functions: _more_irregular(functions, FROM_ZERO),
+        **_THREE | {"decides": "a search whose steps get smaller, so that knots have no noise of their own"},
+    ),
+    Claim(
+        "irregular-relu",
+        "Functions for regression have more irregularities (learned from a ReLU)",
+        lambda functions: _more_irregular(functions, FROM_RELU),
+        _left_relu,
+        **_THREE | {"decides": "searches of 400 episodes at rates above .2, where more functions leave ReLU"},
+    ),
+    Claim(
+        "gelu",
+        "For classification, the activation learned from a ReLU resembles GELU (more than ReLU)",
+        _like_gelu,
+        decides="three searches a set: MNIST's functions are like GELU where inputs are, Fashion-MNIST's are not",
+        hours=1.0,
+        of_functions=True,
+    ),
+    Claim(
+        "wavelets",
+        "For classification, functions learned from zeros rise and fall, as wavelets do",
+        _wavelet,
+        **_THREE,
+    ),
+)
+
+
 def _summary(table: pd.DataFrame) -> str:
     chosen, words = table[table["chosen"].astype(bool)], []
     methods = chosen["method"].unique()
@@ -236,7 +268,7 @@ def _summary(table: pd.DataFrame) -> str:
 def draw(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     """One row a set and mode, one column a method; the chosen function, what it receives, other restarts.
 
-    table: as `shapes` has it; functions: as `values` has it.
+    table: as `measure` has it; functions: as `values` has it.
     """
     kinds = list(table.groupby(["set", "mode"], sort=False))
     methods = [method for method in METHODS if method in set(table["method"])]
@@ -301,39 +333,9 @@ def _panel(figure: go.Figure, rows: pd.DataFrame, mode: str, method: str, at: tu
     figure.update_yaxes(range=(inside.min() - pad, inside.max() + pad), nticks=5, secondary_y=False, **where)
 
 
-_THREE: dict[str, Any] = {"decides": "three searches a set", "hours": 1.0, "of_functions": True}
-FIG16 = (
-    Claim(
-        "irregular",
-        "Functions for regression have more irregularities (learned from zeros)",
-        lambda functions: _more_irregular(functions, FROM_ZERO),
-        **_THREE | {"decides": "a search whose steps get smaller, so that knots have no noise of their own"},
-    ),
-    Claim(
-        "irregular-relu",
-        "Functions for regression have more irregularities (learned from a ReLU)",
-        lambda functions: _more_irregular(functions, FROM_RELU),
-        _left_relu,
-        **_THREE | {"decides": "searches of 400 episodes at rates above .2, where more functions leave ReLU"},
-    ),
-    Claim(
-        "gelu",
-        "For classification, the activation learned from a ReLU resembles GELU (more than ReLU)",
-        _like_gelu,
-        decides="three searches a set: MNIST's functions are like GELU where inputs are, Fashion-MNIST's are not",
-        hours=1.0,
-        of_functions=True,
-    ),
-    Claim(
-        "wavelets",
-        "For classification, functions learned from zeros rise and fall, as wavelets do",
-        _wavelet,
-        **_THREE,
-    ),
-)
 _SAME_ONES = "the functions that the search found from ReLU, from zero, and one for each layer"
 _SHARED: dict[str, Any] = {
-    "measure": shapes,
+    "measure": measure,
     "functions": values,
     "plot": draw,
     "tasks": TASKS,

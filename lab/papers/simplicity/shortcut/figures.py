@@ -26,11 +26,11 @@ from lab.papers.simplicity.shortcut.measures import (
     ends,
     functions,
     image_title,
+    measure,
     origin,
     planned,
     shortcut,
     steering,
-    trajectories,
     watched,
 )
 from lab.plots import go
@@ -114,7 +114,7 @@ def _steering(table: pd.DataFrame) -> str:
 def fig9(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     """Top: accuracy on either tile with early stopping, and over training. Bottom: the learned functions.
 
-    table: as `trajectories` has it. functions: as `functions` has it.
+    table: as `measure` has it. functions: as `functions` has it.
     """
     names = names_of(table["task"].iloc[0])
     heads = ["early stopping", "over training", *(title(method, names) for method in FOR.values())]
@@ -328,7 +328,7 @@ def _notes(task: Collage) -> Callable[[str], list[str]]:
 
 
 _SHARED: dict[str, Any] = {
-    "measure": trajectories,
+    "measure": measure,
     "functions": functions,
     "numbers": _accuracies,
     "seeds": SEEDS,

@@ -191,7 +191,7 @@ def planned(
     return plan
 
 
-def trajectories(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+def measure(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     """One row per run and evaluation, the first one of the initial weights: task, spectral, method, seed, step,
     diverged, and accuracies, 0 to 1: accuracy and val on these splits (both tiles tell the label; for models trained on
     one tile: that one does); easy, hard, val_easy and val_hard where only one tile does."""

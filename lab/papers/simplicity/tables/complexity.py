@@ -6,7 +6,7 @@ Total variation is never compared between tables: it depends on the distances of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,9 +30,9 @@ from lab.papers.simplicity.tables.accuracy import (
     SHARED,
     SHOWN,
     chosen_means,
+    measure,
     over_tables,
     plan,
-    scored,
 )
 from lab.papers.simplicity.tables.settings import (
     IAFS,
@@ -52,14 +52,8 @@ from lab.plots import go
 from lab.plots.caption import set_reading
 from lab.plots.panels import grid, name_axes, place
 from lab.plots.style import BLACK, METHOD_SYMBOLS, SKY, colour
-from lab.run import Run
 
 FROM_ZERO, FROM_RELU = "learned, from zero", "learned, from ReLU"
-
-
-def measured(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
-    """As `scored`, with the total variation."""
-    return scored(runs, complexity=True)
 
 
 def _pairs(wide: pd.DataFrame, method: str) -> dict[str, tuple]:
@@ -107,6 +101,50 @@ def _peaks_differ(table: pd.DataFrame) -> Verdict:
     return any_of(gains(above, pairs, above=0.0, unit="doublings"))
 
 
+_OF_OUTPUTS: dict[str, Any] = {"decides": "total variation of outputs", "hours": 1.2, "stands_in": of_probabilities}
+FIG6 = Claim(
+    "everywhere",
+    "The learned activations perform better in all cases (each table)",
+    _learned_everywhere,
+    decides=MORE_SEEDS,
+    hours=2.0,
+)
+FIG22 = (
+    Claim(
+        "inputs-complex",
+        "Networks with input functions are clearly more complex than ReLU, on each table",
+        _inputs_complex,
+        **_OF_OUTPUTS,
+    ),
+    Claim(
+        "tanh",
+        "ReLU is generally surpassed by TanH with the right prefactor, over tables",
+        lambda table: over_tables(table, TANH, RELU, above=0.0),
+        **OVER_TABLES,
+    ),
+    Claim(
+        "inputs-best",
+        f"Accuracy is almost always best with input functions (of networks; over {ALMOST_ALL:.0f} % of tables)",
+        _inputs_most_often_best,
+        OVER_TABLES["needs"],
+        MORE_TABLES,
+    ),
+    Claim(
+        "better-complex",
+        "Better models are more complex (gains of input functions go with complexity, over tables)",
+        _better_more_complex,
+        OVER_TABLES["needs"],
+        **_OF_OUTPUTS,
+    ),
+)
+FIG23 = Claim(
+    "peaks",
+    "Accuracy peaks at different complexity levels across tables (relative to ReLU's)",
+    _peaks_differ,
+    **_OF_OUTPUTS,
+)
+
+
 def _complexity_summary(table: pd.DataFrame) -> str:
     """Total variation of a table's most accurate networks over that of its chosen ReLU ones: the least, the most."""
     ratio = {}
@@ -129,7 +167,7 @@ def _fit_summary(table: pd.DataFrame) -> str:
 
 
 def fig22(table: pd.DataFrame) -> go.Figure:
-    """One panel per table: accuracy in training and in testing of all models. table: as `measured` gives it."""
+    """One panel per table: accuracy in training and in testing of all models. table: as `measure` gives it."""
     return _scatter(table, "training", "training accuracy (%)")
 
 
@@ -195,51 +233,9 @@ def _mark(kind: str) -> dict:
     }
 
 
-_OF_OUTPUTS: dict[str, Any] = {"decides": "total variation of outputs", "hours": 1.2, "stands_in": of_probabilities}
-FIG6 = Claim(
-    "everywhere",
-    "The learned activations perform better in all cases (each table)",
-    _learned_everywhere,
-    decides=MORE_SEEDS,
-    hours=2.0,
-)
-FIG22 = (
-    Claim(
-        "inputs-complex",
-        "Networks with input functions are clearly more complex than ReLU, on each table",
-        _inputs_complex,
-        **_OF_OUTPUTS,
-    ),
-    Claim(
-        "tanh",
-        "ReLU is generally surpassed by TanH with the right prefactor, over tables",
-        lambda table: over_tables(table, TANH, RELU, above=0.0),
-        **OVER_TABLES,
-    ),
-    Claim(
-        "inputs-best",
-        f"Accuracy is almost always best with input functions (of networks; over {ALMOST_ALL:.0f} % of tables)",
-        _inputs_most_often_best,
-        OVER_TABLES["needs"],
-        MORE_TABLES,
-    ),
-    Claim(
-        "better-complex",
-        "Better models are more complex (gains of input functions go with complexity, over tables)",
-        _better_more_complex,
-        OVER_TABLES["needs"],
-        **_OF_OUTPUTS,
-    ),
-)
-FIG23 = Claim(
-    "peaks",
-    "Accuracy peaks at different complexity levels across tables (relative to ReLU's)",
-    _peaks_differ,
-    **_OF_OUTPUTS,
-)
 _BEST = "one mark a trained model, its best evaluation (paper: also after fewer steps)"
 _COMPLEX: dict[str, Any] = {
-    "measure": measured,
+    "measure": partial(measure, complexity=True),
     "notes": lambda scale: [
         CHOSEN_NOTE,
         f"total variation of probabilities, which trees and k-NN have, too, {SATURATES}; {_BEST}",
@@ -257,7 +253,7 @@ ENTRIES = (
         claims=(FIG6,),
         summary=_complexity_summary,
         minutes={"smoke": 0.2, "laptop": 7, "overnight": 25, "paper": 350},
-        measure=measured,
+        measure=partial(measure, complexity=True),
         notes=lambda scale: [
             "chosen networks are those with the number of layers that is best on val of their table",
             f"total variation of probabilities, {SATURATES}; {_BEST}",

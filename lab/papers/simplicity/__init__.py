@@ -20,7 +20,8 @@ MODULES = (
     "grokking",
     "sines",
     "first_steps",
-    "search.figures",
+    "search",
+    "interpolations",
     "image_transfer",
     "complexity",
 )

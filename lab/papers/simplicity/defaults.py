@@ -129,7 +129,7 @@ def of_table(task: TableTask, scale: str = "laptop") -> TableSetting:
     return TableSetting(scale, task, setting.model, setting.recipe, base)
 
 
-# Of the knots: as in `lab.papers.simplicity.search.settings`, which has the sweep; at smoke scale one.
+# Of the knots: as in `lab.papers.simplicity.search_settings`, which has the sweep; at smoke scale one.
 _RATES = {"smoke": (0.1,), "laptop": (0.05, 0.03), "paper": (0.05, 0.1)}
 
 

@@ -19,7 +19,7 @@ from lab.papers.entry import Entry, Planned
 from lab.papers.runs import POINTS, gains_on_rows, per_seed
 from lab.papers.simplicity.images.accuracy import DEEPEST, accuracies, falls_short, images_tested
 from lab.papers.simplicity.images.settings import REGRESSION, RELU, SETS, TITLES, images, present
-from lab.papers.simplicity.search.settings import ALL, DEEP, DEPTHS, TRANSFER_SEEDS, origin, transfer_runs
+from lab.papers.simplicity.search_settings import ALL, DEEP, DEPTHS, TRANSFER_SEEDS, origin, transfer_runs
 from lab.papers.tables import alive
 from lab.plots import go
 from lab.plots.caption import set_reading, signed

@@ -13,7 +13,7 @@ from lab.catalogue.shipped import folder_of
 from lab.kinds import check_run as check_rows
 from lab.papers.simplicity import image_transfer
 from lab.papers.simplicity.images.settings import REGRESSION, RELU, images, present
-from lab.papers.simplicity.search.settings import ALL, DEEP, shared_search
+from lab.papers.simplicity.search_settings import ALL, DEEP, shared_search
 from lab.run import Run
 from lab.scale import COMMON
 from lab.spec import Learned, replace

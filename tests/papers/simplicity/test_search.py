@@ -13,8 +13,8 @@ from lab.catalogue.registry import entry
 from lab.estimates import ALIKE
 from lab.kinds import check_run as check_rows
 from lab.papers.simplicity.images.settings import RELU
-from lab.papers.simplicity.search import claims, plots
-from lab.papers.simplicity.search.settings import SEARCHES, relu, search, setting
+from lab.papers.simplicity.search import TABLE3, means, printed
+from lab.papers.simplicity.search_settings import SEARCHES, relu, search, setting
 from lab.papers.simplicity.settings import LEARNED
 from lab.run import Run
 from lab.scale import COMMON
@@ -96,12 +96,12 @@ def test_rows_are_means_and_standard_deviations():
     ]
     table = pd.DataFrame(rows, columns=["method", "restart", "seed", "accuracy", "chosen"])
     table = table.assign(start="relu", rate=0.1, diverged=table["accuracy"].isna())
-    found = plots.means(table).set_index("key")
+    found = means(table).set_index("key")
     assert found["mean"].to_dict() == pytest.approx(
         {RELU: 40, "average": 60, "best": 80, "restart 0": 50, "restart 1": 80}
     )
     assert found.loc["average", "error"] == pytest.approx(20) and found.loc["average", "lost"] == 1
-    told = plots.printed(table)
+    told = printed(table)
     assert told["theirs"].tolist() == [53.1, 56.6, 57.2] and told["ours"].tolist() == pytest.approx([40, 60, 80])
 
 
@@ -143,7 +143,7 @@ def test_of_several_searches_each_is_a_unit():
     ]
     rows += [{"method": RELU, "search": -1, "seed": n, "accuracy": 0.4, "diverged": False} for n in range(10)]
     table = pd.DataFrame(rows)
-    estimate = next(claim for claim in claims.TABLE3 if claim.name == "train").measure(table).estimate
+    estimate = next(claim for claim in TABLE3 if claim.name == "train").measure(table).estimate
     means = 100 * table.groupby(["method", "search"])["accuracy"].mean()
     found = stats.ttest_ind(means["val"], means["train"]).confidence_interval(0.95)  # variances alike: pooled
     assert estimate.covers == "searches and seeds, and the rows of the test split" and estimate.n == 5

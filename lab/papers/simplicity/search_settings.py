@@ -5,7 +5,7 @@ are their sources.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 
 from lab.papers.origin import Origin
@@ -33,6 +33,8 @@ TRANSFER_SEEDS = {"smoke": 2, "laptop": 3, "overnight": 3, "paper": 6}  # App. E
 DEPTHS = {"smoke": (1, 2)} | dict.fromkeys(("laptop", "overnight", "paper"), (1, 2, 3, 4))  # Figure 19
 ALL = "all"  # the function that is learned on all sets
 LINEAR = "linear"
+INTERPOLATIONS = {"nearest": "nearest neighbor", "linear": "linear", "cubic": "cubic spline"}
+STARTS = {"relu": "from ReLU", "zero": "from zero"}
 
 # Of the knots, by scale; Table 1 has 4 restarts: two rates for each start. With .05 and .15 and 80 episodes at laptop
 # scale, models with one hidden layer have .422 and .423 on `val` from ReLU, .474 and .473 from zero (with ReLU .426).
@@ -68,6 +70,14 @@ def search(scale: str, interpolation: str = LINEAR, objective: str = "val", numb
         return spec
     same = {field.name: getattr(spec, field.name) for field in fields(spec)}
     return InterpolatedSpec(**same, interpolation=interpolation)
+
+
+def searches_of(
+    scale: str, interpolation: str = LINEAR, objective: str = "val", searches: Mapping[str, int] = SEARCHES
+) -> list[tuple[dict, EpisodeSpec]]:
+    """The searches of a kind; where there are several, each with its number as a label."""
+    each = [search(scale, interpolation, objective, number) for number in range(searches[scale])]
+    return [({"search": number} if len(each) > 1 else {}, one) for number, one in enumerate(each)]
 
 
 def _with(
@@ -114,6 +124,12 @@ def transfer_runs(scale: str, source: str, target: str, layers: int, seeds: int)
     runs = images(scale, target, REGRESSION).runs(RELU, layers, seeds)
     phi: Part = "relu" if source == RELU else Learned(shared_search(scale, source), "phi")
     return [replace(run, model=replace(run.model, phi=phi)) for run in runs]
+
+
+def notes(scale: str, *more: str, searches: Mapping[str, int] = SEARCHES) -> list[str]:
+    number = searches[scale]
+    times = "once, by the restarts of one search" if number == 1 else f"by {number} searches, each with restarts"
+    return [f"functions are learned {times}; seeds are those of the models that are trained with them", *more]
 
 
 def origin(names: tuple[str, ...] = (SET,), transfer: bool = False) -> Origin:

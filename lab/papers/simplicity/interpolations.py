@@ -1,0 +1,206 @@
+"""Functions that the search of the simplicity paper learns with different interpolations (Appendix D, Figure 15)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from lab import estimates
+from lab.papers.claims import Claim, Verdict
+from lab.papers.entry import Entry, Planned
+from lab.papers.simplicity.origin import episode_result, restarts
+from lab.papers.simplicity.search_settings import (
+    DRAWN_SEARCHES,
+    INTERPOLATIONS,
+    LINEAR,
+    STARTS,
+    ablated,
+    learned,
+    notes,
+    origin,
+    searches_of,
+)
+from lab.plots import go
+from lab.plots.caption import counted, set_reading, true_minus
+from lab.plots.lines import line
+from lab.plots.panels import grid, place
+from lab.plots.style import BLUE, GREY, SIZE
+from lab.run import Run
+from lab.scale import SCALES
+from lab.training.interpolation import FINE
+
+DRAWN = 3  # of several searches
+IDENTICAL, OTHERS = 0.9, 0.8  # correlation of functions above which they are "nearly identical", and below which not
+NEAR_RELU = 0.99  # correlation with ReLU from which on a function has not left it
+ALL_BUT_ONE = 1 - 1e-9  # of a correlation, so that its transform is finite
+FEWEST = 4  # restarts that found a function of their own, for something to be said of them
+INTERPOLATED = (
+    f"control points are learned; between two of them the network has {FINE} straight lines."
+    " Nearest: all but the middle one are flat; that one lets a gradient through (the paper does not say how"
+    " weights before such a function learn). Cubic: the natural spline"
+)
+
+
+def plan_functions(scale: str, seeds: int, searches: Mapping[str, int] = DRAWN_SEARCHES) -> list[Planned]:
+    """Runs with the function of each interpolation. searches: how many for each, by scale."""
+    return [
+        ({"method": kind} | labels, run)
+        for kind in INTERPOLATIONS
+        for labels, one in searches_of(scale, kind, searches=searches)
+        for run in learned(scale, seeds, one)
+    ]
+
+
+def measure_functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+    """The function of each restart of each search, one row a knot: method, search (where there are several), restart
+    (its seed), start, chosen, accuracy_val (of the model that was trained with it to decide), x, value."""
+    parts = []
+    for labels, run in {tuple(labels.values()): (labels, run) for labels, run in reversed(runs)}.values():
+        result = episode_result(run)
+        for restart, one in zip(result.spec.restarts, restarts(result), strict=True):
+            row = labels | {"restart": restart.seed, "start": restart.start, "chosen": one["chosen"]}
+            row |= {"accuracy_val": one["accuracy_val"], "x": one["x"].round(4), "value": one["value"].round(4)}
+            parts.append(pd.DataFrame(row))
+    order = list(INTERPOLATIONS)
+    return pd.concat(sorted(parts, key=lambda part: order.index(part["method"].iloc[0])), ignore_index=True)
+
+
+def _curves(table: pd.DataFrame) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """For each restart that has both: knots of the linear function, its values, those of the cubic one there."""
+    triples = []
+    for _, rows in table.groupby("restart"):
+        straight, cubic = (rows[rows["method"] == kind] for kind in (LINEAR, "cubic"))
+        if len(straight) and len(cubic):
+            x = straight["x"].to_numpy()
+            triples.append((x, straight["value"].to_numpy(), np.interp(x, cubic["x"], cubic["value"])))
+    return triples
+
+
+def restart_correlations(table: pd.DataFrame) -> np.ndarray:
+    """Correlation of the linear and the cubic function of each restart, over the knots of the former; NaN where one
+    never left zero, and so is like no other."""
+    return np.array([_correlation(straight, cubic) for _, straight, cubic in _curves(table)])
+
+
+def _correlation(one: np.ndarray, other: np.ndarray) -> float:
+    return float("nan") if min(np.ptp(one), np.ptp(other)) == 0 else float(np.corrcoef(one, other)[0, 1])
+
+
+def relu_correlation(x: np.ndarray, values: np.ndarray) -> float:
+    """Correlation of a function with ReLU; NaN of a constant.
+
+    >>> x = np.array([-1.0, 0.0, 1.0, 2.0])
+    >>> round(relu_correlation(x, x.clip(0)), 9)
+    1.0
+    """
+    return _correlation(values, np.maximum(x, 0))
+
+
+def left_relu(table: pd.DataFrame) -> np.ndarray:
+    """For each restart, whether both functions have left ReLU: two that stay there are alike, however they are made."""
+    return np.array(
+        [all(not relu_correlation(x, one) > NEAR_RELU for one in (line, cubic)) for x, line, cubic in _curves(table)]
+    )
+
+
+def functions_moved(table: pd.DataFrame, scale: str) -> str:
+    """There are restarts enough that found a function of their own."""
+    free = left_relu(table)
+    return "" if free.sum() >= FEWEST else f"{(~free).sum()} of {len(free)} restarts did not leave ReLU"
+
+
+def _restart_correlations(table: pd.DataFrame) -> Verdict:
+    """The mean of Fisher's transforms: the correlations themselves are skewed, and one of -.8 weighs as much as ten."""
+    correlations = restart_correlations(table)[left_relu(table)]
+    transformed = np.arctanh(correlations.clip(-ALL_BUT_ONE, ALL_BUT_ONE))
+    mean = estimates.mean(transformed, "restarts", "restarts that left ReLU").mapped(lambda z: float(np.tanh(z)))
+    return Verdict(mean, above=IDENTICAL, refuted_below=OTHERS)
+
+
+FIG15 = (
+    Claim(
+        "alike",
+        "The linear and cubic functions are nearly identical (correlated above .8 to .9)",
+        _restart_correlations,
+        functions_moved,
+        "the inputs of both, so that knots which no input reaches do not count",
+        0.1,
+    ),
+)
+
+
+def fig15(table: pd.DataFrame) -> go.Figure:
+    """A panel an interpolation. table: method, search (where there are several), restart, start, chosen, accuracy_val,
+    x, value."""
+    shown = [kind for kind in INTERPOLATIONS if kind in set(table["method"])]
+    figure = grid([INTERPOLATIONS[kind] for kind in shown], len(shown), 190, top=84, horizontal=34)
+    looks = {False: ("other restarts", GREY, 0.9), True: ("chosen on validation data", BLUE, 2.2)}
+    listed, lines = set(), 1
+    for number, kind in enumerate(shown):
+        at, curves = place(number, len(shown)), table[table["method"] == kind]
+        some = curves[curves["search"] < DRAWN] if "search" in curves else curves
+        for chosen, (name, ink, width) in looks.items():
+            for restart, rows in some[some["chosen"].astype(bool) == chosen].groupby("restart"):
+                start = STARTS.get(rows["start"].iloc[0], "")
+                hover = f"restart {restart + 1}, {start}: φ(%{{x:.2f}}) = %{{y:.3f}}"
+                look = {"legendgroup": name, "showlegend": name not in listed, "hovertemplate": hover}
+                line(figure, rows["x"], rows["value"], ink, at, width, name=name, **look)
+                listed.add(name)
+        note = _start_note(curves[curves["chosen"].astype(bool)])
+        figure.update_xaxes(title_text=f"input x<br>{note}", row=at[0], col=at[1])
+        lines = max(lines, 1 + note.count("<br>"))
+    figure.update_yaxes(title_text="φ(x)", row=1, col=1)
+    figure.update_layout(height=figure.layout.height + 16 * lines, margin={"b": figure.layout.margin.b + 16 * lines})
+    figure.update_annotations(font_size=SIZE)
+    count = table["search"].nunique() if "search" in table else 1
+    set_reading(
+        figure,
+        f"Drawn: {DRAWN} of {count} searches." if count > DRAWN else "",
+        "Below: where the chosen function started, and its correlation with ReLU; of several searches,"
+        " where the chosen ones did. Each panel has its own vertical scale. Beyond its ends a function is"
+        " constant. Grey: what the other restarts of the same search found.",
+    )
+    return figure
+
+
+def _start_note(chosen: pd.DataFrame) -> str:
+    """Where the chosen function started, and how far it is ReLU; of several searches, where their choices started."""
+    starts = chosen.groupby("restart")["start"].first().map(lambda start: STARTS.get(start, start))
+    if len(starts) > 1:
+        return "<br>".join(f"{start}: {number} of {len(starts)}" for start, number in starts.value_counts().items())
+    like = relu_correlation(chosen["x"].to_numpy(), chosen["value"].to_numpy())
+    return starts.iloc[0] if np.isnan(like) else true_minus(f"{starts.iloc[0]}, r = {like:.2f}")
+
+
+def _functions_summary(table: pd.DataFrame) -> str:
+    values = restart_correlations(table)[left_relu(table)]
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return "No restart left ReLU and zero, so there are no functions to compare."
+    spread = f"{values.mean():.2f} on average ({values.min():.2f} to {values.max():.2f})"
+    words = f"{spread} in the {counted(len(values), 'restart')} that left ReLU and zero"
+    return f"Correlation of the linear and the cubic function of the same restart: {words}."
+
+
+ENTRIES = (
+    Entry(
+        "simplicity/fig15",
+        "D",
+        "Functions learned with different interpolations",
+        f"What the searches of Table 2 found for {ablated()}: values at control points, with steps, straight lines or a"
+        " cubic spline between them",
+        "the linear and cubic ones are nearly identical",
+        plan=plan_functions,
+        measure=measure_functions,
+        plot=fig15,
+        summary=_functions_summary,
+        notes=lambda scale: notes(scale, INTERPOLATED, searches=DRAWN_SEARCHES),
+        claims=FIG15,
+        seeds=dict.fromkeys(SCALES, 1),
+        minutes={"smoke": 0.1, "laptop": 3, "overnight": 20, "paper": 120},
+        tasks=(ablated(),),
+        origin=origin(),
+    ),
+)

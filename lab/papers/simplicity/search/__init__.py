@@ -1,1 +1,0 @@
-"""What searches find with other settings (App. D and E.3)."""
